@@ -1,0 +1,68 @@
+// Plaintext and Ciphertext: metadata on the host, payload on the device.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "crenel/core/types.h"
+#include "crenel/device/device.h"
+
+namespace crenel::ckks {
+
+/// Level, scale and slot count: decided before any kernel runs.
+struct Metadata {
+  u32 level = 0;       ///< index of the modulus; 0 is the last level
+  double scale = 0.0;  ///< message = decoded polynomial / scale
+  u64 slots = 0;       ///< power of two, at most N/2; fewer slots repeat in the full vector
+  bool real = false;   ///< every slot is known to be real (decryption then returns real numbers)
+};
+
+/// An encoded vector: one polynomial at a level and scale. Move-only.
+class Plaintext {
+ public:
+  struct Data;
+  explicit Plaintext(std::unique_ptr<Data> data);
+  Plaintext(Plaintext&&) noexcept;
+  Plaintext& operator=(Plaintext&&) noexcept;
+  ~Plaintext();
+
+  const Metadata& metadata() const;
+  u32 level() const { return metadata().level; }
+  double scale() const { return metadata().scale; }
+  u64 slots() const { return metadata().slots; }
+  const std::string& params_id() const;
+  const Data& data() const { return *data_; }
+  Data& data() { return *data_; }
+
+ private:
+  std::unique_ptr<Data> data_;
+};
+
+/// Two (three before relinearisation) polynomials. Move-only; clone() copies.
+class Ciphertext {
+ public:
+  struct Data;
+  explicit Ciphertext(std::unique_ptr<Data> data);
+  Ciphertext(Ciphertext&&) noexcept;
+  Ciphertext& operator=(Ciphertext&&) noexcept;
+  ~Ciphertext();
+
+  const Metadata& metadata() const;
+  u32 level() const { return metadata().level; }
+  double scale() const { return metadata().scale; }
+  u64 slots() const { return metadata().slots; }
+  u32 components() const;
+  u32 batch() const;
+  u64 bytes() const;  ///< device bytes of the payload
+  const std::string& params_id() const;
+  Ciphertext clone() const;
+  const Data& data() const { return *data_; }
+  Data& data() { return *data_; }
+
+ private:
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace crenel::ckks

@@ -1,0 +1,55 @@
+// Context: parameters on a device. The root of every other object.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "crenel/ckks/ciphertext.h"
+#include "crenel/ckks/params.h"
+#include "crenel/device/device.h"
+
+namespace crenel::ckks {
+
+class Client;
+class EvaluationKeys;
+class Evaluator;
+
+/// Cheap to copy: shared, immutable state (tables, device, default stream).
+class Context {
+ public:
+  struct State;
+  /// Tables for `params` on `device` (a name for device::open). Throws DeviceError.
+  explicit Context(const Params& params, const std::string& device = "auto");
+
+  const Params& params() const;
+  device::Device& device() const;
+  device::Stream& stream() const;
+
+  /// A new secret key with randomness of the operating system.
+  Client keygen() const;
+  /// Operations with these keys (empty keys: everything that needs none).
+  Evaluator evaluator(EvaluationKeys keys) const;
+
+  /// Encodes values at `level` (default: the top normal level) and `scale` (default: the level's
+  /// canonical scale). values.size() <= slots; fewer are padded with zeros; `slots` (0: all N/2) is a
+  /// power of two. With batch > 1, `values` holds `batch` rows of equal length and the result carries one
+  /// polynomial a row. Throws ParameterError for NaN or infinity, too many values, and values whose scaled
+  /// coefficients do not fit the modulus or 62 bits.
+  Plaintext encode(std::span<const std::complex<double>> values, std::optional<u32> level = {},
+                   double scale = 0.0, u64 slots = 0, u32 batch = 1) const;
+  Plaintext encode(std::span<const double> values, std::optional<u32> level = {}, double scale = 0.0,
+                   u64 slots = 0, u32 batch = 1) const;
+  /// The slots of a plaintext, row after row.
+  std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;
+
+  const State& state() const { return *state_; }
+  const std::shared_ptr<const State>& shared_state() const { return state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace crenel::ckks

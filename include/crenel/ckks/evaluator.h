@@ -1,0 +1,114 @@
+// Evaluator: homomorphic operations. Explicit: nothing rescales or changes level behind your back.
+#pragma once
+
+#include <complex>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "crenel/ckks/client.h"
+
+namespace crenel::ckks {
+
+/// Basis of polynomial coefficients: powers of x, or Chebyshev polynomials on [a, b].
+enum class PolynomialBasis : u8 { power, chebyshev };
+
+/// Bound to a context, keys and a stream. Operands of one call must share context, and where not said
+/// otherwise level, scale (relative difference <= 1e-12) and slot count; StateError names both values.
+class Evaluator {
+ public:
+  struct State;
+  Evaluator(const Context& context, EvaluationKeys keys);
+  const Context& context() const;
+  const EvaluationKeys& keys() const;
+  /// The same evaluator on another stream of the context's device.
+  Evaluator on(std::shared_ptr<device::Stream> stream) const;
+  device::Stream& stream() const;
+
+  // -- linear: level l -> l, scale s -> s ------------------------------------------------------------
+  Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext negate(const Ciphertext& a) const;
+  Ciphertext add(const Ciphertext& a, const Plaintext& b) const;
+  Ciphertext sub(const Ciphertext& a, const Plaintext& b) const;
+  /// Adds the constant to every slot.
+  Ciphertext add(const Ciphertext& a, std::complex<double> b) const;
+  /// By an integer (complex: Gaussian integer re + im i): level and scale stay, the noise grows by |b|.
+  Ciphertext multiply_integer(const Ciphertext& a, i64 re, i64 im = 0) const;
+
+  // -- products: scale s_a s_b (rescale to return to a canonical scale) ------------------------------
+  Ciphertext multiply(const Ciphertext& a, const Plaintext& b) const;
+  /// By a constant encoded at `scale` (default: the level's rescale ratio times the canonical scale of
+  /// the level below over a's scale, so that rescale() lands on the canonical scale).
+  Ciphertext multiply(const Ciphertext& a, std::complex<double> b, double scale = 0.0) const;
+  /// With relinearisation: 2 components.
+  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext square(const Ciphertext& a) const;
+  /// Without: 3 components; sums of such products need one relinearisation.
+  Ciphertext multiply_lazy(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext square_lazy(const Ciphertext& a) const;
+  Ciphertext relinearise(const Ciphertext& a) const;
+  /// rescale(multiply(a, b)) with ModDown and rescale merged into one division.
+  Ciphertext multiply_rescale(const Ciphertext& a, const Ciphertext& b) const;
+  /// rescale(relinearise(a)), merged likewise.
+  Ciphertext relinearise_rescale(const Ciphertext& a) const;
+
+  // -- levels ------------------------------------------------------------------------------------------
+  /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0.
+  Ciphertext rescale(const Ciphertext& a) const;
+  /// To a lower level and (default: that level's canonical) scale; the message is unchanged. Costs a
+  /// constant product and a rescale where the target's primes are not a part of the source's.
+  Ciphertext adjust_level(const Ciphertext& a, u32 level, double scale = 0.0) const;
+
+  // -- slots: level and scale stay ---------------------------------------------------------------------
+  /// Slot i of the result is slot (i + steps) mod slots of a. KeyMissingError names the rotation.
+  Ciphertext rotate(const Ciphertext& a, i64 steps) const;
+  Ciphertext conjugate(const Ciphertext& a) const;
+  /// All rotations of one ciphertext with one ModUp (hoisting).
+  std::vector<Ciphertext> rotate_many(const Ciphertext& a, std::span<const i64> steps) const;
+  /// Sum of rotations (step 0 allowed) with one ModUp and one ModDown.
+  Ciphertext rotate_sum(const Ciphertext& a, std::span<const i64> steps) const;
+  /// Sum over `count` (a power of two) slots at distance `stride`: slot i becomes
+  /// sum_k a[i + k stride]. Needs the rotations stride * 2^j, j < log2 count.
+  Ciphertext sum_slots(const Ciphertext& a, u64 count, i64 stride = 1) const;
+
+  // -- polynomials -------------------------------------------------------------------------------------
+  /// sum_k coefficients[k] x^k (lowest first) or sum_k coefficients[k] T_k((2x - a - b)/(b - a)), by
+  /// Paterson-Stockmeyer with depth ceil(log2(degree + 1)) and lazy relinearisation. The result has the
+  /// canonical scale of its level. StateError when the level is too low, naming both.
+  Ciphertext polynomial(const Ciphertext& x, std::span<const double> coefficients,
+                        PolynomialBasis basis = PolynomialBasis::power, double a = -1.0,
+                        double b = 1.0) const;
+
+  const State& state() const { return *state_; }
+
+ private:
+  explicit Evaluator(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Levels that polynomial() consumes for coefficients of this degree.
+u32 polynomial_depth(u32 degree);
+/// Chebyshev interpolation coefficients of f on [a, b] with the given degree.
+std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a, double b,
+                                           u32 degree);
+
+/// A recorded evaluation: run once to record, replayed on new inputs of the same signature.
+class Graph {
+ public:
+  using Function = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;
+  /// Records f on copies of `inputs` (level, scale, slots and batch of each are the signature).
+  Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
+  Graph(Graph&&) noexcept;
+  ~Graph();
+  /// Copies the inputs in, replays, and lends the outputs (valid until the next replay). StateError
+  /// names the first difference between an input and the signature.
+  const std::vector<Ciphertext>& replay(std::span<const Ciphertext> inputs);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace crenel::ckks

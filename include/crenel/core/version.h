@@ -1,0 +1,8 @@
+#pragma once
+
+namespace crenel {
+
+/// Semantic version of the library, e.g. "0.1.0".
+const char* version() noexcept;
+
+}  // namespace crenel

@@ -1,0 +1,151 @@
+// Devices, streams and memory. Everything above works on these; nothing above names a backend.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "crenel/core/types.h"
+
+namespace crenel::device {
+
+enum class Kind : u8 { ref, cpu, cuda };
+
+struct DeviceInfo {
+  Kind kind = Kind::ref;
+  std::string name;         ///< "ref", "cpu", "cuda:0"
+  std::string description;  ///< processor or GPU model, instruction set or compute capability
+  u64 memory_bytes = 0;     ///< 0: host memory
+};
+
+class Stream;
+
+/// One processor with its memory. Obtained from open(); shared by contexts.
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  /// A new stream of work with its own memory pool.
+  virtual std::shared_ptr<Stream> make_stream() = 0;
+
+  /// Raw device memory, 256-byte aligned. Throws DeviceError naming the bytes asked for.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void deallocate(void* memory) noexcept = 0;
+};
+
+/// "ref", "cpu", "cuda", "cuda:<index>" or "auto" (the first GPU when there is one, else "cpu").
+/// Throws DeviceError that says why when the device cannot be had; never falls back silently.
+std::shared_ptr<Device> open(const std::string& name);
+/// Every device that open() would accept now.
+std::vector<DeviceInfo> available();
+/// Why there is no CUDA device ("" when there is one): not built, no driver, no GPU.
+std::string cuda_unavailable_reason();
+
+/// Device memory, returned to its stream's pool when destroyed (stream order makes reuse safe).
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(std::shared_ptr<Stream> stream, void* data, std::size_t bytes, std::size_t capacity, bool secret)
+      : stream_(std::move(stream)), data_(data), bytes_(bytes), capacity_(capacity), secret_(secret) {}
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer(std::move(other)).swap(*this);
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
+
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  const std::shared_ptr<Stream>& stream() const { return stream_; }
+  explicit operator bool() const { return data_ != nullptr; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void swap(Buffer& o) noexcept {
+    std::swap(stream_, o.stream_);
+    std::swap(data_, o.data_);
+    std::swap(bytes_, o.bytes_);
+    std::swap(capacity_, o.capacity_);
+    std::swap(secret_, o.secret_);
+  }
+  std::shared_ptr<Stream> stream_;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t capacity_ = 0;
+  bool secret_ = false;
+};
+
+/// Recorded work that can be run again; the memory it touched stays reserved for it.
+class GraphExec {
+ public:
+  virtual ~GraphExec() = default;
+  virtual void launch(Stream& stream) = 0;
+};
+
+/// In-order queue of device work. Operations are asynchronous on CUDA and immediate elsewhere. A stream
+/// caches freed memory by size: once warm, no operation allocates from the device or synchronises.
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  explicit Stream(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  virtual ~Stream();
+
+  Device& device() const { return *device_; }
+  const std::shared_ptr<Device>& shared_device() const { return device_; }
+
+  /// Waits until all work of the stream is done; throws DeviceError when some of it failed.
+  virtual void synchronize() = 0;
+  /// Host to device; `from` may be reused when the call returns. Not capturable.
+  virtual void copy_in(void* to, const void* from, std::size_t bytes) = 0;
+  /// Device to host; waits for the data. Not capturable.
+  virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
+  /// Device to device, stream-ordered.
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  /// Device to device, `rows` rows of `row_bytes`, with the given distances between rows in bytes.
+  virtual void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                         std::size_t row_bytes, std::size_t rows) = 0;
+  virtual void fill_zero(void* data, std::size_t bytes) = 0;
+  /// Work queued here from now on starts after the work queued on `other` so far.
+  virtual void wait_for(Stream& other) = 0;
+  /// The backend's own handle (cudaStream_t), nullptr where there is none.
+  virtual void* native_handle() { return nullptr; }
+
+  /// Memory from the pool. Secret buffers are overwritten with zeros before reuse or release.
+  Buffer allocate(std::size_t bytes, bool secret = false);
+  /// Gives cached memory back to the device (waits for the stream first).
+  void trim();
+  std::size_t bytes_in_use() const;
+  std::size_t peak_bytes() const;  ///< highest bytes_in_use so far
+  void reset_peak();
+
+  /// Runs `work` once while recording it. On backends without graphs the callable itself is stored.
+  /// `work` must queue on this stream only, must not synchronise, and is run once in the warm-up.
+  std::unique_ptr<GraphExec> capture(const std::function<void()>& work);
+
+ protected:
+  /// Backends with graphs override both; the default records the callable.
+  virtual std::unique_ptr<GraphExec> record(const std::function<void()>& work);
+  /// Called by backend destructors, while the native stream still lives.
+  void release_pool() noexcept;
+
+ private:
+  friend class Buffer;
+  void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
+  void* take(std::size_t capacity);
+
+  std::shared_ptr<Device> device_;
+  mutable std::mutex mutex_;
+  std::multimap<std::size_t, void*> free_;      ///< capacity -> block
+  std::map<void*, std::size_t>* private_ = nullptr;  ///< blocks taken during a capture
+  std::size_t in_use_ = 0;
+  std::size_t peak_ = 0;
+};
+
+}  // namespace crenel::device

@@ -1,0 +1,70 @@
+// NumPy arrays and byte buffers in and out, without copies where the memory allows it.
+#pragma once
+
+#include <nanobind/ndarray.h>
+
+#include <complex>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "bindings.h"
+
+namespace crenel::python {
+
+template <class T>
+using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Values = std::variant<Array<double>, Array<std::complex<double>>>;
+
+/// Anything that numpy.asarray takes, as float64 (bool, integers, reals) or complex128. Contiguous
+/// arrays of these types are not copied. ParameterError for other types and shapes.
+Values read_values(nb::handle object, const char* name = "values");
+
+/// The same, refusing complex numbers.
+Array<double> read_reals(nb::handle object, const char* name);
+
+template <class T>
+std::span<const T> as_span(const Array<T>& array) {
+  return {array.data(), array.size()};
+}
+
+/// A NumPy array that owns `values`; the numbers are not copied.
+template <class T>
+nb::object to_numpy(std::vector<T>&& values) {
+  auto heap = std::make_unique<std::vector<T>>(std::move(values));
+  T* const data = heap->data();
+  const std::size_t size = heap->size();
+  nb::capsule owner(heap.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  heap.release();
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
+}
+
+/// Slots as a NumPy array: float64 when every slot is real, else complex128.
+nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real);
+
+/// Read-only view of bytes, bytearray, memoryview, mmap, ...
+class BufferView {
+ public:
+  explicit BufferView(nb::handle object);
+  ~BufferView();
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+  std::span<const u8> bytes() const;
+
+ private:
+  Py_buffer view_;
+};
+
+inline nb::bytes to_python(const std::vector<u8>& bytes) {
+  return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+/// Runs f without the GIL.
+template <class F>
+auto released(F&& f) {
+  nb::gil_scoped_release release;
+  return f();
+}
+
+}  // namespace crenel::python

@@ -1,0 +1,81 @@
+// Shared pieces of the nanobind module: one bind_* function a topic, and values with their context.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "crenel/crenel.h"
+
+namespace crenel::python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+void bind_errors(nb::module_& m);
+void bind_device(nb::module_& m);
+void bind_params(nb::module_& m);
+void bind_ciphertext(nb::module_& m);
+void bind_context(nb::module_& m);
+void bind_client(nb::module_& m);
+void bind_evaluator(nb::module_& m);
+
+/// A value together with its context, so that it can serialise itself.
+template <class T>
+struct Bound {
+  ckks::Context context;
+  T value;
+};
+using Ciphertext = Bound<ckks::Ciphertext>;
+using Plaintext = Bound<ckks::Plaintext>;
+using EvaluationKeys = Bound<ckks::EvaluationKeys>;
+using PublicKey = Bound<ckks::PublicKey>;
+
+/// Around every call that computes: other Python threads run meanwhile.
+using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
+
+/// A bound ciphertext, or the one inside a convenient operand (attribute `ciphertext`).
+const Ciphertext& as_ciphertext(nb::handle object);
+
+/// A Python integer as an unsigned one; ParameterError names the argument.
+template <class T>
+T as_unsigned(i64 value, const char* name) {
+  if (value < 0 || static_cast<u64>(value) > std::numeric_limits<T>::max())
+    throw ParameterError(cat(name, " must be between 0 and ", u64{std::numeric_limits<T>::max()},
+                             ", got ", value),
+                         {{name, cat(value)}});
+  return static_cast<T>(value);
+}
+
+/// An optional level.
+inline std::optional<u32> as_level(std::optional<i64> level) {
+  if (!level) return std::nullopt;
+  return as_unsigned<u32>(*level, "level");
+}
+
+/// An optional scale: the C++ interface spells "canonical" as 0.
+inline double as_scale(std::optional<double> scale) {
+  if (!scale) return 0.0;
+  if (!(*scale > 0.0 && *scale < std::numeric_limits<double>::infinity()))
+    throw ParameterError(cat("scale must be positive and finite, got ", *scale),
+                         {{"scale", cat(*scale)}});
+  return *scale;
+}
+
+/// An optional slot count: the C++ interface spells "all" as 0.
+inline u64 as_slots(std::optional<i64> slots) {
+  if (!slots) return 0;
+  if (*slots <= 0)
+    throw ParameterError(cat("slots must be a power of two of at least 1, got ", *slots),
+                         {{"slots", cat(*slots)}});
+  return static_cast<u64>(*slots);
+}
+
+}  // namespace crenel::python

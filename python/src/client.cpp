@@ -1,0 +1,165 @@
+// Client: the holder of the secret key. Nothing here prints or copies a secret.
+#include "arrays.h"
+
+namespace crenel::python {
+namespace {
+
+using ckks::Client;
+using ckks::Flooding;
+
+Ciphertext encrypt(Client& client, nb::handle values, std::optional<i64> level,
+                   std::optional<double> scale, std::optional<i64> slots) {
+  const Values array = read_values(values);
+  const auto l = as_level(level);
+  const double s = as_scale(scale);
+  const u64 n = as_slots(slots);
+  return released([&] {
+    return std::visit(
+        [&](const auto& a) {
+          return Ciphertext{client.context(), client.encrypt(as_span(a), l, s, n)};
+        },
+        array);
+  });
+}
+
+Ciphertext public_encrypt(const PublicKey& key, nb::handle values, std::optional<i64> level,
+                          std::optional<double> scale, std::optional<i64> slots) {
+  const Values array = read_values(values);
+  const auto l = as_level(level);
+  const double s = as_scale(scale);
+  const u64 n = as_slots(slots);
+  return released([&] {
+    return std::visit(
+        [&](const auto& a) {
+          const ckks::Plaintext plaintext = key.context.encode(as_span(a), l, s, n);
+          return Ciphertext{key.context, key.value.encrypt(plaintext)};
+        },
+        array);
+  });
+}
+
+nb::object decrypt(Client& client, nb::handle object, std::optional<Flooding> flooding) {
+  const Ciphertext& ciphertext = as_ciphertext(object);
+  auto slots = released([&] { return client.decrypt(ciphertext.value, flooding); });
+  return slots_to_numpy(std::move(slots), ciphertext.value.metadata().real);
+}
+
+Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
+  const Ciphertext& ciphertext = as_ciphertext(object);
+  return released([&] {
+    return Plaintext{client.context(), client.decrypt_to_plaintext(ciphertext.value)};
+  });
+}
+
+EvaluationKeys evaluation_keys(Client& client, std::vector<i64> rotations, bool conjugate,
+                               bool relinearisation) {
+  return EvaluationKeys{
+      client.context(), client.evaluation_keys({std::move(rotations), conjugate, relinearisation})};
+}
+
+constexpr const char* kEncryptDoc =
+    "Encode and encrypt a vector.\n\n"
+    "Parameters\n----------\n"
+    "values : bool, int, float or complex numbers, at most `slots` of them\n"
+    "level : default the top normal level\n"
+    "scale : default the canonical scale of the level\n"
+    "slots : a power of two; default all N/2";
+
+void bind_flooding(nb::module_& m) {
+  nb::class_<Flooding>(m, "Flooding",
+                       "Noise added to a decryption before it is published (SECURITY.md): standard\n"
+                       "deviation sqrt(12 queries) 2^(statistical_bits / 2) noise_std.")
+      .def(
+          "__init__",
+          [](Flooding* self, double noise_std, i64 queries, i64 statistical_bits) {
+            new (self) Flooding{noise_std, as_unsigned<u64>(queries, "queries"),
+                                as_unsigned<u32>(statistical_bits, "statistical_bits")};
+          },
+          "noise_std"_a, "queries"_a = 1, "statistical_bits"_a = 30,
+          "noise_std : estimate of the ciphertext's error, in coefficient units, positive\n"
+          "queries : decryptions to be published under this key\n"
+          "statistical_bits : at least 30")
+      .def_ro("noise_std", &Flooding::noise_std, "Estimate of the ciphertext's error.")
+      .def_ro("queries", &Flooding::queries, "Decryptions to be published.")
+      .def_ro("statistical_bits", &Flooding::statistical_bits, "Statistical security.")
+      .def("__repr__", [](const Flooding& f) {
+        return cat("Flooding(noise_std=", f.noise_std, ", queries=", f.queries,
+                   ", statistical_bits=", f.statistical_bits, ")");
+      });
+}
+
+void bind_public_key(nb::module_& m) {
+  nb::class_<PublicKey>(m, "PublicKey", "Anyone can encrypt with it, nobody can decrypt.")
+      .def(
+          "encrypt",
+          [](const PublicKey& key, const Plaintext& plaintext) {
+            return Ciphertext{key.context, key.value.encrypt(plaintext.value)};
+          },
+          "plaintext"_a, ReleaseGil(), "Encrypt an encoded vector.")
+      .def("encrypt", &public_encrypt, "values"_a, "level"_a = nb::none(), "scale"_a = nb::none(),
+           "slots"_a = nb::none(),
+           nb::sig("def encrypt(self, values: numpy.typing.ArrayLike, level: int | None = None, "
+                   "scale: float | None = None, slots: int | None = None) -> Ciphertext"),
+           kEncryptDoc)
+      .def(
+          "to_bytes",
+          [](const PublicKey& key) {
+            return to_python(released([&] { return ckks::to_bytes(key.context, key.value); }));
+          },
+          "A complete safetensors file.")
+      .def("__repr__", [](const PublicKey&) { return "<ckks.PublicKey>"; });
+}
+
+void bind_keys(nb::class_<Client>& c) {
+  c.def("evaluation_keys", &evaluation_keys, nb::kw_only(), "rotations"_a = std::vector<i64>(),
+        "conjugate"_a = false, "relinearisation"_a = true, ReleaseGil(),
+        nb::sig("def evaluation_keys(self, *, rotations: collections.abc.Sequence[int] = (), "
+                "conjugate: bool = False, relinearisation: bool = True) -> EvaluationKeys"),
+        "The keys that a server needs; only what is asked for is made.\n\n"
+        "Parameters\n----------\n"
+        "rotations : steps to the left, negative ones to the right\n"
+        "conjugate : for Evaluator.conjugate\n"
+        "relinearisation : for products of ciphertexts")
+      .def(
+          "public_key",
+          [](Client& client) { return PublicKey{client.context(), client.public_key()}; },
+          ReleaseGil(), "A key with which anyone can encrypt.")
+      .def(
+          "export_secret_key",
+          [](const Client& client) { return to_python(client.export_secret_key()); },
+          "The secret key itself, as bytes: whoever has them reads every message. Guard them.")
+      .def("__repr__", [](const Client&) { return "<ckks.Client>"; });
+}
+
+}  // namespace
+
+void bind_client(nb::module_& m) {
+  bind_flooding(m);
+  bind_public_key(m);
+  nb::class_<Client> c(m, "Client", "The holder of the secret key: encrypts and decrypts.");
+  c.def_prop_ro("context", &Client::context, "The context.")
+      .def(
+          "encrypt",
+          [](Client& client, const Plaintext& plaintext) {
+            return Ciphertext{client.context(), client.encrypt(plaintext.value)};
+          },
+          "plaintext"_a, ReleaseGil(), "Encrypt an encoded vector.")
+      .def("encrypt", &encrypt, "values"_a, "level"_a = nb::none(), "scale"_a = nb::none(),
+           "slots"_a = nb::none(),
+           nb::sig("def encrypt(self, values: numpy.typing.ArrayLike, level: int | None = None, "
+                   "scale: float | None = None, slots: int | None = None) -> Ciphertext"),
+           kEncryptDoc)
+      .def("decrypt", &decrypt, "ciphertext"_a, "flooding"_a = nb::none(),
+           nb::sig("def decrypt(self, ciphertext: Ciphertext | crenel.operand.Operand, "
+                   "flooding: Flooding | None = None) -> numpy.ndarray"),
+           "The slots: float64 when ciphertext.real, else complex128.\n\n"
+           "Results carry a little noise that depends on the key: do not publish them without\n"
+           "`flooding` (SECURITY.md).")
+      .def("decrypt_to_plaintext", &decrypt_to_plaintext, "ciphertext"_a,
+           nb::sig("def decrypt_to_plaintext(self, ciphertext: Ciphertext | "
+                   "crenel.operand.Operand) -> Plaintext"),
+           "The noisy polynomial of a ciphertext, for measurements. Never publish it.");
+  bind_keys(c);
+}
+
+}  // namespace crenel::python

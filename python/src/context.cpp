@@ -1,0 +1,106 @@
+// Context: parameters on a device, the root of every other object.
+#include "arrays.h"
+
+namespace crenel::python {
+namespace {
+
+using ckks::Context;
+
+Plaintext encode(const Context& context, nb::handle values, std::optional<i64> level,
+                 std::optional<double> scale, std::optional<i64> slots) {
+  const Values array = read_values(values);
+  const auto l = as_level(level);
+  const double s = as_scale(scale);
+  const u64 n = as_slots(slots);
+  return released([&] {
+    return std::visit(
+        [&](const auto& a) { return Plaintext{context, context.encode(as_span(a), l, s, n)}; },
+        array);
+  });
+}
+
+nb::object decode(const Context& context, const Plaintext& plaintext) {
+  auto slots = released([&] { return context.decode(plaintext.value); });
+  return slots_to_numpy(std::move(slots), plaintext.value.metadata().real);
+}
+
+/// Loader of untrusted bytes: everything is validated against the context before use.
+template <class T, T (*load)(const Context&, std::span<const u8>)>
+Bound<T> from_bytes(const Context& context, nb::handle data) {
+  const BufferView view(data);
+  return released([&] { return Bound<T>{context, load(context, view.bytes())}; });
+}
+
+ckks::Client import_client(const Context& context, nb::handle data) {
+  const BufferView view(data);
+  return released([&] { return ckks::Client::import_secret_key(context, view.bytes()); });
+}
+
+ckks::Evaluator evaluator(const Context& context, const EvaluationKeys* keys) {
+  return context.evaluator(keys ? keys->value : ckks::EvaluationKeys());
+}
+
+#define BYTES_SIG(name, result) \
+  nb::sig("def " name "(self, data: bytes | bytearray | memoryview) -> " result)
+
+void bind_loaders(nb::class_<Context>& c) {
+  c.def("ciphertext_from_bytes", &from_bytes<ckks::Ciphertext, ckks::ciphertext_from_bytes>,
+        "data"_a, BYTES_SIG("ciphertext_from_bytes", "Ciphertext"),
+        "A ciphertext from untrusted bytes. Raises SerializationError saying what and where.")
+      .def("plaintext_from_bytes", &from_bytes<ckks::Plaintext, ckks::plaintext_from_bytes>,
+           "data"_a, BYTES_SIG("plaintext_from_bytes", "Plaintext"),
+           "A plaintext from untrusted bytes.")
+      .def("evaluation_keys_from_bytes",
+           &from_bytes<ckks::EvaluationKeys, ckks::evaluation_keys_from_bytes>, "data"_a,
+           BYTES_SIG("evaluation_keys_from_bytes", "EvaluationKeys"),
+           "Evaluation keys from untrusted bytes.")
+      .def("public_key_from_bytes", &from_bytes<ckks::PublicKey, ckks::public_key_from_bytes>,
+           "data"_a, BYTES_SIG("public_key_from_bytes", "PublicKey"),
+           "A public key from untrusted bytes.")
+      .def("client_from_secret_key", &import_client, "data"_a,
+           BYTES_SIG("client_from_secret_key", "Client"),
+           "The client of a secret key exported with Client.export_secret_key.");
+}
+
+}  // namespace
+
+void bind_context(nb::module_& m) {
+  nb::class_<Context> c(m, "Context",
+                        "Parameters on a device: tables, immutable and shared. The root of every "
+                        "other object.");
+  c.def(nb::init<const ckks::Params&, const std::string&>(), "params"_a, "device"_a = "auto",
+        ReleaseGil(),
+        "Tables for `params` on a device: 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first\n"
+        "GPU when there is one, else the CPU). Raises DeviceError saying why a device cannot be had.")
+      .def_prop_ro("params", &Context::params, "The parameters.")
+      .def_prop_ro(
+          "device", [](const Context& context) { return context.device().info(); },
+          "The device that computes.")
+      .def("keygen", &Context::keygen, ReleaseGil(),
+           "A new secret key, from the randomness of the operating system.")
+      .def("evaluator", &evaluator, "keys"_a = nb::none(), ReleaseGil(),
+           nb::sig("def evaluator(self, keys: EvaluationKeys | None = None) -> Evaluator"),
+           "Operations with these keys; without keys, those that need none.")
+      .def("encode", &encode, "values"_a, "level"_a = nb::none(), "scale"_a = nb::none(),
+           "slots"_a = nb::none(),
+           nb::sig("def encode(self, values: numpy.typing.ArrayLike, level: int | None = None, "
+                   "scale: float | None = None, slots: int | None = None) -> Plaintext"),
+           "Encode a vector of bool, int, float or complex numbers.\n\n"
+           "Parameters\n----------\n"
+           "values : one-dimensional, at most `slots` long; padded with zeros\n"
+           "level : default the top normal level\n"
+           "scale : default the canonical scale of the level\n"
+           "slots : a power of two; default all N/2\n\n"
+           "Raises ParameterError for NaN, infinity, too many values, and overflow of the modulus.")
+      .def("decode", &decode, "plaintext"_a,
+           nb::sig("def decode(self, plaintext: Plaintext) -> numpy.ndarray"),
+           "The slots of a plaintext: float64 when they are real, else complex128.");
+  bind_loaders(c);
+  c.def("__repr__", [](const Context& context) {
+    const ckks::Params& p = context.params();
+    return cat("<ckks.Context log N = ", p.log_n(), ", ", p.normal_top_level(), " levels on ",
+               context.device().info().name, ">");
+  });
+}
+
+}  // namespace crenel::python

@@ -1,0 +1,40 @@
+// Devices: what there is, and why there is no GPU.
+#include "bindings.h"
+
+namespace crenel::python {
+namespace {
+
+using device::DeviceInfo;
+using device::Kind;
+
+const char* kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::ref:
+      return "ref";
+    case Kind::cpu:
+      return "cpu";
+    case Kind::cuda:
+      return "cuda";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void bind_device(nb::module_& m) {
+  nb::class_<DeviceInfo>(m, "DeviceInfo", "A processor that contexts can be placed on.")
+      .def_ro("name", &DeviceInfo::name, "Name for Context(device=...): 'ref', 'cpu', 'cuda:0', ...")
+      .def_prop_ro(
+          "kind", [](const DeviceInfo& d) { return kind_name(d.kind); }, "'ref', 'cpu' or 'cuda'.")
+      .def_ro("description", &DeviceInfo::description,
+              "Processor or GPU model, instruction set or compute capability.")
+      .def_ro("memory_bytes", &DeviceInfo::memory_bytes, "Bytes of device memory; 0: host memory.")
+      .def("__repr__", [](const DeviceInfo& d) {
+        return cat("<crenel device ", d.name, ": ", d.description, ">");
+      });
+  m.def("devices", &device::available, "Every device that a context would accept now.");
+  m.def("cuda_unavailable_reason", &device::cuda_unavailable_reason,
+        "Why there is no CUDA device: not built, no driver, no GPU. Empty when there is one.");
+}
+
+}  // namespace crenel::python

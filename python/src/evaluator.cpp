@@ -1,0 +1,208 @@
+// Evaluator: homomorphic operations on ciphertexts. Explicit: nothing rescales behind your back.
+#include <nanobind/stl/function.h>
+
+#include "arrays.h"
+
+namespace crenel::python {
+namespace {
+
+using ckks::Evaluator;
+using Complex = std::complex<double>;
+using Class = nb::class_<Evaluator>;
+
+Ciphertext wrap(const Evaluator& ev, ckks::Ciphertext&& value) {
+  return Ciphertext{ev.context(), std::move(value)};
+}
+
+/// A member function of one ciphertext as a function of bound ones.
+template <ckks::Ciphertext (Evaluator::*op)(const ckks::Ciphertext&) const>
+Ciphertext unary(const Evaluator& ev, const Ciphertext& a) {
+  return wrap(ev, (ev.*op)(a.value));
+}
+
+template <ckks::Ciphertext (Evaluator::*op)(const ckks::Ciphertext&, const ckks::Ciphertext&) const>
+Ciphertext binary(const Evaluator& ev, const Ciphertext& a, const Ciphertext& b) {
+  return wrap(ev, (ev.*op)(a.value, b.value));
+}
+
+template <ckks::Ciphertext (Evaluator::*op)(const ckks::Ciphertext&, const ckks::Plaintext&) const>
+Ciphertext with_plaintext(const Evaluator& ev, const Ciphertext& a, const Plaintext& b) {
+  return wrap(ev, (ev.*op)(a.value, b.value));
+}
+
+Ciphertext polynomial(const Evaluator& ev, const Ciphertext& x, nb::handle coefficients,
+                      const std::string& basis, std::pair<double, double> interval) {
+  if (basis != "power" && basis != "chebyshev")
+    throw ParameterError(cat("basis must be 'power' or 'chebyshev', got '", basis, "'"),
+                         {{"basis", basis}});
+  const Array<double> c = read_reals(coefficients, "coefficients");
+  const auto b =
+      basis == "power" ? ckks::PolynomialBasis::power : ckks::PolynomialBasis::chebyshev;
+  return released([&] {
+    return wrap(ev, ev.polynomial(x.value, as_span(c), b, interval.first, interval.second));
+  });
+}
+
+nb::object chebyshev_fit(const std::function<double(double)>& f, i64 degree,
+                         std::pair<double, double> interval) {
+  return to_numpy(ckks::chebyshev_coefficients(f, interval.first, interval.second,
+                                               as_unsigned<u32>(degree, "degree")));
+}
+
+void bind_linear(Class& c) {
+  c.def("add", &binary<&Evaluator::add>, "a"_a, "b"_a, ReleaseGil(),
+        "a + b. Level l -> l, scale s -> s; levels, scales and slots must agree.")
+      .def("add", &with_plaintext<&Evaluator::add>, "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "add",
+          [](const Evaluator& ev, const Ciphertext& a, Complex b) {
+            return wrap(ev, ev.add(a.value, b));
+          },
+          "a"_a, "b"_a, ReleaseGil())
+      .def("sub", &binary<&Evaluator::sub>, "a"_a, "b"_a, ReleaseGil(),
+           "a - b. Level l -> l, scale s -> s; levels, scales and slots must agree.")
+      .def("sub", &with_plaintext<&Evaluator::sub>, "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "sub",
+          [](const Evaluator& ev, const Ciphertext& a, Complex b) {
+            return wrap(ev, ev.add(a.value, -b));
+          },
+          "a"_a, "b"_a, ReleaseGil())
+      .def("negate", &unary<&Evaluator::negate>, "a"_a, ReleaseGil(),
+           "-a. Level l -> l, scale s -> s.")
+      .def(
+          "multiply_integer",
+          [](const Evaluator& ev, const Ciphertext& a, i64 re, i64 im) {
+            return wrap(ev, ev.multiply_integer(a.value, re, im));
+          },
+          "a"_a, "re"_a, "im"_a = 0, ReleaseGil(),
+          "a times the Gaussian integer re + im i. Level l -> l, scale s -> s; the noise grows\n"
+          "with the integer.");
+}
+
+void bind_products(Class& c) {
+  c.def("multiply", &binary<&Evaluator::multiply>, "a"_a, "b"_a, ReleaseGil(),
+        "a * b, relinearised. Level l -> l, scale s_a, s_b -> s_a s_b; rescale when wanted.")
+      .def("multiply", &with_plaintext<&Evaluator::multiply>, "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "multiply",
+          [](const Evaluator& ev, const Ciphertext& a, Complex b, std::optional<double> scale) {
+            return wrap(ev, ev.multiply(a.value, b, as_scale(scale)));
+          },
+          "a"_a, "b"_a, "scale"_a = nb::none(), ReleaseGil(),
+          "By a constant, encoded at `scale` (default: such that rescale lands on the canonical\n"
+          "scale).")
+      .def("square", &unary<&Evaluator::square>, "a"_a, ReleaseGil(),
+           "a * a, relinearised. Level l -> l, scale s -> s^2.")
+      .def("multiply_lazy", &binary<&Evaluator::multiply_lazy>, "a"_a, "b"_a, ReleaseGil(),
+           "a * b with 3 components: sums of such products need one relinearisation.")
+      .def("square_lazy", &unary<&Evaluator::square_lazy>, "a"_a, ReleaseGil(),
+           "a * a with 3 components.")
+      .def("relinearise", &unary<&Evaluator::relinearise>, "a"_a, ReleaseGil(),
+           "From 3 components to 2. Level l -> l, scale s -> s.")
+      .def("multiply_rescale", &binary<&Evaluator::multiply_rescale>, "a"_a, "b"_a, ReleaseGil(),
+           "rescale(multiply(a, b)) in one. Level l -> l-1, scale -> s_a s_b / rescale_ratio(l).")
+      .def("relinearise_rescale", &unary<&Evaluator::relinearise_rescale>, "a"_a, ReleaseGil(),
+           "rescale(relinearise(a)) in one. Level l -> l-1, scale s -> s / rescale_ratio(l).");
+}
+
+void bind_levels(Class& c) {
+  c.def("rescale", &unary<&Evaluator::rescale>, "a"_a, ReleaseGil(),
+        "Divide by the last primes. Level l -> l-1, scale s -> s / rescale_ratio(l).\n\n"
+        "Raises StateError at level 0.")
+      .def(
+          "adjust_level",
+          [](const Evaluator& ev, const Ciphertext& a, i64 level, std::optional<double> scale) {
+            return wrap(ev, ev.adjust_level(a.value, as_unsigned<u32>(level, "level"),
+                                            as_scale(scale)));
+          },
+          "a"_a, "level"_a, "scale"_a = nb::none(), ReleaseGil(),
+          "To a lower level and a scale (default: its canonical one); the message stays.\n"
+          "Level l -> level, scale s -> scale.");
+}
+
+void bind_slots(Class& c) {
+  c.def(
+       "rotate",
+       [](const Evaluator& ev, const Ciphertext& a, i64 steps) {
+         return wrap(ev, ev.rotate(a.value, steps));
+       },
+       "a"_a, "steps"_a, ReleaseGil(),
+       "Slot i becomes slot i + steps of a: numpy.roll(a, -steps). Level l -> l, scale s -> s.\n\n"
+       "Raises KeyMissingError naming the rotation when there is no key for it.")
+      .def("conjugate", &unary<&Evaluator::conjugate>, "a"_a, ReleaseGil(),
+           "Complex conjugate of every slot. Level l -> l, scale s -> s.")
+      .def(
+          "rotate_many",
+          [](const Evaluator& ev, const Ciphertext& a, const std::vector<i64>& steps) {
+            std::vector<Ciphertext> results;
+            for (ckks::Ciphertext& value : ev.rotate_many(a.value, steps))
+              results.push_back(wrap(ev, std::move(value)));
+            return results;
+          },
+          "a"_a, "steps"_a, ReleaseGil(),
+          "All these rotations of one ciphertext, hoisted: one decomposition for all.")
+      .def(
+          "rotate_sum",
+          [](const Evaluator& ev, const Ciphertext& a, const std::vector<i64>& steps) {
+            return wrap(ev, ev.rotate_sum(a.value, steps));
+          },
+          "a"_a, "steps"_a, ReleaseGil(),
+          "Sum of rotations (step 0: a itself), hoisted. Level l -> l, scale s -> s.")
+      .def(
+          "sum_slots",
+          [](const Evaluator& ev, const Ciphertext& a, i64 count, i64 stride) {
+            return wrap(ev, ev.sum_slots(a.value, as_unsigned<u64>(count, "count"), stride));
+          },
+          "a"_a, "count"_a, "stride"_a = 1, ReleaseGil(),
+          "Slot i becomes the sum of `count` (a power of two) slots i, i + stride, ...\n"
+          "Needs the rotations stride 2^j, j < log2 count. Level l -> l, scale s -> s.");
+}
+
+}  // namespace
+
+void bind_evaluator(nb::module_& m) {
+  Class c(m, "Evaluator",
+          "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
+          "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.");
+  c.def_prop_ro("context", &Evaluator::context, "The context.")
+      .def_prop_ro(
+          "keys",
+          [](const Evaluator& ev) { return EvaluationKeys{ev.context(), ev.keys()}; },
+          "The keys.")
+      .def(
+          "__call__",
+          [](nb::handle self, nb::handle ciphertext) {
+            return nb::module_::import_("crenel.operand").attr("Operand")(self, ciphertext);
+          },
+          "ciphertext"_a,
+          nb::sig("def __call__(self, ciphertext: Ciphertext | crenel.operand.Operand) -> "
+                  "crenel.operand.Operand"),
+          "The convenient form: operators on ciphertexts, levels and scales handled.");
+  bind_linear(c);
+  bind_products(c);
+  bind_levels(c);
+  bind_slots(c);
+  c.def("polynomial", &polynomial, "x"_a, "coefficients"_a, "basis"_a = "power",
+        "interval"_a = std::pair(-1.0, 1.0),
+        nb::sig("def polynomial(self, x: Ciphertext, coefficients: numpy.typing.ArrayLike, "
+                "basis: typing.Literal['power', 'chebyshev'] = 'power', "
+                "interval: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext"),
+        "sum_k coefficients[k] x^k, lowest first, or the Chebyshev series on `interval`.\n\n"
+        "Level l -> l - polynomial_depth(degree), scale -> canonical. Raises StateError naming\n"
+        "both levels when there are too few.");
+  c.def_static("chebyshev_fit", &chebyshev_fit, "f"_a, "degree"_a,
+               "interval"_a = std::pair(-1.0, 1.0),
+               nb::sig("def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
+                       "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.ndarray"),
+               "Coefficients of f on an interval for polynomial(..., basis='chebyshev').");
+  c.def("__repr__", [](const Evaluator& ev) {
+    return cat("<ckks.Evaluator on ", ev.context().device().info().name, ">");
+  });
+  m.def(
+      "polynomial_depth",
+      [](i64 degree) { return ckks::polynomial_depth(as_unsigned<u32>(degree, "degree")); },
+      "degree"_a, "Levels that Evaluator.polynomial consumes for this degree.");
+}
+
+}  // namespace crenel::python

@@ -1,0 +1,15 @@
+// The extension module crenel._crenel. Users import crenel and crenel.ckks.
+#include "bindings.h"
+
+NB_MODULE(_crenel, m) {
+  using namespace crenel::python;
+  m.doc() = "C++ part of crenel; import crenel.ckks instead.";
+  m.attr("__version__") = crenel::version();
+  bind_errors(m);
+  bind_device(m);
+  bind_params(m);
+  bind_ciphertext(m);
+  bind_context(m);
+  bind_client(m);
+  bind_evaluator(m);
+}

@@ -1,0 +1,181 @@
+#include "crenel/ckks/client.h"
+
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "ckks/decode.h"
+#include "ckks/objects.h"
+#include "random/chacha20.h"
+
+namespace crenel::ckks {
+namespace {
+
+using Complex = std::complex<double>;
+
+void expect_same_params(const std::string& found, const Context& context, const char* what) {
+  if (found != context.params().id())
+    throw StateError(cat(what, " of parameters ", found, ", client has ", context.params().id()),
+                     {{"found", found}, {"expected", context.params().id()}});
+}
+
+// Gaussian noise of a large standard deviation (Box-Muller on ChaCha20 words). Used for flooding only:
+// its timing tells nothing about the secret key.
+class FloodingNoise {
+ public:
+  FloodingNoise(const random::Seed& seed, random::Nonce nonce, double std)
+      : state_(random::chacha20_state(seed, nonce)), std_(std) {}
+  FloodingNoise(const FloodingNoise&) = delete;
+  FloodingNoise& operator=(const FloodingNoise&) = delete;
+  ~FloodingNoise() { random::secure_zero(&state_, sizeof state_); }
+  double operator()() {
+    const double radius = std::sqrt(-2.0 * std::log(uniform()));
+    return std_ * radius * std::cos(2.0 * std::numbers::pi * uniform());
+  }
+
+ private:
+  // In (0, 1]: 53 bits.
+  double uniform() {
+    if (next_ == 16) {
+      block_ = random::chacha20_block(state_, counter_++);
+      next_ = 0;
+    }
+    const u64 bits = (static_cast<u64>(block_.word[next_]) << 32) | block_.word[next_ + 1];
+    next_ += 2;
+    return (static_cast<double>(bits >> 11) + 1.0) * 0x1p-53;
+  }
+
+  random::ChaChaState state_;
+  double std_;
+  random::ChaChaBlock block_;
+  u32 next_ = 16;
+  u32 counter_ = 0;
+};
+
+double flooding_std(const Flooding& f) {
+  if (!(f.noise_std > 0.0) || !std::isfinite(f.noise_std))
+    throw ParameterError(cat("flooding noise_std ", f.noise_std, ", expected a positive number"),
+                         {{"noise_std", cat(f.noise_std)}});
+  if (f.queries < 1)
+    throw ParameterError("flooding queries 0, expected at least 1", {{"queries", "0"}});
+  if (f.statistical_bits < 30)
+    throw ParameterError(cat("flooding statistical_bits ", f.statistical_bits, ", expected at least 30"),
+                         {{"statistical_bits", cat(f.statistical_bits)}});
+  return std::sqrt(12.0 * static_cast<double>(f.queries)) * std::exp2(f.statistical_bits / 2.0) *
+         f.noise_std;
+}
+
+}  // namespace
+
+Client::Client(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Client::Client(Client&&) noexcept = default;
+Client::~Client() = default;
+const Context& Client::context() const { return state_->context; }
+
+Ciphertext Client::encrypt(const Plaintext& plaintext) {
+  expect_same_params(plaintext.params_id(), state_->context, "plaintext");
+  const auto& ring = *state_->context.state().ring;
+  const auto& poly = plaintext.data().poly;
+  rlwe::Poly message(ring.stream(), poly.shape(), poly.limbs(), ring::Domain::coeff, true);
+  ring.kernels().intt(ring.stream(), message.view(), poly.view());
+  auto out = std::make_unique<Ciphertext::Data>();
+  out->meta = plaintext.metadata();
+  out->params_id = plaintext.params_id();
+  random::Seed seed;
+  out->poly = state_->secret.encrypt(message.view(), seed);
+  out->seed = seed;
+  return Ciphertext(std::move(out));
+}
+
+Ciphertext Client::encrypt(std::span<const Complex> values, std::optional<u32> level, double scale,
+                           u64 slots, u32 batch) {
+  return encrypt(state_->context.encode(values, level, scale, slots, batch));
+}
+
+Ciphertext Client::encrypt(std::span<const double> values, std::optional<u32> level, double scale,
+                           u64 slots, u32 batch) {
+  return encrypt(state_->context.encode(values, level, scale, slots, batch));
+}
+
+std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext, std::optional<Flooding> flooding) {
+  expect_same_params(ciphertext.params_id(), state_->context, "ciphertext");
+  const auto& context = state_->context.state();
+  const auto& meta = ciphertext.metadata();
+  std::optional<FloodingNoise> noise;
+  std::function<double()> draw;
+  if (flooding) {
+    auto& source = state_->secret.source();
+    noise.emplace(source.seed(), source.next(random::Purpose::flooding), flooding_std(*flooding));
+    draw = [&noise] { return (*noise)(); };
+  }
+  const std::function<double()>* drawer = flooding ? &draw : nullptr;
+  // Messages are short: the first limbs of the window hold them, and one more limb tells when not.
+  const rlwe::ConstView all = ciphertext.data().poly.view();
+  const u32 few = limbs_to_decode(context, meta);
+  if (few < all.limbs.size()) {
+    const rlwe::Poly message = state_->secret.decrypt(all.limb_window(0, few));
+    if (auto slots = try_decode_coefficients(context, message, meta, drawer)) return *slots;
+  }
+  return decode_coefficients(context, state_->secret.decrypt(all), meta, drawer);
+}
+
+Plaintext Client::decrypt_to_plaintext(const Ciphertext& ciphertext) const {
+  expect_same_params(ciphertext.params_id(), state_->context, "ciphertext");
+  const auto& ring = *state_->context.state().ring;
+  auto data = std::make_unique<Plaintext::Data>();
+  data->meta = ciphertext.metadata();
+  data->params_id = ciphertext.params_id();
+  data->poly = state_->secret.decrypt(ciphertext.data().poly.view());
+  ring.kernels().ntt(ring.stream(), data->poly.view_as(ring::Domain::eval), data->poly.view());
+  data->poly.set_domain(ring::Domain::eval);
+  return Plaintext(std::move(data));
+}
+
+EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
+  const auto& context = state_->context.state();
+  auto data = std::make_shared<EvaluationKeys::Data>();
+  data->params_id = context.params.id();
+  data->ring = context.ring;
+  auto& secret = state_->secret;
+  if (request.relinearisation) data->set.relinearisation = secret.make_relinearisation_key();
+  auto make = [&](u64 element) {
+    if (element != 1 && !data->set.galois.count(element))
+      data->set.galois.emplace(element, secret.make_galois_key(element));
+  };
+  for (i64 steps : request.rotations)
+    make(ring::galois_element_for_rotation(steps, context.params.log_n()));
+  if (request.conjugate) make(ring::galois_element_for_conjugation(context.params.log_n()));
+  return EvaluationKeys(std::move(data));
+}
+
+PublicKey Client::public_key() {
+  return PublicKey(std::make_shared<PublicKey::Data>(
+      PublicKey::Data{state_->context, state_->secret.make_public_key()}));
+}
+
+std::vector<u8> Client::export_secret_key() const {
+  auto coefficients = state_->secret.export_coefficients();
+  std::vector<u8> bytes(coefficients.size());
+  std::memcpy(bytes.data(), coefficients.data(), bytes.size());
+  random::secure_zero(coefficients.data(), coefficients.size());
+  return bytes;
+}
+
+Client Client::import_secret_key(const Context& context, std::span<const u8> bytes) {
+  const u64 n = context.params().ring_dim();
+  if (bytes.size() != n)
+    throw SerializationError(cat("secret key of ", bytes.size(), " coefficients, expected ", n),
+                             {{"found", cat(bytes.size())}, {"expected", cat(n)}});
+  std::vector<i8> coefficients(n);
+  std::memcpy(coefficients.data(), bytes.data(), n);
+  u32 invalid = 0;  // accumulated without branching on coefficients
+  for (i8 c : coefficients) invalid |= static_cast<u32>(static_cast<u8>(c + 1) > 2);
+  if (invalid)
+    throw SerializationError("secret key has a coefficient outside -1, 0, 1", {{"expected", "-1, 0, 1"}});
+  random::SecretSource source(random::seed_from_os());
+  rlwe::SecretKey secret(context.state().ring, std::move(source), coefficients);
+  random::secure_zero(coefficients.data(), n);
+  return Client(std::make_shared<State>(State{context, std::move(secret)}));
+}
+
+}  // namespace crenel::ckks

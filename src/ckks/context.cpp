@@ -1,0 +1,135 @@
+#include "crenel/ckks/context.h"
+
+#include <bit>
+#include <cmath>
+
+#include "ckks/objects.h"
+#include "ckks/decode.h"
+
+namespace crenel::ckks {
+namespace {
+
+using Complex = std::complex<double>;
+
+rlwe::Chain chain_of(const Params& params) {
+  rlwe::Chain chain;
+  chain.log_n = params.log_n();
+  chain.primes = params.primes();
+  chain.chain_limbs = params.chain_limbs();
+  chain.alpha = params.alpha();
+  for (u32 level = 0; level <= params.max_level(); ++level)
+    chain.windows.push_back({params.window_begin(level), params.window_end(level)});
+  return chain;
+}
+
+// Where and how a vector is to be encoded, checked.
+struct EncodeTarget {
+  u32 level;
+  double scale;
+  u64 slots;
+  u64 row;  // values given per batch entry
+};
+
+EncodeTarget check_target(const Params& params, std::size_t values, std::optional<u32> level,
+                          double scale, u64 slots, u32 batch) {
+  EncodeTarget t{level.value_or(params.normal_top_level()), scale, slots ? slots : params.slots(), 0};
+  if (t.level > params.max_level())
+    throw ParameterError(cat("level ", t.level, ", expected at most ", params.max_level()),
+                         {{"level", cat(t.level)}, {"max_level", cat(params.max_level())}});
+  if (scale == 0.0) t.scale = params.scale(t.level);
+  if (!std::isfinite(t.scale) || t.scale < 1.0)
+    throw ParameterError(cat("scale ", scale, ", expected a finite number >= 1"), {{"scale", cat(scale)}});
+  if (!std::has_single_bit(t.slots) || t.slots > params.slots())
+    throw ParameterError(cat(t.slots, " slots, expected a power of two up to ", params.slots()),
+                         {{"slots", cat(t.slots)}, {"max_slots", cat(params.slots())}});
+  if (batch == 0 || values % batch != 0)
+    throw ParameterError(cat(values, " values do not split into ", batch, " rows"),
+                         {{"values", cat(values)}, {"batch", cat(batch)}});
+  t.row = values / batch;
+  if (t.row > t.slots)
+    throw ParameterError(cat(t.row, " values, expected at most ", t.slots, " (the slots)"),
+                         {{"values", cat(t.row)}, {"slots", cat(t.slots)}});
+  return t;
+}
+
+// Scaled coefficients must stay below Q/2 (or they wrap around) and below 2^62 (the integer type).
+void round_coefficients(std::span<const double> coefficients, double scale, double log_q, i64* out) {
+  const double bound = std::exp2(std::min(62.0, log_q - 1.0));
+  double largest = 0.0;
+  for (double c : coefficients) largest = std::max(largest, std::abs(c * scale));
+  if (!(largest < bound))
+    throw ParameterError(
+        cat("values overflow the modulus: a scaled coefficient reaches 2^", std::log2(largest),
+            ", expected below 2^", std::log2(bound), " (scale 2^", std::log2(scale), ", log2 Q ", log_q, ")"),
+        {{"log2_coefficient", cat(std::log2(largest))}, {"log2_bound", cat(std::log2(bound))}});
+  for (std::size_t i = 0; i < coefficients.size(); ++i) out[i] = std::llrint(coefficients[i] * scale);
+}
+
+Plaintext encode_rows(const Context::State& state, std::span<const Complex> values,
+                      const EncodeTarget& t, u32 batch, bool real) {
+  const auto& ring = *state.ring;
+  const u64 n = ring.ring_dim();
+  std::vector<i64> coefficients(n * batch);
+  std::vector<Complex> row(t.slots);
+  for (u32 b = 0; b < batch; ++b) {
+    std::fill(row.begin(), row.end(), Complex(0.0));
+    for (u64 j = 0; j < t.row; ++j) {
+      row[j] = values[b * t.row + j];
+      if (!std::isfinite(row[j].real()) || !std::isfinite(row[j].imag()))
+        throw ParameterError(cat("value ", j, " of row ", b, " is ", row[j], ", expected finite numbers"),
+                             {{"index", cat(j)}, {"row", cat(b)}});
+    }
+    round_coefficients(state.encoder.to_coefficients(row), t.scale, state.params.log_q(t.level),
+                       coefficients.data() + b * n);
+  }
+  auto& stream = ring.stream();
+  device::Buffer staged = stream.allocate(coefficients.size() * sizeof(i64), true);
+  stream.copy_in(staged.data(), coefficients.data(), coefficients.size() * sizeof(i64));
+  random::secure_zero(coefficients.data(), coefficients.size() * sizeof(i64));
+  auto data = std::make_unique<Plaintext::Data>();
+  data->meta = {t.level, t.scale, t.slots, real};
+  data->params_id = state.params.id();
+  data->poly = rlwe::Poly(stream, {ring.log_n(), 1, batch}, ring.window(t.level), ring::Domain::coeff);
+  ring.kernels().reduce_signed(stream, data->poly.view(), staged.as<const i64>());
+  ring.kernels().ntt(stream, data->poly.view_as(ring::Domain::eval), data->poly.view());
+  data->poly.set_domain(ring::Domain::eval);
+  return Plaintext(std::move(data));
+}
+
+}  // namespace
+
+Context::Context(const Params& params, const std::string& device)
+    : state_(std::make_shared<State>(
+          State{params,
+                std::make_shared<const rlwe::RingContext>(chain_of(params), device::open(device)),
+                Encoder(params.log_n())})) {}
+
+const Params& Context::params() const { return state_->params; }
+device::Device& Context::device() const { return state_->ring->device(); }
+device::Stream& Context::stream() const { return state_->ring->stream(); }
+
+Plaintext Context::encode(std::span<const Complex> values, std::optional<u32> level, double scale,
+                          u64 slots, u32 batch) const {
+  const auto target = check_target(params(), values.size(), level, scale, slots, batch);
+  return encode_rows(*state_, values, target, batch, false);
+}
+
+Plaintext Context::encode(std::span<const double> values, std::optional<u32> level, double scale,
+                          u64 slots, u32 batch) const {
+  const auto target = check_target(params(), values.size(), level, scale, slots, batch);
+  const std::vector<Complex> widened(values.begin(), values.end());
+  return encode_rows(*state_, widened, target, batch, true);
+}
+
+std::vector<Complex> Context::decode(const Plaintext& plaintext) const {
+  if (plaintext.params_id() != params().id())
+    throw StateError(cat("plaintext of parameters ", plaintext.params_id(), ", context has ", params().id()),
+                     {{"found", plaintext.params_id()}, {"expected", params().id()}});
+  const auto& poly = plaintext.data().poly;
+  auto& stream = state_->ring->stream();
+  rlwe::Poly coefficients(stream, poly.shape(), poly.limbs(), ring::Domain::coeff);
+  state_->ring->kernels().intt(stream, coefficients.view(), poly.view());
+  return decode_coefficients(*state_, coefficients, plaintext.metadata(), nullptr);
+}
+
+}  // namespace crenel::ckks

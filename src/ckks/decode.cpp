@@ -1,0 +1,81 @@
+#include "ckks/decode.h"
+
+#include <atomic>
+#include <cmath>
+
+#include "rns/compose.h"
+
+namespace crenel::ckks {
+namespace {
+
+using Complex = std::complex<double>;
+
+// Composes every coefficient from all limbs of `poly`, or, with `checked`, from all but the last and
+// compares with the last. False when a comparison fails.
+bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool checked,
+                 std::vector<double>& out) {
+  const u64 n = ring.ring_dim();
+  const u32 limbs = poly.limbs().size();
+  std::vector<math::Modulus<u32>> moduli;
+  for (u32 i = 0; i < limbs; ++i) moduli.push_back(ring.modulus(poly.limbs()[i]));
+  const rns::CrtComposer composer(moduli);
+  std::vector<u32> words(poly.words());
+  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
+  out.resize(n * poly.shape().batch);
+  std::atomic<bool> agrees{true};
+#pragma omp parallel for schedule(static)
+  for (u64 i = 0; i < out.size(); ++i) {
+    const u32* residues = words.data() + (i / n) * limbs * n + i % n;
+    if (!checked || limbs == 1) {
+      out[i] = composer.to_double(residues, n);
+    } else if (const auto value = composer.to_double_checked(residues, n, limbs - 1)) {
+      out[i] = *value;
+    } else {
+      agrees.store(false, std::memory_order_relaxed);
+    }
+  }
+  random::secure_zero(words.data(), words.size() * sizeof(u32));
+  return agrees.load();
+}
+
+std::vector<Complex> slots_of(const Context::State& state, std::vector<double>& coefficients,
+                              const Metadata& meta, const std::function<double()>* noise) {
+  const u64 n = state.ring->ring_dim();
+  std::vector<Complex> out;
+  for (u64 first = 0; first < coefficients.size(); first += n) {
+    const std::span<double> row(coefficients.data() + first, n);
+    for (double& c : row) c = (noise ? c + (*noise)() : c) / meta.scale;
+    const auto slots = state.encoder.to_slots(row, meta.slots);
+    out.insert(out.end(), slots.begin(), slots.end());
+  }
+  random::secure_zero(coefficients.data(), coefficients.size() * sizeof(double));
+  return out;
+}
+
+}  // namespace
+
+u32 limbs_to_decode(const Context::State& state, const Metadata& meta) {
+  const auto& window = state.ring->window(meta.level);
+  const double wanted = std::log2(meta.scale) + 40.0;
+  double bits = 0.0;
+  u32 count = 0;
+  while (count < window.size() && bits < wanted) bits += std::log2(state.ring->modulus(window[count++]).q);
+  return std::min(count + 1, window.size());
+}
+
+std::vector<Complex> decode_coefficients(const Context::State& state, const rlwe::Poly& poly,
+                                         const Metadata& meta, const std::function<double()>* noise) {
+  std::vector<double> coefficients;
+  compose_all(*state.ring, poly, false, coefficients);
+  return slots_of(state, coefficients, meta, noise);
+}
+
+std::optional<std::vector<Complex>> try_decode_coefficients(const Context::State& state,
+                                                            const rlwe::Poly& poly, const Metadata& meta,
+                                                            const std::function<double()>* noise) {
+  std::vector<double> coefficients;
+  if (!compose_all(*state.ring, poly, true, coefficients)) return std::nullopt;
+  return slots_of(state, coefficients, meta, noise);
+}
+
+}  // namespace crenel::ckks

@@ -1,0 +1,229 @@
+// Linear operations, products, rescale. Each checks metadata, queues kernels, returns a new ciphertext.
+#include "crenel/ckks/evaluator.h"
+
+#include <cmath>
+
+#include "ckks/evaluator_state.h"
+
+namespace crenel::ckks {
+namespace {
+
+Metadata with_real(Metadata meta, bool real) {
+  meta.real = real;
+  return meta;
+}
+
+// round(x * scale) as an integer; refuses what does not fit.
+i128 scaled_integer(double x, double scale) {
+  const double v = x * scale;
+  if (!std::isfinite(v) || std::abs(v) >= 0x1p120)
+    throw ParameterError(cat("constant ", x, " at scale ", scale, ", expected a product below 2^120"),
+                         {{"value", cat(x)}, {"scale", cat(scale)}});
+  return static_cast<i128>(std::nearbyint(v));
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const Context& context, EvaluationKeys keys) {
+  if (keys.data() && keys.data()->params_id != context.params().id())
+    throw StateError(
+        cat("keys of parameters ", keys.data()->params_id, ", context has ", context.params().id()),
+        {{"found", keys.data()->params_id}, {"expected", context.params().id()}});
+  state_ = std::make_shared<State>(
+      State{context, std::move(keys), context.state().ring->shared_stream()});
+}
+
+const Context& Evaluator::context() const { return state_->context; }
+const EvaluationKeys& Evaluator::keys() const { return state_->keys; }
+device::Stream& Evaluator::stream() const { return *state_->stream; }
+
+Evaluator Evaluator::on(std::shared_ptr<device::Stream> stream) const {
+  return Evaluator(std::make_shared<State>(State{state_->context, state_->keys, std::move(stream)}));
+}
+
+Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
+  if (a.components() < b.components()) return add(b, a);
+  const State& s = *state_;
+  s.check(a), s.check(b);
+  s.check_pair(a.metadata(), b.metadata(), true);
+  auto out = s.poly(a.components(), std::max(a.batch(), b.batch()), a.level());
+  const rlwe::ConstView va = a.data().poly.view(), vb = b.data().poly.view();
+  if (a.batch() < b.batch())
+    throw StateError(cat("batch sizes differ: ", a.batch(), " and ", b.batch()),
+                     {{"batch_a", cat(a.batch())}, {"batch_b", cat(b.batch())}});
+  const u32 common = b.components();
+  s.kernels().add(*s.stream, out.view().components(0, common), va.components(0, common), vb);
+  for (u32 c = common; c < a.components(); ++c) {  // the third component of an unrelinearised sum
+    rlwe::Scalars zero;
+    s.kernels().add_scalar(*s.stream, out.view().components(c, 1), va.components(c, 1), zero);
+  }
+  return s.wrap(std::move(out),
+                with_real(a.metadata(), a.metadata().real && b.metadata().real));
+}
+
+Ciphertext Evaluator::negate(const Ciphertext& a) const {
+  state_->check(a);
+  auto out = state_->poly(a.components(), a.batch(), a.level());
+  state_->kernels().neg(*state_->stream, out.view(), a.data().poly.view());
+  return state_->wrap(std::move(out), a.metadata());
+}
+
+Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
+  if (a.components() != b.components() || a.batch() != b.batch()) return add(a, negate(b));
+  const State& s = *state_;
+  s.check(a), s.check(b);
+  s.check_pair(a.metadata(), b.metadata(), true);
+  auto out = s.poly(a.components(), a.batch(), a.level());
+  s.kernels().sub(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
+  return s.wrap(std::move(out),
+                with_real(a.metadata(), a.metadata().real && b.metadata().real));
+}
+
+Ciphertext Evaluator::add(const Ciphertext& a, const Plaintext& b) const {
+  const State& s = *state_;
+  s.check(a), s.check(b);
+  s.check_pair(a.metadata(), b.metadata(), true);
+  auto out = a.data().poly.clone(*s.stream);
+  s.kernels().add(*s.stream, out.view().components(0, 1), out.view().components(0, 1),
+                  b.data().poly.view());
+  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
+}
+
+Ciphertext Evaluator::sub(const Ciphertext& a, const Plaintext& b) const {
+  const State& s = *state_;
+  s.check(a), s.check(b);
+  s.check_pair(a.metadata(), b.metadata(), true);
+  auto out = a.data().poly.clone(*s.stream);
+  s.kernels().sub(*s.stream, out.view().components(0, 1), out.view().components(0, 1),
+                  b.data().poly.view());
+  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
+}
+
+Ciphertext Evaluator::add(const Ciphertext& a, std::complex<double> b) const {
+  const State& s = *state_;
+  s.check(a);
+  const auto scalars =
+      s.ring().integer_scalars(s.ring().window(a.level()), scaled_integer(b.real(), a.scale()),
+                               scaled_integer(b.imag(), a.scale()));
+  auto out = a.data().poly.clone(*s.stream);
+  s.kernels().add_scalar(*s.stream, out.view().components(0, 1), out.view().components(0, 1), scalars);
+  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.imag() == 0.0));
+}
+
+Ciphertext Evaluator::multiply_integer(const Ciphertext& a, i64 re, i64 im) const {
+  const State& s = *state_;
+  s.check(a);
+  auto out = s.poly(a.components(), a.batch(), a.level());
+  s.kernels().mul_scalar(*s.stream, out.view(), a.data().poly.view(),
+                         s.ring().integer_scalars(s.ring().window(a.level()), re, im));
+  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && im == 0));
+}
+
+Ciphertext Evaluator::multiply(const Ciphertext& a, const Plaintext& b) const {
+  const State& s = *state_;
+  s.check(a), s.check(b);
+  s.check_pair(a.metadata(), b.metadata(), false);
+  auto out = s.poly(a.components(), a.batch(), a.level());
+  s.kernels().mul(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
+  Metadata meta = with_real(a.metadata(), a.metadata().real && b.metadata().real);
+  meta.scale *= b.scale();
+  return s.wrap(std::move(out), meta);
+}
+
+Ciphertext Evaluator::multiply(const Ciphertext& a, std::complex<double> b, double scale) const {
+  const State& s = *state_;
+  s.check(a);
+  const auto& p = s.params();
+  if (scale == 0.0)
+    scale = a.level() == 0 ? p.scale(0)
+                           : p.rescale_ratio(a.level()) * p.scale(a.level() - 1) / a.scale();
+  if (!std::isfinite(scale) || scale < 1.0)
+    throw ParameterError(cat("constant's scale ", scale, ", expected a finite number >= 1"),
+                         {{"scale", cat(scale)}});
+  auto out = s.poly(a.components(), a.batch(), a.level());
+  s.kernels().mul_scalar(
+      *s.stream, out.view(), a.data().poly.view(),
+      s.ring().integer_scalars(s.ring().window(a.level()), scaled_integer(b.real(), scale),
+                               scaled_integer(b.imag(), scale)));
+  Metadata meta = with_real(a.metadata(), a.metadata().real && b.imag() == 0.0);
+  meta.scale *= scale;
+  return s.wrap(std::move(out), meta);
+}
+
+Ciphertext Evaluator::multiply_lazy(const Ciphertext& a, const Ciphertext& b) const {
+  const State& s = *state_;
+  s.check_components(a, 2, "product");
+  s.check_components(b, 2, "product");
+  s.check_pair(a.metadata(), b.metadata(), false);
+  if (a.batch() != b.batch())
+    throw StateError(cat("batch sizes differ: ", a.batch(), " and ", b.batch()),
+                     {{"batch_a", cat(a.batch())}, {"batch_b", cat(b.batch())}});
+  auto out = s.poly(3, a.batch(), a.level());
+  s.kernels().tensor(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
+  Metadata meta = with_real(a.metadata(), a.metadata().real && b.metadata().real);
+  meta.scale *= b.scale();
+  return s.wrap(std::move(out), meta);
+}
+
+Ciphertext Evaluator::square_lazy(const Ciphertext& a) const {
+  const State& s = *state_;
+  s.check_components(a, 2, "square");
+  auto out = s.poly(3, a.batch(), a.level());
+  s.kernels().tensor_square(*s.stream, out.view(), a.data().poly.view());
+  Metadata meta = a.metadata();
+  meta.scale *= meta.scale;
+  return s.wrap(std::move(out), meta);
+}
+
+Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
+  const State& s = *state_;
+  s.check_components(a, 3, "relinearisation");
+  const auto& key = s.relinearisation_key();
+  const auto ks = s.switcher();
+  const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
+  const auto acc = ks.multiply(ks.mod_up(v.components(2, 1), a.level()), key, a.level());
+  return s.wrap(ks.mod_down(acc, a.level(), &low), a.metadata());
+}
+
+Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
+  const State& s = *state_;
+  s.check_components(a, 3, "relinearisation");
+  s.check_can_rescale(a);
+  const auto& key = s.relinearisation_key();
+  const auto ks = s.switcher();
+  const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
+  auto acc = ks.multiply(ks.mod_up(v.components(2, 1), a.level()), key, a.level());
+  Metadata meta = a.metadata();
+  meta.scale = s.rescaled(meta.scale, meta.level);
+  meta.level -= 1;
+  return s.wrap(ks.mod_down_rescale(std::move(acc), a.level(), &low), meta);
+}
+
+Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
+  state_->relinearisation_key();  // refuse before any work
+  return relinearise(multiply_lazy(a, b));
+}
+
+Ciphertext Evaluator::square(const Ciphertext& a) const {
+  state_->relinearisation_key();
+  return relinearise(square_lazy(a));
+}
+
+Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b) const {
+  state_->relinearisation_key();
+  state_->check_can_rescale(a);
+  return relinearise_rescale(multiply_lazy(a, b));
+}
+
+Ciphertext Evaluator::rescale(const Ciphertext& a) const {
+  const State& s = *state_;
+  s.check_can_rescale(a);
+  auto out = s.poly(a.components(), a.batch(), a.level() - 1);
+  s.kernels().divide(*s.stream, out.view(), a.data().poly.view(), s.ring().rescale(a.level()));
+  Metadata meta = a.metadata();
+  meta.scale = s.rescaled(meta.scale, meta.level);
+  meta.level -= 1;
+  return s.wrap(std::move(out), meta);
+}
+
+}  // namespace crenel::ckks

@@ -1,0 +1,111 @@
+#include "ckks/evaluator_state.h"
+
+#include <cmath>
+
+namespace crenel::ckks {
+
+bool scales_agree(double a, double b) {
+  return std::abs(a - b) <= kScaleTolerance * std::max(std::abs(a), std::abs(b));
+}
+
+Ciphertext Evaluator::State::wrap(rlwe::Poly poly, Metadata meta) const {
+  auto data = std::make_unique<Ciphertext::Data>();
+  data->meta = meta;
+  data->params_id = params().id();
+  data->poly = std::move(poly);
+  return Ciphertext(std::move(data));
+}
+
+namespace {
+
+void check_home(const std::string& params_id, const rlwe::Poly& poly, const Evaluator::State& state,
+                const char* what) {
+  if (params_id != state.params().id())
+    throw StateError(cat(what, " of parameters ", params_id, ", evaluator has ", state.params().id()),
+                     {{"found", params_id}, {"expected", state.params().id()}});
+  const auto& here = state.ring().device().info().name;
+  const auto& there = poly.stream().device().info().name;
+  if (here != there)
+    throw StateError(cat(what, " on device ", there, ", evaluator on ", here),
+                     {{"found", there}, {"expected", here}});
+}
+
+}  // namespace
+
+void Evaluator::State::check(const Ciphertext& a) const {
+  check_home(a.params_id(), a.data().poly, *this, "ciphertext");
+}
+
+void Evaluator::State::check(const Plaintext& a) const {
+  check_home(a.params_id(), a.data().poly, *this, "plaintext");
+}
+
+void Evaluator::State::check_components(const Ciphertext& a, u32 expected, const char* operation) const {
+  check(a);
+  if (a.components() != expected)
+    throw StateError(cat(operation, " of a ciphertext with ", a.components(), " components, expected ",
+                         expected, expected == 2 ? "; relinearise it first" : ""),
+                     {{"components", cat(a.components())}, {"expected", cat(expected)}});
+}
+
+void Evaluator::State::check_pair(const Metadata& a, const Metadata& b, bool scale) const {
+  if (a.level != b.level)
+    throw StateError(cat("levels differ: ", a.level, " and ", b.level, "; adjust_level the higher one"),
+                     {{"level_a", cat(a.level)}, {"level_b", cat(b.level)}});
+  if (a.slots != b.slots)
+    throw StateError(cat("slot counts differ: ", a.slots, " and ", b.slots),
+                     {{"slots_a", cat(a.slots)}, {"slots_b", cat(b.slots)}});
+  if (scale && !scales_agree(a.scale, b.scale))
+    throw StateError(cat("scales differ: ", a.scale, " and ", b.scale),
+                     {{"scale_a", cat(a.scale)}, {"scale_b", cat(b.scale)}});
+}
+
+void Evaluator::State::check_can_rescale(const Ciphertext& a) const {
+  check(a);
+  if (a.level() == 0)
+    throw StateError("rescale at level 0, expected level >= 1", {{"level", "0"}, {"expected", ">= 1"}});
+}
+
+const rlwe::SwitchKey& Evaluator::State::relinearisation_key() const {
+  if (!keys.has_relinearisation())
+    throw KeyMissingError("the evaluation keys hold no relinearisation key",
+                          {{"key", "relinearisation"}});
+  return *keys.data()->set.relinearisation;
+}
+
+const rlwe::SwitchKey* Evaluator::State::galois_key(u64 element) const {
+  if (!keys.data()) return nullptr;
+  const auto& galois = keys.data()->set.galois;
+  const auto it = galois.find(element);
+  return it == galois.end() ? nullptr : &it->second;
+}
+
+u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
+  const i64 n = static_cast<i64>(slots);
+  const i64 reduced = ((steps % n) + n) % n;
+  if (reduced == 0) return 1;
+  for (i64 k = reduced; k < static_cast<i64>(params().slots()); k += n) {
+    const u64 element = ring::galois_element_for_rotation(k, params().log_n());
+    if (galois_key(element)) return element;
+  }
+  throw KeyMissingError(cat("no evaluation key for rotation ", steps, "; ask for it by "
+                            "evaluation_keys(rotations=[", steps, "])"),
+                        {{"rotation", cat(steps)}});
+}
+
+u64 Evaluator::State::conjugation_element() const {
+  const u64 element = ring::galois_element_for_conjugation(params().log_n());
+  if (!galois_key(element))
+    throw KeyMissingError("no evaluation key for conjugation; ask for it by "
+                          "evaluation_keys(conjugate=True)",
+                          {{"rotation", "conjugate"}});
+  return element;
+}
+
+double Evaluator::State::rescaled(double scale, u32 level) const {
+  const double s = scale / params().rescale_ratio(level);
+  const double canonical = params().scale(level - 1);
+  return scales_agree(s, canonical) ? canonical : s;
+}
+
+}  // namespace crenel::ckks

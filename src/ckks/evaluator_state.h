@@ -1,0 +1,48 @@
+// What the evaluator's files share: state, checks, result construction.
+#pragma once
+
+#include "ckks/objects.h"
+
+namespace crenel::ckks {
+
+/// Two scales are equal when they differ by rounding of the bookkeeping only.
+inline constexpr double kScaleTolerance = 1e-12;
+bool scales_agree(double a, double b);
+
+struct Evaluator::State {
+  Context context;
+  EvaluationKeys keys;
+  std::shared_ptr<device::Stream> stream;
+
+  const Params& params() const { return context.params(); }
+  const rlwe::RingContext& ring() const { return *context.state().ring; }
+  device::Kernels<rlwe::Word>& kernels() const { return ring().kernels(); }
+  rlwe::KeySwitcher switcher() const { return rlwe::KeySwitcher(ring(), *stream); }
+
+  /// Uninitialised polynomial on the window of `level`.
+  rlwe::Poly poly(u32 components, u32 batch, u32 level) const {
+    return rlwe::Poly(*stream, {ring().log_n(), components, batch}, ring().window(level),
+                      ring::Domain::eval);
+  }
+  Ciphertext wrap(rlwe::Poly poly, Metadata meta) const;
+
+  void check(const Ciphertext& a) const;  ///< context
+  void check(const Plaintext& a) const;
+  void check_components(const Ciphertext& a, u32 expected, const char* operation) const;
+  /// Level and slots; with `scale` also the scales.
+  void check_pair(const Metadata& a, const Metadata& b, bool scale) const;
+  void check_can_rescale(const Ciphertext& a) const;
+
+  const rlwe::SwitchKey& relinearisation_key() const;
+  /// The key for X -> X^element; null when missing.
+  const rlwe::SwitchKey* galois_key(u64 element) const;
+  /// Element of a rotation of vectors with `slots` slots for which a key exists (rotations that agree
+  /// modulo `slots` are interchangeable); 1 when no key is needed. KeyMissingError names `steps`.
+  u64 rotation_element(i64 steps, u64 slots) const;
+  u64 conjugation_element() const;
+
+  /// Scale after dividing by rp(level); snaps to the canonical scale where it is one.
+  double rescaled(double scale, u32 level) const;
+};
+
+}  // namespace crenel::ckks

@@ -1,0 +1,64 @@
+// Level alignment (ckks_algorithms.md 1.1): drop limbs where the target's primes are a part of the
+// source's; otherwise one constant product and rational rescale.
+#include <cmath>
+
+#include "ckks/evaluator_state.h"
+#include "ckks/levels.h"
+
+namespace crenel::ckks {
+
+bool can_drop_to(const Params& params, u32 from, u32 to) {
+  return params.window_begin(to) >= params.window_begin(from) &&
+         params.window_end(to) <= params.window_end(from);
+}
+
+Ciphertext drop_limbs(const Evaluator::State& s, const Ciphertext& a, u32 level) {
+  const auto& from = a.data().poly;
+  auto out = s.poly(a.components(), a.batch(), level);
+  const rlwe::ConstView kept = from.view().restrict_to(s.ring().window(level));
+  const std::size_t row = out.limbs().size() * s.ring().ring_dim() * sizeof(rlwe::Word);
+  s.stream->copy_rows(out.data(), row, kept.data, kept.component_stride * sizeof(rlwe::Word), row,
+                      from.shape().polys());
+  Metadata meta = a.metadata();
+  meta.level = level;
+  return s.wrap(std::move(out), meta);
+}
+
+Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale) const {
+  const State& s = *state_;
+  s.check(a);
+  const auto& params = s.params();
+  if (level > a.level())
+    throw StateError(cat("adjust_level from ", a.level(), " up to ", level, ", expected a lower level"),
+                     {{"level", cat(a.level())}, {"target", cat(level)}});
+  const double target_scale = scale == 0.0 ? params.scale(level) : scale;
+  if (level == a.level()) {
+    if (!scales_agree(a.scale(), target_scale))
+      throw StateError(cat("adjust_level at level ", level, " cannot change the scale from ", a.scale(),
+                           " to ", target_scale, ": it needs a level"),
+                       {{"scale_a", cat(a.scale())}, {"scale_b", cat(target_scale)}});
+    return a.clone();
+  }
+  if (scales_agree(a.scale(), target_scale) && can_drop_to(params, a.level(), level))
+    return drop_limbs(s, a, level);
+  // Lowest level from which one rescale ends at or above the target: drop there, then step down.
+  u32 from = a.level();
+  for (u32 l = level + 1; l < a.level(); ++l)
+    if (can_drop_to(params, a.level(), l)) {
+      from = l;
+      break;
+    }
+  Ciphertext lowered = from == a.level() ? a.clone() : drop_limbs(s, a, from);
+  const double next = from - 1 == level ? target_scale : params.scale(from - 1);
+  const double constant_scale = next * params.rescale_ratio(from) / lowered.scale();
+  if (!(constant_scale >= 0x1p20))
+    throw StateError(cat("adjust_level: scale ", lowered.scale(), " at level ", from,
+                         " is too large to reach scale ", next, " at level ", from - 1),
+                     {{"scale_a", cat(lowered.scale())}, {"scale_b", cat(next)}});
+  Ciphertext stepped = rescale(multiply(lowered, 1.0, constant_scale));
+  // The constant is an integer, off by at most half a unit in 2^20: what the message gains is noise.
+  stepped.data().meta.scale = next;
+  return adjust_level(stepped, level, target_scale);
+}
+
+}  // namespace crenel::ckks

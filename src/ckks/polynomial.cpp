@@ -1,0 +1,182 @@
+// Polynomial evaluation: Paterson-Stockmeyer in the power or the Chebyshev basis, depth-optimal, with
+// exact scales (ckks_algorithms.md 2.2).
+//
+// Every partial result is produced at a prescribed (level, scale): a leaf encodes each coefficient at
+// (wanted scale)/(scale of its basis element), so all terms of a sum agree exactly whatever the scales of
+// the basis elements are. A node p = q X^(2^k) + r is evaluated unrescaled; q is asked for at the scale
+// that makes the product come out right; products stay at three components until the sum is complete.
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "ckks/levels.h"
+
+namespace crenel::ckks {
+
+u32 polynomial_depth(u32 degree) { return degree == 0 ? 0 : std::bit_width(degree); }
+
+std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a, double b,
+                                           u32 degree) {
+  const u32 n = degree + 1;
+  std::vector<double> values(n), coefficients(n);
+  for (u32 k = 0; k < n; ++k) {
+    const double node = std::cos(std::numbers::pi * (k + 0.5) / n);
+    values[k] = f(0.5 * (b - a) * node + 0.5 * (a + b));
+  }
+  for (u32 j = 0; j < n; ++j) {
+    double sum = 0.0;
+    for (u32 k = 0; k < n; ++k) sum += values[k] * std::cos(std::numbers::pi * j * (k + 0.5) / n);
+    coefficients[j] = sum * (j == 0 ? 1.0 : 2.0) / n;
+  }
+  return coefficients;
+}
+
+namespace {
+
+u32 degree_of(std::span<const double> c) {
+  u32 degree = static_cast<u32>(c.size());
+  while (degree > 1 && c[degree - 1] == 0.0) --degree;
+  return degree - 1;
+}
+
+class PolynomialEvaluator {
+ public:
+  PolynomialEvaluator(const Evaluator& ev, const Ciphertext& x, u32 degree, PolynomialBasis basis)
+      : ev_(ev), params_(ev.context().params()), basis_(basis) {
+    // About sqrt(degree) baby steps; the rest is reached by giant steps.
+    baby_ = 1u << ((std::bit_width(degree) + 1) / 2);
+    elements_.emplace(1, x.clone());
+  }
+
+  Ciphertext evaluate(std::span<const double> c, u32 target_level) {
+    const u32 level = target_level + 1;
+    const double scale = params_.scale(target_level) * params_.rescale_ratio(level);
+    return finish(node(c, level, scale));
+  }
+
+ private:
+  using Split = std::pair<std::vector<double>, std::vector<double>>;
+
+  // Rescale, with the relinearisation when it is due merged in.
+  Ciphertext finish(const Ciphertext& a) const {
+    return a.components() == 3 ? ev_.relinearise_rescale(a) : ev_.rescale(a);
+  }
+
+  /// X^i or T_i, two components, at the highest level possible.
+  const Ciphertext& element(u32 i) {
+    if (const auto it = elements_.find(i); it != elements_.end()) return it->second;
+    const u32 a = std::has_single_bit(i) ? i / 2 : std::bit_floor(i), b = i - a;
+    const Ciphertext& xa = element(a);
+    const Ciphertext& xb = element(b);
+    const u32 level = std::min(xa.level(), xb.level());
+    Ciphertext product = a == b ? ev_.square_lazy(xa) : ev_.multiply_lazy(at(xa, level), at(xb, level));
+    if (basis_ == PolynomialBasis::chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
+      product = ev_.add(product, product);
+      if (a == b)
+        product = ev_.add(product, std::complex<double>(-1.0));
+      else
+        product = ev_.sub(product, scaled(element(a - b), 1.0, level, product.scale()));
+    }
+    return elements_.emplace(i, finish(product)).first->second;
+  }
+
+  Ciphertext at(const Ciphertext& a, u32 level) const {
+    if (a.level() == level) return a.clone();
+    return can_drop_to(params_, a.level(), level) ? drop_limbs(ev_.state(), a, level)
+                                                  : ev_.adjust_level(a, level);
+  }
+
+  // c * a at exactly this level and scale, without a rescale.
+  Ciphertext scaled(const Ciphertext& a, double c, u32 level, double scale) const {
+    const Ciphertext lowered = at(a, level);
+    Ciphertext out = ev_.multiply(lowered, c, scale / lowered.scale());
+    out.data().meta.scale = scale;
+    return out;
+  }
+
+  // Lowest level among the basis elements a leaf would use; the depth of X^i is ceil(log2 i).
+  bool leaf_fits(std::span<const double> c, u32 degree, u32 level) {
+    if (degree >= baby_ && degree > 1) return false;
+    const u32 top = elements_.at(1).level();
+    for (u32 i = 2; i <= degree; ++i)
+      if (c[i] != 0.0 && top - std::bit_width(i - 1) < level) return false;
+    return true;
+  }
+
+  Ciphertext leaf(std::span<const double> c, u32 degree, u32 level, double scale) {
+    std::optional<Ciphertext> sum;
+    for (u32 i = 1; i <= degree; ++i) {
+      if (c[i] == 0.0) continue;
+      Ciphertext term = scaled(element(i), c[i], level, scale);
+      sum = sum ? ev_.add(*sum, term) : std::move(term);
+    }
+    if (!sum) sum = scaled(element(1), 0.0, level, scale);
+    return c[0] == 0.0 ? std::move(*sum) : ev_.add(*sum, std::complex<double>(c[0]));
+  }
+
+  Split split(std::span<const double> c, u32 degree, u32 half) const {
+    std::vector<double> q(c.begin() + half, c.begin() + degree + 1), r(c.begin(), c.begin() + half);
+    if (basis_ == PolynomialBasis::chebyshev)  // T_(half+i) = 2 T_half T_i - T_(half-i)
+      for (u32 i = 1; i < q.size(); ++i) {
+        r[half - i] -= q[i];
+        q[i] *= 2.0;
+      }
+    return {std::move(q), std::move(r)};
+  }
+
+  /// p at (level, scale), unrescaled; two or three components.
+  Ciphertext node(std::span<const double> c, u32 level, double scale) {
+    const u32 degree = degree_of(c);
+    if (leaf_fits(c, degree, level)) return leaf(c, degree, level, scale);
+    const u32 half = std::bit_floor(degree);
+    const auto [q, r] = split(c, degree, half);
+    const Ciphertext giant = at(element(half), level);
+    Ciphertext high = finish(
+        node(q, level + 1, scale / giant.scale() * params_.rescale_ratio(level + 1)));
+    high.data().meta.scale = scale / giant.scale();  // equal up to bookkeeping rounding
+    Ciphertext product = ev_.multiply_lazy(high, giant);
+    product.data().meta.scale = scale;
+    bool remainder = false;
+    for (double v : r) remainder |= v != 0.0;
+    return remainder ? ev_.add(product, node(r, level, scale)) : std::move(product);
+  }
+
+  const Evaluator& ev_;
+  const Params& params_;
+  PolynomialBasis basis_;
+  u32 baby_;
+  std::map<u32, Ciphertext> elements_;
+};
+
+}  // namespace
+
+Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> coefficients,
+                                 PolynomialBasis basis, double a, double b) const {
+  const State& s = *state_;
+  s.check_components(x, 2, "polynomial");
+  if (coefficients.empty())
+    throw ParameterError("polynomial without coefficients, expected at least one", {{"count", "0"}});
+  for (std::size_t i = 0; i < coefficients.size(); ++i)
+    if (!std::isfinite(coefficients[i]))
+      throw ParameterError(cat("coefficient ", i, " is ", coefficients[i], ", expected a finite number"),
+                           {{"index", cat(i)}});
+  const bool map_interval = basis == PolynomialBasis::chebyshev && (a != -1.0 || b != 1.0);
+  if (map_interval && !(std::isfinite(a) && std::isfinite(b) && a < b))
+    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"),
+                         {{"a", cat(a)}, {"b", cat(b)}});
+  const u32 degree = degree_of(coefficients);
+  if (degree == 0) return add(multiply_integer(x, 0), std::complex<double>(coefficients[0]));
+  const u32 depth = polynomial_depth(degree) + (map_interval ? 1 : 0);
+  if (x.level() < depth)
+    throw StateError(cat("polynomial of degree ", degree, " needs ", depth, " levels, ciphertext is at level ",
+                         x.level()),
+                     {{"level", cat(x.level())}, {"expected", cat(">= ", depth)}});
+  if (degree > 1) s.relinearisation_key();
+  if (!map_interval)
+    return PolynomialEvaluator(*this, x, degree, basis).evaluate(coefficients, x.level() - depth);
+  const Ciphertext mapped = add(rescale(multiply(x, 2.0 / (b - a))), std::complex<double>(-(a + b) / (b - a)));
+  return PolynomialEvaluator(*this, mapped, degree, basis).evaluate(coefficients, x.level() - depth);
+}
+
+}  // namespace crenel::ckks

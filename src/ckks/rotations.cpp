@@ -1,0 +1,74 @@
+// Rotations, conjugation, hoisting, sums over slots.
+#include <bit>
+
+#include "ckks/evaluator_state.h"
+
+namespace crenel::ckks {
+
+Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
+  const State& s = *state_;
+  s.check_components(a, 2, "rotation");
+  const u64 element = s.rotation_element(steps, a.slots());
+  if (element == 1) return a.clone();
+  auto out = s.switcher().rotate(a.data().poly.view(), *s.galois_key(element), element, a.level());
+  return s.wrap(std::move(out), a.metadata());
+}
+
+Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
+  const State& s = *state_;
+  s.check_components(a, 2, "conjugation");
+  const u64 element = s.conjugation_element();
+  auto out = s.switcher().rotate(a.data().poly.view(), *s.galois_key(element), element, a.level());
+  return s.wrap(std::move(out), a.metadata());
+}
+
+std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a, std::span<const i64> steps) const {
+  const State& s = *state_;
+  s.check_components(a, 2, "rotation");
+  std::vector<u64> elements;  // all keys are looked up before any work
+  for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
+  const auto ks = s.switcher();
+  const rlwe::ConstView v = a.data().poly.view();
+  rlwe::Poly digits;
+  std::vector<Ciphertext> out;
+  for (u64 element : elements) {
+    if (element == 1) {
+      out.push_back(a.clone());
+      continue;
+    }
+    if (!digits) digits = ks.mod_up(v.components(1, 1), a.level());
+    out.push_back(s.wrap(
+        ks.rotate_hoisted(v.components(0, 1), digits, *s.galois_key(element), element, a.level()),
+        a.metadata()));
+  }
+  return out;
+}
+
+Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps) const {
+  const State& s = *state_;
+  s.check_components(a, 2, "rotation");
+  if (steps.empty()) throw ParameterError("rotate_sum of no steps, expected at least one", {});
+  std::vector<u64> elements;
+  std::vector<const rlwe::SwitchKey*> keys;
+  for (i64 k : steps) {
+    elements.push_back(s.rotation_element(k, a.slots()));
+    keys.push_back(elements.back() == 1 ? nullptr : s.galois_key(elements.back()));
+  }
+  return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys, elements, a.level()), a.metadata());
+}
+
+Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) const {
+  if (!std::has_single_bit(count) || count > a.slots())
+    throw ParameterError(cat("sum over ", count, " slots, expected a power of two up to ", a.slots()),
+                         {{"count", cat(count)}, {"slots", cat(a.slots())}});
+  for (u64 k = 1; k < count; k *= 2)  // all keys are looked up before any work
+    state_->rotation_element(stride * static_cast<i64>(k), a.slots());
+  Ciphertext sum = a.clone();
+  for (u64 k = 1; k < count; k *= 2) {
+    const i64 steps[] = {0, stride * static_cast<i64>(k)};
+    sum = rotate_sum(sum, steps);
+  }
+  return sum;
+}
+
+}  // namespace crenel::ckks

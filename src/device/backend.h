@@ -1,0 +1,28 @@
+// Backend: what a device must additionally offer to the schemes. Implemented in backends/*.
+#pragma once
+
+#include "device/kernels.h"
+
+namespace crenel::device {
+
+class Backend : public Device {
+ public:
+  /// The kernels of this device for one ring; tables are uploaded here.
+  virtual std::unique_ptr<Kernels<u32>> make_kernels(std::shared_ptr<const ring::Ring<u32>> ring) = 0;
+  /// The 64-bit instance for comparison; UnsupportedError where there is none.
+  virtual std::unique_ptr<Kernels<u64>> make_kernels(std::shared_ptr<const ring::Ring<u64>> ring);
+};
+
+/// Factories, each defined by its backend folder and named only in registry.cpp.
+std::shared_ptr<Backend> make_ref_device();
+std::shared_ptr<Backend> make_cpu_device();
+/// Throws DeviceError when there is no such GPU.
+std::shared_ptr<Backend> make_cuda_device(int index);
+int cuda_device_count() noexcept;
+/// "" or why there is no CUDA device.
+std::string cuda_missing_reason();
+
+/// The backend behind a device; devices of open() always are backends.
+Backend& backend_of(Device& device);
+
+}  // namespace crenel::device

@@ -1,0 +1,44 @@
+// The only file outside backends/ that names them.
+#include <charconv>
+
+#include "crenel/core/error.h"
+#include "device/backend.h"
+
+namespace crenel::device {
+
+std::unique_ptr<Kernels<u64>> Backend::make_kernels(std::shared_ptr<const ring::Ring<u64>>) {
+  throw UnsupportedError(cat("device ", info().name, " has no 64-bit word kernels; use \"ref\""));
+}
+
+Backend& backend_of(Device& device) { return static_cast<Backend&>(device); }
+
+std::string cuda_unavailable_reason() { return cuda_missing_reason(); }
+
+std::shared_ptr<Device> open(const std::string& name) {
+  if (name == "ref") return make_ref_device();
+  if (name == "cpu") return make_cpu_device();
+  if (name == "auto") {
+    if (cuda_device_count() > 0) return make_cuda_device(0);
+    return make_cpu_device();
+  }
+  int index = 0;
+  bool is_cuda = name == "cuda";
+  if (name.rfind("cuda:", 0) == 0) {
+    const char* end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + 5, end, index);
+    is_cuda = error == std::errc() && stop == end && index >= 0;
+  }
+  if (!is_cuda)
+    throw DeviceError(
+        cat("device \"", name, "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\" or \"auto\""),
+        {{"device", name}});
+  return make_cuda_device(index);
+}
+
+std::vector<DeviceInfo> available() {
+  std::vector<DeviceInfo> found{make_ref_device()->info(), make_cpu_device()->info()};
+  for (int i = 0; i < cuda_device_count(); ++i) found.push_back(make_cuda_device(i)->info());
+  return found;
+}
+
+}  // namespace crenel::device

@@ -1,0 +1,171 @@
+#include <algorithm>
+
+#include "crenel/core/error.h"
+#include "crenel/device/device.h"
+
+namespace crenel::device {
+namespace {
+
+// Sizes are rounded up to four steps an octave, so that ciphertexts of neighbouring levels share
+// blocks and at most a quarter of a block is idle.
+std::size_t capacity_for(std::size_t bytes) {
+  constexpr std::size_t kSmallest = 256;
+  if (bytes <= kSmallest) return kSmallest;
+  std::size_t octave = kSmallest;
+  while (octave * 2 <= bytes) octave *= 2;
+  const std::size_t step = octave / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+// Records nothing: replays by running the callable again.
+class StoredCallable final : public GraphExec {
+ public:
+  explicit StoredCallable(std::function<void()> work) : work_(std::move(work)) {}
+  void launch(Stream&) override { work_(); }
+
+ private:
+  std::function<void()> work_;
+};
+
+// Keeps the memory that a recording touched away from the pool until the recording is gone.
+class OwningGraph final : public GraphExec {
+ public:
+  OwningGraph(std::unique_ptr<GraphExec> inner, std::function<void()> release)
+      : inner_(std::move(inner)), release_(std::move(release)) {}
+  ~OwningGraph() override {
+    inner_.reset();
+    release_();
+  }
+  void launch(Stream& stream) override { inner_->launch(stream); }
+
+ private:
+  std::unique_ptr<GraphExec> inner_;
+  std::function<void()> release_;
+};
+
+}  // namespace
+
+Buffer::~Buffer() {
+  if (data_) stream_->recycle(data_, bytes_, capacity_, secret_);
+}
+
+Stream::~Stream() { release_pool(); }
+
+Buffer Stream::allocate(std::size_t bytes, bool secret) {
+  const std::size_t capacity = capacity_for(bytes);
+  return Buffer(shared_from_this(), take(capacity), bytes, capacity, secret);
+}
+
+void* Stream::take(std::size_t capacity) {
+  std::lock_guard lock(mutex_);
+  void* data = nullptr;
+  if (auto it = free_.find(capacity); it != free_.end()) {
+    data = it->second;
+    free_.erase(it);
+  } else {
+    try {
+      data = device_->allocate(capacity);
+    } catch (const DeviceError&) {
+      if (free_.empty() || private_) throw;  // nothing to give back, or a recording is in progress
+      synchronize();
+      for (auto& [size, block] : free_) device_->deallocate(block);
+      free_.clear();
+      data = device_->allocate(capacity);
+    }
+  }
+  if (private_) private_->emplace(data, capacity);
+  in_use_ += capacity;
+  peak_ = std::max(peak_, in_use_);
+  return data;
+}
+
+void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept {
+  if (secret) {
+    try {
+      fill_zero(data, bytes);
+    } catch (...) {
+      // A failed device cannot be wiped; the memory is then never handed out again.
+      return;
+    }
+  }
+  std::lock_guard lock(mutex_);
+  in_use_ -= capacity;
+  // Most recently freed first: its contents are the likeliest to be in cache.
+  free_.insert(free_.lower_bound(capacity), {capacity, data});
+}
+
+void Stream::trim() {
+  synchronize();
+  std::lock_guard lock(mutex_);
+  for (auto& [size, block] : free_) device_->deallocate(block);
+  free_.clear();
+}
+
+void Stream::release_pool() noexcept {
+  std::lock_guard lock(mutex_);
+  for (auto& [size, block] : free_) device_->deallocate(block);
+  free_.clear();
+}
+
+std::size_t Stream::bytes_in_use() const {
+  std::lock_guard lock(mutex_);
+  return in_use_;
+}
+
+std::size_t Stream::peak_bytes() const {
+  std::lock_guard lock(mutex_);
+  return peak_;
+}
+
+void Stream::reset_peak() {
+  std::lock_guard lock(mutex_);
+  peak_ = in_use_;
+}
+
+std::unique_ptr<GraphExec> Stream::record(const std::function<void()>& work) {
+  return std::make_unique<StoredCallable>(work);
+}
+
+std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
+  work();  // warm-up: sizes the pool, so that the recording allocates nothing
+  synchronize();
+  auto blocks = std::make_shared<std::map<void*, std::size_t>>();
+  {
+    std::lock_guard lock(mutex_);
+    if (private_) throw StateError("a capture is already in progress on this stream");
+    private_ = blocks.get();
+  }
+  std::unique_ptr<GraphExec> graph;
+  try {
+    graph = record(work);
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    private_ = nullptr;
+    throw;
+  }
+  // Blocks the recording used and freed again must not serve others; those still alive belong to
+  // buffers that the caller keeps.
+  std::multimap<std::size_t, void*> held;
+  {
+    std::lock_guard lock(mutex_);
+    private_ = nullptr;
+    for (auto it = free_.begin(); it != free_.end();) {
+      if (blocks->count(it->second)) {
+        held.insert(*it);
+        it = free_.erase(it);
+      } else {
+        ++it;
+      }
+    }
+  }
+  std::weak_ptr<Stream> self = weak_from_this();
+  auto release = [self, held = std::move(held)] {
+    if (auto stream = self.lock()) {
+      std::lock_guard lock(stream->mutex_);
+      stream->free_.insert(held.begin(), held.end());
+    }
+  };
+  return std::make_unique<OwningGraph>(std::move(graph), std::move(release));
+}
+
+}  // namespace crenel::device

@@ -1,0 +1,60 @@
+// Seeds, and the one type that hands out nonces, so that a (seed, nonce) pair is never used twice.
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "crenel/core/types.h"
+
+namespace crenel::random {
+
+/// A 256-bit ChaCha20 key. Public seeds expand the uniform halves of keys and ciphertexts and travel on
+/// the wire; secret seeds drive secrets and errors and never leave the client.
+using Seed = std::array<u8, 32>;
+
+/// What a stream of random numbers is for; first word of the ChaCha20 nonce.
+enum class Purpose : u32 {
+  uniform = 1,       ///< uniform half of a ciphertext or key (public seed)
+  secret_key = 2,
+  error = 3,
+  encryption_ternary = 4,
+  flooding = 5,
+  seed_derivation = 6,
+  test = 100,
+};
+
+/// ChaCha20 nonce: 32-bit purpose, 64-bit serial number.
+struct Nonce {
+  Purpose purpose = Purpose::test;
+  u64 serial = 0;
+};
+
+/// 32 bytes from the operating system (getrandom); throws StateError when it cannot deliver.
+Seed seed_from_os();
+
+/// Overwrites memory in a way the compiler keeps.
+void secure_zero(void* data, std::size_t bytes) noexcept;
+
+/// A secret seed with a counter. next(purpose) never repeats; move-only, zeroised on destruction.
+class SecretSource {
+ public:
+  explicit SecretSource(const Seed& seed) : seed_(seed) {}
+  SecretSource(SecretSource&& other) noexcept : seed_(other.seed_), counter_(other.counter_.load()) {
+    secure_zero(other.seed_.data(), other.seed_.size());
+  }
+  SecretSource(const SecretSource&) = delete;
+  SecretSource& operator=(const SecretSource&) = delete;
+  ~SecretSource() { secure_zero(seed_.data(), seed_.size()); }
+
+  const Seed& seed() const { return seed_; }
+  /// Reserves `count` consecutive serial numbers and returns the first.
+  Nonce next(Purpose purpose, u64 count = 1) { return {purpose, counter_.fetch_add(count)}; }
+  /// A fresh seed derived from this source, e.g. the public seed of one ciphertext.
+  Seed derive_seed();
+
+ private:
+  Seed seed_;
+  std::atomic<u64> counter_{0};
+};
+
+}  // namespace crenel::random

@@ -1,0 +1,68 @@
+#include "rlwe/key_switcher.h"
+
+namespace crenel::rlwe {
+
+Poly KeySwitcher::mod_up(ConstView a, u32 level) const {
+  const auto& table = ring_.mod_up(level);
+  Poly digits(stream_, shape(static_cast<u32>(table->digits.size()), a.shape.batch), table->output,
+              Domain::eval);
+  ring_.kernels().mod_up(stream_, digits.view(), a, table);
+  return digits;
+}
+
+Poly KeySwitcher::multiply(const Poly& digits, const SwitchKey& key, u32 level) const {
+  Poly acc(stream_, shape(2, digits.shape().batch), ring_.extended(level), Domain::eval);
+  ring_.kernels().key_multiply(stream_, acc.view(), digits.view(), key.pairs.view(),
+                               ring_.first_digit(level));
+  return acc;
+}
+
+Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) const {
+  Poly out(stream_, acc.shape(), ring_.window(level), Domain::eval);
+  ring_.kernels().divide(stream_, out.view(), acc.view(), ring_.mod_down(level), addend);
+  return out;
+}
+
+Poly KeySwitcher::mod_down_rescale(Poly acc, u32 level, const ConstView* addend) const {
+  if (addend) {
+    // The addend is lifted by P first: one rounding for both divisions instead of two.
+    View lifted = acc.view().limb_window(0, ring_.window(level).size());
+    lifted = lifted.components(0, addend->shape.components);
+    ring_.kernels().mul_add_scalar(stream_, lifted, *addend, ring_.special_scalars(level));
+  }
+  Poly out(stream_, acc.shape(), ring_.window(level - 1), Domain::eval);
+  ring_.kernels().divide(stream_, out.view(), acc.view(), ring_.mod_down_rescale(level));
+  return out;
+}
+
+Poly KeySwitcher::automorphism(ConstView in, u64 element) const {
+  Poly out(stream_, in.shape, in.limbs, in.domain);
+  ring_.kernels().automorphism(stream_, out.view(), in, element);
+  return out;
+}
+
+Poly KeySwitcher::rotate(ConstView ciphertext, const SwitchKey& key, u64 element, u32 level) const {
+  const Poly digits = mod_up(ciphertext.components(1, 1), level);
+  return rotate_hoisted(ciphertext.components(0, 1), digits, key, element, level);
+}
+
+Poly KeySwitcher::rotate_hoisted(ConstView b, const Poly& digits, const SwitchKey& key, u64 element,
+                                 u32 level) const {
+  const Poly acc = multiply(digits, key, level);
+  const Poly switched = mod_down(acc, level, &b);
+  return automorphism(switched.view(), element);
+}
+
+Poly KeySwitcher::rotate_sum(ConstView ciphertext, std::span<const SwitchKey* const> keys,
+                             std::span<const u64> elements, u32 level) const {
+  const Poly digits = mod_up(ciphertext.components(1, 1), level);
+  std::vector<ConstView> views;
+  for (const SwitchKey* key : keys) views.push_back(key ? key->pairs.view() : ConstView());
+  Poly acc(stream_, shape(2, ciphertext.shape.batch), ring_.extended(level), Domain::eval);
+  ring_.kernels().hoisted_rotate_sum(stream_, acc.view(), digits.view(), ciphertext.components(0, 1),
+                                     ciphertext.components(1, 1), views, elements,
+                                     ring_.special_scalars(level), ring_.first_digit(level));
+  return mod_down(acc, level, nullptr);
+}
+
+}  // namespace crenel::rlwe

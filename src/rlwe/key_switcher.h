@@ -1,0 +1,42 @@
+// Key switching at any level with the top-level keys; no scheme, no secrets.
+#pragma once
+
+#include <span>
+
+#include "rlwe/keys.h"
+#include "rlwe/ring_context.h"
+
+namespace crenel::rlwe {
+
+/// Hybrid key switching (ckks_algorithms.md 3). Inputs and outputs in evaluation form on the window of
+/// `level`; batch entries are independent ciphertexts.
+class KeySwitcher {
+ public:
+  KeySwitcher(const RingContext& ring, device::Stream& stream) : ring_(ring), stream_(stream) {}
+
+  /// ModUp of a one-component polynomial: one component a digit, extended basis.
+  Poly mod_up(ConstView a, u32 level) const;
+  /// sum of digits times key: two components, extended basis.
+  Poly multiply(const Poly& digits, const SwitchKey& key, u32 level) const;
+  /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
+  Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
+  /// ModDown and rescale in one division: acc + P * addend, divided by P q..., at level - 1.
+  Poly mod_down_rescale(Poly acc, u32 level, const ConstView* addend) const;
+  /// Applies X -> X^element to every component.
+  Poly automorphism(ConstView in, u64 element) const;
+  /// Full rotation of (b, a): the key decrypts under element^-1(s).
+  Poly rotate(ConstView ciphertext, const SwitchKey& key, u64 element, u32 level) const;
+  /// The same with the digits of a at hand (hoisting).
+  Poly rotate_hoisted(ConstView b, const Poly& digits, const SwitchKey& key, u64 element, u32 level) const;
+  /// Sum of rotations with one ModUp and one ModDown; keys[i] is null for element 1.
+  Poly rotate_sum(ConstView ciphertext, std::span<const SwitchKey* const> keys,
+                  std::span<const u64> elements, u32 level) const;
+
+ private:
+  PolyShape shape(u32 components, u32 batch) const { return {ring_.log_n(), components, batch}; }
+
+  const RingContext& ring_;
+  device::Stream& stream_;
+};
+
+}  // namespace crenel::rlwe

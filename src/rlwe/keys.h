@@ -1,0 +1,32 @@
+// Key-switching keys and the public key: RLWE samples, no scheme.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "rlwe/poly.h"
+
+namespace crenel::rlwe {
+
+/// Hybrid key-switching key (Han-Ki): one RLWE pair a gadget digit over all primes,
+///   b_j = -a_j t + e_j + P * (1 on digit j's primes, 0 elsewhere) * s',
+/// which takes a polynomial decrypted by s' to one decrypted by t. Truncation to the window of a level is
+/// exact, so one key serves every level.
+struct SwitchKey {
+  Poly pairs;         ///< [digit][b, a][every prime][N], evaluation form
+  random::Seed seed;  ///< expands every a_j: nonce {uniform, j}
+};
+
+/// RLWE sample of zero over every chain prime (any level's window is a part of it).
+struct PublicKey {
+  Poly pair;          ///< (b, a)
+  random::Seed seed;  ///< expands a: nonce {uniform, 0}
+};
+
+/// What a server gets: relinearisation key and one key a Galois element.
+struct EvaluationKeySet {
+  std::optional<SwitchKey> relinearisation;
+  std::map<u64, SwitchKey> galois;  ///< by element; the key decrypts under element^-1 (s)
+};
+
+}  // namespace crenel::rlwe

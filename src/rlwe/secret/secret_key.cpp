@@ -1,0 +1,179 @@
+#include "rlwe/secret/secret_key.h"
+
+#include "random/sparse.h"
+
+namespace crenel::rlwe {
+
+using random::Purpose;
+
+SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
+                     u32 hamming_weight)
+    : ring_(std::move(ring)), source_(std::move(source)) {
+  if (hamming_weight != 0) {
+    auto coefficients = random::sample_sparse_ternary(source_, ring_->ring_dim(), hamming_weight);
+    set_coefficients(coefficients);
+    random::secure_zero(coefficients.data(), coefficients.size());
+    return;
+  }
+  key_ = Poly(ring_->stream(), {ring_->log_n(), 1, 1}, ring_->everything(), Domain::coeff, true);
+  auto& k = ring_->kernels();
+  k.sample_ternary(ring_->stream(), key_.view(), source_.seed(), source_.next(Purpose::secret_key));
+  k.ntt(ring_->stream(), key_.view_as(Domain::eval), key_.view());
+  key_.set_domain(Domain::eval);
+}
+
+SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
+                     std::span<const i8> coefficients)
+    : ring_(std::move(ring)), source_(std::move(source)) {
+  set_coefficients(coefficients);
+}
+
+void SecretKey::set_coefficients(std::span<const i8> coefficients) {
+  auto& stream = ring_->stream();
+  std::vector<i64> wide(coefficients.begin(), coefficients.end());
+  device::Buffer staged = stream.allocate(wide.size() * sizeof(i64), true);
+  stream.copy_in(staged.data(), wide.data(), wide.size() * sizeof(i64));
+  random::secure_zero(wide.data(), wide.size() * sizeof(i64));
+  key_ = Poly(stream, {ring_->log_n(), 1, 1}, ring_->everything(), Domain::coeff, true);
+  ring_->kernels().reduce_signed(stream, key_.view(), staged.as<const i64>());
+  ring_->kernels().ntt(stream, key_.view_as(Domain::eval), key_.view());
+  key_.set_domain(Domain::eval);
+}
+
+std::vector<i8> SecretKey::export_coefficients() const {
+  auto& stream = ring_->stream();
+  const LimbSet one = LimbSet::range(0, 1);
+  Poly limb(stream, {ring_->log_n(), 1, 1}, one, Domain::coeff, true);
+  ring_->kernels().intt(stream, limb.view(), key_.view().restrict_to(one));
+  std::vector<Word> words(ring_->ring_dim());
+  stream.copy_out(words.data(), limb.data(), limb.bytes());
+  const Word q = ring_->modulus(0).q;
+  std::vector<i8> out(words.size());
+  // 0 -> 0, 1 -> 1, q - 1 -> -1 without branching on the value.
+  for (std::size_t i = 0; i < words.size(); ++i)
+    out[i] = static_cast<i8>(static_cast<i8>(words[i] & 1u & (words[i] >> 1 ? 0u : 1u)) -
+                             static_cast<i8>(words[i] == q - 1));
+  random::secure_zero(words.data(), words.size() * sizeof(Word));
+  return out;
+}
+
+void expand_uniform(const RingContext& ring, View out, const random::Seed& seed) {
+  ring.kernels().sample_uniform(ring.stream(), out, seed, {Purpose::uniform, 0});
+}
+
+Poly SecretKey::encrypt(ConstView message, random::Seed& seed) {
+  auto& stream = ring_->stream();
+  auto& k = ring_->kernels();
+  const u32 batch = message.shape.batch;
+  seed = source_.derive_seed();
+  Poly out(stream, {ring_->log_n(), 2, batch}, message.limbs, Domain::eval);
+  View b = out.view().components(0, 1), a = out.view().components(1, 1);
+  expand_uniform(*ring_, a, seed);
+
+  Poly noisy(stream, {ring_->log_n(), 1, batch}, message.limbs, Domain::coeff, true);
+  k.sample_error(stream, noisy.view(), source_.seed(), source_.next(Purpose::error, batch));
+  k.add(stream, noisy.view(), noisy.view(), message);
+  k.ntt(stream, noisy.view_as(Domain::eval), noisy.view());
+  noisy.set_domain(Domain::eval);
+  k.mul(stream, b, a, key_.view().restrict_to(message.limbs));
+  k.sub(stream, b, noisy.view(), b);
+  return out;
+}
+
+Poly SecretKey::decrypt(ConstView ct) const {
+  auto& stream = ring_->stream();
+  auto& k = ring_->kernels();
+  const ConstView s = key_.view().restrict_to(ct.limbs);
+  Poly m(stream, {ring_->log_n(), 1, ct.shape.batch}, ct.limbs, Domain::eval, true);
+  // Horner in s: ((c_2 s) + c_1) s + c_0
+  const u32 top = ct.shape.components - 1;
+  k.mul(stream, m.view(), ct.components(top, 1), s);
+  for (u32 c = top; c-- > 1;) {
+    k.add(stream, m.view(), m.view(), ct.components(c, 1));
+    k.mul(stream, m.view(), m.view(), s);
+  }
+  k.add(stream, m.view(), m.view(), ct.components(0, 1));
+  k.intt(stream, m.view_as(Domain::coeff), m.view());
+  m.set_domain(Domain::coeff);
+  return m;
+}
+
+PublicKey SecretKey::make_public_key() {
+  auto& stream = ring_->stream();
+  Poly zero(stream, {ring_->log_n(), 1, 1}, LimbSet::range(0, ring_->chain().chain_limbs), Domain::coeff);
+  stream.fill_zero(zero.data(), zero.bytes());
+  PublicKey key;
+  key.pair = encrypt(zero.view(), key.seed);
+  return key;
+}
+
+SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under) {
+  auto& stream = ring_->stream();
+  auto& k = ring_->kernels();
+  const auto& chain = ring_->chain();
+  const u32 dnum = chain.dnum();
+  SwitchKey key{Poly(stream, {ring_->log_n(), 2, dnum}, ring_->everything(), Domain::eval),
+                source_.derive_seed()};
+  View b = key.pairs.view().components(0, 1), a = key.pairs.view().components(1, 1);
+  expand_uniform(*ring_, a, key.seed);
+
+  Poly noise(stream, {ring_->log_n(), 1, dnum}, ring_->everything(), Domain::coeff, true);
+  k.sample_error(stream, noise.view(), source_.seed(), source_.next(Purpose::error, dnum));
+  k.ntt(stream, noise.view_as(Domain::eval), noise.view());
+  noise.set_domain(Domain::eval);
+  k.mul(stream, b, a, under);
+  k.sub(stream, b, noise.view(), b);
+
+  for (u32 j = 0; j < dnum; ++j) {  // + P s' on the primes of digit j
+    const u32 begin = j * chain.alpha, end = std::min(begin + chain.alpha, chain.chain_limbs);
+    const LimbSet digit = LimbSet::range(begin, end);
+    Scalars p;
+    for (u32 i = 0; i < digit.size(); ++i) p.low[i] = p.high[i] = ring_->special_mod(digit[i]);
+    View entry = b;
+    entry.data = b.data + j * b.batch_stride;
+    entry.shape.batch = 1;
+    k.mul_add_scalar(stream, entry.restrict_to(digit), from.restrict_to(digit), p);
+  }
+  return key;
+}
+
+SwitchKey SecretKey::make_relinearisation_key() {
+  Poly squared(ring_->stream(), key_.shape(), key_.limbs(), Domain::eval, true);
+  ring_->kernels().mul(ring_->stream(), squared.view(), key_.view(), key_.view());
+  return make_switch_key(squared.view(), key_.view());
+}
+
+SwitchKey SecretKey::make_galois_key(u64 element) {
+  Poly image(ring_->stream(), key_.shape(), key_.limbs(), Domain::eval, true);
+  ring_->kernels().automorphism(ring_->stream(), image.view(), key_.view(),
+                                ring::galois_inverse(element, ring_->log_n()));
+  return make_switch_key(key_.view(), image.view());
+}
+
+Poly encrypt_with_public_key(const RingContext& ring, const PublicKey& key, ConstView message,
+                             random::SecretSource& source) {
+  auto& stream = ring.stream();
+  auto& k = ring.kernels();
+  const u32 batch = message.shape.batch;
+  const LimbSet& limbs = message.limbs;
+  Poly v(stream, {ring.log_n(), 1, batch}, limbs, Domain::coeff, true);
+  k.sample_ternary(stream, v.view(), source.seed(), source.next(Purpose::encryption_ternary, batch));
+  k.ntt(stream, v.view_as(Domain::eval), v.view());
+  v.set_domain(Domain::eval);
+
+  Poly errors(stream, {ring.log_n(), 2, batch}, limbs, Domain::coeff, true);
+  k.sample_error(stream, errors.view(), source.seed(), source.next(Purpose::error, 2 * batch));
+  View e0 = errors.view().components(0, 1);
+  k.add(stream, e0, e0, message);
+  k.ntt(stream, errors.view_as(Domain::eval), errors.view());
+  errors.set_domain(Domain::eval);
+
+  Poly out(stream, {ring.log_n(), 2, batch}, limbs, Domain::eval);
+  const ConstView pair = key.pair.view().restrict_to(limbs);
+  for (u32 c = 0; c < 2; ++c)
+    k.mul(stream, out.view().components(c, 1), v.view(), pair.components(c, 1));
+  k.add(stream, out.view(), out.view(), errors.view());
+  return out;
+}
+
+}  // namespace crenel::rlwe

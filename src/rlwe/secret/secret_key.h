@@ -1,0 +1,52 @@
+// Everything that touches the secret key. Rules here: no branch and no address depends on a secret,
+// secret memory is allocated as such (wiped on release), nothing is printed.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "rlwe/keys.h"
+#include "rlwe/ring_context.h"
+
+namespace crenel::rlwe {
+
+class SecretKey {
+ public:
+  /// Fresh key: hamming_weight 0 draws ternary coefficients with P(+-1) = 1/4, otherwise exactly that
+  /// many nonzero ones. All randomness of this key's samples comes from `source`.
+  SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source, u32 hamming_weight);
+  /// From exported coefficients (each -1, 0 or 1).
+  SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
+            std::span<const i8> coefficients);
+
+  /// b = -a s + e + message, a from a fresh public seed (written to `seed`). `message` has coefficient
+  /// form, 1 component, the window of a level; the result has evaluation form.
+  Poly encrypt(ConstView message, random::Seed& seed);
+  /// b + a s (+ c s^2), coefficient form, limbs of the ciphertext; secret memory.
+  Poly decrypt(ConstView ciphertext) const;
+  PublicKey make_public_key();
+  /// From s^2 to s.
+  SwitchKey make_relinearisation_key();
+  /// From s to element^-1(s) (KeySwitcher applies the automorphism last).
+  SwitchKey make_galois_key(u64 element);
+  /// The coefficients, for an explicit export only.
+  std::vector<i8> export_coefficients() const;
+  random::SecretSource& source() { return source_; }
+
+ private:
+  void set_coefficients(std::span<const i8> coefficients);
+  SwitchKey make_switch_key(ConstView from, ConstView under);
+
+  std::shared_ptr<const RingContext> ring_;
+  random::SecretSource source_;
+  Poly key_;  ///< s, evaluation form, every prime
+};
+
+/// Public-key encryption: (b v + e0 + message, a v + e1), evaluation form; message as in encrypt().
+Poly encrypt_with_public_key(const RingContext& ring, const PublicKey& key, ConstView message,
+                             random::SecretSource& source);
+
+/// Expands the uniform component(s) of a sample from its public seed: batch entry j uses serial j.
+void expand_uniform(const RingContext& ring, View out, const random::Seed& seed);
+
+}  // namespace crenel::rlwe

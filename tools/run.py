@@ -1,0 +1,55 @@
+"""Commands of ./run. Python's standard library only: this runs before anything is installed."""
+
+import sys
+
+from runner import demo, quality, suite
+from runner.shell import Stop, say
+
+USAGE = """usage: ./run COMMAND [arguments]
+
+  demo [--device D] [...]      build, install into .venv, classify patients under encryption
+  test [-k EXPR]               the whole suite; skips CUDA tests where there is no GPU
+  test --gpu                   the same, where skipped CUDA tests fail; writes tests/gpu_receipt.json
+  test --sanitize              CPU suite under ASan and UBSan
+  test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
+  bench [...]                  build and run the benchmarks
+  lint [--fix]                 clang-format, ruff, codespell, layer rules
+  docs [--serve]               build the documentation into site/
+  fuzz [SECONDS]               libFuzzer targets (clang)
+
+environment
+  CRENEL_OFFLINE=1     install nothing: use the Python packages already here, and wheels in .whl/
+  CRENEL_CUDA          auto (default), off, pypi (use the compiler wheels even if a toolkit is here)
+  CRENEL_GTEST_ROOT    folder with unpacked GoogleTest and rapidcheck packages
+  CRENEL_PYTHON, CXX   interpreter and compiler to use"""
+
+COMMANDS = {
+    "demo": demo.main,
+    "test": suite.main,
+    "bench": quality.bench,
+    "lint": quality.lint,
+    "docs": quality.docs,
+    "fuzz": quality.fuzz,
+}
+
+
+def main(argv: list[str]) -> int:
+    if not argv or argv[0] in ("help", "-h", "--help"):
+        say(USAGE)
+        return 0 if argv else 2
+    command = COMMANDS.get(argv[0])
+    if command is None:
+        say(f"./run: no command {argv[0]!r}\n\n{USAGE}")
+        return 2
+    try:
+        return command(argv[1:])
+    except Stop as stop:
+        say(f"\n./run {argv[0]}: {stop}")
+        return 1
+    except KeyboardInterrupt:
+        say("\ninterrupted")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""Builds the library once, in build/main, and installs the Python package from there.
+
+The tests and benchmarks are configured on top in the same folder, so nothing compiles twice.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+
+from runner import cuda, env
+from runner.shell import ROOT, run_logged, say, tree_hash
+
+BUILD = ROOT / "build" / "main"
+STAMP = env.VENV / ".installed-crenel"
+SOURCES = [
+    "CMakeLists.txt",
+    "VERSION",
+    "pyproject.toml",
+    "cmake",
+    "include",
+    "src",
+    "params",
+    "python/CMakeLists.txt",
+    "python/src",
+    "python/crenel",
+]
+
+
+@dataclass
+class Toolchain:
+    cxx: str
+    nvcc: str | None
+
+    def defines(self) -> dict[str, str]:
+        defines = {"CMAKE_CXX_COMPILER": self.cxx, **cuda.cmake_defines(self.nvcc, self.cxx)}
+        if ccache := shutil.which("ccache"):
+            defines["CMAKE_CXX_COMPILER_LAUNCHER"] = ccache
+            if self.nvcc:
+                defines["CMAKE_CUDA_COMPILER_LAUNCHER"] = ccache
+        return defines
+
+    def environment(self) -> dict[str, str]:
+        return {**env.tool_path(), "CMAKE_BUILD_PARALLEL_LEVEL": str(env.jobs()), "CXX": self.cxx}
+
+
+def prepare(install_cuda: bool) -> Toolchain:
+    """Python packages, compilers and headers that a build needs."""
+    env.pip_install("build")
+    cxx = env.compiler()
+    env.python_headers()
+    env.used_headers()
+    nvcc = cuda.find_nvcc(install=install_cuda)
+    say(f"   C++: {cxx}; CUDA: {nvcc or 'no nvcc found, the CUDA backend is left out'}")
+    return Toolchain(cxx, nvcc)
+
+
+def install(toolchain: Toolchain) -> None:
+    """Builds and installs into .venv, unless sources and tools are those of the last time."""
+    salt = json.dumps([sys.version, toolchain.defines()], sort_keys=True)
+    key = tree_hash([*SOURCES, "requirements/constraints.txt"], salt)
+    if STAMP.exists() and STAMP.read_text() == key:
+        say("   unchanged since the last build")
+        return
+    STAMP.unlink(missing_ok=True)
+    if toolchain.nvcc:
+        say("   compiling C++ and CUDA: minutes, the first time")
+    settings = [f"-Cbuild-dir={BUILD.relative_to(ROOT)}"]
+    for name, value in {**toolchain.defines(), "CRENEL_BUILD_TESTS": "OFF", "CRENEL_BUILD_BENCH": "OFF"}.items():
+        settings.append(f"-Ccmake.define.{name}={value}")
+    command = [env.PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "-v"]
+    command += ["--no-build-isolation", "--no-deps", *settings, "."]
+    run_logged(command, "package", env=toolchain.environment())
+    STAMP.write_text(key)
+
+
+def build(toolchain: Toolchain, folder, options: dict[str, str], log: str) -> None:
+    """Configures `folder` with these options (on top of what it has) and builds everything in it."""
+    environment = toolchain.environment()
+    cmake = env.tool("cmake")
+    defines = {**toolchain.defines(), **options}
+    if prefixes := env.carried_prefixes():
+        defines["CMAKE_PREFIX_PATH"] = ";".join(map(str, prefixes))
+    if sources := env.googletest_sources():
+        defines["CRENEL_GTEST_ROOT"] = sources
+    command = [cmake, "-S", ROOT, "-B", folder, "-G", "Ninja"]
+    command += [f"-D{name}={value}" for name, value in defines.items()]
+    run_logged(command, f"{log}-configure", env=environment)
+    run_logged([cmake, "--build", folder], f"{log}-build", env=environment)

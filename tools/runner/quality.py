@@ -1,0 +1,101 @@
+"""./run lint, docs, bench, fuzz."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+from runner import env, package
+from runner.shell import ROOT, Stop, capture, run, say, stage
+
+CXX_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
+DICTIONARY_EXCEPTIONS = "nd,te,ot,fo,ser"
+
+
+def _files() -> list[str]:
+    """Files of the repository: tracked, and untracked ones that git does not ignore."""
+    listed = capture(["git", "ls-files", "-co", "--exclude-standard"])
+    if listed is None:
+        raise Stop("lint needs a git checkout, to know which files belong to the repository")
+    return [name for name in sorted(set(listed.splitlines())) if (ROOT / name).is_file()]
+
+
+def lint(arguments: list[str]) -> int:
+    fix = "--fix" in arguments
+    with stage("tools"):
+        env.pip_install("lint")
+    files = _files()
+    sources = [f for f in files if f.endswith(CXX_SUFFIXES)]
+    text = [f for f in files if not f.endswith((".json", ".safetensors", ".bin", ".png", ".npz"))]
+    ruff = env.tool("ruff")
+    style = ["-i"] if fix else ["--dry-run", "--Werror"]
+    checks = [
+        ("clang-format", [env.tool("clang-format"), *style, *sources] if sources else None),
+        ("ruff", [ruff, "check", *(["--fix"] if fix else []), "."]),
+        ("ruff format", [ruff, "format", *([] if fix else ["--check"]), "."]),
+        ("codespell", [env.tool("codespell"), "-L", DICTIONARY_EXCEPTIONS, *text]),
+        ("layer rules", [sys.executable, "-B", "tools/check_layers.py"]),
+    ]
+    failed = []
+    for name, command in checks:
+        with stage(name):
+            if command and run(command, check=False):
+                failed.append(name)
+    say(f"\nlint: {'failed: ' + ', '.join(failed) if failed else 'clean'}")
+    return 1 if failed else 0
+
+
+def docs(arguments: list[str]) -> int:
+    with stage("tools"):
+        env.pip_install("docs")
+    report = ROOT / "bench" / "report.py"
+    if report.exists():
+        with stage("benchmark tables"):
+            run([env.PYTHON, report])
+    mkdocs = [env.tool("mkdocs")]
+    quiet = {"NO_MKDOCS_2_WARNING": "1"}
+    if "--serve" in arguments:
+        return run([*mkdocs, "serve"], env=quiet)
+    with stage("mkdocs"):
+        run([*mkdocs, "build", "--strict"], env=quiet)
+    say("   site/index.html")
+    return 0
+
+
+def bench(arguments: list[str]) -> int:
+    with stage("set up"):
+        toolchain = package.prepare(install_cuda=False)
+        env.pip_install("demo")
+    with stage("build"):
+        package.install(toolchain)
+        package.build(toolchain, package.BUILD, {"CRENEL_BUILD_BENCH": "ON"}, "bench")
+    driver = ROOT / "bench" / "run.py"
+    if driver.exists():
+        return run([env.PYTHON, driver, "--build", package.BUILD, *arguments], check=False)
+    programs = sorted(p for p in (package.BUILD / "bench").glob("**/crenel_bench*") if p.is_file())
+    if not programs:
+        raise Stop("the build made no benchmark program (build/main/bench/crenel_bench*)")
+    return max(run([program, *arguments], check=False) for program in programs)
+
+
+def fuzz(arguments: list[str]) -> int:
+    seconds = int(arguments[0]) if arguments else 60
+    with stage("set up"):
+        env.pip_install("build")
+        clang = shutil.which("clang++")
+        if clang is None:
+            env.apt_install(["clang"], "libFuzzer needs clang++")
+            clang = shutil.which("clang++")
+    build = ROOT / "build" / "fuzz"
+    options = {"CRENEL_BUILD_FUZZERS": "ON", "CRENEL_BUILD_TESTS": "ON", "CRENEL_SANITIZE": "address,undefined"}
+    with stage("build"):
+        package.build(package.Toolchain(clang, None), build, options, "fuzz")
+    programs = sorted(p for p in build.glob("tests/**/fuzz_*") if p.is_file() and p.stat().st_mode & 0o111)
+    if not programs:
+        raise Stop("the build made no fuzzer (build/fuzz/tests/**/fuzz_*)")
+    for program in programs:
+        with stage(program.name):
+            corpus = build / "corpus" / program.name
+            corpus.mkdir(parents=True, exist_ok=True)
+            run([program, corpus, f"-max_total_time={seconds}"])
+    return 0

@@ -1,0 +1,187 @@
+"""./run test: everything, one count at the end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from runner import cuda, env, package, receipt
+from runner.counts import Counts, from_ctest, from_pytest
+from runner.shell import ROOT, Stop, capture, run, run_logged, say, stage, stage_times
+
+CTEST_TIMEOUT = 900
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:check_initialization_order=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "OMP_NUM_THREADS": "2",
+}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./run test", description="The whole test suite.")
+    parser.add_argument("--gpu", action="store_true", help="skipped CUDA tests fail; writes the receipt")
+    parser.add_argument("--sanitize", action="store_true", help="ASan+UBSan, or compute-sanitizer with --gpu")
+    parser.add_argument("-k", metavar="EXPR", default="", help="only tests whose name contains EXPR")
+    options = parser.parse_args(arguments)
+    total = Counts()
+    problem = ""
+    try:
+        if options.gpu and not cuda.gpus():
+            raise Stop("--gpu: nvidia-smi shows no GPU on this machine")
+        if options.sanitize:
+            (_gpu_sanitize if options.gpu else _sanitize)(options, total)
+        else:
+            _everything(options, total)
+    except Stop as stop:
+        problem = str(stop)
+        total.failed += 1
+    return _close(options, total, problem)
+
+
+def _close(options, total: Counts, problem: str) -> int:
+    say("\n== times")
+    for name, seconds in stage_times:
+        say(f"   {seconds:8.1f} s  {name}")
+    if total.cuda_skipped:
+        say(f"   {total.cuda_skipped} CUDA tests skipped (no GPU here); ./run test --gpu runs them on a GPU host")
+    whole = not options.k and not options.sanitize
+    if options.gpu and whole and not total.failed:
+        say(f"   receipt written: {receipt.write(total)}")
+    elif stale := receipt.staleness():
+        say("\n" + "!" * 78)
+        say(f"!! {stale}")
+        say("!! On a GPU host run ./run test --gpu and commit tests/gpu_receipt.json.")
+        say("!" * 78)
+    for name in total.failures[:50]:
+        say(f"FAILED {name}")
+    if problem:
+        say(f"\n{problem}\n")
+    if total.passed + total.failed == 0:
+        say("no test ran")
+        total.failed += 1
+    say(total.line())
+    return 1 if total.failed else 0
+
+
+def _prepare() -> package.Toolchain:
+    with stage("tools"):
+        env.pip_install("build", "demo", "test")
+        env.test_libraries()
+        return package.prepare(install_cuda=True)
+
+
+def _everything(options, total: Counts) -> None:
+    toolchain = _prepare()
+    with stage("build and install the package"):
+        package.install(toolchain)
+    with stage("build the C++ tests"):
+        package.build(toolchain, package.BUILD, {"CRENEL_BUILD_TESTS": "ON"}, "tests")
+    extra = {"CRENEL_REQUIRE": "cuda"} if options.gpu else {}
+    with stage("C++ tests"):
+        _ctest(package.BUILD, options.k, extra, total)
+    with stage("Python tests"):
+        _pytest(options.k, extra, total)
+    if options.k:
+        return
+    with stage("layer rules"):
+        _script("tools/check_layers.py", [], total)
+    with stage("find_package example"):
+        arguments = ["--build", package.BUILD, "--cmake", env.tool("cmake")]
+        _script("tests/integration/find_package/check.py", arguments, total, toolchain.environment())
+
+
+def _script(script: str, arguments: list, total: Counts, extra: dict | None = None) -> None:
+    """One script, one test: passed when it exits 0."""
+    code = run([sys.executable, "-B", script, *arguments], env=extra, check=False)
+    total.add_one(script, passed=code == 0)
+
+
+def _ctest(build: Path, expression: str, extra: dict[str, str], total: Counts) -> None:
+    report = build / "ctest.xml"
+    report.unlink(missing_ok=True)
+    command = [env.tool("ctest"), "--test-dir", build, "--output-junit", report, "-j", env.jobs()]
+    command += ["--timeout", CTEST_TIMEOUT, "--output-on-failure", "--no-tests=ignore"]
+    command += ["--test-output-size-passed", 1 << 24, "--test-output-size-failed", 1 << 24]
+    extra = {"OMP_WAIT_POLICY": "passive", **extra}  # several test programs share the cores
+    if expression and any(expression in name for name, _ in _ctest_entries(build)):
+        command += ["-R", expression]
+    elif expression:
+        extra["GTEST_FILTER"] = f"*{expression}*"
+    code = run_logged(command, "ctest", env=extra, check=False)
+    counts = from_ctest(report)
+    if code and not counts.failed:
+        counts.add_one("ctest itself (build/logs/ctest.log)", passed=False)
+    _report(counts, "build/logs/ctest.log")
+    total.merge(counts)
+
+
+def _pytest(expression: str, extra: dict[str, str], total: Counts) -> None:
+    report = ROOT / "build" / "pytest.xml"
+    report.unlink(missing_ok=True)
+    command = [env.PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", "python/tests"]
+    if expression:
+        command += ["-k", expression]
+    code = run_logged(command, "pytest", env={**env.tool_path(), **extra}, check=False)
+    counts = from_pytest(report)
+    if code not in (0, 5) and not counts.failed:
+        counts.add_one("pytest itself (build/logs/pytest.log)", passed=False)
+    _report(counts, "build/logs/pytest.log")
+    total.merge(counts)
+
+
+def _report(counts: Counts, log: str) -> None:
+    say(f"   {counts.passed} pass, {counts.failed} fail, {counts.skipped} skip")
+    if counts.failed:
+        tail = (ROOT / log).read_text(errors="replace").splitlines()[-150:]
+        say("\n".join(tail))
+        say(f"   whole output: {log}")
+
+
+def _sanitize(options, total: Counts) -> None:
+    with stage("tools"):
+        toolchain = _prepare_host_only()
+    build = ROOT / "build" / "asan"
+    settings = {
+        "CMAKE_BUILD_TYPE": "RelWithDebInfo",
+        "CRENEL_BUILD_TESTS": "ON",
+        "CRENEL_SANITIZE": "address,undefined",
+    }
+    with stage("build with ASan and UBSan"):
+        package.build(toolchain, build, settings, "asan")
+    with stage("C++ tests under ASan and UBSan"):
+        _ctest(build, options.k, {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"}, total)
+
+
+def _prepare_host_only() -> package.Toolchain:
+    toolchain = _prepare()
+    return package.Toolchain(toolchain.cxx, None)
+
+
+def _gpu_sanitize(options, total: Counts) -> None:
+    """Every C++ test program under compute-sanitizer; races and bad accesses fail it."""
+    toolchain = _prepare()
+    with stage("build the C++ tests"):
+        package.build(toolchain, package.BUILD, {"CRENEL_BUILD_TESTS": "ON"}, "tests")
+    sanitizer = env.tool("compute-sanitizer")
+    entries = _ctest_entries(package.BUILD)
+    programs = [p for p in dict.fromkeys(p for _, p in entries) if Path(p).is_relative_to(package.BUILD)]
+    extra = {"CRENEL_REQUIRE": "cuda", "CRENEL_DEVICES": "cuda:0"}
+    if options.k:
+        extra["GTEST_FILTER"] = f"*{options.k}*"
+    for check in ("memcheck", "racecheck"):
+        with stage(f"compute-sanitizer {check}"):
+            for program in programs:
+                command = [sanitizer, "--tool", check, "--error-exitcode", 97, program]
+                name = f"{check} {Path(program).name}"
+                code = run_logged(command, name.replace(" ", "-"), env=extra, check=False)
+                total.add_one(name, passed=code == 0)
+
+
+def _ctest_entries(build: Path) -> list[tuple[str, str]]:
+    """Name and program of every test that ctest knows."""
+    listing = capture([env.tool("ctest"), "--test-dir", build, "--show-only=json-v1"])
+    if listing is None:
+        raise Stop("ctest could not list the tests")
+    return [(test["name"], test["command"][0]) for test in json.loads(listing)["tests"] if test.get("command")]
