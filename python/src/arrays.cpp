@@ -15,28 +15,39 @@ Values read_values(nb::handle object, const char* name) {
   const nb::object array = numpy.attr("asarray")(object);
   const auto dtype = nb::cast<std::string>(nb::str(array.attr("dtype")));
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
-  if (nb::cast<std::size_t>(array.attr("ndim")) != 1)
-    refuse(name, "one-dimensional", "shape " + nb::cast<std::string>(nb::str(array.attr("shape"))),
+  const auto dimensions = nb::cast<std::size_t>(array.attr("ndim"));
+  const nb::object shape = array.attr("shape");
+  if (dimensions < 1 || dimensions > 2)
+    refuse(name, "a vector or a matrix of rows", "shape " + nb::cast<std::string>(nb::str(shape)),
            "shape");
-  if (kind == "c")
-    return nb::cast<Array<std::complex<double>>>(
-        numpy.attr("ascontiguousarray")(array, "complex128"));
+  const u32 batch = dimensions == 2 ? nb::cast<u32>(shape[0]) : 1;
+  const auto flat = [&](const char* type) {
+    return numpy.attr("ascontiguousarray")(array, type).attr("reshape")(-1);
+  };
+  if (kind == "c") return {nb::cast<Array<std::complex<double>>>(flat("complex128")), batch};
   if (kind == "f" || kind == "i" || kind == "u" || kind == "b")
-    return nb::cast<Array<double>>(numpy.attr("ascontiguousarray")(array, "float64"));
+    return {nb::cast<Array<double>>(flat("float64")), batch};
   refuse(name, "real or complex numbers", "dtype " + dtype, "dtype");
 }
 
 Array<double> read_reals(nb::handle object, const char* name) {
   const Values values = read_values(object, name);
-  if (const auto* reals = std::get_if<Array<double>>(&values)) return *reals;
-  refuse(name, "real numbers", "dtype complex128", "dtype");
+  const auto* reals = std::get_if<Array<double>>(&values.numbers);
+  if (!reals) refuse(name, "real numbers", "dtype complex128", "dtype");
+  if (values.batch != 1) refuse(name, "a vector", cat(values.batch, " rows"), "shape");
+  return *reals;
 }
 
-nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real) {
-  if (!real) return to_numpy(std::move(slots));
-  std::vector<double> reals(slots.size());
-  for (std::size_t i = 0; i < slots.size(); ++i) reals[i] = slots[i].real();
-  return to_numpy(std::move(reals));
+nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real, u32 batch) {
+  nb::object array;
+  if (real) {
+    std::vector<double> reals(slots.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) reals[i] = slots[i].real();
+    array = to_numpy(std::move(reals));
+  } else {
+    array = to_numpy(std::move(slots));
+  }
+  return batch > 1 ? array.attr("reshape")(batch, -1) : array;
 }
 
 BufferView::BufferView(nb::handle object) {

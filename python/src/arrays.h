@@ -15,10 +15,16 @@ namespace crenel::python {
 
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Values = std::variant<Array<double>, Array<std::complex<double>>>;
 
-/// Anything that numpy.asarray takes, as float64 (bool, integers, reals) or complex128. Contiguous
-/// arrays of these types are not copied. ParameterError for other types and shapes.
+/// Rows of numbers, one after the other.
+struct Values {
+  std::variant<Array<double>, Array<std::complex<double>>> numbers;
+  u32 batch = 1;
+};
+
+/// Anything that numpy.asarray takes, as float64 (bool, integers, reals) or complex128: a vector, or a
+/// matrix with one vector a row. Contiguous arrays of these types are not copied. ParameterError for
+/// other types and shapes.
 Values read_values(nb::handle object, const char* name = "values");
 
 /// The same, refusing complex numbers.
@@ -40,8 +46,8 @@ nb::object to_numpy(std::vector<T>&& values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
 }
 
-/// Slots as a NumPy array: float64 when every slot is real, else complex128.
-nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real);
+/// Slots as a NumPy array: float64 when every slot is real, else complex128; a matrix when batch > 1.
+nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real, u32 batch);
 
 /// Read-only view of bytes, bytearray, memoryview, mmap, ...
 class BufferView {

@@ -7,41 +7,42 @@ namespace {
 using ckks::Client;
 using ckks::Flooding;
 
-Ciphertext encrypt(Client& client, nb::handle values, std::optional<i64> level,
+Ciphertext encrypt(Client& client, nb::handle object, std::optional<i64> level,
                    std::optional<double> scale, std::optional<i64> slots) {
-  const Values array = read_values(values);
+  const Values values = read_values(object);
   const auto l = as_level(level);
   const double s = as_scale(scale);
   const u64 n = as_slots(slots);
   return released([&] {
     return std::visit(
         [&](const auto& a) {
-          return Ciphertext{client.context(), client.encrypt(as_span(a), l, s, n)};
+          return Ciphertext{client.context(), client.encrypt(as_span(a), l, s, n, values.batch)};
         },
-        array);
+        values.numbers);
   });
 }
 
-Ciphertext public_encrypt(const PublicKey& key, nb::handle values, std::optional<i64> level,
+Ciphertext public_encrypt(const PublicKey& key, nb::handle object, std::optional<i64> level,
                           std::optional<double> scale, std::optional<i64> slots) {
-  const Values array = read_values(values);
+  const Values values = read_values(object);
   const auto l = as_level(level);
   const double s = as_scale(scale);
   const u64 n = as_slots(slots);
   return released([&] {
     return std::visit(
         [&](const auto& a) {
-          const ckks::Plaintext plaintext = key.context.encode(as_span(a), l, s, n);
+          const ckks::Plaintext plaintext = key.context.encode(as_span(a), l, s, n, values.batch);
           return Ciphertext{key.context, key.value.encrypt(plaintext)};
         },
-        array);
+        values.numbers);
   });
 }
 
 nb::object decrypt(Client& client, nb::handle object, std::optional<Flooding> flooding) {
   const Ciphertext& ciphertext = as_ciphertext(object);
   auto slots = released([&] { return client.decrypt(ciphertext.value, flooding); });
-  return slots_to_numpy(std::move(slots), ciphertext.value.metadata().real);
+  return slots_to_numpy(std::move(slots), ciphertext.value.metadata().real,
+                        ciphertext.value.batch());
 }
 
 Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
@@ -60,7 +61,7 @@ EvaluationKeys evaluation_keys(Client& client, std::vector<i64> rotations, bool 
 constexpr const char* kEncryptDoc =
     "Encode and encrypt a vector.\n\n"
     "Parameters\n----------\n"
-    "values : bool, int, float or complex numbers, at most `slots` of them\n"
+    "values : bool, int, float or complex numbers, at most `slots` of them; a matrix makes a batch\n"
     "level : default the top normal level\n"
     "scale : default the canonical scale of the level\n"
     "slots : a power of two; default all N/2";

@@ -6,22 +6,25 @@ namespace {
 
 using ckks::Context;
 
-Plaintext encode(const Context& context, nb::handle values, std::optional<i64> level,
+Plaintext encode(const Context& context, nb::handle object, std::optional<i64> level,
                  std::optional<double> scale, std::optional<i64> slots) {
-  const Values array = read_values(values);
+  const Values values = read_values(object);
   const auto l = as_level(level);
   const double s = as_scale(scale);
   const u64 n = as_slots(slots);
   return released([&] {
     return std::visit(
-        [&](const auto& a) { return Plaintext{context, context.encode(as_span(a), l, s, n)}; },
-        array);
+        [&](const auto& a) {
+          return Plaintext{context, context.encode(as_span(a), l, s, n, values.batch)};
+        },
+        values.numbers);
   });
 }
 
 nb::object decode(const Context& context, const Plaintext& plaintext) {
   auto slots = released([&] { return context.decode(plaintext.value); });
-  return slots_to_numpy(std::move(slots), plaintext.value.metadata().real);
+  const u32 batch = static_cast<u32>(slots.size() / plaintext.value.slots());
+  return slots_to_numpy(std::move(slots), plaintext.value.metadata().real, batch);
 }
 
 /// Loader of untrusted bytes: everything is validated against the context before use.
@@ -87,7 +90,7 @@ void bind_context(nb::module_& m) {
                    "scale: float | None = None, slots: int | None = None) -> Plaintext"),
            "Encode a vector of bool, int, float or complex numbers.\n\n"
            "Parameters\n----------\n"
-           "values : one-dimensional, at most `slots` long; padded with zeros\n"
+           "values : at most `slots` of them, padded with zeros; a matrix makes a batch, a vector a row\n"
            "level : default the top normal level\n"
            "scale : default the canonical scale of the level\n"
            "slots : a power of two; default all N/2\n\n"

@@ -33,6 +33,10 @@ void bind_device(nb::module_& m) {
         return cat("<crenel device ", d.name, ": ", d.description, ">");
       });
   m.def("devices", &device::available, "Every device that a context would accept now.");
+  m.def(
+      "device_info", [](const std::string& name) { return device::open(name)->info(); },
+      "name"_a = "auto", ReleaseGil(),
+      "The device that Context(device=name) would use. DeviceError says why it cannot be had.");
   m.def("cuda_unavailable_reason", &device::cuda_unavailable_reason,
         "Why there is no CUDA device: not built, no driver, no GPU. Empty when there is one.");
 }

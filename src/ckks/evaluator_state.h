@@ -25,6 +25,8 @@ struct Evaluator::State {
                       ring::Domain::eval);
   }
   Ciphertext wrap(rlwe::Poly poly, Metadata meta) const;
+  /// A copy made on this evaluator's stream.
+  Ciphertext copy(const Ciphertext& a) const { return wrap(a.data().poly.clone(*stream), a.metadata()); }
 
   void check(const Ciphertext& a) const;  ///< context
   void check(const Plaintext& a) const;

@@ -37,7 +37,7 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
       throw StateError(cat("adjust_level at level ", level, " cannot change the scale from ", a.scale(),
                            " to ", target_scale, ": it needs a level"),
                        {{"scale_a", cat(a.scale())}, {"scale_b", cat(target_scale)}});
-    return a.clone();
+    return s.copy(a);
   }
   if (scales_agree(a.scale(), target_scale) && can_drop_to(params, a.level(), level))
     return drop_limbs(s, a, level);
@@ -48,7 +48,7 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
       from = l;
       break;
     }
-  Ciphertext lowered = from == a.level() ? a.clone() : drop_limbs(s, a, from);
+  Ciphertext lowered = from == a.level() ? s.copy(a) : drop_limbs(s, a, from);
   const double next = from - 1 == level ? target_scale : params.scale(from - 1);
   const double constant_scale = next * params.rescale_ratio(from) / lowered.scale();
   if (!(constant_scale >= 0x1p20))

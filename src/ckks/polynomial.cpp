@@ -46,7 +46,7 @@ class PolynomialEvaluator {
       : ev_(ev), params_(ev.context().params()), basis_(basis) {
     // About sqrt(degree) baby steps; the rest is reached by giant steps.
     baby_ = 1u << ((std::bit_width(degree) + 1) / 2);
-    elements_.emplace(1, x.clone());
+    elements_.emplace(1, ev.state().copy(x));
   }
 
   Ciphertext evaluate(std::span<const double> c, u32 target_level) {
@@ -82,7 +82,7 @@ class PolynomialEvaluator {
   }
 
   Ciphertext at(const Ciphertext& a, u32 level) const {
-    if (a.level() == level) return a.clone();
+    if (a.level() == level) return ev_.state().copy(a);
     return can_drop_to(params_, a.level(), level) ? drop_limbs(ev_.state(), a, level)
                                                   : ev_.adjust_level(a, level);
   }

@@ -9,7 +9,7 @@ Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
   const State& s = *state_;
   s.check_components(a, 2, "rotation");
   const u64 element = s.rotation_element(steps, a.slots());
-  if (element == 1) return a.clone();
+  if (element == 1) return s.copy(a);
   auto out = s.switcher().rotate(a.data().poly.view(), *s.galois_key(element), element, a.level());
   return s.wrap(std::move(out), a.metadata());
 }
@@ -33,7 +33,7 @@ std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a, std::span<co
   std::vector<Ciphertext> out;
   for (u64 element : elements) {
     if (element == 1) {
-      out.push_back(a.clone());
+      out.push_back(s.copy(a));
       continue;
     }
     if (!digits) digits = ks.mod_up(v.components(1, 1), a.level());
@@ -63,7 +63,7 @@ Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) cons
                          {{"count", cat(count)}, {"slots", cat(a.slots())}});
   for (u64 k = 1; k < count; k *= 2)  // all keys are looked up before any work
     state_->rotation_element(stride * static_cast<i64>(k), a.slots());
-  Ciphertext sum = a.clone();
+  Ciphertext sum = state_->copy(a);
   for (u64 k = 1; k < count; k *= 2) {
     const i64 steps[] = {0, stride * static_cast<i64>(k)};
     sum = rotate_sum(sum, steps);

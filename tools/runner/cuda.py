@@ -55,7 +55,7 @@ def find_nvcc(install: bool) -> str | None:
     if not install:
         return _wheel_nvcc()
     if OFFLINE:
-        raise Stop("no nvcc was found on PATH or in /usr/local/cuda, and CRENEL_OFFLINE=1 forbids installing one")
+        raise Stop("no nvcc on PATH or in /usr/local/cuda, and CRENEL_OFFLINE=1 forbids installing one")
     pip_install("cuda")
     found = _wheel_nvcc()
     if found is None:
@@ -63,11 +63,16 @@ def find_nvcc(install: bool) -> str | None:
     return found
 
 
+def absence() -> str:
+    """Why find_nvcc() found none."""
+    return "CRENEL_CUDA=off" if _choice() == "off" else "no nvcc on PATH or in /usr/local/cuda"
+
+
 def gpus() -> list[dict[str, str]]:
     """Name, driver and compute capability of every GPU that nvidia-smi shows."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
     rows = [[c.strip() for c in line.split(",")] for line in (capture(query) or "").splitlines()]
-    return [dict(zip(("name", "driver", "capability"), row)) for row in rows if len(row) == 3]
+    return [dict(zip(("name", "driver", "capability"), row, strict=True)) for row in rows if len(row) == 3]
 
 
 def cmake_defines(nvcc: str | None, cxx: str) -> dict[str, str]:

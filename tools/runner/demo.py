@@ -14,6 +14,6 @@ def main(arguments: list[str]) -> int:
     with stage("build and install"):
         package.install(toolchain)
     gpus = cuda.gpus()
-    built = "built" if toolchain.nvcc else "not built (no nvcc found)"
+    built = "built" if toolchain.nvcc else f"not built ({cuda.absence()})"
     say(f"   CUDA backend: {built}; GPU: {gpus[0]['name'] if gpus else 'none seen by nvidia-smi'}")
     return run([tool("crenel"), "demo", *arguments], check=False)

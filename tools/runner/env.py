@@ -46,11 +46,12 @@ _apt_updated = False
 def apt_install(packages: list[str], why: str) -> None:
     """Installs Debian packages as root; otherwise stops with the line to type."""
     global _apt_updated
-    line = "apt-get install -y " + " ".join(packages)
+    names = " ".join(packages)
+    line = f"apt-get install -y {names}"
     if shutil.which("apt-get") is None:
-        raise Stop(f"{why}. Install with your system's package manager what Debian calls: {' '.join(packages)}")
+        raise Stop(f"{why}. Install with your system's package manager what Debian calls: {names}")
     if OFFLINE:
-        raise Stop(f"{why}, and CRENEL_OFFLINE=1 forbids installing. Missing Debian packages: {' '.join(packages)}")
+        raise Stop(f"{why}, and CRENEL_OFFLINE=1 forbids installing. Missing Debian packages: {names}")
     if os.geteuid() != 0:
         raise Stop(f"{why}. Type:\n    sudo {line}")
     say(f"   {why}: {line}")

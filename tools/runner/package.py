@@ -53,7 +53,7 @@ def prepare(install_cuda: bool) -> Toolchain:
     env.python_headers()
     env.used_headers()
     nvcc = cuda.find_nvcc(install=install_cuda)
-    say(f"   C++: {cxx}; CUDA: {nvcc or 'no nvcc found, the CUDA backend is left out'}")
+    say(f"   C++: {cxx}; CUDA: {nvcc or f'left out ({cuda.absence()})'}")
     return Toolchain(cxx, nvcc)
 
 
@@ -68,8 +68,8 @@ def install(toolchain: Toolchain) -> None:
     if toolchain.nvcc:
         say("   compiling C++ and CUDA: minutes, the first time")
     settings = [f"-Cbuild-dir={BUILD.relative_to(ROOT)}"]
-    for name, value in {**toolchain.defines(), "CRENEL_BUILD_TESTS": "OFF", "CRENEL_BUILD_BENCH": "OFF"}.items():
-        settings.append(f"-Ccmake.define.{name}={value}")
+    defines = {**toolchain.defines(), "CRENEL_BUILD_TESTS": "OFF", "CRENEL_BUILD_BENCH": "OFF"}
+    settings += [f"-Ccmake.define.{name}={value}" for name, value in defines.items()]
     command = [env.PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "-v"]
     command += ["--no-build-isolation", "--no-deps", *settings, "."]
     run_logged(command, "package", env=toolchain.environment())

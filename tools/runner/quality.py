@@ -87,7 +87,11 @@ def fuzz(arguments: list[str]) -> int:
             env.apt_install(["clang"], "libFuzzer needs clang++")
             clang = shutil.which("clang++")
     build = ROOT / "build" / "fuzz"
-    options = {"CRENEL_BUILD_FUZZERS": "ON", "CRENEL_BUILD_TESTS": "ON", "CRENEL_SANITIZE": "address,undefined"}
+    options = {
+        "CRENEL_BUILD_FUZZERS": "ON",
+        "CRENEL_BUILD_TESTS": "ON",
+        "CRENEL_SANITIZE": "address,undefined",
+    }
     with stage("build"):
         package.build(package.Toolchain(clang, None), build, options, "fuzz")
     programs = sorted(p for p in build.glob("tests/**/fuzz_*") if p.is_file() and p.stat().st_mode & 0o111)

@@ -41,15 +41,19 @@ def main(arguments: list[str]) -> int:
 
 
 def _close(options, total: Counts, problem: str) -> int:
+    if options.gpu and total.cuda_skipped:
+        total.failed += total.cuda_skipped
+        total.skipped -= total.cuda_skipped
+        total.failures.append(f"{total.cuda_skipped} CUDA tests were skipped although --gpu was asked for")
     say("\n== times")
     for name, seconds in stage_times:
         say(f"   {seconds:8.1f} s  {name}")
     if total.cuda_skipped:
-        say(f"   {total.cuda_skipped} CUDA tests skipped (no GPU here); ./run test --gpu runs them on a GPU host")
+        say(f"   {total.cuda_skipped} CUDA tests skipped; on a GPU host ./run test --gpu runs them")
     whole = not options.k and not options.sanitize
     if options.gpu and whole and not total.failed:
         say(f"   receipt written: {receipt.write(total)}")
-    elif stale := receipt.staleness():
+    elif whole and (stale := receipt.staleness()):
         say("\n" + "!" * 78)
         say(f"!! {stale}")
         say("!! On a GPU host run ./run test --gpu and commit tests/gpu_receipt.json.")
@@ -65,11 +69,11 @@ def _close(options, total: Counts, problem: str) -> int:
     return 1 if total.failed else 0
 
 
-def _prepare() -> package.Toolchain:
+def _prepare(cuda_too: bool = True) -> package.Toolchain:
     with stage("tools"):
         env.pip_install("build", "demo", "test")
         env.test_libraries()
-        return package.prepare(install_cuda=True)
+        return package.prepare(install_cuda=cuda_too)
 
 
 def _everything(options, total: Counts) -> None:
@@ -120,7 +124,16 @@ def _ctest(build: Path, expression: str, extra: dict[str, str], total: Counts) -
 def _pytest(expression: str, extra: dict[str, str], total: Counts) -> None:
     report = ROOT / "build" / "pytest.xml"
     report.unlink(missing_ok=True)
-    command = [env.PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", "python/tests"]
+    command = [
+        env.PYTHON,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={report}",
+        "python/tests",
+    ]
     if expression:
         command += ["-k", expression]
     code = run_logged(command, "pytest", env={**env.tool_path(), **extra}, check=False)
@@ -140,8 +153,7 @@ def _report(counts: Counts, log: str) -> None:
 
 
 def _sanitize(options, total: Counts) -> None:
-    with stage("tools"):
-        toolchain = _prepare_host_only()
+    toolchain = package.Toolchain(_prepare(cuda_too=False).cxx, None)
     build = ROOT / "build" / "asan"
     settings = {
         "CMAKE_BUILD_TYPE": "RelWithDebInfo",
@@ -152,11 +164,6 @@ def _sanitize(options, total: Counts) -> None:
         package.build(toolchain, build, settings, "asan")
     with stage("C++ tests under ASan and UBSan"):
         _ctest(build, options.k, {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"}, total)
-
-
-def _prepare_host_only() -> package.Toolchain:
-    toolchain = _prepare()
-    return package.Toolchain(toolchain.cxx, None)
 
 
 def _gpu_sanitize(options, total: Counts) -> None:
@@ -184,4 +191,6 @@ def _ctest_entries(build: Path) -> list[tuple[str, str]]:
     listing = capture([env.tool("ctest"), "--test-dir", build, "--show-only=json-v1"])
     if listing is None:
         raise Stop("ctest could not list the tests")
-    return [(test["name"], test["command"][0]) for test in json.loads(listing)["tests"] if test.get("command")]
+    return [
+        (test["name"], test["command"][0]) for test in json.loads(listing)["tests"] if test.get("command")
+    ]

@@ -22,7 +22,8 @@ class Evaluator {
   Evaluator(const Context& context, EvaluationKeys keys);
   const Context& context() const;
   const EvaluationKeys& keys() const;
-  /// The same evaluator on another stream of the context's device.
+  /// The same evaluator on another stream of the context's device. Operands that another stream still
+  /// works on need Stream::wait_for first.
   Evaluator on(std::shared_ptr<device::Stream> stream) const;
   device::Stream& stream() const;
 

@@ -1,4 +1,5 @@
-// Encrypted product, rotation and polynomial with an installed Crenel, and what an error looks like.
+// Encrypted product, rotation and polynomial with an installed Crenel, and what an error looks
+// like.
 #include <crenel/crenel.h>
 
 #include <algorithm>

@@ -1,0 +1,36 @@
+"""Crenel: computing on encrypted numbers (CKKS), on CPUs and NVIDIA GPUs, bit-identical on both.
+
+>>> from crenel import ckks
+>>> params = ckks.Params(log_n=15, scale_bits=40, depth=8)
+>>> context = ckks.Context(params, device="auto")
+"""
+
+from crenel import ckks
+from crenel._crenel import DeviceInfo, __version__, cuda_unavailable_reason, device_info, devices
+from crenel.errors import (
+    CrenelError,
+    DeviceError,
+    InsecureParametersWarning,
+    KeyMissingError,
+    ParameterError,
+    SerializationError,
+    StateError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "CrenelError",
+    "DeviceError",
+    "DeviceInfo",
+    "InsecureParametersWarning",
+    "KeyMissingError",
+    "ParameterError",
+    "SerializationError",
+    "StateError",
+    "UnsupportedError",
+    "__version__",
+    "ckks",
+    "cuda_unavailable_reason",
+    "device_info",
+    "devices",
+]

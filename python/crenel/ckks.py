@@ -1,0 +1,73 @@
+"""CKKS: approximate arithmetic on encrypted real and complex vectors.
+
+The objects, in the order in which they are made:
+
+`Params`
+    what is computed with, checked for security: ``Params(log_n=15, scale_bits=40, depth=8)`` or
+    ``preset("boot40")``
+`Context`
+    parameters on a device
+`Client`
+    the holder of the secret key, ``context.keygen()``: encrypts and decrypts
+`EvaluationKeys`
+    what a server gets, ``client.evaluation_keys(rotations=[1, 2])``: no secret
+`Evaluator`
+    the operations, ``context.evaluator(keys)``: explicit ones, and ``ev(a) * ev(b) + 1`` where
+    levels and scales are handled
+"""
+
+from crenel._crenel import (
+    Ciphertext,
+    Client,
+    Context,
+    EvaluationKeys,
+    Evaluator,
+    Flooding,
+    Params,
+    Plaintext,
+    PublicKey,
+    max_log_pq,
+    polynomial_depth,
+    preset,
+    preset_names,
+)
+from crenel.errors import (
+    CrenelError,
+    DeviceError,
+    InsecureParametersWarning,
+    KeyMissingError,
+    ParameterError,
+    SerializationError,
+    StateError,
+    UnsupportedError,
+)
+from crenel.operand import Operand, sum_rotations
+
+chebyshev_fit = Evaluator.chebyshev_fit
+
+__all__ = [
+    "Ciphertext",
+    "Client",
+    "Context",
+    "CrenelError",
+    "DeviceError",
+    "EvaluationKeys",
+    "Evaluator",
+    "Flooding",
+    "InsecureParametersWarning",
+    "KeyMissingError",
+    "Operand",
+    "ParameterError",
+    "Params",
+    "Plaintext",
+    "PublicKey",
+    "SerializationError",
+    "StateError",
+    "UnsupportedError",
+    "chebyshev_fit",
+    "max_log_pq",
+    "polynomial_depth",
+    "preset",
+    "preset_names",
+    "sum_rotations",
+]

@@ -1,0 +1,76 @@
+"""The commands. Heavy modules are imported by the command that needs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import crenel
+from crenel.cli import params
+from crenel.cli.output import size, table
+from crenel.errors import UnsupportedError
+
+app = typer.Typer(
+    name="crenel",
+    help="Computing on encrypted numbers (CKKS) on CPUs and NVIDIA GPUs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(params.app, name="params")
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    """Computing on encrypted numbers (CKKS) on CPUs and NVIDIA GPUs."""
+    # --debug is taken out of the arguments, wherever it stands, in crenel.cli.main.
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(crenel.__version__)
+
+
+@app.command()
+def devices() -> None:
+    """List the devices that can compute here."""
+    rows = [
+        (d.name, d.description, size(d.memory_bytes) if d.memory_bytes else "host") for d in crenel.devices()
+    ]
+    table(("device", "description", "memory"), rows)
+    if reason := crenel.cuda_unavailable_reason():
+        print(f"no CUDA device: {reason}")
+
+
+@app.command()
+def demo(
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")
+    ] = "auto",
+    plot: Annotated[Path | None, typer.Option(help="Draw predicted against clear probabilities.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the split into training and test patients.")] = 1,
+    patients: Annotated[int, typer.Option(help="Patients to classify under encryption.")] = 256,
+) -> None:
+    """Classify patients' tumours under encryption and compare with the clear model."""
+    from crenel.demo import run
+
+    raise typer.Exit(run(device=device, plot=plot, seed=seed, patients=patients))
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+)
+def bench(context: typer.Context) -> None:
+    """Run the benchmarks (arguments are passed on)."""
+    try:
+        from crenel.bench import main
+    except ImportError:
+        raise UnsupportedError(
+            "the benchmarks are not part of this installation; in the source tree, use ./run bench"
+        ) from None
+    raise typer.Exit(main(list(context.args)))

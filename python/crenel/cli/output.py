@@ -1,0 +1,50 @@
+"""Tables: drawn by rich when a person watches, plain columns otherwise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def watched() -> bool:
+    """Does a person look at standard output?"""
+    return sys.stdout.isatty()
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Print rows under a header, numbers to the right."""
+    right = [all(_numeric(row[i]) for row in rows) for i in range(len(header))]
+    if watched():
+        from rich.console import Console
+        from rich.table import Table
+
+        drawn = Table(title=title or None, title_justify="left", header_style="bold")
+        for name, is_right in zip(header, right, strict=True):
+            drawn.add_column(name, justify="right" if is_right else "left")
+        for row in rows:
+            drawn.add_row(*row)
+        Console().print(drawn)
+        return
+    if title:
+        print(title)
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, *rows]:
+        cells = [
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(row, widths, right, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.2f} {unit}"
+        value /= 1024
+    raise AssertionError
+
+
+def _numeric(cell: str) -> bool:
+    return cell == "-" or cell.replace(".", "", 1).replace("-", "", 1).isdigit()

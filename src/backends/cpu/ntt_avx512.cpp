@@ -1,0 +1,8 @@
+#include "backends/cpu/vec_avx512.h"
+// the implementation follows the vector type
+#include "backends/cpu/ntt_impl.h"
+#include "backends/cpu/isa_tables.h"
+
+namespace crenel::backend::cpu::tables {
+const NttTable ntt_avx512 = kNtt;
+}  // namespace crenel::backend::cpu::tables

@@ -1,0 +1,8 @@
+#include "backends/cpu/vec_scalar.h"
+// the implementation follows the vector type
+#include "backends/cpu/ntt_impl.h"
+#include "backends/cpu/isa_tables.h"
+
+namespace crenel::backend::cpu::tables {
+const NttTable ntt_scalar = kNtt;
+}  // namespace crenel::backend::cpu::tables

@@ -1,0 +1,40 @@
+// Loops over independent tasks on the threads of OpenMP; plain loops without it.
+#pragma once
+
+#include "crenel/core/types.h"
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace crenel::backend::cpu {
+
+inline u32 thread_count() {
+#if defined(_OPENMP)
+  return static_cast<u32>(omp_get_max_threads());
+#else
+  return 1;
+#endif
+}
+
+/// Words below which waking the other threads (microseconds) costs more than it saves.
+inline constexpr u64 kSerialWords = u64(1) << 14;
+
+/// task(i) for i in [0, count), in any order; `words` is the total number of words touched, `grain` how
+/// many neighbouring tasks one thread takes at a time (they share cached data). Tasks must not throw.
+template <class Task>
+void parallel_for(u64 count, u64 words, const Task& task, u64 grain = 1) {
+#if defined(_OPENMP)
+  if (count > 1 && words >= kSerialWords && !omp_in_parallel()) {
+    const auto end = static_cast<i64>(count);
+    const auto chunk = static_cast<i64>(grain);
+#pragma omp parallel for schedule(dynamic, chunk)
+    for (i64 i = 0; i < end; ++i) task(static_cast<u64>(i));
+    return;
+  }
+#endif
+  (void)words, (void)grain;
+  for (u64 i = 0; i < count; ++i) task(i);
+}
+
+}  // namespace crenel::backend::cpu

@@ -1,0 +1,8 @@
+#include "backends/cpu/vec_avx512.h"
+// the implementation follows the vector type
+#include "backends/cpu/sample_impl.h"
+#include "backends/cpu/isa_tables.h"
+
+namespace crenel::backend::cpu::tables {
+const SampleTable sample_avx512 = kSample;
+}  // namespace crenel::backend::cpu::tables

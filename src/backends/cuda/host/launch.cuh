@@ -1,0 +1,27 @@
+// The one way kernels are launched: checked, on the stream's device, capturable.
+#pragma once
+
+#include <utility>
+
+#include "backends/cuda/host/stream.h"
+
+namespace crenel::backend::cuda {
+
+/// Nothing is launched for an empty grid.
+template <class... Params, class... Args>
+void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 block,
+            std::size_t shared_bytes, Args&&... args) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  CudaStream& queue = cuda_stream(stream);
+  const DeviceGuard guard(queue.device_index());
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(block);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = queue.handle();
+  CRENEL_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
+}
+
+inline u32 divide_up(u64 a, u32 b) { return static_cast<u32>((a + b - 1) / b); }
+
+}  // namespace crenel::backend::cuda

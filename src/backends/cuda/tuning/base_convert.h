@@ -1,0 +1,21 @@
+// Shapes of base conversion. Plain data, no CUDA.
+#pragma once
+
+#include "crenel/core/types.h"
+
+namespace crenel::backend::cuda {
+
+inline constexpr u32 kConvertThreads = 256;
+/// Destination limbs of a block: the sources are read once for all of them.
+inline constexpr u32 kConvertOutputs = 16;
+/// Sources are padded with zeros to the next instance; more than the last are converted in chunks.
+inline constexpr u32 kConvertSources[] = {4, 8, 12, 16, 20};
+inline constexpr u32 kMaxConvertSources = 20;
+
+constexpr u32 padded_sources(u32 sources) {
+  for (const u32 s : kConvertSources)
+    if (sources <= s) return s;
+  return (sources + 3) / 4 * 4;
+}
+
+}  // namespace crenel::backend::cuda

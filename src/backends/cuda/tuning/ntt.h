@@ -1,0 +1,32 @@
+// Shapes of the two transform passes. Plain data, no CUDA.
+//
+// A transform of 2^log_n points is a pass over columns (the first `column_bits` stages) and one over
+// rows (the other `row_bits`). A block works on 4096 values (fewer for small rings), 16 a thread.
+#pragma once
+
+#include "crenel/core/types.h"
+
+namespace crenel::backend::cuda {
+
+inline constexpr u32 kMinFastLogN = 10, kMaxLogN = 17;
+
+constexpr u32 column_bits(u32 log_n) { return log_n / 2; }  // 5..8
+constexpr u32 row_bits(u32 log_n) { return log_n - log_n / 2; }  // 5..9
+
+/// Columns of a block of the column pass of `bits` stages.
+constexpr u32 tile_columns(u32 bits) { return bits == 5 ? 32 : 4096u >> bits; }
+/// Rows of a block of the row pass of `bits` stages.
+constexpr u32 tile_rows(u32 bits) { return bits <= 6 ? 32 : 4096u >> bits; }
+
+constexpr u32 column_threads(u32 bits) { return (tile_columns(bits) << bits) / 16; }
+constexpr u32 row_threads(u32 bits) { return (tile_rows(bits) << bits) / 16; }
+
+/// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
+inline constexpr u32 kNttBlocksPerSm = 4;
+
+/// Polynomials (with the same primes) that one block transforms one after the other, so that it
+/// reads its twiddles from L1 after the first.
+inline constexpr u32 kRowPolysPerBlock = 4;
+inline constexpr u32 kColumnPolysPerBlock = 1;
+
+}  // namespace crenel::backend::cuda

@@ -1,0 +1,18 @@
+// The CUDA factories of a build without nvcc.
+#include "crenel/core/error.h"
+#include "device/backend.h"
+
+namespace crenel::device {
+
+std::string cuda_missing_reason() {
+  return "built without CUDA: nvcc was not found when crenel was built";
+}
+
+int cuda_device_count() noexcept { return 0; }
+
+std::shared_ptr<Backend> make_cuda_device(int index) {
+  throw DeviceError(cat("cuda:", index, ": ", cuda_missing_reason()),
+                    {{"device", cat("cuda:", index)}});
+}
+
+}  // namespace crenel::device

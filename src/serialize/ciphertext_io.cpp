@@ -1,0 +1,149 @@
+// Ciphertexts and plaintexts to files and back.
+#include <bit>
+#include <cmath>
+
+#include "ckks/objects.h"
+#include "crenel/ckks/serialize.h"
+#include "serialize/poly_io.h"
+#include "serialize/reject.h"
+
+namespace crenel::ckks {
+namespace {
+
+using namespace serialize;
+using ring::Domain;
+
+/// More would overflow counters of 32 bits long before memory is found for it.
+constexpr u64 kMaxBatch = u64{1} << 20;
+constexpr const char* kDomain = "evaluation";
+
+/// Beyond the largest modulus no message survives; whether a scale suits its own level is for the
+/// evaluator and the user to judge.
+bool scale_fits(const Params& params, double scale) {
+  return std::isnormal(scale) && scale > 0 && std::log2(scale) <= params.log_q(params.max_level());
+}
+
+std::string scale_range(const Params& params) {
+  return cat("a positive number of at most 2^", params.log_q(params.max_level()));
+}
+
+void write_metadata(DocumentWriter& file, const Params& params, const Metadata& meta,
+                    const rlwe::Poly& poly) {
+  if (poly.domain() != Domain::eval)
+    throw StateError("cannot save a polynomial in coefficient form: evaluation form is expected");
+  if (!scale_fits(params, meta.scale))
+    throw StateError(
+        cat("cannot save: the scale is ", meta.scale, ", expected ", scale_range(params)),
+        {{"scale", cat(meta.scale)}});
+  file.integer("level", meta.level);
+  file.real("scale", meta.scale);
+  file.integer("slots", meta.slots);
+  file.flag("real", meta.real);
+  file.integer("batch", poly.shape().batch);
+  file.text("domain", kDomain);
+}
+
+struct Described {
+  Metadata meta;
+  u32 batch = 1;
+};
+
+Described read_metadata(DocumentReader& file, const Params& params) {
+  file.require_params(params.id());
+  Described d;
+  d.meta.level = static_cast<u32>(file.integer("level", 0, params.max_level()));
+  d.meta.scale = file.real("scale");
+  if (!scale_fits(params, d.meta.scale)) file.refuse("scale", scale_range(params));
+  d.meta.slots = file.integer("slots", 1, params.slots());
+  if (!std::has_single_bit(d.meta.slots)) file.refuse("slots", "a power of two");
+  d.meta.real = file.flag("real");
+  d.batch = static_cast<u32>(file.integer("batch", 1, kMaxBatch));
+  if (file.text("domain") != kDomain) file.refuse("domain", quote(kDomain));
+  return d;
+}
+
+}  // namespace
+
+std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext) {
+  require_context("a ciphertext", ciphertext.params_id(), context.params().id());
+  const Ciphertext::Data& data = ciphertext.data();
+  const rlwe::Poly& poly = data.poly;
+  DocumentWriter file(kind::kCiphertext, data.params_id);
+  write_metadata(file, context.params(), data.meta, poly);
+  file.integer("components", poly.shape().components);
+  file.flag("seeded", data.seed.has_value());
+
+  const std::vector<u64> shape{poly.shape().batch, poly.limbs().size(), poly.shape().ring_dim()};
+  std::vector<std::pair<u32, std::size_t>> tensors;  // component, tensor
+  for (u32 c = 0; c < poly.shape().components; ++c)
+    if (c != 1 || !data.seed) tensors.emplace_back(c, file.tensor(cat("c", c), DType::u32, shape));
+  std::size_t seed = 0;
+  if (data.seed) seed = file.tensor("seed", DType::u8, {data.seed->size()});
+  file.allocate();
+  for (const auto& [component, tensor] : tensors) copy_out(poly, component, file.data(tensor));
+  if (data.seed) std::copy(data.seed->begin(), data.seed->end(), file.data(seed).begin());
+  return file.finish();
+}
+
+Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes) {
+  const rlwe::RingContext& ring = *context.state().ring;
+  DocumentReader file(bytes, kind::kCiphertext);
+  const auto [meta, batch] = read_metadata(file, context.params());
+  const u32 components = static_cast<u32>(file.integer("components", 2, 3));
+  const bool seeded = file.flag("seeded");
+  if (seeded && components != 2) file.refuse("seeded", "'false' with three components");
+  const rns::LimbSet& limbs = ring.window(meta.level);
+  std::vector<std::pair<u32, const Tensor*>> tensors;
+  for (u32 c = 0; c < components; ++c)
+    if (c != 1 || !seeded)
+      tensors.emplace_back(
+          c, &file.tensor(cat("c", c), DType::u32, {batch, limbs.size(), ring.ring_dim()}));
+  const Tensor* seed = nullptr;
+  if (seeded) seed = &file.tensor("seed", DType::u8, {sizeof(random::Seed)});
+  file.finish();
+  for (const auto& [component, tensor] : tensors) check_residues(file, *tensor, ring, limbs);
+
+  auto data = std::make_unique<Ciphertext::Data>();
+  data->meta = meta;
+  data->params_id = context.params().id();
+  data->poly = rlwe::Poly(ring.stream(), {ring.log_n(), components, batch}, limbs, Domain::eval);
+  for (const auto& [component, tensor] : tensors)
+    copy_in(data->poly, component, file.data(*tensor));
+  if (seed) {
+    data->seed = read_seed(file.data(*seed));
+    rlwe::expand_uniform(ring, data->poly.view().components(1, 1), *data->seed);
+  }
+  return Ciphertext(std::move(data));
+}
+
+std::vector<u8> to_bytes(const Context& context, const Plaintext& plaintext) {
+  require_context("a plaintext", plaintext.params_id(), context.params().id());
+  const Plaintext::Data& data = plaintext.data();
+  DocumentWriter file(kind::kPlaintext, data.params_id);
+  write_metadata(file, context.params(), data.meta, data.poly);
+  const std::size_t tensor = file.tensor(
+      "m", DType::u32,
+      {data.poly.shape().batch, data.poly.limbs().size(), data.poly.shape().ring_dim()});
+  file.allocate();
+  copy_out(data.poly, 0, file.data(tensor));
+  return file.finish();
+}
+
+Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes) {
+  const rlwe::RingContext& ring = *context.state().ring;
+  DocumentReader file(bytes, kind::kPlaintext);
+  const auto [meta, batch] = read_metadata(file, context.params());
+  const rns::LimbSet& limbs = ring.window(meta.level);
+  const Tensor& tensor = file.tensor("m", DType::u32, {batch, limbs.size(), ring.ring_dim()});
+  file.finish();
+  check_residues(file, tensor, ring, limbs);
+
+  auto data = std::make_unique<Plaintext::Data>();
+  data->meta = meta;
+  data->params_id = context.params().id();
+  data->poly = rlwe::Poly(ring.stream(), {ring.log_n(), 1, batch}, limbs, Domain::eval);
+  copy_in(data->poly, 0, file.data(tensor));
+  return Plaintext(std::move(data));
+}
+
+}  // namespace crenel::ckks

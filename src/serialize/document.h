@@ -1,0 +1,86 @@
+// A crenel file: a safetensors file with the metadata and checksums of
+// docs/reference/file-format.md.
+#pragma once
+
+#include <set>
+#include <string_view>
+
+#include "serialize/safetensors.h"
+
+namespace crenel::serialize {
+
+inline constexpr std::string_view kFormat = "crenel";
+inline constexpr u64 kFormatVersion = 1;
+
+/// Kinds of files; secret_key is reserved: nothing here writes or reads one.
+namespace kind {
+inline constexpr std::string_view kParams = "params";
+inline constexpr std::string_view kCiphertext = "ciphertext";
+inline constexpr std::string_view kPlaintext = "plaintext";
+inline constexpr std::string_view kEvaluationKeys = "evaluation_keys";
+inline constexpr std::string_view kPublicKey = "public_key";
+inline constexpr std::string_view kSecretKey = "secret_key";
+}  // namespace kind
+
+class DocumentWriter {
+ public:
+  DocumentWriter(std::string_view kind, const std::string& params_id);
+  void text(const std::string& name, std::string value) {
+    file_.set_metadata(name, std::move(value));
+  }
+  void integer(const std::string& name, u64 value) { text(name, std::to_string(value)); }
+  void flag(const std::string& name, bool value) { text(name, value ? "true" : "false"); }
+  void real(const std::string& name, double value);
+  std::size_t tensor(std::string name, DType dtype, std::vector<u64> shape);
+  /// After the last declaration, before the first data().
+  void allocate() { file_.allocate(); }
+  std::span<u8> data(std::size_t index) { return file_.data(index); }
+  /// Fills in the checksums.
+  std::vector<u8> finish();
+
+ private:
+  SafetensorsBuilder file_;
+};
+
+/// Reads what must be there and remembers it; finish() refuses whatever was not asked for.
+class DocumentReader {
+ public:
+  /// Any number of entries along this axis.
+  static constexpr u64 kAny = ~u64{0};
+
+  /// Checks structure, format, version, header checksum and kind, in this order.
+  DocumentReader(std::span<const u8> bytes, std::string_view kind);
+
+  const SafetensorsFile& file() const { return file_; }
+  const std::string& text(const std::string& name) { return entry(name).value; }
+  /// A decimal integer in [low, high].
+  u64 integer(const std::string& name, u64 low, u64 high);
+  bool flag(const std::string& name);
+  /// A positive normal double.
+  double real(const std::string& name);
+  /// Refuses the file unless it was made for these parameters.
+  void require_params(const std::string& id);
+  /// Refuses the value of the metadata `name`.
+  [[noreturn]] void refuse(const std::string& name, const std::string& expected) const;
+
+  bool has_tensor(const std::string& name) const { return file_.tensors().contains(name); }
+  /// The tensor of this name with exactly this type and shape.
+  const Tensor& tensor(const std::string& name, DType dtype, std::span<const u64> shape);
+  const Tensor& tensor(const std::string& name, DType dtype, std::initializer_list<u64> shape) {
+    return tensor(name, dtype, std::span(shape.begin(), shape.size()));
+  }
+  std::span<const u8> data(const Tensor& t) const { return file_.data(t); }
+  /// No unknown metadata, no unknown tensor, every checksum right.
+  void finish();
+
+ private:
+  const JsonString& entry(const std::string& name);
+  void check_version();
+  void check_header_digest();
+  void check_digests();
+
+  SafetensorsFile file_;
+  std::set<std::string> used_metadata_, used_tensors_;
+};
+
+}  // namespace crenel::serialize

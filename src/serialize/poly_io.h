@@ -1,0 +1,23 @@
+// Residue tensors: [batch, limbs, N] words of one component of a polynomial.
+#pragma once
+
+#include "crenel/ckks/ciphertext.h"
+#include "rlwe/ring_context.h"
+#include "serialize/document.h"
+
+namespace crenel::serialize {
+
+/// Device to file: component `component` of every batch entry.
+void copy_out(const rlwe::Poly& poly, u32 component, std::span<u8> to);
+/// File to device.
+void copy_in(rlwe::Poly& poly, u32 component, std::span<const u8> from);
+/// Refuses a tensor [..., limbs, N] with a word that is not below its limb's prime.
+void check_residues(const DocumentReader& document, const Tensor& tensor,
+                    const rlwe::RingContext& ring, const rns::LimbSet& limbs);
+/// A seed of 32 bytes.
+random::Seed read_seed(std::span<const u8> bytes);
+/// Throws StateError unless the object belongs to the context.
+void require_context(std::string_view what, const std::string& object_id,
+                     const std::string& context_id);
+
+}  // namespace crenel::serialize

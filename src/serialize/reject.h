@@ -1,0 +1,46 @@
+// How loaders refuse bytes: one SerializationError with the place, what was found, what was
+// expected.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "crenel/core/error.h"
+#include "crenel/core/types.h"
+
+namespace crenel::serialize {
+
+inline constexpr u64 kNoOffset = ~u64{0};
+
+/// Untrusted text made safe for a message: printable ASCII in quotes, at most 64 bytes of it.
+inline std::string quote(std::string_view text) {
+  static constexpr std::size_t kShown = 64;
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out = "'";
+  for (const char c : text.substr(0, kShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f && c != '\'' && c != '\\') {
+      out += c;
+    } else {
+      out += "\\x";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    }
+  }
+  out += text.size() > kShown ? "'..." : "'";
+  return out;
+}
+
+/// Throws SerializationError with the fields where, found, expected and, when known, offset (of the
+/// file, in bytes).
+[[noreturn]] inline void reject(std::string where, std::string found, std::string expected,
+                                u64 offset = kNoOffset) {
+  std::string message = cat("cannot load ", where, ": found ", found, ", expected ", expected);
+  if (offset != kNoOffset) message += cat(" (byte ", offset, ")");
+  std::vector<ErrorField> fields{
+      {"where", std::move(where)}, {"found", std::move(found)}, {"expected", std::move(expected)}};
+  if (offset != kNoOffset) fields.push_back({"offset", std::to_string(offset)});
+  throw SerializationError(message, std::move(fields));
+}
+
+}  // namespace crenel::serialize

@@ -1,0 +1,89 @@
+// The safetensors container: 8-byte header length, JSON header, contiguous little-endian tensors.
+// Nothing here knows what the tensors mean.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "serialize/json.h"
+
+namespace crenel::serialize {
+
+inline constexpr u64 kMaxHeaderBytes = u64{16} << 20;
+
+enum class DType : u8 { u8, u32, u64 };
+const char* to_string(DType dtype);
+u64 size_of(DType dtype);
+
+struct Tensor {
+  std::string name;
+  DType dtype = DType::u8;
+  std::vector<u64> shape;
+  u64 begin = 0;   ///< first byte of the file
+  u64 end = 0;     ///< one past the last byte of the file
+  u64 offset = 0;  ///< of the entry in the header, for messages
+};
+
+/// "[2, 5, 1024]"
+std::string shape_text(std::span<const u64> shape);
+
+/// A file in memory whose structure was checked: header length, UTF-8, JSON, no duplicate names,
+/// known dtypes, byte ranges that match the shapes and cover the payload exactly. Holds no copy of
+/// the bytes.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(std::span<const u8> bytes);
+
+  std::span<const u8> bytes() const { return bytes_; }
+  std::span<const u8> header() const { return bytes_.subspan(8, header_bytes_); }
+  const std::map<std::string, JsonString>& metadata() const { return metadata_; }
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  std::span<const u8> data(const Tensor& t) const {
+    return bytes_.subspan(t.begin, t.end - t.begin);
+  }
+
+ private:
+  void read_length();
+  void read_header();
+  void read_metadata(JsonReader& json);
+  Tensor read_tensor(JsonReader& json, const JsonString& name) const;
+  void check_coverage() const;
+
+  std::span<const u8> bytes_;
+  u64 header_bytes_ = 0;
+  std::map<std::string, JsonString> metadata_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+/// Builds a file in one buffer of its final size. Metadata and tensors are declared first; after
+/// allocate() the tensors are written in place; after that only equally long metadata may replace
+/// old.
+class SafetensorsBuilder {
+ public:
+  void set_metadata(const std::string& name, std::string value) {
+    metadata_[name] = std::move(value);
+  }
+  /// Tensors lie in the file in the order of declaration. Returns the tensor's index.
+  std::size_t add_tensor(std::string name, DType dtype, std::vector<u64> shape);
+  void allocate();
+  std::span<u8> data(std::size_t index) {
+    return std::span(bytes_).subspan(tensors_[index].begin,
+                                     tensors_[index].end - tensors_[index].begin);
+  }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  /// Writes the header with the present metadata; returns its bytes in the file.
+  std::span<u8> write_header();
+  std::vector<u8> take() { return std::move(bytes_); }
+
+ private:
+  std::string header_text(u64 payload_begin) const;
+
+  std::map<std::string, std::string> metadata_;
+  std::vector<Tensor> tensors_;
+  std::vector<u8> bytes_;
+  u64 payload_begin_ = 0;
+};
+
+}  // namespace crenel::serialize

@@ -1,0 +1,159 @@
+// Base conversion and reduction of signed integers against ref.
+#include <limits>
+
+#include "support/chains.h"
+#include "support/devices.h"
+#include "support/same.h"
+
+namespace crenel::test {
+namespace {
+
+class Basis : public DeviceTest {};
+CRENEL_CANDIDATE_SUITE(Basis);
+
+using Ctx = Context<u32>;
+using V = Views<u32>;
+
+// Coefficients whose z_j = (x_j s_j + half_j) mod d_j is the largest value d_j - 1 for every j: the
+// worst case of the accumulators.
+void fill_largest_products(TestPoly<u32>& p, const ring::Ring<u32>& ring,
+                           const rns::BaseConversion<u32>& table) {
+  auto v = p.host();
+  for (u32 j = 0; j < v.limbs.size(); ++j) {
+    const auto& d = ring.modulus(v.limbs[j]);
+    const u32 scale_inverse = math::inverse_mod<u32>(table.source_scale[j].value, d);
+    const u32 wanted = (d.q - 1) - table.half[j];
+    const u32 x = static_cast<u32>(u64(wanted) * scale_inverse % d.q);
+    for (u32 b = 0; b < v.shape.batch; ++b)
+      for (u32 c = 0; c < v.shape.components; ++c)
+        for (u64 k = 0; k < v.ring_dim(); ++k) v.limb(b, c, j)[k] = x;
+  }
+}
+
+void check(Pair<u32>& pair, Rng& rng, PolyShape shape, const LimbSet& source,
+           const LimbSet& destination, const LimbSet& factor = {}, Padding pad = {}) {
+  const auto table =
+      rns::make_base_conversion<u32>(moduli_of(pair.ring()), source, destination, factor);
+  SCOPED_TRACE(
+      cat(source.size(), " to ", destination.size(), " limbs, lazy terms ", table.lazy_terms));
+  const auto in_candidate = pair.candidate.kernels->prepare(table);
+  const auto in_reference = pair.reference.kernels->prepare(table);
+  const auto convert = [](const auto& prepared) {
+    return [&](Ctx& c, const V& v) { c.kernels->base_convert(*c.stream, v[0], v[1], prepared); };
+  };
+  const auto out = garbage_poly<u32>(rng, shape, destination, Domain::coeff, pad);
+  for (const Fill fill : {Fill::random, Fill::zero, Fill::top}) {
+    SCOPED_TRACE(name_of(fill));
+    expect_same<u32>(pair,
+                     {out, random_poly(pair.ring(), rng, shape, source, Domain::coeff, pad, fill)},
+                     1, convert(in_candidate), convert(in_reference));
+  }
+  SCOPED_TRACE("largest products");
+  auto worst = empty_poly<u32>(shape, source, Domain::coeff, pad);
+  fill_largest_products(worst, pair.ring(), table);
+  expect_same<u32>(pair, {out, worst}, 1, convert(in_candidate), convert(in_reference));
+}
+
+TEST_P(Basis, ConvertChain) {
+  Rng rng = test_rng();
+  const Chain chain = toy_chain(4, 43, 12);
+  auto pair = make_pair<u32>(device_, 10, chain.primes);
+  const LimbSet special = LimbSet::range(47, 59);
+  for (const u32 sources : {1u, 2u, 3u, 5u, 8u, 12u}) {
+    check(pair, rng, {10, 1, 1}, LimbSet::range(47, 47 + sources), LimbSet::range(3, 20));
+    check(pair, rng, {10, 1, 1}, LimbSet::range(4, 4 + sources), LimbSet::range(20, 21));
+  }
+  // Digit to the rest of a window and the special primes: the destination is not one run of ids.
+  const LimbSet digit = LimbSet::range(12, 24);
+  check(pair, rng, {10, 1, 3}, digit, LimbSet::range(2, 31).minus(digit).concat(special));
+  check(pair, rng, {10, 1, 1}, LimbSet::range(2, 12), LimbSet::range(12, 47).concat(special));
+  // The division's factor of added primes, and one source limb in the middle of a larger
+  // polynomial.
+  check(pair, rng, {10, 3, 1}, LimbSet::range(18, 20).concat(special), LimbSet::range(0, 18),
+        LimbSet::range(0, 2), {1, 2, 1, 0});
+  check(pair, rng, {10, 2, 3}, LimbSet::range(8, 9), LimbSet::range(30, 33), {}, {3, 1, 0, 1});
+}
+
+TEST_P(Basis, ConvertFewLazyTerms) {
+  Rng rng = test_rng();
+  std::vector<u64> primes = largest_primes(12, 24);
+  for (const u64 p : mixed_primes(12, 16))
+    if (p < (u64(1) << 30)) primes.push_back(p);
+  auto pair = make_pair<u32>(device_, 12, primes);
+  const u32 count = static_cast<u32>(primes.size());
+  const auto moduli = moduli_of(pair.ring());
+  u32 fewest = kTinyPrime;
+  for (const u32 sources : {5u, 9u, 13u, 16u, 17u}) {
+    const LimbSet source = LimbSet::range(0, sources), destination = LimbSet::range(17, count);
+    fewest =
+        std::min(fewest, rns::make_base_conversion<u32>(moduli, source, destination).lazy_terms);
+    check(pair, rng, {12, 1, 1}, source, destination);
+  }
+  EXPECT_LT(fewest, 17u) << "the test means to need a reduction inside the sum";
+}
+
+// 62-bit products: the number of lazy terms is whatever we claim, so claim every smaller number
+// too.
+TEST_P(Basis, ConvertForcedLazyTerms) {
+  Rng rng = test_rng();
+  auto pair = make_pair<u32>(device_, 10, largest_primes(10, 20));
+  const LimbSet source = LimbSet::range(0, 11), destination = LimbSet::range(11, 20);
+  auto table = rns::make_base_conversion<u32>(moduli_of(pair.ring()), source, destination);
+  const auto in_reference = pair.reference.kernels->prepare(table);
+  const u32 most = table.lazy_terms;
+  auto worst = empty_poly<u32>({10, 1, 1}, source, Domain::coeff);
+  fill_largest_products(worst, pair.ring(), table);
+  for (u32 terms = 1; terms <= most; ++terms) {
+    SCOPED_TRACE(cat("lazy terms ", terms, " of ", most));
+    table.lazy_terms = terms;
+    const auto in_candidate = pair.candidate.kernels->prepare(table);
+    for (const auto& in : {worst, random_poly(pair.ring(), rng, {10, 1, 1}, source, Domain::coeff)})
+      expect_same<u32>(
+          pair, {garbage_poly<u32>(rng, {10, 1, 1}, destination, Domain::coeff), in}, 1,
+          [&](Ctx& c, const V& v) { c.kernels->base_convert(*c.stream, v[0], v[1], in_candidate); },
+          [&](Ctx& c, const V& v) {
+            c.kernels->base_convert(*c.stream, v[0], v[1], in_reference);
+          });
+  }
+}
+
+TEST_P(Basis, ConvertLargeRing) {
+  Rng rng = test_rng();
+  auto pair = make_pair<u32>(device_, 15, mixed_primes(15, 7));
+  check(pair, rng, {15, 1, 1}, LimbSet::range(0, 4), LimbSet::range(4, 7));
+}
+
+TEST_P(Basis, ReduceSigned) {
+  Rng rng = test_rng();
+  const ShapeCase shapes[] = {{"dense", 10, 1, 1, 0, 1, {}},
+                              {"window", 11, 2, 3, 2, 5, {1, 2, 0, 1}},
+                              {"largest", 17, 1, 1, 0, 1, {}}};
+  for (const auto& s : shapes) {
+    SCOPED_TRACE(s.name);
+    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, 8));
+    std::vector<i64> values(u64(s.shape().polys()) << s.log_n);
+    for (auto& x : values) x = static_cast<i64>(rng()) >> (rng() % 64);
+    const i64 q = pair.ring().modulus(s.first_limb).q;
+    const i64 edges[] = {std::numeric_limits<i64>::min(),
+                         std::numeric_limits<i64>::max(),
+                         0,
+                         -1,
+                         1,
+                         q,
+                         -q,
+                         q - 1,
+                         1 - q,
+                         q * q,
+                         -q * q};
+    std::copy(std::begin(edges), std::end(edges), values.begin());
+    expect_same<u32>(pair, {garbage_poly<u32>(rng, s.shape(), s.limbs(), Domain::coeff, s.pad)}, 1,
+                     [&](Ctx& c, const V& v) {
+                       auto memory = c.stream->allocate(values.size() * sizeof(i64));
+                       c.stream->copy_in(memory.data(), values.data(), values.size() * sizeof(i64));
+                       c.kernels->reduce_signed(*c.stream, v[0], memory.as<i64>());
+                     });
+  }
+}
+
+}  // namespace
+}  // namespace crenel::test

@@ -1,0 +1,242 @@
+// Fused operations: every override, and the default composition over the candidate's own
+// primitives, against ref.
+#include "support/chains.h"
+#include "support/devices.h"
+#include "support/same.h"
+
+namespace crenel::test {
+namespace {
+
+class Fused : public DeviceTest {};
+CRENEL_CANDIDATE_SUITE(Fused);
+
+using K = device::Kernels<u32>;
+using Ctx = Context<u32>;
+using V = Views<u32>;
+
+struct ChainCase {
+  const char* name;
+  u32 log_n;
+  Chain chain;
+  u32 begin, end;  ///< the window of the level
+  u32 batch;
+  Padding pad;
+
+  LimbSet window() const { return LimbSet::range(begin, end); }
+  LimbSet special() const {
+    return LimbSet::range(chain.q_count, chain.q_count + chain.special_count);
+  }
+  LimbSet extended() const { return window().concat(special()); }
+};
+
+// Windows that start inside a digit, cut the last one, hold a single limb; digits of 1 to 12 limbs.
+std::vector<ChainCase> chain_cases() {
+  return {{"full chain", 10, toy_chain(4, 43, 12), 0, 47, 1, {}},
+          {"cut digits", 10, toy_chain(4, 43, 12), 3, 34, 1, {3, 0, 0, 1}},
+          {"one limb", 11, toy_chain(2, 7, 2), 1, 2, 3, {}},
+          {"odd", 11, toy_chain(2, 9, 3), 1, 8, 3, {1, 2, 1, 0}},
+          {"digits of one limb", 12, toy_chain(1, 6, 1), 0, 6, 2, {0, 0, 0, 1}},
+          {"one digit", 13, toy_chain(1, 4, 5), 0, 5, 1, {}},
+          {"large ring", 15, toy_chain(2, 5, 3), 1, 7, 1, {}}};
+}
+
+TestPoly<u32> input(const ring::Ring<u32>& ring, Rng& rng, const ChainCase& s, u32 components,
+                    const LimbSet& limbs) {
+  return random_poly(ring, rng, {s.log_n, components, s.batch}, limbs, Domain::eval, s.pad);
+}
+TestPoly<u32> output(Rng& rng, const ChainCase& s, u32 components, const LimbSet& limbs) {
+  return garbage_poly<u32>(rng, {s.log_n, components, s.batch}, limbs, Domain::eval, s.pad);
+}
+// A switching key of the whole chain.
+TestPoly<u32> switching_key(const ring::Ring<u32>& ring, Rng& rng, const ChainCase& s) {
+  return random_poly(ring, rng, {s.log_n, 2, s.chain.digits()},
+                     LimbSet::range(0, ring.prime_count()), Domain::eval);
+}
+// Digits that the window touches, and the first of them.
+u32 first_digit(const ChainCase& s) { return s.begin / s.chain.alpha; }
+u32 digit_count(const ChainCase& s) { return (s.end - 1) / s.chain.alpha + 1 - first_digit(s); }
+
+template <class F>
+void for_each_case(const std::shared_ptr<device::Device>& device, F f) {
+  for (const auto& s : chain_cases()) {
+    SCOPED_TRACE(s.name);
+    auto pair = make_pair<u32>(device, s.log_n, s.chain.primes);
+    f(pair, s);
+  }
+}
+
+// `fused` and its default composition on the candidate, `specification` on ref.
+void expect_both(Pair<u32>& pair, const std::vector<TestPoly<u32>>& polys,
+                 const Operation<u32>& fused, const Operation<u32>& composed,
+                 const Operation<u32>& specification) {
+  expect_all_same<u32>(pair, polys, 1, {{"override", fused}, {"default composition", composed}},
+                       specification);
+}
+void expect_both(Pair<u32>& pair, const std::vector<TestPoly<u32>>& polys,
+                 const Operation<u32>& fused, const Operation<u32>& composed) {
+  expect_both(pair, polys, fused, composed, fused);
+}
+
+TEST_P(Fused, Tensor) {
+  Rng rng = test_rng();
+  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+    const auto out = output(rng, s, 3, s.window());
+    const auto a = input(pair.ring(), rng, s, 2, s.window());
+    auto b = input(pair.ring(), rng, s, 2, s.window());
+    if (s.batch == 1) fill_canonical(b, pair.ring(), rng, Fill::top);
+    expect_both(
+        pair, {out, a, b},
+        [](Ctx& c, const V& v) { c.kernels->tensor(*c.stream, v[0], v[1], v[2]); },
+        [](Ctx& c, const V& v) { c.kernels->K::tensor(*c.stream, v[0], v[1], v[2]); });
+    expect_both(
+        pair, {out, a, b},
+        [](Ctx& c, const V& v) { c.kernels->tensor_square(*c.stream, v[0], v[2]); },
+        [](Ctx& c, const V& v) { c.kernels->K::tensor(*c.stream, v[0], v[2], v[2]); });
+  });
+}
+
+TEST_P(Fused, AutomorphismAdd) {
+  Rng rng = test_rng();
+  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+    const u64 two_n = u64(2) << s.log_n;
+    for (const Domain d : {Domain::eval, Domain::coeff})
+      for (const u64 element : {u64(1), two_n - 1, rng() % two_n | 1}) {
+        SCOPED_TRACE(cat("element ", element));
+        auto out = input(pair.ring(), rng, s, 2, s.extended());
+        auto in = input(pair.ring(), rng, s, 2, s.extended());
+        out.view.domain = in.view.domain = d;
+        expect_both(
+            pair, {out, in},
+            [&](Ctx& c, const V& v) {
+              c.kernels->automorphism_add(*c.stream, v[0], v[1], element);
+            },
+            [&](Ctx& c, const V& v) {
+              c.kernels->K::automorphism_add(*c.stream, v[0], v[1], element);
+            });
+      }
+  });
+}
+
+TEST_P(Fused, ModUp) {
+  Rng rng = test_rng();
+  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+    const auto table =
+        rns::make_mod_up<u32>(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
+    ASSERT_EQ(table.digits.size(), digit_count(s));
+    const auto in_candidate = pair.candidate.kernels->prepare(table);
+    const auto in_reference = pair.reference.kernels->prepare(table);
+    const std::vector<TestPoly<u32>> polys{output(rng, s, digit_count(s), s.extended()),
+                                           input(pair.ring(), rng, s, 1, s.window())};
+    expect_both(
+        pair, polys,
+        [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_candidate); },
+        [&](Ctx& c, const V& v) { c.kernels->K::mod_up(*c.stream, v[0], v[1], in_candidate); },
+        [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_reference); });
+  });
+}
+
+TEST_P(Fused, KeyMultiply) {
+  Rng rng = test_rng();
+  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+    auto digits = input(pair.ring(), rng, s, digit_count(s), s.extended());
+    auto key = switching_key(pair.ring(), rng, s);
+    const auto out = output(rng, s, 2, s.extended());
+    const u32 first = first_digit(s);
+    for (const Fill fill : {Fill::random, Fill::top}) {
+      SCOPED_TRACE(name_of(fill));
+      fill_canonical(digits, pair.ring(), rng, fill);
+      fill_canonical(key, pair.ring(), rng, fill);
+      expect_both(
+          pair, {out, digits, key},
+          [&](Ctx& c, const V& v) { c.kernels->key_multiply(*c.stream, v[0], v[1], v[2], first); },
+          [&](Ctx& c, const V& v) {
+            c.kernels->K::key_multiply(*c.stream, v[0], v[1], v[2], first);
+          });
+    }
+  });
+}
+
+void check_divide(Pair<u32>& pair, Rng& rng, const ChainCase& s, u32 components,
+                  const LimbSet& from, const LimbSet& to, u32 addend_components) {
+  SCOPED_TRACE(cat(from.size(), " to ", to.size(), " limbs, ", components,
+                   " components, addend of ", addend_components));
+  const auto table = rns::make_divide<u32>(moduli_of(pair.ring()), from, to);
+  const auto in_candidate = pair.candidate.kernels->prepare(table);
+  const auto in_reference = pair.reference.kernels->prepare(table);
+  const std::vector<TestPoly<u32>> polys{
+      output(rng, s, components, to), input(pair.ring(), rng, s, components, from),
+      input(pair.ring(), rng, s, std::max(addend_components, 1u), to)};
+  const auto divide = [&](const auto& prepared, bool composed) {
+    return [&prepared, composed, addend_components](Ctx& c, const V& v) {
+      const PolyView<const u32> addend = v[2];
+      const auto* given = addend_components == 0 ? nullptr : &addend;
+      if (composed)
+        c.kernels->K::divide(*c.stream, v[0], v[1], prepared, given);
+      else
+        c.kernels->divide(*c.stream, v[0], v[1], prepared, given);
+    };
+  };
+  expect_both(pair, polys, divide(in_candidate, false), divide(in_candidate, true),
+              divide(in_reference, false));
+}
+
+TEST_P(Fused, Divide) {
+  Rng rng = test_rng();
+  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+    // ModDown, with and without something to add.
+    check_divide(pair, rng, s, 2, s.extended(), s.window(), 0);
+    check_divide(pair, rng, s, 2, s.extended(), s.window(), 1);
+    check_divide(pair, rng, s, 1, s.extended(), s.window(), 1);
+    check_divide(pair, rng, s, 3, s.extended(), s.window(), 3);
+    if (s.end - s.begin < 3) return;
+    // Plain rescale, rescale with added primes in front, and both merged with ModDown.
+    const LimbSet shorter = LimbSet::range(s.begin, s.end - 2);
+    const LimbSet shifted = LimbSet::range(s.begin == 0 ? 0 : s.begin - 1, s.end - 1);
+    check_divide(pair, rng, s, 2, s.window(), shorter, 0);
+    check_divide(pair, rng, s, 2, s.window(), shifted, 2);
+    check_divide(pair, rng, s, 2, s.extended(), shifted, 2);
+    check_divide(pair, rng, s, 3, s.extended(), shorter, 0);
+    // Dropping primes at the front: the kept limbs start inside the input.
+    check_divide(pair, rng, s, 2, s.window(), LimbSet::range(s.begin + 1, s.end), 0);
+  });
+}
+
+TEST_P(Fused, HoistedRotateSum) {
+  Rng rng = test_rng();
+  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+    const u64 two_n = u64(2) << s.log_n;
+    device::LimbScalars<u32> special;
+    for (u32 i = 0; i < s.end - s.begin; ++i)
+      special.low[i] = special.high[i] =
+          static_cast<u32>(rng() % pair.ring().modulus(s.begin + i).q);
+    const std::vector<TestPoly<u32>> polys{output(rng, s, 2, s.extended()),
+                                           input(pair.ring(), rng, s, digit_count(s), s.extended()),
+                                           input(pair.ring(), rng, s, 1, s.window()),
+                                           input(pair.ring(), rng, s, 1, s.window()),
+                                           switching_key(pair.ring(), rng, s),
+                                           switching_key(pair.ring(), rng, s)};
+    const std::vector<std::vector<u64>> lists{
+        {5}, {1}, {1, 25}, {rng() % two_n | 1, two_n - 1}, {3, 1, 7, 1, 125}, {}};
+    for (const auto& elements : lists) {
+      SCOPED_TRACE(cat(elements.size(), " elements"));
+      const auto call = [&](bool composed) {
+        return [&, composed](Ctx& c, const V& v) {
+          std::vector<PolyView<const u32>> keys;
+          for (std::size_t r = 0; r < elements.size(); ++r)
+            keys.push_back(elements[r] == 1 ? PolyView<const u32>() : v[4 + r % 2]);
+          const std::span<const PolyView<const u32>> key_span(keys);
+          if (composed)
+            c.kernels->K::hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], key_span, elements,
+                                             special, first_digit(s));
+          else
+            c.kernels->hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], key_span, elements,
+                                          special, first_digit(s));
+        };
+      };
+      expect_both(pair, polys, call(false), call(true));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace crenel::test

@@ -1,0 +1,115 @@
+// Every device refuses shapes, limbs, domains and overlaps that the contracts exclude.
+#include "support/chains.h"
+#include "support/devices.h"
+#include "support/same.h"
+
+namespace crenel::test {
+namespace {
+
+class Refusal : public DeviceTest {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    if (device_ == nullptr) return;
+    context_ = make_context<u32>(device_, 10, toy_chain(1, 4, 2).primes);
+    memory_ = context_.stream->allocate(64 * 1024 * sizeof(u32));
+  }
+  void TearDown() override {
+    if (context_.stream) context_.stream->synchronize();
+  }
+  // Number `slot` of equally shaped polynomials that do not overlap.
+  PolyView<u32> poly(u32 slot, u32 components, u32 limbs, Domain domain, u32 batch = 1) {
+    return {memory_.as<u32>() + slot * 16 * 1024,
+            {10, components, batch},
+            LimbSet::range(0, limbs),
+            domain};
+  }
+  device::Kernels<u32>& kernels() { return *context_.kernels; }
+  device::Stream& stream() { return *context_.stream; }
+
+  Context<u32> context_;
+  device::Buffer memory_;
+};
+CRENEL_DEVICE_SUITE(Refusal);
+
+TEST_P(Refusal, ShapesNameBothValues) {
+  const auto out = poly(0, 2, 3, Domain::eval), a = poly(1, 2, 3, Domain::eval);
+  try {
+    kernels().add(stream(), out, a, poly(2, 2, 2, Domain::eval));
+    FAIL() << "limbs differ";
+  } catch (const StateError& e) {
+    EXPECT_EQ(e.field("got"), "{0,1}");
+    EXPECT_EQ(e.field("expected"), "{0,1,2}");
+  }
+  EXPECT_THROW(kernels().add(stream(), out, poly(1, 1, 3, Domain::eval), a), StateError);
+  EXPECT_THROW(kernels().mul(stream(), out, a, poly(2, 3, 3, Domain::eval)), StateError);
+  EXPECT_THROW(kernels().sub(stream(), out, a, poly(2, 2, 3, Domain::coeff)), StateError);
+  auto small = a;
+  small.shape.log_n = 9;
+  EXPECT_THROW(kernels().neg(stream(), out, small), StateError);
+  auto foreign = a;
+  foreign.limbs = LimbSet::range(6, 9);
+  EXPECT_THROW(kernels().neg(stream(), foreign, foreign), StateError);
+}
+
+TEST_P(Refusal, Domains) {
+  const auto coeff = poly(0, 1, 2, Domain::coeff), eval = poly(1, 1, 2, Domain::eval);
+  EXPECT_THROW(kernels().ntt(stream(), coeff, eval), StateError);
+  EXPECT_THROW(kernels().intt(stream(), eval, coeff), StateError);
+  EXPECT_THROW(kernels().automorphism(stream(), eval, coeff, 5), StateError);
+  EXPECT_THROW(kernels().sample_error(stream(), eval, {}, {}), StateError);
+  EXPECT_THROW(kernels().sample_ternary(stream(), eval, {}, {}), StateError);
+}
+
+TEST_P(Refusal, GaloisElements) {
+  const auto out = poly(0, 1, 2, Domain::eval), in = poly(1, 1, 2, Domain::eval);
+  EXPECT_THROW(kernels().automorphism(stream(), out, in, 2), StateError);
+  EXPECT_THROW(kernels().automorphism(stream(), out, in, 2049), StateError);
+  EXPECT_THROW(kernels().automorphism_add(stream(), out, in, 0), StateError);
+}
+
+TEST_P(Refusal, Overlap) {
+  const auto p = poly(0, 2, 3, Domain::eval);
+  EXPECT_THROW(kernels().automorphism(stream(), p, p, 5), StateError);
+  auto shifted = p;
+  shifted.data += 1024;
+  EXPECT_THROW(kernels().add(stream(), p, shifted, p), StateError);
+  EXPECT_THROW(kernels().tensor(stream(), poly(0, 3, 3, Domain::eval), p, p), StateError);
+  // Two windows of one polynomial interleave without sharing a word.
+  EXPECT_NO_THROW(kernels().ntt(stream(), p.limb_window(0, 1), [&] {
+    auto v = p.limb_window(0, 1);
+    v.domain = Domain::coeff;
+    return v;
+  }()));
+}
+
+TEST_P(Refusal, Tables) {
+  const auto moduli = moduli_of(*context_.ring);
+  const auto conversion = kernels().prepare(
+      rns::make_base_conversion<u32>(moduli, LimbSet::range(0, 2), LimbSet::range(2, 4)));
+  auto in = poly(0, 1, 3, Domain::coeff), out = poly(1, 1, 2, Domain::coeff);
+  EXPECT_THROW(kernels().base_convert(stream(), out, in, conversion), StateError);
+  const auto divide =
+      kernels().prepare(rns::make_divide<u32>(moduli, LimbSet::range(0, 3), LimbSet::range(0, 2)));
+  in.domain = out.domain = Domain::eval;
+  const PolyView<const u32> wide = poly(2, 2, 2, Domain::eval);
+  EXPECT_THROW(kernels().divide(stream(), out, in, divide, &wide), StateError);
+  EXPECT_THROW(kernels().divide(stream(), in, out, divide), StateError);
+  const auto mod_up = kernels().prepare(
+      rns::make_mod_up<u32>(moduli, LimbSet::range(0, 5), LimbSet::range(5, 7), 2));
+  EXPECT_THROW(
+      kernels().mod_up(stream(), poly(0, 2, 7, Domain::eval), poly(1, 1, 5, Domain::eval), mod_up),
+      StateError);
+}
+
+TEST_P(Refusal, KeysThatAreTooShort) {
+  const auto digits = poly(0, 2, 7, Domain::eval), out = poly(1, 2, 7, Domain::eval);
+  const auto key = poly(2, 2, 7, Domain::eval);
+  EXPECT_THROW(kernels().key_multiply(stream(), out, digits, key, 0), StateError);
+  EXPECT_THROW(kernels().key_multiply(stream(), out, poly(0, 1, 7, Domain::eval),
+                                      poly(2, 2, 6, Domain::eval), 0),
+               StateError);
+}
+
+}  // namespace
+}  // namespace crenel::test

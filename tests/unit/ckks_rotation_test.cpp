@@ -1,0 +1,192 @@
+// Rotations, conjugation, hoisting, sums over slots, and key switching at every level.
+#include "support/ckks_world.h"
+
+namespace crenel::ckks {
+namespace {
+
+using test::Complex;
+using test::Values;
+
+class CkksRotation : public test::SchemeTest {
+ protected:
+  void expect_values(test::World& w, const Ciphertext& c, const Values& expected,
+                     double operations = 1.0) {
+    EXPECT_LT(test::max_error(w.client.decrypt(c), expected),
+              test::tolerance(w.params(), operations));
+  }
+};
+
+TEST_P(CkksRotation, EveryKeyBothWaysAndWrappedAround) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const Values x = test::random_values(rng, w.slots());
+  const Ciphertext a = w.client.encrypt(x);
+  const i64 n = static_cast<i64>(w.slots());
+  for (i64 steps : test::world_rotations()) {
+    SCOPED_TRACE(steps);
+    for (i64 same : {steps, steps + n, steps - n, steps - 3 * n}) {
+      const Ciphertext r = w.ev.rotate(a, same);
+      EXPECT_EQ(r.level(), a.level());
+      EXPECT_EQ(r.scale(), a.scale());
+      expect_values(w, r, test::rolled(x, steps));
+    }
+  }
+  // No key is needed where nothing moves.
+  for (i64 same : {i64(0), n, -n, 5 * n})
+    EXPECT_EQ(w.client.decrypt(w.context.evaluator({}).rotate(a, same)), w.client.decrypt(a));
+}
+
+TEST_P(CkksRotation, EveryLevelWithTheTopLevelKeys) {
+  auto& w = world("toy-boot40");
+  auto rng = test::test_rng();
+  const Values x = test::random_values(rng, w.slots());
+  for (u32 level = 0; level <= w.params().max_level(); ++level) {
+    SCOPED_TRACE(level);
+    const Ciphertext a = w.client.encrypt(x, level);
+    expect_values(w, w.ev.rotate(a, 3), test::rolled(x, 3));
+    expect_values(w, w.ev.rotate(a, -7), test::rolled(x, -7));
+    expect_values(w, w.ev.conjugate(a), test::map_values(x, [](Complex v) { return std::conj(v); }));
+    const i64 steps[] = {0, 1, -1};
+    const auto r1 = test::rolled(x, 1), r2 = test::rolled(x, -1);
+    Values sum = x;
+    for (u64 i = 0; i < sum.size(); ++i) sum[i] += r1[i] + r2[i];
+    expect_values(w, w.ev.rotate_sum(a, steps), sum, 3.0);
+    // Relinearisation switches keys as well; it needs room for the doubled scale.
+    if (w.params().log_q(level) > 84)
+      expect_values(w, w.ev.square(a), test::map_values(x, [](Complex v) { return v * v; }));
+  }
+}
+
+TEST_P(CkksRotation, SparseVectorsUseAnyEquivalentKey) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  for (u64 slots : {u64(1), u64(2), u64(16), u64(256)}) {
+    const Values x = test::random_values(rng, slots);
+    const Ciphertext a = w.client.encrypt(x, {}, 0.0, slots);
+    for (i64 steps : {i64(0), i64(1), i64(2), i64(-1), i64(-3), static_cast<i64>(slots) + 1,
+                      static_cast<i64>(slots)}) {
+      SCOPED_TRACE(std::to_string(slots) + " slots by " + std::to_string(steps));
+      const Ciphertext r = w.ev.rotate(a, steps);
+      EXPECT_EQ(r.slots(), slots);
+      expect_values(w, r, test::rolled(x, steps));
+    }
+    expect_values(w, w.ev.conjugate(a), test::map_values(x, [](Complex v) { return std::conj(v); }));
+  }
+  // A key for -1 of the full vector is one for slots - 1 of a sparse one.
+  const Evaluator only = w.context.evaluator(w.client.evaluation_keys({{-1}, false, false}));
+  const Values x = test::random_values(rng, 8);
+  const Ciphertext a = w.client.encrypt(x, {}, 0.0, 8);
+  expect_values(w, only.rotate(a, 7), test::rolled(x, -1));
+  EXPECT_THROW(only.rotate(a, 1), KeyMissingError);
+}
+
+TEST_P(CkksRotation, CompositionsAgree) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const Values x = test::random_values(rng, w.slots());
+  const Ciphertext a = w.client.encrypt(x);
+  expect_values(w, w.ev.rotate(w.ev.rotate(a, 2), 3), test::rolled(x, 5), 2.0);
+  expect_values(w, w.ev.rotate(w.ev.rotate(a, 3), -3), x, 2.0);
+  expect_values(w, w.ev.conjugate(w.ev.conjugate(a)), x, 2.0);
+  const auto both = test::map_values(test::rolled(x, 4), [](Complex v) { return std::conj(v); });
+  expect_values(w, w.ev.conjugate(w.ev.rotate(a, 4)), both, 2.0);
+  expect_values(w, w.ev.rotate(w.ev.conjugate(a), 4), both, 2.0);
+}
+
+TEST_P(CkksRotation, ManyFromOneModUpEqualSingleOnes) {
+  auto& w = world("toy-boot40");
+  auto rng = test::test_rng();
+  const Values x = test::random_values(rng, w.slots());
+  const std::vector<i64> steps{1, 0, -7, 64, 1, 5};
+  for (u32 level : {1u, 6u, w.params().max_level()}) {
+    const Ciphertext a = w.client.encrypt(x, level);
+    const auto many = w.ev.rotate_many(a, steps);
+    ASSERT_EQ(many.size(), steps.size());
+    for (u64 i = 0; i < many.size(); ++i) {
+      expect_values(w, many[i], test::rolled(x, steps[i]));
+      // Hoisting changes nothing: the same bits.
+      EXPECT_EQ(w.client.decrypt(many[i]), w.client.decrypt(w.ev.rotate(a, steps[i])));
+    }
+  }
+  EXPECT_TRUE(w.ev.rotate_many(w.client.encrypt(x), {}).empty());
+}
+
+TEST_P(CkksRotation, SumsOfRotations) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const Values x = test::random_values(rng, w.slots());
+  for (const std::vector<i64>& steps :
+       {std::vector<i64>{0}, {5}, {0, 0}, {1, 1, 2}, {0, 1, 2, 3, 4, 5, 8, -1, -2, -3, -7}}) {
+    Values expected(x.size());
+    for (i64 s : steps) {
+      const auto r = test::rolled(x, s);
+      for (u64 i = 0; i < r.size(); ++i) expected[i] += r[i];
+    }
+    expect_values(w, w.ev.rotate_sum(w.client.encrypt(x), steps), expected,
+                  static_cast<double>(steps.size()));
+  }
+  const auto e = test::expect_error<ParameterError>([&] { w.ev.rotate_sum(w.client.encrypt(x), {}); });
+  EXPECT_STRNE(e.what(), "");
+}
+
+TEST_P(CkksRotation, SumsOverSlots) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const auto expect_sum = [&](u64 slots, u64 count, i64 stride) {
+    SCOPED_TRACE(testing::Message() << slots << " slots, " << count << " at " << stride);
+    const Values x = test::random_values(rng, slots);
+    const Ciphertext a = w.client.encrypt(x, {}, 0.0, slots);
+    Values expected(slots);
+    for (u64 k = 0; k < count; ++k) {
+      const auto r = test::rolled(x, static_cast<i64>(k) * stride);
+      for (u64 i = 0; i < slots; ++i) expected[i] += r[i];
+    }
+    expect_values(w, w.ev.sum_slots(a, count, stride), expected, 2.0 * static_cast<double>(count));
+  };
+  expect_sum(w.slots(), 1, 1);
+  expect_sum(w.slots(), 16, 1);
+  expect_sum(w.slots(), 8, 32);
+  expect_sum(w.slots(), 4, -1 + 2);
+  expect_sum(w.slots(), 2, -7);
+  expect_sum(64, 64, 1);
+  for (u64 count : {u64(0), u64(3), 2 * w.slots()}) {
+    const auto e = test::expect_error<ParameterError>(
+        [&] { w.ev.sum_slots(w.client.encrypt(Values{1.0}), count); });
+    EXPECT_EQ(e.field("count"), std::to_string(count));
+  }
+}
+
+TEST_P(CkksRotation, MissingKeysAreNamed) {
+  auto& w = world("s40");
+  const Evaluator ev = w.context.evaluator(w.client.evaluation_keys({{1}, false, false}));
+  const Values x(w.slots(), Complex(0.5, 0.5));
+  const Ciphertext a = w.client.encrypt(x), before = a.clone();
+  auto e = test::expect_error<KeyMissingError>([&] { ev.rotate(a, -3); });
+  EXPECT_EQ(e.field("rotation"), "-3");
+  EXPECT_NE(std::string(e.what()).find("rotations=[-3]"), std::string::npos);
+  e = test::expect_error<KeyMissingError>([&] { ev.conjugate(a); });
+  EXPECT_EQ(e.field("rotation"), "conjugate");
+  e = test::expect_error<KeyMissingError>([&] { ev.rotate_many(a, std::vector<i64>{1, 6}); });
+  EXPECT_EQ(e.field("rotation"), "6");
+  e = test::expect_error<KeyMissingError>([&] { ev.rotate_sum(a, std::vector<i64>{0, 9}); });
+  EXPECT_EQ(e.field("rotation"), "9");
+  e = test::expect_error<KeyMissingError>([&] { ev.sum_slots(a, 4); });
+  EXPECT_EQ(e.field("rotation"), "2");
+  for (const auto& product : {std::function<void()>([&] { ev.multiply(a, a); }),
+                              std::function<void()>([&] { ev.square(a); }),
+                              std::function<void()>([&] { ev.multiply_rescale(a, a); }),
+                              std::function<void()>([&] { ev.relinearise(ev.square_lazy(a)); }),
+                              std::function<void()>([&] { ev.relinearise_rescale(ev.square_lazy(a)); }),
+                              std::function<void()>([&] {
+                                ev.polynomial(a, std::vector<double>{0.0, 0.0, 1.0});
+                              })}) {
+    e = test::expect_error<KeyMissingError>(product);
+    EXPECT_EQ(e.field("key"), "relinearisation");
+  }
+  EXPECT_EQ(w.client.decrypt(a), w.client.decrypt(before));
+}
+
+CRENEL_DEVICE_SUITE(CkksRotation);
+
+}  // namespace
+}  // namespace crenel::ckks
