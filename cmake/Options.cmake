@@ -45,6 +45,9 @@ find_package(OpenMP COMPONENTS CXX)
 add_library(crenel_flags INTERFACE)
 target_compile_options(crenel_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-unused-parameter -Wno-pedantic -ffp-contract=off>)
+if(OpenMP_CXX_FOUND)
+  target_link_libraries(crenel_flags INTERFACE OpenMP::OpenMP_CXX)
+endif()
 if(CRENEL_SANITIZE)
   target_compile_options(crenel_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${CRENEL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)

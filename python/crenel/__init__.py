@@ -6,7 +6,7 @@
 """
 
 from crenel import ckks
-from crenel._crenel import DeviceInfo, __version__, cuda_unavailable_reason, device_info, devices
+from crenel._crenel import DeviceInfo, cuda_unavailable_reason, device_info, devices, version
 from crenel.errors import (
     CrenelError,
     DeviceError,
@@ -17,6 +17,8 @@ from crenel.errors import (
     StateError,
     UnsupportedError,
 )
+
+__version__ = version()
 
 __all__ = [
     "CrenelError",
@@ -33,4 +35,5 @@ __all__ = [
     "cuda_unavailable_reason",
     "device_info",
     "devices",
+    "version",
 ]

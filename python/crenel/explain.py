@@ -39,7 +39,7 @@ def level_rows(params: Params) -> list[tuple[str, ...]]:
     """One row a level, the top first: level, limbs, log Q, log scale, log of the rescale ratio."""
     from math import log2
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for level in range(params.max_level, -1, -1):
         main, terminal = params.levels[level]
         normal = level <= params.normal_top_level

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from crenel._crenel import Ciphertext, Evaluator, Plaintext
 from crenel.errors import ParameterError, StateError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    OperandLike = "Operand | Ciphertext | Plaintext | npt.ArrayLike"
+    OperandLike: TypeAlias = "Operand | Ciphertext | Plaintext | npt.ArrayLike"
 
 _SAME_SCALE = 1e-12  # relative, as the evaluator demands
 _MAX_INTEGER = 1 << 31  # above, a factor is encoded like any other number
@@ -42,6 +42,8 @@ class Operand:
     """
 
     __slots__ = ("_ciphertext", "_evaluator")
+    _ciphertext: Ciphertext
+    _evaluator: Evaluator
     __array_ufunc__ = None  # numpy_array * operand is ours, not NumPy's
 
     def __init__(self, evaluator: Evaluator, ciphertext: Ciphertext | Operand) -> None:
@@ -126,7 +128,8 @@ class Operand:
         if isinstance(other, Plaintext):
             return self._new(ev.rescale(ev.multiply(a, other)))
         if (number := _number(other)) is None:
-            return self._new(ev.rescale(ev.multiply(a, self._encoded_factor(a, other))))
+            factor = self._encoded_factor(a, other)  # type: ignore[arg-type]
+            return self._new(ev.rescale(ev.multiply(a, factor)))
         if (gaussian := _gaussian_integer(number)) is not None:
             return self._new(ev.multiply_integer(a, *gaussian))
         return self._new(ev.rescale(ev.multiply(a, complex(number))))
@@ -222,8 +225,9 @@ class Operand:
             return self._new(operation(a, other))
         if (number := _number(other)) is not None:
             return self._new(operation(a, complex(number)))
-        context = self._evaluator.context
-        return self._new(operation(a, context.encode(other, a.level, a.scale, a.slots)))
+        encode = self._evaluator.context.encode
+        term = encode(other, a.level, a.scale, a.slots)  # type: ignore[arg-type]
+        return self._new(operation(a, term))
 
     def _reduced(self, c: Ciphertext) -> Ciphertext:
         """A fresh product (of the explicit form) relinearised and rescaled to an ordinary scale."""

@@ -3,6 +3,8 @@
 namespace crenel::python {
 namespace {
 
+std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
+
 [[noreturn]] void refuse(const char* name, const std::string& wanted, const std::string& got,
                          const char* field) {
   throw ParameterError(cat(name, " must be ", wanted, ", got ", got), {{field, got}});
@@ -13,13 +15,12 @@ namespace {
 Values read_values(nb::handle object, const char* name) {
   const nb::module_ numpy = nb::module_::import_("numpy");
   const nb::object array = numpy.attr("asarray")(object);
-  const auto dtype = nb::cast<std::string>(nb::str(array.attr("dtype")));
-  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  const nb::object dtype = array.attr("dtype");
+  const auto kind = nb::cast<std::string>(dtype.attr("kind"));
   const auto dimensions = nb::cast<std::size_t>(array.attr("ndim"));
   const nb::object shape = array.attr("shape");
   if (dimensions < 1 || dimensions > 2)
-    refuse(name, "a vector or a matrix of rows", "shape " + nb::cast<std::string>(nb::str(shape)),
-           "shape");
+    refuse(name, "a vector or a matrix of rows", "shape " + text_of(shape), "shape");
   const u32 batch = dimensions == 2 ? nb::cast<u32>(shape[0]) : 1;
   const auto flat = [&](const char* type) {
     return numpy.attr("ascontiguousarray")(array, type).attr("reshape")(-1);
@@ -27,7 +28,7 @@ Values read_values(nb::handle object, const char* name) {
   if (kind == "c") return {nb::cast<Array<std::complex<double>>>(flat("complex128")), batch};
   if (kind == "f" || kind == "i" || kind == "u" || kind == "b")
     return {nb::cast<Array<double>>(flat("float64")), batch};
-  refuse(name, "real or complex numbers", "dtype " + dtype, "dtype");
+  refuse(name, "real or complex numbers", "dtype " + text_of(dtype), "dtype");
 }
 
 Array<double> read_reals(nb::handle object, const char* name) {

@@ -4,7 +4,7 @@
 NB_MODULE(_crenel, m) {
   using namespace crenel::python;
   m.doc() = "C++ part of crenel; import crenel.ckks instead.";
-  m.attr("__version__") = crenel::version();
+  m.def("version", &crenel::version, "Version of the library.");
   bind_errors(m);
   bind_device(m);
   bind_params(m);

@@ -163,11 +163,8 @@ void bind_methods(nb::class_<Params>& c) {
       .def("__hash__", [](const Params& p) { return std::hash<std::string>{}(p.id()); })
       .def("__reduce__",
            [](const Params& p) {
-             const nb::object load =
-                 nb::module_::import_("crenel.ckks").attr("Params").attr("from_bytes");
-             return nb::make_tuple(
-                 nb::module_::import_("functools").attr("partial")(load, "allow_insecure"_a = true),
-                 nb::make_tuple(to_python(ckks::to_bytes(p))));
+             return nb::make_tuple(nb::module_::import_("crenel.pickling").attr("load_params"),
+                                   nb::make_tuple(to_python(ckks::to_bytes(p))));
            })
       .def("__repr__", [](const Params& p) {
         return cat("<ckks.Params ", p.name().empty() ? std::string("generated") : p.name(),

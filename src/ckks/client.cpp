@@ -13,12 +13,6 @@ namespace {
 
 using Complex = std::complex<double>;
 
-void expect_same_params(const std::string& found, const Context& context, const char* what) {
-  if (found != context.params().id())
-    throw StateError(cat(what, " of parameters ", found, ", client has ", context.params().id()),
-                     {{"found", found}, {"expected", context.params().id()}});
-}
-
 // Gaussian noise of a large standard deviation (Box-Muller on ChaCha20 words). Used for flooding only:
 // its timing tells nothing about the secret key.
 class FloodingNoise {
@@ -73,9 +67,9 @@ Client::~Client() = default;
 const Context& Client::context() const { return state_->context; }
 
 Ciphertext Client::encrypt(const Plaintext& plaintext) {
-  expect_same_params(plaintext.params_id(), state_->context, "plaintext");
   const auto& ring = *state_->context.state().ring;
   const auto& poly = plaintext.data().poly;
+  expect_home(plaintext.params_id(), poly, state_->context.state(), "plaintext");
   rlwe::Poly message(ring.stream(), poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   ring.kernels().intt(ring.stream(), message.view(), poly.view());
   auto out = std::make_unique<Ciphertext::Data>();
@@ -98,8 +92,8 @@ Ciphertext Client::encrypt(std::span<const double> values, std::optional<u32> le
 }
 
 std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext, std::optional<Flooding> flooding) {
-  expect_same_params(ciphertext.params_id(), state_->context, "ciphertext");
   const auto& context = state_->context.state();
+  expect_home(ciphertext.params_id(), ciphertext.data().poly, context, "ciphertext");
   const auto& meta = ciphertext.metadata();
   std::optional<FloodingNoise> noise;
   std::function<double()> draw;
@@ -120,7 +114,7 @@ std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext, std::optional
 }
 
 Plaintext Client::decrypt_to_plaintext(const Ciphertext& ciphertext) const {
-  expect_same_params(ciphertext.params_id(), state_->context, "ciphertext");
+  expect_home(ciphertext.params_id(), ciphertext.data().poly, state_->context.state(), "ciphertext");
   const auto& ring = *state_->context.state().ring;
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = ciphertext.metadata();

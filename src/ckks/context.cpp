@@ -98,6 +98,22 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
 
 }  // namespace
 
+void expect_same_device(const device::Device& found, const Context::State& context, const char* what) {
+  const auto& here = context.ring->device().info().name;
+  const auto& there = found.info().name;
+  if (here != there)
+    throw StateError(cat(what, " on device ", there, ", context on ", here),
+                     {{"found", there}, {"expected", here}});
+}
+
+void expect_home(const std::string& params_id, const rlwe::Poly& poly, const Context::State& context,
+                 const char* what) {
+  if (params_id != context.params.id())
+    throw StateError(cat(what, " of parameters ", params_id, ", context has ", context.params.id()),
+                     {{"found", params_id}, {"expected", context.params.id()}});
+  expect_same_device(poly.stream().device(), context, what);
+}
+
 Context::Context(const Params& params, const std::string& device)
     : state_(std::make_shared<State>(
           State{params,
@@ -122,10 +138,8 @@ Plaintext Context::encode(std::span<const double> values, std::optional<u32> lev
 }
 
 std::vector<Complex> Context::decode(const Plaintext& plaintext) const {
-  if (plaintext.params_id() != params().id())
-    throw StateError(cat("plaintext of parameters ", plaintext.params_id(), ", context has ", params().id()),
-                     {{"found", plaintext.params_id()}, {"expected", params().id()}});
   const auto& poly = plaintext.data().poly;
+  expect_home(plaintext.params_id(), poly, *state_, "plaintext");
   auto& stream = state_->ring->stream();
   rlwe::Poly coefficients(stream, poly.shape(), poly.limbs(), ring::Domain::coeff);
   state_->ring->kernels().intt(stream, coefficients.view(), poly.view());

@@ -29,6 +29,7 @@ Evaluator::Evaluator(const Context& context, EvaluationKeys keys) {
     throw StateError(
         cat("keys of parameters ", keys.data()->params_id, ", context has ", context.params().id()),
         {{"found", keys.data()->params_id}, {"expected", context.params().id()}});
+  if (keys.data()) expect_same_device(keys.data()->ring->device(), context.state(), "keys");
   state_ = std::make_shared<State>(
       State{context, std::move(keys), context.state().ring->shared_stream()});
 }
@@ -38,19 +39,17 @@ const EvaluationKeys& Evaluator::keys() const { return state_->keys; }
 device::Stream& Evaluator::stream() const { return *state_->stream; }
 
 Evaluator Evaluator::on(std::shared_ptr<device::Stream> stream) const {
+  if (!stream) throw ParameterError("evaluator on no stream", {{"stream", "null"}});
+  expect_same_device(stream->device(), state_->context.state(), "stream");
   return Evaluator(std::make_shared<State>(State{state_->context, state_->keys, std::move(stream)}));
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
-  if (a.components() < b.components()) return add(b, a);
   const State& s = *state_;
-  s.check(a), s.check(b);
-  s.check_pair(a.metadata(), b.metadata(), true);
-  auto out = s.poly(a.components(), std::max(a.batch(), b.batch()), a.level());
+  s.check_pair(a, b, true);
+  if (a.components() < b.components()) return add(b, a);
+  auto out = s.poly(a.components(), a.batch(), a.level());
   const rlwe::ConstView va = a.data().poly.view(), vb = b.data().poly.view();
-  if (a.batch() < b.batch())
-    throw StateError(cat("batch sizes differ: ", a.batch(), " and ", b.batch()),
-                     {{"batch_a", cat(a.batch())}, {"batch_b", cat(b.batch())}});
   const u32 common = b.components();
   s.kernels().add(*s.stream, out.view().components(0, common), va.components(0, common), vb);
   for (u32 c = common; c < a.components(); ++c) {  // the third component of an unrelinearised sum
@@ -69,10 +68,9 @@ Ciphertext Evaluator::negate(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
-  if (a.components() != b.components() || a.batch() != b.batch()) return add(a, negate(b));
   const State& s = *state_;
-  s.check(a), s.check(b);
-  s.check_pair(a.metadata(), b.metadata(), true);
+  s.check_pair(a, b, true);
+  if (a.components() != b.components()) return add(a, negate(b));
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().sub(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
   return s.wrap(std::move(out),
@@ -81,8 +79,7 @@ Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
 
 Ciphertext Evaluator::add(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
-  s.check(a), s.check(b);
-  s.check_pair(a.metadata(), b.metadata(), true);
+  s.check_pair(a, b, true);
   auto out = a.data().poly.clone(*s.stream);
   s.kernels().add(*s.stream, out.view().components(0, 1), out.view().components(0, 1),
                   b.data().poly.view());
@@ -91,8 +88,7 @@ Ciphertext Evaluator::add(const Ciphertext& a, const Plaintext& b) const {
 
 Ciphertext Evaluator::sub(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
-  s.check(a), s.check(b);
-  s.check_pair(a.metadata(), b.metadata(), true);
+  s.check_pair(a, b, true);
   auto out = a.data().poly.clone(*s.stream);
   s.kernels().sub(*s.stream, out.view().components(0, 1), out.view().components(0, 1),
                   b.data().poly.view());
@@ -121,8 +117,7 @@ Ciphertext Evaluator::multiply_integer(const Ciphertext& a, i64 re, i64 im) cons
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
-  s.check(a), s.check(b);
-  s.check_pair(a.metadata(), b.metadata(), false);
+  s.check_pair(a, b, false);
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().mul(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
   Metadata meta = with_real(a.metadata(), a.metadata().real && b.metadata().real);
@@ -154,10 +149,7 @@ Ciphertext Evaluator::multiply_lazy(const Ciphertext& a, const Ciphertext& b) co
   const State& s = *state_;
   s.check_components(a, 2, "product");
   s.check_components(b, 2, "product");
-  s.check_pair(a.metadata(), b.metadata(), false);
-  if (a.batch() != b.batch())
-    throw StateError(cat("batch sizes differ: ", a.batch(), " and ", b.batch()),
-                     {{"batch_a", cat(a.batch())}, {"batch_b", cat(b.batch())}});
+  s.check_pair(a, b, false);
   auto out = s.poly(3, a.batch(), a.level());
   s.kernels().tensor(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
   Metadata meta = with_real(a.metadata(), a.metadata().real && b.metadata().real);

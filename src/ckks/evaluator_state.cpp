@@ -16,28 +16,12 @@ Ciphertext Evaluator::State::wrap(rlwe::Poly poly, Metadata meta) const {
   return Ciphertext(std::move(data));
 }
 
-namespace {
-
-void check_home(const std::string& params_id, const rlwe::Poly& poly, const Evaluator::State& state,
-                const char* what) {
-  if (params_id != state.params().id())
-    throw StateError(cat(what, " of parameters ", params_id, ", evaluator has ", state.params().id()),
-                     {{"found", params_id}, {"expected", state.params().id()}});
-  const auto& here = state.ring().device().info().name;
-  const auto& there = poly.stream().device().info().name;
-  if (here != there)
-    throw StateError(cat(what, " on device ", there, ", evaluator on ", here),
-                     {{"found", there}, {"expected", here}});
-}
-
-}  // namespace
-
 void Evaluator::State::check(const Ciphertext& a) const {
-  check_home(a.params_id(), a.data().poly, *this, "ciphertext");
+  expect_home(a.params_id(), a.data().poly, context.state(), "ciphertext");
 }
 
 void Evaluator::State::check(const Plaintext& a) const {
-  check_home(a.params_id(), a.data().poly, *this, "plaintext");
+  expect_home(a.params_id(), a.data().poly, context.state(), "plaintext");
 }
 
 void Evaluator::State::check_components(const Ciphertext& a, u32 expected, const char* operation) const {
@@ -58,6 +42,29 @@ void Evaluator::State::check_pair(const Metadata& a, const Metadata& b, bool sca
   if (scale && !scales_agree(a.scale, b.scale))
     throw StateError(cat("scales differ: ", a.scale, " and ", b.scale),
                      {{"scale_a", cat(a.scale)}, {"scale_b", cat(b.scale)}});
+}
+
+namespace {
+
+void check_batch(u32 a, u32 b) {
+  if (a != b)
+    throw StateError(cat("batch sizes differ: ", a, " and ", b),
+                     {{"batch_a", cat(a)}, {"batch_b", cat(b)}});
+}
+
+}  // namespace
+
+void Evaluator::State::check_pair(const Ciphertext& a, const Ciphertext& b, bool scale) const {
+  check(a), check(b);
+  check_pair(a.metadata(), b.metadata(), scale);
+  check_batch(a.batch(), b.batch());
+}
+
+void Evaluator::State::check_pair(const Ciphertext& a, const Plaintext& b, bool scale) const {
+  check(a), check(b);
+  check_pair(a.metadata(), b.metadata(), scale);
+  const u32 rows = b.data().poly.shape().batch;
+  if (rows != 1) check_batch(a.batch(), rows);
 }
 
 void Evaluator::State::check_can_rescale(const Ciphertext& a) const {

@@ -33,6 +33,10 @@ struct Evaluator::State {
   void check_components(const Ciphertext& a, u32 expected, const char* operation) const;
   /// Level and slots; with `scale` also the scales.
   void check_pair(const Metadata& a, const Metadata& b, bool scale) const;
+  /// Everything two ciphertexts must share.
+  void check_pair(const Ciphertext& a, const Ciphertext& b, bool scale) const;
+  /// Likewise; a plaintext of batch 1 serves every row of a.
+  void check_pair(const Ciphertext& a, const Plaintext& b, bool scale) const;
   void check_can_rescale(const Ciphertext& a) const;
 
   const rlwe::SwitchKey& relinearisation_key() const;

@@ -15,7 +15,7 @@ Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, con
     : state_(new State{evaluator, f, {}, {}, nullptr}) {
   for (const auto& input : inputs) {
     evaluator.state().check(input);
-    state_->inputs.push_back(input.clone());
+    state_->inputs.push_back(evaluator.state().copy(input));  // forgets the seed: data changes
   }
   State* s = state_.get();
   state_->exec = evaluator.stream().capture([s] { s->outputs = s->function(s->inputs); });

@@ -46,12 +46,9 @@ u64 EvaluationKeys::wire_bytes() const {
 
 Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {
   const auto& state = data_->context.state();
-  if (plaintext.params_id() != state.params.id())
-    throw StateError(
-        cat("plaintext of parameters ", plaintext.params_id(), ", key of ", state.params.id()),
-        {{"found", plaintext.params_id()}, {"expected", state.params.id()}});
   auto& stream = state.ring->stream();
   const auto& poly = plaintext.data().poly;
+  expect_home(plaintext.params_id(), poly, state, "plaintext");
   rlwe::Poly message(stream, poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   state.ring->kernels().intt(stream, message.view(), poly.view());
   random::SecretSource source(random::seed_from_os());

@@ -159,10 +159,12 @@ std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
     }
   }
   std::weak_ptr<Stream> self = weak_from_this();
-  auto release = [self, held = std::move(held)] {
+  auto release = [self, device = device_, held = std::move(held)] {
     if (auto stream = self.lock()) {
       std::lock_guard lock(stream->mutex_);
       stream->free_.insert(held.begin(), held.end());
+    } else {
+      for (auto& [size, block] : held) device->deallocate(block);
     }
   };
   return std::make_unique<OwningGraph>(std::move(graph), std::move(release));

@@ -9,6 +9,7 @@
 
 #include "core/sha256.h"
 #include "crenel/ckks/serialize.h"
+#include "crenel/core/error.h"
 #include "fuzz/wire_params.h"
 #include "serialize/safetensors.h"
 

@@ -68,7 +68,7 @@ def demo(
 def bench(context: typer.Context) -> None:
     """Run the benchmarks (arguments are passed on)."""
     try:
-        from crenel.bench import main
+        from crenel.bench import main  # type: ignore[import-not-found]
     except ImportError:
         raise UnsupportedError(
             "the benchmarks are not part of this installation; in the source tree, use ./run bench"

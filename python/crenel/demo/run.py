@@ -14,6 +14,7 @@ from crenel.demo import layout, model
 from crenel.demo.client import HospitalClient
 from crenel.demo.report import Report, draw
 from crenel.demo.server import DEPTH, PredictionServer
+from crenel.errors import ParameterError
 from crenel.explain import security_line
 
 AGREEMENT = 2.0**-15
@@ -29,6 +30,8 @@ def run(
     """Returns 0 when the encrypted result agrees with the clear one within 2^-15, else 1."""
     start = time.perf_counter()
     crenel.device_info(device)  # refuse at once what cannot be had
+    if plot is not None and not plot.parent.is_dir():
+        raise ParameterError(f"--plot: there is no folder {plot.parent}", {"plot": str(plot)})
     report = Report()
     step = report.step
 

@@ -47,14 +47,17 @@ std::shared_ptr<ConvertTable> CpuKernels::convert_table(const rns::BaseConversio
     }
     sums.push_back(sum);
     table->lazy = table->lazy && sum >> 64 == 0;
-    table->targets.push_back({m.q, m.q_inv, offset, nullptr, 0});
+    table->targets.push_back({m.q, m.q_inv, offset, nullptr, {}});
   }
   for (u32 i = 0; i < c.destination.size(); ++i) {
     ConvertTarget& t = table->targets[i];
     t.matrix = table->matrix.data() + u64(i) * n;
     // folded sums stay below 2 p * 2^32
     const u128 bound = table->lazy ? sums[i] + 1 : static_cast<u128>(t.p) << 33;
-    while (static_cast<u128>(t.p) << (32 + t.fold_steps) < bound) ++t.fold_steps;
+    for (u32 k = 0; static_cast<u128>(t.p) << (32 + k) < bound; ++k) {
+      t.fold[k] = t.p << k;
+      table->folds = std::max(table->folds, k + 1);
+    }
   }
   return table;
 }
@@ -86,7 +89,7 @@ void CpuKernels::convert(const ConvertTable& table, const u32* z, u32* const* ou
   const auto targets = static_cast<u32>(table.targets.size());
   parallel_for(pieces, n * (sources + targets), [&](u64 i) {
     const u64 begin = i * kConvertPiece;
-    isa_.basis->convert({z, z_stride(), sources, targets, table.targets.data(), out, table.lazy, begin,
+    isa_.basis->convert({z, z_stride(), sources, targets, table.targets.data(), out, table.folds, table.lazy, begin,
                          std::min(kConvertPiece, n - begin)});
   });
 }

@@ -9,13 +9,6 @@ inline namespace CRENEL_CPU_ISA {
 // Coefficients of one tile: 12 source rows of it fill half of a 32 KiB L1.
 inline constexpr u64 kConvertTile = 384;
 
-// acc < p * 2^32 * 2^steps to the residue acc * 2^-32 mod p. Folding only the high words is enough.
-inline V finish(Vec::Wide acc, const ConvertTarget& t) {
-  for (u32 k = t.fold_steps; k-- > 0;) acc = Vec::wide_fold(acc, Vec::set1_high(t.p << k));
-  const V p = Vec::set1(t.p);
-  return unwrap(Vec::wide_montgomery(acc, p, Vec::set1(t.p_inv)), p);
-}
-
 // `targets` outputs at once share the loads and shifts of the sources.
 template <int targets, bool lazy>
 inline void convert_tile(const ConvertArgs& args, u32 first, u64 begin, u64 end) {
@@ -23,18 +16,28 @@ inline void convert_tile(const ConvertArgs& args, u32 first, u64 begin, u64 end)
   const u32 sources = args.sources;
   for (u64 i = begin; i < end; i += Vec::kLanes) {
     Vec::Wide acc[targets];
+#pragma GCC unroll 4
     for (int k = 0; k < targets; ++k) acc[k] = Vec::wide_set1(target[k].offset);
     const u32* z = args.z + i;
     for (u32 j = 0; j < sources; ++j, z += args.z_stride) {
       const auto x = Vec::pair(Vec::load(z));
+#pragma GCC unroll 4
       for (int k = 0; k < targets; ++k) {
         acc[k] = Vec::wide_mul_add(acc[k], x, Vec::coefficient(target[k].matrix + j));
         // z * matrix < 2^31 p: two terms on top of p * 2^32 stay below 2 p * 2^32
         if (!lazy && (j & 1)) acc[k] = Vec::wide_fold(acc[k], Vec::set1_high(target[k].p));
       }
     }
-    for (int k = 0; k < targets; ++k)
-      Vec::store(args.out[first + static_cast<u32>(k)] + i, finish(acc[k], target[k]));
+    // Montgomery reduction gives sum * 2^-32 mod p, which is the plain residue; the high words are
+    // taken below p first.
+#pragma GCC unroll 4
+    for (int k = 0; k < targets; ++k) {
+      const V p = Vec::set1(target[k].p);
+      V high = Vec::wide_high(acc[k]);
+      for (u32 f = args.folds; f-- > 0;) high = fold(high, Vec::set1(target[k].fold[f]));
+      const V quotient = Vec::wide_quotient(acc[k], p, Vec::set1(target[k].p_inv));
+      Vec::store(args.out[first + static_cast<u32>(k)] + i, sub_mod(high, quotient, p));
+    }
   }
 }
 

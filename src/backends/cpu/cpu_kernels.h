@@ -19,6 +19,7 @@ struct ConvertTable {
   std::vector<ConvertTarget> targets;
   std::vector<Shoup> intt_scale;       ///< per source: source_scale / N, for a fused inverse transform
   std::vector<Shoup> intt_scale_root;  ///< the same times the last twiddle
+  u32 folds = 0;
   bool lazy = true;
 };
 

@@ -65,6 +65,9 @@ struct InttArgs {
   u32 shift;
 };
 
+/// Sums of up to 128 products below 2^31 p are below p * 2^32 * 2^kMaxFolds.
+inline constexpr u32 kMaxFolds = 6;
+
 /// One destination of a base conversion. Coefficients are in Montgomery form, so that the final
 /// Montgomery reduction leaves the plain residue.
 struct ConvertTarget {
@@ -72,7 +75,7 @@ struct ConvertTarget {
   u32 p_inv;
   u64 offset;         ///< offset * R mod p
   const u64* matrix;  ///< matrix_ij * R mod p, one a source
-  u32 fold_steps;     ///< sum < p * 2^32 * 2^fold_steps
+  u32 fold[kMaxFolds];  ///< p << k where the sum may reach it (times 2^32), else 0: no fold
 };
 
 /// out_i = (sum_j z_j * matrix_ij + offset_i) mod p_i for `count` coefficients from `begin`.
@@ -83,6 +86,7 @@ struct ConvertArgs {
   u32 targets;
   const ConvertTarget* target;
   u32* const* out;  ///< one row a target
+  u32 folds;        ///< entries of ConvertTarget::fold that are not 0 in some target
   bool lazy;        ///< every sum stays below 2^64; otherwise it is folded after every two terms
   u64 begin;
   u64 count;

@@ -39,7 +39,9 @@ struct Reducer {
   explicit Reducer(const Prime& p)
       : q(Vec::set1(p.q)), q_inv(Vec::set1(p.q_inv)), r(broadcast(p.r)), q_high(Vec::set1_high(p.q)) {}
   // x < q * 2^32 to x * 2^-32 mod q in [0, q)
-  V montgomery(Vec::Wide x) const { return unwrap(Vec::wide_montgomery(x, q, q_inv), q); }
+  V montgomery(Vec::Wide x) const { 
+    return sub_mod(Vec::wide_high(x), Vec::wide_quotient(x, q, q_inv), q);
+  }
   // x < q * 2^32 to x mod q in [0, q)
   V reduce(Vec::Wide x) const { return mul_shoup(montgomery(x), r, q); }
   // x < 2 q * 2^32 to [0, q * 2^32)

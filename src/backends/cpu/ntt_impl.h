@@ -54,7 +54,8 @@ inline void inverse_butterfly(V& x, V& y, const VShoup& w, const Moduli& m) {
   if constexpr (wide) y = fold(y, m.q);
 }
 
-// Stages of the pass at a block of 2^log_len elements: the most that leaves no single stage over.
+// How many of the `stages` levels above single vectors one pass takes: all, or the most that leaves no
+// single level over.
 inline constexpr int pass_stages(int stages) {
   if (stages <= Vec::kMaxRadixLog) return stages;
   const int rest = stages % Vec::kMaxRadixLog;
@@ -127,25 +128,35 @@ inline void inverse_pass(u32* out, u64 len, u64 node, const InttArgs& args) {
   }
 }
 
-template <u32 t, bool wide>
-inline void forward_lanes(V& x, V& y, u64 node, const NttArgs& args, const Moduli& m) {
+// Stages t, t/2, ..., 1 inside `vectors` consecutive vectors; node: of the first one. Stage by stage
+// over all pairs, for the sake of independent work.
+template <u32 t, int vectors, bool wide>
+inline void forward_lanes(V* x, u64 node, const NttArgs& args, const Moduli& m) {
   if constexpr (t > 0) {
-    VShoup w;
-    Vec::exchange<t>(x, y);
-    Vec::load_twiddles<t>(args.roots + node, w.value, w.quotient);
-    forward_butterfly<wide, (t > 1)>(x, y, w, m);
-    forward_lanes<t / 2, wide>(x, y, 2 * node, args, m);
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; k += 2) {
+      VShoup w;
+      Vec::split<t>(x[k], x[k + 1]);
+      const u64 first = node + u64(k) * (Vec::kLanes / 2 / t);
+      Vec::load_twiddles<t, false>(args.roots + first, w.value, w.quotient);
+      forward_butterfly<wide, (t > 1)>(x[k], x[k + 1], w, m);
+    }
+    forward_lanes<t / 2, vectors, wide>(x, 2 * node, args, m);
   }
 }
 
-template <u32 t, bool wide>
-inline void inverse_lanes(V& x, V& y, u64 node, const InttArgs& args, const Moduli& m) {
+template <u32 t, int vectors, bool wide>
+inline void inverse_lanes(V* x, u64 node, const InttArgs& args, const Moduli& m) {
   if constexpr (t > 0) {
-    inverse_lanes<t / 2, wide>(x, y, 2 * node, args, m);
-    VShoup w;
-    Vec::load_twiddles<t>(args.roots + node, w.value, w.quotient);
-    inverse_butterfly<wide, (t > 1)>(x, y, w, m);
-    Vec::exchange<t>(x, y);
+    inverse_lanes<t / 2, vectors, wide>(x, 2 * node, args, m);
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; k += 2) {
+      VShoup w;
+      const u64 first = node + u64(k) * (Vec::kLanes / 2 / t);
+      Vec::load_twiddles<t, true>(args.roots + first, w.value, w.quotient);
+      inverse_butterfly<wide, (t > 1)>(x[k], x[k + 1], w, m);
+      Vec::merge<t>(x[k], x[k + 1]);
+    }
   }
 }
 
@@ -158,70 +169,98 @@ inline V finish_forward(V x, u64 at, const NttArgs& args, const VShoup& scale, c
   return x;
 }
 
-// The stages inside vectors, for len elements from out + at; node: of the first vector.
-template <bool wide>
-inline void forward_last(u64 at, u64 len, u64 node, const NttArgs& args) {
+// The bottom of the tree, 2^stages vectors at offset `at`, all in registers.
+template <int stages, bool wide>
+inline void forward_leaf(const u32* in, u64 at, u64 node, const NttArgs& args) {
+  constexpr int points = 1 << stages;
   const Moduli m(args.q);
+  V x[points];
+#pragma GCC unroll 8
+  for (int k = 0; k < points; ++k) x[k] = Vec::load(in + u32(k) * Vec::kLanes);
+#pragma GCC unroll 8
+  for (int s = 0; s < stages; ++s)
+#pragma GCC unroll 8
+    for (int k = 0; k < points / 2; ++k) {
+      const int half = points >> (s + 1), block = k / half, i = 2 * half * block + k % half;
+      const VShoup w = broadcast(args.roots[(node << s) + u64(block)]);
+      forward_butterfly<wide>(x[i], x[i + half], w, m);
+    }
+  forward_lanes<Vec::kLanes / 2, points, wide>(x, node << stages, args, m);
+#pragma GCC unroll 4
+  for (int k = 0; k < points; k += 2) Vec::join(x[k], x[k + 1]);
   const VShoup scale = broadcast(args.tail_scale);
-  for (u64 i = at; i < at + len; i += 2 * Vec::kLanes, node += 2) {
-    V x = Vec::load(args.out + i), y = Vec::load(args.out + i + Vec::kLanes);
-    forward_lanes<Vec::kLanes / 2, wide>(x, y, node, args, m);
-    Vec::interleave(x, y);
-    Vec::store(args.out + i, finish_forward<wide>(x, i, args, scale, m));
-    Vec::store(args.out + i + Vec::kLanes,
-               finish_forward<wide>(y, i + Vec::kLanes, args, scale, m));
+#pragma GCC unroll 8
+  for (int k = 0; k < points; ++k) {
+    const u64 i = at + u32(k) * Vec::kLanes;
+    Vec::store(args.out + i, finish_forward<wide>(x[k], i, args, scale, m));
   }
 }
 
-template <bool wide>
-inline void inverse_first(u64 at, u64 len, u64 node, const InttArgs& args) {
+template <int stages, bool wide>
+inline void inverse_leaf(u64 at, u64 node, const InttArgs& args) {
+  constexpr int points = 1 << stages;
   const Moduli m(args.q);
-  for (u64 i = at; i < at + len; i += 2 * Vec::kLanes, node += 2) {
-    V x = Vec::load(args.in + i), y = Vec::load(args.in + i + Vec::kLanes);
-    Vec::deinterleave(x, y);
-    inverse_lanes<Vec::kLanes / 2, wide>(x, y, node, args, m);
-    Vec::store(args.out + i, x);
-    Vec::store(args.out + i + Vec::kLanes, y);
-  }
+  V x[points];
+#pragma GCC unroll 8
+  for (int k = 0; k < points; ++k) x[k] = Vec::load(args.in + at + u32(k) * Vec::kLanes);
+#pragma GCC unroll 4
+  for (int k = 0; k < points; k += 2) Vec::unjoin(x[k], x[k + 1]);
+  inverse_lanes<Vec::kLanes / 2, points, wide>(x, node << stages, args, m);
+#pragma GCC unroll 8
+  for (int s = stages - 1; s >= 0; --s)
+#pragma GCC unroll 8
+    for (int k = 0; k < points / 2; ++k) {
+      const int half = points >> (s + 1), block = k / half, i = 2 * half * block + k % half;
+      const VShoup w = broadcast(args.roots[(node << s) + u64(block)]);
+      inverse_butterfly<wide>(x[i], x[i + half], w, m);
+    }
+#pragma GCC unroll 8
+  for (int k = 0; k < points; ++k) Vec::store(args.out + at + u32(k) * Vec::kLanes, x[k]);
 }
 
-// stages: levels of the tree between this block and vectors; at: offset of the block in the row.
+// stages: levels of the tree between this block and single vectors; at: its offset in the row.
 template <bool wide>
 void forward_tree(const u32* in, u64 at, int stages, u64 node, const NttArgs& args) {
   const u64 len = u64(Vec::kLanes) << stages;
   const int now = pass_stages(stages);
-  if (now == 3) {
-    if constexpr (Vec::kMaxRadixLog >= 3) forward_pass<3, wide>(args.out + at, in, len, node, args);
-  } else if (now == 2) {
-    forward_pass<2, wide>(args.out + at, in, len, node, args);
-  } else {
-    forward_pass<1, wide>(args.out + at, in, len, node, args);
+  if (now == stages) {
+    if constexpr (Vec::kMaxRadixLog >= 3)
+      if (now == 3) return forward_leaf<3, wide>(in, at, node, args);
+    return now == 2 ? forward_leaf<2, wide>(in, at, node, args)
+                    : forward_leaf<1, wide>(in, at, node, args);
   }
-  if (now == stages) return forward_last<wide>(at, len, node << stages, args);
+  if constexpr (Vec::kMaxRadixLog >= 3)
+    if (now == 3) forward_pass<3, wide>(args.out + at, in, len, node, args);
+  if (now == 2) forward_pass<2, wide>(args.out + at, in, len, node, args);
+  if (now == 1) forward_pass<1, wide>(args.out + at, in, len, node, args);
   const u64 child = len >> now;
   for (u64 k = 0; k < u64(1) << now; ++k)
     forward_tree<wide>(args.out + at + k * child, at + k * child, stages - now, (node << now) + k,
                        args);
 }
 
-template <bool wide, bool last>
+// The root is never a leaf, because it scales. Vector paths have two levels at least (kMinVectorRow).
+template <bool wide, bool root>
 void inverse_tree(u64 at, int stages, u64 node, const InttArgs& args) {
   const u64 len = u64(Vec::kLanes) << stages;
-  const int now = pass_stages(stages);
-  const u64 child = len >> now;
-  if (now == stages)
-    inverse_first<wide>(at, len, node << stages, args);
-  else
-    for (u64 k = 0; k < u64(1) << now; ++k)
-      inverse_tree<wide, false>(at + k * child, stages - now, (node << now) + k, args);
-  if (now == 3) {
+  int now = pass_stages(stages);
+  if (!root && now == stages) {
     if constexpr (Vec::kMaxRadixLog >= 3)
-      inverse_pass<3, wide, last>(args.out + at, len, node, args);
-  } else if (now == 2) {
-    inverse_pass<2, wide, last>(args.out + at, len, node, args);
-  } else {
-    inverse_pass<1, wide, last>(args.out + at, len, node, args);
+      if (now == 3) return inverse_leaf<3, wide>(at, node, args);
+    return now == 2 ? inverse_leaf<2, wide>(at, node, args) : inverse_leaf<1, wide>(at, node, args);
   }
+  if (now == stages) {  // a root without leaves: leave one level for them, where there is one
+    now = 1;
+    if (stages == 1)
+      for (u64 i = 0; i < len; ++i) args.out[i] = args.in[i];
+  }
+  const u64 child = len >> now;
+  for (u64 k = 0; stages > now && k < u64(1) << now; ++k)
+    inverse_tree<wide, false>(at + k * child, stages - now, (node << now) + k, args);
+  if constexpr (Vec::kMaxRadixLog >= 3)
+    if (now == 3) inverse_pass<3, wide, root>(args.out + at, len, node, args);
+  if (now == 2) inverse_pass<2, wide, root>(args.out + at, len, node, args);
+  if (now == 1) inverse_pass<1, wide, root>(args.out + at, len, node, args);
 }
 
 inline void ntt_row(const NttArgs& args) {

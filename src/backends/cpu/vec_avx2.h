@@ -33,9 +33,6 @@ struct Vec {
   static V mul_lo(V a, V b) { return _mm256_mullo_epi32(a, b); }
   static V odd_to_even(V a) { return _mm256_srli_epi64(a, 32); }
   static V high_words(V even, V odd) { return _mm256_blend_epi32(odd_to_even(even), odd, 0xAA); }
-  static V low_words(V even, V odd) {
-    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
-  }
   static V mul_hi(V a, V b) {
     return high_words(_mm256_mul_epu32(a, b), _mm256_mul_epu32(odd_to_even(a), odd_to_even(b)));
   }
@@ -74,14 +71,14 @@ struct Vec {
   static Wide wide_fold(Wide a, V q_high) {
     return {min(a.even, sub(a.even, q_high)), min(a.odd, sub(a.odd, q_high))};
   }
-  static V wide_montgomery(Wide a, V q, V q_inv) {
-    const V t0 = _mm256_mul_epu32(_mm256_mul_epu32(a.even, q_inv), q);
-    const V t1 = _mm256_mul_epu32(_mm256_mul_epu32(a.odd, q_inv), q);
-    return high_words(sub(a.even, t0), sub(a.odd, t1));
+  static V wide_high(Wide a) { return high_words(a.even, a.odd); }
+  static V wide_quotient(Wide a, V q, V q_inv) {
+    return high_words(_mm256_mul_epu32(_mm256_mul_epu32(a.even, q_inv), q),
+                      _mm256_mul_epu32(_mm256_mul_epu32(a.odd, q_inv), q));
   }
 
   template <u32 t>
-  static void exchange(V& x, V& y) {
+  static void split(V& x, V& y) {
     const V a = x, b = y;
     if constexpr (t == 4) {
       x = _mm256_permute2x128_si256(a, b, 0x20);
@@ -94,7 +91,12 @@ struct Vec {
       y = _mm256_blend_epi32(odd_to_even(a), b, 0xAA);
     }
   }
-  static void interleave(V& x, V& y) {
+  template <u32 t>
+  static void merge(V& x, V& y) {
+    split<t>(x, y);
+  }
+  static void unjoin(V& x, V& y) { deinterleave(x, y); }
+  static void join(V& x, V& y) {
     const V low = _mm256_unpacklo_epi32(x, y), high = _mm256_unpackhi_epi32(x, y);
     x = _mm256_permute2x128_si256(low, high, 0x20);
     y = _mm256_permute2x128_si256(low, high, 0x31);
@@ -105,7 +107,7 @@ struct Vec {
     x = _mm256_permute2x128_si256(a, b, 0x20);
     y = _mm256_permute2x128_si256(a, b, 0x31);
   }
-  template <u32 t>
+  template <u32 t, bool>
   static void load_twiddles(const Shoup* p, V& w, V& wq) {
     if constexpr (t == 4) {
       const V both = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

@@ -36,9 +36,6 @@ struct Vec {
   static V high_words(V even, V odd) {
     return _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
   }
-  static V low_words(V even, V odd) {
-    return _mm512_mask_shuffle_epi32(even, 0xAAAA, odd, _MM_PERM_CCAA);
-  }
   static V mul_hi(V a, V b) {
     return high_words(_mm512_mul_epu32(a, b), _mm512_mul_epu32(odd_to_even(a), odd_to_even(b)));
   }
@@ -77,36 +74,70 @@ struct Vec {
   static Wide wide_fold(Wide a, V q_high) {
     return {min(a.even, sub(a.even, q_high)), min(a.odd, sub(a.odd, q_high))};
   }
-  static V wide_montgomery(Wide a, V q, V q_inv) {
-    const V t0 = _mm512_mul_epu32(_mm512_mul_epu32(a.even, q_inv), q);
-    const V t1 = _mm512_mul_epu32(_mm512_mul_epu32(a.odd, q_inv), q);
-    return high_words(sub(a.even, t0), sub(a.odd, t1));
+  static V wide_high(Wide a) { return high_words(a.even, a.odd); }
+  static V wide_quotient(Wide a, V q, V q_inv) {
+    return high_words(_mm512_mul_epu32(_mm512_mul_epu32(a.even, q_inv), q),
+                      _mm512_mul_epu32(_mm512_mul_epu32(a.odd, q_inv), q));
   }
 
+  // Lane orders of the stages inside vectors. A pair of vectors holds elements 0..31, A_k and B_k are
+  // quarters of the two. Only shuffles that leave their operands alone are used (masked ones cost a
+  // copy). Forward and backward, quarters are in the order A0 B0 A2 B2 / A1 B1 A3 B3 from stage 4 to
+  // stage 1; at stage 8 they are A0 A1 B0 B1 / ... forward and A0 B0 A1 B1 / ... backward.
+  alignas(64) static constexpr u32 kJoinLow[16] = {0, 16, 2, 18, 1, 17, 3, 19, 8, 24, 10, 26, 9, 25, 11, 27};
+  alignas(64) static constexpr u32 kJoinHigh[16] = {4, 20, 6, 22, 5, 21, 7, 23, 12, 28, 14, 30, 13, 29, 15, 31};
+  alignas(64) static constexpr u32 kUnjoinX[16] = {0, 4, 2, 6, 16, 20, 18, 22, 8, 12, 10, 14, 24, 28, 26, 30};
+  alignas(64) static constexpr u32 kUnjoinY[16] = {1, 5, 3, 7, 17, 21, 19, 23, 9, 13, 11, 15, 25, 29, 27, 31};
+  alignas(64) static constexpr u32 kTwiddle1[16] = {0, 4, 2, 6, 16, 20, 18, 22, 8, 12, 10, 14, 24, 28, 26, 30};
+  alignas(64) static constexpr u32 kTwiddle2[16] = {0, 0, 2, 2, 8, 8, 10, 10, 4, 4, 6, 6, 12, 12, 14, 14};
+  alignas(64) static constexpr u32 kTwiddle4[16] = {0, 0, 0, 0, 4, 4, 4, 4, 2, 2, 2, 2, 6, 6, 6, 6};
+  alignas(64) static constexpr u32 kTwiddle8[16] = {0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2};
+  alignas(64) static constexpr u32 kTwiddle8Inverse[16] = {0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 2, 2, 2, 2};
+
   template <u32 t>
-  static void exchange(V& x, V& y) {
+  static void split(V& x, V& y) {
     const V a = x, b = y;
     if constexpr (t == 8) {
       x = _mm512_shuffle_i32x4(a, b, 0x44);
       y = _mm512_shuffle_i32x4(a, b, 0xEE);
     } else if constexpr (t == 4) {
-      x = _mm512_mask_shuffle_i32x4(a, 0xF0F0, b, b, 0xA0);
-      y = _mm512_mask_shuffle_i32x4(b, 0x0F0F, a, a, 0xF5);
+      x = _mm512_shuffle_i32x4(a, b, 0x88);
+      y = _mm512_shuffle_i32x4(a, b, 0xDD);
     } else if constexpr (t == 2) {
-      x = _mm512_mask_shuffle_epi32(a, 0xCCCC, b, _MM_PERM_BABA);
-      y = _mm512_mask_shuffle_epi32(b, 0x3333, a, _MM_PERM_DCDC);
+      x = _mm512_unpacklo_epi64(a, b);
+      y = _mm512_unpackhi_epi64(a, b);
     } else {
-      x = _mm512_mask_shuffle_epi32(a, 0xAAAA, b, _MM_PERM_CCAA);
-      y = _mm512_mask_shuffle_epi32(b, 0x5555, a, _MM_PERM_DDBB);
+      const __m512 fa = _mm512_castsi512_ps(a), fb = _mm512_castsi512_ps(b);
+      x = _mm512_castps_si512(_mm512_shuffle_ps(fa, fb, 0x88));
+      y = _mm512_castps_si512(_mm512_shuffle_ps(fa, fb, 0xDD));
     }
   }
-  // After exchange<8>, <4>, <2>, <1> lane j of (x, y) holds elements 2j and 2j + 1.
-  static void interleave(V& x, V& y) {
-    const V low = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    const V high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  template <u32 t>
+  static void merge(V& x, V& y) {
     const V a = x, b = y;
-    x = _mm512_permutex2var_epi32(a, low, b);
-    y = _mm512_permutex2var_epi32(a, high, b);
+    if constexpr (t == 8) {
+      x = _mm512_shuffle_i32x4(a, b, 0x88);
+      y = _mm512_shuffle_i32x4(a, b, 0xDD);
+    } else if constexpr (t == 4) {
+      x = _mm512_shuffle_i32x4(a, b, 0x44);
+      y = _mm512_shuffle_i32x4(a, b, 0xEE);
+    } else if constexpr (t == 2) {
+      x = _mm512_unpacklo_epi64(a, b);
+      y = _mm512_unpackhi_epi64(a, b);
+    } else {
+      x = _mm512_unpacklo_epi32(a, b);
+      y = _mm512_unpackhi_epi32(a, b);
+    }
+  }
+  static void join(V& x, V& y) {
+    const V a = x, b = y;
+    x = _mm512_permutex2var_epi32(a, load(kJoinLow), b);
+    y = _mm512_permutex2var_epi32(a, load(kJoinHigh), b);
+  }
+  static void unjoin(V& x, V& y) {
+    const V a = x, b = y;
+    x = _mm512_permutex2var_epi32(a, load(kUnjoinX), b);
+    y = _mm512_permutex2var_epi32(a, load(kUnjoinY), b);
   }
   static void deinterleave(V& x, V& y) {
     const V even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
@@ -115,24 +146,27 @@ struct Vec {
     x = _mm512_permutex2var_epi32(a, even, b);
     y = _mm512_permutex2var_epi32(a, odd, b);
   }
-  template <u32 t>
+  template <u32 t, bool inverse>
   static void load_twiddles(const Shoup* p, V& w, V& wq) {
-    if constexpr (t == 8) {
-      const V both = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-      w = _mm512_permutexvar_epi32(_mm512_set_epi32(2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0), both);
-      wq = _mm512_permutexvar_epi32(_mm512_set_epi32(3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), both);
-    } else if constexpr (t == 4) {
-      const V both = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-      w = _mm512_permutexvar_epi32(_mm512_set_epi32(6, 6, 6, 6, 4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0), both);
-      wq = _mm512_permutexvar_epi32(_mm512_set_epi32(7, 7, 7, 7, 5, 5, 5, 5, 3, 3, 3, 3, 1, 1, 1, 1), both);
-    } else if constexpr (t == 2) {
-      const V both = _mm512_loadu_si512(p);
-      w = _mm512_shuffle_epi32(both, _MM_PERM_CCAA);
-      wq = _mm512_shuffle_epi32(both, _MM_PERM_DDBB);
+    const V one = _mm512_set1_epi32(1);
+    if constexpr (t == 1) {
+      const V a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 8), order = load(kTwiddle1);
+      w = _mm512_permutex2var_epi32(a, order, b);
+      wq = _mm512_permutex2var_epi32(a, add(order, one), b);
     } else {
-      V a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 8);
-      deinterleave(a, b);
-      w = a, wq = b;
+      V both, order;
+      if constexpr (t == 8) {
+        both = _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+        order = load(inverse ? kTwiddle8Inverse : kTwiddle8);
+      } else if constexpr (t == 4) {
+        both = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+        order = load(kTwiddle4);
+      } else {
+        both = _mm512_loadu_si512(p);
+        order = load(kTwiddle2);
+      }
+      w = _mm512_permutexvar_epi32(order, both);
+      wq = _mm512_permutexvar_epi32(add(order, one), both);
     }
   }
   // Low and high words of 16 consecutive 64-bit numbers.

@@ -55,21 +55,24 @@ struct Vec {
     const Wide b = a - q_high;
     return b < a ? b : a;
   }
-  /// a * 2^-32 mod q for a < q * 2^32, in (-q, q) modulo 2^32.
-  static V wide_montgomery(Wide a, V q, V q_inv) {
-    const u32 m = static_cast<u32>(a) * q_inv;
-    return static_cast<u32>(a >> 32) - mul_hi(m, q);
-  }
+  /// High words.
+  static V wide_high(Wide a) { return static_cast<u32>(a >> 32); }
+  /// High words of the multiple m q of q with the low word of a: a - m q = (wide_high(a) -
+  /// wide_quotient(a)) * 2^32, which is Montgomery reduction.
+  static V wide_quotient(Wide a, V q, V q_inv) { return mul_hi(static_cast<u32>(a) * q_inv, q); }
 
-  /// Swaps lane bit t with the bit that tells x from y: x keeps its lanes with (lane & t) == 0 and
-  /// receives those of y; y keeps its lanes with (lane & t) != 0 and receives those of x.
+  /// The stages of the NTT inside vectors, on the 2 * kLanes consecutive elements of (x, y). split<t>,
+  /// t = kLanes/2 ... 1, brings partners of stage t (indices differing in bit t) to the same lane of x
+  /// and y, after the split of 2t; join restores the order after stage 1. Backwards: unjoin, and
+  /// merge<t> after stage t. Lane orders in between are the path's own; load_twiddles knows them.
   template <u32 t>
-  static void exchange(V&, V&) {}
-  /// (x, y) = (x0 y0 x1 y1 ..., second half), and its inverse.
-  static void interleave(V&, V&) {}
-  static void deinterleave(V&, V&) {}
-  /// Lane j of w, wq: value and quotient of p[j / t].
+  static void split(V&, V&) {}
   template <u32 t>
+  static void merge(V&, V&) {}
+  static void join(V&, V&) {}
+  static void unjoin(V&, V&) {}
+  /// The twiddles of stage t: block k of 2t elements, k < kLanes / t, uses p[k].
+  template <u32 t, bool inverse>
   static void load_twiddles(const Shoup* p, V& w, V& wq) {
     w = p->value, wq = p->quotient;
   }

@@ -85,8 +85,8 @@ __device__ __forceinline__ void inverse_round(u32 (&x)[kPerThread], const u32* r
   if constexpr (S > 0) inverse_stage<0>(x, roots, node, q, q_inv);
 }
 
-/// The same for the last round of a transform (node 1): its last stage also multiplies everything by
-/// a constant c of the limb, c = scale, c_root = scale * inverse_roots[1], both times R.
+/// The same for the last round of a transform (node 1): its last stage also multiplies everything
+/// by a constant c of the limb, c = scale, c_root = scale * inverse_roots[1], both times R.
 template <u32 S>
 __device__ __forceinline__ void inverse_round_scaled(u32 (&x)[kPerThread], const u32* roots, u32 q,
                                                      u32 q_inv, u32 c, u32 c_root) {

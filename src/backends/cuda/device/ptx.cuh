@@ -44,12 +44,19 @@ __device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) {
   return sum;
 }
 
-// 16 bytes that nothing will read again soon (switching keys): first to leave the caches.
-__device__ __forceinline__ uint4 load_streaming(const u32* p) {
+// L2 policy of data that nothing will read again soon (switching keys): first to leave the cache.
+__device__ __forceinline__ u64 streaming_policy() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// 16 read-only bytes, not kept in L1, under an L2 policy.
+__device__ __forceinline__ uint4 load_streaming(const u32* p, u64 policy) {
   uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::evict_first.v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(p));
+               : "l"(p), "l"(policy));
   return v;
 }
 

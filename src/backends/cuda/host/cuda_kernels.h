@@ -17,6 +17,7 @@ class CudaKernels final : public device::Kernels<u32> {
   using Base = device::Kernels<u32>;
 
   CudaKernels(std::shared_ptr<CudaDevice> device, std::shared_ptr<const ring::Ring<u32>> ring);
+  ~CudaKernels() override;
 
   Prepared<rns::BaseConversion<u32>> prepare(rns::BaseConversion<u32> table) override;
   Prepared<rns::ModUp<u32>> prepare(rns::ModUp<u32> table) override;
@@ -60,7 +61,7 @@ class CudaKernels final : public device::Kernels<u32> {
   u32 mont(u32 value, u32 id) const;  ///< value R mod q
 
   std::shared_ptr<CudaDevice> device_;
-  std::unique_ptr<RingTables> tables_;
+  RingTables tables_;
 };
 
 }  // namespace crenel::backend::cuda

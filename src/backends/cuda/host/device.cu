@@ -45,9 +45,9 @@ void* CudaDevice::allocate(std::size_t bytes) {
   const cudaError_t status = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
   if (status == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
-  throw DeviceError(cat(info_.name, ": no memory for ", bytes, " bytes: ",
-                        cudaGetErrorString(status)),
-                    {{"device", info_.name}, {"bytes", cat(bytes)}});
+  throw DeviceError(
+      cat(info_.name, ": no memory for ", bytes, " bytes: ", cudaGetErrorString(status)),
+      {{"device", info_.name}, {"bytes", cat(bytes)}});
 }
 
 void CudaDevice::deallocate(void* memory) noexcept { static_cast<void>(cudaFree(memory)); }

@@ -8,15 +8,16 @@
 namespace crenel::backend::cuda {
 
 [[noreturn]] inline void fail(cudaError_t status, const char* what) {
-  static_cast<void>(cudaGetLastError());  // a failed call must not be reported again by the next one
-  throw DeviceError(cat("CUDA: ", what, ": ", cudaGetErrorName(status), ", ",
-                        cudaGetErrorString(status)),
-                    {{"call", what}, {"status", cudaGetErrorName(status)}});
+  static_cast<void>(
+      cudaGetLastError());  // a failed call must not be reported again by the next one
+  throw DeviceError(
+      cat("CUDA: ", what, ": ", cudaGetErrorName(status), ", ", cudaGetErrorString(status)),
+      {{"call", what}, {"status", cudaGetErrorName(status)}});
 }
 
-#define CRENEL_CUDA_TRY(call)                                                          \
-  do {                                                                                 \
-    const cudaError_t crenel_status = (call);                                          \
+#define CRENEL_CUDA_TRY(call)                                                              \
+  do {                                                                                     \
+    const cudaError_t crenel_status = (call);                                              \
     if (crenel_status != cudaSuccess) ::crenel::backend::cuda::fail(crenel_status, #call); \
   } while (0)
 

@@ -39,7 +39,8 @@ class TableBuilder {
   std::size_t add(const std::vector<T>& values) {
     const std::size_t offset = (bytes_.size() + 255) / 256 * 256;
     bytes_.resize(offset + values.size() * sizeof(T));
-    if (!values.empty()) std::memcpy(bytes_.data() + offset, values.data(), values.size() * sizeof(T));
+    if (!values.empty())
+      std::memcpy(bytes_.data() + offset, values.data(), values.size() * sizeof(T));
     return offset;
   }
   template <class T>

@@ -29,7 +29,8 @@ struct Event {
 
 CudaStream& cuda_stream(device::Stream& stream) {
   if (stream.device().info().kind != device::Kind::cuda)
-    throw StateError(cat("stream of device ", stream.device().info().name, ", expected a CUDA one"));
+    throw StateError(
+        cat("stream of device ", stream.device().info().name, ", expected a CUDA one"));
   return static_cast<CudaStream&>(stream);
 }
 

@@ -13,27 +13,39 @@ struct InverseScale;
 
 /// Everything a ring needs on the device.
 struct RingTables {
-  RingTables(std::shared_ptr<CudaDevice> device, const ring::Ring<u32>& ring);
-
-  DeviceBytes memory;
+  std::unique_ptr<DeviceBytes> memory;
   const PrimeConstants* primes = nullptr;
   const math::Modulus<u32>* moduli = nullptr;
   const u32* roots = nullptr;          ///< [prime][N], times R
   const u32* inverse_roots = nullptr;  ///< [prime][N], times R
 };
 
-/// A list of conversions that run in one launch, with what is fused around them.
-struct ConversionTables {
-  ConversionTables(std::shared_ptr<CudaDevice> device, const TableBuilder& builder)
-      : memory(std::move(device), builder.bytes().data(), builder.bytes().size()) {}
+RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring<u32>& ring);
 
-  DeviceBytes memory;
+/// Conversions that run in one launch (the digits of a ModUp), with what is fused around them.
+struct ConversionTables {
+  std::unique_ptr<DeviceBytes> memory;
   const ConversionTable* tables = nullptr;
+  const i32* matrices = nullptr;
+  const u32* source_scales = nullptr;
+  const InverseScale* inverse = nullptr;  ///< per limb of the inverse transform in front
+  const u32* x_scale = nullptr;           ///< divide: A/B times R per output limb
   u32 count = 0;
   u32 max_sources = 0;
   u32 max_destinations = 0;
-  const InverseScale* source = nullptr;  ///< per limb of the inverse transform in front
-  const u32* x_scale = nullptr;          ///< divide: per output limb, A/B times R
 };
+
+/// One conversion as the host knows it.
+struct ConversionInput {
+  const rns::BaseConversion<u32>* conversion;
+  u32 first;                        ///< position of its first source limb in the input
+  const rns::LimbSet* output;       ///< limbs of the output component
+  const std::vector<u32>* factors;  ///< per destination, multiplies the result; null: 1
+};
+
+ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
+                                    const ring::Ring<u32>& ring,
+                                    const std::vector<ConversionInput>& inputs,
+                                    const std::vector<u32>& x_scale);
 
 }  // namespace crenel::backend::cuda

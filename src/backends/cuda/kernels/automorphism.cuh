@@ -37,7 +37,8 @@ __global__ void __launch_bounds__(kElementThreads)
   if (at >= n) return;
   u32 source[4];
 #pragma unroll
-  for (u32 u = 0; u < 4; ++u) source[u] = ring::galois_eval_source(at + u, args.element, args.log_n);
+  for (u32 u = 0; u < 4; ++u)
+    source[u] = ring::galois_eval_source(at + u, args.element, args.log_n);
   const uint4 block = load4(from + (source[0] & ~3u));
   uint4 v = make_uint4(pick(block, source[0]), pick(block, source[1]), pick(block, source[2]),
                        pick(block, source[3]));
@@ -59,7 +60,8 @@ __global__ void __launch_bounds__(kElementThreads)
   const u32 q = args.primes[args.prime.at[limb]].q;
   const u32* from = args.in.limb(b, c, limb, args.log_n);
   u32* to = args.out.limb(b, c, limb, args.log_n);
-  for (u32 j = threadIdx.x + blockIdx.x * kElementThreads; j < n; j += kElementThreads * gridDim.x) {
+  for (u32 j = threadIdx.x + blockIdx.x * kElementThreads; j < n;
+       j += kElementThreads * gridDim.x) {
     // i e = j or j + N mod 2N has the solution s = j e^-1 mod 2N, i = s mod N.
     const u32 s = (j * args.inverse_element) & (2 * n - 1);
     u32 v = from[s & (n - 1)];

@@ -12,9 +12,9 @@ namespace crenel::backend::cuda {
 
 /// One conversion: a run of source limbs to a list of destination limbs.
 struct ConversionTable {
-  const i32* matrix;        ///< [destination][padded sources], centred, times R
-  const u32* source_scale;  ///< per source, times R; read only when the kernel scales
-  u32 first;                ///< position of the first source limb in the input
+  u32 matrix;  ///< offset of [destination][padded sources], centred, times R
+  u32 scale;   ///< offset of the source constants, times R; read only when the kernel scales
+  u32 first;   ///< position of the first source limb in the input
   u32 sources;
   u32 padded;  ///< row length of the matrix
   u32 destinations;
@@ -27,11 +27,13 @@ struct ConversionTable {
 struct ConvertArgs {
   const PrimeConstants* primes;
   const ConversionTable* tables;  ///< one a digit
+  const i32* matrices;
+  const u32* source_scales;
   Poly<const i32> in;
   Poly<u32> out;
   u32 log_n;
-  u32 digits;        ///< tables; output component d belongs to table d when there are several
-  u32 components;    ///< of the input (1 when there are several digits)
+  u32 digits;      ///< tables; output component d belongs to table d when there are several
+  u32 components;  ///< of the input (1 when there are several digits)
 };
 
 // The four values of one source limb: centred already, or (Scaled) canonical and still to be
@@ -43,7 +45,7 @@ __device__ __forceinline__ void load_source(i32 (&y)[4], const ConvertArgs& args
   y[0] = v.x, y[1] = v.y, y[2] = v.z, y[3] = v.w;
   if constexpr (Scaled) {
     const PrimeConstants& m = args.primes[table.source_prime.at[j]];
-    const u32 s = table.source_scale[j];
+    const u32 s = args.source_scales[table.scale + j];
 #pragma unroll
     for (u32 u = 0; u < 4; ++u)
       y[u] = centre(mont_mul(static_cast<u32>(y[u]), s, m.q, m.q_inv), m.q);
@@ -62,12 +64,13 @@ __global__ void __launch_bounds__(kConvertThreads)
   const u32 begin = blockIdx.y * kConvertOutputs;
   const u32 end = min(begin + kConvertOutputs, table.destinations);
   const u32 padded = table.padded, sources = table.sources;
+  const i32* matrices = args.matrices + table.matrix;
   constexpr u32 kHeld = Sources == 0 ? 1 : Sources;
   __shared__ __align__(16) i32 matrix[kConvertOutputs * kHeld];
   if constexpr (Sources != 0) {
     for (u32 k = threadIdx.x; begin < end && k < (end - begin) * Sources; k += kConvertThreads) {
       const u32 j = k % Sources;
-      matrix[k] = j < padded ? table.matrix[(begin + k / Sources) * padded + j] : 0;
+      matrix[k] = j < padded ? matrices[(begin + k / Sources) * padded + j] : 0;
     }
     __syncthreads();
   }
@@ -111,7 +114,7 @@ __global__ void __launch_bounds__(kConvertThreads)
     } else {
       for (u32 j = 0; j < sources; ++j) {
         load_source<Scaled>(y[0], args, table, from + (u64(j) << args.log_n), j);
-        const i32 k = table.matrix[i * padded + j];
+        const i32 k = matrices[i * padded + j];
 #pragma unroll
         for (u32 u = 0; u < 4; ++u) {
           if (j % 4 == 0) acc[u] = fold_signed(acc[u], r);

@@ -24,14 +24,15 @@ __global__ void __launch_bounds__(kElementThreads)
   const u32 at = 4 * (threadIdx.x + blockIdx.x * kElementThreads);
   if (at >= (1u << args.log_n)) return;
   const PrimeConstants m = args.primes[id];
+  const u64 policy = streaming_policy();
   u64 acc[2][4] = {};
   for (u32 first = 0; first < args.count; first += kKeyDigitsInFlight) {
     uint4 x[kKeyDigitsInFlight], k[2][kKeyDigitsInFlight];
 #pragma unroll
     for (u32 j = 0; j < kKeyDigitsInFlight; ++j) {
       if (first + j >= args.count) break;
-      k[0][j] = load_streaming(args.key.limb(first + j, 0, id, args.log_n) + at);
-      k[1][j] = load_streaming(args.key.limb(first + j, 1, id, args.log_n) + at);
+      k[0][j] = load_streaming(args.key.limb(first + j, 0, id, args.log_n) + at, policy);
+      k[1][j] = load_streaming(args.key.limb(first + j, 1, id, args.log_n) + at, policy);
       x[j] = load4(args.digits.limb(batch, first + j, limb, args.log_n) + at);
     }
     if (first != 0) {

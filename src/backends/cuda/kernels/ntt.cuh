@@ -46,91 +46,97 @@ struct InverseScale {
 enum class ForwardTail { plain, copy_own, divide };
 enum class InverseTail { canonical, centred };
 
-// Tile of the column pass: 16 more words every 16 rows when a row is only 16 words wide, so that the
-// two half-warps of a warp use different banks.
+// Tile of the column pass. A thread of group g holds either the rows g + e 2^(Bits-4) (split) or
+// 16 g + e (joined). When a row is only 16 words wide, 16 more every 16 rows put the two groups of
+// a warp on different banks.
 template <u32 Bits>
-__device__ __forceinline__ u32 column_slot(u32 row, u32 column) {
-  constexpr u32 kColumns = tile_columns(Bits);
-  return row * kColumns + column + (kColumns == 16 ? (row >> 4) * 16 : 0);
+inline constexpr u32 kColumnPad = kTileColumns<Bits> == 16 ? 16 : 0;
+template <u32 Bits>
+inline constexpr u32 kColumnTileWords = (kTileColumns<Bits> << Bits) + 16 * kColumnPad<Bits>;
+template <u32 Bits>
+__device__ __forceinline__ u32 split_slot(u32 group, u32 e, u32 lane) {
+  return group * kTileColumns<Bits> + lane +
+         e * ((kTileColumns<Bits> << (Bits - 4)) + kColumnPad<Bits>);
 }
 template <u32 Bits>
-inline constexpr u32 kColumnTileWords =
-    (tile_columns(Bits) << Bits) + (tile_columns(Bits) == 16 ? (1u << Bits) : 0);
+__device__ __forceinline__ u32 joined_slot(u32 group, u32 e, u32 lane) {
+  return group * (16 * kTileColumns<Bits> + kColumnPad<Bits>)+lane + e * kTileColumns<Bits>;
+}
 
-template <u32 Bits, ForwardTail Tail>
-__global__ void __launch_bounds__(column_threads(Bits), kNttBlocksPerSm)
+template <u32 LogN, ForwardTail Tail>
+__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_forward(const __grid_constant__ TransformArgs args,
                    const __grid_constant__ ForwardExtra extra) {
-  constexpr u32 kColumns = tile_columns(Bits);
+  constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>;
+  constexpr u32 kColumns = kTileColumns<Bits>;
   constexpr u32 kHigh = Bits - 4;
   __shared__ u32 tile[kColumnTileWords<Bits>];
   const u32 limb = blockIdx.y;
   const u32 id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
-  const u32* roots = args.roots + (u64(id) << args.log_n);
+  const u32* roots = args.roots + (u64(id) << LogN);
   const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
-  const u32 row_bits = args.log_n - Bits;
   const u32 column = blockIdx.x * kColumns + lane;
   const u32 first = blockIdx.z * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;
     if (Tail == ForwardTail::copy_own && extra.own.at[limb] == c) continue;
-    const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n) + column;
-    u32* to = args.out.limb(b, c, limb, args.log_n) + column;
+    const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
+    u32* to = args.out.limb(b, c, limb, LogN) + column;
     u32 x[kPerThread];
 #pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group + (e << kHigh)) << row_bits];
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << kRow) + (e << (kHigh + kRow))];
     forward_round<kHigh>(x, roots, 1, q, q_inv);
     if (p != first) __syncthreads();
 #pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) tile[column_slot<Bits>(group + (e << kHigh), lane)] = x[e];
+    for (u32 e = 0; e < kPerThread; ++e) tile[split_slot<Bits>(group, e, lane)] = x[e];
     __syncthreads();
 #pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[column_slot<Bits>(16 * group + e, lane)];
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[joined_slot<Bits>(group, e, lane)];
     forward_round<4>(x, roots, (1u << kHigh) + group, q, q_inv);
 #pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) to[(16 * group + e) << row_bits] = x[e];
+    for (u32 e = 0; e < kPerThread; ++e) to[(group << (4 + kRow)) + (e << kRow)] = x[e];
   }
 }
 
-template <u32 Bits, InverseTail Tail>
-__global__ void __launch_bounds__(column_threads(Bits), kNttBlocksPerSm)
+template <u32 LogN, InverseTail Tail>
+__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
-  constexpr u32 kColumns = tile_columns(Bits);
+  constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>;
+  constexpr u32 kColumns = kTileColumns<Bits>;
   constexpr u32 kHigh = Bits - 4;
   __shared__ u32 tile[kColumnTileWords<Bits>];
   const u32 limb = blockIdx.y;
   const u32 id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
-  const u32* roots = args.roots + (u64(id) << args.log_n);
+  const u32* roots = args.roots + (u64(id) << LogN);
   const u32 scale = scales ? scales[limb].c : args.primes[id].n_inv;
   const u32 scale_root = scales ? scales[limb].c_root : args.primes[id].n_inv_root;
   const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
-  const u32 row_bits = args.log_n - Bits;
   const u32 column = blockIdx.x * kColumns + lane;
   const u32 first = blockIdx.z * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;
-    const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n) + column;
-    u32* to = args.out.limb(b, c, limb, args.log_n) + column;
+    const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
+    u32* to = args.out.limb(b, c, limb, LogN) + column;
     u32 x[kPerThread];
 #pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(16 * group + e) << row_bits];
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << (4 + kRow)) + (e << kRow)];
     inverse_round<4>(x, roots, (1u << kHigh) + group, q, q_inv);
     if (p != first) __syncthreads();
 #pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) tile[column_slot<Bits>(16 * group + e, lane)] = x[e];
+    for (u32 e = 0; e < kPerThread; ++e) tile[joined_slot<Bits>(group, e, lane)] = x[e];
     __syncthreads();
 #pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[column_slot<Bits>(group + (e << kHigh), lane)];
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits>(group, e, lane)];
     // A round of fewer than four stages leaves pairs at distance 8 only in its last stage.
     inverse_round_scaled<kHigh>(x, roots, q, q_inv, scale, scale_root);
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) {
       const u32 v = Tail == InverseTail::centred ? static_cast<u32>(centre(x[e], q)) : x[e];
-      to[(group + (e << kHigh)) << row_bits] = v;
+      to[(group << kRow) + (e << (kHigh + kRow))] = v;
     }
   }
 }
@@ -185,17 +191,17 @@ __device__ __forceinline__ void forward_row(const u32* from, u32* tile, const u3
 }
 
 template <u32 Bits, ForwardTail Tail>
-__global__ void __launch_bounds__(row_threads(Bits), kNttBlocksPerSm)
+__global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_forward(const __grid_constant__ TransformArgs args,
                 const __grid_constant__ ForwardExtra extra) {
   constexpr u32 kThreadsPerRow = 1u << (Bits - 4);
-  __shared__ __align__(16) u32 tiles[tile_rows(Bits) * kRowTileStride<Bits>];
+  __shared__ __align__(16) u32 tiles[kTileRows<Bits> * kRowTileStride<Bits>];
   const u32 limb = blockIdx.y;
   const u32 id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
   const u32* roots = args.roots + (u64(id) << args.log_n);
   const u32 i = threadIdx.x % kThreadsPerRow, r = threadIdx.x / kThreadsPerRow;
-  const u32 row = blockIdx.x * tile_rows(Bits) + r;
+  const u32 row = blockIdx.x * kTileRows<Bits> + r;
   const u32 node = (1u << (args.log_n - Bits)) + row;
   u32* tile = tiles + r * kRowTileStride<Bits>;
   const u32 first = blockIdx.z * args.polys_per_block;
@@ -241,17 +247,17 @@ __global__ void __launch_bounds__(row_threads(Bits), kNttBlocksPerSm)
 }
 
 template <u32 Bits>
-__global__ void __launch_bounds__(row_threads(Bits), kNttBlocksPerSm)
+__global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_inverse(const __grid_constant__ TransformArgs args) {
   constexpr u32 kHigh = Bits - 4;
   constexpr u32 kThreadsPerRow = 1u << kHigh;
-  __shared__ __align__(16) u32 tiles[tile_rows(Bits) * kRowTileStride<Bits>];
+  __shared__ __align__(16) u32 tiles[kTileRows<Bits> * kRowTileStride<Bits>];
   const u32 limb = blockIdx.y;
   const u32 id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
   const u32* roots = args.roots + (u64(id) << args.log_n);
   const u32 i = threadIdx.x % kThreadsPerRow, r = threadIdx.x / kThreadsPerRow;
-  const u32 row = blockIdx.x * tile_rows(Bits) + r;
+  const u32 row = blockIdx.x * kTileRows<Bits> + r;
   const u32 node = (1u << (args.log_n - Bits)) + row;
   u32* tile = tiles + r * kRowTileStride<Bits>;
   const u32 first = blockIdx.z * args.polys_per_block;

@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (i >= (1u << args.log_n)) return;
   const u32 limb = blockIdx.y, poly = blockIdx.z, id = args.prime.at[limb];
   const math::Modulus<u32> m = args.moduli[id];
-  const random::ChaChaBlock block = random::chacha20_block(
-      state_of(args, poly), random::uniform_block(id, i, args.log_n));
+  const random::ChaChaBlock block =
+      random::chacha20_block(state_of(args, poly), random::uniform_block(id, i, args.log_n));
   u32 v[4];
 #pragma unroll
   for (u32 u = 0; u < 4; ++u) v[u] = random::uniform_residue<u32>(block, u, m);
@@ -51,8 +51,7 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (i >= (1u << args.log_n)) return;
   const u32 poly = blockIdx.z;
   constexpr u32 kPerBlock = Ternary ? random::kTernaryPerBlock : random::kErrorPerBlock;
-  const random::ChaChaBlock block =
-      random::chacha20_block(state_of(args, poly), i / kPerBlock);
+  const random::ChaChaBlock block = random::chacha20_block(state_of(args, poly), i / kPerBlock);
   // A constant index keeps the block in registers.
   i32 value[4] = {0, 0, 0, 0};
   const u32 wanted = i % kPerBlock / 4;

@@ -1,7 +1,8 @@
 // Shapes of the two transform passes. Plain data, no CUDA.
 //
-// A transform of 2^log_n points is a pass over columns (the first `column_bits` stages) and one over
-// rows (the other `row_bits`). A block works on 4096 values (fewer for small rings), 16 a thread.
+// A transform of 2^log_n points is a pass over columns (the first `column_bits` stages) and one
+// over rows (the other `row_bits`). A block works on 4096 values (fewer for small rings), 16 a
+// thread.
 #pragma once
 
 #include "crenel/core/types.h"
@@ -10,7 +11,7 @@ namespace crenel::backend::cuda {
 
 inline constexpr u32 kMinFastLogN = 10, kMaxLogN = 17;
 
-constexpr u32 column_bits(u32 log_n) { return log_n / 2; }  // 5..8
+constexpr u32 column_bits(u32 log_n) { return log_n / 2; }       // 5..8
 constexpr u32 row_bits(u32 log_n) { return log_n - log_n / 2; }  // 5..9
 
 /// Columns of a block of the column pass of `bits` stages.
@@ -20,6 +21,20 @@ constexpr u32 tile_rows(u32 bits) { return bits <= 6 ? 32 : 4096u >> bits; }
 
 constexpr u32 column_threads(u32 bits) { return (tile_columns(bits) << bits) / 16; }
 constexpr u32 row_threads(u32 bits) { return (tile_rows(bits) << bits) / 16; }
+
+// The same as constants, which device code can name.
+template <u32 LogN>
+inline constexpr u32 kColumnBits = column_bits(LogN);
+template <u32 LogN>
+inline constexpr u32 kRowBits = row_bits(LogN);
+template <u32 Bits>
+inline constexpr u32 kTileColumns = tile_columns(Bits);
+template <u32 Bits>
+inline constexpr u32 kTileRows = tile_rows(Bits);
+template <u32 Bits>
+inline constexpr u32 kColumnThreads = column_threads(Bits);
+template <u32 Bits>
+inline constexpr u32 kRowThreads = row_threads(Bits);
 
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
 inline constexpr u32 kNttBlocksPerSm = 4;

@@ -1,0 +1,248 @@
+// Micro-benchmark of the kernel interface: time, bytes that the algorithm must move, and their
+// ratio.
+//
+//   kernels_bench [--device NAME] [--log-n N] [--json FILE] [--graph]
+//
+// Times many queued calls between two synchronisations, on uniform random data, and reports the
+// median of several such rounds. A row is printed and, with --json, written as one JSON object a
+// line.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "device/backend.h"
+#include "math/primes.h"
+
+namespace {
+
+using namespace crenel;
+using device::Domain;
+using device::LimbSet;
+using device::PolyShape;
+using Clock = std::chrono::steady_clock;
+using View = ring::PolyView<u32>;
+
+constexpr u32 kChain = 48, kSpecial = 12, kAlpha = 12, kRounds = 15;
+
+struct Options {
+  std::string device = "cuda", json, only;
+  u32 log_n = 16;
+  bool graph = false;
+};
+
+struct World {
+  std::shared_ptr<device::Device> device;
+  std::shared_ptr<device::Stream> stream;
+  std::shared_ptr<const ring::Ring<u32>> ring;
+  std::unique_ptr<device::Kernels<u32>> kernels;
+  rns::Moduli<u32> moduli;
+  std::vector<device::Buffer> memory;
+
+  View make(u32 components, const LimbSet& limbs, Domain domain, u32 batch = 1) {
+    const PolyShape shape{ring->log_n(), components, batch};
+    const std::size_t words = (std::size_t(components) * batch * limbs.size()) << ring->log_n();
+    memory.push_back(stream->allocate(words * sizeof(u32)));
+    View v(memory.back().as<u32>(), shape, limbs, domain);
+    random::Seed seed{};
+    seed[0] = static_cast<u8>(memory.size());
+    kernels->sample_uniform(*stream, v, seed, {random::Purpose::test, 0});
+    return v;
+  }
+};
+
+World make_world(const Options& options) {
+  World w;
+  w.device = device::open(options.device);
+  w.stream = w.device->make_stream();
+  const u64 two_n = u64(2) << options.log_n;
+  auto primes =
+      math::nearest_ntt_primes(u64(1) << 30, kChain, u64(1) << 29, u64(1123) * 1000000, two_n);
+  const auto special =
+      math::nearest_ntt_primes((u64(1) << 31) - 1, kSpecial, u64(3) << 29, u64(1) << 31, two_n);
+  primes.insert(primes.end(), special.begin(), special.end());
+  w.ring = std::make_shared<const ring::Ring<u32>>(options.log_n, primes);
+  for (u32 i = 0; i < w.ring->prime_count(); ++i) w.moduli.push_back(w.ring->modulus(i));
+  w.kernels = device::backend_of(*w.device).make_kernels(w.ring);
+  return w;
+}
+
+class Table {
+ public:
+  explicit Table(const Options& options) : options_(options) {
+    if (!options.json.empty()) file_ = std::fopen(options.json.c_str(), "w");
+    std::printf("%-24s %6s %10s %10s %9s\n", "operation", "limbs", "us", "MiB", "GB/s");
+  }
+  ~Table() {
+    if (file_) std::fclose(file_);
+  }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  // `limb_accesses`: limbs read plus limbs written by the algorithm.
+  void run(World& w, const char* name, u32 limbs, double limb_accesses,
+           const std::function<void()>& work) {
+    if (!options_.only.empty() && std::strstr(name, options_.only.c_str()) == nullptr) return;
+    std::function<void()> call = work;
+    std::shared_ptr<device::GraphExec> graph;
+    if (options_.graph) {
+      graph = w.stream->capture(work);
+      call = [&w, graph] { graph->launch(*w.stream); };
+    }
+    for (int i = 0; i < 3; ++i) call();
+    w.stream->synchronize();
+    auto begin = Clock::now();
+    call();
+    w.stream->synchronize();
+    const double once = std::chrono::duration<double>(Clock::now() - begin).count();
+    const int calls = std::clamp(static_cast<int>(4e-3 / once), 1, 200);
+    std::vector<double> times;
+    for (u32 round = 0; round < kRounds; ++round) {
+      begin = Clock::now();
+      for (int i = 0; i < calls; ++i) call();
+      w.stream->synchronize();
+      times.push_back(std::chrono::duration<double>(Clock::now() - begin).count() / calls);
+    }
+    std::sort(times.begin(), times.end());
+    const double us = times[times.size() / 2] * 1e6;
+    const double bytes = limb_accesses * sizeof(u32) * static_cast<double>(w.ring->ring_dim());
+    std::printf("%-24s %6u %10.2f %10.1f %9.0f\n", name, limbs, us, bytes / (1 << 20),
+                bytes / us / 1e3);
+    std::fflush(stdout);
+    if (!file_) return;
+    std::fprintf(
+        file_,
+        "{\"operation\": \"%s\", \"limbs\": %u, \"log_n\": %u, \"device\": \"%s\", "
+        "\"graph\": %s, \"us\": %.3f, \"us_min\": %.3f, \"bytes\": %.0f, \"gb_per_s\": %.1f}\n",
+        name, limbs, w.ring->log_n(), w.device->info().description.c_str(),
+        options_.graph ? "true" : "false", us, times.front() * 1e6, bytes, bytes / us / 1e3);
+  }
+
+ private:
+  Options options_;
+  std::FILE* file_ = nullptr;
+};
+
+void bench_basic(World& w, Table& table, u32 limbs) {
+  auto& k = *w.kernels;
+  auto& s = *w.stream;
+  const LimbSet window = LimbSet::range(0, limbs);
+  const View a = w.make(2, window, Domain::eval), b = w.make(2, window, Domain::eval);
+  const View out = w.make(3, window, Domain::eval);
+  const View out2 = out.components(0, 2);
+  const View coefficients = [&] {
+    View v = out2;
+    v.domain = Domain::coeff;
+    return v;
+  }();
+  const double l = limbs;
+  table.run(w, "add", limbs, 6 * l, [&] { k.add(s, out2, a, b); });
+  table.run(w, "mul_plain", limbs, 5 * l, [&] { k.mul(s, out2, a, b.components(0, 1)); });
+  table.run(w, "tensor", limbs, 7 * l, [&] { k.tensor(s, out, a, b); });
+  table.run(w, "automorphism", limbs, 4 * l, [&] { k.automorphism(s, out2, a, 5); });
+  table.run(w, "intt", limbs, 8 * l, [&] { k.intt(s, coefficients, a); });
+  table.run(w, "ntt", limbs, 8 * l, [&] { k.ntt(s, out2, coefficients); });
+}
+
+void bench_switch(World& w, Table& table, u32 limbs) {
+  auto& k = *w.kernels;
+  auto& s = *w.stream;
+  const LimbSet window = LimbSet::range(0, limbs),
+                special = LimbSet::range(kChain, kChain + kSpecial);
+  const LimbSet extended = window.concat(special);
+  const LimbSet rescaled = LimbSet::range(0, limbs - 2);
+  const auto up = k.prepare(rns::make_mod_up<u32>(w.moduli, window, special, kAlpha));
+  const auto down = k.prepare(rns::make_divide<u32>(w.moduli, extended, window));
+  const auto down_rescale = k.prepare(rns::make_divide<u32>(w.moduli, extended, rescaled));
+  const auto rescale = k.prepare(rns::make_divide<u32>(w.moduli, window, rescaled));
+  const u32 digits = static_cast<u32>(up->digits.size());
+
+  const View a = w.make(2, window, Domain::eval), b = w.make(2, window, Domain::eval);
+  const View product = w.make(3, window, Domain::eval), out = w.make(2, window, Domain::eval);
+  const View out_low = w.make(2, rescaled, Domain::eval);
+  const View rotated = w.make(2, window, Domain::eval);
+  const View raised = w.make(digits, extended, Domain::eval);
+  const View key = w.make(2, LimbSet::range(0, kChain + kSpecial), Domain::eval, kChain / kAlpha);
+  const View acc = w.make(2, extended, Domain::eval);
+  device::LimbScalars<u32> lift;
+  for (u32 i = 0; i < limbs; ++i) lift.low[i] = lift.high[i] = 12345 + i;
+
+  const double l = limbs, e = l + kSpecial, d = digits, p = kSpecial;
+  const double inverse = 4 * l, convert = l + d * e - l, forward = 4 * (d * e - l);
+  const double up_bytes = inverse + convert + forward + 2 * l;
+  const double key_bytes = d * e + 2 * d * e + 2 * e;
+  const auto divide_bytes = [](double dropped, double kept) {
+    return 2 * (4 * dropped + dropped + kept + 4 * kept + kept);
+  };
+  const auto key_switch = [&](const View& source, const ring::PolyView<const u32>& addend) {
+    k.mod_up(s, raised, source, up);
+    k.key_multiply(s, acc, raised, key, 0);
+    k.divide(s, out, acc, down, &addend);
+  };
+  table.run(w, "mod_up", limbs, up_bytes, [&] { k.mod_up(s, raised, a.components(1, 1), up); });
+  table.run(w, "key_multiply", limbs, key_bytes, [&] { k.key_multiply(s, acc, raised, key, 0); });
+  const ring::PolyView<const u32> addend = product.components(0, 2), addend1 = a.components(0, 1);
+  table.run(w, "mod_down", limbs, divide_bytes(p, l) + 2 * l,
+            [&] { k.divide(s, out, acc, down, &addend); });
+  table.run(w, "rescale", limbs, divide_bytes(2, l - 2), [&] { k.divide(s, out_low, a, rescale); });
+  table.run(w, "hmult", limbs, 7 * l + up_bytes + key_bytes + divide_bytes(p, l) + 2 * l, [&] {
+    k.tensor(s, product, a, b);
+    key_switch(product.components(2, 1), addend);
+  });
+  table.run(w, "hmult_rescale", limbs,
+            7 * l + up_bytes + key_bytes + 6 * l + divide_bytes(p + 2, l - 2), [&] {
+              k.tensor(s, product, a, b);
+              k.mod_up(s, raised, product.components(2, 1), up);
+              k.key_multiply(s, acc, raised, key, 0);
+              k.mul_add_scalar(s, acc.limb_window(0, limbs), product.components(0, 2), lift);
+              k.divide(s, out_low, acc, down_rescale);
+            });
+  table.run(w, "hrot", limbs, up_bytes + key_bytes + divide_bytes(p, l) + l + 4 * l, [&] {
+    key_switch(a.components(1, 1), addend1);
+    k.automorphism(s, rotated, out, 5);
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    if (flag == "--graph") {
+      options.graph = true;
+    } else if (flag == "--device") {
+      options.device = value, ++i;
+    } else if (flag == "--log-n") {
+      options.log_n = static_cast<u32>(std::atoi(value)), ++i;
+    } else if (flag == "--json") {
+      options.json = value, ++i;
+    } else if (flag == "--only") {
+      options.only = value, ++i;
+    } else {
+      std::fprintf(stderr,
+                   "usage: %s [--device NAME] [--log-n N] [--json FILE] [--only OP] [--graph]\n",
+                   argv[0]);
+      return 2;
+    }
+  }
+  try {
+    World w = make_world(options);
+    std::printf("%s, N = 2^%u, alpha %u%s\n", w.device->info().description.c_str(), options.log_n,
+                kAlpha, options.graph ? ", graph replay" : "");
+    Table table(options);
+    for (const u32 limbs : {48u, 24u, 12u}) {
+      bench_basic(w, table, limbs);
+      bench_switch(w, table, limbs);
+      w.memory.clear();
+    }
+  } catch (const Error& e) {
+    std::fprintf(stderr, "%s: %s\n", e.code().c_str(), e.what());
+    return 1;
+  }
+  return 0;
+}

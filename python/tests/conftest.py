@@ -1,0 +1,82 @@
+"""One world a device: CRENEL_DEVICES=ref,cpu,cuda:0 picks, CRENEL_REQUIRE=cuda forbids skips."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import crenel
+from crenel import ckks
+
+PRESET = "toy-leveled-n14-s40"  # N = 2^11, 6 levels
+ROTATIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, -1, -3]
+
+
+def device_names() -> list[str]:
+    if wanted := os.environ.get("CRENEL_DEVICES"):
+        return [name for name in wanted.split(",") if name]
+    names = [d.name for d in crenel.devices() if d.kind != "cuda" or d.name == "cuda:0"]
+    return names if "cuda:0" in names else [*names, "cuda:0"]
+
+
+def toy(name: str = PRESET) -> ckks.Params:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
+        return ckks.preset(name, allow_insecure=True)
+
+
+def open_context(params: ckks.Params, device: str) -> ckks.Context:
+    """A context, or a skip with the reason; a failure where the device is required."""
+    try:
+        return ckks.Context(params, device=device)
+    except ckks.DeviceError as error:
+        required = [r for r in os.environ.get("CRENEL_REQUIRE", "").split(",") if r]
+        if any(device.startswith(r) for r in required):
+            raise
+        pytest.skip(str(error) if device in str(error) else f"{device}: {error}")
+
+
+@dataclass
+class World:
+    """A context with everything made from it."""
+
+    context: ckks.Context
+    client: ckks.Client = field(init=False)
+    keys: ckks.EvaluationKeys = field(init=False)
+    ev: ckks.Evaluator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.client = self.context.keygen()
+        self.keys = self.client.evaluation_keys(rotations=ROTATIONS, conjugate=True)
+        self.ev = self.context.evaluator(self.keys)
+        self.params = self.context.params
+        self.slots = self.params.slots
+        self.top = self.params.max_level
+
+    def error(self, ciphertext, expected) -> float:
+        return float(np.abs(self.client.decrypt(ciphertext) - expected).max())
+
+
+@pytest.fixture(scope="session", params=device_names())
+def device(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def world(device: str) -> World:
+    return World(open_context(toy(), device))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.fixture
+def xy(world: World, rng) -> tuple[np.ndarray, np.ndarray]:
+    x, y = rng.uniform(-1, 1, (2, world.slots))
+    return x, y

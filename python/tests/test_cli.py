@@ -1,0 +1,112 @@
+"""The command line, in this process and through python -m."""
+
+import subprocess
+import sys
+
+import pytest
+
+import crenel
+from crenel.cli import main
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    tomllib = pytest.importorskip("tomli")
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_version(run):
+    assert run("version") == (0, crenel.__version__ + "\n", "")
+
+
+def test_devices(run):
+    code, out, _ = run("devices")
+    assert code == 0 and "ref" in out and "cpu" in out
+    if reason := crenel.cuda_unavailable_reason():
+        assert reason in out
+
+
+def test_params_list(run):
+    code, out, _ = run("params", "list")
+    assert code == 0
+    for name in crenel.ckks.preset_names():
+        assert name in out
+    assert "INSECURE" in out
+
+
+@pytest.mark.parametrize("name", ["boot40", "leveled-n15-s40", "toy-boot40"])
+def test_params_show_and_explain(run, name):
+    code, out, err = run("params", "show", name)
+    assert code == 0 and err == ""
+    assert "log PQ" in out and "security" in out and "log rescale ratio" in out
+    code, out, _ = run("params", "explain", name)
+    assert code == 0 and "Levels:" in out
+
+
+def test_params_generate(run):
+    code, out, _ = run("params", "generate", "--log-n", "14", "--scale-bits", "40", "--depth", "4")
+    assert code == 0 and "levels        4 to consume" in out
+
+
+def test_generated_toml_is_the_generated_set(run):
+    code, out, _ = run("params", "generate", "--log-n", "13", "--scale-bits", "30", "--depth", "3", "--toml")
+    fields = tomllib.loads(out)
+    expected = crenel.ckks.Params(log_n=13, scale_bits=30, depth=3)
+    assert code == 0 and fields["name"] == "leveled-n13-s30-d3"
+    keys = ("log_n", "log_scale", "main", "terminal", "auxiliary", "normal_top_level", "hamming_weight")
+    given = {key: fields[key] for key in keys}
+    levels = [tuple(level) for level in fields["levels"]]
+    assert crenel.ckks.Params.from_primes(**given, levels=levels) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["params", "show", "boot41"], "boot41"),
+        (["params", "generate", "--log-n", "12", "--scale-bits", "40", "--depth", "8"], "log PQ"),
+        (["demo", "--device", "abacus"], "abacus"),
+        (["demo", "--patients", "0"], "patients"),
+        (["demo", "--plot", "no-such-folder/plot.png"], "no-such-folder"),
+    ],
+)
+def test_errors_are_one_line_and_status_2(run, arguments, part):
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert err.startswith("crenel: ") and err.count("\n") == 1 and part in err
+
+
+def test_debug_shows_the_error(run):
+    for arguments in (["--debug", "params", "show", "x"], ["params", "show", "x", "--debug"]):
+        with pytest.raises(crenel.ParameterError):
+            run(*arguments)
+
+
+def test_usage_errors(run):
+    assert run("nonsense")[0] == 2
+    assert run("params", "generate")[0] == 2
+
+
+def test_bench_is_handed_over_or_explained(run):
+    try:
+        import crenel.bench  # noqa: F401
+    except ImportError:
+        code, _, err = run("bench")
+        assert code == 2 and "./run bench" in err
+
+
+def test_python_m(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "crenel", "params", "show", "x"], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    done = subprocess.run([sys.executable, "-m", "crenel", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "demo" in done.stdout

@@ -1,0 +1,185 @@
+"""Every class of the error tree, triggered, with its fields."""
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from conftest import World, open_context, toy
+
+import crenel
+from crenel import ckks
+
+
+def expect(kind: type[crenel.CrenelError], call, **fields: object) -> str:
+    """The call raises exactly this class, and its fields and message hold these values."""
+    with pytest.raises(kind) as caught:
+        call()
+    error = caught.value
+    assert type(error) is kind and error.code == kind.__name__
+    for name, value in fields.items():
+        assert error.fields[name] == str(value)
+        assert str(value) in str(error)
+    return str(error)
+
+
+@pytest.mark.parametrize(
+    ("kind", "base"),
+    [
+        (ckks.ParameterError, ValueError),
+        (ckks.StateError, RuntimeError),
+        (ckks.KeyMissingError, LookupError),
+        (ckks.SerializationError, ValueError),
+        (ckks.DeviceError, RuntimeError),
+        (ckks.UnsupportedError, NotImplementedError),
+    ],
+)
+def test_tree(kind, base):
+    assert issubclass(kind, crenel.CrenelError) and issubclass(kind, base)
+    error = pickle.loads(pickle.dumps(kind("message", {"field": "1"})))
+    assert (str(error), error.fields, error.code) == ("message", {"field": "1"}, kind.__name__)
+    assert getattr(crenel, kind.__name__) is kind
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, complex(0, np.nan)])
+def test_not_a_number(world, bad):
+    for make in (world.client.encrypt, world.context.encode):
+        expect(ckks.ParameterError, lambda make=make: make([1.0, bad]), index=1)
+
+
+def test_too_many_values(world):
+    n = world.slots
+    expect(ckks.ParameterError, lambda: world.client.encrypt(np.zeros(n + 1)), values=n + 1, slots=n)
+    expect(ckks.ParameterError, lambda: world.client.encrypt(np.zeros(5), slots=4), values=5, slots=4)
+
+
+def test_values_that_overflow_the_modulus(world):
+    message = expect(ckks.ParameterError, lambda: world.client.encrypt([1e9], level=0))
+    assert "overflow" in message
+
+
+def test_arguments_of_encode(world):
+    encode = world.context.encode
+    expect(ckks.ParameterError, lambda: encode([1], slots=3), slots=3)
+    expect(ckks.ParameterError, lambda: encode([1], slots=0), slots=0)
+    expect(ckks.ParameterError, lambda: encode([1], slots=2 * world.slots), slots=2 * world.slots)
+    expect(ckks.ParameterError, lambda: encode([1], level=7), level=7, max_level=6)
+    expect(ckks.ParameterError, lambda: encode([1], level=-1), level=-1)
+    for scale in (0.0, -1.0, float("nan"), float("inf")):
+        expect(ckks.ParameterError, lambda scale=scale: encode([1], scale=scale), scale=scale)
+    expect(ckks.ParameterError, lambda: encode(np.zeros((2, 2, 2))), shape="shape (2, 2, 2)")
+    expect(ckks.ParameterError, lambda: encode(1.0), shape="shape ()")
+    expect(ckks.ParameterError, lambda: encode(["a"]))
+    expect(ckks.ParameterError, lambda: encode([None]), dtype="dtype object")
+    expect(ckks.ParameterError, lambda: encode(np.zeros((0, 4))))
+
+
+def test_levels_and_scales_that_differ(world):
+    ev, client = world.ev, world.client
+    a, low = client.encrypt([1.0]), client.encrypt([1.0], level=2)
+    for op in (ev.add, ev.sub, ev.multiply, ev.multiply_lazy, ev.multiply_rescale):
+        expect(ckks.StateError, lambda op=op: op(a, low), level_a=6, level_b=2)
+    other = client.encrypt([1.0], scale=2.0**38)
+    expect(ckks.StateError, lambda: ev.add(a, other), scale_b=int(2.0**38))
+    sparse = client.encrypt([1.0], slots=4)
+    expect(ckks.StateError, lambda: ev.add(a, sparse), slots_a=world.slots, slots_b=4)
+    expect(ckks.StateError, lambda: ev.add(a, world.context.encode([1.0], level=2)), level_a=6, level_b=2)
+
+
+def test_levels_that_are_not_there(world):
+    ev = world.ev
+    low = world.client.encrypt([1.0], level=0)
+    expect(ckks.StateError, lambda: ev.rescale(low), level=0)
+    expect(ckks.StateError, lambda: ev.multiply_rescale(low, low), level=0)
+    expect(ckks.StateError, lambda: ev.adjust_level(low, 3), level=0, target=3)
+    expect(ckks.ParameterError, lambda: ev.adjust_level(low, -1), level=-1)
+    message = expect(ckks.StateError, lambda: ev.polynomial(low, [0, 0, 1]), level=0)
+    assert "2" in message
+
+
+def test_three_components(world):
+    lazy = world.ev.square_lazy(world.client.encrypt([1.0]))
+    for op in (lambda: world.ev.rotate(lazy, 1), lambda: world.ev.square(lazy)):
+        expect(ckks.StateError, op, components=3)
+
+
+def test_polynomial_arguments(world):
+    a = world.client.encrypt([1.0])
+    polynomial = world.ev.polynomial
+    expect(ckks.ParameterError, lambda: polynomial(a, [1, 2], basis="legendre"), basis="legendre")
+    expect(ckks.ParameterError, lambda: polynomial(a, []))
+    expect(ckks.ParameterError, lambda: polynomial(a, [1, np.inf]), index=1)
+    expect(ckks.ParameterError, lambda: polynomial(a, [1, 1j]), dtype="dtype complex128")
+    expect(ckks.ParameterError, lambda: polynomial(a, [[1], [2]]))
+    expect(ckks.ParameterError, lambda: polynomial(a, [1, 2], "chebyshev", (1, -1)))
+
+
+def test_missing_keys_are_named(world):
+    a = world.client.encrypt([1.0])
+    expect(ckks.KeyMissingError, lambda: world.ev.rotate(a, 77), rotation=77)
+    expect(ckks.KeyMissingError, lambda: world.ev.rotate(a, -77), rotation=-77)
+    expect(ckks.KeyMissingError, lambda: world.ev.rotate_many(a, [1, 77]), rotation=77)
+    expect(ckks.KeyMissingError, lambda: world.ev.rotate_sum(a, [1, 77]), rotation=77)
+    expect(ckks.KeyMissingError, lambda: world.ev.sum_slots(a, 4, 77), rotation=77)
+    bare = world.context.evaluator(world.client.evaluation_keys(relinearisation=False))
+    for op in (lambda: bare.multiply(a, a), lambda: bare.square(a), lambda: bare(a) * a):
+        expect(ckks.KeyMissingError, op, key="relinearisation")
+    expect(ckks.KeyMissingError, lambda: bare.conjugate(a))
+
+
+def test_objects_of_other_parameters(world, device):
+    other = World(open_context(toy("toy-leveled-n13-s40"), device))
+    a, b = world.client.encrypt([1.0]), other.client.encrypt([1.0])
+    ids = {"found": other.params.id, "expected": world.params.id}
+    expect(ckks.StateError, lambda: world.ev.negate(b), **ids)
+    expect(ckks.StateError, lambda: world.client.decrypt(b), **ids)
+    expect(ckks.StateError, lambda: world.ev.add(a, other.context.encode([1.0])), **ids)
+    expect(ckks.StateError, lambda: world.client.encrypt(other.context.encode([1.0])), **ids)
+    expect(ckks.StateError, lambda: world.context.decode(other.context.encode([1.0])), **ids)
+    expect(ckks.StateError, lambda: world.context.evaluator(other.keys), **ids)
+    expect(ckks.SerializationError, lambda: world.context.ciphertext_from_bytes(b.to_bytes()))
+
+
+def test_flooding_arguments(world):
+    a = world.client.encrypt([1.0])
+    for bad in (
+        {"noise_std": 0.0},
+        {"noise_std": 1.0, "queries": 0},
+        {"noise_std": 1.0, "statistical_bits": 8},
+    ):
+        field = list(bad)[-1]
+        with pytest.raises(ckks.ParameterError) as caught:
+            world.client.decrypt(a, ckks.Flooding(**bad))
+        assert field in caught.value.fields
+    expect(ckks.ParameterError, lambda: ckks.Flooding(1.0, queries=-1), queries=-1)
+
+
+def test_devices_that_cannot_be_had():
+    expect(ckks.DeviceError, lambda: ckks.Context(toy(), device="abacus"), device="abacus")
+    for name in ("cuda:99", "cuda:x", "cuda:-1"):
+        message = expect(ckks.DeviceError, lambda name=name: crenel.device_info(name))
+        assert name in message
+    if reason := crenel.cuda_unavailable_reason():
+        assert reason in expect(ckks.DeviceError, lambda: ckks.Context(toy(), device="cuda"))
+
+
+def test_unsupported(monkeypatch):
+    from crenel.demo import model
+
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert "scikit-learn" in expect(ckks.UnsupportedError, lambda: model.load(1, 10))
+
+
+def test_wrong_types_are_type_errors(world):
+    a = world.client.encrypt([1.0])
+    for call in (
+        lambda: world.ev.add(a, "text"),
+        lambda: world.ev.rotate(a, 1.5),
+        lambda: world.client.decrypt(3),
+        lambda: world.context.ciphertext_from_bytes("text"),
+        lambda: ckks.Context("boot40"),
+        lambda: ckks.Params(15, 40, 8),
+        lambda: a + a,
+    ):
+        with pytest.raises(TypeError):
+            call()

@@ -1,0 +1,54 @@
+"""Importing is quick and loads nothing that a program does not need."""
+
+import subprocess
+import sys
+import time
+
+import crenel
+from crenel import ckks
+
+HEAVY = ["typer", "rich", "sklearn", "scipy", "matplotlib"]
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_import_takes_less_than_300_ms():
+    def seconds(code: str) -> float:
+        start = time.perf_counter()
+        python(code)
+        return time.perf_counter() - start
+
+    bare = min(seconds("pass") for _ in range(3))
+    assert min(seconds("from crenel import ckks") for _ in range(3)) - bare < 0.3
+
+
+def test_nothing_heavy_is_loaded():
+    loaded = python("import sys; from crenel import ckks; print(*sys.modules)").split()
+    assert not set(HEAVY) & set(loaded)
+
+
+def test_every_public_name_exists_and_is_documented():
+    for module in (crenel, ckks):
+        assert module.__doc__
+        for name in module.__all__:
+            value = getattr(module, name)
+            assert name.startswith("__") or value.__doc__, name
+
+
+def test_every_method_is_documented():
+    for kind in (ckks.Params, ckks.Context, ckks.Client, ckks.Evaluator, ckks.Ciphertext, ckks.Operand):
+        for name in vars(kind):
+            if not name.startswith("_"):
+                assert getattr(kind, name).__doc__, f"{kind.__name__}.{name}"
+
+
+def test_stubs_are_installed():
+    from pathlib import Path
+
+    folder = Path(crenel.__file__).parent
+    assert (folder / "py.typed").exists()
+    stub = (folder / "_crenel.pyi").read_text()
+    assert "class Evaluator" in stub and "def multiply_rescale" in stub

@@ -1,0 +1,40 @@
+#include "backends/cuda/host/convert_view.h"
+#include "backends/cuda/host/cuda_kernels.h"
+#include "backends/cuda/host/launch.cuh"
+#include "backends/cuda/kernels/automorphism.cuh"
+#include "device/checks.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+template <bool Add>
+void run(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
+         const ring::PolyView<const u32>& in, u64 element) {
+  AutomorphismArgs args = {};
+  args.primes = tables.primes;
+  args.out = poly(out);
+  args.in = poly(in);
+  args.log_n = out.shape.log_n;
+  args.components = out.shape.components;
+  args.element = static_cast<u32>(element);
+  args.inverse_element = static_cast<u32>(ring::galois_inverse(element, out.shape.log_n));
+  args.prime = prime_bytes(out.limbs);
+  const dim3 grid(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(),
+                  out.shape.polys());
+  launch(stream, out.domain == Domain::eval ? automorphism_eval<Add> : automorphism_coeff<Add>,
+         grid, kElementThreads, 0, args);
+}
+
+}  // namespace
+
+void CudaKernels::automorphism(Stream& stream, View out, ConstView in, u64 element) {
+  device::checks::automorphism<u32>("automorphism", ring(), out, in, element);
+  run<false>(stream, tables_, out, in, element);
+}
+
+void CudaKernels::automorphism_add(Stream& stream, View out, ConstView in, u64 element) {
+  device::checks::automorphism<u32>("automorphism_add", ring(), out, in, element);
+  run<true>(stream, tables_, out, in, element);
+}
+
+}  // namespace crenel::backend::cuda

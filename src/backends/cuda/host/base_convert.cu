@@ -1,0 +1,60 @@
+#include "backends/cuda/host/base_convert_launch.h"
+#include "backends/cuda/host/convert_view.h"
+#include "backends/cuda/host/cuda_kernels.h"
+#include "backends/cuda/host/launch.cuh"
+#include "backends/cuda/kernels/base_convert.cuh"
+#include "device/checks.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+template <bool Scaled>
+void (*kernel_for(u32 sources))(ConvertArgs) {
+  switch (padded_sources(sources)) {
+    case 4:
+      return base_convert<4, Scaled>;
+    case 8:
+      return base_convert<8, Scaled>;
+    case 12:
+      return base_convert<12, Scaled>;
+    case 16:
+      return base_convert<16, Scaled>;
+    case 20:
+      return base_convert<20, Scaled>;
+    default:
+      return base_convert<0, Scaled>;
+  }
+}
+
+}  // namespace
+
+void launch_base_convert(Stream& stream, const RingTables& ring, const ConversionTables& tables,
+                         Poly<const u32> in, Poly<u32> out, const ring::PolyShape& in_shape,
+                         bool scaled) {
+  ConvertArgs args = {};
+  args.primes = ring.primes;
+  args.tables = tables.tables;
+  args.matrices = tables.matrices;
+  args.source_scales = tables.source_scales;
+  args.in = {reinterpret_cast<const i32*>(in.data), in.component_stride, in.batch_stride};
+  args.out = out;
+  args.log_n = in_shape.log_n;
+  args.digits = tables.count;
+  args.components = in_shape.components;
+  const dim3 grid(divide_up(in_shape.ring_dim(), 4 * kConvertThreads),
+                  divide_up(tables.max_destinations, kConvertOutputs),
+                  in_shape.polys() * tables.count);
+  launch(stream,
+         scaled ? kernel_for<true>(tables.max_sources) : kernel_for<false>(tables.max_sources),
+         grid, kConvertThreads, 0, args);
+}
+
+void CudaKernels::base_convert(Stream& stream, View out, ConstView in,
+                               const Prepared<rns::BaseConversion<u32>>& table) {
+  device::checks::base_convert<u32>(ring(), out, in, *table);
+  if (table.device == nullptr) throw StateError("table was not prepared by these kernels");
+  launch_base_convert(stream, tables_, *static_cast<const ConversionTables*>(table.device.get()),
+                      poly(in), poly(out), in.shape, true);
+}
+
+}  // namespace crenel::backend::cuda

@@ -1,0 +1,52 @@
+#include "backends/cuda/host/convert_view.h"
+#include "backends/cuda/host/cuda_kernels.h"
+#include "backends/cuda/host/launch.cuh"
+#include "backends/cuda/host/transform_launch.h"
+#include "backends/cuda/kernels/ntt_small.cuh"
+#include "device/checks.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+TransformArgs arguments(const RingTables& tables, bool forward, const ring::PolyView<u32>& out,
+                        const ring::PolyView<const u32>& in) {
+  TransformArgs args = {};
+  args.primes = tables.primes;
+  args.roots = forward ? tables.roots : tables.inverse_roots;
+  args.in = poly(in);
+  args.out = poly(out);
+  args.log_n = out.shape.log_n;
+  args.components = out.shape.components;
+  args.polys = out.shape.polys();
+  args.prime = prime_bytes(out.limbs);
+  args.in_position = position_bytes(out.limbs, in.limbs);
+  return args;
+}
+
+}  // namespace
+
+void CudaKernels::ntt(Stream& stream, View out, ConstView in) {
+  device::checks::transform<u32>("ntt", ring(), out, in, Domain::coeff, Domain::eval);
+  TransformArgs args = arguments(tables_, true, out, in);
+  const u32 limbs = out.limbs.size();
+  if (!fast())
+    return launch(stream, small_forward, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
+  args.polys_per_block = kColumnPolysPerBlock;
+  launch_column_forward(stream, args, limbs, ForwardTail::plain, {});
+  args.polys_per_block = kRowPolysPerBlock;
+  launch_row_forward(stream, in_place(args), limbs, ForwardTail::plain, {});
+}
+
+void CudaKernels::intt(Stream& stream, View out, ConstView in) {
+  device::checks::transform<u32>("intt", ring(), out, in, Domain::eval, Domain::coeff);
+  TransformArgs args = arguments(tables_, false, out, in);
+  const u32 limbs = out.limbs.size();
+  if (!fast())
+    return launch(stream, small_inverse, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
+  args.polys_per_block = kRowPolysPerBlock;
+  launch_row_inverse(stream, args, limbs);
+  args.polys_per_block = kColumnPolysPerBlock;
+  launch_column_inverse(stream, in_place(args), limbs, InverseTail::canonical, nullptr);
+}
+
+}  // namespace crenel::backend::cuda

@@ -1,0 +1,191 @@
+// The stream's memory pool, on a device that counts.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "crenel/core/error.h"
+#include "crenel/device/device.h"
+
+namespace crenel::device {
+namespace {
+
+class CountingDevice final : public Device {
+ public:
+  const DeviceInfo& info() const override { return info_; }
+  std::shared_ptr<Stream> make_stream() override;
+  void* allocate(std::size_t bytes) override {
+    if (live_bytes_ + bytes > limit_) throw DeviceError("out of memory");
+    ++allocations_;
+    void* p = std::malloc(bytes);
+    sizes_[p] = bytes;
+    live_bytes_ += bytes;
+    return p;
+  }
+  void deallocate(void* memory) noexcept override {
+    live_bytes_ -= sizes_[memory];
+    sizes_.erase(memory);
+    std::free(memory);
+  }
+
+  std::size_t allocations_ = 0, live_bytes_ = 0, limit_ = ~std::size_t(0);
+
+ private:
+  DeviceInfo info_;
+  std::map<void*, std::size_t> sizes_;
+};
+
+class PlainStream final : public Stream {
+ public:
+  using Stream::Stream;
+  ~PlainStream() override { release_pool(); }
+  void synchronize() override {}
+  void copy_in(void* to, const void* from, std::size_t n) override { std::memcpy(to, from, n); }
+  void copy_out(void* to, const void* from, std::size_t n) override { std::memcpy(to, from, n); }
+  void copy(void* to, const void* from, std::size_t n) override { std::memcpy(to, from, n); }
+  void copy_rows(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t) override {}
+  void fill_zero(void* data, std::size_t n) override { std::memset(data, 0, n); }
+  void wait_for(Stream&) override {}
+
+ protected:
+  // As a real graph: the work runs once while it is recorded, and the memory it got is part of it.
+  std::unique_ptr<GraphExec> record(const std::function<void()>& work) override {
+    work();
+    return Stream::record([] {});
+  }
+};
+
+std::shared_ptr<Stream> CountingDevice::make_stream() {
+  return std::make_shared<PlainStream>(shared_from_this());
+}
+
+class Pool : public testing::Test {
+ protected:
+  std::shared_ptr<CountingDevice> device_ = std::make_shared<CountingDevice>();
+  std::shared_ptr<Stream> stream_ = device_->make_stream();
+};
+
+TEST_F(Pool, ReusesBlocksOfTheSameSize) {
+  void* first;
+  {
+    const Buffer a = stream_->allocate(5000);
+    first = a.data();
+    EXPECT_EQ(a.bytes(), 5000u);
+  }
+  const Buffer b = stream_->allocate(5000);
+  EXPECT_EQ(b.data(), first);
+  EXPECT_EQ(device_->allocations_, 1u);
+}
+
+TEST_F(Pool, NoGrowthAfterWarmUp) {
+  const auto work = [&] {
+    std::vector<Buffer> held;
+    for (const std::size_t bytes : {100u, 70000u, 4096u, 70000u, 1u << 20})
+      held.push_back(stream_->allocate(bytes));
+    held.erase(held.begin() + 1);
+    held.push_back(stream_->allocate(70001));
+  };
+  work();
+  const std::size_t allocations = device_->allocations_;
+  for (int i = 0; i < 5; ++i) work();
+  EXPECT_EQ(device_->allocations_, allocations);
+  EXPECT_EQ(stream_->bytes_in_use(), 0u);
+}
+
+TEST_F(Pool, CountsBytes) {
+  const Buffer a = stream_->allocate(4096);
+  EXPECT_EQ(stream_->bytes_in_use(), 4096u);
+  { const Buffer b = stream_->allocate(4096); }
+  EXPECT_EQ(stream_->bytes_in_use(), 4096u);
+  EXPECT_EQ(stream_->peak_bytes(), 8192u);
+  stream_->reset_peak();
+  EXPECT_EQ(stream_->peak_bytes(), 4096u);
+}
+
+TEST_F(Pool, WastesAtMostAQuarter) {
+  for (std::size_t bytes = 257; bytes < 100000; bytes = bytes * 9 / 8 + 1) {
+    const Buffer b = stream_->allocate(bytes);
+    EXPECT_GE(stream_->bytes_in_use(), bytes);
+    EXPECT_LE(stream_->bytes_in_use(), bytes + bytes / 4 + 1) << bytes;
+  }
+}
+
+TEST_F(Pool, TrimAndDestructionGiveEverythingBack) {
+  {
+    const Buffer kept = stream_->allocate(1000);
+    { const Buffer cached = stream_->allocate(50000); }
+    stream_->trim();
+    EXPECT_LE(device_->live_bytes_, 1024u);
+  }
+  stream_.reset();
+  EXPECT_EQ(device_->live_bytes_, 0u);
+}
+
+TEST_F(Pool, BufferOutlivesItsStreamPointer) {
+  Buffer buffer = stream_->allocate(1000);
+  stream_.reset();
+  std::memset(buffer.data(), 1, 1000);
+  buffer = Buffer();
+  EXPECT_EQ(device_->live_bytes_, 0u);
+}
+
+TEST_F(Pool, CachedMemoryIsGivenUpBeforeFailing) {
+  device_->limit_ = 100000;
+  { const Buffer cached = stream_->allocate(60000); }
+  EXPECT_NO_THROW(stream_->allocate(90000))
+      << "the cached block has another size and must make room";
+  EXPECT_THROW(stream_->allocate(200000), DeviceError);
+}
+
+TEST_F(Pool, SecretMemoryIsWipedOnRelease) {
+  u8* memory;
+  {
+    const Buffer secret = stream_->allocate(4096, true);
+    memory = secret.as<u8>();
+    std::memset(memory, 0x5a, 4096);
+  }
+  // Still owned by the pool, so still readable.
+  EXPECT_EQ(std::count(memory, memory + 4096, 0), 4096);
+}
+
+TEST_F(Pool, MovingABufferKeepsOneOwner) {
+  Buffer a = stream_->allocate(100);
+  void* data = a.data();
+  Buffer b = std::move(a);
+  EXPECT_FALSE(a);  // NOLINT: what is left is the point
+  EXPECT_EQ(b.data(), data);
+  b = stream_->allocate(100);
+  EXPECT_NE(b.data(), data);
+  EXPECT_EQ(stream_->bytes_in_use(), 256u);
+}
+
+TEST_F(Pool, CaptureKeepsItsBlocks) {
+  void* inside = nullptr;
+  auto graph = stream_->capture([&] { inside = stream_->allocate(3000).data(); });
+  const Buffer other = stream_->allocate(3000);
+  EXPECT_NE(other.data(), inside) << "the recording may run again and write there";
+  EXPECT_NO_THROW(graph->launch(*stream_));
+  graph.reset();
+  stream_->trim();
+  EXPECT_EQ(device_->live_bytes_, stream_->bytes_in_use());
+}
+
+TEST_F(Pool, FailedCaptureLeavesTheStreamUsable) {
+  int runs = 0;
+  EXPECT_THROW(stream_->capture([&] {
+    if (++runs == 2) throw StateError("second run");
+  }),
+               StateError);
+  EXPECT_NO_THROW(stream_->capture([] {}));
+}
+
+TEST_F(Pool, GraphMayOutliveItsStream) {
+  auto graph = stream_->capture([this] { stream_->allocate(3000); });
+  stream_.reset();
+  graph.reset();
+  EXPECT_EQ(device_->live_bytes_, 0u);
+}
+
+}  // namespace
+}  // namespace crenel::device
