@@ -22,9 +22,9 @@ struct Values {
   u32 batch = 1;
 };
 
-/// Anything that numpy.asarray takes, as float64 (bool, integers, reals) or complex128: a vector, or a
-/// matrix with one vector a row. Contiguous arrays of these types are not copied. ParameterError for
-/// other types and shapes.
+/// Anything that numpy.asarray takes, as float64 (bool, integers, reals) or complex128: a vector,
+/// or a matrix with one vector a row. Contiguous arrays of these types are not copied.
+/// ParameterError for other types and shapes.
 Values read_values(nb::handle object, const char* name = "values");
 
 /// The same, refusing complex numbers.
@@ -46,7 +46,8 @@ nb::object to_numpy(std::vector<T>&& values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
 }
 
-/// Slots as a NumPy array: float64 when every slot is real, else complex128; a matrix when batch > 1.
+/// Slots as a NumPy array: float64 when every slot is real, else complex128; a matrix when batch
+/// > 1.
 nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real, u32 batch);
 
 /// Read-only view of bytes, bytearray, memoryview, mmap, ...

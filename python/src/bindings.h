@@ -26,6 +26,7 @@ void bind_ciphertext(nb::module_& m);
 void bind_context(nb::module_& m);
 void bind_client(nb::module_& m);
 void bind_evaluator(nb::module_& m);
+void bind_graph(nb::module_& m);
 
 /// A value together with its context, so that it can serialise itself.
 template <class T>
@@ -48,9 +49,9 @@ const Ciphertext& as_ciphertext(nb::handle object);
 template <class T>
 T as_unsigned(i64 value, const char* name) {
   if (value < 0 || static_cast<u64>(value) > std::numeric_limits<T>::max())
-    throw ParameterError(cat(name, " must be between 0 and ", u64{std::numeric_limits<T>::max()},
-                             ", got ", value),
-                         {{name, cat(value)}});
+    throw ParameterError(
+        cat(name, " must be between 0 and ", u64{std::numeric_limits<T>::max()}, ", got ", value),
+        {{name, cat(value)}});
   return static_cast<T>(value);
 }
 

@@ -65,8 +65,7 @@ void bind_ciphertext(nb::module_& m) {
           "batch", [](const Ciphertext& c) { return c.value.batch(); },
           "Vectors in this ciphertext.")
       .def_prop_ro(
-          "nbytes", [](const Ciphertext& c) { return c.value.bytes(); },
-          "Bytes on the device.")
+          "nbytes", [](const Ciphertext& c) { return c.value.bytes(); }, "Bytes on the device.")
       .def(
           "clone", [](const Ciphertext& c) { return Ciphertext{c.context, c.value.clone()}; },
           "A copy.", ReleaseGil())
@@ -87,8 +86,7 @@ void bind_ciphertext(nb::module_& m) {
           "relinearisation", [](const EvaluationKeys& k) { return k.value.has_relinearisation(); },
           "Is there a key for products of ciphertexts?")
       .def_prop_ro(
-          "nbytes", [](const EvaluationKeys& k) { return k.value.bytes(); },
-          "Bytes on the device.")
+          "nbytes", [](const EvaluationKeys& k) { return k.value.bytes(); }, "Bytes on the device.")
       .def_prop_ro(
           "wire_bytes", [](const EvaluationKeys& k) { return k.value.wire_bytes(); },
           "Bytes when serialised: uniform halves travel as seeds.")
@@ -96,8 +94,8 @@ void bind_ciphertext(nb::module_& m) {
       .def("__repr__", [](const EvaluationKeys& k) {
         return cat("<ckks.EvaluationKeys ", k.value.rotations().size(), " rotations",
                    k.value.has_conjugation() ? ", conjugation" : "",
-                   k.value.has_relinearisation() ? ", relinearisation" : "", ", ",
-                   k.value.bytes(), " bytes>");
+                   k.value.has_relinearisation() ? ", relinearisation" : "", ", ", k.value.bytes(),
+                   " bytes>");
       });
 }
 

@@ -47,29 +47,30 @@ nb::object decrypt(Client& client, nb::handle object, std::optional<Flooding> fl
 
 Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
   const Ciphertext& ciphertext = as_ciphertext(object);
-  return released([&] {
-    return Plaintext{client.context(), client.decrypt_to_plaintext(ciphertext.value)};
-  });
+  return released(
+      [&] { return Plaintext{client.context(), client.decrypt_to_plaintext(ciphertext.value)}; });
 }
 
 EvaluationKeys evaluation_keys(Client& client, std::vector<i64> rotations, bool conjugate,
                                bool relinearisation) {
-  return EvaluationKeys{
-      client.context(), client.evaluation_keys({std::move(rotations), conjugate, relinearisation})};
+  return EvaluationKeys{client.context(),
+                        client.evaluation_keys({std::move(rotations), conjugate, relinearisation})};
 }
 
 constexpr const char* kEncryptDoc =
     "Encode and encrypt a vector.\n\n"
     "Parameters\n----------\n"
-    "values : bool, int, float or complex numbers, at most `slots` of them; a matrix makes a batch\n"
+    "values : bool, int, float or complex numbers, at most `slots` of them; a matrix makes a "
+    "batch\n"
     "level : default the top normal level\n"
     "scale : default the canonical scale of the level\n"
     "slots : a power of two; default all N/2";
 
 void bind_flooding(nb::module_& m) {
-  nb::class_<Flooding>(m, "Flooding",
-                       "Noise added to a decryption before it is published (SECURITY.md): standard\n"
-                       "deviation sqrt(12 queries) 2^(statistical_bits / 2) noise_std.")
+  nb::class_<Flooding>(
+      m, "Flooding",
+      "Noise added to a decryption before it is published (SECURITY.md): standard\n"
+      "deviation sqrt(12 queries) 2^(statistical_bits / 2) noise_std.")
       .def(
           "__init__",
           [](Flooding* self, double noise_std, i64 queries, i64 statistical_bits) {

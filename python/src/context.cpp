@@ -73,8 +73,10 @@ void bind_context(nb::module_& m) {
                         "other object.");
   c.def(nb::init<const ckks::Params&, const std::string&>(), "params"_a, "device"_a = "auto",
         ReleaseGil(),
-        "Tables for `params` on a device: 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first\n"
-        "GPU when there is one, else the CPU). Raises DeviceError saying why a device cannot be had.")
+        "Tables for `params` on a device: 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the "
+        "first\n"
+        "GPU when there is one, else the CPU). Raises DeviceError saying why a device cannot be "
+        "had.")
       .def_prop_ro("params", &Context::params, "The parameters.")
       .def_prop_ro(
           "device", [](const Context& context) { return context.device().info(); },
@@ -90,7 +92,8 @@ void bind_context(nb::module_& m) {
                    "scale: float | None = None, slots: int | None = None) -> Plaintext"),
            "Encode a vector of bool, int, float or complex numbers.\n\n"
            "Parameters\n----------\n"
-           "values : at most `slots` of them, padded with zeros; a matrix makes a batch, a vector a row\n"
+           "values : at most `slots` of them, padded with zeros; a matrix makes a batch, a vector "
+           "a row\n"
            "level : default the top normal level\n"
            "scale : default the canonical scale of the level\n"
            "slots : a power of two; default all N/2\n\n"

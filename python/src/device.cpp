@@ -23,7 +23,8 @@ const char* kind_name(Kind kind) {
 
 void bind_device(nb::module_& m) {
   nb::class_<DeviceInfo>(m, "DeviceInfo", "A processor that contexts can be placed on.")
-      .def_ro("name", &DeviceInfo::name, "Name for Context(device=...): 'ref', 'cpu', 'cuda:0', ...")
+      .def_ro("name", &DeviceInfo::name,
+              "Name for Context(device=...): 'ref', 'cpu', 'cuda:0', ...")
       .def_prop_ro(
           "kind", [](const DeviceInfo& d) { return kind_name(d.kind); }, "'ref', 'cpu' or 'cuda'.")
       .def_ro("description", &DeviceInfo::description,

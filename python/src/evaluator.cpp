@@ -36,8 +36,7 @@ Ciphertext polynomial(const Evaluator& ev, const Ciphertext& x, nb::handle coeff
     throw ParameterError(cat("basis must be 'power' or 'chebyshev', got '", basis, "'"),
                          {{"basis", basis}});
   const Array<double> c = read_reals(coefficients, "coefficients");
-  const auto b =
-      basis == "power" ? ckks::PolynomialBasis::power : ckks::PolynomialBasis::chebyshev;
+  const auto b = basis == "power" ? ckks::PolynomialBasis::power : ckks::PolynomialBasis::chebyshev;
   return released([&] {
     return wrap(ev, ev.polynomial(x.value, as_span(c), b, interval.first, interval.second));
   });
@@ -113,8 +112,8 @@ void bind_levels(Class& c) {
       .def(
           "adjust_level",
           [](const Evaluator& ev, const Ciphertext& a, i64 level, std::optional<double> scale) {
-            return wrap(ev, ev.adjust_level(a.value, as_unsigned<u32>(level, "level"),
-                                            as_scale(scale)));
+            return wrap(
+                ev, ev.adjust_level(a.value, as_unsigned<u32>(level, "level"), as_scale(scale)));
           },
           "a"_a, "level"_a, "scale"_a = nb::none(), ReleaseGil(),
           "To a lower level and a scale (default: its canonical one); the message stays.\n"
@@ -167,8 +166,7 @@ void bind_evaluator(nb::module_& m) {
           "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.");
   c.def_prop_ro("context", &Evaluator::context, "The context.")
       .def_prop_ro(
-          "keys",
-          [](const Evaluator& ev) { return EvaluationKeys{ev.context(), ev.keys()}; },
+          "keys", [](const Evaluator& ev) { return EvaluationKeys{ev.context(), ev.keys()}; },
           "The keys.")
       .def(
           "__call__",
@@ -191,11 +189,11 @@ void bind_evaluator(nb::module_& m) {
         "sum_k coefficients[k] x^k, lowest first, or the Chebyshev series on `interval`.\n\n"
         "Level l -> l - polynomial_depth(degree), scale -> canonical. Raises StateError naming\n"
         "both levels when there are too few.");
-  c.def_static("chebyshev_fit", &chebyshev_fit, "f"_a, "degree"_a,
-               "interval"_a = std::pair(-1.0, 1.0),
-               nb::sig("def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
-                       "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.ndarray"),
-               "Coefficients of f on an interval for polynomial(..., basis='chebyshev').");
+  c.def_static(
+      "chebyshev_fit", &chebyshev_fit, "f"_a, "degree"_a, "interval"_a = std::pair(-1.0, 1.0),
+      nb::sig("def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
+              "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.ndarray"),
+      "Coefficients of f on an interval for polynomial(..., basis='chebyshev').");
   c.def("__repr__", [](const Evaluator& ev) {
     return cat("<ckks.Evaluator on ", ev.context().device().info().name, ">");
   });

@@ -3,6 +3,8 @@
 
 NB_MODULE(_crenel, m) {
   using namespace crenel::python;
+  // Objects that are alive when the interpreter exits are no leak worth a message on stderr.
+  nb::set_leak_warnings(false);
   m.doc() = "C++ part of crenel; import crenel.ckks instead.";
   m.def("version", &crenel::version, "Version of the library.");
   bind_errors(m);
@@ -12,4 +14,5 @@ NB_MODULE(_crenel, m) {
   bind_context(m);
   bind_client(m);
   bind_evaluator(m);
+  bind_graph(m);
 }

@@ -22,9 +22,8 @@ Params warned(Params params) {
 
 u32 checked_level(const Params& params, i64 level, i64 lowest) {
   if (level < lowest || level > static_cast<i64>(params.max_level()))
-    throw ParameterError(
-        cat("level ", level, " is outside ", lowest, "..", params.max_level()),
-        {{"level", cat(level)}, {"max_level", cat(params.max_level())}});
+    throw ParameterError(cat("level ", level, " is outside ", lowest, "..", params.max_level()),
+                         {{"level", cat(level)}, {"max_level", cat(params.max_level())}});
   return static_cast<u32>(level);
 }
 
@@ -108,9 +107,11 @@ void bind_numbers(nb::class_<Params>& c) {
           "log2 of the target scale.")
       .def_prop_ro("alpha", &Params::alpha, "Special primes = limbs of a key-switching digit.")
       .def_prop_ro("dnum", &Params::dnum, "Digits of a key-switching key.")
-      .def_prop_ro("chain_limbs", &Params::chain_limbs, "Primes of the chain, without special ones.")
+      .def_prop_ro("chain_limbs", &Params::chain_limbs,
+                   "Primes of the chain, without special ones.")
       .def_prop_ro("primes", &Params::primes, "All primes: terminal, main, special.")
-      .def_prop_ro("main_primes", [](const Params& p) { return p.spec().main; }, "Near 2^30.")
+      .def_prop_ro(
+          "main_primes", [](const Params& p) { return p.spec().main; }, "Near 2^30.")
       .def_prop_ro(
           "terminal_primes", [](const Params& p) { return p.spec().terminal; }, "Near 2^25.")
       .def_prop_ro(
@@ -135,9 +136,8 @@ void bind_numbers(nb::class_<Params>& c) {
 
 void bind_methods(nb::class_<Params>& c) {
   c.def(
-       "scale",
-       [](const Params& p, i64 level) { return p.scale(checked_level(p, level, 0)); }, "level"_a,
-       "Canonical scale of a level.")
+       "scale", [](const Params& p, i64 level) { return p.scale(checked_level(p, level, 0)); },
+       "level"_a, "Canonical scale of a level.")
       .def(
           "rescale_ratio",
           [](const Params& p, i64 level) { return p.rescale_ratio(checked_level(p, level, 1)); },

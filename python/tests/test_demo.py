@@ -15,6 +15,7 @@ from crenel.cli import main
 from crenel.demo import client, layout, model, run, server
 
 pytest.importorskip("sklearn")
+pytestmark = pytest.mark.filterwarnings("ignore::crenel.InsecureParametersWarning")
 
 
 def test_demo_on_every_device(device, capsys, tmp_path):
@@ -48,8 +49,8 @@ def test_disagreement_is_a_failure(monkeypatch, capsys):
     """A server that computes something else is noticed: exit status 1."""
     honest = server.PredictionServer.__init__
 
-    def wrong(self, weights, bias, coefficients, device):
-        honest(self, weights, bias + 0.01, coefficients, device)
+    def wrong(self, weights, bias, *rest, **named):
+        honest(self, weights, bias + 0.01, *rest, **named)
 
     monkeypatch.setattr(server.PredictionServer, "__init__", wrong)
     assert run(device="cpu", patients=8, params=toy()) == 1
@@ -77,7 +78,7 @@ def test_the_server_reaches_no_client_object():
     """Everything reachable from a server that has served: no client, no secret key."""
     hospital = client.HospitalClient(toy(), "cpu")
     secret = hospital._client.export_secret_key()
-    service = server.PredictionServer(np.ones(30) / 60, 0.0, np.array([0.5, 0.4]), "cpu")
+    service = server.PredictionServer(np.ones(30) / 60, 0.0, np.array([0.5, 0.4]), "cpu", allow_insecure=True)
     with pytest.warns(ckks.InsecureParametersWarning):
         service.connect(hospital.params_bytes(), hospital.evaluation_key_bytes())
     seen: set[int] = set()

@@ -66,7 +66,7 @@ def test_arguments_of_encode(world):
     expect(ckks.ParameterError, lambda: encode([1], level=7), level=7, max_level=6)
     expect(ckks.ParameterError, lambda: encode([1], level=-1), level=-1)
     for scale in (0.0, -1.0, float("nan"), float("inf")):
-        expect(ckks.ParameterError, lambda scale=scale: encode([1], scale=scale), scale=scale)
+        expect(ckks.ParameterError, lambda scale=scale: encode([1], scale=scale), scale=f"{scale:g}")
     expect(ckks.ParameterError, lambda: encode(np.zeros((2, 2, 2))), shape="shape (2, 2, 2)")
     expect(ckks.ParameterError, lambda: encode(1.0), shape="shape ()")
     expect(ckks.ParameterError, lambda: encode(["a"]))

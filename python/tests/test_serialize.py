@@ -16,7 +16,9 @@ def header_of(blob: bytes) -> dict:
     return json.loads(blob[8 : 8 + int.from_bytes(blob[:8], "little")])
 
 
+@pytest.fixture(scope="module")
 def blobs(world) -> dict[str, bytes]:
+    """One file of each kind."""
     fresh = world.client.encrypt(np.arange(4) / 4)
     keys = world.client.evaluation_keys(rotations=[1, -3], conjugate=True)
     return {
@@ -51,8 +53,8 @@ NAMES = ["params", "fresh", "ciphertext", "lazy", "plaintext", "keys", "public"]
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_what_is_loaded_saves_the_same_bytes(world, name, kind):
-    blob = blobs(world)[name]
+def test_what_is_loaded_saves_the_same_bytes(world, blobs, name, kind):
+    blob = blobs[name]
     assert load(world, name, kind(blob)).to_bytes() == blob
 
 
@@ -69,7 +71,7 @@ def test_loaded_objects_work(world, xy):
     assert (again.level, again.scale, again.slots, again.real) == (e.level, e.scale, e.slots, e.real)
     public = context.public_key_from_bytes(world.client.public_key().to_bytes())
     assert world.error(public.encrypt(x), x) < 2**-18
-    assert world.params == ckks.Params.from_bytes(world.params.to_bytes(), allow_insecure=True)
+    assert world.params == load(world, "params", world.params.to_bytes())
 
 
 def test_another_process_would_see_the_same(world, xy):
@@ -82,16 +84,16 @@ def test_another_process_would_see_the_same(world, xy):
     assert world.error(world.context.ciphertext_from_bytes(reply), xy[0] ** 2) < 2**-18
 
 
-def test_uniform_halves_travel_as_seeds(world):
-    sizes = {name: len(blob) for name, blob in blobs(world).items()}
+def test_uniform_halves_travel_as_seeds(world, blobs):
+    sizes = {name: len(blob) for name, blob in blobs.items()}
     full = world.client.encrypt([1.0]).nbytes
     assert sizes["fresh"] < 0.6 * full < full < sizes["ciphertext"]
     assert abs(len(world.keys.to_bytes()) / world.keys.wire_bytes - 1) < 0.1
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_safetensors_package_reads_our_files(world, name):
-    blob = blobs(world)[name]
+def test_the_safetensors_package_reads_our_files(blobs, name):
+    blob = blobs[name]
     tensors = safetensors.load(blob)
     metadata = header_of(blob)["__metadata__"]
     assert tensors and {"kind", "format_version"} <= set(metadata)
@@ -107,16 +109,16 @@ def test_metadata_carries_level_scale_and_parameters(world):
     assert metadata["level"] == "3" and "scale" in text
 
 
-def test_truncated_and_oversized(world):
-    for name, blob in blobs(world).items():
+def test_truncated_and_oversized(world, blobs):
+    for name, blob in blobs.items():
         for bad in (b"", blob[:7], blob[:40], blob[:-1], blob[: len(blob) // 2], blob + b"\0"):
             with pytest.raises(ckks.SerializationError) as caught:
                 load(world, name, bad)
             assert {"where", "found", "expected"} <= set(caught.value.fields), name
 
 
-def test_bit_flips(world, rng):
-    for name, blob in blobs(world).items():
+def test_bit_flips(world, blobs, rng):
+    for name, blob in blobs.items():
         positions = {0, 8, 9, len(blob) - 1, *rng.integers(0, len(blob), 40).tolist()}
         for position in positions:
             bad = bytearray(blob)
@@ -125,16 +127,15 @@ def test_bit_flips(world, rng):
                 load(world, name, bad)
 
 
-def test_wrong_kind(world):
-    made = blobs(world)
-    for name, blob in made.items():
+def test_wrong_kind(world, blobs):
+    for name, blob in blobs.items():
         other = "keys" if name != "keys" else "fresh"
         with pytest.raises(ckks.SerializationError):
             load(world, other, blob)
 
 
-def test_future_version(world):
-    blob = blobs(world)["fresh"]
+def test_future_version(world, blobs):
+    blob = blobs["fresh"]
     bad = blob.replace(b'"format_version":"1"', b'"format_version":"9"')
     assert bad != blob
     with pytest.raises(ckks.SerializationError, match="newer"):

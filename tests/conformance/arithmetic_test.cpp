@@ -158,9 +158,10 @@ TEST_P(Arithmetic, Scalar) {
     for (const auto& op : kScalar)
       for (const Fill fill : {Fill::random, Fill::zero, Fill::top}) {
         SCOPED_TRACE(cat(op.name, ", ", s.name, ", scalars ", name_of(fill)));
+        const Domain d = fill == Fill::top ? Domain::coeff : Domain::eval;
         const auto scalars = random_scalars(pair.ring(), rng, s.limbs(), fill);
-        const auto out = output(pair.ring(), rng, s, Domain::eval, op.reads_output);
-        const auto a = random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::eval, s.pad);
+        const auto out = output(pair.ring(), rng, s, d, op.reads_output);
+        const auto a = random_poly(pair.ring(), rng, s.shape(), s.limbs(), d, s.pad);
         const auto call = [&](Ctx& c, auto to, auto from) {
           (c.kernels.get()->*op.op)(*c.stream, to, from, scalars);
         };

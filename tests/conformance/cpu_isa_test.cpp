@@ -140,13 +140,15 @@ void key_switching(Pair<u32>& p, Rng& rng, const Chain& chain, u32 begin, u32 en
   const auto special = LimbSet::range(chain.q_count, chain.q_count + chain.special_count);
   const auto extended = window.concat(special);
   const auto poly = [&](u32 components, u32 entries, const LimbSet& limbs) {
-    return random_poly<u32>(p.ring(), rng, {log_n, components, entries}, limbs, Domain::eval, {}, fill);
+    return random_poly<u32>(p.ring(), rng, {log_n, components, entries}, limbs, Domain::eval, {},
+                            fill);
   };
   const auto up = rns::make_mod_up<u32>(moduli, window, special, chain.alpha);
   const auto down = rns::make_divide<u32>(moduli, extended, LimbSet::range(begin / 2, end - 1));
   const u32 digits = static_cast<u32>(up.digits.size()), first = begin / chain.alpha;
   const auto up_c = p.candidate.kernels->prepare(up), up_r = p.reference.kernels->prepare(up);
-  const auto down_c = p.candidate.kernels->prepare(down), down_r = p.reference.kernels->prepare(down);
+  const auto down_c = p.candidate.kernels->prepare(down),
+             down_r = p.reference.kernels->prepare(down);
   expect_same<u32>(
       p, {poly(digits, batch, extended), poly(1, batch, window)}, 1,
       [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], up_c); },
@@ -156,25 +158,23 @@ void key_switching(Pair<u32>& p, Rng& rng, const Chain& chain, u32 begin, u32 en
       [&](Ctx& c, const V& v) { c.kernels->divide(*c.stream, v[0], v[1], down_c); },
       [&](Ctx& c, const V& v) { c.kernels->divide(*c.stream, v[0], v[1], down_r); });
   const auto key = poly(2, chain.digits(), LimbSet::range(0, p.ring().prime_count()));
-  expect_same_bits(p, {poly(2, batch, extended), poly(digits, batch, extended), key},
-                   [&](Ctx& c, const V& v) {
-                     c.kernels->key_multiply(*c.stream, v[0], v[1], v[2], first);
-                   });
+  expect_same_bits(
+      p, {poly(2, batch, extended), poly(digits, batch, extended), key},
+      [&](Ctx& c, const V& v) { c.kernels->key_multiply(*c.stream, v[0], v[1], v[2], first); });
   expect_same_bits(p, {poly(3, batch, window), poly(2, batch, window), poly(2, batch, window)},
                    [](Ctx& c, const V& v) { c.kernels->tensor(*c.stream, v[0], v[1], v[2]); });
   expect_same_bits(p, {poly(3, batch, window), poly(2, batch, window)},
                    [](Ctx& c, const V& v) { c.kernels->tensor_square(*c.stream, v[0], v[1]); });
   const auto scalars = random_scalars(p.ring(), rng);
   const std::vector<u64> elements = {5, 1, (u64(2) << log_n) - 1};
-  expect_same_bits(
-      p,
-      {poly(2, batch, extended), poly(digits, batch, extended), poly(1, batch, window),
-       poly(1, batch, window), key},
-      [&](Ctx& c, const V& v) {
-        const std::vector<ring::PolyView<const u32>> keys(elements.size(), v[4]);
-        c.kernels->hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], keys, elements, scalars,
-                                      first);
-      });
+  expect_same_bits(p,
+                   {poly(2, batch, extended), poly(digits, batch, extended), poly(1, batch, window),
+                    poly(1, batch, window), key},
+                   [&](Ctx& c, const V& v) {
+                     const std::vector<ring::PolyView<const u32>> keys(elements.size(), v[4]);
+                     c.kernels->hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], keys,
+                                                   elements, scalars, first);
+                   });
 }
 
 TEST_P(CpuIsa, KeySwitching) {

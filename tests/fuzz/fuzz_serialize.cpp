@@ -1,7 +1,32 @@
 // libFuzzer target: any bytes either load or raise a SerializationError.
 #include "fuzz/serialize_entry.h"
 
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   crenel::test::run_serialize_entry({data, size});
   return 0;
+}
+
+/// Half of the mutations keep to the header and correct its padding and length: blind ones hardly
+/// ever leave the payload where the offsets say it is.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed) {
+  crenel::u64 length = 0;
+  if (size >= 8) std::memcpy(&length, data, 8);
+  if (seed % 2 == 0 || length == 0 || length > size - 8)
+    return LLVMFuzzerMutate(data, size, max_size);
+  std::vector<std::uint8_t> header(data + 8, data + 8 + length);
+  const std::vector<std::uint8_t> payload(data + 8 + length, data + size);
+  while (!header.empty() && header.back() == ' ') header.pop_back();
+  const std::size_t used = header.size();
+  header.resize(used + 256);
+  header.resize(LLVMFuzzerMutate(header.data(), used, header.size()));
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  if (8 + header.size() + payload.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
+  length = header.size();
+  std::memcpy(data, &length, 8);
+  std::copy(header.begin(), header.end(), data + 8);
+  std::copy(payload.begin(), payload.end(), data + 8 + length);
+  return 8 + header.size() + payload.size();
 }

@@ -325,7 +325,7 @@ def key_switch_file():
     f = File("key_switch")
     chain = TERMINAL[:2] + MAIN[:5] + SPECIAL[:3]
     q_count, alpha = 7, 3
-    for n, begin, end in ((8, 0, 7), (8, 1, 5), (1024, 2, 7), (1024, 0, 1)):
+    for n, begin, end in ((8, 0, 7), (8, 1, 5), (8, 4, 6), (1024, 2, 7), (1024, 0, 1), (1024, 3, 7)):
         window, special = chain[begin:end], chain[q_count:]
         output = window + special
         a = random_limbs(n + begin, window, n)  # coefficient form

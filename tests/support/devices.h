@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -25,20 +27,21 @@ inline bool is_required(const std::string& device) {
 
 inline std::vector<std::string> test_devices() {
   std::vector<std::string> names;
-  if (const char* wanted = std::getenv("CRENEL_DEVICES")) {
+  const auto has_gpu = [&] {
+    return std::any_of(names.begin(), names.end(),
+                       [](const std::string& name) { return name.rfind("cuda", 0) == 0; });
+  };
+  const char* wanted = std::getenv("CRENEL_DEVICES");
+  if (wanted != nullptr) {
     std::stringstream list(wanted);
     for (std::string name; std::getline(list, name, ',');)
       if (!name.empty()) names.push_back(name);
   } else {
     // One GPU stands for all of them.
-    bool gpu = false;
-    for (const auto& info : device::available()) {
-      if (info.kind == device::Kind::cuda && gpu) continue;
-      gpu = gpu || info.kind == device::Kind::cuda;
-      names.push_back(info.name);
-    }
-    if (!gpu) names.push_back("cuda:0");
+    for (const auto& info : device::available())
+      if (info.kind != device::Kind::cuda || !has_gpu()) names.push_back(info.name);
   }
+  if (!has_gpu() && (wanted == nullptr || is_required("cuda:0"))) names.push_back("cuda:0");
   return names;
 }
 

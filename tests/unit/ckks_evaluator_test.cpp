@@ -69,7 +69,7 @@ TEST_P(CkksEvaluator, GaussianIntegers) {
 }
 
 TEST_P(CkksEvaluator, ConstantProductsLandOnTheCanonicalScale) {
-  for (const char* name : {"s30", "s35", "s40", "s45", "s50"}) {
+  for (const char* name : every_scale()) {
     auto& w = world(name);
     auto rng = test::test_rng();
     const Values x = test::random_values(rng, w.slots());
@@ -117,7 +117,9 @@ TEST_P(CkksEvaluator, PlaintextProducts) {
 }
 
 TEST_P(CkksEvaluator, ProductsAtEveryLevelOfEveryScale) {
-  for (const char* name : {"s30", "s35", "s40", "s45", "s50", "toy-boot40"}) {
+  auto names = every_scale();
+  if (exhaustive()) names.push_back("toy-boot40");
+  for (const char* name : names) {
     auto& w = world(name);
     auto rng = test::test_rng();
     const Values x = test::random_values(rng, w.slots()), y = test::random_values(rng, w.slots());
@@ -233,6 +235,7 @@ TEST_P(CkksEvaluator, RealnessIsTracked) {
 }
 
 TEST_P(CkksEvaluator, RealParametersMultiplyAndRotate) {
+  if (!exhaustive()) GTEST_SKIP() << "too slow on ref";
   auto& w = world("leveled-n14-s40");
   auto rng = test::test_rng();
   const Values x = test::random_values(rng, w.slots()), y = test::random_values(rng, w.slots());

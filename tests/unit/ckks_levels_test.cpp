@@ -12,7 +12,9 @@ using test::Values;
 class CkksLevels : public test::SchemeTest {};
 
 TEST_P(CkksLevels, CanonicalScalesSurviveAFullChainOfSquares) {
-  for (const char* name : {"s30", "s35", "s40", "s45", "s50", "toy-boot40"}) {
+  auto names = every_scale();
+  if (exhaustive()) names.push_back("toy-boot40");
+  for (const char* name : names) {
     auto& w = world(name);
     const auto& p = w.params();
     auto rng = test::test_rng();
@@ -62,7 +64,9 @@ TEST_P(CkksLevels, RescaleRefusesLevelZero) {
 }
 
 TEST_P(CkksLevels, AdjustsEveryPairOfNormalLevels) {
-  for (const char* name : {"s30", "s35", "s40", "s45", "s50", "toy-boot40"}) {
+  auto names = every_scale();
+  if (exhaustive()) names.push_back("toy-boot40");
+  for (const char* name : names) {
     auto& w = world(name);
     const auto& p = w.params();
     auto rng = test::test_rng();
@@ -85,7 +89,7 @@ TEST_P(CkksLevels, AdjustsFromBootstrappingLevels) {
   const auto& p = w.params();
   auto rng = test::test_rng();
   const Values x = test::random_values(rng, w.slots());
-  for (u32 from = p.normal_top_level() + 1; from <= p.max_level(); ++from) {
+  for (u32 from = p.normal_top_level() + 1; from <= p.max_level(); from += exhaustive() ? 1 : 5) {
     const Ciphertext a = w.client.encrypt(x, from);
     for (u32 to : {0u, 1u, 7u, p.normal_top_level(), from - 1, from}) {
       SCOPED_TRACE(testing::Message() << from << " -> " << to);

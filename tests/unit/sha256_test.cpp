@@ -38,5 +38,14 @@ TEST(Sha256, PiecesGiveTheSameDigest) {
   }
 }
 
+TEST(Sha256, AcceleratedCompressionEqualsPortable) {
+  std::string message;
+  for (int i = 0; i < 64 * 37; ++i) message += static_cast<char>(i * 31 + i / 64);
+  std::array<u32, 8> fast{1, 2, 3, 4, 5, 6, 7, 0xffffffffu}, plain = fast;
+  sha256_compress(fast, bytes(message).data(), 37);
+  sha256_compress_portable(plain, bytes(message).data(), 37);
+  EXPECT_EQ(fast, plain);
+}
+
 }  // namespace
 }  // namespace crenel

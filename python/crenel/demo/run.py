@@ -48,7 +48,9 @@ def run(
     with step("client: encrypt the patients"):
         requests = [client.encrypt(chunk) for chunk in chunks]
 
-    server = PredictionServer(trained.weights, trained.bias, trained.coefficients, device)
+    server = PredictionServer(
+        trained.weights, trained.bias, trained.coefficients, device, allow_insecure=params.insecure
+    )
     with step("server: read parameters and keys"):
         server.connect(params_bytes, key_bytes)
     replies = [server.predict(request, step) for request in requests]

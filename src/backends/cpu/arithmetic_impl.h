@@ -86,9 +86,17 @@ inline void expand_small_row(u32* out, const i32* values, u64 n, u32 q) {
        [=](V x) { return Vec::add(x, Vec::bit_and(vq, Vec::sign_mask(x))); });
 }
 
-inline constexpr ArithmeticTable kArithmetic = {
-    add_row,        sub_row,        neg_row,         mul_row,           mul_add_row,     mul_scalar_row,
-    mul_add_scalar_row, add_scalar_row, scale_shift_row, reduce_signed_row, expand_small_row};
+inline constexpr ArithmeticTable kArithmetic = {add_row,
+                                                sub_row,
+                                                neg_row,
+                                                mul_row,
+                                                mul_add_row,
+                                                mul_scalar_row,
+                                                mul_add_scalar_row,
+                                                add_scalar_row,
+                                                scale_shift_row,
+                                                reduce_signed_row,
+                                                expand_small_row};
 
 }  // namespace CRENEL_CPU_ISA
 }  // namespace crenel::backend::cpu

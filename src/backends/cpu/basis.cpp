@@ -77,21 +77,22 @@ Prepared<rns::Divide<u32>> CpuKernels::prepare(rns::Divide<u32> table) {
   // the conversion gives -r / B at once
   std::vector<u32> factors;
   for (u32 i = 0; i < prepared->output.size(); ++i)
-    factors.push_back(math::neg_mod<u32>(prepared->result_scale[i].value,
-                                         prime(prepared->output[i]).q));
+    factors.push_back(
+        math::neg_mod<u32>(prepared->result_scale[i].value, prime(prepared->output[i]).q));
   prepared.device = convert_table(prepared->conversion, &factors);
   return prepared;
 }
 
-void CpuKernels::convert(const ConvertTable& table, const u32* z, u32* const* out) const {
-  const u64 n = ring().ring_dim(), pieces = (n + kConvertPiece - 1) / kConvertPiece;
-  const auto sources = static_cast<u32>(table.intt_scale.size());
-  const auto targets = static_cast<u32>(table.targets.size());
-  parallel_for(pieces, n * (sources + targets), [&](u64 i) {
-    const u64 begin = i * kConvertPiece;
-    isa_.basis->convert({z, z_stride(), sources, targets, table.targets.data(), out, table.folds, table.lazy, begin,
-                         std::min(kConvertPiece, n - begin)});
-  });
+u64 CpuKernels::convert_pieces() const {
+  return (ring().ring_dim() + kConvertPiece - 1) / kConvertPiece;
+}
+
+void CpuKernels::convert_piece(const ConvertTable& table, const u32* z, u32* const* out,
+                               u64 piece) const {
+  const u64 n = ring().ring_dim(), begin = piece * kConvertPiece;
+  isa_.basis->convert({z, z_stride(), static_cast<u32>(table.intt_scale.size()),
+                       static_cast<u32>(table.targets.size()), table.targets.data(), out,
+                       table.folds, table.lazy, begin, std::min(kConvertPiece, n - begin)});
 }
 
 void CpuKernels::base_convert(Stream& stream, View out, ConstView in,
@@ -106,43 +107,57 @@ void CpuKernels::base_convert(Stream& stream, View out, ConstView in,
     for (u32 c = 0; c < out.shape.components; ++c) {
       parallel_for(sources, sources * n, [&](u64 j) {
         const u32 l = static_cast<u32>(j);
-        isa_.arithmetic->scale_shift(z + j * z_stride(), in.limb(b, c, l), n, table->source_scale[j],
-                                     table->half[j], prime(in.limbs[l]).q);
+        isa_.arithmetic->scale_shift(z + j * z_stride(), in.limb(b, c, l), n,
+                                     table->source_scale[j], table->half[j], prime(in.limbs[l]).q);
       });
       u32* rows[rns::kMaxLimbs];
       for (u32 l = 0; l < out.limbs.size(); ++l) rows[l] = out.limb(b, c, l);
-      convert(fast, z, rows);
+      parallel_for(convert_pieces(), n * (sources + out.limbs.size()),
+                   [&](u64 piece) { convert_piece(fast, z, rows, piece); });
     }
 }
 
+// Three parallel loops: inverse transforms of all limbs; conversions of all digits; forward
+// transforms, limb-major, so that the digits share the twiddles of a prime.
 void CpuKernels::mod_up(Stream& stream, View out, ConstView in,
                         const Prepared<rns::ModUp<u32>>& table) {
   checks::mod_up<u32>(ring(), out, in, *table);
-  const u64 n = ring().ring_dim();
-  u32 widest = 0;
-  for (const auto& digit : table->digits) widest = std::max(widest, digit.count);
-  const auto buffer = stream.allocate(widest * z_stride() * sizeof(u32));
+  const u64 n = ring().ring_dim(), stride = z_stride();
+  const auto& digits = table->digits;
+  const u32 digit_count = static_cast<u32>(digits.size()), limbs = in.limbs.size();
+  std::vector<u32> digit_of(limbs);
+  std::vector<const ConvertTable*> fast(digit_count);
+  for (u32 d = 0; d < digit_count; ++d) {
+    std::fill_n(digit_of.begin() + digits[d].first, digits[d].count, d);
+    fast[d] = &convert_table_of(device::compose::conversion_of<u32>(table, d).device);
+  }
+  const auto buffer = stream.allocate(limbs * stride * sizeof(u32));
   u32* const z = buffer.as<u32>();
-  for (u32 b = 0; b < out.shape.batch; ++b)
-    for (u32 d = 0; d < table->digits.size(); ++d) {
-      const auto& digit = table->digits[d];
-      const auto& conversion = device::compose::conversion_of<u32>(table, d);
-      const ConvertTable& fast = convert_table_of(conversion.device);
-      parallel_for(digit.count, 16 * digit.count * n, [&](u64 j) {
-        const u32 l = digit.first + static_cast<u32>(j);
-        inverse_row(z + j * z_stride(), in.limb(b, 0, l), in.limbs[l], fast.intt_scale[j],
-                    fast.intt_scale_root[j], conversion->half[j]);
-        std::memcpy(out.limb(b, d, l), in.limb(b, 0, l), n * sizeof(u32));
-      });
+  for (u32 b = 0; b < out.shape.batch; ++b) {
+    parallel_for(limbs, 16 * limbs * n, [&](u64 i) {
+      const u32 l = static_cast<u32>(i), d = digit_of[l], j = l - digits[d].first;
+      inverse_row(z + i * stride, in.limb(b, 0, l), in.limbs[l], fast[d]->intt_scale[j],
+                  fast[d]->intt_scale_root[j], digits[d].conversion.half[j]);
+      std::memcpy(out.limb(b, d, l), in.limb(b, 0, l), n * sizeof(u32));
+    });
+    const u64 pieces = convert_pieces();
+    parallel_for(digit_count * pieces, 16 * out.words() / out.shape.batch, [&](u64 i) {
+      const u32 d = static_cast<u32>(i / pieces);
       // the output is the window followed by others: the digit's own limbs are in between
       u32* rows[rns::kMaxLimbs];
-      const LimbSet& targets = conversion->destination;
-      for (u32 i = 0; i < targets.size(); ++i)
-        rows[i] = out.limb(b, d, i < digit.first ? i : i + digit.count);
-      convert(fast, z, rows);
-      parallel_for(targets.size(), 16 * targets.size() * n,
-                   [&](u64 i) { forward_row(rows[i], rows[i], targets[static_cast<u32>(i)]); });
-    }
+      for (u32 k = 0; k < fast[d]->targets.size(); ++k)
+        rows[k] = out.limb(b, d, k < digits[d].first ? k : k + digits[d].count);
+      convert_piece(*fast[d], z + digits[d].first * stride, rows, i % pieces);
+    });
+    parallel_for(
+        u64(out.limbs.size()) * digit_count, 16 * out.words() / out.shape.batch,
+        [&](u64 i) {
+          const u32 l = static_cast<u32>(i / digit_count), d = static_cast<u32>(i % digit_count);
+          u32* const row = out.limb(b, d, l);
+          if (l >= limbs || digit_of[l] != d) forward_row(row, row, out.limbs[l]);
+        },
+        digit_count);
+  }
 }
 
 void CpuKernels::divide(Stream& stream, View out, ConstView in,
@@ -151,20 +166,26 @@ void CpuKernels::divide(Stream& stream, View out, ConstView in,
   const ConvertTable& fast = convert_table_of(table.device);
   const u64 n = ring().ring_dim();
   const u32 components = out.shape.components, dropped = table->dropped.size();
-  const auto buffer = stream.allocate(std::max<u64>(dropped, 1) * z_stride() * sizeof(u32));
+  const u64 words = std::max<u64>(u64(dropped) * components, 1) * z_stride();
+  const auto buffer = stream.allocate(words * sizeof(u32));
   u32* const z = buffer.as<u32>();
   for (u32 b = 0; b < out.shape.batch; ++b) {
-    for (u32 c = 0; c < components; ++c) {
-      parallel_for(dropped, 16 * dropped * n, [&](u64 j) {
-        const u32 id = table->dropped[static_cast<u32>(j)];
-        const u32 l = static_cast<u32>(table->input.find(id));
-        inverse_row(z + j * z_stride(), in.limb(b, c, l), id, fast.intt_scale[j],
-                    fast.intt_scale_root[j], table->conversion.half[j]);
-      });
+    parallel_for(
+        u64(dropped) * components, 16 * u64(dropped) * components * n,
+        [&](u64 i) {
+          const u32 j = static_cast<u32>(i / components), c = static_cast<u32>(i % components);
+          const u32 id = table->dropped[j], l = static_cast<u32>(table->input.find(id));
+          inverse_row(z + (c * dropped + j) * z_stride(), in.limb(b, c, l), id, fast.intt_scale[j],
+                      fast.intt_scale_root[j], table->conversion.half[j]);
+        },
+        components);
+    const u64 pieces = convert_pieces();
+    parallel_for(components * pieces, out.words(), [&](u64 i) {
+      const u32 c = static_cast<u32>(i / pieces);
       u32* rows[rns::kMaxLimbs];
       for (u32 l = 0; l < out.limbs.size(); ++l) rows[l] = out.limb(b, c, l);
-      convert(fast, z, rows);
-    }
+      convert_piece(fast, z + c * dropped * z_stride(), rows, i % pieces);
+    });
     parallel_for(
         u64(out.limbs.size()) * components, 16 * out.words(),
         [&](u64 i) {

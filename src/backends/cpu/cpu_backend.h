@@ -16,8 +16,8 @@ bool isa_available(Isa isa);
 /// The fastest available path; decided once.
 Isa best_isa();
 
-/// The device "cpu" on a given path; DeviceError when it is not available. device::make_cpu_device()
-/// is make_cpu_device(best_isa()).
+/// The device "cpu" on a given path; DeviceError when it is not available.
+/// device::make_cpu_device() is make_cpu_device(best_isa()).
 std::shared_ptr<device::Backend> make_cpu_device(Isa isa);
 
 }  // namespace crenel::backend::cpu

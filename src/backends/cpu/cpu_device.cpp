@@ -50,9 +50,8 @@ class CpuStream final : public device::Stream {
   template <class F>
   static void pieces(std::size_t bytes, const F& f) {
     constexpr std::size_t kPiece = std::size_t(1) << 20;
-    parallel_for((bytes + kPiece - 1) / kPiece, bytes / 4, [&](u64 i) {
-      f(i * kPiece, std::min(kPiece, bytes - i * kPiece));
-    });
+    parallel_for((bytes + kPiece - 1) / kPiece, bytes / 4,
+                 [&](u64 i) { f(i * kPiece, std::min(kPiece, bytes - i * kPiece)); });
   }
 };
 
@@ -78,10 +77,12 @@ class CpuBackend final : public device::Backend {
     return std::make_shared<CpuStream>(shared_from_this());
   }
   void* allocate(std::size_t bytes) override {
-    // Limbs are walked with large power-of-two strides: without huge pages every stride is a TLB miss.
+    // Limbs are walked with large power-of-two strides: without huge pages every stride is a TLB
+    // miss.
     const bool huge = bytes >= kHugePage;
     const std::size_t alignment = huge ? kHugePage : kAlignment;
-    const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+    const std::size_t rounded =
+        (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
     void* memory = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
     if (memory == nullptr)
       throw DeviceError(cat("cpu: no memory for ", bytes, " bytes"), {{"bytes", cat(bytes)}});

@@ -17,7 +17,7 @@ using ring::LimbSet;
 struct ConvertTable {
   std::vector<u64> matrix;
   std::vector<ConvertTarget> targets;
-  std::vector<Shoup> intt_scale;       ///< per source: source_scale / N, for a fused inverse transform
+  std::vector<Shoup> intt_scale;  ///< per source: source_scale / N, for a fused inverse transform
   std::vector<Shoup> intt_scale_root;  ///< the same times the last twiddle
   u32 folds = 0;
   bool lazy = true;
@@ -79,10 +79,11 @@ class CpuKernels final : public device::Kernels<u32> {
   void permute_rows(Stream& stream, View out, ConstView in, u64 element, bool add_to) const;
   /// scale: includes 1/N; shift is added at the end
   void inverse_row(u32* out, const u32* in, u32 id, Shoup scale, Shoup scale_root, u32 shift) const;
-  void forward_row(u32* out, const u32* in, u32 id, const u32* tail = nullptr, Shoup tail_scale = {},
-                   const u32* addend = nullptr) const;
-  /// The conversion of all N coefficients, in parallel; z rows are z_stride() apart.
-  void convert(const ConvertTable& table, const u32* z, u32* const* out) const;
+  void forward_row(u32* out, const u32* in, u32 id, const u32* tail = nullptr,
+                   Shoup tail_scale = {}, const u32* addend = nullptr) const;
+  /// Conversion in pieces of coefficients; z rows are z_stride() apart.
+  u64 convert_pieces() const;
+  void convert_piece(const ConvertTable& table, const u32* z, u32* const* out, u64 piece) const;
   std::shared_ptr<ConvertTable> convert_table(const rns::BaseConversion<u32>& table,
                                               const std::vector<u32>* factors) const;
   /// Rows of a power-of-two distance would fall into the same cache sets.

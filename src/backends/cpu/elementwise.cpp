@@ -71,8 +71,8 @@ void CpuKernels::mul(Stream&, View out, ConstView a, ConstView b) {
 void CpuKernels::mul_add(Stream&, View out, ConstView a, ConstView b) {
   checks::binary<u32>("mul_add", ring(), out, a, b);
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
-    isa_.arithmetic->mul_add(out.limb(e, c, l) + at, a.limb(e, c, l) + at,
-                             operand(b, e, c, l, at), n, prime(out.limbs[l]));
+    isa_.arithmetic->mul_add(out.limb(e, c, l) + at, a.limb(e, c, l) + at, operand(b, e, c, l, at),
+                             n, prime(out.limbs[l]));
   });
 }
 

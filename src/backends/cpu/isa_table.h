@@ -1,9 +1,9 @@
 // The seam between portable code and per-ISA code: tables of functions on raw rows of words.
 //
-// The per-ISA translation units are compiled with wider instruction sets than the rest of the library,
-// so they include nothing that has inline functions the linker could merge with portable copies: this
-// header has plain data only. Every row length is a multiple of kRowMultiple; rows are residues
-// modulo one prime q < 2^31, canonical on both sides unless stated.
+// The per-ISA translation units are compiled with wider instruction sets than the rest of the
+// library, so they include nothing that has inline functions the linker could merge with portable
+// copies: this header has plain data only. Every row length is a multiple of kRowMultiple; rows are
+// residues modulo one prime q < 2^31, canonical on both sides unless stated.
 #pragma once
 
 #include "crenel/core/types.h"
@@ -52,8 +52,8 @@ struct NttArgs {
   const u32* addend;
 };
 
-/// Arguments of an inverse transform, scaled and shifted: out = (intt(in) * N) * scale + shift, where
-/// scale includes 1/N and scale_root = scale * inverse_roots[1].
+/// Arguments of an inverse transform, scaled and shifted: out = (intt(in) * N) * scale + shift,
+/// where scale includes 1/N and scale_root = scale * inverse_roots[1].
 struct InttArgs {
   u32* out;
   const u32* in;
@@ -73,8 +73,8 @@ inline constexpr u32 kMaxFolds = 6;
 struct ConvertTarget {
   u32 p;
   u32 p_inv;
-  u64 offset;         ///< offset * R mod p
-  const u64* matrix;  ///< matrix_ij * R mod p, one a source
+  u64 offset;           ///< offset * R mod p
+  const u64* matrix;    ///< matrix_ij * R mod p, one a source
   u32 fold[kMaxFolds];  ///< p << k where the sum may reach it (times 2^32), else 0: no fold
 };
 
@@ -101,7 +101,8 @@ struct KeyMultiplyArgs {
   const u32* const* key1;
   u32 count;
   u64 n;
-  const u32* lifted;  ///< hoisted rotate-and-sum: lifted * lift is added to component 0, null: nothing
+  const u32*
+      lifted;  ///< hoisted rotate-and-sum: lifted * lift is added to component 0, null: nothing
   Shoup lift;
 };
 
@@ -121,7 +122,8 @@ struct ArithmeticTable {
 
 struct FusedTable {
   u32 lanes;  ///< block length of BlockPermutation on this path
-  void (*tensor)(u32* const out[3], const u32* const a[2], const u32* const b[2], u64 n, const Prime& p);
+  void (*tensor)(u32* const out[3], const u32* const a[2], const u32* const b[2], u64 n,
+                 const Prime& p);
   void (*tensor_square)(u32* const out[3], const u32* const a[2], u64 n, const Prime& p);
   void (*key_multiply)(const KeyMultiplyArgs& args, const Prime& p);
   /// The same, then permuted and added to the (full) output rows: block i of the sum goes to block

@@ -5,7 +5,7 @@
 
 namespace crenel::backend::cpu::tables {
 
-#define CRENEL_CPU_TABLES(isa)                 \
+#define CRENEL_CPU_TABLES(isa)                   \
   extern const ArithmeticTable arithmetic_##isa; \
   extern const FusedTable fused_##isa;           \
   extern const NttTable ntt_##isa;               \

@@ -35,7 +35,8 @@ struct Rows {
 
 void CpuKernels::key_multiply(Stream&, View out, ConstView digits, ConstView key, u32 first_digit) {
   checks::key_multiply<u32>(ring(), out, digits, key, first_digit);
-  // Batch entries are the inner loop: a piece of the key, at most 16 KiB a row, is read from memory once.
+  // Batch entries are the inner loop: a piece of the key, at most 16 KiB a row, is read from memory
+  // once.
   const u64 n = out.ring_dim(), piece = std::min<u64>(n, 4096), pieces = n / piece;
   const u32 count = digits.shape.components;
   parallel_for(
@@ -45,8 +46,15 @@ void CpuKernels::key_multiply(Stream&, View out, ConstView digits, ConstView key
         const u64 at = i % pieces * piece;
         for (u32 b = 0; b < out.shape.batch; ++b) {
           const Rows rows(digits, b, l, key, first_digit, at);
-          isa_.fused->key_multiply({out.limb(b, 0, l) + at, out.limb(b, 1, l) + at, rows.digit,
-                                    rows.key0, rows.key1, count, piece, nullptr, {}},
+          isa_.fused->key_multiply({out.limb(b, 0, l) + at,
+                                    out.limb(b, 1, l) + at,
+                                    rows.digit,
+                                    rows.key0,
+                                    rows.key1,
+                                    count,
+                                    piece,
+                                    nullptr,
+                                    {}},
                                    prime(out.limbs[l]));
         }
       },
@@ -76,7 +84,8 @@ void CpuKernels::hoisted_rotate_sum(Stream& stream, View out, ConstView digits, 
       if (elements[r] != 1) {
         const Rows rows(digits, entry, l, keys[r], first_digit, 0);
         isa_.fused->key_multiply_scatter(
-            {out0, out1, rows.digit, rows.key0, rows.key1, count, n, lifted, lift}, maps[r].view(), p);
+            {out0, out1, rows.digit, rows.key0, rows.key1, count, n, lifted, lift}, maps[r].view(),
+            p);
       } else if (lifted) {
         isa_.arithmetic->mul_add_scalar(out0, lifted, n, lift, p.q);
         isa_.arithmetic->mul_add_scalar(out1, a.limb(entry, 0, l), n, lift, p.q);

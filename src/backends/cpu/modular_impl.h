@@ -37,9 +37,12 @@ struct Reducer {
   VShoup r;
   decltype(Vec::set1_high(0)) q_high;
   explicit Reducer(const Prime& p)
-      : q(Vec::set1(p.q)), q_inv(Vec::set1(p.q_inv)), r(broadcast(p.r)), q_high(Vec::set1_high(p.q)) {}
+      : q(Vec::set1(p.q)),
+        q_inv(Vec::set1(p.q_inv)),
+        r(broadcast(p.r)),
+        q_high(Vec::set1_high(p.q)) {}
   // x < q * 2^32 to x * 2^-32 mod q in [0, q)
-  V montgomery(Vec::Wide x) const { 
+  V montgomery(Vec::Wide x) const {
     return sub_mod(Vec::wide_high(x), Vec::wide_quotient(x, q, q_inv), q);
   }
   // x < q * 2^32 to x mod q in [0, q)

@@ -1,7 +1,7 @@
 #include "backends/cpu/vec_avx2.h"
 // the implementation follows the vector type
-#include "backends/cpu/ntt_impl.h"
 #include "backends/cpu/isa_tables.h"
+#include "backends/cpu/ntt_impl.h"
 
 namespace crenel::backend::cpu::tables {
 const NttTable ntt_avx2 = kNtt;

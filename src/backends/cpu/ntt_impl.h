@@ -1,14 +1,14 @@
 // Negacyclic NTT of one row. Included by ntt_<isa>.cpp after a vec_*.h.
 //
-// Stages form a binary tree: `node` 1 is the whole row, the halves of node b are 2b and 2b + 1, and the
-// twiddle of splitting node b is roots[b]. The recursion is depth first, so that everything below a
-// block that fits L1 happens in L1. Down to blocks of kLanes elements, butterflies join whole vectors
-// and twiddles are broadcast, up to 2^kMaxRadixLog-point transforms in registers; the last log2(kLanes)
-// stages work on pairs of vectors and exchange lanes in between.
+// Stages form a binary tree: `node` 1 is the whole row, the halves of node b are 2b and 2b + 1, and
+// the twiddle of splitting node b is roots[b]. The recursion is depth first, so that everything
+// below a block that fits L1 happens in L1. Down to blocks of kLanes elements, butterflies join
+// whole vectors and twiddles are broadcast, up to 2^kMaxRadixLog-point transforms in registers; the
+// last log2(kLanes) stages work on pairs of vectors and exchange lanes in between.
 //
-// Ranges. Twiddle products are lazy Shoup products in [0, 2q). `wide` primes, 2^30 < q < 2^31, leave
-// no room for more: forward data is in [0, 2q), inverse data canonical. For the others (Harvey)
-// forward data is in [0, 4q), inverse data in [0, 2q), which saves one fold a butterfly.
+// Ranges. Twiddle products are lazy Shoup products in [0, 2q). `wide` primes, 2^30 < q < 2^31,
+// leave no room for more: forward data is in [0, 2q), inverse data canonical. For the others
+// (Harvey) forward data is in [0, 4q), inverse data in [0, 2q), which saves one fold a butterfly.
 #pragma once
 
 #include "backends/cpu/modular_impl.h"
@@ -54,8 +54,8 @@ inline void inverse_butterfly(V& x, V& y, const VShoup& w, const Moduli& m) {
   if constexpr (wide) y = fold(y, m.q);
 }
 
-// How many of the `stages` levels above single vectors one pass takes: all, or the most that leaves no
-// single level over.
+// How many of the `stages` levels above single vectors one pass takes: all, or the most that leaves
+// no single level over.
 inline constexpr int pass_stages(int stages) {
   if (stages <= Vec::kMaxRadixLog) return stages;
   const int rest = stages % Vec::kMaxRadixLog;
@@ -128,8 +128,8 @@ inline void inverse_pass(u32* out, u64 len, u64 node, const InttArgs& args) {
   }
 }
 
-// Stages t, t/2, ..., 1 inside `vectors` consecutive vectors; node: of the first one. Stage by stage
-// over all pairs, for the sake of independent work.
+// Stages t, t/2, ..., 1 inside `vectors` consecutive vectors; node: of the first one. Stage by
+// stage over all pairs, for the sake of independent work.
 template <u32 t, int vectors, bool wide>
 inline void forward_lanes(V* x, u64 node, const NttArgs& args, const Moduli& m) {
   if constexpr (t > 0) {
@@ -239,7 +239,8 @@ void forward_tree(const u32* in, u64 at, int stages, u64 node, const NttArgs& ar
                        args);
 }
 
-// The root is never a leaf, because it scales. Vector paths have two levels at least (kMinVectorRow).
+// The root is never a leaf, because it scales. Vector paths have two levels at least
+// (kMinVectorRow).
 template <bool wide, bool root>
 void inverse_tree(u64 at, int stages, u64 node, const InttArgs& args) {
   const u64 len = u64(Vec::kLanes) << stages;

@@ -20,8 +20,9 @@ inline u32 thread_count() {
 /// Words below which waking the other threads (microseconds) costs more than it saves.
 inline constexpr u64 kSerialWords = u64(1) << 14;
 
-/// task(i) for i in [0, count), in any order; `words` is the total number of words touched, `grain` how
-/// many neighbouring tasks one thread takes at a time (they share cached data). Tasks must not throw.
+/// task(i) for i in [0, count), in any order; `words` is the total number of words touched, `grain`
+/// how many neighbouring tasks one thread takes at a time (they share cached data). Tasks must not
+/// throw.
 template <class Task>
 void parallel_for(u64 count, u64 words, const Task& task, u64 grain = 1) {
 #if defined(_OPENMP)

@@ -1,5 +1,5 @@
-// Samplers. The keystream is vectorised over blocks; small coefficients are made once and expanded to
-// all limbs.
+// Samplers. The keystream is vectorised over blocks; small coefficients are made once and expanded
+// to all limbs.
 #include <algorithm>
 
 #include "backends/cpu/cpu_kernels.h"
@@ -106,15 +106,17 @@ void CpuKernels::sample_uniform(Stream&, View out, const random::Seed& seed, ran
 void CpuKernels::sample_ternary(Stream& stream, View out, const random::Seed& seed,
                                 random::Nonce nonce) {
   checks::source<u32>("sample_ternary", ring(), out, Domain::coeff);
-  sample_small(stream, out, isa_, moduli(ring(), out.limbs), seed, nonce, random::kTernaryPerBlock,
-               [](const random::ChaChaBlock& block, u32 i) { return random::ternary_value(block, i); });
+  sample_small(
+      stream, out, isa_, moduli(ring(), out.limbs), seed, nonce, random::kTernaryPerBlock,
+      [](const random::ChaChaBlock& block, u32 i) { return random::ternary_value(block, i); });
 }
 
 void CpuKernels::sample_error(Stream& stream, View out, const random::Seed& seed,
                               random::Nonce nonce) {
   checks::source<u32>("sample_error", ring(), out, Domain::coeff);
-  sample_small(stream, out, isa_, moduli(ring(), out.limbs), seed, nonce, random::kErrorPerBlock,
-               [](const random::ChaChaBlock& block, u32 i) { return random::error_value(block, i); });
+  sample_small(
+      stream, out, isa_, moduli(ring(), out.limbs), seed, nonce, random::kErrorPerBlock,
+      [](const random::ChaChaBlock& block, u32 i) { return random::error_value(block, i); });
 }
 
 }  // namespace crenel::backend::cpu

@@ -52,7 +52,8 @@ inline void keystream_row(u32* out, const u32* state, u32 first, u64 blocks) {
 
 inline void uniform_row(u32* out, const u32* state, u32 first, u64 blocks, const Prime& p) {
   const V q = Vec::set1(p.q);
-  const VShoup r3 = broadcast(p.r3), r2 = broadcast(p.r2), r = broadcast(p.r), one = broadcast(p.one);
+  const VShoup r3 = broadcast(p.r3), r2 = broadcast(p.r2), r = broadcast(p.r),
+               one = broadcast(p.one);
   for (u64 b = 0; b < blocks; b += Vec::kLanes) {
     V w[16], residue[4];
     chacha_blocks(w, state, first + static_cast<u32>(b));

@@ -29,8 +29,8 @@ void CpuKernels::forward_row(u32* out, const u32* in, u32 id, const u32* tail, S
 
 void CpuKernels::inverse_row(u32* out, const u32* in, u32 id, Shoup scale, Shoup scale_root,
                              u32 shift) const {
-  isa_.ntt->intt({out, in, ring().log_n(), prime(id).q, ring().prime(id).inverse_roots.data(), scale,
-                  scale_root, shift});
+  isa_.ntt->intt({out, in, ring().log_n(), prime(id).q, ring().prime(id).inverse_roots.data(),
+                  scale, scale_root, shift});
 }
 
 void CpuKernels::ntt(Stream&, View out, ConstView in) {

@@ -110,7 +110,8 @@ struct Vec {
   template <u32 t, bool>
   static void load_twiddles(const Shoup* p, V& w, V& wq) {
     if constexpr (t == 4) {
-      const V both = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+      const V both =
+          _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
       w = _mm256_permutevar8x32_epi32(both, _mm256_set_epi32(2, 2, 2, 2, 0, 0, 0, 0));
       wq = _mm256_permutevar8x32_epi32(both, _mm256_set_epi32(3, 3, 3, 3, 1, 1, 1, 1));
     } else if constexpr (t == 2) {
@@ -129,7 +130,9 @@ struct Vec {
     high = _mm256_loadu_si256(reinterpret_cast<const V*>(p + 4));
     deinterleave(low, high);
   }
-  static V permute(V x, const u32* pattern) { return _mm256_permutevar8x32_epi32(x, load(pattern)); }
+  static V permute(V x, const u32* pattern) {
+    return _mm256_permutevar8x32_epi32(x, load(pattern));
+  }
   static V lane_numbers() { return _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0); }
 };
 

@@ -80,19 +80,27 @@ struct Vec {
                       _mm512_mul_epu32(_mm512_mul_epu32(a.odd, q_inv), q));
   }
 
-  // Lane orders of the stages inside vectors. A pair of vectors holds elements 0..31, A_k and B_k are
-  // quarters of the two. Only shuffles that leave their operands alone are used (masked ones cost a
-  // copy). Forward and backward, quarters are in the order A0 B0 A2 B2 / A1 B1 A3 B3 from stage 4 to
-  // stage 1; at stage 8 they are A0 A1 B0 B1 / ... forward and A0 B0 A1 B1 / ... backward.
-  alignas(64) static constexpr u32 kJoinLow[16] = {0, 16, 2, 18, 1, 17, 3, 19, 8, 24, 10, 26, 9, 25, 11, 27};
-  alignas(64) static constexpr u32 kJoinHigh[16] = {4, 20, 6, 22, 5, 21, 7, 23, 12, 28, 14, 30, 13, 29, 15, 31};
-  alignas(64) static constexpr u32 kUnjoinX[16] = {0, 4, 2, 6, 16, 20, 18, 22, 8, 12, 10, 14, 24, 28, 26, 30};
-  alignas(64) static constexpr u32 kUnjoinY[16] = {1, 5, 3, 7, 17, 21, 19, 23, 9, 13, 11, 15, 25, 29, 27, 31};
-  alignas(64) static constexpr u32 kTwiddle1[16] = {0, 4, 2, 6, 16, 20, 18, 22, 8, 12, 10, 14, 24, 28, 26, 30};
-  alignas(64) static constexpr u32 kTwiddle2[16] = {0, 0, 2, 2, 8, 8, 10, 10, 4, 4, 6, 6, 12, 12, 14, 14};
+  // Lane orders of the stages inside vectors. A pair of vectors holds elements 0..31, A_k and B_k
+  // are quarters of the two. Only shuffles that leave their operands alone are used (masked ones
+  // cost a copy). Forward and backward, quarters are in the order A0 B0 A2 B2 / A1 B1 A3 B3 from
+  // stage 4 to stage 1; at stage 8 they are A0 A1 B0 B1 / ... forward and A0 B0 A1 B1 / ...
+  // backward.
+  alignas(64) static constexpr u32 kJoinLow[16] = {0, 16, 2,  18, 1, 17, 3,  19,
+                                                   8, 24, 10, 26, 9, 25, 11, 27};
+  alignas(64) static constexpr u32 kJoinHigh[16] = {4,  20, 6,  22, 5,  21, 7,  23,
+                                                    12, 28, 14, 30, 13, 29, 15, 31};
+  alignas(64) static constexpr u32 kUnjoinX[16] = {0, 4,  2,  6,  16, 20, 18, 22,
+                                                   8, 12, 10, 14, 24, 28, 26, 30};
+  alignas(64) static constexpr u32 kUnjoinY[16] = {1, 5,  3,  7,  17, 21, 19, 23,
+                                                   9, 13, 11, 15, 25, 29, 27, 31};
+  alignas(64) static constexpr u32 kTwiddle1[16] = {0, 4,  2,  6,  16, 20, 18, 22,
+                                                    8, 12, 10, 14, 24, 28, 26, 30};
+  alignas(64) static constexpr u32 kTwiddle2[16] = {0, 0, 2, 2, 8,  8,  10, 10,
+                                                    4, 4, 6, 6, 12, 12, 14, 14};
   alignas(64) static constexpr u32 kTwiddle4[16] = {0, 0, 0, 0, 4, 4, 4, 4, 2, 2, 2, 2, 6, 6, 6, 6};
   alignas(64) static constexpr u32 kTwiddle8[16] = {0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2};
-  alignas(64) static constexpr u32 kTwiddle8Inverse[16] = {0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 2, 2, 2, 2};
+  alignas(64) static constexpr u32 kTwiddle8Inverse[16] = {0, 0, 0, 0, 2, 2, 2, 2,
+                                                           0, 0, 0, 0, 2, 2, 2, 2};
 
   template <u32 t>
   static void split(V& x, V& y) {

@@ -61,10 +61,11 @@ struct Vec {
   /// wide_quotient(a)) * 2^32, which is Montgomery reduction.
   static V wide_quotient(Wide a, V q, V q_inv) { return mul_hi(static_cast<u32>(a) * q_inv, q); }
 
-  /// The stages of the NTT inside vectors, on the 2 * kLanes consecutive elements of (x, y). split<t>,
-  /// t = kLanes/2 ... 1, brings partners of stage t (indices differing in bit t) to the same lane of x
-  /// and y, after the split of 2t; join restores the order after stage 1. Backwards: unjoin, and
-  /// merge<t> after stage t. Lane orders in between are the path's own; load_twiddles knows them.
+  /// The stages of the NTT inside vectors, on the 2 * kLanes consecutive elements of (x, y).
+  /// split<t>, t = kLanes/2 ... 1, brings partners of stage t (indices differing in bit t) to the
+  /// same lane of x and y, after the split of 2t; join restores the order after stage 1. Backwards:
+  /// unjoin, and merge<t> after stage t. Lane orders in between are the path's own; load_twiddles
+  /// knows them.
   template <u32 t>
   static void split(V&, V&) {}
   template <u32 t>

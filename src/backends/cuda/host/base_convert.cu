@@ -8,21 +8,21 @@
 namespace crenel::backend::cuda {
 namespace {
 
-template <bool Scaled>
+template <bool Scaled, bool FoldOften>
 void (*kernel_for(u32 sources))(ConvertArgs) {
   switch (padded_sources(sources)) {
     case 4:
-      return base_convert<4, Scaled>;
+      return base_convert<4, Scaled, FoldOften>;
     case 8:
-      return base_convert<8, Scaled>;
+      return base_convert<8, Scaled, FoldOften>;
     case 12:
-      return base_convert<12, Scaled>;
+      return base_convert<12, Scaled, FoldOften>;
     case 16:
-      return base_convert<16, Scaled>;
+      return base_convert<16, Scaled, FoldOften>;
     case 20:
-      return base_convert<20, Scaled>;
+      return base_convert<20, Scaled, FoldOften>;
     default:
-      return base_convert<0, Scaled>;
+      return base_convert<0, Scaled, true>;
   }
 }
 
@@ -44,9 +44,12 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   const dim3 grid(divide_up(in_shape.ring_dim(), 4 * kConvertThreads),
                   divide_up(tables.max_destinations, kConvertOutputs),
                   in_shape.polys() * tables.count);
-  launch(stream,
-         scaled ? kernel_for<true>(tables.max_sources) : kernel_for<false>(tables.max_sources),
-         grid, kConvertThreads, 0, args);
+  const u32 sources = tables.max_sources;
+  auto* kernel = scaled ? (tables.fold_often ? kernel_for<true, true>(sources)
+                                             : kernel_for<true, false>(sources))
+                        : (tables.fold_often ? kernel_for<false, true>(sources)
+                                             : kernel_for<false, false>(sources));
+  launch(stream, kernel, grid, kConvertThreads, 0, args);
 }
 
 void CudaKernels::base_convert(Stream& stream, View out, ConstView in,

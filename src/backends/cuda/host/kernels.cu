@@ -41,9 +41,8 @@ Prepared<rns::BaseConversion<u32>> CudaKernels::prepare(rns::BaseConversion<u32>
 }
 
 Prepared<rns::ModUp<u32>> CudaKernels::prepare(rns::ModUp<u32> table) {
-  if (!fast()) return Base::prepare(std::move(table));
-  Prepared<rns::ModUp<u32>> prepared;
-  prepared.table = std::make_shared<const rns::ModUp<u32>>(std::move(table));
+  auto prepared = Base::prepare(std::move(table));
+  if (!fast()) return prepared;
   std::vector<ConversionInput> inputs;
   for (const auto& digit : prepared->digits)
     inputs.push_back({&digit.conversion, digit.first, &prepared->output, nullptr});
@@ -54,9 +53,8 @@ Prepared<rns::ModUp<u32>> CudaKernels::prepare(rns::ModUp<u32> table) {
 
 // The result of the conversion is multiplied by -1/B, so that the transform only adds x A/B to it.
 Prepared<rns::Divide<u32>> CudaKernels::prepare(rns::Divide<u32> table) {
-  if (!fast() || table.dropped.empty()) return Base::prepare(std::move(table));
-  Prepared<rns::Divide<u32>> prepared;
-  prepared.table = std::make_shared<const rns::Divide<u32>>(std::move(table));
+  auto prepared = Base::prepare(std::move(table));
+  if (!fast() || prepared->dropped.empty()) return prepared;
   std::vector<u32> factors = values_of(prepared->result_scale);
   std::vector<u32> x_scale = values_of(prepared->input_scale);
   for (u32 l = 0; l < prepared->output.size(); ++l) {

@@ -30,9 +30,7 @@ void inverse_centred(Stream& stream, const RingTables& tables, const ConversionT
   args.polys = in.shape.polys();
   args.prime = prime_bytes(limbs);
   args.in_position = position_bytes(limbs, in.limbs);
-  args.polys_per_block = kRowPolysPerBlock;
   launch_row_inverse(stream, args, limbs.size());
-  args.polys_per_block = kColumnPolysPerBlock;
   launch_column_inverse(stream, in_place(args), limbs.size(), InverseTail::centred,
                         conversion.inverse);
 }
@@ -59,9 +57,7 @@ void forward_in_place(Stream& stream, const RingTables& tables, const ring::Poly
   args.polys = out.shape.polys();
   args.prime = prime_bytes(out.limbs);
   args = in_place(args);
-  args.polys_per_block = kColumnPolysPerBlock;
   launch_column_forward(stream, args, out.limbs.size(), column_tail, extra);
-  args.polys_per_block = kRowPolysPerBlock;
   launch_row_forward(stream, args, out.limbs.size(), row_tail, extra);
 }
 

@@ -108,7 +108,7 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
     table.sources = conversion.source.size();
     table.padded = padded_sources(table.sources);
     table.destinations = conversion.destination.size();
-    table.fold_often = append_matrix(input, ring, table.padded, matrices);
+    t.fold_often |= append_matrix(input, ring, table.padded, matrices);
     for (u32 j = 0; j < table.sources; ++j) {
       table.source_prime.at[j] = static_cast<u8>(conversion.source[j]);
       source_scales.push_back(

@@ -33,6 +33,7 @@ struct ConversionTables {
   u32 count = 0;
   u32 max_sources = 0;
   u32 max_destinations = 0;
+  bool fold_often = false;  ///< sums of some row could exceed 63 bits
 };
 
 /// One conversion as the host knows it.

@@ -31,9 +31,7 @@ void CudaKernels::ntt(Stream& stream, View out, ConstView in) {
   const u32 limbs = out.limbs.size();
   if (!fast())
     return launch(stream, small_forward, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
-  args.polys_per_block = kColumnPolysPerBlock;
   launch_column_forward(stream, args, limbs, ForwardTail::plain, {});
-  args.polys_per_block = kRowPolysPerBlock;
   launch_row_forward(stream, in_place(args), limbs, ForwardTail::plain, {});
 }
 
@@ -43,9 +41,7 @@ void CudaKernels::intt(Stream& stream, View out, ConstView in) {
   const u32 limbs = out.limbs.size();
   if (!fast())
     return launch(stream, small_inverse, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
-  args.polys_per_block = kRowPolysPerBlock;
   launch_row_inverse(stream, args, limbs);
-  args.polys_per_block = kColumnPolysPerBlock;
   launch_column_inverse(stream, in_place(args), limbs, InverseTail::canonical, nullptr);
 }
 

@@ -4,48 +4,55 @@
 namespace crenel::backend::cuda {
 namespace {
 
-dim3 column_grid(const TransformArgs& args, u32 bits, u32 limbs) {
+// Also sets args.polys_per_block.
+dim3 column_grid(TransformArgs& args, u32 bits, u32 limbs) {
+  args.polys_per_block = kColumnPolysPerBlock;
   return {(1u << (args.log_n - bits)) / tile_columns(bits), limbs,
           divide_up(args.polys, args.polys_per_block)};
 }
 
-dim3 row_grid(const TransformArgs& args, u32 bits, u32 limbs) {
-  return {(1u << (args.log_n - bits)) / tile_rows(bits), limbs,
-          divide_up(args.polys, args.polys_per_block)};
+dim3 row_grid(TransformArgs& args, u32 bits, u32 limbs) {
+  const u32 tiles = (1u << (args.log_n - bits)) / tile_rows(bits);
+  args.polys_per_block = row_polys_per_block(tiles * limbs, args.polys);
+  return {tiles, limbs, divide_up(args.polys, args.polys_per_block)};
 }
 
 template <u32 LogN>
-void column_forward_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                       ForwardTail tail, const ForwardExtra& extra) {
+void column_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, ForwardTail tail,
+                       const ForwardExtra& extra) {
   constexpr u32 kBits = column_bits(LogN);
+  const dim3 grid = column_grid(args, kBits, limbs);
   launch(stream,
          tail == ForwardTail::copy_own ? column_forward<LogN, ForwardTail::copy_own>
                                        : column_forward<LogN, ForwardTail::plain>,
-         column_grid(args, kBits, limbs), column_threads(kBits), 0, args, extra);
+         grid, column_threads(kBits), 0, args, extra);
 }
 
 template <u32 LogN>
-void column_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                       InverseTail tail, const InverseScale* scales) {
+void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs, InverseTail tail,
+                       const InverseScale* scales) {
   constexpr u32 kBits = column_bits(LogN);
+  const dim3 grid = column_grid(args, kBits, limbs);
   launch(stream,
          tail == InverseTail::centred ? column_inverse<LogN, InverseTail::centred>
                                       : column_inverse<LogN, InverseTail::canonical>,
-         column_grid(args, kBits, limbs), column_threads(kBits), 0, args, scales);
+         grid, column_threads(kBits), 0, args, scales);
 }
 
 template <u32 Bits>
-void row_forward_of(device::Stream& stream, const TransformArgs& args, u32 limbs, ForwardTail tail,
+void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, ForwardTail tail,
                     const ForwardExtra& extra) {
   auto* kernel = tail == ForwardTail::plain      ? row_forward<Bits, ForwardTail::plain>
                  : tail == ForwardTail::copy_own ? row_forward<Bits, ForwardTail::copy_own>
                                                  : row_forward<Bits, ForwardTail::divide>;
-  launch(stream, kernel, row_grid(args, Bits, limbs), row_threads(Bits), 0, args, extra);
+  const dim3 grid = row_grid(args, Bits, limbs);
+  launch(stream, kernel, grid, row_threads(Bits), 0, args, extra);
 }
 
 template <u32 Bits>
-void row_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs) {
-  launch(stream, row_inverse<Bits>, row_grid(args, Bits, limbs), row_threads(Bits), 0, args);
+void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
+  const dim3 grid = row_grid(args, Bits, limbs);
+  launch(stream, row_inverse<Bits>, grid, row_threads(Bits), 0, args);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // With centred sources |y_j| < d_j / 2 and centred Montgomery constants |M_ij| < p_i / 2, twelve
 // products of 30- and 31-bit primes stay below 2^63: no reduction in between. The host checks the
-// bound of every table; where it fails `fold_often` reduces after every four products.
+// bound of every table; where it fails FoldOften reduces before every four products.
 #pragma once
 
 #include "backends/cuda/device/views.cuh"
@@ -18,7 +18,6 @@ struct ConversionTable {
   u32 sources;
   u32 padded;  ///< row length of the matrix
   u32 destinations;
-  u32 fold_often;
   LimbBytes source_prime;
   LimbBytes prime;     ///< of each destination
   LimbBytes position;  ///< of each destination in the output component
@@ -34,6 +33,13 @@ struct ConvertArgs {
   u32 log_n;
   u32 digits;      ///< tables; output component d belongs to table d when there are several
   u32 components;  ///< of the input (1 when there are several digits)
+};
+
+/// What the inner loop needs of a destination limb.
+struct __align__(16) Destination {
+  u32 q, q_inv;
+  i32 r_centred;
+  u32 position;
 };
 
 // The four values of one source limb: centred already, or (Scaled) canonical and still to be
@@ -55,7 +61,7 @@ __device__ __forceinline__ void load_source(i32 (&y)[4], const ConvertArgs& args
 /// Grid: x tiles of 4 * kConvertThreads coefficients, y groups of kConvertOutputs destinations,
 /// z (batch * components + component) * digits + digit. Sources = 0: any number, read again for
 /// every destination.
-template <u32 Sources, bool Scaled>
+template <u32 Sources, bool Scaled, bool FoldOften>
 __global__ void __launch_bounds__(kConvertThreads)
     base_convert(const __grid_constant__ ConvertArgs args) {
   const u32 digit = blockIdx.z % args.digits, poly = blockIdx.z / args.digits;
@@ -67,13 +73,18 @@ __global__ void __launch_bounds__(kConvertThreads)
   const i32* matrices = args.matrices + table.matrix;
   constexpr u32 kHeld = Sources == 0 ? 1 : Sources;
   __shared__ __align__(16) i32 matrix[kConvertOutputs * kHeld];
+  __shared__ Destination destination[kConvertOutputs];
   if constexpr (Sources != 0) {
     for (u32 k = threadIdx.x; begin < end && k < (end - begin) * Sources; k += kConvertThreads) {
       const u32 j = k % Sources;
       matrix[k] = j < padded ? matrices[(begin + k / Sources) * padded + j] : 0;
     }
-    __syncthreads();
   }
+  if (begin + threadIdx.x < end) {
+    const PrimeConstants& m = args.primes[table.prime.at[begin + threadIdx.x]];
+    destination[threadIdx.x] = {m.q, m.q_inv, m.r_centred, table.position.at[begin + threadIdx.x]};
+  }
+  __syncthreads();
   const u32 at = 4 * (blockIdx.x * kConvertThreads + threadIdx.x);
   if (at >= (1u << args.log_n)) return;
   const i32* from = args.in.limb(b, c, table.first, args.log_n) + at;
@@ -87,10 +98,10 @@ __global__ void __launch_bounds__(kConvertThreads)
         y[j][0] = y[j][1] = y[j][2] = y[j][3] = 0;
     }
   }
-  const bool fold_often = table.fold_often != 0;
   const u32 out_component = args.digits > 1 ? digit : c;
+  u32* to = args.out.limb(b, out_component, 0, args.log_n) + at;
   for (u32 i = begin; i < end; ++i) {
-    const PrimeConstants& m = args.primes[table.prime.at[i]];
+    const Destination m = destination[i - begin];
     const u32 q = m.q, q_inv = m.q_inv;
     const i32 r = m.r_centred;
     i64 acc[4] = {0, 0, 0, 0};
@@ -99,7 +110,7 @@ __global__ void __launch_bounds__(kConvertThreads)
 #pragma unroll
       for (u32 j = 0; j < Sources; j += 4) {
         const int4 k = *reinterpret_cast<const int4*>(row + j);
-        if (j != 0 && fold_often) {
+        if constexpr (FoldOften) {
 #pragma unroll
           for (u32 u = 0; u < 4; ++u) acc[u] = fold_signed(acc[u], r);
         }
@@ -127,7 +138,7 @@ __global__ void __launch_bounds__(kConvertThreads)
     v.y = mont_reduce_signed(acc[1], r, q, q_inv);
     v.z = mont_reduce_signed(acc[2], r, q, q_inv);
     v.w = mont_reduce_signed(acc[3], r, q, q_inv);
-    store4(args.out.limb(b, out_component, table.position.at[i], args.log_n) + at, v);
+    store4(to + (u64(m.position) << args.log_n), v);
   }
 }
 

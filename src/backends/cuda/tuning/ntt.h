@@ -39,9 +39,16 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
 inline constexpr u32 kNttBlocksPerSm = 4;
 
-/// Polynomials (with the same primes) that one block transforms one after the other, so that it
-/// reads its twiddles from L1 after the first.
+/// Polynomials (with the same primes) that one block of the row pass transforms one after the
+/// other, so that it reads its twiddles from L1 after the first; at most this many, and fewer when
+/// the blocks of one polynomial each would not fill the GPU several times.
 inline constexpr u32 kRowPolysPerBlock = 4;
+inline constexpr u32 kRowMinBlocks = 2112;  // 4 blocks an SM, 132 SMs, 4 rounds
+constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys) {
+  u32 count = kRowPolysPerBlock;
+  while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < kRowMinBlocks) --count;
+  return count;
+}
 inline constexpr u32 kColumnPolysPerBlock = 1;
 
 }  // namespace crenel::backend::cuda
