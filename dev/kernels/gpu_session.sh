@@ -36,7 +36,7 @@ for part in "$@"; do
     graph) $build/kernels_bench --graph --only "${ONLY:-h}" --json "$out/kernels_graph.json" ;;
     ncu)
       timeout 120 ncu --clock-control none --launch-skip "${SKIP:-0}" --launch-count "${COUNT:-30}" \
-        --metrics "gpu__time_duration.sum,dram__bytes.sum,lts__t_bytes.sum,sm__throughput.avg.pct_of_peak_sustained_elapsed,sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active,sm__inst_executed_pipe_fmaheavy.avg.pct_of_peak_sustained_active,sm__warps_active.avg.pct_of_peak_sustained_active,smsp__issue_active.avg.pct_of_peak_sustained_active" \
+        --metrics "gpu__time_duration.sum,dram__bytes.sum,lts__t_bytes.sum,sm__throughput.avg.pct_of_peak_sustained_elapsed,sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active,sm__inst_executed_pipe_fmaheavy.avg.pct_of_peak_sustained_active,sm__warps_active.avg.pct_of_peak_sustained_active,smsp__issue_active.avg.pct_of_peak_sustained_active,$(printf "smsp__average_warps_issue_stalled_%s_per_issue_active.ratio," long_scoreboard short_scoreboard barrier math_pipe_throttle wait lg_throttle mio_throttle not_selected dispatch_stall no_instruction branch_resolve sleeping | sed s/,\$//)" \
         --csv $build/kernels_bench --only "${ONLY:-hmult}" >"$out/ncu.csv" 2>&1
       echo "ncu rc $?"; tail -3 "$out/ncu.csv" | cut -c1-300 ;;
   esac

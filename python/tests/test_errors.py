@@ -183,3 +183,20 @@ def test_wrong_types_are_type_errors(world):
     ):
         with pytest.raises(TypeError):
             call()
+
+
+def test_objects_of_other_devices():
+    """Memory of one device is never read by another: the names of both are in the error."""
+    params = toy()
+    here, there = World(ckks.Context(params, "cpu")), World(ckks.Context(params, "ref"))
+    c, plaintext = there.client.encrypt([1.0]), there.context.encode([1.0])
+    for call in (
+        lambda: here.client.decrypt(c),
+        lambda: here.client.encrypt(plaintext),
+        lambda: here.context.decode(plaintext),
+        lambda: here.context.evaluator(there.keys),
+        lambda: here.ev.negate(c),
+        lambda: here.ev.add(here.client.encrypt([1.0]), plaintext),
+        lambda: here.client.public_key().encrypt(plaintext),
+    ):
+        expect(ckks.StateError, call, found="ref", expected="cpu")

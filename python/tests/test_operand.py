@@ -114,6 +114,9 @@ def test_unusual_scales_are_brought_in_line(world, xy, ab):
         assert world.error(e.polynomial([0, 0, 1]), (x * y) ** 2) < TOLERANCE
     odd = world.ev(world.client.encrypt(y, scale=1.5 * a.scale))
     assert world.error(a + odd, x + y) < TOLERANCE
+    low_odd = world.client.encrypt(y, level=3, scale=1.5 * a.scale)
+    for result, expected in [(a + low_odd, x + y), (low_odd - a, y - x), (world.ev(low_odd) + a, x + y)]:
+        assert world.error(result, expected) < TOLERANCE
     low = [world.ev(world.client.encrypt(y, level=0, scale=s * a.scale)) for s in (1, 1.5)]
     with pytest.raises(ckks.StateError) as caught:
         low[0] + low[1]

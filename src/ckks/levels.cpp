@@ -24,6 +24,24 @@ Ciphertext drop_limbs(const Evaluator::State& s, const Ciphertext& a, u32 level)
   return s.wrap(std::move(out), meta);
 }
 
+namespace {
+
+struct Step {
+  u32 from;   // drop limbs to this level, then rescale by one
+  bool last;  // what is left then is dropping limbs
+};
+
+// The lowest level, for the least work: best one whose rescale is the only one needed.
+Step next_step(const Params& params, u32 level, u32 target) {
+  for (u32 l = target + 1; l <= level; ++l)
+    if (can_drop_to(params, level, l) && can_drop_to(params, l - 1, target)) return {l, true};
+  for (u32 l = target + 1; l < level; ++l)
+    if (can_drop_to(params, level, l)) return {l, false};
+  return {level, false};
+}
+
+}  // namespace
+
 Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale) const {
   const State& s = *state_;
   s.check(a);
@@ -41,15 +59,9 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
   }
   if (scales_agree(a.scale(), target_scale) && can_drop_to(params, a.level(), level))
     return drop_limbs(s, a, level);
-  // Lowest level from which one rescale ends at or above the target: drop there, then step down.
-  u32 from = a.level();
-  for (u32 l = level + 1; l < a.level(); ++l)
-    if (can_drop_to(params, a.level(), l)) {
-      from = l;
-      break;
-    }
-  Ciphertext lowered = from == a.level() ? s.copy(a) : drop_limbs(s, a, from);
-  const double next = from - 1 == level ? target_scale : params.scale(from - 1);
+  const auto [from, last] = next_step(params, a.level(), level);
+  const Ciphertext lowered = from == a.level() ? s.copy(a) : drop_limbs(s, a, from);
+  const double next = last ? target_scale : params.scale(from - 1);
   const double constant_scale = next * params.rescale_ratio(from) / lowered.scale();
   if (!(constant_scale >= 0x1p20))
     throw StateError(cat("adjust_level: scale ", lowered.scale(), " at level ", from,

@@ -169,8 +169,6 @@ void source(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out, 
 template <class W>
 void source(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out) {
   view<W>(op, ring, out, "output");
-  // The samplers lay four elements a keystream block.
-  if (ring.log_n() < 2) equal(op, "log_n", ring.log_n(), 2);
 }
 
 #define CRENEL_INSTANTIATE(W)                                                                   \

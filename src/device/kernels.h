@@ -115,7 +115,7 @@ class Kernels {
   virtual void sample_error(Stream& stream, View out, const random::Seed& seed, random::Nonce nonce) = 0;
 
   // ---- fused: each has a default composition in device/compose; a backend overrides what pays ------
-  /// out = (a0 b0, a0 b1 + a1 b0, a1 b1), eval; out has 3 components, a and b have 2.
+  /// out = (a0 b0, a0 b1 + a1 b0, a1 b1), eval; out has 3 components, a and b have 2; equal batch.
   virtual void tensor(Stream& stream, View out, ConstView a, ConstView b);
   /// tensor(out, a, a)
   virtual void tensor_square(Stream& stream, View out, ConstView a);
@@ -130,14 +130,14 @@ class Kernels {
   virtual void key_multiply(Stream& stream, View out, ConstView digits, ConstView key, u32 first_digit);
   /// Division by dropped primes (rns::Divide), eval to eval; when addend is not null (same batch and
   /// limbs as out, components <= out's), out_c += addend_c for c < addend components, after the
-  /// division. Covers ModDown, rational rescale and both merged.
+  /// division. out serves as workspace on the way. Covers ModDown, rational rescale and both merged.
   virtual void divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide<W>>& table,
                       const ConstView* addend = nullptr);
   /// Hoisted rotate-and-sum in the extended basis, eval:
   ///   out = sum_r automorphism_{e_r}( key_multiply(digits, key_r) + (special * b, 0) )
   /// b has 1 component and the leading limbs of out (the window); special = P mod q_l per limb of b;
   /// the special limbs get no b. An element 1 takes no key: it contributes special * (b, a) with `a` the
-  /// polynomial whose digits are given (window limbs), keys[r] is then ignored.
+  /// polynomial whose digits are given (window limbs), keys[r] is then ignored; without such an element `a` may be empty.
   virtual void hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
                                   std::span<const ConstView> keys, std::span<const u64> elements,
                                   const Scalars& special, u32 first_digit);

@@ -16,7 +16,7 @@ inline constexpr u32 kErrorPairs = 21;
 
 /// The block that holds element i of the limb of prime `prime_id`. Below 2^22 for N <= 2^17.
 CRENEL_HD u32 uniform_block(u32 prime_id, u32 i, u32 log_n) {
-  return (prime_id << (log_n - 2)) + i / kUniformPerBlock;
+  return prime_id * ((1u << log_n) / kUniformPerBlock) + i / kUniformPerBlock;
 }
 
 /// The 128-bit number of words 4 position .. 4 position + 3 (little-endian) mod q, in [0, q).

@@ -81,8 +81,8 @@ TEST_P(CkksStreams, MemoryIsSteadyOnceWarm) {
   EXPECT_EQ(ev.stream().bytes_in_use(), 0u) << "every temporary was given back";
   const auto peak = ev.stream().peak_bytes();
   EXPECT_GT(peak, a.bytes());
-  for (int k = 0; k < 20; ++k) round();
-  EXPECT_EQ(ev.stream().peak_bytes(), peak) << "the twentieth round needs what the first needed";
+  for (int k = 0; k < (exhaustive() ? 20 : 2); ++k) round();
+  EXPECT_EQ(ev.stream().peak_bytes(), peak) << "later rounds need what the first needed";
   EXPECT_EQ(ev.stream().bytes_in_use(), 0u);
   ev.stream().reset_peak();
   EXPECT_EQ(ev.stream().peak_bytes(), 0u);

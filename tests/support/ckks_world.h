@@ -43,12 +43,12 @@ struct World {
 };
 
 /// "toy-..." presets by name; "s30" .. "s50": generated toys of that scale.
-inline ckks::Params world_params(const std::string& name) {
-  if (name[0] == 's') {
-    const u32 bits = static_cast<u32>(std::stoul(name.substr(1)));
-    return ckks::Params::generate(11, bits, 8, true);
-  }
-  return ckks::Params::preset(name, true);
+inline const ckks::Params& world_params(const std::string& name) {
+  static auto* made = new std::map<std::string, ckks::Params>();
+  if (const auto it = made->find(name); it != made->end()) return it->second;
+  if (name[0] != 's') return made->emplace(name, ckks::Params::preset(name, true)).first->second;
+  const u32 bits = static_cast<u32>(std::stoul(name.substr(1)));
+  return made->emplace(name, ckks::Params::generate(11, bits, 8, true)).first->second;
 }
 
 /// Kept for the whole process; a failing construction is not cached.

@@ -83,7 +83,8 @@ class Buffer {
   bool secret_ = false;
 };
 
-/// Recorded work that can be run again; the memory it touched stays reserved for it.
+/// Recorded work that can be run again. Memory that the work took and gave back stays reserved for it; a
+/// buffer that outlives the work (an output) is its caller's to keep for as long as the graph lives.
 class GraphExec {
  public:
   virtual ~GraphExec() = default;

@@ -38,7 +38,7 @@ class Report:
 
     def line(self, text: str = "") -> None:
         if self._console:
-            self._console.print(text, markup=False)
+            self._console.print(text, markup=False, soft_wrap=True)
         else:
             print(text, flush=True)
 
