@@ -58,6 +58,9 @@ template <class W>
 void key_multiply(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& digits,
                   const ConstView<W>& key, u32 first_digit);
 template <class W>
+void key_switch(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
+                const rns::ModUp<W>& table, const ConstView<W>& key, u32 first_digit);
+template <class W>
 void divide(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
             const rns::Divide<W>& table, const ConstView<W>* addend);
 template <class W>

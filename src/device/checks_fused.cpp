@@ -64,6 +64,22 @@ void key_multiply(const ring::Ring<W>& ring, const ConstView<W>& out, const Cons
 }
 
 template <class W>
+void key_switch(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
+                const rns::ModUp<W>& table, const ConstView<W>& key, u32 first_digit) {
+  const char* op = "key_switch";
+  eval_view<W>(op, ring, out, "output");
+  eval_view<W>(op, ring, in, "input");
+  equal(op, "components of the input", in.shape.components, 1);
+  equal(op, "components of the output", out.shape.components, 2);
+  equal(op, "batch of the input", in.shape.batch, out.shape.batch);
+  limbs(op, in.limbs, table.input, "input");
+  limbs(op, out.limbs, table.output, "output");
+  switching_key<W>(op, ring, key, first_digit + static_cast<u32>(table.digits.size()));
+  overlap<W>(op, out, in, false);
+  overlap<W>(op, out, key, false);
+}
+
+template <class W>
 void divide(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
             const rns::Divide<W>& table, const ConstView<W>* addend) {
   const char* op = "divide";
@@ -125,6 +141,8 @@ void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
                           const rns::ModUp<W>&);                                                \
   template void key_multiply<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, \
                                 const ConstView<W>&, u32);                                      \
+  template void key_switch<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,     \
+                              const rns::ModUp<W>&, const ConstView<W>&, u32);                  \
   template void divide<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,       \
                           const rns::Divide<W>&, const ConstView<W>*);                          \
   template void hoisted_rotate_sum<W>(                                                          \

@@ -128,6 +128,10 @@ class Kernels {
   /// out_c = sum_d digits_d * key^(first_digit + d, c), c = 0, 1, eval. `key` has one batch entry a
   /// gadget digit, 2 components and ALL limbs 0..prime_count-1; digits has one component a digit.
   virtual void key_multiply(Stream& stream, View out, ConstView digits, ConstView key, u32 first_digit);
+  /// key_multiply of the digits that mod_up makes of `in`, for callers that need the digits only once: a
+  /// backend need not store them. out has 2 components and limbs table.output.
+  virtual void key_switch(Stream& stream, View out, ConstView in, const Prepared<rns::ModUp<W>>& table,
+                          ConstView key, u32 first_digit);
   /// Division by dropped primes (rns::Divide), eval to eval; when addend is not null (same batch and
   /// limbs as out, components <= out's), out_c += addend_c for c < addend components, after the
   /// division. out serves as workspace on the way. Covers ModDown, rational rescale and both merged.

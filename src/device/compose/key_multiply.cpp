@@ -24,6 +24,21 @@ void Kernels<W>::key_multiply(Stream& stream, View out, ConstView digits, ConstV
     }
 }
 
+template <class W>
+void Kernels<W>::key_switch(Stream& stream, View out, ConstView in,
+                            const Prepared<rns::ModUp<W>>& table, ConstView key, u32 first_digit) {
+  checks::key_switch<W>(ring(), out, in, *table, key, first_digit);
+  PolyShape shape = in.shape;
+  shape.components = static_cast<u32>(table->digits.size());
+  compose::Temporary<W> digits(stream, shape, table->output, Domain::eval);
+  mod_up(stream, digits.view(), in, table);
+  key_multiply(stream, out, digits.view(), key, first_digit);
+}
+
+template void Kernels<u32>::key_switch(Stream&, View, ConstView, const Prepared<rns::ModUp<u32>>&,
+                                       ConstView, u32);
+template void Kernels<u64>::key_switch(Stream&, View, ConstView, const Prepared<rns::ModUp<u64>>&,
+                                       ConstView, u32);
 template void Kernels<u32>::key_multiply(Stream&, View, ConstView, ConstView, u32);
 template void Kernels<u64>::key_multiply(Stream&, View, ConstView, ConstView, u32);
 

@@ -4,6 +4,11 @@
 // the value of those bits. A round of S stages works on the top S of them, so that the other
 // 4 - S bits only tell groups apart. `node` is the index of the round's first twiddle in the table
 // roots[m + block] of ring::PrimeTables; stage t uses the 2^t entries from node << t on.
+//
+// Twiddles come in two forms. A Shoup multiplication needs four slots of the multiplier pipe (one
+// wide product of two slots, two low products), a Montgomery one five, but a Shoup twiddle is two
+// words. So the few twiddles of all stages but the last four are pairs, and the many of the last
+// four stages are single words times R.
 #pragma once
 
 #include "backends/cuda/device/modular.cuh"
@@ -12,35 +17,88 @@ namespace crenel::backend::cuda {
 
 inline constexpr u32 kPerThread = 16;
 
-template <u32 Count>
-__device__ __forceinline__ void load_twiddles(u32 (&w)[8], const u32* p) {
-  if constexpr (Count == 1) {
-    w[0] = __ldg(p);
-  } else if constexpr (Count == 2) {
-    const uint2 v = __ldg(reinterpret_cast<const uint2*>(p));
-    w[0] = v.x, w[1] = v.y;
-  } else {
-#pragma unroll
-    for (u32 i = 0; i < Count; i += 4) {
-      const uint4 v = __ldg(reinterpret_cast<const uint4*>(p + i));
-      w[i] = v.x, w[i + 1] = v.y, w[i + 2] = v.z, w[i + 3] = v.w;
-    }
-  }
+/// x c mod q in [0, q), any word x.
+__device__ __forceinline__ u32 shoup_mul(u32 x, Pair c, u32 q) {
+  return reduce_once(x * c.value - mul_hi_wide(x, c.quotient) * q, q);
 }
 
-template <u32 T>
-__device__ __forceinline__ void forward_stage(u32 (&x)[kPerThread], const u32* roots, u32 node,
-                                              u32 q, u32 q_inv) {
+/// Twiddles of one limb as Shoup pairs.
+struct ShoupTwiddles {
+  const uint2* table;
+  u32 q;
+
+  template <u32 Count>
+  struct Stage {
+    Pair w[Count];
+    u32 q;
+    __device__ __forceinline__ u32 times(u32 x, u32 block) const {
+      return shoup_mul(x, w[block], q);
+    }
+  };
+  template <u32 Count>
+  __device__ __forceinline__ Stage<Count> load(u32 first) const {
+    Stage<Count> s;
+    s.q = q;
+    if constexpr (Count == 1) {
+      const uint2 v = __ldg(table + first);
+      s.w[0] = {v.x, v.y};
+    } else {
+#pragma unroll
+      for (u32 i = 0; i < Count; i += 2) {
+        const uint4 v = __ldg(reinterpret_cast<const uint4*>(table + first + i));
+        s.w[i] = {v.x, v.y}, s.w[i + 1] = {v.z, v.w};
+      }
+    }
+    return s;
+  }
+};
+
+/// Twiddles of one limb as words times R.
+struct MontgomeryTwiddles {
+  const u32* table;
+  u32 q, q_inv;
+
+  template <u32 Count>
+  struct Stage {
+    u32 w[Count];
+    u32 q, q_inv;
+    __device__ __forceinline__ u32 times(u32 x, u32 block) const {
+      return mont_mul(x, w[block], q, q_inv);
+    }
+  };
+  template <u32 Count>
+  __device__ __forceinline__ Stage<Count> load(u32 first) const {
+    Stage<Count> s;
+    s.q = q, s.q_inv = q_inv;
+    const u32* p = table + first;
+    if constexpr (Count == 1) {
+      s.w[0] = __ldg(p);
+    } else if constexpr (Count == 2) {
+      const uint2 v = __ldg(reinterpret_cast<const uint2*>(p));
+      s.w[0] = v.x, s.w[1] = v.y;
+    } else {
+#pragma unroll
+      for (u32 i = 0; i < Count; i += 4) {
+        const uint4 v = __ldg(reinterpret_cast<const uint4*>(p + i));
+        s.w[i] = v.x, s.w[i + 1] = v.y, s.w[i + 2] = v.z, s.w[i + 3] = v.w;
+      }
+    }
+    return s;
+  }
+};
+
+template <u32 T, class Twiddles>
+__device__ __forceinline__ void forward_stage(u32 (&x)[kPerThread], const Twiddles& twiddles,
+                                              u32 node, u32 q) {
   constexpr u32 kHalf = 8u >> T;  // distance of the pair
-  u32 w[8];
-  load_twiddles<(1u << T)>(w, roots + (node << T));
+  const auto w = twiddles.template load<(1u << T)>(node << T);
 #pragma unroll
   for (u32 block = 0; block < (1u << T); ++block)
 #pragma unroll
     for (u32 i = 0; i < kHalf; ++i) {
       u32& a = x[block * 2 * kHalf + i];
       u32& b = x[block * 2 * kHalf + i + kHalf];
-      const u32 t = mont_mul(b, w[block], q, q_inv);
+      const u32 t = w.times(b, block);
       const u32 s = reduce_once(a, q);
       a = s + t;
       b = s - t + q;
@@ -48,21 +106,20 @@ __device__ __forceinline__ void forward_stage(u32 (&x)[kPerThread], const u32* r
 }
 
 /// Cooley-Tukey, S stages; x in and out in [0, 2q).
-template <u32 S>
-__device__ __forceinline__ void forward_round(u32 (&x)[kPerThread], const u32* roots, u32 node,
-                                              u32 q, u32 q_inv) {
-  if constexpr (S > 0) forward_stage<0>(x, roots, node, q, q_inv);
-  if constexpr (S > 1) forward_stage<1>(x, roots, node, q, q_inv);
-  if constexpr (S > 2) forward_stage<2>(x, roots, node, q, q_inv);
-  if constexpr (S > 3) forward_stage<3>(x, roots, node, q, q_inv);
+template <u32 S, class Twiddles>
+__device__ __forceinline__ void forward_round(u32 (&x)[kPerThread], const Twiddles& twiddles,
+                                              u32 node, u32 q) {
+  if constexpr (S > 0) forward_stage<0>(x, twiddles, node, q);
+  if constexpr (S > 1) forward_stage<1>(x, twiddles, node, q);
+  if constexpr (S > 2) forward_stage<2>(x, twiddles, node, q);
+  if constexpr (S > 3) forward_stage<3>(x, twiddles, node, q);
 }
 
-template <u32 T>
-__device__ __forceinline__ void inverse_stage(u32 (&x)[kPerThread], const u32* roots, u32 node,
-                                              u32 q, u32 q_inv) {
+template <u32 T, class Twiddles>
+__device__ __forceinline__ void inverse_stage(u32 (&x)[kPerThread], const Twiddles& twiddles,
+                                              u32 node, u32 q) {
   constexpr u32 kHalf = 8u >> T;
-  u32 w[8];
-  load_twiddles<(1u << T)>(w, roots + (node << T));
+  const auto w = twiddles.template load<(1u << T)>(node << T);
 #pragma unroll
   for (u32 block = 0; block < (1u << T); ++block)
 #pragma unroll
@@ -71,33 +128,33 @@ __device__ __forceinline__ void inverse_stage(u32 (&x)[kPerThread], const u32* r
       u32& b = x[block * 2 * kHalf + i + kHalf];
       const u32 d = a - b + q;
       a = reduce_once(a + b, q);
-      b = mont_mul(d, w[block], q, q_inv);
+      b = w.times(d, block);
     }
 }
 
 /// Gentleman-Sande, S stages; x in and out in [0, q).
-template <u32 S>
-__device__ __forceinline__ void inverse_round(u32 (&x)[kPerThread], const u32* roots, u32 node,
-                                              u32 q, u32 q_inv) {
-  if constexpr (S > 3) inverse_stage<3>(x, roots, node, q, q_inv);
-  if constexpr (S > 2) inverse_stage<2>(x, roots, node, q, q_inv);
-  if constexpr (S > 1) inverse_stage<1>(x, roots, node, q, q_inv);
-  if constexpr (S > 0) inverse_stage<0>(x, roots, node, q, q_inv);
+template <u32 S, class Twiddles>
+__device__ __forceinline__ void inverse_round(u32 (&x)[kPerThread], const Twiddles& twiddles,
+                                              u32 node, u32 q) {
+  if constexpr (S > 3) inverse_stage<3>(x, twiddles, node, q);
+  if constexpr (S > 2) inverse_stage<2>(x, twiddles, node, q);
+  if constexpr (S > 1) inverse_stage<1>(x, twiddles, node, q);
+  if constexpr (S > 0) inverse_stage<0>(x, twiddles, node, q);
 }
 
 /// The same for the last round of a transform (node 1): its last stage also multiplies everything
-/// by a constant c of the limb, c = scale, c_root = scale * inverse_roots[1], both times R.
-template <u32 S>
-__device__ __forceinline__ void inverse_round_scaled(u32 (&x)[kPerThread], const u32* roots, u32 q,
-                                                     u32 q_inv, u32 c, u32 c_root) {
-  if constexpr (S > 3) inverse_stage<3>(x, roots, 1, q, q_inv);
-  if constexpr (S > 2) inverse_stage<2>(x, roots, 1, q, q_inv);
-  if constexpr (S > 1) inverse_stage<1>(x, roots, 1, q, q_inv);
+/// by a constant of the limb, c = scale, c_root = scale * inverse_roots[1].
+template <u32 S, class Twiddles>
+__device__ __forceinline__ void inverse_round_scaled(u32 (&x)[kPerThread], const Twiddles& twiddles,
+                                                     u32 q, Pair c, Pair c_root) {
+  if constexpr (S > 3) inverse_stage<3>(x, twiddles, 1, q);
+  if constexpr (S > 2) inverse_stage<2>(x, twiddles, 1, q);
+  if constexpr (S > 1) inverse_stage<1>(x, twiddles, 1, q);
 #pragma unroll
   for (u32 i = 0; i < 8; ++i) {
     const u32 a = x[i], b = x[i + 8];
-    x[i] = mont_mul(a + b, c, q, q_inv);
-    x[i + 8] = mont_mul(a - b + q, c_root, q, q_inv);
+    x[i] = shoup_mul(a + b, c, q);
+    x[i + 8] = shoup_mul(a - b + q, c_root, q);
   }
 }
 

@@ -5,16 +5,20 @@
 
 namespace crenel::backend::cuda {
 
-/// Constants of one prime, 32 bytes.
-struct alignas(32) PrimeConstants {
+/// A Shoup constant: value and floor(value R / q).
+struct Pair {
+  u32 value, quotient;
+};
+
+/// Constants of one prime.
+struct alignas(16) PrimeConstants {
   u32 q;
-  u32 q_inv;       ///< q^-1 mod R
-  u32 r;           ///< R mod q
-  u32 r2;          ///< R^2 mod q
-  i32 r_centred;   ///< R mod q in (-q/2, q/2)
-  u32 n_inv;       ///< N^-1 R mod q
-  u32 n_inv_root;  ///< N^-1 inverse_roots[1] R mod q
-  u32 log_n;
+  u32 q_inv;        ///< q^-1 mod R
+  u32 r;            ///< R mod q
+  u32 r2;           ///< R^2 mod q
+  i32 r_centred;    ///< R mod q in (-q/2, q/2)
+  Pair n_inv;       ///< N^-1
+  Pair n_inv_root;  ///< N^-1 inverse_roots[1]
 };
 
 /// [0, 2q) to [0, q): min(x, x - q) of wrapped words, one VIADDMNMX.

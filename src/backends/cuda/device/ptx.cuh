@@ -60,6 +60,24 @@ __device__ __forceinline__ uint4 load_streaming(const u32* p, u64 policy) {
   return v;
 }
 
+// 16 bytes from global to shared memory, in the background.
+__device__ __forceinline__ void copy_async(u32* to, const u32* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :
+               : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from)
+               : "memory");
+}
+__device__ __forceinline__ void copy_async(u32* to, const u32* from, u64 policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+               :
+               : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from), "l"(policy)
+               : "memory");
+}
+// The copies of this thread are there, for this thread.
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 __device__ __forceinline__ uint4 load4(const u32* p) { return *reinterpret_cast<const uint4*>(p); }
 __device__ __forceinline__ void store4(u32* p, uint4 v) { *reinterpret_cast<uint4*>(p) = v; }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "backends/cuda/host/base_convert_launch.h"
 #include "backends/cuda/host/convert_view.h"
 #include "backends/cuda/host/cuda_kernels.h"
@@ -30,7 +32,7 @@ void (*kernel_for(u32 sources))(ConvertArgs) {
 
 void launch_base_convert(Stream& stream, const RingTables& ring, const ConversionTables& tables,
                          Poly<const u32> in, Poly<u32> out, const ring::PolyShape& in_shape,
-                         bool scaled) {
+                         bool scaled, u32 first_limb, u32 last_limb) {
   ConvertArgs args = {};
   args.primes = ring.primes;
   args.tables = tables.tables;
@@ -41,9 +43,12 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   args.log_n = in_shape.log_n;
   args.digits = tables.count;
   args.components = in_shape.components;
-  const dim3 grid(divide_up(in_shape.ring_dim(), 4 * kConvertThreads),
-                  divide_up(tables.max_destinations, kConvertOutputs),
-                  in_shape.polys() * tables.count);
+  args.first_limb = first_limb;
+  args.last_limb = last_limb;
+  const dim3 grid(
+      divide_up(in_shape.ring_dim(), 4 * kConvertThreads),
+      divide_up(std::min(tables.max_destinations, last_limb - first_limb), kConvertOutputs),
+      in_shape.polys() * tables.count);
   const u32 sources = tables.max_sources;
   auto* kernel = scaled ? (tables.fold_often ? kernel_for<true, true>(sources)
                                              : kernel_for<true, false>(sources))

@@ -53,6 +53,8 @@ class CudaKernels final : public device::Kernels<u32> {
               const Prepared<rns::ModUp<u32>>& table) override;
   void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
                     u32 first_digit) override;
+  void key_switch(Stream& stream, View out, ConstView in, const Prepared<rns::ModUp<u32>>& table,
+                  ConstView key, u32 first_digit) override;
   void divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide<u32>>& table,
               const ConstView* addend = nullptr) override;
 

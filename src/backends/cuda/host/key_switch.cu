@@ -1,4 +1,6 @@
-// mod_up, key_multiply, divide: the parts of hybrid key switching.
+// mod_up, key_multiply, key_switch, divide: the parts of hybrid key switching.
+#include <algorithm>
+
 #include "backends/cuda/host/base_convert_launch.h"
 #include "backends/cuda/host/convert_view.h"
 #include "backends/cuda/host/cuda_kernels.h"
@@ -22,7 +24,8 @@ void inverse_centred(Stream& stream, const RingTables& tables, const ConversionT
                      Poly<u32> workspace) {
   TransformArgs args = {};
   args.primes = tables.primes;
-  args.roots = tables.inverse_roots;
+  args.roots = tables.inverse.pairs;
+  args.last_roots = tables.inverse.words;
   args.in = poly(in);
   args.out = workspace;
   args.log_n = in.shape.log_n;
@@ -31,8 +34,7 @@ void inverse_centred(Stream& stream, const RingTables& tables, const ConversionT
   args.prime = prime_bytes(limbs);
   args.in_position = position_bytes(limbs, in.limbs);
   launch_row_inverse(stream, args, limbs.size());
-  launch_column_inverse(stream, in_place(args), limbs.size(), InverseTail::centred,
-                        conversion.inverse);
+  launch_column_inverse(stream, in_place(args), limbs.size(), conversion.inverse);
 }
 
 // Dense memory for `polys` polynomials.
@@ -45,20 +47,41 @@ Poly<const u32> read_only(const Poly<u32>& p) {
   return {p.data, p.component_stride, p.batch_stride};
 }
 
-// Both forward passes in place on `out`.
-void forward_in_place(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
-                      ForwardTail column_tail, ForwardTail row_tail, const ForwardExtra& extra) {
+// Arguments of passes in place on `out`, limbs `limbs`.
+TransformArgs forward_args(const RingTables& tables, const Poly<u32>& out,
+                           const ring::PolyShape& shape, const LimbSet& limbs) {
   TransformArgs args = {};
   args.primes = tables.primes;
-  args.roots = tables.roots;
-  args.out = poly(out);
-  args.log_n = out.shape.log_n;
-  args.components = out.shape.components;
-  args.polys = out.shape.polys();
-  args.prime = prime_bytes(out.limbs);
-  args = in_place(args);
-  launch_column_forward(stream, args, out.limbs.size(), column_tail, extra);
-  launch_row_forward(stream, args, out.limbs.size(), row_tail, extra);
+  args.roots = tables.forward.pairs;
+  args.last_roots = tables.forward.words;
+  args.out = out;
+  args.log_n = shape.log_n;
+  args.components = shape.components;
+  args.polys = shape.polys();
+  args.prime = prime_bytes(limbs);
+  return in_place(args);
+}
+
+// The limbs of `output` that each digit has already, in `in`.
+OwnLimbs own_limbs(const rns::ModUp<u32>& table, const ring::PolyView<const u32>& in) {
+  OwnLimbs own = {no_limbs(), position_bytes(table.output, table.input), poly(in)};
+  for (u32 d = 0; d < table.digits.size(); ++d)
+    for (u32 l = 0; l < table.digits[d].count; ++l)
+      own.component.at[table.digits[d].first + l] = static_cast<u8>(d);
+  return own;
+}
+
+// The bytes [first, ...) of a list.
+LimbBytes shifted(const LimbBytes& bytes, u32 first) {
+  LimbBytes s = no_limbs();
+  for (u32 l = first; l < rns::kMaxLimbs; ++l) s.at[l - first] = bytes.at[l];
+  return s;
+}
+
+Poly<const u32> key_from(const ring::PolyView<const u32>& key, u32 first_digit) {
+  Poly<const u32> p = poly(key);
+  p.data += first_digit * key.batch_stride;
+  return p;
 }
 
 }  // namespace
@@ -73,14 +96,10 @@ void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
   const Poly<u32> centred = dense(workspace, in.shape, in.limbs.size());
   inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
   launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
-  ForwardExtra extra = {};
-  for (u8& own : extra.own.at) own = kNone;
-  for (u32 d = 0; d < table->digits.size(); ++d)
-    for (u32 l = 0; l < table->digits[d].count; ++l)
-      extra.own.at[table->digits[d].first + l] = static_cast<u8>(d);
-  extra.copy = poly(in);
-  extra.copy_position = position_bytes(out.limbs, in.limbs);
-  forward_in_place(stream, tables_, out, ForwardTail::copy_own, ForwardTail::copy_own, extra);
+  const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
+  const OwnLimbs own = own_limbs(*table, in);
+  launch_column_forward(stream, args, out.limbs.size(), own.component);
+  launch_row_forward(stream, args, out.limbs.size(), own);
 }
 
 void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
@@ -90,8 +109,7 @@ void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, Const
   args.primes = tables_.primes;
   args.out = poly(out);
   args.digits = poly(digits);
-  args.key = poly(key);
-  args.key.data += first_digit * key.batch_stride;
+  args.key = key_from(key, first_digit);
   args.log_n = out.shape.log_n;
   args.count = digits.shape.components;
   args.prime = prime_bytes(out.limbs);
@@ -99,6 +117,38 @@ void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, Const
   launch(stream, cuda::key_multiply,
          dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(), out.shape.batch),
          kElementThreads, 0, args);
+}
+
+// Some limbs of all digits at a time: few enough for L2, whole rounds of the three kernels.
+void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
+                             const Prepared<rns::ModUp<u32>>& table, ConstView key,
+                             u32 first_digit) {
+  if (!fast()) return Base::key_switch(stream, out, in, table, key, first_digit);
+  device::checks::key_switch<u32>(ring(), out, in, *table, key, first_digit);
+  const ConversionTables& conversion = conversions(table.device);
+  const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
+  const ring::PolyShape raised{in.shape.log_n, digits, in.shape.batch};
+  const u64 limb_bytes = u64(raised.polys()) * sizeof(u32) << in.shape.log_n;
+  const u32 chunks = divide_up(limbs * limb_bytes, static_cast<u32>(kKeySwitchBytes));
+  const u32 chunk = divide_up(limbs, chunks);
+  const device::Buffer source =
+      stream.allocate(u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n);
+  const device::Buffer workspace = stream.allocate(chunk * limb_bytes);
+  const Poly<u32> centred = dense(source, in.shape, in.limbs.size());
+  inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
+  const OwnLimbs own = own_limbs(*table, in);
+  for (u32 first = 0; first < limbs; first += chunk) {
+    const u32 count = std::min(chunk, limbs - first);
+    const Poly<u32> part = dense(workspace, raised, count);
+    launch_base_convert(stream, tables_, conversion, read_only(centred), part, in.shape, false,
+                        first, first + count);
+    TransformArgs args = forward_args(tables_, part, raised, out.limb_window(first, count).limbs);
+    const OwnLimbs own_part = {shifted(own.component, first), shifted(own.position, first),
+                               own.from};
+    launch_column_forward(stream, args, count, own_part.component);
+    args.out = poly(out);
+    launch_key_switch_rows(stream, args, count, {own_part, key_from(key, first_digit), first});
+  }
 }
 
 void CudaKernels::divide(Stream& stream, View out, ConstView in,
@@ -112,15 +162,17 @@ void CudaKernels::divide(Stream& stream, View out, ConstView in,
   const Poly<u32> centred = dense(workspace, in.shape, dropped);
   inverse_centred(stream, tables_, conversion, in, table->dropped, centred);
   launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
-  ForwardExtra extra = {};
-  extra.x = poly(in);
-  extra.x_position = position_bytes(out.limbs, in.limbs);
-  extra.x_scale = conversion.x_scale;
+  const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
+  DivideTail tail = {};
+  tail.x = poly(in);
+  tail.x_position = position_bytes(out.limbs, in.limbs);
+  tail.x_scale = conversion.x_scale;
   if (addend != nullptr) {
-    extra.addend = poly(*addend);
-    extra.addend_components = addend->shape.components;
+    tail.addend = poly(*addend);
+    tail.addend_components = addend->shape.components;
   }
-  forward_in_place(stream, tables_, out, ForwardTail::plain, ForwardTail::divide, extra);
+  launch_column_forward(stream, args, out.limbs.size(), no_limbs());
+  launch_row_divide(stream, args, out.limbs.size(), tail);
 }
 
 }  // namespace crenel::backend::cuda

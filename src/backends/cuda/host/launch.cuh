@@ -7,6 +7,9 @@
 
 namespace crenel::backend::cuda {
 
+/// What a block may use without asking.
+inline constexpr std::size_t kDefaultSharedBytes = 48 << 10;
+
 /// Nothing is launched for an empty grid.
 template <class... Params, class... Args>
 void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 block,
@@ -14,6 +17,9 @@ void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 bl
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   CudaStream& queue = cuda_stream(stream);
   const DeviceGuard guard(queue.device_index());
+  if (shared_bytes > kDefaultSharedBytes)
+    CRENEL_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(shared_bytes)));
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = dim3(block);

@@ -1,14 +1,19 @@
 #include <algorithm>
 
+#include "backends/cuda/device/transform.cuh"
 #include "backends/cuda/host/tables.h"
 #include "backends/cuda/kernels/base_convert.cuh"
-#include "backends/cuda/kernels/ntt.cuh"
 
 namespace crenel::backend::cuda {
 namespace {
 
 // x R mod q
 u32 mont(u32 x, const math::Modulus<u32>& m) { return math::mul_mod<u32>(x, m.r, m); }
+
+Pair shoup(u32 x, const math::Modulus<u32>& m) {
+  const auto c = math::make_shoup<u32>(x, m.q);
+  return {c.value, c.quotient};
+}
 
 i32 centred(u32 x, u32 q) { return static_cast<i32>(x > q / 2 ? x - q : x); }
 
@@ -17,7 +22,7 @@ const T* at(const DeviceBytes& memory, std::size_t offset) {
   return reinterpret_cast<const T*>(memory.data() + offset);
 }
 
-PrimeConstants constants_of(const ring::PrimeTables<u32>& p, u32 log_n) {
+PrimeConstants constants_of(const ring::PrimeTables<u32>& p) {
   const math::Modulus<u32>& m = p.modulus;
   PrimeConstants c = {};
   c.q = m.q;
@@ -25,9 +30,8 @@ PrimeConstants constants_of(const ring::PrimeTables<u32>& p, u32 log_n) {
   c.r = m.r;
   c.r2 = m.r2;
   c.r_centred = centred(m.r, m.q);
-  c.n_inv = mont(p.n_inv.value, m);
-  c.n_inv_root = math::mul_mod<u32>(c.n_inv, p.inverse_roots[1].value, m);
-  c.log_n = log_n;
+  c.n_inv = shoup(p.n_inv.value, m);
+  c.n_inv_root = shoup(math::mul_mod<u32>(p.n_inv.value, p.inverse_roots[1].value, m), m);
   return c;
 }
 
@@ -59,8 +63,9 @@ void append_inverse(const ConversionInput& input, const ring::Ring<u32>& ring,
     const ring::PrimeTables<u32>& p = ring.prime(conversion.source[j]);
     const math::Modulus<u32>& m = p.modulus;
     InverseScale s = {};
-    s.c = math::mul_mod<u32>(mont(conversion.source_scale[j].value, m), p.n_inv.value, m);
-    s.c_root = math::mul_mod<u32>(s.c, p.inverse_roots[1].value, m);
+    const u32 c = math::mul_mod<u32>(conversion.source_scale[j].value, p.n_inv.value, m);
+    s.c = shoup(c, m);
+    s.c_root = shoup(math::mul_mod<u32>(c, p.inverse_roots[1].value, m), m);
     scales.push_back(s);
   }
 }
@@ -70,23 +75,32 @@ void append_inverse(const ConversionInput& input, const ring::Ring<u32>& ring,
 RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring<u32>& ring) {
   std::vector<PrimeConstants> primes;
   std::vector<math::Modulus<u32>> moduli;
-  std::vector<u32> roots, inverse_roots;
+  std::vector<u32> words, inverse_words;
+  std::vector<uint2> pairs, inverse_pairs;
+  const std::size_t early = ring.ring_dim() / 16;
+  const auto append = [&](const auto& roots, const math::Modulus<u32>& m,
+                          std::vector<u32>& to_words, std::vector<uint2>& to_pairs) {
+    for (const auto& root : roots) to_words.push_back(mont(root.value, m));
+    for (std::size_t i = 0; i < early; ++i)
+      to_pairs.push_back(make_uint2(roots[i].value, roots[i].quotient));
+  };
   for (u32 id = 0; id < ring.prime_count(); ++id) {
     const ring::PrimeTables<u32>& p = ring.prime(id);
-    primes.push_back(constants_of(p, ring.log_n()));
+    primes.push_back(constants_of(p));
     moduli.push_back(p.modulus);
-    for (const auto& root : p.roots) roots.push_back(mont(root.value, p.modulus));
-    for (const auto& root : p.inverse_roots) inverse_roots.push_back(mont(root.value, p.modulus));
+    append(p.roots, p.modulus, words, pairs);
+    append(p.inverse_roots, p.modulus, inverse_words, inverse_pairs);
   }
   TableBuilder builder;
   const std::size_t primes_at = builder.add(primes), moduli_at = builder.add(moduli);
-  const std::size_t roots_at = builder.add(roots), inverse_at = builder.add(inverse_roots);
+  const std::size_t words_at = builder.add(words), inverse_words_at = builder.add(inverse_words);
+  const std::size_t pairs_at = builder.add(pairs), inverse_pairs_at = builder.add(inverse_pairs);
   RingTables t;
   t.memory = std::make_unique<DeviceBytes>(device, builder.bytes().data(), builder.bytes().size());
   t.primes = at<PrimeConstants>(*t.memory, primes_at);
   t.moduli = at<math::Modulus<u32>>(*t.memory, moduli_at);
-  t.roots = at<u32>(*t.memory, roots_at);
-  t.inverse_roots = at<u32>(*t.memory, inverse_at);
+  t.forward = {at<uint2>(*t.memory, pairs_at), at<u32>(*t.memory, words_at)};
+  t.inverse = {at<uint2>(*t.memory, inverse_pairs_at), at<u32>(*t.memory, inverse_words_at)};
   return t;
 }
 
@@ -117,6 +131,11 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
     for (u32 i = 0; i < table.destinations; ++i) {
       table.prime.at[i] = static_cast<u8>(conversion.destination[i]);
       table.position.at[i] = static_cast<u8>(input.output->find(conversion.destination[i]));
+    }
+    table.output_limbs = input.output->size();
+    for (u32 l = 0, before = 0; l < table.output_limbs; ++l) {
+      table.before.at[l] = static_cast<u8>(before);
+      before += before < table.destinations && table.position.at[before] == l;
     }
     append_inverse(input, ring, inverse);
     tables.push_back(table);

@@ -16,8 +16,13 @@ struct RingTables {
   std::unique_ptr<DeviceBytes> memory;
   const PrimeConstants* primes = nullptr;
   const math::Modulus<u32>* moduli = nullptr;
-  const u32* roots = nullptr;          ///< [prime][N], times R
-  const u32* inverse_roots = nullptr;  ///< [prime][N], times R
+  /// One direction: Shoup pairs for all stages but the last four, [prime][N / 16], and words times
+  /// R for all of them, [prime][N].
+  struct Twiddles {
+    const uint2* pairs = nullptr;
+    const u32* words = nullptr;
+  };
+  Twiddles forward, inverse;
 };
 
 RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring<u32>& ring);

@@ -12,7 +12,8 @@ TransformArgs arguments(const RingTables& tables, bool forward, const ring::Poly
                         const ring::PolyView<const u32>& in) {
   TransformArgs args = {};
   args.primes = tables.primes;
-  args.roots = forward ? tables.roots : tables.inverse_roots;
+  args.roots = (forward ? tables.forward : tables.inverse).pairs;
+  args.last_roots = (forward ? tables.forward : tables.inverse).words;
   args.in = poly(in);
   args.out = poly(out);
   args.log_n = out.shape.log_n;
@@ -31,8 +32,8 @@ void CudaKernels::ntt(Stream& stream, View out, ConstView in) {
   const u32 limbs = out.limbs.size();
   if (!fast())
     return launch(stream, small_forward, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
-  launch_column_forward(stream, args, limbs, ForwardTail::plain, {});
-  launch_row_forward(stream, in_place(args), limbs, ForwardTail::plain, {});
+  launch_column_forward(stream, args, limbs, no_limbs());
+  launch_row_forward(stream, in_place(args), limbs, {no_limbs(), {}, {}});
 }
 
 void CudaKernels::intt(Stream& stream, View out, ConstView in) {
@@ -42,7 +43,7 @@ void CudaKernels::intt(Stream& stream, View out, ConstView in) {
   if (!fast())
     return launch(stream, small_inverse, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
   launch_row_inverse(stream, args, limbs);
-  launch_column_inverse(stream, in_place(args), limbs, InverseTail::canonical, nullptr);
+  launch_column_inverse(stream, in_place(args), limbs, nullptr);
 }
 
 }  // namespace crenel::backend::cuda

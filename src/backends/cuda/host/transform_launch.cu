@@ -4,98 +4,130 @@
 namespace crenel::backend::cuda {
 namespace {
 
+u32 row_tiles(const TransformArgs& args) {
+  const u32 bits = row_bits(args.log_n);
+  return (1u << (args.log_n - bits)) / tile_rows(bits);
+}
+
 // Also sets args.polys_per_block.
-dim3 column_grid(TransformArgs& args, u32 bits, u32 limbs) {
+dim3 column_grid(TransformArgs& args, u32 limbs) {
+  const u32 bits = column_bits(args.log_n);
   args.polys_per_block = kColumnPolysPerBlock;
   return {(1u << (args.log_n - bits)) / tile_columns(bits), limbs,
           divide_up(args.polys, args.polys_per_block)};
 }
-
-dim3 row_grid(TransformArgs& args, u32 bits, u32 limbs) {
-  const u32 tiles = (1u << (args.log_n - bits)) / tile_rows(bits);
+dim3 row_grid(TransformArgs& args, u32 limbs) {
+  const u32 tiles = row_tiles(args);
   args.polys_per_block = row_polys_per_block(tiles * limbs, args.polys);
   return {tiles, limbs, divide_up(args.polys, args.polys_per_block)};
 }
 
 template <u32 LogN>
-void column_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, ForwardTail tail,
-                       const ForwardExtra& extra) {
-  constexpr u32 kBits = column_bits(LogN);
-  const dim3 grid = column_grid(args, kBits, limbs);
-  launch(stream,
-         tail == ForwardTail::copy_own ? column_forward<LogN, ForwardTail::copy_own>
-                                       : column_forward<LogN, ForwardTail::plain>,
-         grid, column_threads(kBits), 0, args, extra);
+void column_forward_of(device::Stream& stream, TransformArgs args, u32 limbs,
+                       const LimbBytes& skip) {
+  const dim3 grid = column_grid(args, limbs);
+  launch(stream, column_forward<LogN>, grid, kColumnThreads<kColumnBits<LogN>>, 0, args, skip);
 }
 
 template <u32 LogN>
-void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs, InverseTail tail,
+void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs,
                        const InverseScale* scales) {
-  constexpr u32 kBits = column_bits(LogN);
-  const dim3 grid = column_grid(args, kBits, limbs);
+  const dim3 grid = column_grid(args, limbs);
   launch(stream,
-         tail == InverseTail::centred ? column_inverse<LogN, InverseTail::centred>
-                                      : column_inverse<LogN, InverseTail::canonical>,
-         grid, column_threads(kBits), 0, args, scales);
+         scales ? column_inverse<LogN, InverseTail::centred>
+                : column_inverse<LogN, InverseTail::canonical>,
+         grid, kColumnThreads<kColumnBits<LogN>>, 0, args, scales);
 }
 
 template <u32 Bits>
-void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, ForwardTail tail,
-                    const ForwardExtra& extra) {
-  auto* kernel = tail == ForwardTail::plain      ? row_forward<Bits, ForwardTail::plain>
-                 : tail == ForwardTail::copy_own ? row_forward<Bits, ForwardTail::copy_own>
-                                                 : row_forward<Bits, ForwardTail::divide>;
-  const dim3 grid = row_grid(args, Bits, limbs);
-  launch(stream, kernel, grid, row_threads(Bits), 0, args, extra);
+void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, const OwnLimbs& own) {
+  const dim3 grid = row_grid(args, limbs);
+  launch(stream, row_forward<Bits>, grid, kRowThreads<Bits>, 0, args, own);
 }
 
 template <u32 Bits>
 void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
-  const dim3 grid = row_grid(args, Bits, limbs);
-  launch(stream, row_inverse<Bits>, grid, row_threads(Bits), 0, args);
+  const dim3 grid = row_grid(args, limbs);
+  launch(stream, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
+}
+
+template <u32 Bits>
+void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                   const DivideTail& tail) {
+  launch(stream, row_divide<Bits>, dim3(row_tiles(args), limbs, args.polys), kRowThreads<Bits>,
+         kRowDivideBytes<Bits>, args, tail);
+}
+
+template <u32 Bits>
+void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                        const KeySwitchTail& tail) {
+  launch(stream, key_switch_rows<Bits>, dim3(row_tiles(args), limbs, args.polys / args.components),
+         kRowThreads<Bits>, kKeySwitchRowBytes<Bits>, args, tail);
 }
 
 }  // namespace
 
-void launch_column_forward(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                           ForwardTail tail, const ForwardExtra& extra) {
+void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs,
+                           const LimbBytes& skip) {
   switch (args.log_n) {
     case 10:
-      return column_forward_of<10>(stream, args, limbs, tail, extra);
+      return column_forward_of<10>(stream, args, limbs, skip);
     case 11:
-      return column_forward_of<11>(stream, args, limbs, tail, extra);
+      return column_forward_of<11>(stream, args, limbs, skip);
     case 12:
-      return column_forward_of<12>(stream, args, limbs, tail, extra);
+      return column_forward_of<12>(stream, args, limbs, skip);
     case 13:
-      return column_forward_of<13>(stream, args, limbs, tail, extra);
+      return column_forward_of<13>(stream, args, limbs, skip);
     case 14:
-      return column_forward_of<14>(stream, args, limbs, tail, extra);
+      return column_forward_of<14>(stream, args, limbs, skip);
     case 15:
-      return column_forward_of<15>(stream, args, limbs, tail, extra);
+      return column_forward_of<15>(stream, args, limbs, skip);
     case 16:
-      return column_forward_of<16>(stream, args, limbs, tail, extra);
+      return column_forward_of<16>(stream, args, limbs, skip);
     default:
-      return column_forward_of<17>(stream, args, limbs, tail, extra);
+      return column_forward_of<17>(stream, args, limbs, skip);
   }
 }
 
-void launch_row_forward(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                        ForwardTail tail, const ForwardExtra& extra) {
+void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
+                           const InverseScale* scales) {
+  switch (args.log_n) {
+    case 10:
+      return column_inverse_of<10>(stream, args, limbs, scales);
+    case 11:
+      return column_inverse_of<11>(stream, args, limbs, scales);
+    case 12:
+      return column_inverse_of<12>(stream, args, limbs, scales);
+    case 13:
+      return column_inverse_of<13>(stream, args, limbs, scales);
+    case 14:
+      return column_inverse_of<14>(stream, args, limbs, scales);
+    case 15:
+      return column_inverse_of<15>(stream, args, limbs, scales);
+    case 16:
+      return column_inverse_of<16>(stream, args, limbs, scales);
+    default:
+      return column_inverse_of<17>(stream, args, limbs, scales);
+  }
+}
+
+void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,
+                        const OwnLimbs& own) {
   switch (row_bits(args.log_n)) {
     case 5:
-      return row_forward_of<5>(stream, args, limbs, tail, extra);
+      return row_forward_of<5>(stream, args, limbs, own);
     case 6:
-      return row_forward_of<6>(stream, args, limbs, tail, extra);
+      return row_forward_of<6>(stream, args, limbs, own);
     case 7:
-      return row_forward_of<7>(stream, args, limbs, tail, extra);
+      return row_forward_of<7>(stream, args, limbs, own);
     case 8:
-      return row_forward_of<8>(stream, args, limbs, tail, extra);
+      return row_forward_of<8>(stream, args, limbs, own);
     default:
-      return row_forward_of<9>(stream, args, limbs, tail, extra);
+      return row_forward_of<9>(stream, args, limbs, own);
   }
 }
 
-void launch_row_inverse(device::Stream& stream, const TransformArgs& args, u32 limbs) {
+void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs) {
   switch (row_bits(args.log_n)) {
     case 5:
       return row_inverse_of<5>(stream, args, limbs);
@@ -110,25 +142,35 @@ void launch_row_inverse(device::Stream& stream, const TransformArgs& args, u32 l
   }
 }
 
-void launch_column_inverse(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                           InverseTail tail, const InverseScale* scales) {
-  switch (args.log_n) {
-    case 10:
-      return column_inverse_of<10>(stream, args, limbs, tail, scales);
-    case 11:
-      return column_inverse_of<11>(stream, args, limbs, tail, scales);
-    case 12:
-      return column_inverse_of<12>(stream, args, limbs, tail, scales);
-    case 13:
-      return column_inverse_of<13>(stream, args, limbs, tail, scales);
-    case 14:
-      return column_inverse_of<14>(stream, args, limbs, tail, scales);
-    case 15:
-      return column_inverse_of<15>(stream, args, limbs, tail, scales);
-    case 16:
-      return column_inverse_of<16>(stream, args, limbs, tail, scales);
+void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                       const DivideTail& tail) {
+  switch (row_bits(args.log_n)) {
+    case 5:
+      return row_divide_of<5>(stream, args, limbs, tail);
+    case 6:
+      return row_divide_of<6>(stream, args, limbs, tail);
+    case 7:
+      return row_divide_of<7>(stream, args, limbs, tail);
+    case 8:
+      return row_divide_of<8>(stream, args, limbs, tail);
     default:
-      return column_inverse_of<17>(stream, args, limbs, tail, scales);
+      return row_divide_of<9>(stream, args, limbs, tail);
+  }
+}
+
+void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                            const KeySwitchTail& tail) {
+  switch (row_bits(args.log_n)) {
+    case 5:
+      return key_switch_rows_of<5>(stream, args, limbs, tail);
+    case 6:
+      return key_switch_rows_of<6>(stream, args, limbs, tail);
+    case 7:
+      return key_switch_rows_of<7>(stream, args, limbs, tail);
+    case 8:
+      return key_switch_rows_of<8>(stream, args, limbs, tail);
+    default:
+      return key_switch_rows_of<9>(stream, args, limbs, tail);
   }
 }
 

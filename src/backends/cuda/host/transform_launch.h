@@ -2,18 +2,34 @@
 #pragma once
 
 #include "backends/cuda/host/stream.h"
-#include "backends/cuda/kernels/ntt.cuh"
+#include "backends/cuda/kernels/key_switch_rows.cuh"
+#include "backends/cuda/kernels/ntt_columns.cuh"
+#include "backends/cuda/kernels/ntt_rows.cuh"
+#include "backends/cuda/kernels/row_divide.cuh"
 
 namespace crenel::backend::cuda {
 
-/// Passes over `limbs` limbs of every polynomial. Inverse: rows first.
-void launch_column_forward(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                           ForwardTail tail, const ForwardExtra& extra);
-void launch_row_forward(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                        ForwardTail tail, const ForwardExtra& extra);
-void launch_row_inverse(device::Stream& stream, const TransformArgs& args, u32 limbs);
-void launch_column_inverse(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                           InverseTail tail, const InverseScale* scales);
+// Passes over `limbs` limbs of every polynomial; inverse: rows first.
+
+/// `skip`: per limb, the component to leave out, or kNone.
+void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs,
+                           const LimbBytes& skip);
+void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs, const OwnLimbs& own);
+void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                       const DivideTail& tail);
+void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                            const KeySwitchTail& tail);
+void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs);
+/// With `scales` (one a limb) the result is multiplied and centred, otherwise canonical.
+void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
+                           const InverseScale* scales);
+
+/// No component of any limb.
+inline LimbBytes no_limbs() {
+  LimbBytes bytes;
+  for (u8& at : bytes.at) at = kNone;
+  return bytes;
+}
 
 /// The same polynomial as input and output of a second pass.
 inline TransformArgs in_place(TransformArgs args) {

@@ -18,9 +18,11 @@ struct ConversionTable {
   u32 sources;
   u32 padded;  ///< row length of the matrix
   u32 destinations;
+  u32 output_limbs;
   LimbBytes source_prime;
   LimbBytes prime;     ///< of each destination
-  LimbBytes position;  ///< of each destination in the output component
+  LimbBytes position;  ///< of each destination in the output component, ascending
+  LimbBytes before;    ///< destinations at positions below each output limb
 };
 
 struct ConvertArgs {
@@ -32,6 +34,8 @@ struct ConvertArgs {
   Poly<u32> out;
   u32 log_n;
   u32 digits;      ///< tables; output component d belongs to table d when there are several
+  u32 first_limb;  ///< only output limbs [first_limb, last_limb), written from position 0 on
+  u32 last_limb;
   u32 components;  ///< of the input (1 when there are several digits)
 };
 
@@ -58,6 +62,11 @@ __device__ __forceinline__ void load_source(i32 (&y)[4], const ConvertArgs& args
   }
 }
 
+// Destinations at positions below `limb` of the output.
+__device__ __forceinline__ u32 first_destination(const ConversionTable& table, u32 limb) {
+  return limb >= table.output_limbs ? table.destinations : table.before.at[limb];
+}
+
 /// Grid: x tiles of 4 * kConvertThreads coefficients, y groups of kConvertOutputs destinations,
 /// z (batch * components + component) * digits + digit. Sources = 0: any number, read again for
 /// every destination.
@@ -67,8 +76,8 @@ __global__ void __launch_bounds__(kConvertThreads)
   const u32 digit = blockIdx.z % args.digits, poly = blockIdx.z / args.digits;
   const u32 b = poly / args.components, c = poly % args.components;
   const ConversionTable& table = args.tables[digit];
-  const u32 begin = blockIdx.y * kConvertOutputs;
-  const u32 end = min(begin + kConvertOutputs, table.destinations);
+  const u32 begin = first_destination(table, args.first_limb) + blockIdx.y * kConvertOutputs;
+  const u32 end = min(begin + kConvertOutputs, first_destination(table, args.last_limb));
   const u32 padded = table.padded, sources = table.sources;
   const i32* matrices = args.matrices + table.matrix;
   constexpr u32 kHeld = Sources == 0 ? 1 : Sources;
@@ -82,7 +91,8 @@ __global__ void __launch_bounds__(kConvertThreads)
   }
   if (begin + threadIdx.x < end) {
     const PrimeConstants& m = args.primes[table.prime.at[begin + threadIdx.x]];
-    destination[threadIdx.x] = {m.q, m.q_inv, m.r_centred, table.position.at[begin + threadIdx.x]};
+    destination[threadIdx.x] = {m.q, m.q_inv, m.r_centred,
+                                table.position.at[begin + threadIdx.x] - args.first_limb};
   }
   __syncthreads();
   const u32 at = 4 * (blockIdx.x * kConvertThreads + threadIdx.x);

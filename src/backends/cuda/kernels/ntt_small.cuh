@@ -2,7 +2,7 @@
 // stage-by-stage algorithm.
 #pragma once
 
-#include "backends/cuda/kernels/ntt.cuh"
+#include "backends/cuda/device/transform.cuh"
 
 namespace crenel::backend::cuda {
 
@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kSmallThreads)
   __shared__ u32 x[1u << kMinFastLogN];
   const u32 limb = blockIdx.y, id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
-  const u32* roots = args.roots + (u64(id) << args.log_n);
+  const u32* roots = args.last_roots + (u64(id) << args.log_n);
   const u32 b = blockIdx.z / args.components, c = blockIdx.z % args.components;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n);
   u32* to = args.out.limb(b, c, limb, args.log_n);
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kSmallThreads)
   __shared__ u32 x[1u << kMinFastLogN];
   const u32 limb = blockIdx.y, id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
-  const u32* roots = args.roots + (u64(id) << args.log_n);
+  const u32* roots = args.last_roots + (u64(id) << args.log_n);
   const u32 b = blockIdx.z / args.components, c = blockIdx.z % args.components;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n);
   u32* to = args.out.limb(b, c, limb, args.log_n);
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kSmallThreads)
   }
   __syncthreads();
   for (u32 i = threadIdx.x; i < n; i += kSmallThreads)
-    to[i] = mont_mul(x[i], args.primes[id].n_inv, q, q_inv);
+    to[i] = shoup_mul(x[i], args.primes[id].n_inv, q);
 }
 
 }  // namespace crenel::backend::cuda

@@ -1,0 +1,27 @@
+// Command line of the scheme benchmark.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "crenel/ckks/params.h"
+
+namespace crenel::bench {
+
+struct Options {
+  std::string device = "auto";
+  /// Names of presets, or "gen:<log_n>:<scale_bits>:<depth>[:<alpha>]".
+  std::vector<std::string> params{"boot40"};
+  std::vector<u32> limbs{48, 36, 24, 12};  ///< levels are chosen nearest to these
+  std::vector<u32> batches{1};
+  std::vector<bool> graph{false, true};
+  std::string only;  ///< operations whose name contains it; empty: all
+  std::string json;
+  bool quick = false;  ///< seconds instead of minutes, larger spread
+};
+
+/// Exits with a usage text when the arguments make no sense.
+Options parse_options(int argc, char** argv);
+ckks::Params params_of(const std::string& name);
+
+}  // namespace crenel::bench
