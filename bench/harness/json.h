@@ -15,15 +15,15 @@ class Json {
   using Object = std::vector<std::pair<std::string, Json>>;  ///< keeps the order of insertion
 
   Json() : value_(nullptr) {}
-  Json(bool v) : value_(v) {}                       // NOLINT: implicit on purpose
-  Json(double v) : value_(v) {}                     // NOLINT
-  Json(std::string v) : value_(std::move(v)) {}     // NOLINT
-  Json(const char* v) : value_(std::string(v)) {}   // NOLINT
-  Json(Array v) : value_(std::move(v)) {}           // NOLINT
-  Json(Object v) : value_(std::move(v)) {}          // NOLINT
+  Json(bool v) : value_(v) {}                      // NOLINT: implicit on purpose
+  Json(double v) : value_(v) {}                    // NOLINT
+  Json(std::string v) : value_(std::move(v)) {}    // NOLINT
+  Json(const char* v) : value_(std::string(v)) {}  // NOLINT
+  Json(Array v) : value_(std::move(v)) {}          // NOLINT
+  Json(Object v) : value_(std::move(v)) {}         // NOLINT
   template <class T>
     requires std::integral<T>
-  Json(T v) : value_(static_cast<double>(v)) {}     // NOLINT
+  Json(T v) : value_(static_cast<double>(v)) {}  // NOLINT
 
   /// One key or element a line.
   std::string dump(int indent = 0) const;

@@ -58,12 +58,13 @@ Json::Object provenance(const device::Device& device, const std::string& command
       {"device", info.name},
       {"device_description", info.description},
       {"host_processor", text_or_null(host_processor())},
-      {"host_threads", text_or_null(environment(
-                           "OMP_NUM_THREADS",
-                           std::to_string(std::thread::hardware_concurrency()).c_str()))}};
+      {"host_threads",
+       text_or_null(environment("OMP_NUM_THREADS",
+                                std::to_string(std::thread::hardware_concurrency()).c_str()))}};
   if (info.kind == device::Kind::cuda) {
-    const char* query = "nvidia-smi --query-gpu=driver_version,clocks.sm,clocks.mem,clocks.max.sm "
-                        "--format=csv,noheader 2>/dev/null";
+    const char* query =
+        "nvidia-smi --query-gpu=driver_version,clocks.sm,clocks.mem,clocks.max.sm "
+        "--format=csv,noheader 2>/dev/null";
     p.emplace_back("cuda_toolkit", text_or_null(CRENEL_BENCH_CUDA));
     p.emplace_back("cuda_architectures", text_or_null(CRENEL_BENCH_ARCHITECTURES));
     p.emplace_back("driver_and_clocks", text_or_null(first_line_of(query)));

@@ -10,11 +10,11 @@ namespace crenel::bench {
 Recorder::Recorder(std::string suite, int argc, char** argv) : suite_(std::move(suite)) {
   for (int i = 0; i < argc; ++i) {
     std::string word = argv[i];
-    if (i == 0) word = word.substr(word.rfind('/') + 1);
+    word = word.substr(word.rfind('/') + 1);  // where files lie is nobody's business
     command_ += (i ? " " : "") + word;
   }
-  std::printf("%-22s %5s %5s %5s %12s %9s %12s %8s\n", "operation", "limbs", "batch", "graph", "median us",
-              "iqr %", "us / batch", "error");
+  std::printf("%-22s %5s %5s %5s %12s %9s %12s %8s\n", "operation", "limbs", "batch", "graph",
+              "median us", "iqr %", "us / batch", "error");
 }
 
 void Recorder::add(const Result& r) {
@@ -42,8 +42,8 @@ void Recorder::add(const Result& r) {
   row.emplace_back("correct", right);
   results_.push_back(row);
   std::printf("%-22s %5s %5u %5s %12.2f %9.1f %12.2f   2^%.1f%s\n", r.name.c_str(), limbs.c_str(),
-              r.batch, graph.c_str(), us(r.timing.median), 100 * spread, us(r.timing.median) / r.batch,
-              std::log2(r.error), right ? "" : "  WRONG");
+              r.batch, graph.c_str(), us(r.timing.median), 100 * spread,
+              us(r.timing.median) / r.batch, std::log2(r.error), right ? "" : "  WRONG");
   std::fflush(stdout);
   if (!right) wrong_.push_back(r.name + " at " + limbs + " limbs");
 }

@@ -1,5 +1,5 @@
-// Results with provenance: printed as they come, written as JSON at the end. A result whose output was
-// wrong is kept, marked, and makes the program fail.
+// Results with provenance: printed as they come, written as JSON at the end. A result whose output
+// was wrong is kept, marked, and makes the program fail.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 namespace crenel::bench {
 
 struct Result {
-  std::string name;       ///< "hmult_rescale"
-  Json::Object axes;      ///< params, level, limbs, batch, graph, ...
+  std::string name;   ///< "hmult_rescale"
+  Json::Object axes;  ///< params, level, limbs, batch, graph, ...
   Timing timing;
-  u32 batch = 1;          ///< ciphertexts a call works on
-  double error = 0.0;     ///< largest deviation of the decrypted output from the clear computation
-  double bound = 0.0;     ///< what is still right
-  double bytes = 0.0;     ///< of the result or key, 0: not given
+  u32 batch = 1;       ///< ciphertexts a call works on
+  double error = 0.0;  ///< largest deviation of the decrypted output from the clear computation
+  double bound = 0.0;  ///< what is still right
+  double bytes = 0.0;  ///< of the result or key, 0: not given
 };
 
 class Recorder {

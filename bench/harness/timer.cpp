@@ -23,7 +23,7 @@ double quantile(const std::vector<double>& sorted, double p) {
 
 Timing summarise(std::vector<double> samples, int calls) {
   std::sort(samples.begin(), samples.end());
-  return {quantile(samples, 0.5), quantile(samples, 0.25),           quantile(samples, 0.75),
+  return {quantile(samples, 0.5), quantile(samples, 0.25),          quantile(samples, 0.75),
           samples.front(),        static_cast<int>(samples.size()), calls};
 }
 
@@ -39,9 +39,11 @@ Timing measure(const std::function<void()>& call, const std::function<void()>& s
   synchronize();
   group(1);
   int calls = 1;
-  for (double each = group(1); each * calls < budget.group_seconds && calls < 4096; each = group(calls))
-    calls = std::max(calls + 1, std::min(4 * calls, static_cast<int>(std::ceil(
-                                                        budget.group_seconds / std::max(each, 1e-9)))));
+  for (double each = group(1); each * calls < budget.group_seconds && calls < 4096;
+       each = group(calls))
+    calls =
+        std::max(calls + 1, std::min(4 * calls, static_cast<int>(std::ceil(budget.group_seconds /
+                                                                           std::max(each, 1e-9)))));
   std::vector<double> samples;
   const double begin = now();
   while (static_cast<int>(samples.size()) < budget.max_groups) {

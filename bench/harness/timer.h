@@ -7,7 +7,8 @@
 namespace crenel::bench {
 
 struct Budget {
-  double group_seconds = 0.02;  ///< calls queued between two synchronisations take at least this long
+  double group_seconds =
+      0.02;  ///< calls queued between two synchronisations take at least this long
   double total_seconds = 3.0;
   double spread = 0.02;  ///< stop when (q3 - q1) / median is below it
   int min_groups = 7;
@@ -24,8 +25,8 @@ struct Timing {
   int calls = 0;
 };
 
-/// Warms up (memory pools, clocks), sizes the groups, then repeats them until the spread is small or
-/// the budget is spent. `synchronize` waits for what `call` queued.
+/// Warms up (memory pools, clocks), sizes the groups, then repeats them until the spread is small
+/// or the budget is spent. `synchronize` waits for what `call` queued.
 Timing measure(const std::function<void()>& call, const std::function<void()>& synchronize,
                const Budget& budget);
 

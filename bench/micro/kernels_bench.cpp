@@ -178,29 +178,30 @@ void bench_switch(World& w, Table& table, u32 limbs) {
     return 2 * (4 * dropped + dropped + kept + 4 * kept + kept);
   };
   const auto key_switch = [&](const View& source, const ring::PolyView<const u32>& addend) {
-    k.mod_up(s, raised, source, up);
-    k.key_multiply(s, acc, raised, key, 0);
+    k.key_switch(s, acc, source, up, key, 0);
     k.divide(s, out, acc, down, &addend);
   };
+  const double switch_bytes = inverse + convert + forward + l + 2 * d * e + 2 * e - (d * e - l);
   table.run(w, "mod_up", limbs, up_bytes, [&] { k.mod_up(s, raised, a.components(1, 1), up); });
   table.run(w, "key_multiply", limbs, key_bytes, [&] { k.key_multiply(s, acc, raised, key, 0); });
+  table.run(w, "key_switch", limbs, switch_bytes,
+            [&] { k.key_switch(s, acc, a.components(1, 1), up, key, 0); });
   const ring::PolyView<const u32> addend = product.components(0, 2), addend1 = a.components(0, 1);
   table.run(w, "mod_down", limbs, divide_bytes(p, l) + 2 * l,
             [&] { k.divide(s, out, acc, down, &addend); });
   table.run(w, "rescale", limbs, divide_bytes(2, l - 2), [&] { k.divide(s, out_low, a, rescale); });
-  table.run(w, "hmult", limbs, 7 * l + up_bytes + key_bytes + divide_bytes(p, l) + 2 * l, [&] {
+  table.run(w, "hmult", limbs, 7 * l + switch_bytes + divide_bytes(p, l) + 2 * l, [&] {
     k.tensor(s, product, a, b);
     key_switch(product.components(2, 1), addend);
   });
-  table.run(w, "hmult_rescale", limbs,
-            7 * l + up_bytes + key_bytes + 6 * l + divide_bytes(p + 2, l - 2), [&] {
+  table.run(w, "hmult_rescale", limbs, 7 * l + switch_bytes + 6 * l + divide_bytes(p + 2, l - 2),
+            [&] {
               k.tensor(s, product, a, b);
-              k.mod_up(s, raised, product.components(2, 1), up);
-              k.key_multiply(s, acc, raised, key, 0);
+              k.key_switch(s, acc, product.components(2, 1), up, key, 0);
               k.mul_add_scalar(s, acc.limb_window(0, limbs), product.components(0, 2), lift);
               k.divide(s, out_low, acc, down_rescale);
             });
-  table.run(w, "hrot", limbs, up_bytes + key_bytes + divide_bytes(p, l) + l + 4 * l, [&] {
+  table.run(w, "hrot", limbs, switch_bytes + divide_bytes(p, l) + l + 4 * l, [&] {
     key_switch(a.components(1, 1), addend1);
     k.automorphism(s, rotated, out, 5);
   });

@@ -2,8 +2,9 @@
 //
 //   crenel_bench_ckks --device cuda --params boot40 --limbs 48,36,24,12 --json out.json
 //
-// Calls are queued many at a time between two synchronisations: the figure is throughput of one stream,
-// which is the latency of a call when the next one depends on it. A result that is wrong fails the run.
+// Calls are queued many at a time between two synchronisations: the figure is throughput of one
+// stream, which is the latency of a call when the next one depends on it. A result that is wrong
+// fails the run.
 #include <cstdio>
 #include <set>
 
@@ -20,8 +21,9 @@ int run(int argc, char** argv) {
   for (const auto& name : options.params) {
     BenchWorld world(name, options);
     device = world.context.device().shared_from_this();
-    std::printf("-- %s on %s (%s): log PQ %.2f, alpha %u\n", name.c_str(), device->info().name.c_str(),
-                device->info().description.c_str(), world.params().log_pq(), world.params().alpha());
+    std::printf("-- %s on %s (%s): log PQ %.2f, alpha %u\n", name.c_str(),
+                device->info().name.c_str(), device->info().description.c_str(),
+                world.params().log_pq(), world.params().alpha());
     std::set<crenel::u32, std::greater<>> levels;
     for (crenel::u32 limbs : options.limbs) levels.insert(world.level_for(limbs));
     // Elsewhere a graph is the callable itself: no row of its own.

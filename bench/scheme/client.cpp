@@ -60,17 +60,23 @@ void bench_client(BenchWorld& w, Recorder& recorder) {
     r.error = max_error(output(), x);
     recorder.add(r);
   };
-  record("encode", [&] { w.context.encode(x); },
-         [&] { return w.context.decode(w.context.encode(x)); }, bound);
-  record("decode", [&] { w.context.decode(plain); }, [&] { return w.context.decode(plain); }, bound);
-  record("encrypt", [&] { w.client.encrypt(plain); },
-         [&] { return w.client.decrypt(w.client.encrypt(plain)); }, bound);
-  record("encrypt_public_key", [&] { public_key.encrypt(plain); },
-         [&] { return w.client.decrypt(public_key.encrypt(plain)); }, 4.0 * bound);
-  record("encode_encrypt", [&] { w.client.encrypt(x); },
-         [&] { return w.client.decrypt(w.client.encrypt(x)); }, bound);
-  record("decrypt_decode", [&] { w.client.decrypt(cipher); }, [&] { return w.client.decrypt(cipher); },
-         bound);
+  record(
+      "encode", [&] { w.context.encode(x); }, [&] { return w.context.decode(w.context.encode(x)); },
+      bound);
+  record(
+      "decode", [&] { w.context.decode(plain); }, [&] { return w.context.decode(plain); }, bound);
+  record(
+      "encrypt", [&] { w.client.encrypt(plain); },
+      [&] { return w.client.decrypt(w.client.encrypt(plain)); }, bound);
+  record(
+      "encrypt_public_key", [&] { public_key.encrypt(plain); },
+      [&] { return w.client.decrypt(public_key.encrypt(plain)); }, 4.0 * bound);
+  record(
+      "encode_encrypt", [&] { w.client.encrypt(x); },
+      [&] { return w.client.decrypt(w.client.encrypt(x)); }, bound);
+  record(
+      "decrypt_decode", [&] { w.client.decrypt(cipher); }, [&] { return w.client.decrypt(cipher); },
+      bound);
   if (w.wanted("context")) bench_context(w, recorder);
   if (w.wanted("keygen_rotations")) bench_keys(w, recorder);
 }

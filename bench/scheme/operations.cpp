@@ -96,7 +96,8 @@ void bench_operations(BenchWorld& w, Recorder& recorder, u32 level, u32 batch, b
   const Values xy = zip(x, y, times);
   const auto& steps = hoisted_steps();
   Values sum(x.size());
-  for (i64 s : steps) sum = zip(sum, rolled(x, s, slots), [](Complex s1, Complex s2) { return s1 + s2; });
+  for (i64 s : steps)
+    sum = zip(sum, rolled(x, s, slots), [](Complex s1, Complex s2) { return s1 + s2; });
   const std::vector<Operation> operations{
       {"hmult", [&] { return list(ev.multiply(a, b)); }, xy},
       {"hmult_rescale", [&] { return list(ev.multiply_rescale(a, b)); }, xy},

@@ -54,14 +54,22 @@ Options parse_options(int argc, char** argv) {
     }
     if (key == "--help" || i + 1 == argc) usage(key);
     const std::string value = argv[++i];
-    if (key == "--device") o.device = value;
-    else if (key == "--params") o.params = split(value, ',');
-    else if (key == "--limbs") o.limbs = numbers(value);
-    else if (key == "--batch") o.batches = numbers(value);
-    else if (key == "--graph") o.graph = graph_axis(value);
-    else if (key == "--only") o.only = value;
-    else if (key == "--json") o.json = value;
-    else usage("unknown option " + key);
+    if (key == "--device")
+      o.device = value;
+    else if (key == "--params")
+      o.params = split(value, ',');
+    else if (key == "--limbs")
+      o.limbs = numbers(value);
+    else if (key == "--batch")
+      o.batches = numbers(value);
+    else if (key == "--graph")
+      o.graph = graph_axis(value);
+    else if (key == "--only")
+      o.only = value;
+    else if (key == "--json")
+      o.json = value;
+    else
+      usage("unknown option " + key);
   }
   return o;
 }

@@ -149,7 +149,7 @@ class Operand:
 
     def __pow__(self, exponent: int) -> Operand:
         """Power with a positive integer. Level l -> l - ceil(log2 exponent)."""
-        if not isinstance(exponent, int) or exponent < 1:
+        if not isinstance(exponent, numbers.Integral) or exponent < 1:
             raise ParameterError(
                 f"the exponent must be a positive integer, got {exponent!r}",
                 {"exponent": repr(exponent)},
@@ -162,7 +162,7 @@ class Operand:
                 powers[k] = high * power(k // 2)
             return powers[k]
 
-        return power(exponent)
+        return power(int(exponent))
 
     def square(self) -> Operand:
         """Square, rescaled. Level l -> l - 1."""

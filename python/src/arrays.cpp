@@ -21,7 +21,7 @@ Values read_values(nb::handle object, const char* name) {
   const nb::object shape = array.attr("shape");
   if (dimensions < 1 || dimensions > 2)
     refuse(name, "a vector or a matrix of rows", "shape " + text_of(shape), "shape");
-  const u32 batch = dimensions == 2 ? nb::cast<u32>(shape[0]) : 1;
+  const u32 batch = dimensions == 2 ? as_unsigned<u32>(nb::cast<i64>(shape[0]), "batch") : 1;
   const auto flat = [&](const char* type) {
     return numpy.attr("ascontiguousarray")(array, type).attr("reshape")(-1);
   };

@@ -128,7 +128,12 @@ void bind_keys(nb::class_<Client>& c) {
           ReleaseGil(), "A key with which anyone can encrypt.")
       .def(
           "export_secret_key",
-          [](const Client& client) { return to_python(client.export_secret_key()); },
+          [](const Client& client) {
+            std::vector<u8> bytes = client.export_secret_key();
+            nb::bytes result = to_python(bytes);
+            for (volatile u8& b : bytes) b = 0;  // only the caller's copy stays
+            return result;
+          },
           "The secret key itself, as bytes: whoever has them reads every message. Guard them.")
       .def("__repr__", [](const Client&) { return "<ckks.Client>"; });
 }

@@ -187,8 +187,8 @@ void bind_evaluator(nb::module_& m) {
                 "basis: typing.Literal['power', 'chebyshev'] = 'power', "
                 "interval: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext"),
         "sum_k coefficients[k] x^k, lowest first, or the Chebyshev series on `interval`.\n\n"
-        "Level l -> l - polynomial_depth(degree), scale -> canonical. Raises StateError naming\n"
-        "both levels when there are too few.");
+        "Level l -> l - polynomial_depth(degree), one lower for an interval other than (-1, 1);\n"
+        "scale -> canonical. Raises StateError naming both levels when there are too few.");
   c.def_static(
       "chebyshev_fit", &chebyshev_fit, "f"_a, "degree"_a, "interval"_a = std::pair(-1.0, 1.0),
       nb::sig("def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "

@@ -67,7 +67,8 @@ void bind_graph(nb::module_& m) {
       m, "Graph",
       "A recorded evaluation: run once to record, called with new inputs of the same signature\n"
       "(level, scale, slots and batch). On a GPU this is a CUDA graph; elsewhere the function is\n"
-      "called again. The function must do evaluator operations only: encode what it needs before.")
+      "called again. The function must do evaluator operations only: encode what it needs before.\n"
+      "While a graph is recorded, no other thread may use its context.")
       .def("__init__", &record, "evaluator"_a, "function"_a, "inputs"_a,
            nb::sig("def __init__(self, evaluator: Evaluator, "
                    "function: collections.abc.Callable[..., Ciphertext | crenel.operand.Operand | "

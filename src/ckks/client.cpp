@@ -13,18 +13,22 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Gaussian noise of a large standard deviation (Box-Muller on ChaCha20 words). Used for flooding only:
-// its timing tells nothing about the secret key.
+// Gaussian noise of a large standard deviation (Box-Muller on ChaCha20 words), rounded to integers: the
+// digits after the point would tell about the noise. Used for flooding only: its timing tells nothing about
+// the secret key.
 class FloodingNoise {
  public:
   FloodingNoise(const random::Seed& seed, random::Nonce nonce, double std)
       : state_(random::chacha20_state(seed, nonce)), std_(std) {}
   FloodingNoise(const FloodingNoise&) = delete;
   FloodingNoise& operator=(const FloodingNoise&) = delete;
-  ~FloodingNoise() { random::secure_zero(&state_, sizeof state_); }
+  ~FloodingNoise() {
+    random::secure_zero(&state_, sizeof state_);
+    random::secure_zero(&block_, sizeof block_);
+  }
   double operator()() {
     const double radius = std::sqrt(-2.0 * std::log(uniform()));
-    return std_ * radius * std::cos(2.0 * std::numbers::pi * uniform());
+    return std::nearbyint(std_ * radius * std::cos(2.0 * std::numbers::pi * uniform()));
   }
 
  private:
@@ -41,7 +45,7 @@ class FloodingNoise {
 
   random::ChaChaState state_;
   double std_;
-  random::ChaChaBlock block_;
+  random::ChaChaBlock block_{};
   u32 next_ = 16;
   u32 counter_ = 0;
 };
@@ -55,8 +59,14 @@ double flooding_std(const Flooding& f) {
   if (f.statistical_bits < 30)
     throw ParameterError(cat("flooding statistical_bits ", f.statistical_bits, ", expected at least 30"),
                          {{"statistical_bits", cat(f.statistical_bits)}});
-  return std::sqrt(12.0 * static_cast<double>(f.queries)) * std::exp2(f.statistical_bits / 2.0) *
-         f.noise_std;
+  const double std = std::sqrt(12.0 * static_cast<double>(f.queries)) *
+                     std::exp2(f.statistical_bits / 2.0) * f.noise_std;
+  if (!std::isfinite(std))
+    throw ParameterError(cat("flooding with noise_std ", f.noise_std, ", statistical_bits ",
+                             f.statistical_bits, ", expected a finite standard deviation"),
+                         {{"noise_std", cat(f.noise_std)},
+                          {"statistical_bits", cat(f.statistical_bits)}});
+  return std;
 }
 
 }  // namespace
@@ -149,9 +159,9 @@ PublicKey Client::public_key() {
 
 std::vector<u8> Client::export_secret_key() const {
   auto coefficients = state_->secret.export_coefficients();
+  const random::WipeOnExit wipe(coefficients);
   std::vector<u8> bytes(coefficients.size());
   std::memcpy(bytes.data(), coefficients.data(), bytes.size());
-  random::secure_zero(coefficients.data(), coefficients.size());
   return bytes;
 }
 
@@ -161,14 +171,25 @@ Client Client::import_secret_key(const Context& context, std::span<const u8> byt
     throw SerializationError(cat("secret key of ", bytes.size(), " coefficients, expected ", n),
                              {{"found", cat(bytes.size())}, {"expected", cat(n)}});
   std::vector<i8> coefficients(n);
+  const random::WipeOnExit wipe(coefficients);
   std::memcpy(coefficients.data(), bytes.data(), n);
-  u32 invalid = 0;  // accumulated without branching on coefficients
-  for (i8 c : coefficients) invalid |= static_cast<u32>(static_cast<u8>(c + 1) > 2);
+  u32 invalid = 0, weight = 0;  // accumulated without branching on coefficients
+  for (i8 c : coefficients) {
+    invalid |= static_cast<u32>(static_cast<u8>(c + 1) > 2);
+    weight += static_cast<u32>(c) & 1u;
+  }
   if (invalid)
     throw SerializationError("secret key has a coefficient outside -1, 0, 1", {{"expected", "-1, 0, 1"}});
-  random::SecretSource source(random::seed_from_os());
+  // The weight of a sparse secret is public; one of a dense secret below N/4 has no honest origin.
+  const u32 wanted = context.params().spec().hamming_weight;
+  if (wanted != 0 && weight != wanted)
+    throw SerializationError(cat("secret key of Hamming weight ", weight, ", expected ", wanted),
+                             {{"found", cat(weight)}, {"expected", cat(wanted)}});
+  if (wanted == 0 && weight < n / 4)
+    throw SerializationError(cat("secret key with fewer than ", n / 4, " non-zero coefficients"),
+                             {{"expected", cat(">= ", n / 4)}});
+  auto source = random::SecretSource::from_os();
   rlwe::SecretKey secret(context.state().ring, std::move(source), coefficients);
-  random::secure_zero(coefficients.data(), n);
   return Client(std::make_shared<State>(State{context, std::move(secret)}));
 }
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "ckks/objects.h"
 #include "ckks/decode.h"
@@ -42,6 +43,9 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
   if (!std::has_single_bit(t.slots) || t.slots > params.slots())
     throw ParameterError(cat(t.slots, " slots, expected a power of two up to ", params.slots()),
                          {{"slots", cat(t.slots)}, {"max_slots", cat(params.slots())}});
+  if (batch > kMaxBatch)
+    throw ParameterError(cat("batch of ", batch, " rows, expected at most ", kMaxBatch),
+                         {{"batch", cat(batch)}, {"max_batch", cat(kMaxBatch)}});
   if (batch == 0 || values % batch != 0)
     throw ParameterError(cat(values, " values do not split into ", batch, " rows"),
                          {{"values", cat(values)}, {"batch", cat(batch)}});
@@ -56,7 +60,10 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
 void round_coefficients(std::span<const double> coefficients, double scale, double log_q, i64* out) {
   const double bound = std::exp2(std::min(62.0, log_q - 1.0));
   double largest = 0.0;
-  for (double c : coefficients) largest = std::max(largest, std::abs(c * scale));
+  for (double c : coefficients) {
+    const double size = std::abs(c * scale);  // NaN when values overflow double precision on the way
+    largest = std::isnan(size) ? std::numeric_limits<double>::infinity() : std::max(largest, size);
+  }
   if (!(largest < bound))
     throw ParameterError(
         cat("values overflow the modulus: a scaled coefficient reaches 2^", std::log2(largest),
@@ -70,6 +77,7 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
   const auto& ring = *state.ring;
   const u64 n = ring.ring_dim();
   std::vector<i64> coefficients(n * batch);
+  const random::WipeOnExit wipe(coefficients);
   std::vector<Complex> row(t.slots);
   for (u32 b = 0; b < batch; ++b) {
     std::fill(row.begin(), row.end(), Complex(0.0));
@@ -85,7 +93,6 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
   auto& stream = ring.stream();
   device::Buffer staged = stream.allocate(coefficients.size() * sizeof(i64), true);
   stream.copy_in(staged.data(), coefficients.data(), coefficients.size() * sizeof(i64));
-  random::secure_zero(coefficients.data(), coefficients.size() * sizeof(i64));
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = {t.level, t.scale, t.slots, real};
   data->params_id = state.params.id();
@@ -111,7 +118,12 @@ void expect_home(const std::string& params_id, const rlwe::Poly& poly, const Con
   if (params_id != context.params.id())
     throw StateError(cat(what, " of parameters ", params_id, ", context has ", context.params.id()),
                      {{"found", params_id}, {"expected", context.params.id()}});
-  expect_same_device(poly.stream().device(), context, what);
+  const device::Device& home = poly.stream().device();
+  expect_same_device(home, context, what);
+  // On a GPU the other context's stream may free or still write the memory while ours reads it.
+  if (context.ring->device().info().kind == device::Kind::cuda && &home != &context.ring->device())
+    throw StateError(cat(what, " of another context on ", home.info().name, "; pass it as bytes"),
+                     {{"found", "another context"}, {"expected", "this context"}});
 }
 
 Context::Context(const Params& params, const std::string& device)
@@ -141,7 +153,7 @@ std::vector<Complex> Context::decode(const Plaintext& plaintext) const {
   const auto& poly = plaintext.data().poly;
   expect_home(plaintext.params_id(), poly, *state_, "plaintext");
   auto& stream = state_->ring->stream();
-  rlwe::Poly coefficients(stream, poly.shape(), poly.limbs(), ring::Domain::coeff);
+  rlwe::Poly coefficients(stream, poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   state_->ring->kernels().intt(stream, coefficients.view(), poly.view());
   return decode_coefficients(*state_, coefficients, plaintext.metadata(), nullptr);
 }

@@ -20,6 +20,7 @@ bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool che
   for (u32 i = 0; i < limbs; ++i) moduli.push_back(ring.modulus(poly.limbs()[i]));
   const rns::CrtComposer composer(moduli);
   std::vector<u32> words(poly.words());
+  const random::WipeOnExit wipe(words);
   poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
   out.resize(n * poly.shape().batch);
   std::atomic<bool> agrees{true};
@@ -34,13 +35,13 @@ bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool che
       agrees.store(false, std::memory_order_relaxed);
     }
   }
-  random::secure_zero(words.data(), words.size() * sizeof(u32));
   return agrees.load();
 }
 
 std::vector<Complex> slots_of(const Context::State& state, std::vector<double>& coefficients,
                               const Metadata& meta, const std::function<double()>* noise) {
   const u64 n = state.ring->ring_dim();
+  const random::WipeOnExit wipe(coefficients);
   std::vector<Complex> out;
   for (u64 first = 0; first < coefficients.size(); first += n) {
     const std::span<double> row(coefficients.data() + first, n);
@@ -48,7 +49,6 @@ std::vector<Complex> slots_of(const Context::State& state, std::vector<double>& 
     const auto slots = state.encoder.to_slots(row, meta.slots);
     out.insert(out.end(), slots.begin(), slots.end());
   }
-  random::secure_zero(coefficients.data(), coefficients.size() * sizeof(double));
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Linear operations, products, rescale. Each checks metadata, queues kernels, returns a new ciphertext.
 #include "crenel/ckks/evaluator.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ckks/evaluator_state.h"
@@ -13,13 +14,30 @@ Metadata with_real(Metadata meta, bool real) {
   return meta;
 }
 
-// round(x * scale) as an integer; refuses what does not fit.
-i128 scaled_integer(double x, double scale) {
-  const double v = x * scale;
-  if (!std::isfinite(v) || std::abs(v) >= 0x1p120)
-    throw ParameterError(cat("constant ", x, " at scale ", scale, ", expected a product below 2^120"),
-                         {{"value", cat(x)}, {"scale", cat(scale)}});
+// round(x * scale) as an integer; refuses what does not fit the modulus.
+i128 scaled_integer(double x, double scale, double log_q) {
+  const double v = x * scale, bits = std::min(120.0, log_q - 1.0);
+  if (!std::isfinite(v) || std::abs(v) >= std::exp2(bits))
+    throw ParameterError(
+        cat("constant ", x, " at scale ", scale, ", expected a product below 2^", bits),
+        {{"value", cat(x)}, {"scale", cat(scale)}, {"log2_bound", cat(bits)}});
   return static_cast<i128>(std::nearbyint(v));
+}
+
+// The complex constant b at this scale for every limb of the window of `level`.
+rlwe::Scalars constant_scalars(const Evaluator::State& s, std::complex<double> b, double scale,
+                               u32 level) {
+  const double log_q = s.params().log_q(level);
+  return s.ring().integer_scalars(s.ring().window(level), scaled_integer(b.real(), scale, log_q),
+                                  scaled_integer(b.imag(), scale, log_q));
+}
+
+// Components `first` and up of `from` to `to`, both dense and of equal shape.
+void copy_components(const Evaluator::State& s, rlwe::Poly& to, const rlwe::Poly& from, u32 first) {
+  const std::size_t one = from.limbs().size() * s.ring().ring_dim() * sizeof(rlwe::Word);
+  const std::size_t pitch = from.shape().components * one;
+  s.stream->copy_rows(to.view().limb(0, first, 0), pitch, from.view().limb(0, first, 0), pitch,
+                      pitch - first * one, from.shape().batch);
 }
 
 }  // namespace
@@ -29,9 +47,14 @@ Evaluator::Evaluator(const Context& context, EvaluationKeys keys) {
     throw StateError(
         cat("keys of parameters ", keys.data()->params_id, ", context has ", context.params().id()),
         {{"found", keys.data()->params_id}, {"expected", context.params().id()}});
-  if (keys.data()) expect_same_device(keys.data()->ring->device(), context.state(), "keys");
-  state_ = std::make_shared<State>(
-      State{context, std::move(keys), context.state().ring->shared_stream()});
+  const auto& stream = context.state().ring->shared_stream();
+  if (keys.data()) {
+    const auto& home = *keys.data()->ring;
+    expect_same_device(home.device(), context.state(), "keys");
+    // Keys of another context may still be in the making on its stream.
+    if (&home.stream() != stream.get()) stream->wait_for(home.stream());
+  }
+  state_ = std::make_shared<State>(State{context, std::move(keys), stream});
 }
 
 const Context& Evaluator::context() const { return state_->context; }
@@ -41,6 +64,7 @@ device::Stream& Evaluator::stream() const { return *state_->stream; }
 Evaluator Evaluator::on(std::shared_ptr<device::Stream> stream) const {
   if (!stream) throw ParameterError("evaluator on no stream", {{"stream", "null"}});
   expect_same_device(stream->device(), state_->context.state(), "stream");
+  if (stream != state_->stream) stream->wait_for(*state_->stream);  // keys, and operands made so far
   return Evaluator(std::make_shared<State>(State{state_->context, state_->keys, std::move(stream)}));
 }
 
@@ -52,10 +76,8 @@ Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
   const rlwe::ConstView va = a.data().poly.view(), vb = b.data().poly.view();
   const u32 common = b.components();
   s.kernels().add(*s.stream, out.view().components(0, common), va.components(0, common), vb);
-  for (u32 c = common; c < a.components(); ++c) {  // the third component of an unrelinearised sum
-    rlwe::Scalars zero;
-    s.kernels().add_scalar(*s.stream, out.view().components(c, 1), va.components(c, 1), zero);
-  }
+  // The third component of an unrelinearised sum.
+  if (common < a.components()) copy_components(s, out, a.data().poly, common);
   return s.wrap(std::move(out),
                 with_real(a.metadata(), a.metadata().real && b.metadata().real));
 }
@@ -80,29 +102,31 @@ Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
 Ciphertext Evaluator::add(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
   s.check_pair(a, b, true);
-  auto out = a.data().poly.clone(*s.stream);
-  s.kernels().add(*s.stream, out.view().components(0, 1), out.view().components(0, 1),
+  auto out = s.poly(a.components(), a.batch(), a.level());
+  s.kernels().add(*s.stream, out.view().components(0, 1), a.data().poly.view().components(0, 1),
                   b.data().poly.view());
+  copy_components(s, out, a.data().poly, 1);
   return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
 }
 
 Ciphertext Evaluator::sub(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
   s.check_pair(a, b, true);
-  auto out = a.data().poly.clone(*s.stream);
-  s.kernels().sub(*s.stream, out.view().components(0, 1), out.view().components(0, 1),
+  auto out = s.poly(a.components(), a.batch(), a.level());
+  s.kernels().sub(*s.stream, out.view().components(0, 1), a.data().poly.view().components(0, 1),
                   b.data().poly.view());
+  copy_components(s, out, a.data().poly, 1);
   return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, std::complex<double> b) const {
   const State& s = *state_;
   s.check(a);
-  const auto scalars =
-      s.ring().integer_scalars(s.ring().window(a.level()), scaled_integer(b.real(), a.scale()),
-                               scaled_integer(b.imag(), a.scale()));
-  auto out = a.data().poly.clone(*s.stream);
-  s.kernels().add_scalar(*s.stream, out.view().components(0, 1), out.view().components(0, 1), scalars);
+  const auto scalars = constant_scalars(s, b, a.scale(), a.level());
+  auto out = s.poly(a.components(), a.batch(), a.level());
+  s.kernels().add_scalar(*s.stream, out.view().components(0, 1),
+                         a.data().poly.view().components(0, 1), scalars);
+  copy_components(s, out, a.data().poly, 1);
   return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.imag() == 0.0));
 }
 
@@ -128,18 +152,13 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, const Plaintext& b) const {
 Ciphertext Evaluator::multiply(const Ciphertext& a, std::complex<double> b, double scale) const {
   const State& s = *state_;
   s.check(a);
-  const auto& p = s.params();
-  if (scale == 0.0)
-    scale = a.level() == 0 ? p.scale(0)
-                           : p.rescale_ratio(a.level()) * p.scale(a.level() - 1) / a.scale();
+  if (scale == 0.0) scale = a.level() == 0 ? s.params().scale(0) : s.constant_scale(a);
   if (!std::isfinite(scale) || scale < 1.0)
     throw ParameterError(cat("constant's scale ", scale, ", expected a finite number >= 1"),
                          {{"scale", cat(scale)}});
+  const auto scalars = constant_scalars(s, b, scale, a.level());
   auto out = s.poly(a.components(), a.batch(), a.level());
-  s.kernels().mul_scalar(
-      *s.stream, out.view(), a.data().poly.view(),
-      s.ring().integer_scalars(s.ring().window(a.level()), scaled_integer(b.real(), scale),
-                               scaled_integer(b.imag(), scale)));
+  s.kernels().mul_scalar(*s.stream, out.view(), a.data().poly.view(), scalars);
   Metadata meta = with_real(a.metadata(), a.metadata().real && b.imag() == 0.0);
   meta.scale *= scale;
   return s.wrap(std::move(out), meta);

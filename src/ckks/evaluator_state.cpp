@@ -91,6 +91,9 @@ u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
   const i64 n = static_cast<i64>(slots);
   const i64 reduced = ((steps % n) + n) % n;
   if (reduced == 0) return 1;
+  // The key that was asked for by this number, before the others that do as well.
+  const u64 asked = ring::galois_element_for_rotation(steps, params().log_n());
+  if (galois_key(asked)) return asked;
   for (i64 k = reduced; k < static_cast<i64>(params().slots()); k += n) {
     const u64 element = ring::galois_element_for_rotation(k, params().log_n());
     if (galois_key(element)) return element;
@@ -107,6 +110,16 @@ u64 Evaluator::State::conjugation_element() const {
                           "evaluation_keys(conjugate=True)",
                           {{"rotation", "conjugate"}});
   return element;
+}
+
+double Evaluator::State::constant_scale(const Ciphertext& a) const {
+  const u32 level = a.level();
+  const double scale = params().rescale_ratio(level) * params().scale(level - 1) / a.scale();
+  if (!(scale >= 0x1p10))  // the constant would be rounded to next to nothing
+    throw StateError(cat("scale ", a.scale(), " at level ", level, " leaves a constant the scale ", scale,
+                         ", expected at least 1024; rescale first"),
+                     {{"scale", cat(a.scale())}, {"level", cat(level)}});
+  return scale;
 }
 
 double Evaluator::State::rescaled(double scale, u32 level) const {

@@ -49,6 +49,9 @@ struct Evaluator::State {
 
   /// Scale after dividing by rp(level); snaps to the canonical scale where it is one.
   double rescaled(double scale, u32 level) const;
+  /// Scale of a constant whose product with a, rescaled, is canonical; a's level is >= 1. StateError when
+  /// a's scale leaves no room for a constant: it is an unrescaled product, say.
+  double constant_scale(const Ciphertext& a) const;
 };
 
 }  // namespace crenel::ckks

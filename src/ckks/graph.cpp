@@ -55,6 +55,9 @@ const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext> inputs)
     expect_equal(i, "slots", a.slots(), b.slots());
     expect_equal(i, "batch", a.batch(), b.batch());
     expect_equal(i, "components", a.components(), b.components());
+    if (b.metadata().real && !a.metadata().real)  // the recorded outputs may claim to be real
+      throw StateError(cat("graph input ", i, " has complex slots, recorded with real ones"),
+                       {{"input", cat(i)}, {"real", "false"}, {"expected", "true"}});
   }
   auto& stream = s.evaluator.stream();
   for (std::size_t i = 0; i < inputs.size(); ++i)

@@ -6,7 +6,7 @@
 namespace crenel::ckks {
 
 Client Context::keygen() const {
-  random::SecretSource source(random::seed_from_os());
+  auto source = random::SecretSource::from_os();
   rlwe::SecretKey secret(state_->ring, std::move(source), params().spec().hamming_weight);
   return Client(std::make_shared<Client::State>(Client::State{*this, std::move(secret)}));
 }
@@ -51,7 +51,7 @@ Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {
   expect_home(plaintext.params_id(), poly, state, "plaintext");
   rlwe::Poly message(stream, poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   state.ring->kernels().intt(stream, message.view(), poly.view());
-  random::SecretSource source(random::seed_from_os());
+  auto source = random::SecretSource::from_os();
   auto out = std::make_unique<Ciphertext::Data>();
   out->meta = plaintext.metadata();
   out->params_id = plaintext.params_id();

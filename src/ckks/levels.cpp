@@ -1,6 +1,7 @@
 // Level alignment (ckks_algorithms.md 1.1): drop limbs where the target's primes are a part of the
 // source's; otherwise one constant product and rational rescale.
 #include <cmath>
+#include <optional>
 
 #include "ckks/evaluator_state.h"
 #include "ckks/levels.h"
@@ -49,6 +50,9 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
   if (level > a.level())
     throw StateError(cat("adjust_level from ", a.level(), " up to ", level, ", expected a lower level"),
                      {{"level", cat(a.level())}, {"target", cat(level)}});
+  if (!std::isfinite(scale) || scale < 0.0)
+    throw ParameterError(cat("adjust_level to scale ", scale, ", expected a positive finite number"),
+                         {{"scale", cat(scale)}});
   const double target_scale = scale == 0.0 ? params.scale(level) : scale;
   if (level == a.level()) {
     if (!scales_agree(a.scale(), target_scale))
@@ -60,7 +64,9 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
   if (scales_agree(a.scale(), target_scale) && can_drop_to(params, a.level(), level))
     return drop_limbs(s, a, level);
   const auto [from, last] = next_step(params, a.level(), level);
-  const Ciphertext lowered = from == a.level() ? s.copy(a) : drop_limbs(s, a, from);
+  std::optional<Ciphertext> dropped;
+  if (from != a.level()) dropped = drop_limbs(s, a, from);
+  const Ciphertext& lowered = dropped ? *dropped : a;
   const double next = last ? target_scale : params.scale(from - 1);
   const double constant_scale = next * params.rescale_ratio(from) / lowered.scale();
   if (!(constant_scale >= 0x1p20))
@@ -70,6 +76,7 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
   Ciphertext stepped = rescale(multiply(lowered, 1.0, constant_scale));
   // The constant is an integer, off by at most half a unit in 2^20: what the message gains is noise.
   stepped.data().meta.scale = next;
+  if (stepped.level() == level && last) return stepped;
   return adjust_level(stepped, level, target_scale);
 }
 

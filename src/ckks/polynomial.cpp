@@ -16,8 +16,20 @@ namespace crenel::ckks {
 
 u32 polynomial_depth(u32 degree) { return degree == 0 ? 0 : std::bit_width(degree); }
 
+namespace {
+
+constexpr u32 kMaxFitDegree = 1u << 16;  // the fit takes time quadratic in the degree
+
+}  // namespace
+
 std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a, double b,
                                            u32 degree) {
+  if (!(std::isfinite(a) && std::isfinite(b) && a < b))
+    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"),
+                         {{"a", cat(a)}, {"b", cat(b)}});
+  if (degree > kMaxFitDegree)
+    throw ParameterError(cat("Chebyshev fit of degree ", degree, ", expected at most ", kMaxFitDegree),
+                         {{"degree", cat(degree)}});
   const u32 n = degree + 1;
   std::vector<double> values(n), coefficients(n);
   for (u32 k = 0; k < n; ++k) {
@@ -70,26 +82,32 @@ class PolynomialEvaluator {
     const Ciphertext& xa = element(a);
     const Ciphertext& xb = element(b);
     const u32 level = std::min(xa.level(), xb.level());
-    Ciphertext product = a == b ? ev_.square_lazy(xa) : ev_.multiply_lazy(at(xa, level), at(xb, level));
+    Ciphertext product = a == b ? ev_.square_lazy(xa) : ev_.multiply_lazy(at(a, level), at(b, level));
     if (basis_ == PolynomialBasis::chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
       product = ev_.add(product, product);
       if (a == b)
         product = ev_.add(product, std::complex<double>(-1.0));
       else
-        product = ev_.sub(product, scaled(element(a - b), 1.0, level, product.scale()));
+        product = ev_.sub(product, scaled(a - b, 1.0, level, product.scale()));
     }
     return elements_.emplace(i, finish(product)).first->second;
   }
 
-  Ciphertext at(const Ciphertext& a, u32 level) const {
-    if (a.level() == level) return ev_.state().copy(a);
-    return can_drop_to(params_, a.level(), level) ? drop_limbs(ev_.state(), a, level)
-                                                  : ev_.adjust_level(a, level);
+  /// element(i) at this level, made once.
+  const Ciphertext& at(u32 i, u32 level) {
+    const Ciphertext& a = element(i);
+    if (a.level() == level) return a;
+    if (const auto it = lowered_.find({i, level}); it != lowered_.end()) return it->second;
+    return lowered_
+        .emplace(std::pair(i, level), can_drop_to(params_, a.level(), level)
+                                          ? drop_limbs(ev_.state(), a, level)
+                                          : ev_.adjust_level(a, level))
+        .first->second;
   }
 
-  // c * a at exactly this level and scale, without a rescale.
-  Ciphertext scaled(const Ciphertext& a, double c, u32 level, double scale) const {
-    const Ciphertext lowered = at(a, level);
+  // c times element(i) at exactly this level and scale, without a rescale.
+  Ciphertext scaled(u32 i, double c, u32 level, double scale) {
+    const Ciphertext& lowered = at(i, level);
     Ciphertext out = ev_.multiply(lowered, c, scale / lowered.scale());
     out.data().meta.scale = scale;
     return out;
@@ -108,10 +126,10 @@ class PolynomialEvaluator {
     std::optional<Ciphertext> sum;
     for (u32 i = 1; i <= degree; ++i) {
       if (c[i] == 0.0) continue;
-      Ciphertext term = scaled(element(i), c[i], level, scale);
+      Ciphertext term = scaled(i, c[i], level, scale);
       sum = sum ? ev_.add(*sum, term) : std::move(term);
     }
-    if (!sum) sum = scaled(element(1), 0.0, level, scale);
+    if (!sum) sum = scaled(1, 0.0, level, scale);
     return c[0] == 0.0 ? std::move(*sum) : ev_.add(*sum, std::complex<double>(c[0]));
   }
 
@@ -131,7 +149,7 @@ class PolynomialEvaluator {
     if (leaf_fits(c, degree, level)) return leaf(c, degree, level, scale);
     const u32 half = std::bit_floor(degree);
     const auto [q, r] = split(c, degree, half);
-    const Ciphertext giant = at(element(half), level);
+    const Ciphertext& giant = at(half, level);
     Ciphertext high = finish(
         node(q, level + 1, scale / giant.scale() * params_.rescale_ratio(level + 1)));
     high.data().meta.scale = scale / giant.scale();  // equal up to bookkeeping rounding
@@ -146,7 +164,8 @@ class PolynomialEvaluator {
   const Params& params_;
   PolynomialBasis basis_;
   u32 baby_;
-  std::map<u32, Ciphertext> elements_;
+  std::map<u32, Ciphertext> elements_;  // maps: references stay valid while others are added
+  std::map<std::pair<u32, u32>, Ciphertext> lowered_;  // by element and level
 };
 
 }  // namespace
@@ -161,6 +180,10 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
     if (!std::isfinite(coefficients[i]))
       throw ParameterError(cat("coefficient ", i, " is ", coefficients[i], ", expected a finite number"),
                            {{"index", cat(i)}});
+  if (basis == PolynomialBasis::power && (a != -1.0 || b != 1.0))
+    throw ParameterError(cat("interval [", a, ", ", b, "] with the power basis, which has none; expected "
+                             "the Chebyshev basis"),
+                         {{"a", cat(a)}, {"b", cat(b)}});
   const bool map_interval = basis == PolynomialBasis::chebyshev && (a != -1.0 || b != 1.0);
   if (map_interval && !(std::isfinite(a) && std::isfinite(b) && a < b))
     throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"),
@@ -173,6 +196,7 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
                          x.level()),
                      {{"level", cat(x.level())}, {"expected", cat(">= ", depth)}});
   if (degree > 1) s.relinearisation_key();
+  s.constant_scale(x);  // refuses an unrescaled product before any work
   if (!map_interval)
     return PolynomialEvaluator(*this, x, degree, basis).evaluate(coefficients, x.level() - depth);
   const Ciphertext mapped = add(rescale(multiply(x, 2.0 / (b - a))), std::complex<double>(-(a + b) / (b - a)));

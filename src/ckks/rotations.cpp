@@ -1,5 +1,6 @@
 // Rotations, conjugation, hoisting, sums over slots.
 #include <bit>
+#include <optional>
 
 #include "ckks/evaluator_state.h"
 
@@ -62,14 +63,15 @@ Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) cons
   if (!std::has_single_bit(count) || count > a.slots())
     throw ParameterError(cat("sum over ", count, " slots, expected a power of two up to ", a.slots()),
                          {{"count", cat(count)}, {"slots", cat(a.slots())}});
-  for (u64 k = 1; k < count; k *= 2)  // all keys are looked up before any work
+  stride %= static_cast<i64>(a.slots());  // the same rotations, and products that do not overflow
+  for (u64 k = 1; k < count; k *= 2)      // all keys are looked up before any work
     state_->rotation_element(stride * static_cast<i64>(k), a.slots());
-  Ciphertext sum = state_->copy(a);
+  std::optional<Ciphertext> sum;
   for (u64 k = 1; k < count; k *= 2) {
     const i64 steps[] = {0, stride * static_cast<i64>(k)};
-    sum = rotate_sum(sum, steps);
+    sum = rotate_sum(sum ? *sum : a, steps);
   }
-  return sum;
+  return sum ? std::move(*sum) : state_->copy(a);
 }
 
 }  // namespace crenel::ckks

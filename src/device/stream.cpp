@@ -12,7 +12,7 @@ std::size_t capacity_for(std::size_t bytes) {
   constexpr std::size_t kSmallest = 256;
   if (bytes <= kSmallest) return kSmallest;
   std::size_t octave = kSmallest;
-  while (octave * 2 <= bytes) octave *= 2;
+  while (octave <= bytes / 2) octave *= 2;
   const std::size_t step = octave / 4;
   return (bytes + step - 1) / step * step;
 }

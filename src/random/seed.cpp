@@ -1,9 +1,11 @@
 #include "random/seed.h"
 
+#include <pthread.h>
 #include <sys/random.h>
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "crenel/core/error.h"
 #include "random/chacha20.h"
@@ -31,8 +33,37 @@ void secure_zero(void* data, std::size_t bytes) noexcept {
   asm volatile("" : : "r"(data) : "memory");
 }
 
+namespace {
+
+std::atomic<u64> fork_count{0};
+std::mutex renewal;  // of any source: it happens once a source and fork
+
+}  // namespace
+
+u64 SecretSource::forks() noexcept {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_release); });
+  static_cast<void>(registered);
+  return fork_count.load(std::memory_order_acquire);
+}
+
+SecretSource SecretSource::from_os() {
+  Seed seed = seed_from_os();
+  const WipeOnExit wipe(seed);
+  return SecretSource(seed);
+}
+
+void SecretSource::renew() {
+  std::lock_guard lock(renewal);
+  const u64 now = forks();
+  if (process_.load(std::memory_order_relaxed) == now) return;  // another thread was first
+  seed_ = seed_from_os();
+  process_.store(now, std::memory_order_release);
+}
+
 Seed SecretSource::derive_seed() {
-  ChaChaState state = chacha20_state(seed_, next(Purpose::seed_derivation));
+  const Nonce nonce = next(Purpose::seed_derivation);
+  ChaChaState state = chacha20_state(seed_, nonce);
   ChaChaBlock block = chacha20_block(state, 0);
   Seed derived;
   for (std::size_t i = 0; i < derived.size(); ++i)

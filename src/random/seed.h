@@ -35,26 +35,59 @@ Seed seed_from_os();
 /// Overwrites memory in a way the compiler keeps.
 void secure_zero(void* data, std::size_t bytes) noexcept;
 
+/// Overwrites memory when the scope is left, also by an exception. The memory must outlive it.
+class WipeOnExit {
+ public:
+  WipeOnExit(void* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
+  template <class Container>
+  explicit WipeOnExit(Container& c) : WipeOnExit(c.data(), c.size() * sizeof(*c.data())) {}
+  WipeOnExit(const WipeOnExit&) = delete;
+  WipeOnExit& operator=(const WipeOnExit&) = delete;
+  ~WipeOnExit() { secure_zero(data_, bytes_); }
+
+ private:
+  void* data_;
+  std::size_t bytes_;
+};
+
 /// A secret seed with a counter. next(purpose) never repeats; move-only, zeroised on destruction.
+/// After fork() the child takes a new seed from the operating system on first use: else both processes
+/// would encrypt with the same randomness.
 class SecretSource {
  public:
-  explicit SecretSource(const Seed& seed) : seed_(seed) {}
-  SecretSource(SecretSource&& other) noexcept : seed_(other.seed_), counter_(other.counter_.load()) {
+  /// With a seed of the operating system, of which no copy stays behind.
+  static SecretSource from_os();
+  explicit SecretSource(const Seed& seed) : seed_(seed), process_(forks()) {}
+  SecretSource(SecretSource&& other) noexcept
+      : seed_(other.seed_), counter_(other.counter_.load()), process_(other.process_.load()) {
     secure_zero(other.seed_.data(), other.seed_.size());
   }
   SecretSource(const SecretSource&) = delete;
   SecretSource& operator=(const SecretSource&) = delete;
   ~SecretSource() { secure_zero(seed_.data(), seed_.size()); }
 
-  const Seed& seed() const { return seed_; }
+  const Seed& seed() {
+    renew_after_fork();
+    return seed_;
+  }
   /// Reserves `count` consecutive serial numbers and returns the first.
-  Nonce next(Purpose purpose, u64 count = 1) { return {purpose, counter_.fetch_add(count)}; }
+  Nonce next(Purpose purpose, u64 count = 1) {
+    renew_after_fork();
+    return {purpose, counter_.fetch_add(count)};
+  }
   /// A fresh seed derived from this source, e.g. the public seed of one ciphertext.
   Seed derive_seed();
 
  private:
+  static u64 forks() noexcept;  ///< how many forks lie between the first process and this one
+  void renew_after_fork() {
+    if (process_.load(std::memory_order_acquire) != forks()) renew();
+  }
+  void renew();
+
   Seed seed_;
   std::atomic<u64> counter_{0};
+  std::atomic<u64> process_;  ///< forks() when the seed was made
 };
 
 }  // namespace crenel::random

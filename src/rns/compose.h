@@ -1,4 +1,4 @@
-// CRT composition: residues to the centred integer, exactly, then to double.
+// CRT composition: residues to the centred integer, exactly, then to the nearest double or its neighbour.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@ class CrtComposer {
  public:
   explicit CrtComposer(std::vector<math::Modulus<u32>> moduli);
 
-  /// residues[i * stride], i < k. Rounded to double once, at the end.
+  /// residues[i * stride], i < k. Rounding starts with the words of the exact integer: relative error below
+  /// 2^-51.
   double to_double(const u32* residues, std::size_t stride) const;
   /// The same from the first `count` residues only, provided the value also has the right residue
   /// modulo prime `count`; nullopt when it does not (the value is larger than the first primes hold).

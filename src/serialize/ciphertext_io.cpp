@@ -13,8 +13,6 @@ namespace {
 using namespace serialize;
 using ring::Domain;
 
-/// More would overflow counters of 32 bits long before memory is found for it.
-constexpr u64 kMaxBatch = u64{1} << 20;
 constexpr const char* kDomain = "evaluation";
 
 /// Beyond the largest modulus no message survives; whether a scale suits its own level is for the

@@ -157,6 +157,26 @@ TEST_P(Fused, KeyMultiply) {
   });
 }
 
+// So many digits and limbs that a backend may work in parts; too large for ref, so against the
+// default composition on the candidate itself.
+TEST_P(Fused, KeySwitchLarge) {
+  Rng rng = test_rng();
+  const ChainCase s{"large", 15, toy_chain(4, 43, 12), 3, 47, 1, {}};
+  auto context = make_context<u32>(device_, s.log_n, s.chain.primes);
+  const auto table = context.kernels->prepare(
+      rns::make_mod_up<u32>(moduli_of(*context.ring), s.window(), s.special(), s.chain.alpha));
+  const std::vector<TestPoly<u32>> polys{output(rng, s, 2, s.extended()),
+                                         input(*context.ring, rng, s, 1, s.window()),
+                                         switching_key(*context.ring, rng, s)};
+  const auto fused = run_on<u32>(context, polys, [&](Ctx& c, const V& v) {
+    c.kernels->key_switch(*c.stream, v[0], v[1], table, v[2], first_digit(s));
+  });
+  const auto composed = run_on<u32>(context, polys, [&](Ctx& c, const V& v) {
+    c.kernels->K::key_switch(*c.stream, v[0], v[1], table, v[2], first_digit(s));
+  });
+  EXPECT_TRUE(same_words<u32>(polys[0], fused[0], composed[0]));
+}
+
 void check_divide(Pair<u32>& pair, Rng& rng, const ChainCase& s, u32 components,
                   const LimbSet& from, const LimbSet& to, u32 addend_components) {
   SCOPED_TRACE(cat(from.size(), " to ", to.size(), " limbs, ", components,
@@ -179,6 +199,31 @@ void check_divide(Pair<u32>& pair, Rng& rng, const ChainCase& s, u32 components,
   };
   expect_both(pair, polys, divide(in_candidate, false), divide(in_candidate, true),
               divide(in_reference, false));
+}
+
+TEST_P(Fused, KeySwitch) {
+  Rng rng = test_rng();
+  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+    const auto table =
+        rns::make_mod_up<u32>(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
+    const auto in_candidate = pair.candidate.kernels->prepare(table);
+    const auto in_reference = pair.reference.kernels->prepare(table);
+    const u32 first = first_digit(s);
+    const std::vector<TestPoly<u32>> polys{output(rng, s, 2, s.extended()),
+                                           input(pair.ring(), rng, s, 1, s.window()),
+                                           switching_key(pair.ring(), rng, s)};
+    const auto with = [first](const auto& prepared) {
+      return [&prepared, first](Ctx& c, const V& v) {
+        c.kernels->key_switch(*c.stream, v[0], v[1], prepared, v[2], first);
+      };
+    };
+    expect_both(
+        pair, polys, with(in_candidate),
+        [&](Ctx& c, const V& v) {
+          c.kernels->K::key_switch(*c.stream, v[0], v[1], in_candidate, v[2], first);
+        },
+        with(in_reference));
+  });
 }
 
 TEST_P(Fused, Divide) {

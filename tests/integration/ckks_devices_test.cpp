@@ -91,8 +91,8 @@ TEST_P(CkksDevices, OneSetOfKeysServesEveryDevice) {
   Client client = home.keygen();
   const Values x(home.params().slots(), Complex(0.5, 0.25));
   const Context away(test::world_params("s40"), GetParam());
-  const Evaluator ev = away.evaluator(evaluation_keys_from_bytes(
-      away, to_bytes(home, client.evaluation_keys({{}, false, true}))));
+  const Evaluator ev = away.evaluator(
+      evaluation_keys_from_bytes(away, to_bytes(home, client.evaluation_keys({{}, false, true}))));
   const Ciphertext there = ciphertext_from_bytes(away, to_bytes(home, client.encrypt(x)));
   const Ciphertext back =
       ciphertext_from_bytes(home, to_bytes(away, ev.multiply_rescale(there, there)));

@@ -14,8 +14,8 @@ double mean_square(const Values& a, const Values& b) {
   return sum / static_cast<double>(a.size());
 }
 
-// Slots on the unit circle keep their absolute value: squaring doubles the error, so its mean square
-// is v' = 4 v + fresh at every step.
+// Slots on the unit circle keep their absolute value: squaring doubles the error, so its mean
+// square is v' = 4 v + fresh at every step.
 void squarings(bool merge) {
   auto& w = noise_world();
   const auto& p = w.params();
@@ -28,10 +28,9 @@ void squarings(bool merge) {
     c = merge ? w.ev.multiply_rescale(c, c) : w.ev.rescale(w.ev.square(c));
     for (auto& x : z) x *= x;
     const double ratio = p.rescale_ratio(level + 1);
-    const double fresh =
-        merge ? merged(p, level + 1, w.h)
-              : division(dropped_primes(p, level + 1), w.h) +
-                    key_switch(p, level + 1, w.h) / (ratio * ratio);
+    const double fresh = merge ? merged(p, level + 1, w.h)
+                               : division(dropped_primes(p, level + 1), w.h) +
+                                     key_switch(p, level + 1, w.h) / (ratio * ratio);
     v = 4.0 * before + slot_variance(fresh, w.n(), c.scale());
     const double measured = std::sqrt(mean_square(w.client.decrypt(c), z));
     EXPECT_NEAR(measured / std::sqrt(v), 1.0, 0.1) << "level " << level;

@@ -7,7 +7,8 @@ namespace {
 using namespace test::noise;  // the formulas
 using test::Values;
 
-std::vector<double> minus(std::vector<double> a, const std::vector<double>& b, double factor = 1.0) {
+std::vector<double> minus(std::vector<double> a, const std::vector<double>& b,
+                          double factor = 1.0) {
   for (u64 i = 0; i < a.size(); ++i) a[i] -= factor * b[i];
   return a;
 }
@@ -36,8 +37,7 @@ TEST(Noise, PublicKeyEncryption) {
   const Plaintext p = w.context.encode(w.values(), 5u);
   const auto message = w.message(p);
   const auto pair = rlwe::encrypt_with_public_key(w.ring(), key, message.view(), source);
-  expect_noise(w.difference(w.state->secret.decrypt(pair.view()), message),
-               public_key(w.n(), w.h));
+  expect_noise(w.difference(w.state->secret.decrypt(pair.view()), message), public_key(w.n(), w.h));
 }
 
 TEST(Noise, SumsAndConstants) {
@@ -119,7 +119,8 @@ TEST(Noise, HoistedSumsDivideOnce) {
 
 TEST(Noise, PlaintextProduct) {
   auto& w = noise_world();
-  const Plaintext p = w.context.encode(w.values(), 6u), q = w.context.encode(w.values(), 6u, 0x1p25);
+  const Plaintext p = w.context.encode(w.values(), 6u),
+                  q = w.context.encode(w.values(), 6u, 0x1p25);
   const Ciphertext c = w.ev.multiply(w.client.encrypt(p), q);
   const double variance = norm(w.integers(w.message(q))) * kErrorVariance;
   expect_noise(w.difference(w.decrypt(c), w.product(p, q)), variance);
@@ -129,7 +130,8 @@ TEST(Noise, Product) {
   auto& w = noise_world();
   for (u32 level : {3u, 10u, 16u}) {
     SCOPED_TRACE(level);
-    const Plaintext p = w.context.encode(w.values(), level), q = w.context.encode(w.values(), level);
+    const Plaintext p = w.context.encode(w.values(), level),
+                    q = w.context.encode(w.values(), level);
     const Ciphertext a = w.client.encrypt(p), b = w.client.encrypt(q);
     const double tensor = product(norm(w.integers(w.message(p))), norm(w.integers(w.message(q))),
                                   kErrorVariance, kErrorVariance, w.n());
@@ -147,15 +149,16 @@ TEST(Noise, Product) {
 }
 
 TEST(Noise, LevelAdjustmentIsOneRescaleOrTwo) {
-  // The terminal primes of the 40-bit cycle go 0, 4, 2 as the level falls: where the target has no more
-  // of them than the level after one rescale, one is enough; the rest is dropping limbs.
+  // The terminal primes of the 40-bit cycle go 0, 4, 2 as the level falls: where the target has no
+  // more of them than the level after one rescale, one is enough; the rest is dropping limbs.
   auto& w = noise_world();
   const auto& p = w.params();
   struct Case {
     u32 from, to;
     std::vector<u32> rescales;
   };
-  for (const Case& t : {Case{13, 12, {13}}, {13, 4, {7}}, {13, 5, {7, 6}}, {8, 7, {8}}, {14, 1, {2}}}) {
+  for (const Case& t :
+       {Case{13, 12, {13}}, {13, 4, {7}}, {13, 5, {7, 6}}, {8, 7, {8}}, {14, 1, {2}}}) {
     SCOPED_TRACE(testing::Message() << t.from << " -> " << t.to);
     const Ciphertext c = w.client.encrypt(w.values(), t.from), r = w.ev.adjust_level(c, t.to);
     double variance = 0.0;

@@ -4,13 +4,13 @@
 // Notation: N ring degree; h nonzero coefficients of the secret (+-1 each); sigma^2 error variance;
 // alpha special primes; P their product; D_d product of the alpha_d primes of digit d.
 //
-// Centred base conversion is what all divisions and ModUps rest on (rns/tables.h): from the residues
-// of x modulo d_1 .. d_k it makes the integer
+// Centred base conversion is what all divisions and ModUps rest on (rns/tables.h): from the
+// residues of x modulo d_1 .. d_k it makes the integer
 //     r = sum_j y_j (D / d_j),  y_j = centred([x (D/d_j)^-1]_(d_j)) in [-(d_j - 1)/2, (d_j - 1)/2],
-// which is x modulo D but not reduced: r / D = sum_j y_j / d_j. For x uniform modulo D the y_j / d_j
-// are independent and uniform on (-1/2, 1/2), so r / D has mean 0 and variance k/12 (relative
-// deviation d_j^-2 < 2^-38). A division by D leaves r / D as its error: k/12 instead of the 1/12 of an
-// exact rounding. Nothing else is lost: the quotient is an integer by construction.
+// which is x modulo D but not reduced: r / D = sum_j y_j / d_j. For x uniform modulo D the y_j /
+// d_j are independent and uniform on (-1/2, 1/2), so r / D has mean 0 and variance k/12 (relative
+// deviation d_j^-2 < 2^-38). A division by D leaves r / D as its error: k/12 instead of the 1/12 of
+// an exact rounding. Nothing else is lost: the quotient is an integer by construction.
 //
 // A ciphertext (b, a) is uniform modulo any prime. Decryption takes r_b + r_a s: a coefficient of
 // r_a s is a signed sum of h independent ones, r_b is (up to a shift) the centred fraction of that
@@ -46,8 +46,8 @@ inline u32 dropped_primes(const ckks::Params& p, u32 level) {
   return dropped;
 }
 
-/// Error of sum_d digit_d key_d before the division, already divided by P: every digit coefficient is
-/// the unreduced r above, of variance D_d^2 alpha_d / 12, and meets N key errors.
+/// Error of sum_d digit_d key_d before the division, already divided by P: every digit coefficient
+/// is the unreduced r above, of variance D_d^2 alpha_d / 12, and meets N key errors.
 inline double gadget(const ckks::Params& p, u32 level) {
   const double n = static_cast<double>(p.ring_dim());
   double sum = 0.0;
@@ -59,7 +59,8 @@ inline double gadget(const ckks::Params& p, u32 level) {
       log_digit += std::log2(static_cast<double>(p.primes()[id]));
       ++limbs;
     }
-    if (limbs != 0) sum += n * kErrorVariance * limbs / 12.0 * std::exp2(2 * (log_digit - p.log_p()));
+    if (limbs != 0)
+      sum += n * kErrorVariance * limbs / 12.0 * std::exp2(2 * (log_digit - p.log_p()));
   }
   return sum;
 }
@@ -72,8 +73,7 @@ inline double key_switch(const ckks::Params& p, u32 level, double h) {
 /// ModDown and rescale in one division: alpha + k primes at once, nothing before it.
 inline double merged(const ckks::Params& p, u32 level, double h) {
   const double ratio = p.rescale_ratio(level);
-  return gadget(p, level) / (ratio * ratio) +
-         division(p.alpha() + dropped_primes(p, level), h);
+  return gadget(p, level) / (ratio * ratio) + division(p.alpha() + dropped_primes(p, level), h);
 }
 
 /// Tensor product of m1 + e1 and m2 + e2; norms are sums of squared coefficients.

@@ -97,7 +97,8 @@ struct NoiseWorld {
   double h = 0.0;  ///< weight of the secret
 };
 
-/// N = 2^13 (standard deviations are then known to 0.8 %) on the primes of boot40: alpha = 12. NOT secure.
+/// N = 2^13 (standard deviations are then known to 0.8 %) on the primes of boot40: alpha = 12. NOT
+/// secure.
 inline NoiseWorld& noise_world() {
   static auto* world = [] {
     ckks::Spec spec = ckks::Params::preset("toy-boot40", true).spec();

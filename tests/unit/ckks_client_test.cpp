@@ -1,6 +1,5 @@
 // Encryption and decryption, the public key, flooding, export of the secret key.
 #include "crenel/ckks/client.h"
-
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {
@@ -170,7 +169,8 @@ TEST_P(CkksClient, ImportRefusesBadBytes) {
   auto& w = world("s40");
   auto bytes = w.client.export_secret_key();
   bytes.pop_back();
-  auto e = test::expect_error<SerializationError>([&] { Client::import_secret_key(w.context, bytes); });
+  auto e =
+      test::expect_error<SerializationError>([&] { Client::import_secret_key(w.context, bytes); });
   EXPECT_EQ(e.field("found"), std::to_string(bytes.size()));
   EXPECT_EQ(e.field("expected"), std::to_string(w.params().ring_dim()));
   for (u8 bad : {u8(2), u8(0x7f), u8(0x80), u8(0xfe)}) {

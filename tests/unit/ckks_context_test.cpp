@@ -1,6 +1,5 @@
 // Contexts, requests for evaluation keys, and what the key set tells about itself.
 #include "crenel/ckks/context.h"
-
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {
@@ -51,7 +50,8 @@ TEST_P(CkksContext, MakesOnlyTheKeysAskedFor) {
   EXPECT_EQ(none.bytes(), 0u);
   EXPECT_EQ(none.wire_bytes(), 0u);
 
-  const auto keys = w.client.evaluation_keys({{1, 2, -3, 0, half, 1 + half, half / 2}, true, false});
+  const auto keys =
+      w.client.evaluation_keys({{1, 2, -3, 0, half, 1 + half, half / 2}, true, false});
   EXPECT_FALSE(keys.has_relinearisation());
   EXPECT_TRUE(keys.has_conjugation());
   EXPECT_EQ(keys.rotations(), (std::vector<i64>{-3, 1, 2, half / 2}));

@@ -1,9 +1,8 @@
 // The canonical embedding: against its definition, sparse slots, and what encode refuses.
-#include "ckks/encoder.h"
-
 #include <limits>
 #include <numbers>
 
+#include "ckks/encoder.h"
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {
@@ -18,8 +17,7 @@ Values evaluate_slowly(const std::vector<double>& coefficients, u64 slots) {
   Values out;
   u64 exponent = 1;
   for (u64 j = 0; j < slots; ++j, exponent = exponent * 5 % (2 * n)) {
-    const double angle =
-        std::numbers::pi * static_cast<double>(exponent) / static_cast<double>(n);
+    const double angle = std::numbers::pi * static_cast<double>(exponent) / static_cast<double>(n);
     const Complex x{std::cos(angle), std::sin(angle)};
     Complex sum = 0.0;
     for (u64 k = n; k-- > 0;) sum = sum * x + coefficients[k];
@@ -67,8 +65,7 @@ TEST(CkksEncoder, ProductOfPolynomialsIsTheProductOfSlots) {
   const auto pa = encoder.to_coefficients(a), pb = encoder.to_coefficients(b);
   std::vector<double> product(n, 0.0);
   for (u64 i = 0; i < n; ++i)
-    for (u64 j = 0; j < n; ++j)
-      product[(i + j) % n] += (i + j < n ? 1.0 : -1.0) * pa[i] * pb[j];
+    for (u64 j = 0; j < n; ++j) product[(i + j) % n] += (i + j < n ? 1.0 : -1.0) * pa[i] * pb[j];
   const auto expected = test::zip_values(a, b, [](Complex x, Complex y) { return x * y; });
   EXPECT_LT(test::max_error(encoder.to_slots(product, n / 2), expected), 1e-11);
 }
@@ -112,7 +109,8 @@ TEST_P(CkksEncode, PadsWithZerosAndTakesSparseSlots) {
     EXPECT_EQ(p.slots(), slots);
     EXPECT_LT(test::max_error(w.context.decode(p), expected), 0x1p-30) << slots;
   }
-  EXPECT_LT(test::max_error(w.context.decode(w.context.encode(Values{})), Values(w.slots())), 1e-12);
+  EXPECT_LT(test::max_error(w.context.decode(w.context.encode(Values{})), Values(w.slots())),
+            1e-12);
 }
 
 TEST_P(CkksEncode, BatchRowsAreIndependent) {
@@ -137,7 +135,8 @@ TEST_P(CkksEncode, HoldsValuesUpToTheModulus) {
   // A constant vector is one coefficient of scale * value.
   const double largest = std::exp2(log_q - 1.0) / w.params().scale(level);
   const Values fits(w.slots(), largest * 0.999), overflows(w.slots(), largest * 1.001);
-  EXPECT_LT(test::max_error(w.context.decode(w.context.encode(fits, level)), fits), largest * 0x1p-30);
+  EXPECT_LT(test::max_error(w.context.decode(w.context.encode(fits, level)), fits),
+            largest * 0x1p-30);
   const auto e = test::expect_error<ParameterError>([&] { w.context.encode(overflows, level); });
   EXPECT_NEAR(std::stod(e.field("log2_bound")), log_q - 1.0, 1e-6);
   EXPECT_NEAR(std::stod(e.field("log2_coefficient")), log_q - 1.0, 0.01);
@@ -174,12 +173,14 @@ TEST_P(CkksEncode, RefusesBadShapes) {
   EXPECT_EQ(e.field("slots"), "4");
   e = test::expect_error<ParameterError>([&] { w.context.encode(Values(3), {}, 0.0, 12); });
   EXPECT_EQ(e.field("slots"), "12");
-  e = test::expect_error<ParameterError>([&] { w.context.encode(Values(3), {}, 0.0, 2 * w.slots()); });
+  e = test::expect_error<ParameterError>(
+      [&] { w.context.encode(Values(3), {}, 0.0, 2 * w.slots()); });
   EXPECT_EQ(e.field("max_slots"), std::to_string(w.slots()));
   e = test::expect_error<ParameterError>([&] { w.context.encode(Values(3), {}, 0.0, 4, 2); });
   EXPECT_EQ(e.field("batch"), "2");
   EXPECT_THROW(w.context.encode(Values(3), {}, 0.0, 4, 0), ParameterError);
-  e = test::expect_error<ParameterError>([&] { w.context.encode(Values(3), w.params().max_level() + 1); });
+  e = test::expect_error<ParameterError>(
+      [&] { w.context.encode(Values(3), w.params().max_level() + 1); });
   EXPECT_EQ(e.field("level"), std::to_string(w.params().max_level() + 1));
   EXPECT_EQ(e.field("max_level"), std::to_string(w.params().max_level()));
   for (double scale : {0.5, -1.0, std::numeric_limits<double>::infinity(),

@@ -45,7 +45,8 @@ TEST_P(CkksErrors, LevelsDiffer) {
     EXPECT_EQ(e.field("level_b"), "2");
   }
   for (const auto& call : plain_all(w)) {
-    const auto e = test::expect_error<StateError>([&] { call(a, w.context.encode(Values{1.0}, 3u)); });
+    const auto e =
+        test::expect_error<StateError>([&] { call(a, w.context.encode(Values{1.0}, 3u)); });
     EXPECT_EQ(e.field("level_a"), "4");
     EXPECT_EQ(e.field("level_b"), "3");
   }

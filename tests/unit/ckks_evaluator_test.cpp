@@ -1,6 +1,5 @@
 // Sums, constants and products against the clear computation.
 #include "crenel/ckks/evaluator.h"
-
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {
@@ -94,8 +93,8 @@ TEST_P(CkksEvaluator, ConstantProductsAtAGivenScale) {
   for (double scale : {0.5, -2.0, std::numeric_limits<double>::quiet_NaN(),
                        std::numeric_limits<double>::infinity()})
     EXPECT_THROW(w.ev.multiply(zero, 1.0, scale), ParameterError) << scale;
-  for (double bad : {std::numeric_limits<double>::quiet_NaN(),
-                     std::numeric_limits<double>::infinity(), 1e300}) {
+  for (double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e300}) {
     EXPECT_THROW(w.ev.multiply(zero, bad), ParameterError);
     EXPECT_THROW(w.ev.add(zero, Complex(0.0, bad)), ParameterError);
   }
@@ -167,7 +166,8 @@ TEST_P(CkksEvaluator, LazyProductsSumBeforeRelinearisation) {
     const Ciphertext a = w.client.encrypt(x), b = w.client.encrypt(y);
     Ciphertext product = k == 3 ? w.ev.square_lazy(a) : w.ev.multiply_lazy(a, b);
     EXPECT_EQ(product.components(), 3u);
-    for (u64 i = 0; i < x.size(); ++i) expected[i] += (k == 2 ? -1.0 : 1.0) * x[i] * (k == 3 ? x[i] : y[i]);
+    for (u64 i = 0; i < x.size(); ++i)
+      expected[i] += (k == 2 ? -1.0 : 1.0) * x[i] * (k == 3 ? x[i] : y[i]);
     if (!sum)
       sum = std::move(product);
     else
@@ -204,7 +204,8 @@ TEST_P(CkksEvaluator, BatchesEqualSingleCiphertexts) {
   const u64 n = w.slots();
   const Values x = test::random_values(rng, 3 * n), y = test::random_values(rng, 3 * n);
   const Ciphertext a = w.client.encrypt(x, {}, 0.0, 0, 3), b = w.client.encrypt(y, {}, 0.0, 0, 3);
-  expect_values(w, w.ev.add(a, b), test::zip_values(x, y, [](Complex s, Complex t) { return s + t; }));
+  expect_values(w, w.ev.add(a, b),
+                test::zip_values(x, y, [](Complex s, Complex t) { return s + t; }));
   expect_values(w, w.ev.multiply_rescale(a, b),
                 test::zip_values(x, y, [](Complex s, Complex t) { return s * t; }));
   expect_values(w, w.ev.rotate(a, 3), test::rolled(x, 3, n));

@@ -1,6 +1,5 @@
 // Rescaling and level alignment with exact bookkeeping of scales.
 #include "ckks/levels.h"
-
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {
@@ -51,11 +50,10 @@ TEST_P(CkksLevels, RescaleRefusesLevelZero) {
   auto& w = world("s40");
   const Ciphertext c = w.client.encrypt(Values{0.5}, 0u);
   const auto before = w.client.decrypt(c);
-  for (const auto& call : {std::function<void()>([&] { w.ev.rescale(c); }),
-                           std::function<void()>([&] { w.ev.multiply_rescale(c, c); }),
-                           std::function<void()>([&] {
-                             w.ev.relinearise_rescale(w.ev.square_lazy(c));
-                           })}) {
+  for (const auto& call :
+       {std::function<void()>([&] { w.ev.rescale(c); }),
+        std::function<void()>([&] { w.ev.multiply_rescale(c, c); }),
+        std::function<void()>([&] { w.ev.relinearise_rescale(w.ev.square_lazy(c)); })}) {
     const auto e = test::expect_error<StateError>(call);
     EXPECT_EQ(e.field("level"), "0");
     EXPECT_EQ(e.field("expected"), ">= 1");

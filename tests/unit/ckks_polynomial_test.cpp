@@ -104,9 +104,14 @@ TEST_P(CkksPolynomial, SparseCoefficientPatterns) {
   auto rng = test::test_rng();
   const Values x = test::random_values(rng, w.slots(), 0.7);
   const Ciphertext a = w.client.encrypt(x, 5u);
-  std::vector<std::vector<double>> patterns{{0, 0, 1},       {0, 0, 0, 1},          {1, 0, 0, 0, 1},
-                                            {0, 1, 0, 1},    {0.5, 0.197, 0, -0.004}, {0, 0, 0, 0, 0, 1},
-                                            {2, 0, 0, 0},    {0, 0, 0, 0, 0, 0, 0, 0, 1}};
+  std::vector<std::vector<double>> patterns{{0, 0, 1},
+                                            {0, 0, 0, 1},
+                                            {1, 0, 0, 0, 1},
+                                            {0, 1, 0, 1},
+                                            {0.5, 0.197, 0, -0.004},
+                                            {0, 0, 0, 0, 0, 1},
+                                            {2, 0, 0, 0},
+                                            {0, 0, 0, 0, 0, 0, 0, 0, 1}};
   patterns.push_back(std::vector<double>(32));
   patterns.back()[31] = -1.0;
   patterns.push_back(std::vector<double>(17));
@@ -123,7 +128,8 @@ TEST_P(CkksPolynomial, SparseCoefficientPatterns) {
     for (double v : c) trace += std::to_string(v) + " ";
     SCOPED_TRACE(trace);
     if (std::all_of(c.begin() + 1, c.end(), [](double v) { return v == 0.0; })) {
-      EXPECT_LT(test::max_error(w.client.decrypt(w.ev.polynomial(a, c)), Values(x.size(), c[0])), 1e-9);
+      EXPECT_LT(test::max_error(w.client.decrypt(w.ev.polynomial(a, c)), Values(x.size(), c[0])),
+                1e-9);
       continue;
     }
     expect_power(w, x, a, c);
@@ -158,8 +164,7 @@ TEST_P(CkksPolynomial, ChebyshevOnAnInterval) {
   const auto expected = test::map_values(Values(reals.begin(), reals.end()),
                                          [&](Complex v) { return chebyshev_sum(c, v, a, b); });
   EXPECT_LT(test::max_error(w.client.decrypt(r), expected), test::tolerance(w.params(), 64.0));
-  for (u64 i = 0; i < reals.size(); ++i)
-    ASSERT_NEAR(expected[i].real(), sigmoid(reals[i]), 2e-3);
+  for (u64 i = 0; i < reals.size(); ++i) ASSERT_NEAR(expected[i].real(), sigmoid(reals[i]), 2e-3);
 }
 
 TEST_P(CkksPolynomial, FromScalesThatAreNotCanonical) {
@@ -208,7 +213,8 @@ TEST_P(CkksPolynomial, RefusesBadArguments) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   auto e = test::expect_error<ParameterError>([&] { w.ev.polynomial(a, {}); });
   EXPECT_EQ(e.field("count"), "0");
-  e = test::expect_error<ParameterError>([&] { w.ev.polynomial(a, std::vector<double>{1.0, nan}); });
+  e = test::expect_error<ParameterError>(
+      [&] { w.ev.polynomial(a, std::vector<double>{1.0, nan}); });
   EXPECT_EQ(e.field("index"), "1");
   const std::vector<double> c{0.0, 1.0};
   for (auto [lo, hi] : {std::pair{1.0, 1.0}, {2.0, 1.0}, {nan, 1.0}, {0.0, 1.0 / 0.0}})

@@ -46,7 +46,8 @@ TEST_P(CkksRotation, EveryLevelWithTheTopLevelKeys) {
     const Ciphertext a = w.client.encrypt(x, level);
     expect_values(w, w.ev.rotate(a, 3), test::rolled(x, 3));
     expect_values(w, w.ev.rotate(a, -7), test::rolled(x, -7));
-    expect_values(w, w.ev.conjugate(a), test::map_values(x, [](Complex v) { return std::conj(v); }));
+    expect_values(w, w.ev.conjugate(a),
+                  test::map_values(x, [](Complex v) { return std::conj(v); }));
     const i64 steps[] = {0, 1, -1};
     const auto r1 = test::rolled(x, 1), r2 = test::rolled(x, -1);
     Values sum = x;
@@ -71,7 +72,8 @@ TEST_P(CkksRotation, SparseVectorsUseAnyEquivalentKey) {
       EXPECT_EQ(r.slots(), slots);
       expect_values(w, r, test::rolled(x, steps));
     }
-    expect_values(w, w.ev.conjugate(a), test::map_values(x, [](Complex v) { return std::conj(v); }));
+    expect_values(w, w.ev.conjugate(a),
+                  test::map_values(x, [](Complex v) { return std::conj(v); }));
   }
   // A key for -1 of the full vector is one for slots - 1 of a sparse one.
   const Evaluator only = w.context.evaluator(w.client.evaluation_keys({{-1}, false, false}));
@@ -126,7 +128,8 @@ TEST_P(CkksRotation, SumsOfRotations) {
     expect_values(w, w.ev.rotate_sum(w.client.encrypt(x), steps), expected,
                   static_cast<double>(steps.size()));
   }
-  const auto e = test::expect_error<ParameterError>([&] { w.ev.rotate_sum(w.client.encrypt(x), {}); });
+  const auto e =
+      test::expect_error<ParameterError>([&] { w.ev.rotate_sum(w.client.encrypt(x), {}); });
   EXPECT_STRNE(e.what(), "");
 }
 
@@ -173,14 +176,13 @@ TEST_P(CkksRotation, MissingKeysAreNamed) {
   EXPECT_EQ(e.field("rotation"), "9");
   e = test::expect_error<KeyMissingError>([&] { ev.sum_slots(a, 4); });
   EXPECT_EQ(e.field("rotation"), "2");
-  for (const auto& product : {std::function<void()>([&] { ev.multiply(a, a); }),
-                              std::function<void()>([&] { ev.square(a); }),
-                              std::function<void()>([&] { ev.multiply_rescale(a, a); }),
-                              std::function<void()>([&] { ev.relinearise(ev.square_lazy(a)); }),
-                              std::function<void()>([&] { ev.relinearise_rescale(ev.square_lazy(a)); }),
-                              std::function<void()>([&] {
-                                ev.polynomial(a, std::vector<double>{0.0, 0.0, 1.0});
-                              })}) {
+  for (const auto& product :
+       {std::function<void()>([&] { ev.multiply(a, a); }),
+        std::function<void()>([&] { ev.square(a); }),
+        std::function<void()>([&] { ev.multiply_rescale(a, a); }),
+        std::function<void()>([&] { ev.relinearise(ev.square_lazy(a)); }),
+        std::function<void()>([&] { ev.relinearise_rescale(ev.square_lazy(a)); }),
+        std::function<void()>([&] { ev.polynomial(a, std::vector<double>{0.0, 0.0, 1.0}); })}) {
     e = test::expect_error<KeyMissingError>(product);
     EXPECT_EQ(e.field("key"), "relinearisation");
   }

@@ -49,8 +49,9 @@ class PublicKey {
   std::shared_ptr<const Data> data_;
 };
 
-/// Noise flooding before a decryption is published (SECURITY.md): adds Gaussian noise of standard
-/// deviation sqrt(12 queries) * 2^(statistical_bits/2) * noise_std, in units of 1/scale.
+/// Noise flooding before a decryption is published (SECURITY.md): adds Gaussian noise, rounded to integers,
+/// to the coefficients; standard deviation sqrt(12 queries) * 2^(statistical_bits/2) * noise_std, in units
+/// of 1/scale.
 struct Flooding {
   double noise_std = 0.0;    ///< estimate of the ciphertext's error, in coefficient units; must be > 0
   u64 queries = 1;           ///< decryptions to be published under this key, >= 1
@@ -82,6 +83,8 @@ class Client {
 
   /// The secret key's coefficients as an explicit export: guard these bytes.
   std::vector<u8> export_secret_key() const;
+  /// SerializationError for another length, coefficients other than -1, 0, 1, and a Hamming weight that
+  /// the parameters do not have.
   static Client import_secret_key(const Context& context, std::span<const u8> bytes);
 
  private:

@@ -22,8 +22,10 @@ class Evaluator {
   Evaluator(const Context& context, EvaluationKeys keys);
   const Context& context() const;
   const EvaluationKeys& keys() const;
-  /// The same evaluator on another stream of the context's device. Operands that another stream still
-  /// works on need Stream::wait_for first.
+  /// The same evaluator on another stream of the context's device, which waits for what this evaluator's
+  /// stream has queued so far. Operands that another stream works on later need Stream::wait_for first; an
+  /// operand made on another stream must not be destroyed before that stream waits for this one (its
+  /// memory goes back to the pool of the stream that made it).
   Evaluator on(std::shared_ptr<device::Stream> stream) const;
   device::Stream& stream() const;
 
@@ -41,7 +43,8 @@ class Evaluator {
   // -- products: scale s_a s_b (rescale to return to a canonical scale) ------------------------------
   Ciphertext multiply(const Ciphertext& a, const Plaintext& b) const;
   /// By a constant encoded at `scale` (default: the level's rescale ratio times the canonical scale of
-  /// the level below over a's scale, so that rescale() lands on the canonical scale).
+  /// the level below over a's scale, so that rescale() lands on the canonical scale; at level 0 the
+  /// canonical scale). StateError where the default is below 2^10: rescale a first.
   Ciphertext multiply(const Ciphertext& a, std::complex<double> b, double scale = 0.0) const;
   /// With relinearisation: 2 components.
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
@@ -76,8 +79,9 @@ class Evaluator {
 
   // -- polynomials -------------------------------------------------------------------------------------
   /// sum_k coefficients[k] x^k (lowest first) or sum_k coefficients[k] T_k((2x - a - b)/(b - a)), by
-  /// Paterson-Stockmeyer with depth ceil(log2(degree + 1)) and lazy relinearisation. The result has the
-  /// canonical scale of its level. StateError when the level is too low, naming both.
+  /// Paterson-Stockmeyer with depth ceil(log2(degree + 1)), one more for an interval other than [-1, 1],
+  /// and lazy relinearisation. The result has the canonical scale of its level; a polynomial of degree 0
+  /// keeps level and scale. StateError when the level is too low, naming both.
   Ciphertext polynomial(const Ciphertext& x, std::span<const double> coefficients,
                         PolynomialBasis basis = PolynomialBasis::power, double a = -1.0,
                         double b = 1.0) const;
@@ -99,7 +103,8 @@ std::vector<double> chebyshev_coefficients(const std::function<double(double)>& 
 class Graph {
  public:
   using Function = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;
-  /// Records f on copies of `inputs` (level, scale, slots and batch of each are the signature).
+  /// Records f on copies of `inputs` (level, scale, slots, components and batch of each are the signature,
+  /// and that the slots are real when they are). No other thread may use the evaluator's stream meanwhile.
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
   Graph(Graph&&) noexcept;
   ~Graph();

@@ -11,8 +11,8 @@ SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSour
     : ring_(std::move(ring)), source_(std::move(source)) {
   if (hamming_weight != 0) {
     auto coefficients = random::sample_sparse_ternary(source_, ring_->ring_dim(), hamming_weight);
+    const random::WipeOnExit wipe(coefficients);
     set_coefficients(coefficients);
-    random::secure_zero(coefficients.data(), coefficients.size());
     return;
   }
   key_ = Poly(ring_->stream(), {ring_->log_n(), 1, 1}, ring_->everything(), Domain::coeff, true);
@@ -31,9 +31,9 @@ SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSour
 void SecretKey::set_coefficients(std::span<const i8> coefficients) {
   auto& stream = ring_->stream();
   std::vector<i64> wide(coefficients.begin(), coefficients.end());
+  const random::WipeOnExit wipe(wide);
   device::Buffer staged = stream.allocate(wide.size() * sizeof(i64), true);
   stream.copy_in(staged.data(), wide.data(), wide.size() * sizeof(i64));
-  random::secure_zero(wide.data(), wide.size() * sizeof(i64));
   key_ = Poly(stream, {ring_->log_n(), 1, 1}, ring_->everything(), Domain::coeff, true);
   ring_->kernels().reduce_signed(stream, key_.view(), staged.as<const i64>());
   ring_->kernels().ntt(stream, key_.view_as(Domain::eval), key_.view());
@@ -46,14 +46,14 @@ std::vector<i8> SecretKey::export_coefficients() const {
   Poly limb(stream, {ring_->log_n(), 1, 1}, one, Domain::coeff, true);
   ring_->kernels().intt(stream, limb.view(), key_.view().restrict_to(one));
   std::vector<Word> words(ring_->ring_dim());
+  const random::WipeOnExit wipe(words);
   stream.copy_out(words.data(), limb.data(), limb.bytes());
-  const Word q = ring_->modulus(0).q;
   std::vector<i8> out(words.size());
-  // 0 -> 0, 1 -> 1, q - 1 -> -1 without branching on the value.
-  for (std::size_t i = 0; i < words.size(); ++i)
-    out[i] = static_cast<i8>(static_cast<i8>(words[i] & 1u & (words[i] >> 1 ? 0u : 1u)) -
-                             static_cast<i8>(words[i] == q - 1));
-  random::secure_zero(words.data(), words.size() * sizeof(Word));
+  // 0 -> 0, 1 -> 1, q - 1 -> -1 in arithmetic: q - 1 is even and the only value with a higher bit set.
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Word one = words[i] & 1u, minus_one = ((words[i] >> 1) + 0x7fffffffu) >> 31;
+    out[i] = static_cast<i8>(static_cast<i8>(one) - static_cast<i8>(minus_one));
+  }
   return out;
 }
 

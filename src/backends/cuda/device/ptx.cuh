@@ -5,6 +5,16 @@
 
 namespace crenel::backend::cuda {
 
+// First statement of every kernel: lets the next kernel of the stream take its place as this one
+// drains, and waits until the previous one has finished and its writes are visible. The launch asks
+// for this overlap (host/launch.cuh); a kernel without this call would break the order.
+__device__ __forceinline__ void begin_kernel() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // High word of a * b by one full-rate IMAD.WIDE; __umulhi becomes IMAD.HI, which runs at half rate
 // on sm_90 (h200.md: 7.3 against 15.9 T/s).
 __device__ __forceinline__ u32 mul_hi_wide(u32 a, u32 b) {
@@ -65,12 +75,6 @@ __device__ __forceinline__ void copy_async(u32* to, const u32* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                :
                : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from)
-               : "memory");
-}
-__device__ __forceinline__ void copy_async(u32* to, const u32* from, u64 policy) {
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
-               :
-               : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from), "l"(policy)
                : "memory");
 }
 // The copies of this thread are there, for this thread.

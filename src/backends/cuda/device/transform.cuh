@@ -64,16 +64,21 @@ __device__ __forceinline__ void write16(u32* p, const u32 (&x)[kPerThread]) {
   for (u32 i = 0; i < 16; i += 4) store4(p + i, make_uint4(x[i], x[i + 1], x[i + 2], x[i + 3]));
 }
 
-// All stages of the row pass on the row that starts at `from`; leaves canonical values in the tile.
+// The values i + e 2^(Bits-4) of a row, which thread i starts with.
+template <u32 Bits>
+__device__ __forceinline__ void read_row(u32 (&x)[kPerThread], const u32* from, u32 i) {
+#pragma unroll
+  for (u32 e = 0; e < kPerThread; ++e) x[e] = from[i + (e << (Bits - 4))];
+}
+
+// All stages of the row pass on the row that read_row gave; leaves canonical values in the tile.
 // `node` is 2^column_bits + row, i the thread's number in its row; a row never leaves its warp.
 template <u32 Bits>
-__device__ __forceinline__ void forward_row(const u32* from, u32* tile, const ShoupTwiddles& roots,
+__device__ __forceinline__ void forward_row(u32 (&x)[kPerThread], u32* tile,
+                                            const ShoupTwiddles& roots,
                                             const MontgomeryTwiddles& last, u32 node, u32 i) {
   constexpr u32 kHigh = Bits - 4;
   const u32 q = roots.q;
-  u32 x[kPerThread];
-#pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e) x[e] = from[i + (e << kHigh)];
   forward_round<(kHigh < 4 ? kHigh : 4)>(x, roots, node, q);
   __syncwarp();
 #pragma unroll
@@ -100,7 +105,7 @@ __device__ __forceinline__ void forward_row(const u32* from, u32* tile, const Sh
 template <u32 Bits>
 struct RowPlace {
   static constexpr u32 kThreads = 1u << (Bits - 4);  ///< of a row
-  u32 limb = blockIdx.y;
+  u32 limb = blockIdx.z;
   u32 i = threadIdx.x % kThreads;
   u32 row = blockIdx.x * kTileRows<Bits> + threadIdx.x / kThreads;
   u32 start = row << Bits;

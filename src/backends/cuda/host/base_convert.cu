@@ -46,9 +46,9 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   args.first_limb = first_limb;
   args.last_limb = last_limb;
   const dim3 grid(
-      divide_up(in_shape.ring_dim(), 4 * kConvertThreads),
-      divide_up(std::min(tables.max_destinations, last_limb - first_limb), kConvertOutputs),
-      in_shape.polys() * tables.count);
+      divide_up(in_shape.ring_dim(), kConvertValues * kConvertThreads),
+      in_shape.polys() * tables.count,
+      divide_up(std::min(tables.max_destinations, last_limb - first_limb), kConvertOutputs));
   const u32 sources = tables.max_sources;
   auto* kernel = scaled ? (tables.fold_often ? kernel_for<true, true>(sources)
                                              : kernel_for<true, false>(sources))

@@ -28,6 +28,7 @@ std::string unusable_reason(int index) {
 CudaDevice::CudaDevice(int index) : index_(index) {
   cudaDeviceProp properties;
   CRENEL_CUDA_TRY(cudaGetDeviceProperties(&properties, index));
+  compute_major_ = properties.major;
   info_.kind = device::Kind::cuda;
   info_.name = cat("cuda:", index);
   info_.description = cat(properties.name, ", compute capability ", properties.major, ".",

@@ -1,6 +1,7 @@
 // Construction and prepared tables.
 #include "backends/cuda/device/modular.cuh"
 #include "backends/cuda/host/cuda_kernels.h"
+#include "backends/cuda/host/transform_launch.h"
 #include "backends/cuda/tuning/ntt.h"
 
 namespace crenel::backend::cuda {
@@ -22,6 +23,8 @@ CudaKernels::CudaKernels(std::shared_ptr<CudaDevice> device,
     throw UnsupportedError(cat("CUDA kernels for log_n ", log_n, ", expected 3..", kMaxLogN),
                            {{"log_n", cat(log_n)}});
   tables_ = upload_ring(device_, this->ring());
+  const DeviceGuard guard(device_->index());
+  if (fast()) allow_shared_memory(log_n);
 }
 
 CudaKernels::~CudaKernels() = default;

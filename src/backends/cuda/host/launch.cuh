@@ -7,9 +7,6 @@
 
 namespace crenel::backend::cuda {
 
-/// What a block may use without asking.
-inline constexpr std::size_t kDefaultSharedBytes = 48 << 10;
-
 /// Nothing is launched for an empty grid.
 template <class... Params, class... Args>
 void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 block,
@@ -17,14 +14,17 @@ void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 bl
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   CudaStream& queue = cuda_stream(stream);
   const DeviceGuard guard(queue.device_index());
-  if (shared_bytes > kDefaultSharedBytes)
-    CRENEL_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(shared_bytes)));
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = dim3(block);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = queue.handle();
+  // Overlap with the end of the previous kernel; see begin_kernel in device/ptx.cuh.
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &overlap;
+  config.numAttrs = queue.can_overlap() ? 1 : 0;
   CRENEL_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
 }
 

@@ -10,6 +10,7 @@ class CudaDevice final : public device::Backend {
  public:
   explicit CudaDevice(int index);
   int index() const { return index_; }
+  int compute_major() const { return compute_major_; }
 
   const device::DeviceInfo& info() const override { return info_; }
   std::shared_ptr<device::Stream> make_stream() override;
@@ -21,6 +22,7 @@ class CudaDevice final : public device::Backend {
 
  private:
   int index_;
+  int compute_major_;
   device::DeviceInfo info_;
 };
 
@@ -31,6 +33,8 @@ class CudaStream final : public device::Stream {
 
   cudaStream_t handle() const { return stream_; }
   int device_index() const { return index_; }
+  /// Programmatic dependent launch, compute capability 9.0.
+  bool can_overlap() const { return can_overlap_; }
 
   void synchronize() override;
   void copy_in(void* to, const void* from, std::size_t bytes) override;
@@ -47,6 +51,7 @@ class CudaStream final : public device::Stream {
 
  private:
   int index_;
+  bool can_overlap_;
   cudaStream_t stream_ = nullptr;
 };
 

@@ -13,13 +13,13 @@ u32 row_tiles(const TransformArgs& args) {
 dim3 column_grid(TransformArgs& args, u32 limbs) {
   const u32 bits = column_bits(args.log_n);
   args.polys_per_block = kColumnPolysPerBlock;
-  return {(1u << (args.log_n - bits)) / tile_columns(bits), limbs,
-          divide_up(args.polys, args.polys_per_block)};
+  return {(1u << (args.log_n - bits)) / tile_columns(bits),
+          divide_up(args.polys, args.polys_per_block), limbs};
 }
 dim3 row_grid(TransformArgs& args, u32 limbs) {
   const u32 tiles = row_tiles(args);
   args.polys_per_block = row_polys_per_block(tiles * limbs, args.polys);
-  return {tiles, limbs, divide_up(args.polys, args.polys_per_block)};
+  return {tiles, divide_up(args.polys, args.polys_per_block), limbs};
 }
 
 template <u32 LogN>
@@ -54,18 +54,43 @@ void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
 template <u32 Bits>
 void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                    const DivideTail& tail) {
-  launch(stream, row_divide<Bits>, dim3(row_tiles(args), limbs, args.polys), kRowThreads<Bits>,
+  launch(stream, row_divide<Bits>, dim3(row_tiles(args), args.polys, limbs), kRowThreads<Bits>,
          kRowDivideBytes<Bits>, args, tail);
 }
 
 template <u32 Bits>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                         const KeySwitchTail& tail) {
-  launch(stream, key_switch_rows<Bits>, dim3(row_tiles(args), limbs, args.polys / args.components),
+  launch(stream, key_switch_rows<Bits>, dim3(row_tiles(args), args.polys / args.components, limbs),
          kRowThreads<Bits>, kKeySwitchRowBytes<Bits>, args, tail);
 }
 
+template <u32 Bits>
+void allow_shared_of() {
+  const auto allow = [](auto* kernel, u32 bytes) {
+    CRENEL_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(bytes)));
+  };
+  allow(row_divide<Bits>, kRowDivideBytes<Bits>);
+  allow(key_switch_rows<Bits>, kKeySwitchRowBytes<Bits>);
+}
+
 }  // namespace
+
+void allow_shared_memory(u32 log_n) {
+  switch (row_bits(log_n)) {
+    case 5:
+      return allow_shared_of<5>();
+    case 6:
+      return allow_shared_of<6>();
+    case 7:
+      return allow_shared_of<7>();
+    case 8:
+      return allow_shared_of<8>();
+    default:
+      return allow_shared_of<9>();
+  }
+}
 
 void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs,
                            const LimbBytes& skip) {

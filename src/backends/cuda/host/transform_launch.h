@@ -9,6 +9,9 @@
 
 namespace crenel::backend::cuda {
 
+/// Lets the kernels of this ring size use more than 48 KiB of shared memory on the current device.
+void allow_shared_memory(u32 log_n);
+
 // Passes over `limbs` limbs of every polynomial; inverse: rows first.
 
 /// `skip`: per limb, the component to leave out, or kNone.

@@ -29,6 +29,7 @@ __device__ __forceinline__ u32 pick(uint4 v, u32 i) {
 template <bool Add>
 __global__ void __launch_bounds__(kElementThreads)
     automorphism_eval(const __grid_constant__ AutomorphismArgs args) {
+  begin_kernel();
   const u32 limb = blockIdx.y, poly = blockIdx.z, n = 1u << args.log_n;
   const u32 b = poly / args.components, c = poly % args.components;
   const u32* from = args.in.limb(b, c, limb, args.log_n);
@@ -55,6 +56,7 @@ __global__ void __launch_bounds__(kElementThreads)
 template <bool Add>
 __global__ void __launch_bounds__(kElementThreads)
     automorphism_coeff(const __grid_constant__ AutomorphismArgs args) {
+  begin_kernel();
   const u32 limb = blockIdx.y, poly = blockIdx.z, n = 1u << args.log_n;
   const u32 b = poly / args.components, c = poly % args.components;
   const u32 q = args.primes[args.prime.at[limb]].q;

@@ -38,6 +38,7 @@ __device__ __forceinline__ uint4 map4(uint4 a, uint4 b, F f) {
 template <BinaryOp Op>
 __global__ void __launch_bounds__(kElementThreads)
     binary(const __grid_constant__ ElementArgs args) {
+  begin_kernel();
   const u32 limb = blockIdx.y, poly = blockIdx.z, n = 1u << args.log_n;
   const u32 b = poly / args.components, c = poly % args.components;
   const PrimeConstants m = args.primes[args.prime.at[limb]];
@@ -70,6 +71,7 @@ __global__ void __launch_bounds__(kElementThreads)
 template <ScalarOp Op>
 __global__ void __launch_bounds__(kElementThreads)
     scalar(const __grid_constant__ ElementArgs args, const __grid_constant__ ScalarArgs scalars) {
+  begin_kernel();
   const u32 limb = blockIdx.y, poly = blockIdx.z, n = 1u << args.log_n;
   const u32 b = poly / args.components, c = poly % args.components;
   const PrimeConstants& m = args.primes[args.prime.at[limb]];
@@ -102,6 +104,7 @@ __global__ void __launch_bounds__(kElementThreads)
 /// (a0 b0, a0 b1 + a1 b0, a1 b1).
 __global__ void __launch_bounds__(kElementThreads)
     tensor(const __grid_constant__ ElementArgs args) {
+  begin_kernel();
   const u32 limb = blockIdx.y, b = blockIdx.z;
   const u32 at = 4 * (threadIdx.x + blockIdx.x * kElementThreads);
   if (at >= (1u << args.log_n)) return;

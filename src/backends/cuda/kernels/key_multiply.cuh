@@ -20,6 +20,7 @@ struct KeyArgs {
 /// Sums of up to four products of 31-bit words fit 64 bits; further ones are folded in.
 __global__ void __launch_bounds__(kElementThreads)
     key_multiply(const __grid_constant__ KeyArgs args) {
+  begin_kernel();
   const u32 limb = blockIdx.y, batch = blockIdx.z, id = args.prime.at[limb];
   const u32 at = 4 * (threadIdx.x + blockIdx.x * kElementThreads);
   if (at >= (1u << args.log_n)) return;

@@ -14,9 +14,9 @@ struct KeySwitchTail {
   u32 first_limb;
 };
 
-/// Tile, and the key values of one digit that a block will need.
+/// Tile, the rows of one digit, and the key values of two digits.
 template <u32 Bits>
-inline constexpr u32 kKeySwitchRowBytes = (kRowTileWords<Bits> + 2 * (kTileRows<Bits> << Bits)) * 4;
+inline constexpr u32 kKeySwitchRowBytes = (kRowTileWords<Bits> + 5 * (kTileRows<Bits> << Bits)) * 4;
 
 __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q, u32 q_inv) {
   return make_uint4(add_mod(acc.x, mont_mul(x.x, y.x, q, q_inv), q),
@@ -25,47 +25,61 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
                     add_mod(acc.w, mont_mul(x.w, y.w, q, q_inv), q));
 }
 
-/// Grid: x tiles of rows, y limbs, z batch. The key values of a digit travel to shared memory while
-/// its transform runs; every thread reads only what it has fetched itself.
+/// Grid: x tiles of rows, y batch, z limbs. The rows and key values of the next digit travel to
+/// shared memory while a digit is transformed.
 template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
                     const __grid_constant__ KeySwitchTail tail) {
+  begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
+  constexpr u32 kBlockWords = kTileRows<Bits> << Bits, kStep = 4 * kRowThreads<Bits>;
   const RowPlace<Bits> place;
-  const u32 limb = place.limb, id = args.prime.at[limb], batch = blockIdx.z;
+  const u32 limb = place.limb, id = args.prime.at[limb], batch = blockIdx.y;
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
   const u32 own_digit = tail.own.component.at[limb];
-  const u64 policy = streaming_policy();
-  u32* key0 = shared + kRowTileWords<Bits> + 4 * threadIdx.x;
-  u32* key1 = key0 + (kTileRows<Bits> << Bits);
-  constexpr u32 kStep = 4 * kRowThreads<Bits>;
   u32* tile = place.tile(shared);
+  u32* rows = shared + kRowTileWords<Bits>;
+  u32* keys = rows + kBlockWords + 4 * threadIdx.x;  // [digit parity][component]
+  const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
+  const u32 row_in_block = (place.row % kTileRows<Bits>) << Bits;
+  const auto fetch = [&](u32 d) {
+    const u32* from =
+        d == own_digit ? own : args.in.limb(batch, d, args.in_position.at[limb], args.log_n);
+    const u32* key0 = tail.key.limb(d, 0, id, args.log_n) + place.start;
+    const u32* key1 = key0 + tail.key.component_stride;
+    u32* to = keys + (d & 1) * 2 * kBlockWords;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      copy_async(rows + row_in_block + place.at(k), from + place.start + place.at(k));
+      copy_async(to + k * kStep, key0 + place.at(k));
+      copy_async(to + kBlockWords + k * kStep, key1 + place.at(k));
+    }
+  };
+  fetch(0);
   uint4 acc[2][4] = {};
   for (u32 d = 0; d < args.components; ++d) {
-#pragma unroll
-    for (u32 k = 0; k < 4; ++k) {
-      const u32 at = place.start + place.at(k);
-      copy_async(key0 + k * kStep, tail.key.limb(d, 0, id, args.log_n) + at, policy);
-      copy_async(key1 + k * kStep, tail.key.limb(d, 1, id, args.log_n) + at, policy);
-    }
+    wait_for_copies();
+    __syncwarp();  // the row is complete: it was fetched by threads of this warp
+    u32 x[kPerThread];
     if (d == own_digit) {
-      const u32* from = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
-      __syncwarp();
 #pragma unroll
       for (u32 k = 0; k < 4; ++k)
-        store4(tile + row_slot(place.at(k)), load4(from + place.start + place.at(k)));
+        store4(tile + row_slot(place.at(k)), load4(rows + row_in_block + place.at(k)));
     } else {
-      const u32* from = args.in.limb(batch, d, args.in_position.at[limb], args.log_n) + place.start;
-      forward_row<Bits>(from, tile, shoup_twiddles(args, id, args.log_n), last_twiddles(args, id),
-                        place.node(args.log_n), place.i);
+      read_row<Bits>(x, rows + row_in_block, place.i);
     }
-    wait_for_copies();
+    __syncwarp();
+    if (d + 1 < args.components) fetch(d + 1);
+    if (d != own_digit)
+      forward_row<Bits>(x, tile, shoup_twiddles(args, id, args.log_n), last_twiddles(args, id),
+                        place.node(args.log_n), place.i);
+    const u32* key = keys + (d & 1) * 2 * kBlockWords;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
-      const uint4 x = load4(tile + row_slot(place.at(k)));
-      acc[0][k] = multiply_add(acc[0][k], x, load4(key0 + k * kStep), q, q_inv);
-      acc[1][k] = multiply_add(acc[1][k], x, load4(key1 + k * kStep), q, q_inv);
+      const uint4 v = load4(tile + row_slot(place.at(k)));
+      acc[0][k] = multiply_add(acc[0][k], v, load4(key + k * kStep), q, q_inv);
+      acc[1][k] = multiply_add(acc[1][k], v, load4(key + kBlockWords + k * kStep), q, q_inv);
     }
   }
   const u32 r2 = args.primes[id].r2;

@@ -30,17 +30,18 @@ template <u32 LogN>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_forward(const __grid_constant__ TransformArgs args,
                    const __grid_constant__ LimbBytes skip) {
+  begin_kernel();
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>;
   constexpr u32 kColumns = kTileColumns<Bits>;
   constexpr u32 kHigh = Bits - 4;
   __shared__ u32 tile[kColumnTileWords<Bits>];
-  const u32 limb = blockIdx.y;
+  const u32 limb = gridDim.z - 1 - blockIdx.z;
   const u32 id = args.prime.at[limb];
   const u32 q = args.primes[id].q;
   const ShoupTwiddles roots = shoup_twiddles(args, id, LogN);
   const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
   const u32 column = blockIdx.x * kColumns + lane;
-  const u32 first = blockIdx.z * args.polys_per_block;
+  const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;
@@ -66,11 +67,12 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
 template <u32 LogN, InverseTail Tail>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
+  begin_kernel();
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>;
   constexpr u32 kColumns = kTileColumns<Bits>;
   constexpr u32 kHigh = Bits - 4;
   __shared__ u32 tile[kColumnTileWords<Bits>];
-  const u32 limb = blockIdx.y;
+  const u32 limb = gridDim.z - 1 - blockIdx.z;
   const u32 id = args.prime.at[limb];
   const u32 q = args.primes[id].q;
   const ShoupTwiddles roots = shoup_twiddles(args, id, LogN);
@@ -78,7 +80,7 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
       scales ? scales[limb] : InverseScale{args.primes[id].n_inv, args.primes[id].n_inv_root};
   const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
   const u32 column = blockIdx.x * kColumns + lane;
-  const u32 first = blockIdx.z * args.polys_per_block;
+  const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;

@@ -10,13 +10,14 @@ namespace crenel::backend::cuda {
 template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_forward(const __grid_constant__ TransformArgs args, const __grid_constant__ OwnLimbs own) {
+  begin_kernel();
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
   const RowPlace<Bits> place;
   const u32 limb = place.limb, id = args.prime.at[limb];
   const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
   const MontgomeryTwiddles last_roots = last_twiddles(args, id);
   u32* tile = place.tile(tiles);
-  const u32 first = blockIdx.z * args.polys_per_block;
+  const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;
@@ -28,7 +29,9 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
       continue;
     }
     const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n) + place.start;
-    forward_row<Bits>(from, tile, roots, last_roots, place.node(args.log_n), place.i);
+    u32 x[kPerThread];
+    read_row<Bits>(x, from, place.i);
+    forward_row<Bits>(x, tile, roots, last_roots, place.node(args.log_n), place.i);
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) store4(to + place.at(k), load4(tile + row_slot(place.at(k))));
   }
@@ -37,6 +40,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
 template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_inverse(const __grid_constant__ TransformArgs args) {
+  begin_kernel();
   constexpr u32 kHigh = Bits - 4;
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
   const RowPlace<Bits> place;
@@ -46,7 +50,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   const MontgomeryTwiddles last_roots = last_twiddles(args, id);
   const u32 i = place.i, node = place.node(args.log_n);
   u32* tile = place.tile(tiles);
-  const u32 first = blockIdx.z * args.polys_per_block;
+  const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;

@@ -10,6 +10,7 @@ inline constexpr u32 kSmallThreads = 128;
 
 __global__ void __launch_bounds__(kSmallThreads)
     small_forward(const __grid_constant__ TransformArgs args) {
+  begin_kernel();
   __shared__ u32 x[1u << kMinFastLogN];
   const u32 limb = blockIdx.y, id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
@@ -37,6 +38,7 @@ __global__ void __launch_bounds__(kSmallThreads)
 
 __global__ void __launch_bounds__(kSmallThreads)
     small_inverse(const __grid_constant__ TransformArgs args) {
+  begin_kernel();
   __shared__ u32 x[1u << kMinFastLogN];
   const u32 limb = blockIdx.y, id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;

@@ -24,10 +24,11 @@ template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_divide(const __grid_constant__ TransformArgs args,
                const __grid_constant__ DivideTail tail) {
+  begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
   const RowPlace<Bits> place;
   const u32 limb = place.limb, id = args.prime.at[limb];
-  const u32 b = blockIdx.z / args.components, c = blockIdx.z % args.components;
+  const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
   u32* x = shared + kRowTileWords<Bits> + 4 * threadIdx.x;
   u32* y = x + (kTileRows<Bits> << Bits);
   constexpr u32 kStep = 4 * kRowThreads<Bits>;
@@ -42,7 +43,9 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n) + place.start;
   u32* to = args.out.limb(b, c, limb, args.log_n) + place.start;
   u32* tile = place.tile(shared);
-  forward_row<Bits>(from, tile, shoup_twiddles(args, id, args.log_n), last_twiddles(args, id),
+  u32 values[kPerThread];
+  read_row<Bits>(values, from, place.i);
+  forward_row<Bits>(values, tile, shoup_twiddles(args, id, args.log_n), last_twiddles(args, id),
                     place.node(args.log_n), place.i);
   wait_for_copies();
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv, scale = tail.x_scale[limb];

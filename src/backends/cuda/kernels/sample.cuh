@@ -29,6 +29,7 @@ __device__ __forceinline__ random::ChaChaState state_of(const SampleArgs& args, 
 /// Thread = one ChaCha20 block = four values. Grid: x tiles, y limbs, z polynomials.
 __global__ void __launch_bounds__(kSampleThreads)
     sample_uniform(const __grid_constant__ SampleArgs args) {
+  begin_kernel();
   const u32 i = 4 * (blockIdx.x * kSampleThreads + threadIdx.x);
   if (i >= (1u << args.log_n)) return;
   const u32 limb = blockIdx.y, poly = blockIdx.z, id = args.prime.at[limb];
@@ -47,6 +48,7 @@ __global__ void __launch_bounds__(kSampleThreads)
 template <bool Ternary>
 __global__ void __launch_bounds__(kSampleThreads)
     sample_small(const __grid_constant__ SampleArgs args) {
+  begin_kernel();
   const u32 i = 4 * (blockIdx.x * kSampleThreads + threadIdx.x);
   if (i >= (1u << args.log_n)) return;
   const u32 poly = blockIdx.z;
@@ -83,6 +85,7 @@ __global__ void __launch_bounds__(kSampleThreads)
 /// x mod q for signed 64-bit x. Grid as sample_small.
 __global__ void __launch_bounds__(kSampleThreads)
     reduce_signed(const __grid_constant__ SampleArgs args, const i64* values) {
+  begin_kernel();
   const u32 i = 4 * (blockIdx.x * kSampleThreads + threadIdx.x);
   if (i >= (1u << args.log_n)) return;
   const u32 poly = blockIdx.z;

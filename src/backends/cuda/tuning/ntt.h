@@ -38,11 +38,11 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
 inline constexpr u32 kNttBlocksPerSm = 4;
-inline constexpr u32 kKeySwitchBlocksPerSm = 3;
+inline constexpr u32 kKeySwitchBlocksPerSm = 2;
 
 /// key_switch works on as many limbs at a time as keep the raised digits within this many bytes, so
 /// that they are read from L2.
-inline constexpr u64 kKeySwitchBytes = u64(24) << 20;
+inline constexpr u64 kKeySwitchBytes = u64(256) << 20;
 
 /// Polynomials (with the same primes) that one block of the row pass transforms one after the
 /// other, so that it reads its twiddles from L1 after the first; at most this many, and fewer when

@@ -1,0 +1,151 @@
+"""Crenel and OpenFHE's PyPI wheel on one CPU, in one run, at about equal log PQ.
+
+    python bench/compare/openfhe.py --build build/main [--threads 2] [--out bench/results/openfhe-cpu.json]
+
+The wheel needs Python 3.10: --python names one, otherwise python3.10 is looked for; a virtual environment
+with the pinned wheel is made in build/openfhe. Products include relinearisation and rescale on both sides;
+the ring degree, the scale (2^40) and the security level (128 bits) agree, and so does log Q up to a prime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WHEEL = "openfhe==1.6.1.0.22.4"
+# OpenFHE: depth and digits whose log PQ comes nearest to Crenel's set within the 128-bit bound.
+CASES = [
+    {"log_n": 15, "params": "leveled-n15-s40", "depth": 15, "digits": 4},
+    {"log_n": 16, "params": "leveled-n16-s40", "depth": 34, "digits": 5},
+]
+
+
+def openfhe_python(wanted: str | None) -> Path:
+    """An interpreter that can import openfhe."""
+    probe = [wanted or sys.executable, "-c", "import openfhe"]
+    if subprocess.run(probe, capture_output=True).returncode == 0:
+        return Path(probe[0])
+    base = wanted or shutil.which("python3.10")
+    if base is None:
+        sys.exit(f"{WHEEL} needs Python 3.10: name one with --python")
+    folder = ROOT / "build" / "openfhe"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([base, "-m", "venv", folder], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", WHEEL], check=True)
+    return python
+
+
+def run_crenel(program: Path, params: str, threads: int, quick: bool) -> dict:
+    """Rows of the highest level, by operation name."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "crenel.json"
+        command = [program, "--device", "cpu", "--params", params, "--limbs", "128", "--json", out]
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        command += ["--graph", "off"] + (["--quick"] if quick else [])
+        rows = {}
+        for name in ("hmult", "hrot", "rescale", "hadd"):
+            subprocess.run([*command, "--only", name], check=True, env=environment, stdout=subprocess.DEVNULL)
+            data = json.loads(out.read_text())
+            rows.update({row["name"]: row for row in data["results"]})
+        return {"provenance": data["provenance"], "rows": rows}
+
+
+def run_openfhe(python: Path, case: dict, technique: str, threads: int, quick: bool) -> dict:
+    request = json.dumps({**case, "technique": technique, "quick": quick})
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    # -I: this folder is not on the path, where openfhe.py would hide the package.
+    worker = Path(__file__).with_name("openfhe_worker.py")
+    command = [python, "-I", worker, request]
+    done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compare(case: dict, program: Path, python: Path, threads: int, quick: bool) -> dict:
+    """Crenel before and after OpenFHE, so that a change of the machine's speed shows."""
+    before = run_crenel(program, case["params"], threads, quick)
+    theirs = {t: run_openfhe(python, case, t, threads, quick) for t in ("FIXEDMANUAL", "FLEXIBLEAUTO")}
+    after = run_crenel(program, case["params"], threads, quick)
+    ours = {}
+    for name, row in before["rows"].items():
+        other = after["rows"][name]
+        ours[name] = {
+            "us": statistics.mean([row["latency_us"], other["latency_us"]]),
+            "runs_us": [row["latency_us"], other["latency_us"]],
+            "least_us": min(row["min_us"], other["min_us"]),
+            "error_log2": row["error_log2"],
+        }
+    first = before["rows"]["hmult_rescale"]
+    return {
+        "log_n": case["log_n"],
+        "crenel": {
+            "params": case["params"],
+            "log_pq": first["log_pq"],
+            "limbs": first["limbs"],
+            "alpha": first["alpha"],
+            "depth": first["level"],
+            "operations": ours,
+            "provenance": before["provenance"],
+        },
+        "openfhe": theirs,
+        "ratio_of_medians": ratios(ours, theirs, "us"),
+        "ratio_of_least": ratios(ours, theirs, "least_us"),
+    }
+
+
+def ratios(ours: dict, theirs: dict, key: str) -> dict[str, float]:
+    """OpenFHE's time over Crenel's."""
+    manual, auto = theirs["FIXEDMANUAL"], theirs["FLEXIBLEAUTO"]
+    product = min(ours["hmult_rescale"][key], ours["hmult_then_rescale"][key])
+    return {
+        "multiply_rescale, FIXEDMANUAL": manual["multiply_rescale"][key] / product,
+        "multiply_rescale, FLEXIBLEAUTO": auto["multiply_rescale"][key] / product,
+        "rotate": manual["rotate"][key] / ours["hrot"][key],
+        "add": manual["add"][key] / ours["hadd"][key],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "main")
+    parser.add_argument("--python", help="a Python 3.10, or one that has openfhe")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--log-n", type=int, choices=[15, 16], help="one of the two sizes only")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results" / "openfhe-cpu.json")
+    args = parser.parse_args()
+    program = args.build / "bench" / "crenel_bench_ckks"
+    if not program.exists():
+        sys.exit(f"{program} is missing: ./run bench builds it")
+    python = openfhe_python(args.python)
+    cases = [case for case in CASES if args.log_n in (None, case["log_n"])]
+    results = []
+    for case in cases:
+        result = compare(case, program, python, args.threads, args.quick)
+        results.append(result)
+        print(f"N = 2^{case['log_n']}, {args.threads} threads")
+        for name, ratio in result["ratio_of_medians"].items():
+            print(f"  {name}: {ratio:.2f} (of the least times: {result['ratio_of_least'][name]:.2f})")
+    content = {
+        "kind": "crenel-comparison",
+        "format": 1,
+        "threads": args.threads,
+        "wheel": WHEEL,
+        "load_average": list(os.getloadavg()),
+        "cases": results,
+    }
+    args.out.write_text(json.dumps(content, indent=2) + "\n")
+    print(args.out.relative_to(ROOT) if args.out.is_relative_to(ROOT) else args.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
