@@ -192,7 +192,7 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   const auto& key = s.relinearisation_key();
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  const auto acc = ks.multiply(ks.mod_up(v.components(2, 1), a.level()), key, a.level());
+  const auto acc = ks.switch_key(v.components(2, 1), key, a.level());
   return s.wrap(ks.mod_down(acc, a.level(), &low), a.metadata());
 }
 
@@ -203,7 +203,7 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   const auto& key = s.relinearisation_key();
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  auto acc = ks.multiply(ks.mod_up(v.components(2, 1), a.level()), key, a.level());
+  auto acc = ks.switch_key(v.components(2, 1), key, a.level());
   Metadata meta = a.metadata();
   meta.scale = s.rescaled(meta.scale, meta.level);
   meta.level -= 1;

@@ -17,6 +17,13 @@ Poly KeySwitcher::multiply(const Poly& digits, const SwitchKey& key, u32 level) 
   return acc;
 }
 
+Poly KeySwitcher::switch_key(ConstView a, const SwitchKey& key, u32 level) const {
+  Poly acc(stream_, shape(2, a.shape.batch), ring_.extended(level), Domain::eval);
+  ring_.kernels().key_switch(stream_, acc.view(), a, ring_.mod_up(level), key.pairs.view(),
+                             ring_.first_digit(level));
+  return acc;
+}
+
 Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) const {
   Poly out(stream_, acc.shape(), ring_.window(level), Domain::eval);
   ring_.kernels().divide(stream_, out.view(), acc.view(), ring_.mod_down(level), addend);
@@ -42,13 +49,16 @@ Poly KeySwitcher::automorphism(ConstView in, u64 element) const {
 }
 
 Poly KeySwitcher::rotate(ConstView ciphertext, const SwitchKey& key, u64 element, u32 level) const {
-  const Poly digits = mod_up(ciphertext.components(1, 1), level);
-  return rotate_hoisted(ciphertext.components(0, 1), digits, key, element, level);
+  const Poly acc = switch_key(ciphertext.components(1, 1), key, level);
+  return finish_rotation(acc, ciphertext.components(0, 1), element, level);
 }
 
 Poly KeySwitcher::rotate_hoisted(ConstView b, const Poly& digits, const SwitchKey& key, u64 element,
                                  u32 level) const {
-  const Poly acc = multiply(digits, key, level);
+  return finish_rotation(multiply(digits, key, level), b, element, level);
+}
+
+Poly KeySwitcher::finish_rotation(const Poly& acc, ConstView b, u64 element, u32 level) const {
   const Poly switched = mod_down(acc, level, &b);
   return automorphism(switched.view(), element);
 }

@@ -18,6 +18,8 @@ class KeySwitcher {
   Poly mod_up(ConstView a, u32 level) const;
   /// sum of digits times key: two components, extended basis.
   Poly multiply(const Poly& digits, const SwitchKey& key, u32 level) const;
+  /// multiply(mod_up(a), key) in one operation: nothing keeps the digits.
+  Poly switch_key(ConstView a, const SwitchKey& key, u32 level) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
   /// ModDown and rescale in one division: acc + P * addend, divided by P q..., at level - 1.
@@ -33,6 +35,8 @@ class KeySwitcher {
                   std::span<const u64> elements, u32 level) const;
 
  private:
+  /// ModDown of acc, plus b, rotated.
+  Poly finish_rotation(const Poly& acc, ConstView b, u64 element, u32 level) const;
   PolyShape shape(u32 components, u32 batch) const { return {ring_.log_n(), components, batch}; }
 
   const RingContext& ring_;
