@@ -49,7 +49,7 @@ def log_pq(case: dict) -> int:
 def measure(call, quick: bool) -> dict:
     call()
     samples = []
-    stop = time.perf_counter() + (0.5 if quick else 6.0)
+    stop = time.perf_counter() + (0.5 if quick else 3.0)
     while len(samples) < 3 or (time.perf_counter() < stop and len(samples) < 60):
         begin = time.perf_counter()
         call()

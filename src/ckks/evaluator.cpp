@@ -142,10 +142,10 @@ Ciphertext Evaluator::multiply_integer(const Ciphertext& a, i64 re, i64 im) cons
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
   s.check_pair(a, b, false);
+  const Metadata meta =
+      s.product_metadata(a.metadata(), b.scale(), a.metadata().real && b.metadata().real);
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().mul(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
-  Metadata meta = with_real(a.metadata(), a.metadata().real && b.metadata().real);
-  meta.scale *= b.scale();
   return s.wrap(std::move(out), meta);
 }
 
@@ -157,10 +157,10 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, std::complex<double> b, doub
     throw ParameterError(cat("constant's scale ", scale, ", expected a finite number >= 1"),
                          {{"scale", cat(scale)}});
   const auto scalars = constant_scalars(s, b, scale, a.level());
+  const Metadata meta =
+      s.product_metadata(a.metadata(), scale, a.metadata().real && b.imag() == 0.0);
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().mul_scalar(*s.stream, out.view(), a.data().poly.view(), scalars);
-  Metadata meta = with_real(a.metadata(), a.metadata().real && b.imag() == 0.0);
-  meta.scale *= scale;
   return s.wrap(std::move(out), meta);
 }
 
@@ -169,20 +169,19 @@ Ciphertext Evaluator::multiply_lazy(const Ciphertext& a, const Ciphertext& b) co
   s.check_components(a, 2, "product");
   s.check_components(b, 2, "product");
   s.check_pair(a, b, false);
+  const Metadata meta =
+      s.product_metadata(a.metadata(), b.scale(), a.metadata().real && b.metadata().real);
   auto out = s.poly(3, a.batch(), a.level());
   s.kernels().tensor(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
-  Metadata meta = with_real(a.metadata(), a.metadata().real && b.metadata().real);
-  meta.scale *= b.scale();
   return s.wrap(std::move(out), meta);
 }
 
 Ciphertext Evaluator::square_lazy(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_components(a, 2, "square");
+  const Metadata meta = s.product_metadata(a.metadata(), a.scale(), a.metadata().real);
   auto out = s.poly(3, a.batch(), a.level());
   s.kernels().tensor_square(*s.stream, out.view(), a.data().poly.view());
-  Metadata meta = a.metadata();
-  meta.scale *= meta.scale;
   return s.wrap(std::move(out), meta);
 }
 

@@ -67,6 +67,18 @@ void Evaluator::State::check_pair(const Ciphertext& a, const Plaintext& b, bool 
   if (rows != 1) check_batch(a.batch(), rows);
 }
 
+Metadata Evaluator::State::product_metadata(Metadata meta, double factor_scale, bool real) const {
+  meta.scale *= factor_scale;
+  meta.real = real;
+  if (!(std::log2(meta.scale) < params().log_q(meta.level)))
+    throw StateError(cat("product at level ", meta.level, " would have scale 2^", std::log2(meta.scale),
+                         ", expected less than its modulus 2^", params().log_q(meta.level)),
+                     {{"scale", cat(meta.scale)},
+                      {"level", cat(meta.level)},
+                      {"log_q", cat(params().log_q(meta.level))}});
+  return meta;
+}
+
 void Evaluator::State::check_can_rescale(const Ciphertext& a) const {
   check(a);
   if (a.level() == 0)

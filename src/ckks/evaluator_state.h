@@ -37,6 +37,8 @@ struct Evaluator::State {
   void check_pair(const Ciphertext& a, const Ciphertext& b, bool scale) const;
   /// Likewise; a plaintext of batch 1 serves every row of a.
   void check_pair(const Ciphertext& a, const Plaintext& b, bool scale) const;
+  /// Metadata of a product: refuses a scale that leaves the modulus of the level no room for a message.
+  Metadata product_metadata(Metadata meta, double factor_scale, bool real) const;
   void check_can_rescale(const Ciphertext& a) const;
 
   const rlwe::SwitchKey& relinearisation_key() const;

@@ -20,7 +20,7 @@ class CkksContext : public test::SchemeTest {};
 TEST_P(CkksContext, KnowsParametersAndDevice) {
   auto& w = world("toy-boot40");
   EXPECT_EQ(w.context.params(), Params::preset("toy-boot40", true));
-  EXPECT_EQ(w.context.device().info().name, GetParam());
+  EXPECT_EQ(w.context.device().info().name, device_->info().name);
   EXPECT_EQ(&w.context.stream().device(), &w.context.device());
   const Context copy = w.context;
   EXPECT_EQ(&copy.device(), &w.context.device());

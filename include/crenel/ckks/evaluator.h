@@ -41,6 +41,7 @@ class Evaluator {
   Ciphertext multiply_integer(const Ciphertext& a, i64 re, i64 im = 0) const;
 
   // -- products: scale s_a s_b (rescale to return to a canonical scale) ------------------------------
+  //    StateError when that scale is not below the level's modulus (a product at level 0, say)
   Ciphertext multiply(const Ciphertext& a, const Plaintext& b) const;
   /// By a constant encoded at `scale` (default: the level's rescale ratio times the canonical scale of
   /// the level below over a's scale, so that rescale() lands on the canonical scale; at level 0 the

@@ -41,22 +41,62 @@ struct ShoupTwiddles {
     s.q = q;
     if constexpr (Count == 1) {
       const uint2 v = __ldg(table + first);
-      s.w[0] = {v.x, v.y};
+      s.w[0] = Pair{v.x, v.y};
     } else {
 #pragma unroll
       for (u32 i = 0; i < Count; i += 2) {
         const uint4 v = __ldg(reinterpret_cast<const uint4*>(table + first + i));
-        s.w[i] = {v.x, v.y}, s.w[i + 1] = {v.z, v.w};
+        s.w[i] = Pair{v.x, v.y};
+        s.w[i + 1] = Pair{v.z, v.w};
       }
     }
     return s;
   }
 };
 
-/// Twiddles of one limb as words times R.
-struct MontgomeryTwiddles {
-  const u32* table;
+/// The same for a round whose twiddles were brought to shared memory: entry 2^t + block of `heap`
+/// is that of stage t. To be used with node 1.
+struct SharedTwiddles {
+  const uint2* heap;
+  u32 q;
+
+  template <u32 Count>
+  __device__ __forceinline__ ShoupTwiddles::Stage<Count> load(u32 first) const {
+    ShoupTwiddles::Stage<Count> s;
+    s.q = q;
+    if constexpr (Count == 1) {
+      const uint2 v = heap[first];
+      s.w[0] = Pair{v.x, v.y};
+    } else {
+#pragma unroll
+      for (u32 i = 0; i < Count; i += 2) {
+        const uint4 v = *reinterpret_cast<const uint4*>(heap + first + i);
+        s.w[i] = Pair{v.x, v.y};
+        s.w[i + 1] = Pair{v.z, v.w};
+      }
+    }
+    return s;
+  }
+};
+
+/// Twiddles of the last four stages as words times R, in registers. To be used with node 1.
+struct LastTwiddles {
+  u32 heap[16];
   u32 q, q_inv;
+
+  /// `table` is the limb's, `node` the first twiddle of the round.
+  __device__ __forceinline__ LastTwiddles(const u32* table, u32 node, u32 prime, u32 prime_inv)
+      : q(prime), q_inv(prime_inv) {
+    heap[1] = __ldg(table + node);
+    const uint2 v = __ldg(reinterpret_cast<const uint2*>(table + 2 * node));
+    heap[2] = v.x, heap[3] = v.y;
+#pragma unroll
+    for (u32 i = 4; i < 16; i += 4) {
+      const u32 t = i == 4 ? 2 : 3;
+      const uint4 x = __ldg(reinterpret_cast<const uint4*>(table + (node << t) + (i - (1u << t))));
+      heap[i] = x.x, heap[i + 1] = x.y, heap[i + 2] = x.z, heap[i + 3] = x.w;
+    }
+  }
 
   template <u32 Count>
   struct Stage {
@@ -70,19 +110,8 @@ struct MontgomeryTwiddles {
   __device__ __forceinline__ Stage<Count> load(u32 first) const {
     Stage<Count> s;
     s.q = q, s.q_inv = q_inv;
-    const u32* p = table + first;
-    if constexpr (Count == 1) {
-      s.w[0] = __ldg(p);
-    } else if constexpr (Count == 2) {
-      const uint2 v = __ldg(reinterpret_cast<const uint2*>(p));
-      s.w[0] = v.x, s.w[1] = v.y;
-    } else {
 #pragma unroll
-      for (u32 i = 0; i < Count; i += 4) {
-        const uint4 v = __ldg(reinterpret_cast<const uint4*>(p + i));
-        s.w[i] = v.x, s.w[i + 1] = v.y, s.w[i + 2] = v.z, s.w[i + 3] = v.w;
-      }
-    }
+    for (u32 i = 0; i < Count; ++i) s.w[i] = heap[first + i];
     return s;
   }
 };

@@ -77,9 +77,24 @@ __device__ __forceinline__ void copy_async(u32* to, const u32* from) {
                : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from)
                : "memory");
 }
+// The same for 8 bytes.
+__device__ __forceinline__ void copy_async(uint2* to, const uint2* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;"
+               :
+               : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from)
+               : "memory");
+}
 // The copies of this thread are there, for this thread.
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+// Closes a group of copies; all groups but the last are there.
+__device__ __forceinline__ void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_copies_but_last() {
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
 }
 
 __device__ __forceinline__ uint4 load4(const u32* p) { return *reinterpret_cast<const uint4*>(p); }

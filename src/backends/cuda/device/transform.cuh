@@ -42,8 +42,9 @@ __device__ __forceinline__ ShoupTwiddles shoup_twiddles(const TransformArgs& arg
                                                         u32 log_n) {
   return {args.roots + (u64(id) << (log_n - 4)), args.primes[id].q};
 }
-__device__ __forceinline__ MontgomeryTwiddles last_twiddles(const TransformArgs& args, u32 id) {
-  return {args.last_roots + (u64(id) << args.log_n), args.primes[id].q, args.primes[id].q_inv};
+__device__ __forceinline__ LastTwiddles last_twiddles(const TransformArgs& args, u32 id, u32 node) {
+  const PrimeConstants& m = args.primes[id];
+  return {args.last_roots + (u64(id) << args.log_n), node, m.q, m.q_inv};
 }
 
 // Tile of the row pass: 4 more words every 16, so that both 16 consecutive words a thread and one
@@ -71,15 +72,36 @@ __device__ __forceinline__ void read_row(u32 (&x)[kPerThread], const u32* from, 
   for (u32 e = 0; e < kPerThread; ++e) x[e] = from[i + (e << (Bits - 4))];
 }
 
+// Twiddles of the first round of every row of a block, in shared memory.
+template <u32 Bits>
+inline constexpr u32 kRowRound = Bits < 8 ? Bits - 4 : 4;  ///< stages of that round
+template <u32 Bits>
+inline constexpr u32 kRowHeapWords = kTileRows<Bits> * 2 << kRowRound<Bits>;
+
+// Starts bringing the twiddles of the row of thread i; complete after wait_for_copies and a barrier
+// of the warp.
+template <u32 Bits>
+__device__ __forceinline__ SharedTwiddles fetch_row_twiddles(u32* heaps, u32 row_in_block,
+                                                             const ShoupTwiddles& roots, u32 node,
+                                                             u32 i) {
+  uint2* heap = reinterpret_cast<uint2*>(heaps) + (row_in_block << kRowRound<Bits>);
+  constexpr u32 kThreads = 1u << (Bits - 4);
+  for (u32 k = 1 + i; k < (1u << kRowRound<Bits>); k += kThreads) {
+    const u32 t = 31 - __clz(k);
+    copy_async(heap + k, roots.table + (node << t) + (k - (1u << t)));
+  }
+  return {heap, roots.q};
+}
+
 // All stages of the row pass on the row that read_row gave; leaves canonical values in the tile.
 // `node` is 2^column_bits + row, i the thread's number in its row; a row never leaves its warp.
 template <u32 Bits>
 __device__ __forceinline__ void forward_row(u32 (&x)[kPerThread], u32* tile,
-                                            const ShoupTwiddles& roots,
-                                            const MontgomeryTwiddles& last, u32 node, u32 i) {
+                                            const SharedTwiddles& first, const ShoupTwiddles& roots,
+                                            const LastTwiddles& last, u32 node, u32 i) {
   constexpr u32 kHigh = Bits - 4;
   const u32 q = roots.q;
-  forward_round<(kHigh < 4 ? kHigh : 4)>(x, roots, node, q);
+  forward_round<kRowRound<Bits>>(x, first, 1, q);
   __syncwarp();
 #pragma unroll
   for (u32 e = 0; e < kPerThread; ++e) tile[row_slot(i + (e << kHigh))] = x[e];
@@ -94,7 +116,7 @@ __device__ __forceinline__ void forward_row(u32 (&x)[kPerThread], u32* tile,
     __syncwarp();
   }
   read16(x, tile + row_slot(16 * i));
-  forward_round<4>(x, last, (node << kHigh) + i, q);
+  forward_round<4>(x, last, 1, q);
 #pragma unroll
   for (u32 e = 0; e < kPerThread; ++e) x[e] = reduce_once(x[e], q);
   write16(tile + row_slot(16 * i), x);
@@ -113,6 +135,11 @@ struct RowPlace {
   __device__ __forceinline__ u32 node(u32 log_n) const { return (1u << (log_n - Bits)) + row; }
   __device__ __forceinline__ u32* tile(u32* tiles) const {
     return tiles + (threadIdx.x / kThreads) * kRowTileStride<Bits>;
+  }
+  __device__ __forceinline__ u32 row_in_block() const { return threadIdx.x / kThreads; }
+  /// First twiddle of the thread's last round.
+  __device__ __forceinline__ u32 last_node(u32 log_n) const {
+    return (node(log_n) << (Bits - 4)) + i;
   }
   /// Column of the k-th of four groups of four values, coalesced over the threads of a row.
   __device__ __forceinline__ u32 at(u32 k) const { return 4 * (i + k * kThreads); }

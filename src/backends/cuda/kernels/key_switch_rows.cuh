@@ -16,7 +16,9 @@ struct KeySwitchTail {
 
 /// Tile, the rows of one digit, and the key values of two digits.
 template <u32 Bits>
-inline constexpr u32 kKeySwitchRowBytes = (kRowTileWords<Bits> + 5 * (kTileRows<Bits> << Bits)) * 4;
+inline constexpr u32 kKeySwitchRowBytes = (kRowTileWords<Bits> + kRowHeapWords<Bits> +
+                                           5 * (kTileRows<Bits> << Bits)) *
+                                          4;
 
 __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q, u32 q_inv) {
   return make_uint4(add_mod(acc.x, mont_mul(x.x, y.x, q, q_inv), q),
@@ -39,7 +41,8 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
   const u32 own_digit = tail.own.component.at[limb];
   u32* tile = place.tile(shared);
-  u32* rows = shared + kRowTileWords<Bits>;
+  u32* heaps = shared + kRowTileWords<Bits>;
+  u32* rows = heaps + kRowHeapWords<Bits>;
   u32* keys = rows + kBlockWords + 4 * threadIdx.x;  // [digit parity][component]
   const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
   const u32 row_in_block = (place.row % kTileRows<Bits>) << Bits;
@@ -56,7 +59,12 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
       copy_async(to + kBlockWords + k * kStep, key1 + place.at(k));
     }
   };
+  const u32 node = place.node(args.log_n);
+  const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
+  const SharedTwiddles first_round =
+      fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
   fetch(0);
+  const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
   uint4 acc[2][4] = {};
   for (u32 d = 0; d < args.components; ++d) {
     wait_for_copies();
@@ -71,9 +79,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
     }
     __syncwarp();
     if (d + 1 < args.components) fetch(d + 1);
-    if (d != own_digit)
-      forward_row<Bits>(x, tile, shoup_twiddles(args, id, args.log_n), last_twiddles(args, id),
-                        place.node(args.log_n), place.i);
+    if (d != own_digit) forward_row<Bits>(x, tile, first_round, roots, last_round, node, place.i);
     const u32* key = keys + (d & 1) * 2 * kBlockWords;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {

@@ -24,8 +24,20 @@ __device__ __forceinline__ u32 joined_slot(u32 group, u32 e, u32 lane) {
   return group * (16 * kTileColumns<Bits> + kColumnPad<Bits>)+lane + e * kTileColumns<Bits>;
 }
 
-/// First stages; component skip.at[limb] is left out. Grid: x tiles of columns, y limbs, z groups
-/// of polynomials.
+// Starts bringing the twiddles of all stages of the pass: the same for every column.
+template <u32 Bits>
+__device__ __forceinline__ SharedTwiddles fetch_column_twiddles(uint2* heap,
+                                                                const ShoupTwiddles& roots) {
+  for (u32 k = threadIdx.x; k < (1u << Bits) / 2; k += blockDim.x)
+    copy_async(reinterpret_cast<u32*>(heap + 2 * k),
+               reinterpret_cast<const u32*>(roots.table + 2 * k));
+  return {heap, roots.q};
+}
+
+// Grid: x tiles of columns, y groups of polynomials, z limbs in descending order: the passes before
+// and after go through them in ascending order, so each starts with what L2 still holds.
+
+/// First stages; component skip.at[limb] is left out.
 template <u32 LogN>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_forward(const __grid_constant__ TransformArgs args,
@@ -35,10 +47,11 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   constexpr u32 kColumns = kTileColumns<Bits>;
   constexpr u32 kHigh = Bits - 4;
   __shared__ u32 tile[kColumnTileWords<Bits>];
+  __shared__ __align__(16) uint2 heap[1u << Bits];
   const u32 limb = gridDim.z - 1 - blockIdx.z;
   const u32 id = args.prime.at[limb];
   const u32 q = args.primes[id].q;
-  const ShoupTwiddles roots = shoup_twiddles(args, id, LogN);
+  const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
   const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
   const u32 column = blockIdx.x * kColumns + lane;
   const u32 first = blockIdx.y * args.polys_per_block;
@@ -51,14 +64,15 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
     u32 x[kPerThread];
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << kRow) + (e << (kHigh + kRow))];
-    forward_round<kHigh>(x, roots, 1, q);
-    if (p != first) __syncthreads();
+    wait_for_copies();
+    __syncthreads();
+    forward_round<kHigh>(x, twiddles, 1, q);
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) tile[split_slot<Bits>(group, e, lane)] = x[e];
     __syncthreads();
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[joined_slot<Bits>(group, e, lane)];
-    forward_round<4>(x, roots, (1u << kHigh) + group, q);
+    forward_round<4>(x, twiddles, (1u << kHigh) + group, q);
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) to[(group << (4 + kRow)) + (e << kRow)] = x[e];
   }
@@ -72,10 +86,11 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   constexpr u32 kColumns = kTileColumns<Bits>;
   constexpr u32 kHigh = Bits - 4;
   __shared__ u32 tile[kColumnTileWords<Bits>];
+  __shared__ __align__(16) uint2 heap[1u << Bits];
   const u32 limb = gridDim.z - 1 - blockIdx.z;
   const u32 id = args.prime.at[limb];
   const u32 q = args.primes[id].q;
-  const ShoupTwiddles roots = shoup_twiddles(args, id, LogN);
+  const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
   const InverseScale scale =
       scales ? scales[limb] : InverseScale{args.primes[id].n_inv, args.primes[id].n_inv_root};
   const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
@@ -89,15 +104,16 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
     u32 x[kPerThread];
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << (4 + kRow)) + (e << kRow)];
-    inverse_round<4>(x, roots, (1u << kHigh) + group, q);
-    if (p != first) __syncthreads();
+    wait_for_copies();
+    __syncthreads();
+    inverse_round<4>(x, twiddles, (1u << kHigh) + group, q);
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) tile[joined_slot<Bits>(group, e, lane)] = x[e];
     __syncthreads();
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits>(group, e, lane)];
     // A round of fewer than four stages leaves pairs at distance 8 only in its last stage.
-    inverse_round_scaled<kHigh>(x, roots, q, scale.c, scale.c_root);
+    inverse_round_scaled<kHigh>(x, twiddles, q, scale.c, scale.c_root);
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) {
       const u32 v = Tail == InverseTail::centred ? static_cast<u32>(centre(x[e], q)) : x[e];

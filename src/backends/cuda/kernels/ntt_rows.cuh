@@ -1,5 +1,5 @@
-// The row pass of 2^10 .. 2^17 points, forward and inverse. Grid: x tiles of rows, y limbs, z
-// groups of polynomials.
+// The row pass of 2^10 .. 2^17 points, forward and inverse. Grid: x tiles of rows, y groups of
+// polynomials, z limbs.
 #pragma once
 
 #include "backends/cuda/device/transform.cuh"
@@ -12,10 +12,14 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_forward(const __grid_constant__ TransformArgs args, const __grid_constant__ OwnLimbs own) {
   begin_kernel();
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
+  __shared__ __align__(16) u32 heaps[kRowHeapWords<Bits>];
   const RowPlace<Bits> place;
   const u32 limb = place.limb, id = args.prime.at[limb];
   const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
-  const MontgomeryTwiddles last_roots = last_twiddles(args, id);
+  const u32 node = place.node(args.log_n);
+  const SharedTwiddles first_round =
+      fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
+  const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
   u32* tile = place.tile(tiles);
   const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
@@ -31,7 +35,9 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n) + place.start;
     u32 x[kPerThread];
     read_row<Bits>(x, from, place.i);
-    forward_row<Bits>(x, tile, roots, last_roots, place.node(args.log_n), place.i);
+    wait_for_copies();
+    __syncwarp();
+    forward_row<Bits>(x, tile, first_round, roots, last_round, node, place.i);
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) store4(to + place.at(k), load4(tile + row_slot(place.at(k))));
   }
@@ -43,13 +49,16 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   begin_kernel();
   constexpr u32 kHigh = Bits - 4;
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
+  __shared__ __align__(16) u32 heaps[kRowHeapWords<Bits>];
   const RowPlace<Bits> place;
   const u32 id = args.prime.at[place.limb];
   const u32 q = args.primes[id].q;
   const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
-  const MontgomeryTwiddles last_roots = last_twiddles(args, id);
   const u32 i = place.i, node = place.node(args.log_n);
   u32* tile = place.tile(tiles);
+  const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
+  const SharedTwiddles first_round =
+      fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, i);
   const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
@@ -69,8 +78,9 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
              make_uint4(x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]));
     __syncwarp();
     read16(x, tile + row_slot(16 * i));
-    inverse_round<4>(x, last_roots, (node << kHigh) + i, q);
+    inverse_round<4>(x, last_round, 1, q);
     write16(tile + row_slot(16 * i), x);
+    wait_for_copies();
     __syncwarp();
     if constexpr (Bits == 9) {
       const u32 base = (i >> 1) << 5 | (i & 1);
@@ -83,7 +93,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     }
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(i + (e << kHigh))];
-    inverse_round<(kHigh < 4 ? kHigh : 4)>(x, roots, node, q);
+    inverse_round<kRowRound<Bits>>(x, first_round, 1, q);
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) to[i + (e << kHigh)] = x[e];
   }

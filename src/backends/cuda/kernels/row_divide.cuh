@@ -16,7 +16,9 @@ struct DivideTail {
 
 /// Tile, and the values of x and the addend that a block will need.
 template <u32 Bits>
-inline constexpr u32 kRowDivideBytes = (kRowTileWords<Bits> + 2 * (kTileRows<Bits> << Bits)) * 4;
+inline constexpr u32 kRowDivideBytes = (kRowTileWords<Bits> + kRowHeapWords<Bits> +
+                                        2 * (kTileRows<Bits> << Bits)) *
+                                       4;
 
 /// Grid as row_forward, one polynomial a block. x and the addend travel to shared memory while the
 /// transform runs; every thread reads only what it has fetched itself.
@@ -29,7 +31,13 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   const RowPlace<Bits> place;
   const u32 limb = place.limb, id = args.prime.at[limb];
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
-  u32* x = shared + kRowTileWords<Bits> + 4 * threadIdx.x;
+  u32* heaps = shared + kRowTileWords<Bits>;
+  u32* x = heaps + kRowHeapWords<Bits> + 4 * threadIdx.x;
+  const u32 node = place.node(args.log_n);
+  const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
+  const SharedTwiddles first_round =
+      fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
+  commit_copies();
   u32* y = x + (kTileRows<Bits> << Bits);
   constexpr u32 kStep = 4 * kRowThreads<Bits>;
   const u32 x_position = tail.x_position.at[limb];
@@ -45,8 +53,11 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   u32* tile = place.tile(shared);
   u32 values[kPerThread];
   read_row<Bits>(values, from, place.i);
-  forward_row<Bits>(values, tile, shoup_twiddles(args, id, args.log_n), last_twiddles(args, id),
-                    place.node(args.log_n), place.i);
+  const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
+  commit_copies();
+  wait_for_copies_but_last();
+  __syncwarp();
+  forward_row<Bits>(values, tile, first_round, roots, last_round, node, place.i);
   wait_for_copies();
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv, scale = tail.x_scale[limb];
 #pragma unroll
