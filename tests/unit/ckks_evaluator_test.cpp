@@ -88,7 +88,8 @@ TEST_P(CkksEvaluator, ConstantProductsAtAGivenScale) {
   const Ciphertext r = w.ev.multiply(w.client.encrypt(x, 2u), Complex(0.125), 0x1p20);
   EXPECT_EQ(r.scale(), w.params().scale(2) * 0x1p20);
   expect_values(w, r, test::map_values(x, [](Complex v) { return v * 0.125; }));
-  const Ciphertext zero = w.client.encrypt(x, 0u);  // level 0 has no room for a product of full scale
+  const Ciphertext zero =
+      w.client.encrypt(x, 0u);  // level 0 has no room for a product of full scale
   EXPECT_EQ(w.ev.multiply(zero, 1.0, 0x1p5).scale(), w.params().scale(0) * 0x1p5);
   EXPECT_THROW(w.ev.multiply(zero, 1.0), StateError);
   EXPECT_THROW(w.ev.square(zero), StateError);
