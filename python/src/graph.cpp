@@ -51,10 +51,12 @@ void record(Recording* self, const ckks::Evaluator& ev, nb::object function, nb:
 }
 
 nb::object replay(Recording& self, nb::args inputs) {
-  const Inputs given = copies(inputs);
+  std::vector<const ckks::Ciphertext*> given;  // `inputs` keeps the objects alive
+  for (nb::handle item : inputs) given.push_back(&as_ciphertext(item).value);
   std::vector<Ciphertext> outputs;
   released([&] {
-    for (const ckks::Ciphertext& output : self.graph.replay(given))
+    for (const ckks::Ciphertext& output :
+         self.graph.replay(std::span<const ckks::Ciphertext* const>(given)))
       outputs.push_back(Ciphertext{self.context, output.clone()});
   });
   return *self.single ? nb::cast(std::move(outputs.front())) : nb::cast(std::move(outputs));

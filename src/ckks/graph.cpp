@@ -43,12 +43,18 @@ void expect_equal(std::size_t index, const char* what, double found, double expe
 }  // namespace
 
 const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext> inputs) {
+  std::vector<const Ciphertext*> pointers;
+  for (const auto& input : inputs) pointers.push_back(&input);
+  return replay(std::span<const Ciphertext* const>(pointers));
+}
+
+const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext* const> inputs) {
   State& s = *state_;
   if (inputs.size() != s.inputs.size())
     throw StateError(cat("graph got ", inputs.size(), " inputs, recorded with ", s.inputs.size()),
                      {{"inputs", cat(inputs.size())}, {"expected", cat(s.inputs.size())}});
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto &a = inputs[i], &b = s.inputs[i];
+    const auto &a = *inputs[i], &b = s.inputs[i];
     s.evaluator.state().check(a);
     expect_equal(i, "level", a.level(), b.level());
     expect_equal(i, "scale", a.scale(), b.scale());
@@ -61,8 +67,8 @@ const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext> inputs)
   }
   auto& stream = s.evaluator.stream();
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    stream.copy(s.inputs[i].data().poly.data(), inputs[i].data().poly.data(),
-                inputs[i].data().poly.bytes());
+    stream.copy(s.inputs[i].data().poly.data(), inputs[i]->data().poly.data(),
+                inputs[i]->data().poly.bytes());
   s.exec->launch(stream);
   return s.outputs;
 }

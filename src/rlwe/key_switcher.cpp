@@ -32,7 +32,8 @@ Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) 
 
 Poly KeySwitcher::mod_down_rescale(Poly acc, u32 level, const ConstView* addend) const {
   if (addend) {
-    // The addend is lifted by P first: one rounding for both divisions instead of two.
+    // The addend is lifted by P first, so that one division serves both. The base conversion then has
+    // alpha + k sources: its noise is that of alpha + k dropped primes (rns::BaseConversion).
     View lifted = acc.view().limb_window(0, ring_.window(level).size());
     lifted = lifted.components(0, addend->shape.components);
     ring_.kernels().mul_add_scalar(stream_, lifted, *addend, ring_.special_scalars(level));

@@ -112,6 +112,8 @@ class Graph {
   /// Copies the inputs in, replays, and lends the outputs (valid until the next replay). StateError
   /// names the first difference between an input and the signature.
   const std::vector<Ciphertext>& replay(std::span<const Ciphertext> inputs);
+  /// The same for inputs that do not lie in one array.
+  const std::vector<Ciphertext>& replay(std::span<const Ciphertext* const> inputs);
 
  private:
   struct State;
