@@ -1,6 +1,7 @@
 // Arithmetic ceilings of butterfly variants on one GPU: sixteen values a thread, four stages a
 // round, everything in registers. Prints 10^12 butterflies a second.
-//   nvcc -std=c++20 -arch=sm_90 -O3 -I../../src -I../../include butterfly_probe.cu -o probe && ./probe
+//   nvcc -std=c++20 -arch=sm_90 -O3 -I../../src -I../../include butterfly_probe.cu -o probe &&
+//   ./probe
 #include <cstdio>
 
 #include "backends/cuda/device/modular.cuh"
@@ -139,14 +140,16 @@ void measure(const char* name, u32* data, const Constants* c) {
     cudaEventElapsedTime(&ms, begin, end);
     best = ms < best ? ms : best;
   }
-  std::printf("%-18s %6.2f T butterflies/s  (%s)\n", name, double(blocks) * 256 * 32 * count / best / 1e9,
+  std::printf("%-18s %6.2f T butterflies/s  (%s)\n", name,
+              double(blocks) * 256 * 32 * count / best / 1e9,
               cudaGetErrorString(cudaGetLastError()));
 }
 
 int main() {
   Constants h = {};
   h.q = 1073479681, h.q_inv = math::inverse_mod_word<u32>(h.q);
-  for (int i = 0; i < 15; ++i) h.w[i] = 123456789u + 1000003u * i, h.w_quotient[i] = u32((u64(h.w[i]) << 32) / h.q);
+  for (int i = 0; i < 15; ++i)
+    h.w[i] = 123456789u + 1000003u * i, h.w_quotient[i] = u32((u64(h.w[i]) << 32) / h.q);
   Constants* c;
   u32* data;
   cudaMalloc(&c, sizeof h);

@@ -23,12 +23,12 @@ for part in "$@"; do
       echo "conformance rc $?"; grep -E "FAILED|PASSED|SKIPPED" "$out/conformance.log" | head -40
       grep -vE "FAILED|PASSED" "$out/conformance.log" | cut -c1-300 | head -30 ;;
     memcheck)
-      CRENEL_DEVICES=cuda:0 timeout 150 compute-sanitizer --error-exitcode 9 \
+      CRENEL_DEVICES=cuda:0 timeout ${CHECK_SECONDS:-150} compute-sanitizer --error-exitcode 9 \
         $build/tests/conformance_tests --gtest_brief=1 --gtest_filter="${FILTER:-*ModUp*:*Divide*:*KeyM*}" \
         >"$out/memcheck.log" 2>&1
       echo "memcheck rc $?"; tail -4 "$out/memcheck.log" ;;
     racecheck)
-      CRENEL_DEVICES=cuda:0 timeout 150 compute-sanitizer --tool racecheck --error-exitcode 9 \
+      CRENEL_DEVICES=cuda:0 timeout ${CHECK_SECONDS:-150} compute-sanitizer --tool racecheck --error-exitcode 9 \
         $build/tests/conformance_tests --gtest_brief=1 --gtest_filter="${FILTER:-*ModUp*:*Divide*}" \
         >"$out/racecheck.log" 2>&1
       echo "racecheck rc $?"; tail -4 "$out/racecheck.log" ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times variants of the tuning headers: each argument is "FILE:SED-EXPRESSION[;FILE:SED...]" relative
+# Times variants of the tuning headers: each argument is "FILE:SED-EXPRESSION[|FILE:SED...]" relative
 # to src/backends/cuda. Needs the build of gpu_session.sh. The headers are restored afterwards.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -16,7 +16,7 @@ run() {
 g++ -std=c++20 -O2 -Isrc -Iinclude -c bench/micro/kernels_bench.cpp -o $build/kernels_bench.o
 cp -r src/backends/cuda /tmp/sweep_backup
 for variant in "$@"; do
-  IFS=';' read -ra edits <<<"$variant"
+  IFS='|' read -ra edits <<<"$variant"
   for e in "${edits[@]}"; do [ "$e" != base ] && sed -i "${e#*:}" "src/backends/cuda/${e%%:*}"; done
   echo "-- $variant"; run
   for e in "${edits[@]}"; do [ "$e" != base ] && cp "/tmp/sweep_backup/${e%%:*}" "src/backends/cuda/${e%%:*}"; done

@@ -161,7 +161,7 @@ TEST_P(Fused, KeyMultiply) {
 // default composition on the candidate itself.
 TEST_P(Fused, KeySwitchLarge) {
   Rng rng = test_rng();
-  const ChainCase s{"large", 15, toy_chain(4, 43, 12), 3, 47, 1, {}};
+  const ChainCase s{"large", 15, toy_chain(4, 43, 12), 3, 47, 3, {}};
   auto context = make_context<u32>(device_, s.log_n, s.chain.primes);
   const auto table = context.kernels->prepare(
       rns::make_mod_up<u32>(moduli_of(*context.ring), s.window(), s.special(), s.chain.alpha));

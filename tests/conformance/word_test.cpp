@@ -47,17 +47,19 @@ std::vector<u64> key_switch(Context<W>& context, u32 q_count, u32 special_count)
   return {words.begin(), words.end()};
 }
 
+// A backend without 64-bit kernels says so by a typed error that names it; nothing else may go wrong.
 template <class F>
-void unless_unsupported(F f) {
+void unless_unsupported(const device::Device& device, F f) {
   try {
     f();
   } catch (const UnsupportedError& e) {
-    GTEST_SKIP() << e.what();
+    EXPECT_NE(device.info().kind, device::Kind::ref);
+    EXPECT_NE(std::string(e.what()).find(device.info().name), std::string::npos) << e.what();
   }
 }
 
 TEST_P(Word, SameResultAsNarrowWord) {
-  unless_unsupported([&] {
+  unless_unsupported(*device_, [&] {
     const Chain chain = toy_chain(2, 7, 3);
     auto narrow = make_context<u32>(device_, kLogN, chain.primes);
     auto wide = make_context<u64>(device_, kLogN, chain.primes);
@@ -66,7 +68,7 @@ TEST_P(Word, SameResultAsNarrowWord) {
 }
 
 TEST_P(Word, LargePrimesAgainstReference) {
-  unless_unsupported([&] {
+  unless_unsupported(*device_, [&] {
     const u64 top = (u64(1) << 63) - 1;
     auto primes = math::nearest_ntt_primes(top, 6, u64(1) << 62, top, u64(2) << kLogN);
     auto candidate = make_context<u64>(device_, kLogN, primes);

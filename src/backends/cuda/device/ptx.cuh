@@ -5,12 +5,13 @@
 
 namespace crenel::backend::cuda {
 
-// First statement of every kernel: lets the next kernel of the stream take its place as this one
-// drains, and waits until the previous one has finished and its writes are visible. The launch asks
-// for this overlap (host/launch.cuh); a kernel without this call would break the order.
+// First statement of every kernel: waits until the previous kernel of the stream has finished and
+// its writes are visible. The launch asks for this (host/launch.cuh), so that blocks are scheduled
+// while the previous kernel drains; a kernel without this call would break the order. No early
+// griddepcontrol.launch_dependents: it lets the next grid pile up on the multiprocessors that drain
+// first, which cost 4 % (48 limbs) to 12 % (12 limbs) of HMult (H200, dev/kernels/README.md v9).
 __device__ __forceinline__ void begin_kernel() {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

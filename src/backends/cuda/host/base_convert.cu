@@ -45,10 +45,13 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   args.components = in_shape.components;
   args.first_limb = first_limb;
   args.last_limb = last_limb;
-  const dim3 grid(
-      divide_up(in_shape.ring_dim(), kConvertValues * kConvertThreads),
-      in_shape.polys() * tables.count,
-      divide_up(std::min(tables.max_destinations, last_limb - first_limb), kConvertOutputs));
+  const u32 tiles = divide_up(in_shape.ring_dim(), kConvertValues * kConvertThreads);
+  const u32 rows = in_shape.polys() * tables.count;
+  const u32 destinations = std::min(tables.max_destinations, last_limb - first_limb);
+  args.outputs = convert_outputs(
+      tiles * rows, destinations,
+      cuda_stream(stream).processors() * convert_blocks_per_sm(padded_sources(tables.max_sources)));
+  const dim3 grid(tiles, rows, divide_up(destinations, args.outputs));
   const u32 sources = tables.max_sources;
   auto* kernel = scaled ? (tables.fold_often ? kernel_for<true, true>(sources)
                                              : kernel_for<true, false>(sources))

@@ -64,6 +64,7 @@ class CudaKernels final : public device::Kernels<u32> {
 
   std::shared_ptr<CudaDevice> device_;
   RingTables tables_;
+  bool fused_key_switch_ = false;  ///< the device has the shared memory for it
 };
 
 }  // namespace crenel::backend::cuda

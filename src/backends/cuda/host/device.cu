@@ -29,6 +29,8 @@ CudaDevice::CudaDevice(int index) : index_(index) {
   cudaDeviceProp properties;
   CRENEL_CUDA_TRY(cudaGetDeviceProperties(&properties, index));
   compute_major_ = properties.major;
+  processors_ = static_cast<u32>(properties.multiProcessorCount);
+  shared_bytes_ = properties.sharedMemPerBlockOptin;
   info_.kind = device::Kind::cuda;
   info_.name = cat("cuda:", index);
   info_.description = cat(properties.name, ", compute capability ", properties.major, ".",

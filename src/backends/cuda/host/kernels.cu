@@ -24,7 +24,7 @@ CudaKernels::CudaKernels(std::shared_ptr<CudaDevice> device,
                            {{"log_n", cat(log_n)}});
   tables_ = upload_ring(device_, this->ring());
   const DeviceGuard guard(device_->index());
-  if (fast()) allow_shared_memory(log_n);
+  fused_key_switch_ = fast() && allow_shared_memory(log_n, device_->shared_bytes());
 }
 
 CudaKernels::~CudaKernels() = default;

@@ -119,11 +119,11 @@ void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, Const
          kElementThreads, 0, args);
 }
 
-// Some limbs of all digits at a time: few enough for L2, whole rounds of the three kernels.
+// Some limbs of all digits at a time, all of them when the digits are not too large.
 void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
                              const Prepared<rns::ModUp<u32>>& table, ConstView key,
                              u32 first_digit) {
-  if (!fast()) return Base::key_switch(stream, out, in, table, key, first_digit);
+  if (!fused_key_switch_) return Base::key_switch(stream, out, in, table, key, first_digit);
   device::checks::key_switch<u32>(ring(), out, in, *table, key, first_digit);
   const ConversionTables& conversion = conversions(table.device);
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());

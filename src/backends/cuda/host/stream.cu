@@ -35,7 +35,10 @@ CudaStream& cuda_stream(device::Stream& stream) {
 }
 
 CudaStream::CudaStream(std::shared_ptr<CudaDevice> device)
-    : Stream(device), index_(device->index()), can_overlap_(device->compute_major() >= 9) {
+    : Stream(device),
+      index_(device->index()),
+      can_overlap_(device->compute_major() >= 9),
+      processors_(device->processors()) {
   const DeviceGuard guard(index_);
   CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }

@@ -11,6 +11,9 @@ class CudaDevice final : public device::Backend {
   explicit CudaDevice(int index);
   int index() const { return index_; }
   int compute_major() const { return compute_major_; }
+  u32 processors() const { return processors_; }
+  /// Shared memory that a block may ask for.
+  std::size_t shared_bytes() const { return shared_bytes_; }
 
   const device::DeviceInfo& info() const override { return info_; }
   std::shared_ptr<device::Stream> make_stream() override;
@@ -23,6 +26,8 @@ class CudaDevice final : public device::Backend {
  private:
   int index_;
   int compute_major_;
+  u32 processors_;
+  std::size_t shared_bytes_;
   device::DeviceInfo info_;
 };
 
@@ -35,6 +40,8 @@ class CudaStream final : public device::Stream {
   int device_index() const { return index_; }
   /// Programmatic dependent launch, compute capability 9.0.
   bool can_overlap() const { return can_overlap_; }
+  /// Multiprocessors.
+  u32 processors() const { return processors_; }
 
   void synchronize() override;
   void copy_in(void* to, const void* from, std::size_t bytes) override;
@@ -52,6 +59,7 @@ class CudaStream final : public device::Stream {
  private:
   int index_;
   bool can_overlap_;
+  u32 processors_;
   cudaStream_t stream_ = nullptr;
 };
 

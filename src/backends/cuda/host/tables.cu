@@ -133,7 +133,7 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
       table.position.at[i] = static_cast<u8>(input.output->find(conversion.destination[i]));
     }
     table.output_limbs = input.output->size();
-    for (u32 l = 0, before = 0; l < table.output_limbs; ++l) {
+    for (u32 l = 0, before = 0; l < table.output_limbs && l < rns::kMaxLimbs; ++l) {
       table.before.at[l] = static_cast<u8>(before);
       before += before < table.destinations && table.position.at[before] == l;
     }

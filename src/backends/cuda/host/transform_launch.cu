@@ -66,29 +66,31 @@ void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 l
 }
 
 template <u32 Bits>
-void allow_shared_of() {
+bool allow_shared_of(std::size_t limit) {
   const auto allow = [](auto* kernel, u32 bytes) {
     CRENEL_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(bytes)));
   };
   allow(row_divide<Bits>, kRowDivideBytes<Bits>);
+  if (kKeySwitchRowBytes < Bits >> limit) return false;
   allow(key_switch_rows<Bits>, kKeySwitchRowBytes<Bits>);
+  return true;
 }
 
 }  // namespace
 
-void allow_shared_memory(u32 log_n) {
+bool allow_shared_memory(u32 log_n, std::size_t limit) {
   switch (row_bits(log_n)) {
     case 5:
-      return allow_shared_of<5>();
+      return allow_shared_of<5>(limit);
     case 6:
-      return allow_shared_of<6>();
+      return allow_shared_of<6>(limit);
     case 7:
-      return allow_shared_of<7>();
+      return allow_shared_of<7>(limit);
     case 8:
-      return allow_shared_of<8>();
+      return allow_shared_of<8>(limit);
     default:
-      return allow_shared_of<9>();
+      return allow_shared_of<9>(limit);
   }
 }
 

@@ -34,6 +34,7 @@ struct ConvertArgs {
   Poly<u32> out;
   u32 log_n;
   u32 digits;      ///< tables; output component d belongs to table d when there are several
+  u32 outputs;     ///< destinations of a block
   u32 first_limb;  ///< only output limbs [first_limb, last_limb), written from position 0 on
   u32 last_limb;
   u32 components;  ///< of the input (1 when there are several digits)
@@ -67,32 +68,32 @@ __device__ __forceinline__ u32 first_destination(const ConversionTable& table, u
 }
 
 /// Grid: x tiles of kConvertValues * kConvertThreads coefficients, y (batch * components +
-/// component) * digits + digit, z groups of kConvertOutputs destinations. Sources = 0: any number,
+/// component) * digits + digit, z groups of args.outputs destinations. Sources = 0: any number,
 /// read again for every group of kConvertTogether destinations.
 template <u32 Sources, bool Scaled, bool FoldOften>
-__global__ void __launch_bounds__(kConvertThreads, Sources <= 12 ? kConvertBlocksPerSm : 2)
+__global__ void __launch_bounds__(kConvertThreads, kConvertBlocksPerSm<Sources>)
     base_convert(const __grid_constant__ ConvertArgs args) {
   begin_kernel();
   const u32 digit = blockIdx.y % args.digits, poly = blockIdx.y / args.digits;
   const u32 b = poly / args.components, c = poly % args.components;
   const ConversionTable& table = args.tables[digit];
-  const u32 begin = first_destination(table, args.first_limb) + blockIdx.z * kConvertOutputs;
-  const u32 end = min(begin + kConvertOutputs, first_destination(table, args.last_limb));
+  const u32 begin = first_destination(table, args.first_limb) + blockIdx.z * args.outputs;
+  const u32 end = min(begin + args.outputs, first_destination(table, args.last_limb));
   if (begin >= end) return;
   const u32 padded = table.padded, sources = table.sources;
   const i32* matrices = args.matrices + table.matrix;
   constexpr u32 kHeld = Sources == 0 ? 1 : Sources;
   // [group][source][kConvertTogether], zero beyond the sources and destinations.
-  __shared__ __align__(16) i32 matrix[kConvertOutputs * kHeld];
-  __shared__ Destination destination[kConvertOutputs];
+  __shared__ __align__(16) i32 matrix[kConvertMaxOutputs * kHeld];
+  __shared__ Destination destination[kConvertMaxOutputs];
   if constexpr (Sources != 0) {
-    for (u32 k = threadIdx.x; k < kConvertOutputs * Sources; k += kConvertThreads) {
+    for (u32 k = threadIdx.x; k < args.outputs * Sources; k += kConvertThreads) {
       const u32 j = k / kConvertTogether % Sources;
       const u32 i = k / (kConvertTogether * Sources) * kConvertTogether + k % kConvertTogether;
       matrix[k] = j < padded && begin + i < end ? matrices[(begin + i) * padded + j] : 0;
     }
   }
-  if (threadIdx.x < kConvertOutputs) {
+  if (threadIdx.x < args.outputs) {
     const u32 i = min(begin + threadIdx.x, end - 1);
     const PrimeConstants& m = args.primes[table.prime.at[i]];
     destination[threadIdx.x] = {m.q, m.q_inv, m.r_centred, table.position.at[i] - args.first_limb};

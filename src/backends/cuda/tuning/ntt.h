@@ -36,13 +36,22 @@ inline constexpr u32 kColumnThreads = column_threads(Bits);
 template <u32 Bits>
 inline constexpr u32 kRowThreads = row_threads(Bits);
 
+// Measured on one H200 (sm_90, CUDA 13.0), 2026-11-21, N = 2^16, by
+//   dev/kernels/sweep.sh "tuning/ntt.h:s/NAME = OLD/NAME = NEW/"
+// us of mod_up, mod_down, hmult at 48 limbs | at 24 limbs:
+//   kNttBlocksPerSm   4: 125.7 75.8 247.2 | 46.4 47.7 118.3   3: 128.6 77.6 248.8 | 46.2 48.5 118.5
+//   (an earlier version, no hmult)  4: 127.9 80.3 | 50.9 53.4   5: 125.5 82.0 | 53.7 55.1 (spills)
+//   kRowPolysPerBlock 4: 129.0 82.0   1: 128.3 82.1;  kColumnPolysPerBlock 1: 127.9 80.3   2:
+//   129.6 85.2 kKeySwitchBlocksPerSm (key_switch)  2: 212.3   3: 215.1 (spills)   4: 224.5
+
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
 inline constexpr u32 kNttBlocksPerSm = 4;
 inline constexpr u32 kKeySwitchBlocksPerSm = 2;
 
-/// key_switch works on as many limbs at a time as keep the raised digits within this many bytes, so
-/// that they are read from L2.
-inline constexpr u64 kKeySwitchBytes = u64(256) << 20;
+/// key_switch works on as many limbs at a time as keep the raised digits within this many bytes:
+/// one ciphertext of 60 limbs of 2^16 values in four digits, parts of larger batches. Parts small
+/// enough to stay in L2 were slower (165 us whole, 172 in two, H200): the grids become too small.
+inline constexpr u64 kKeySwitchBytes = u64(64) << 20;
 
 /// Polynomials (with the same primes) that one block of the row pass transforms one after the
 /// other, so that it reads its twiddles from L1 after the first; at most this many, and fewer when
