@@ -13,9 +13,9 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Gaussian noise of a large standard deviation (Box-Muller on ChaCha20 words), rounded to integers: the
-// digits after the point would tell about the noise. Used for flooding only: its timing tells nothing about
-// the secret key.
+// Gaussian noise of a large standard deviation (Box-Muller on ChaCha20 words), rounded to integers:
+// the digits after the point would tell about the noise. Used for flooding only: its timing tells
+// nothing about the secret key.
 class FloodingNoise {
  public:
   FloodingNoise(const random::Seed& seed, random::Nonce nonce, double std)
@@ -57,15 +57,16 @@ double flooding_std(const Flooding& f) {
   if (f.queries < 1)
     throw ParameterError("flooding queries 0, expected at least 1", {{"queries", "0"}});
   if (f.statistical_bits < 30)
-    throw ParameterError(cat("flooding statistical_bits ", f.statistical_bits, ", expected at least 30"),
-                         {{"statistical_bits", cat(f.statistical_bits)}});
+    throw ParameterError(
+        cat("flooding statistical_bits ", f.statistical_bits, ", expected at least 30"),
+        {{"statistical_bits", cat(f.statistical_bits)}});
   const double std = std::sqrt(12.0 * static_cast<double>(f.queries)) *
                      std::exp2(f.statistical_bits / 2.0) * f.noise_std;
   if (!std::isfinite(std))
-    throw ParameterError(cat("flooding with noise_std ", f.noise_std, ", statistical_bits ",
-                             f.statistical_bits, ", expected a finite standard deviation"),
-                         {{"noise_std", cat(f.noise_std)},
-                          {"statistical_bits", cat(f.statistical_bits)}});
+    throw ParameterError(
+        cat("flooding with noise_std ", f.noise_std, ", statistical_bits ", f.statistical_bits,
+            ", expected a finite standard deviation"),
+        {{"noise_std", cat(f.noise_std)}, {"statistical_bits", cat(f.statistical_bits)}});
   return std;
 }
 
@@ -101,7 +102,8 @@ Ciphertext Client::encrypt(std::span<const double> values, std::optional<u32> le
   return encrypt(state_->context.encode(values, level, scale, slots, batch));
 }
 
-std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext, std::optional<Flooding> flooding) {
+std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext,
+                                     std::optional<Flooding> flooding) {
   const auto& context = state_->context.state();
   expect_home(ciphertext.params_id(), ciphertext.data().poly, context, "ciphertext");
   const auto& meta = ciphertext.metadata();
@@ -124,7 +126,8 @@ std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext, std::optional
 }
 
 Plaintext Client::decrypt_to_plaintext(const Ciphertext& ciphertext) const {
-  expect_home(ciphertext.params_id(), ciphertext.data().poly, state_->context.state(), "ciphertext");
+  expect_home(ciphertext.params_id(), ciphertext.data().poly, state_->context.state(),
+              "ciphertext");
   const auto& ring = *state_->context.state().ring;
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = ciphertext.metadata();
@@ -179,7 +182,8 @@ Client Client::import_secret_key(const Context& context, std::span<const u8> byt
     weight += static_cast<u32>(c) & 1u;
   }
   if (invalid)
-    throw SerializationError("secret key has a coefficient outside -1, 0, 1", {{"expected", "-1, 0, 1"}});
+    throw SerializationError("secret key has a coefficient outside -1, 0, 1",
+                             {{"expected", "-1, 0, 1"}});
   // The weight of a sparse secret is public; one of a dense secret below N/4 has no honest origin.
   const u32 wanted = context.params().spec().hamming_weight;
   if (wanted != 0 && weight != wanted)

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ckks/objects.h"
 #include "ckks/decode.h"
+#include "ckks/objects.h"
 
 namespace crenel::ckks {
 namespace {
@@ -33,13 +33,15 @@ struct EncodeTarget {
 
 EncodeTarget check_target(const Params& params, std::size_t values, std::optional<u32> level,
                           double scale, u64 slots, u32 batch) {
-  EncodeTarget t{level.value_or(params.normal_top_level()), scale, slots ? slots : params.slots(), 0};
+  EncodeTarget t{level.value_or(params.normal_top_level()), scale, slots ? slots : params.slots(),
+                 0};
   if (t.level > params.max_level())
     throw ParameterError(cat("level ", t.level, ", expected at most ", params.max_level()),
                          {{"level", cat(t.level)}, {"max_level", cat(params.max_level())}});
   if (scale == 0.0) t.scale = params.scale(t.level);
   if (!std::isfinite(t.scale) || t.scale < 1.0)
-    throw ParameterError(cat("scale ", scale, ", expected a finite number >= 1"), {{"scale", cat(scale)}});
+    throw ParameterError(cat("scale ", scale, ", expected a finite number >= 1"),
+                         {{"scale", cat(scale)}});
   if (!std::has_single_bit(t.slots) || t.slots > params.slots())
     throw ParameterError(cat(t.slots, " slots, expected a power of two up to ", params.slots()),
                          {{"slots", cat(t.slots)}, {"max_slots", cat(params.slots())}});
@@ -57,19 +59,23 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
 }
 
 // Scaled coefficients must stay below Q/2 (or they wrap around) and below 2^62 (the integer type).
-void round_coefficients(std::span<const double> coefficients, double scale, double log_q, i64* out) {
+void round_coefficients(std::span<const double> coefficients, double scale, double log_q,
+                        i64* out) {
   const double bound = std::exp2(std::min(62.0, log_q - 1.0));
   double largest = 0.0;
   for (double c : coefficients) {
-    const double size = std::abs(c * scale);  // NaN when values overflow double precision on the way
+    const double size =
+        std::abs(c * scale);  // NaN when values overflow double precision on the way
     largest = std::isnan(size) ? std::numeric_limits<double>::infinity() : std::max(largest, size);
   }
   if (!(largest < bound))
     throw ParameterError(
         cat("values overflow the modulus: a scaled coefficient reaches 2^", std::log2(largest),
-            ", expected below 2^", std::log2(bound), " (scale 2^", std::log2(scale), ", log2 Q ", log_q, ")"),
+            ", expected below 2^", std::log2(bound), " (scale 2^", std::log2(scale), ", log2 Q ",
+            log_q, ")"),
         {{"log2_coefficient", cat(std::log2(largest))}, {"log2_bound", cat(std::log2(bound))}});
-  for (std::size_t i = 0; i < coefficients.size(); ++i) out[i] = std::llrint(coefficients[i] * scale);
+  for (std::size_t i = 0; i < coefficients.size(); ++i)
+    out[i] = std::llrint(coefficients[i] * scale);
 }
 
 Plaintext encode_rows(const Context::State& state, std::span<const Complex> values,
@@ -84,8 +90,9 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
     for (u64 j = 0; j < t.row; ++j) {
       row[j] = values[b * t.row + j];
       if (!std::isfinite(row[j].real()) || !std::isfinite(row[j].imag()))
-        throw ParameterError(cat("value ", j, " of row ", b, " is ", row[j], ", expected finite numbers"),
-                             {{"index", cat(j)}, {"row", cat(b)}});
+        throw ParameterError(
+            cat("value ", j, " of row ", b, " is ", row[j], ", expected finite numbers"),
+            {{"index", cat(j)}, {"row", cat(b)}});
     }
     round_coefficients(state.encoder.to_coefficients(row), t.scale, state.params.log_q(t.level),
                        coefficients.data() + b * n);
@@ -96,7 +103,8 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = {t.level, t.scale, t.slots, real};
   data->params_id = state.params.id();
-  data->poly = rlwe::Poly(stream, {ring.log_n(), 1, batch}, ring.window(t.level), ring::Domain::coeff);
+  data->poly =
+      rlwe::Poly(stream, {ring.log_n(), 1, batch}, ring.window(t.level), ring::Domain::coeff);
   ring.kernels().reduce_signed(stream, data->poly.view(), staged.as<const i64>());
   ring.kernels().ntt(stream, data->poly.view_as(ring::Domain::eval), data->poly.view());
   data->poly.set_domain(ring::Domain::eval);
@@ -105,7 +113,8 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
 
 }  // namespace
 
-void expect_same_device(const device::Device& found, const Context::State& context, const char* what) {
+void expect_same_device(const device::Device& found, const Context::State& context,
+                        const char* what) {
   const auto& here = context.ring->device().info().name;
   const auto& there = found.info().name;
   if (here != there)
@@ -113,8 +122,8 @@ void expect_same_device(const device::Device& found, const Context::State& conte
                      {{"found", there}, {"expected", here}});
 }
 
-void expect_home(const std::string& params_id, const rlwe::Poly& poly, const Context::State& context,
-                 const char* what) {
+void expect_home(const std::string& params_id, const rlwe::Poly& poly,
+                 const Context::State& context, const char* what) {
   if (params_id != context.params.id())
     throw StateError(cat(what, " of parameters ", params_id, ", context has ", context.params.id()),
                      {{"found", params_id}, {"expected", context.params.id()}});
@@ -127,10 +136,9 @@ void expect_home(const std::string& params_id, const rlwe::Poly& poly, const Con
 }
 
 Context::Context(const Params& params, const std::string& device)
-    : state_(std::make_shared<State>(
-          State{params,
-                std::make_shared<const rlwe::RingContext>(chain_of(params), device::open(device)),
-                Encoder(params.log_n())})) {}
+    : state_(std::make_shared<State>(State{
+          params, std::make_shared<const rlwe::RingContext>(chain_of(params), device::open(device)),
+          Encoder(params.log_n())})) {}
 
 const Params& Context::params() const { return state_->params; }
 device::Device& Context::device() const { return state_->ring->device(); }

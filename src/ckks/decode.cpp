@@ -10,8 +10,8 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Composes every coefficient from all limbs of `poly`, or, with `checked`, from all but the last and
-// compares with the last. False when a comparison fails.
+// Composes every coefficient from all limbs of `poly`, or, with `checked`, from all but the last
+// and compares with the last. False when a comparison fails.
 bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool checked,
                  std::vector<double>& out) {
   const u64 n = ring.ring_dim();
@@ -59,19 +59,22 @@ u32 limbs_to_decode(const Context::State& state, const Metadata& meta) {
   const double wanted = std::log2(meta.scale) + 40.0;
   double bits = 0.0;
   u32 count = 0;
-  while (count < window.size() && bits < wanted) bits += std::log2(state.ring->modulus(window[count++]).q);
+  while (count < window.size() && bits < wanted)
+    bits += std::log2(state.ring->modulus(window[count++]).q);
   return std::min(count + 1, window.size());
 }
 
 std::vector<Complex> decode_coefficients(const Context::State& state, const rlwe::Poly& poly,
-                                         const Metadata& meta, const std::function<double()>* noise) {
+                                         const Metadata& meta,
+                                         const std::function<double()>* noise) {
   std::vector<double> coefficients;
   compose_all(*state.ring, poly, false, coefficients);
   return slots_of(state, coefficients, meta, noise);
 }
 
 std::optional<std::vector<Complex>> try_decode_coefficients(const Context::State& state,
-                                                            const rlwe::Poly& poly, const Metadata& meta,
+                                                            const rlwe::Poly& poly,
+                                                            const Metadata& meta,
                                                             const std::function<double()>* noise) {
   std::vector<double> coefficients;
   if (!compose_all(*state.ring, poly, true, coefficients)) return std::nullopt;

@@ -14,8 +14,8 @@ std::vector<std::complex<double>> decode_coefficients(const Context::State& stat
                                                       const Metadata& meta,
                                                       const std::function<double()>* noise);
 
-/// How many leading limbs of the window of `meta.level` hold messages of this scale comfortably, plus
-/// one limb to check with; decoding falls back to all limbs when the check fails.
+/// How many leading limbs of the window of `meta.level` hold messages of this scale comfortably,
+/// plus one limb to check with; decoding falls back to all limbs when the check fails.
 u32 limbs_to_decode(const Context::State& state, const Metadata& meta);
 
 /// Like decode_coefficients, on the first limbs only: nullopt when they do not suffice.

@@ -39,8 +39,8 @@ Encoder::Encoder(u32 log_n) : log_n_(log_n) {
   }
 }
 
-// The "special FFT" of Cheon-Kim-Kim-Song: coefficients w_k = m_k + i m_{k + n} of the folded polynomial
-// to values at zeta^(5^j); butterflies of span `len` use 4*len-th roots.
+// The "special FFT" of Cheon-Kim-Kim-Song: coefficients w_k = m_k + i m_{k + n} of the folded
+// polynomial to values at zeta^(5^j); butterflies of span `len` use 4*len-th roots.
 void Encoder::transform(std::vector<Complex>& v) const {
   permute_bit_reversed(v);
   const u64 m = u64(2) << log_n_;
@@ -49,7 +49,8 @@ void Encoder::transform(std::vector<Complex>& v) const {
     for (u64 i = 0; i < v.size(); i += len)
       for (u64 j = 0; j < half; ++j) {
         const Complex u = v[i + j];
-        const Complex w = product(v[i + j + half], roots_[(power_of_five_[j] & (order - 1)) * step]);
+        const Complex w =
+            product(v[i + j + half], roots_[(power_of_five_[j] & (order - 1)) * step]);
         v[i + j] = u + w;
         v[i + j + half] = u - w;
       }

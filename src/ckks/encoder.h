@@ -9,8 +9,8 @@
 
 namespace crenel::ckks {
 
-/// Slot j of a polynomial m is m(zeta^(5^j)), zeta = exp(2 pi i / 2N). Vectors of n < N/2 slots (a power
-/// of two) live in the subring of X^(N/2n), where they repeat through the full vector.
+/// Slot j of a polynomial m is m(zeta^(5^j)), zeta = exp(2 pi i / 2N). Vectors of n < N/2 slots (a
+/// power of two) live in the subring of X^(N/2n), where they repeat through the full vector.
 class Encoder {
  public:
   explicit Encoder(u32 log_n);

@@ -1,4 +1,5 @@
-// Linear operations, products, rescale. Each checks metadata, queues kernels, returns a new ciphertext.
+// Linear operations, products, rescale. Each checks metadata, queues kernels, returns a new
+// ciphertext.
 #include "crenel/ckks/evaluator.h"
 
 #include <algorithm>
@@ -64,8 +65,10 @@ device::Stream& Evaluator::stream() const { return *state_->stream; }
 Evaluator Evaluator::on(std::shared_ptr<device::Stream> stream) const {
   if (!stream) throw ParameterError("evaluator on no stream", {{"stream", "null"}});
   expect_same_device(stream->device(), state_->context.state(), "stream");
-  if (stream != state_->stream) stream->wait_for(*state_->stream);  // keys, and operands made so far
-  return Evaluator(std::make_shared<State>(State{state_->context, state_->keys, std::move(stream)}));
+  if (stream != state_->stream)
+    stream->wait_for(*state_->stream);  // keys, and operands made so far
+  return Evaluator(
+      std::make_shared<State>(State{state_->context, state_->keys, std::move(stream)}));
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
@@ -78,8 +81,7 @@ Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
   s.kernels().add(*s.stream, out.view().components(0, common), va.components(0, common), vb);
   // The third component of an unrelinearised sum.
   if (common < a.components()) copy_components(s, out, a.data().poly, common);
-  return s.wrap(std::move(out),
-                with_real(a.metadata(), a.metadata().real && b.metadata().real));
+  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
 }
 
 Ciphertext Evaluator::negate(const Ciphertext& a) const {
@@ -95,8 +97,7 @@ Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
   if (a.components() != b.components()) return add(a, negate(b));
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().sub(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
-  return s.wrap(std::move(out),
-                with_real(a.metadata(), a.metadata().real && b.metadata().real));
+  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, const Plaintext& b) const {

@@ -24,18 +24,21 @@ void Evaluator::State::check(const Plaintext& a) const {
   expect_home(a.params_id(), a.data().poly, context.state(), "plaintext");
 }
 
-void Evaluator::State::check_components(const Ciphertext& a, u32 expected, const char* operation) const {
+void Evaluator::State::check_components(const Ciphertext& a, u32 expected,
+                                        const char* operation) const {
   check(a);
   if (a.components() != expected)
-    throw StateError(cat(operation, " of a ciphertext with ", a.components(), " components, expected ",
-                         expected, expected == 2 ? "; relinearise it first" : ""),
-                     {{"components", cat(a.components())}, {"expected", cat(expected)}});
+    throw StateError(
+        cat(operation, " of a ciphertext with ", a.components(), " components, expected ", expected,
+            expected == 2 ? "; relinearise it first" : ""),
+        {{"components", cat(a.components())}, {"expected", cat(expected)}});
 }
 
 void Evaluator::State::check_pair(const Metadata& a, const Metadata& b, bool scale) const {
   if (a.level != b.level)
-    throw StateError(cat("levels differ: ", a.level, " and ", b.level, "; adjust_level the higher one"),
-                     {{"level_a", cat(a.level)}, {"level_b", cat(b.level)}});
+    throw StateError(
+        cat("levels differ: ", a.level, " and ", b.level, "; adjust_level the higher one"),
+        {{"level_a", cat(a.level)}, {"level_b", cat(b.level)}});
   if (a.slots != b.slots)
     throw StateError(cat("slot counts differ: ", a.slots, " and ", b.slots),
                      {{"slots_a", cat(a.slots)}, {"slots_b", cat(b.slots)}});
@@ -71,18 +74,20 @@ Metadata Evaluator::State::product_metadata(Metadata meta, double factor_scale, 
   meta.scale *= factor_scale;
   meta.real = real;
   if (!(std::log2(meta.scale) < params().log_q(meta.level)))
-    throw StateError(cat("product at level ", meta.level, " would have scale 2^", std::log2(meta.scale),
-                         ", expected less than its modulus 2^", params().log_q(meta.level)),
-                     {{"scale", cat(meta.scale)},
-                      {"level", cat(meta.level)},
-                      {"log_q", cat(params().log_q(meta.level))}});
+    throw StateError(
+        cat("product at level ", meta.level, " would have scale 2^", std::log2(meta.scale),
+            ", expected less than its modulus 2^", params().log_q(meta.level)),
+        {{"scale", cat(meta.scale)},
+         {"level", cat(meta.level)},
+         {"log_q", cat(params().log_q(meta.level))}});
   return meta;
 }
 
 void Evaluator::State::check_can_rescale(const Ciphertext& a) const {
   check(a);
   if (a.level() == 0)
-    throw StateError("rescale at level 0, expected level >= 1", {{"level", "0"}, {"expected", ">= 1"}});
+    throw StateError("rescale at level 0, expected level >= 1",
+                     {{"level", "0"}, {"expected", ">= 1"}});
 }
 
 const rlwe::SwitchKey& Evaluator::State::relinearisation_key() const {
@@ -110,17 +115,20 @@ u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
     const u64 element = ring::galois_element_for_rotation(k, params().log_n());
     if (galois_key(element)) return element;
   }
-  throw KeyMissingError(cat("no evaluation key for rotation ", steps, "; ask for it by "
-                            "evaluation_keys(rotations=[", steps, "])"),
+  throw KeyMissingError(cat("no evaluation key for rotation ", steps,
+                            "; ask for it by "
+                            "evaluation_keys(rotations=[",
+                            steps, "])"),
                         {{"rotation", cat(steps)}});
 }
 
 u64 Evaluator::State::conjugation_element() const {
   const u64 element = ring::galois_element_for_conjugation(params().log_n());
   if (!galois_key(element))
-    throw KeyMissingError("no evaluation key for conjugation; ask for it by "
-                          "evaluation_keys(conjugate=True)",
-                          {{"rotation", "conjugate"}});
+    throw KeyMissingError(
+        "no evaluation key for conjugation; ask for it by "
+        "evaluation_keys(conjugate=True)",
+        {{"rotation", "conjugate"}});
   return element;
 }
 
@@ -128,8 +136,8 @@ double Evaluator::State::constant_scale(const Ciphertext& a) const {
   const u32 level = a.level();
   const double scale = params().rescale_ratio(level) * params().scale(level - 1) / a.scale();
   if (!(scale >= 0x1p10))  // the constant would be rounded to next to nothing
-    throw StateError(cat("scale ", a.scale(), " at level ", level, " leaves a constant the scale ", scale,
-                         ", expected at least 1024; rescale first"),
+    throw StateError(cat("scale ", a.scale(), " at level ", level, " leaves a constant the scale ",
+                         scale, ", expected at least 1024; rescale first"),
                      {{"scale", cat(a.scale())}, {"level", cat(level)}});
   return scale;
 }

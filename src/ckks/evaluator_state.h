@@ -26,7 +26,9 @@ struct Evaluator::State {
   }
   Ciphertext wrap(rlwe::Poly poly, Metadata meta) const;
   /// A copy made on this evaluator's stream.
-  Ciphertext copy(const Ciphertext& a) const { return wrap(a.data().poly.clone(*stream), a.metadata()); }
+  Ciphertext copy(const Ciphertext& a) const {
+    return wrap(a.data().poly.clone(*stream), a.metadata());
+  }
 
   void check(const Ciphertext& a) const;  ///< context
   void check(const Plaintext& a) const;
@@ -37,22 +39,24 @@ struct Evaluator::State {
   void check_pair(const Ciphertext& a, const Ciphertext& b, bool scale) const;
   /// Likewise; a plaintext of batch 1 serves every row of a.
   void check_pair(const Ciphertext& a, const Plaintext& b, bool scale) const;
-  /// Metadata of a product: refuses a scale that leaves the modulus of the level no room for a message.
+  /// Metadata of a product: refuses a scale that leaves the modulus of the level no room for a
+  /// message.
   Metadata product_metadata(Metadata meta, double factor_scale, bool real) const;
   void check_can_rescale(const Ciphertext& a) const;
 
   const rlwe::SwitchKey& relinearisation_key() const;
   /// The key for X -> X^element; null when missing.
   const rlwe::SwitchKey* galois_key(u64 element) const;
-  /// Element of a rotation of vectors with `slots` slots for which a key exists (rotations that agree
-  /// modulo `slots` are interchangeable); 1 when no key is needed. KeyMissingError names `steps`.
+  /// Element of a rotation of vectors with `slots` slots for which a key exists (rotations that
+  /// agree modulo `slots` are interchangeable); 1 when no key is needed. KeyMissingError names
+  /// `steps`.
   u64 rotation_element(i64 steps, u64 slots) const;
   u64 conjugation_element() const;
 
   /// Scale after dividing by rp(level); snaps to the canonical scale where it is one.
   double rescaled(double scale, u32 level) const;
-  /// Scale of a constant whose product with a, rescaled, is canonical; a's level is >= 1. StateError when
-  /// a's scale leaves no room for a constant: it is an unrescaled product, say.
+  /// Scale of a constant whose product with a, rescaled, is canonical; a's level is >= 1.
+  /// StateError when a's scale leaves no room for a constant: it is an unrescaled product, say.
   double constant_scale(const Ciphertext& a) const;
 };
 

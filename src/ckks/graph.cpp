@@ -6,8 +6,8 @@ namespace crenel::ckks {
 struct Graph::State {
   Evaluator evaluator;
   Function function;
-  std::vector<Ciphertext> inputs;   ///< the recorded addresses
-  std::vector<Ciphertext> outputs;  ///< written by every replay
+  std::vector<Ciphertext> inputs;           ///< the recorded addresses
+  std::vector<Ciphertext> outputs;          ///< written by every replay
   std::unique_ptr<device::GraphExec> exec;  ///< last member: released before the memory it uses
 };
 
@@ -36,8 +36,9 @@ namespace {
 
 void expect_equal(std::size_t index, const char* what, double found, double expected) {
   if (found != expected)
-    throw StateError(cat("graph input ", index, " has ", what, " ", found, ", recorded with ", expected),
-                     {{"input", cat(index)}, {what, cat(found)}, {"expected", cat(expected)}});
+    throw StateError(
+        cat("graph input ", index, " has ", what, " ", found, ", recorded with ", expected),
+        {{"input", cat(index)}, {what, cat(found)}, {"expected", cat(expected)}});
 }
 
 }  // namespace

@@ -11,12 +11,15 @@ Client Context::keygen() const {
   return Client(std::make_shared<Client::State>(Client::State{*this, std::move(secret)}));
 }
 
-Evaluator Context::evaluator(EvaluationKeys keys) const { return Evaluator(*this, std::move(keys)); }
+Evaluator Context::evaluator(EvaluationKeys keys) const {
+  return Evaluator(*this, std::move(keys));
+}
 
 bool EvaluationKeys::has_relinearisation() const { return data_ && data_->set.relinearisation; }
 
 bool EvaluationKeys::has_conjugation() const {
-  return data_ && data_->set.galois.count(ring::galois_element_for_conjugation(data_->ring->log_n()));
+  return data_ &&
+         data_->set.galois.count(ring::galois_element_for_conjugation(data_->ring->log_n()));
 }
 
 std::vector<i64> EvaluationKeys::rotations() const {

@@ -1,10 +1,11 @@
 // Level alignment (ckks_algorithms.md 1.1): drop limbs where the target's primes are a part of the
 // source's; otherwise one constant product and rational rescale.
+#include "ckks/levels.h"
+
 #include <cmath>
 #include <optional>
 
 #include "ckks/evaluator_state.h"
-#include "ckks/levels.h"
 
 namespace crenel::ckks {
 
@@ -48,16 +49,18 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
   s.check(a);
   const auto& params = s.params();
   if (level > a.level())
-    throw StateError(cat("adjust_level from ", a.level(), " up to ", level, ", expected a lower level"),
-                     {{"level", cat(a.level())}, {"target", cat(level)}});
+    throw StateError(
+        cat("adjust_level from ", a.level(), " up to ", level, ", expected a lower level"),
+        {{"level", cat(a.level())}, {"target", cat(level)}});
   if (!std::isfinite(scale) || scale < 0.0)
-    throw ParameterError(cat("adjust_level to scale ", scale, ", expected a positive finite number"),
-                         {{"scale", cat(scale)}});
+    throw ParameterError(
+        cat("adjust_level to scale ", scale, ", expected a positive finite number"),
+        {{"scale", cat(scale)}});
   const double target_scale = scale == 0.0 ? params.scale(level) : scale;
   if (level == a.level()) {
     if (!scales_agree(a.scale(), target_scale))
-      throw StateError(cat("adjust_level at level ", level, " cannot change the scale from ", a.scale(),
-                           " to ", target_scale, ": it needs a level"),
+      throw StateError(cat("adjust_level at level ", level, " cannot change the scale from ",
+                           a.scale(), " to ", target_scale, ": it needs a level"),
                        {{"scale_a", cat(a.scale())}, {"scale_b", cat(target_scale)}});
     return s.copy(a);
   }
@@ -74,7 +77,8 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
                          " is too large to reach scale ", next, " at level ", from - 1),
                      {{"scale_a", cat(lowered.scale())}, {"scale_b", cat(next)}});
   Ciphertext stepped = rescale(multiply(lowered, 1.0, constant_scale));
-  // The constant is an integer, off by at most half a unit in 2^20: what the message gains is noise.
+  // The constant is an integer, off by at most half a unit in 2^20: what the message gains is
+  // noise.
   stepped.data().meta.scale = next;
   if (stepped.level() == level && last) return stepped;
   return adjust_level(stepped, level, target_scale);

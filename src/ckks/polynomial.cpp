@@ -1,10 +1,11 @@
-// Polynomial evaluation: Paterson-Stockmeyer in the power or the Chebyshev basis, depth-optimal, with
-// exact scales (ckks_algorithms.md 2.2).
+// Polynomial evaluation: Paterson-Stockmeyer in the power or the Chebyshev basis, depth-optimal,
+// with exact scales (ckks_algorithms.md 2.2).
 //
-// Every partial result is produced at a prescribed (level, scale): a leaf encodes each coefficient at
-// (wanted scale)/(scale of its basis element), so all terms of a sum agree exactly whatever the scales of
-// the basis elements are. A node p = q X^(2^k) + r is evaluated unrescaled; q is asked for at the scale
-// that makes the product come out right; products stay at three components until the sum is complete.
+// Every partial result is produced at a prescribed (level, scale): a leaf encodes each coefficient
+// at (wanted scale)/(scale of its basis element), so all terms of a sum agree exactly whatever the
+// scales of the basis elements are. A node p = q X^(2^k) + r is evaluated unrescaled; q is asked
+// for at the scale that makes the product come out right; products stay at three components until
+// the sum is complete.
 #include <bit>
 #include <cmath>
 #include <map>
@@ -22,14 +23,15 @@ constexpr u32 kMaxFitDegree = 1u << 16;  // the fit takes time quadratic in the 
 
 }  // namespace
 
-std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a, double b,
-                                           u32 degree) {
+std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a,
+                                           double b, u32 degree) {
   if (!(std::isfinite(a) && std::isfinite(b) && a < b))
     throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"),
                          {{"a", cat(a)}, {"b", cat(b)}});
   if (degree > kMaxFitDegree)
-    throw ParameterError(cat("Chebyshev fit of degree ", degree, ", expected at most ", kMaxFitDegree),
-                         {{"degree", cat(degree)}});
+    throw ParameterError(
+        cat("Chebyshev fit of degree ", degree, ", expected at most ", kMaxFitDegree),
+        {{"degree", cat(degree)}});
   const u32 n = degree + 1;
   std::vector<double> values(n), coefficients(n);
   for (u32 k = 0; k < n; ++k) {
@@ -82,7 +84,8 @@ class PolynomialEvaluator {
     const Ciphertext& xa = element(a);
     const Ciphertext& xb = element(b);
     const u32 level = std::min(xa.level(), xb.level());
-    Ciphertext product = a == b ? ev_.square_lazy(xa) : ev_.multiply_lazy(at(a, level), at(b, level));
+    Ciphertext product =
+        a == b ? ev_.square_lazy(xa) : ev_.multiply_lazy(at(a, level), at(b, level));
     if (basis_ == PolynomialBasis::chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
       product = ev_.add(product, product);
       if (a == b)
@@ -150,8 +153,8 @@ class PolynomialEvaluator {
     const u32 half = std::bit_floor(degree);
     const auto [q, r] = split(c, degree, half);
     const Ciphertext& giant = at(half, level);
-    Ciphertext high = finish(
-        node(q, level + 1, scale / giant.scale() * params_.rescale_ratio(level + 1)));
+    Ciphertext high =
+        finish(node(q, level + 1, scale / giant.scale() * params_.rescale_ratio(level + 1)));
     high.data().meta.scale = scale / giant.scale();  // equal up to bookkeeping rounding
     Ciphertext product = ev_.multiply_lazy(high, giant);
     product.data().meta.scale = scale;
@@ -175,13 +178,16 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
   const State& s = *state_;
   s.check_components(x, 2, "polynomial");
   if (coefficients.empty())
-    throw ParameterError("polynomial without coefficients, expected at least one", {{"count", "0"}});
+    throw ParameterError("polynomial without coefficients, expected at least one",
+                         {{"count", "0"}});
   for (std::size_t i = 0; i < coefficients.size(); ++i)
     if (!std::isfinite(coefficients[i]))
-      throw ParameterError(cat("coefficient ", i, " is ", coefficients[i], ", expected a finite number"),
-                           {{"index", cat(i)}});
+      throw ParameterError(
+          cat("coefficient ", i, " is ", coefficients[i], ", expected a finite number"),
+          {{"index", cat(i)}});
   if (basis == PolynomialBasis::power && (a != -1.0 || b != 1.0))
-    throw ParameterError(cat("interval [", a, ", ", b, "] with the power basis, which has none; expected "
+    throw ParameterError(cat("interval [", a, ", ", b,
+                             "] with the power basis, which has none; expected "
                              "the Chebyshev basis"),
                          {{"a", cat(a)}, {"b", cat(b)}});
   const bool map_interval = basis == PolynomialBasis::chebyshev && (a != -1.0 || b != 1.0);
@@ -192,15 +198,17 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
   if (degree == 0) return add(multiply_integer(x, 0), std::complex<double>(coefficients[0]));
   const u32 depth = polynomial_depth(degree) + (map_interval ? 1 : 0);
   if (x.level() < depth)
-    throw StateError(cat("polynomial of degree ", degree, " needs ", depth, " levels, ciphertext is at level ",
-                         x.level()),
+    throw StateError(cat("polynomial of degree ", degree, " needs ", depth,
+                         " levels, ciphertext is at level ", x.level()),
                      {{"level", cat(x.level())}, {"expected", cat(">= ", depth)}});
   if (degree > 1) s.relinearisation_key();
   s.constant_scale(x);  // refuses an unrescaled product before any work
   if (!map_interval)
     return PolynomialEvaluator(*this, x, degree, basis).evaluate(coefficients, x.level() - depth);
-  const Ciphertext mapped = add(rescale(multiply(x, 2.0 / (b - a))), std::complex<double>(-(a + b) / (b - a)));
-  return PolynomialEvaluator(*this, mapped, degree, basis).evaluate(coefficients, x.level() - depth);
+  const Ciphertext mapped =
+      add(rescale(multiply(x, 2.0 / (b - a))), std::complex<double>(-(a + b) / (b - a)));
+  return PolynomialEvaluator(*this, mapped, degree, basis)
+      .evaluate(coefficients, x.level() - depth);
 }
 
 }  // namespace crenel::ckks

@@ -23,7 +23,8 @@ Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
   return s.wrap(std::move(out), a.metadata());
 }
 
-std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a, std::span<const i64> steps) const {
+std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
+                                               std::span<const i64> steps) const {
   const State& s = *state_;
   s.check_components(a, 2, "rotation");
   std::vector<u64> elements;  // all keys are looked up before any work
@@ -55,14 +56,16 @@ Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps
     elements.push_back(s.rotation_element(k, a.slots()));
     keys.push_back(elements.back() == 1 ? nullptr : s.galois_key(elements.back()));
   }
-  return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys, elements, a.level()), a.metadata());
+  return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys, elements, a.level()),
+                a.metadata());
 }
 
 Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) const {
   state_->check_components(a, 2, "rotation");
   if (!std::has_single_bit(count) || count > a.slots())
-    throw ParameterError(cat("sum over ", count, " slots, expected a power of two up to ", a.slots()),
-                         {{"count", cat(count)}, {"slots", cat(a.slots())}});
+    throw ParameterError(
+        cat("sum over ", count, " slots, expected a power of two up to ", a.slots()),
+        {{"count", cat(count)}, {"slots", cat(a.slots())}});
   stride %= static_cast<i64>(a.slots());  // the same rotations, and products that do not overflow
   for (u64 k = 1; k < count; k *= 2)      // all keys are looked up before any work
     state_->rotation_element(stride * static_cast<i64>(k), a.slots());

@@ -10,8 +10,8 @@
 
 namespace crenel {
 
-/// The compression function over whole 64-byte blocks, with the processor's SHA instructions where it
-/// has them: key files of gigabytes are hashed when they are written and read.
+/// The compression function over whole 64-byte blocks, with the processor's SHA instructions where
+/// it has them: key files of gigabytes are hashed when they are written and read.
 void sha256_compress(std::array<u32, 8>& state, const u8* data, std::size_t blocks);
 /// The same in plain C++; the specification of the other.
 void sha256_compress_portable(std::array<u32, 8>& state, const u8* data, std::size_t blocks);

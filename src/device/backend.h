@@ -8,7 +8,8 @@ namespace crenel::device {
 class Backend : public Device {
  public:
   /// The kernels of this device for one ring; tables are uploaded here.
-  virtual std::unique_ptr<Kernels<u32>> make_kernels(std::shared_ptr<const ring::Ring<u32>> ring) = 0;
+  virtual std::unique_ptr<Kernels<u32>> make_kernels(
+      std::shared_ptr<const ring::Ring<u32>> ring) = 0;
   /// The 64-bit instance for comparison; UnsupportedError where there is none.
   virtual std::unique_ptr<Kernels<u64>> make_kernels(std::shared_ptr<const ring::Ring<u64>> ring);
 };

@@ -141,7 +141,7 @@ void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
                           const rns::ModUp<W>&);                                                \
   template void key_multiply<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, \
                                 const ConstView<W>&, u32);                                      \
-  template void key_switch<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,     \
+  template void key_switch<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,   \
                               const rns::ModUp<W>&, const ConstView<W>&, u32);                  \
   template void divide<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,       \
                           const rns::Divide<W>&, const ConstView<W>*);                          \

@@ -1,13 +1,16 @@
-// Kernels: THE interface between schemes and backends. Whole batched RNS polynomials, no ciphertexts.
+// Kernels: THE interface between schemes and backends. Whole batched RNS polynomials, no
+// ciphertexts.
 //
 // Rules that hold for every operation, and are not repeated below:
 //  * inputs and outputs are canonical residues in [0, q) of their limb's prime;
 //  * exactness class `exact`: the result is a mathematical function of the inputs, so every backend
 //    produces the same bits; the ref backend is the specification;
-//  * operations are queued on `stream`, decide nothing from device data, and neither allocate from the
+//  * operations are queued on `stream`, decide nothing from device data, and neither allocate from
+//  the
 //    device (workspace comes from the stream's pool) nor synchronise: all are capturable;
 //  * out must not overlap an input except where "in place" is said, then only with identical views;
-//  * shapes: a, b, out have equal log_n and limbs; an input of 1 component or of batch 1 is broadcast
+//  * shapes: a, b, out have equal log_n and limbs; an input of 1 component or of batch 1 is
+//  broadcast
 //    along that axis where "broadcast" is said; a mismatch throws StateError.
 // Notation: x^(b,c,l) is limb l of component c of batch entry b, q_l its prime.
 #pragma once
@@ -28,9 +31,9 @@ using ring::LimbSet;
 using ring::PolyShape;
 using ring::PolyView;
 
-/// One scalar per limb for each half of the evaluation points, canonical. A real constant has low ==
-/// high; a + b*X^(N/2) (the complex constant a + bi in every slot) has low = a + b*I, high = a - b*I
-/// with I = psi^(N/2): element i of a limb in evaluation form uses low when i < N/2, else high.
+/// One scalar per limb for each half of the evaluation points, canonical. A real constant has low
+/// == high; a + b*X^(N/2) (the complex constant a + bi in every slot) has low = a + b*I, high = a -
+/// b*I with I = psi^(N/2): element i of a limb in evaluation form uses low when i < N/2, else high.
 template <class W>
 struct LimbScalars {
   W low[rns::kMaxLimbs] = {};
@@ -42,8 +45,9 @@ template <class Table>
 struct Prepared {
   std::shared_ptr<const Table> table;
   std::shared_ptr<void> device;  ///< owned by the backend; null where the host table is used as is
-  /// ModUp, Divide: the conversions inside, prepared one by one (vector<Prepared<BaseConversion>>), for
-  /// the default compositions. Set by the default Kernels::prepare, which an override calls first.
+  /// ModUp, Divide: the conversions inside, prepared one by one (vector<Prepared<BaseConversion>>),
+  /// for the default compositions. Set by the default Kernels::prepare, which an override calls
+  /// first.
   std::shared_ptr<void> parts = nullptr;
   const Table* operator->() const { return table.get(); }
   const Table& operator*() const { return *table; }
@@ -66,7 +70,8 @@ class Kernels {
   virtual Prepared<rns::ModUp<W>> prepare(rns::ModUp<W> table);
   virtual Prepared<rns::Divide<W>> prepare(rns::Divide<W> table);
 
-  // ---- arithmetic: element-wise, either domain, in place allowed, b broadcast ---------------------
+  // ---- arithmetic: element-wise, either domain, in place allowed, b broadcast
+  // ---------------------
   /// out = a + b mod q_l
   virtual void add(Stream& stream, View out, ConstView a, ConstView b) = 0;
   /// out = a - b mod q_l
@@ -77,74 +82,88 @@ class Kernels {
   virtual void mul(Stream& stream, View out, ConstView a, ConstView b) = 0;
   /// out = out + a * b mod q_l
   virtual void mul_add(Stream& stream, View out, ConstView a, ConstView b) = 0;
-  /// out[i] = a[i] * s(i), s(i) = scalars.low[l] for i < N/2, scalars.high[l] otherwise; scalars are
-  /// indexed by limb position in the view
+  /// out[i] = a[i] * s(i), s(i) = scalars.low[l] for i < N/2, scalars.high[l] otherwise; scalars
+  /// are indexed by limb position in the view
   virtual void mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) = 0;
   /// out[i] = out[i] + a[i] * s(i)
   virtual void mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) = 0;
   /// out[i] = a[i] + s(i)
   virtual void add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) = 0;
 
-  // ---- transform ----------------------------------------------------------------------------------
-  /// Negacyclic NTT, coefficient to evaluation form (bit-reversed, see ring::Domain); in place allowed.
+  // ---- transform
+  // ----------------------------------------------------------------------------------
+  /// Negacyclic NTT, coefficient to evaluation form (bit-reversed, see ring::Domain); in place
+  /// allowed.
   virtual void ntt(Stream& stream, View out, ConstView in) = 0;
   /// Inverse of ntt, including the factor 1/N; in place allowed.
   virtual void intt(Stream& stream, View out, ConstView in) = 0;
-  /// X -> X^element, element odd in [1, 2N). coeff: a_i goes to index i*element mod N with the sign of
-  /// X^N = -1. eval: out[i] = in[ring::galois_eval_source(i)]. Domain of out = domain of in.
+  /// X -> X^element, element odd in [1, 2N). coeff: a_i goes to index i*element mod N with the sign
+  /// of X^N = -1. eval: out[i] = in[ring::galois_eval_source(i)]. Domain of out = domain of in.
   virtual void automorphism(Stream& stream, View out, ConstView in, u64 element) = 0;
 
-  // ---- basis --------------------------------------------------------------------------------------
+  // ---- basis
+  // --------------------------------------------------------------------------------------
   /// Centred base conversion (rns::BaseConversion), coefficient form; in.limbs = source,
   /// out.limbs = destination.
   virtual void base_convert(Stream& stream, View out, ConstView in,
                             const Prepared<rns::BaseConversion<W>>& table) = 0;
-  /// out = coefficients mod q_l: `values` is device memory, [batch][component][N] int64; domain coeff.
+  /// out = coefficients mod q_l: `values` is device memory, [batch][component][N] int64; domain
+  /// coeff.
   virtual void reduce_signed(Stream& stream, View out, const i64* values) = 0;
 
-  // ---- sample (counter-based ChaCha20, random/chacha20.h; the result does not depend on who computes)
+  // ---- sample (counter-based ChaCha20, random/chacha20.h; the result does not depend on who
+  // computes)
   /// Uniform residues: element i of the limb of prime id p is 128 bits mod q: words 4(i mod 4)..+3,
-  /// little-endian, of ChaCha20 block p * (N/4) + i/4 (bias below 2^-96). Batch entry b, component c
-  /// use nonce.serial + b * components + c.
-  virtual void sample_uniform(Stream& stream, View out, const random::Seed& seed, random::Nonce nonce) = 0;
-  /// One ternary polynomial per (batch, component), the same integers modulo every limb, coeff form:
-  /// coefficient i is bit 2(i mod 256) minus bit 2(i mod 256)+1 of block i/256: P(+-1) = 1/4.
-  virtual void sample_ternary(Stream& stream, View out, const random::Seed& seed, random::Nonce nonce) = 0;
+  /// little-endian, of ChaCha20 block p * (N/4) + i/4 (bias below 2^-96). Batch entry b, component
+  /// c use nonce.serial + b * components + c.
+  virtual void sample_uniform(Stream& stream, View out, const random::Seed& seed,
+                              random::Nonce nonce) = 0;
+  /// One ternary polynomial per (batch, component), the same integers modulo every limb, coeff
+  /// form: coefficient i is bit 2(i mod 256) minus bit 2(i mod 256)+1 of block i/256: P(+-1) = 1/4.
+  virtual void sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                              random::Nonce nonce) = 0;
   /// Centred binomial errors, 21 pairs of coins (variance 10.5), coeff form: coefficient i is
-  /// popcount(x & m) - popcount((x >> 21) & m), m = 2^21 - 1, x the 64-bit word i mod 8 of block i/8.
-  virtual void sample_error(Stream& stream, View out, const random::Seed& seed, random::Nonce nonce) = 0;
+  /// popcount(x & m) - popcount((x >> 21) & m), m = 2^21 - 1, x the 64-bit word i mod 8 of block
+  /// i/8.
+  virtual void sample_error(Stream& stream, View out, const random::Seed& seed,
+                            random::Nonce nonce) = 0;
 
-  // ---- fused: each has a default composition in device/compose; a backend overrides what pays ------
+  // ---- fused: each has a default composition in device/compose; a backend overrides what pays
+  // ------
   /// out = (a0 b0, a0 b1 + a1 b0, a1 b1), eval; out has 3 components, a and b have 2; equal batch.
   virtual void tensor(Stream& stream, View out, ConstView a, ConstView b);
   /// tensor(out, a, a)
   virtual void tensor_square(Stream& stream, View out, ConstView a);
   /// out += automorphism(in)
   virtual void automorphism_add(Stream& stream, View out, ConstView in, u64 element);
-  /// ModUp of hybrid key switching, eval to eval: in has 1 component and limbs table.input, out has one
-  /// component a digit and limbs table.output. A digit's own limbs are copied, the others are
+  /// ModUp of hybrid key switching, eval to eval: in has 1 component and limbs table.input, out has
+  /// one component a digit and limbs table.output. A digit's own limbs are copied, the others are
   /// ntt(base_convert(intt(in digit))).
   virtual void mod_up(Stream& stream, View out, ConstView in, const Prepared<rns::ModUp<W>>& table);
   /// out_c = sum_d digits_d * key^(first_digit + d, c), c = 0, 1, eval. `key` has one batch entry a
   /// gadget digit, 2 components and ALL limbs 0..prime_count-1; digits has one component a digit.
-  virtual void key_multiply(Stream& stream, View out, ConstView digits, ConstView key, u32 first_digit);
-  /// key_multiply of the digits that mod_up makes of `in`, for callers that need the digits only once: a
-  /// backend need not store them. out has 2 components and limbs table.output.
-  virtual void key_switch(Stream& stream, View out, ConstView in, const Prepared<rns::ModUp<W>>& table,
-                          ConstView key, u32 first_digit);
-  /// Division by dropped primes (rns::Divide), eval to eval; when addend is not null (same batch and
-  /// limbs as out, components <= out's), out_c += addend_c for c < addend components, after the
-  /// division. out serves as workspace on the way. Covers ModDown, rational rescale and both merged.
+  virtual void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
+                            u32 first_digit);
+  /// key_multiply of the digits that mod_up makes of `in`, for callers that need the digits only
+  /// once: a backend need not store them. out has 2 components and limbs table.output.
+  virtual void key_switch(Stream& stream, View out, ConstView in,
+                          const Prepared<rns::ModUp<W>>& table, ConstView key, u32 first_digit);
+  /// Division by dropped primes (rns::Divide), eval to eval; when addend is not null (same batch
+  /// and limbs as out, components <= out's), out_c += addend_c for c < addend components, after the
+  /// division. out serves as workspace on the way. Covers ModDown, rational rescale and both
+  /// merged.
   virtual void divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide<W>>& table,
                       const ConstView* addend = nullptr);
   /// Hoisted rotate-and-sum in the extended basis, eval:
   ///   out = sum_r automorphism_{e_r}( key_multiply(digits, key_r) + (special * b, 0) )
-  /// b has 1 component and the leading limbs of out (the window); special = P mod q_l per limb of b;
-  /// the special limbs get no b. An element 1 takes no key: it contributes special * (b, a) with `a` the
-  /// polynomial whose digits are given (window limbs), keys[r] is then ignored; without such an element `a` may be empty.
-  virtual void hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
-                                  std::span<const ConstView> keys, std::span<const u64> elements,
-                                  const Scalars& special, u32 first_digit);
+  /// b has 1 component and the leading limbs of out (the window); special = P mod q_l per limb of
+  /// b; the special limbs get no b. An element 1 takes no key: it contributes special * (b, a) with
+  /// `a` the polynomial whose digits are given (window limbs), keys[r] is then ignored; without
+  /// such an element `a` may be empty.
+  virtual void hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b,
+                                  ConstView a, std::span<const ConstView> keys,
+                                  std::span<const u64> elements, const Scalars& special,
+                                  u32 first_digit);
 
  private:
   std::shared_ptr<const ring::Ring<W>> ring_;

@@ -29,9 +29,9 @@ std::shared_ptr<Device> open(const std::string& name) {
     is_cuda = error == std::errc() && stop == end && index >= 0;
   }
   if (!is_cuda)
-    throw DeviceError(
-        cat("device \"", name, "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\" or \"auto\""),
-        {{"device", name}});
+    throw DeviceError(cat("device \"", name,
+                          "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\" or \"auto\""),
+                      {{"device", name}});
   return make_cuda_device(index);
 }
 

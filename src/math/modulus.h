@@ -7,15 +7,16 @@
 
 namespace crenel::math {
 
-/// One odd prime q < 2^(bits-1) with its reduction constants. Plain data: travels to the device as is.
+/// One odd prime q < 2^(bits-1) with its reduction constants. Plain data: travels to the device as
+/// is.
 template <class W>
 struct Modulus {
   W q = 0;
-  W q_inv = 0;         ///< q^-1 mod R, R = 2^bits
-  W r = 0;             ///< R mod q
-  W r2 = 0;            ///< R^2 mod q (takes canonical to Montgomery form)
-  W barrett_lo = 0;    ///< floor(R^2 / q), low word
-  W barrett_hi = 0;    ///< floor(R^2 / q), high word
+  W q_inv = 0;       ///< q^-1 mod R, R = 2^bits
+  W r = 0;           ///< R mod q
+  W r2 = 0;          ///< R^2 mod q (takes canonical to Montgomery form)
+  W barrett_lo = 0;  ///< floor(R^2 / q), low word
+  W barrett_hi = 0;  ///< floor(R^2 / q), high word
 
   Modulus() = default;
   explicit Modulus(W prime) : q(prime), q_inv(inverse_mod_word<W>(prime)) {
@@ -30,8 +31,8 @@ struct Modulus {
 };
 
 /// Barrett reduction of ANY double word: x in [0, R^2) to [0, q).
-/// The quotient estimate floor(x * floor(R^2/q) / R^2) is computed exactly (nested floors) and is at
-/// most 1 below the true quotient because x < R^2: one conditional subtraction suffices.
+/// The quotient estimate floor(x * floor(R^2/q) / R^2) is computed exactly (nested floors) and is
+/// at most 1 below the true quotient because x < R^2: one conditional subtraction suffices.
 template <class W>
 CRENEL_HD W barrett_reduce(Wide<W> x, const Modulus<W>& m) {
   const W x0 = static_cast<W>(x);

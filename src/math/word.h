@@ -47,7 +47,7 @@ CRENEL_HD W mul_hi(W a, W b) {
   else
     return __umul64hi(a, b);
 #else
-  return static_cast<W>((static_cast<Wide<W>>(a) * b) >> WordTraits<W>::bits);
+  return static_cast<W>((static_cast<Wide<W> >(a) * b) >> WordTraits<W>::bits);
 #endif
 }
 

@@ -8,13 +8,13 @@
 
 namespace crenel::random {
 
-/// A 256-bit ChaCha20 key. Public seeds expand the uniform halves of keys and ciphertexts and travel on
-/// the wire; secret seeds drive secrets and errors and never leave the client.
+/// A 256-bit ChaCha20 key. Public seeds expand the uniform halves of keys and ciphertexts and
+/// travel on the wire; secret seeds drive secrets and errors and never leave the client.
 using Seed = std::array<u8, 32>;
 
 /// What a stream of random numbers is for; first word of the ChaCha20 nonce.
 enum class Purpose : u32 {
-  uniform = 1,       ///< uniform half of a ciphertext or key (public seed)
+  uniform = 1,  ///< uniform half of a ciphertext or key (public seed)
   secret_key = 2,
   error = 3,
   encryption_ternary = 4,
@@ -51,8 +51,8 @@ class WipeOnExit {
 };
 
 /// A secret seed with a counter. next(purpose) never repeats; move-only, zeroised on destruction.
-/// After fork() the child takes a new seed from the operating system on first use: else both processes
-/// would encrypt with the same randomness.
+/// After fork() the child takes a new seed from the operating system on first use: else both
+/// processes would encrypt with the same randomness.
 class SecretSource {
  public:
   /// With a seed of the operating system, of which no copy stays behind.

@@ -25,8 +25,8 @@ struct PolyShape {
 };
 
 /// Layout [batch][component][limb][coefficient]; limbs are contiguous inside a component and
-/// coefficients inside a limb; the two outer strides are free (in words), so that a window of the limbs
-/// of a larger polynomial is a view too. Word is const for inputs.
+/// coefficients inside a limb; the two outer strides are free (in words), so that a window of the
+/// limbs of a larger polynomial is a view too. Word is const for inputs.
 template <class Word>
 struct PolyView {
   Word* data = nullptr;
@@ -39,7 +39,10 @@ struct PolyView {
   PolyView() = default;
   /// Dense view.
   PolyView(Word* d, PolyShape s, const LimbSet& l, Domain dom)
-      : data(d), shape(s), limbs(l), domain(dom),
+      : data(d),
+        shape(s),
+        limbs(l),
+        domain(dom),
         component_stride(u64(l.size()) << s.log_n),
         batch_stride((u64(l.size()) << s.log_n) * s.components) {}
 
@@ -47,8 +50,12 @@ struct PolyView {
   template <class Other, class = std::enable_if_t<std::is_same_v<const Other, Word> &&
                                                   !std::is_same_v<Other, Word>>>
   PolyView(const PolyView<Other>& v)  // NOLINT: implicit on purpose
-      : data(v.data), shape(v.shape), limbs(v.limbs), domain(v.domain),
-        component_stride(v.component_stride), batch_stride(v.batch_stride) {}
+      : data(v.data),
+        shape(v.shape),
+        limbs(v.limbs),
+        domain(v.domain),
+        component_stride(v.component_stride),
+        batch_stride(v.batch_stride) {}
 
   u64 ring_dim() const { return shape.ring_dim(); }
   u64 words() const { return u64(shape.polys()) * limbs.size() * ring_dim(); }

@@ -36,7 +36,8 @@ W smallest_primitive_root(const Modulus<W>& m, u32 log_n) {
 }
 
 template <class W>
-void fill_powers(std::vector<math::ShoupConstant<W>>& table, W base, const Modulus<W>& m, u32 log_n) {
+void fill_powers(std::vector<math::ShoupConstant<W>>& table, W base, const Modulus<W>& m,
+                 u32 log_n) {
   table.resize(u64(1) << log_n);
   const auto step = make_shoup<W>(base, m.q);
   W power = 1;
@@ -57,12 +58,13 @@ Ring<W>::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
   const u64 bound = u64(1) << (math::WordTraits<W>::bits - 1);
   for (u64 q : primes)
     if (q >= bound || (q - 1) % (u64(2) << log_n) != 0)
-      throw ParameterError(cat("prime ", q, " does not serve N = 2^", log_n, " in ",
-                               math::WordTraits<W>::bits, "-bit words: expected 1 mod 2N, below ", bound),
-                           {{"prime", cat(q)}});
+      throw ParameterError(
+          cat("prime ", q, " does not serve N = 2^", log_n, " in ", math::WordTraits<W>::bits,
+              "-bit words: expected 1 mod 2N, below ", bound),
+          {{"prime", cat(q)}});
   tables_.resize(primes.size());
-  // Independent per prime; the one parallel loop outside the backends, because context creation of a
-  // 60-prime chain is something a user waits for.
+  // Independent per prime; the one parallel loop outside the backends, because context creation of
+  // a 60-prime chain is something a user waits for.
 #pragma omp parallel for schedule(dynamic)
   for (std::size_t i = 0; i < primes.size(); ++i) {
     auto& t = tables_[i];
@@ -70,7 +72,8 @@ Ring<W>::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
     t.psi = smallest_primitive_root<W>(t.modulus, log_n);
     t.psi_inv = math::inverse_mod<W>(t.psi, t.modulus);
     t.n_inv = make_shoup<W>(
-        math::inverse_mod<W>(static_cast<W>((u64(1) << log_n) % t.modulus.q), t.modulus), t.modulus.q);
+        math::inverse_mod<W>(static_cast<W>((u64(1) << log_n) % t.modulus.q), t.modulus),
+        t.modulus.q);
     fill_powers<W>(t.roots, t.psi, t.modulus, log_n);
     fill_powers<W>(t.inverse_roots, t.psi_inv, t.modulus, log_n);
   }

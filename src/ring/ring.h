@@ -18,16 +18,16 @@ constexpr u32 bit_reverse(u32 i, u32 bits) {
   return r;
 }
 
-/// Tables of one prime. psi is the smallest primitive 2N-th root of unity modulo q, a canonical choice
-/// that makes evaluation forms comparable across machines and versions.
+/// Tables of one prime. psi is the smallest primitive 2N-th root of unity modulo q, a canonical
+/// choice that makes evaluation forms comparable across machines and versions.
 template <class W>
 struct PrimeTables {
   math::Modulus<W> modulus;
   W psi = 0;
   W psi_inv = 0;
   math::ShoupConstant<W> n_inv;  ///< N^-1 mod q
-  /// roots[i] = psi^brev(i), i in [0, N), brev on log_n bits: butterfly stage m (m = 1, 2, 4, ..., N/2
-  /// blocks) uses roots[m + block].
+  /// roots[i] = psi^brev(i), i in [0, N), brev on log_n bits: butterfly stage m (m = 1, 2, 4, ...,
+  /// N/2 blocks) uses roots[m + block].
   std::vector<math::ShoupConstant<W>> roots;
   /// inverse_roots[i] = psi^-brev(i), same indexing.
   std::vector<math::ShoupConstant<W>> inverse_roots;

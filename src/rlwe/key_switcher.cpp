@@ -32,8 +32,8 @@ Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) 
 
 Poly KeySwitcher::mod_down_rescale(Poly acc, u32 level, const ConstView* addend) const {
   if (addend) {
-    // The addend is lifted by P first, so that one division serves both. The base conversion then has
-    // alpha + k sources: its noise is that of alpha + k dropped primes (rns::BaseConversion).
+    // The addend is lifted by P first, so that one division serves both. The base conversion then
+    // has alpha + k sources: its noise is that of alpha + k dropped primes (rns::BaseConversion).
     View lifted = acc.view().limb_window(0, ring_.window(level).size());
     lifted = lifted.components(0, addend->shape.components);
     ring_.kernels().mul_add_scalar(stream_, lifted, *addend, ring_.special_scalars(level));
@@ -70,9 +70,9 @@ Poly KeySwitcher::rotate_sum(ConstView ciphertext, std::span<const SwitchKey* co
   std::vector<ConstView> views;
   for (const SwitchKey* key : keys) views.push_back(key ? key->pairs.view() : ConstView());
   Poly acc(stream_, shape(2, ciphertext.shape.batch), ring_.extended(level), Domain::eval);
-  ring_.kernels().hoisted_rotate_sum(stream_, acc.view(), digits.view(), ciphertext.components(0, 1),
-                                     ciphertext.components(1, 1), views, elements,
-                                     ring_.special_scalars(level), ring_.first_digit(level));
+  ring_.kernels().hoisted_rotate_sum(
+      stream_, acc.view(), digits.view(), ciphertext.components(0, 1), ciphertext.components(1, 1),
+      views, elements, ring_.special_scalars(level), ring_.first_digit(level));
   return mod_down(acc, level, nullptr);
 }
 

@@ -8,8 +8,8 @@
 
 namespace crenel::rlwe {
 
-/// Hybrid key switching (ckks_algorithms.md 3). Inputs and outputs in evaluation form on the window of
-/// `level`; batch entries are independent ciphertexts.
+/// Hybrid key switching (ckks_algorithms.md 3). Inputs and outputs in evaluation form on the window
+/// of `level`; batch entries are independent ciphertexts.
 class KeySwitcher {
  public:
   KeySwitcher(const RingContext& ring, device::Stream& stream) : ring_(ring), stream_(stream) {}
@@ -29,7 +29,8 @@ class KeySwitcher {
   /// Full rotation of (b, a): the key decrypts under element^-1(s).
   Poly rotate(ConstView ciphertext, const SwitchKey& key, u64 element, u32 level) const;
   /// The same with the digits of a at hand (hoisting).
-  Poly rotate_hoisted(ConstView b, const Poly& digits, const SwitchKey& key, u64 element, u32 level) const;
+  Poly rotate_hoisted(ConstView b, const Poly& digits, const SwitchKey& key, u64 element,
+                      u32 level) const;
   /// Sum of rotations with one ModUp and one ModDown; keys[i] is null for element 1.
   Poly rotate_sum(ConstView ciphertext, std::span<const SwitchKey* const> keys,
                   std::span<const u64> elements, u32 level) const;

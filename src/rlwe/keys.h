@@ -10,8 +10,8 @@ namespace crenel::rlwe {
 
 /// Hybrid key-switching key (Han-Ki): one RLWE pair a gadget digit over all primes,
 ///   b_j = -a_j t + e_j + P * (1 on digit j's primes, 0 elsewhere) * s',
-/// which takes a polynomial decrypted by s' to one decrypted by t. Truncation to the window of a level is
-/// exact, so one key serves every level.
+/// which takes a polynomial decrypted by s' to one decrypted by t. Truncation to the window of a
+/// level is exact, so one key serves every level.
 struct SwitchKey {
   Poly pairs;         ///< [digit][b, a][every prime][N], evaluation form
   random::Seed seed;  ///< expands every a_j: nonce {uniform, j}

@@ -17,7 +17,8 @@ class Poly {
  public:
   Poly() = default;
   /// Uninitialised memory from the stream's pool; `secret` memory is wiped when released.
-  Poly(device::Stream& stream, PolyShape shape, const LimbSet& limbs, Domain domain, bool secret = false)
+  Poly(device::Stream& stream, PolyShape shape, const LimbSet& limbs, Domain domain,
+       bool secret = false)
       : shape_(shape), limbs_(limbs), domain_(domain) {
     buffer_ = stream.allocate(bytes(), secret);
   }

@@ -26,7 +26,8 @@ RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
   for (u32 id = 0; id < chain_.chain_limbs; ++id) {
     Word p = 1;
     for (u32 k = 0; k < special_.size(); ++k)
-      p = math::mul_mod<Word>(p, static_cast<Word>(moduli[special_[k]].q % moduli[id].q), moduli[id]);
+      p = math::mul_mod<Word>(p, static_cast<Word>(moduli[special_[k]].q % moduli[id].q),
+                              moduli[id]);
     special_mod_.push_back(p);
   }
 

@@ -1,4 +1,5 @@
-// RingContext: one chain of moduli on one device, with every table that key switching and rescaling need.
+// RingContext: one chain of moduli on one device, with every table that key switching and rescaling
+// need.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@ struct Chain {
   u32 log_n = 0;
   std::vector<u64> primes;  ///< chain primes, then the special ones
   u32 chain_limbs = 0;
-  u32 alpha = 0;            ///< special primes = limbs a digit
+  u32 alpha = 0;                ///< special primes = limbs a digit
   std::vector<Window> windows;  ///< by level
 
   u32 top_level() const { return static_cast<u32>(windows.size()) - 1; }
@@ -40,18 +41,28 @@ class RingContext {
   const math::Modulus<Word>& modulus(u32 prime_id) const { return ring_->modulus(prime_id); }
 
   const LimbSet& window(u32 level) const { return levels_[level].window; }
-  const LimbSet& extended(u32 level) const { return levels_[level].extended; }  ///< window and special
+  const LimbSet& extended(u32 level) const {
+    return levels_[level].extended;
+  }  ///< window and special
   const LimbSet& special() const { return special_; }
   const LimbSet& everything() const { return everything_; }
   /// Gadget digit that the window of `level` starts in.
   u32 first_digit(u32 level) const { return chain_.windows[level].begin / chain_.alpha; }
-  u32 digit_count(u32 level) const { return static_cast<u32>(levels_[level].mod_up->digits.size()); }
+  u32 digit_count(u32 level) const {
+    return static_cast<u32>(levels_[level].mod_up->digits.size());
+  }
 
-  const device::Prepared<rns::ModUp<Word>>& mod_up(u32 level) const { return levels_[level].mod_up; }
+  const device::Prepared<rns::ModUp<Word>>& mod_up(u32 level) const {
+    return levels_[level].mod_up;
+  }
   /// Division by P at `level`.
-  const device::Prepared<rns::Divide<Word>>& mod_down(u32 level) const { return levels_[level].mod_down; }
+  const device::Prepared<rns::Divide<Word>>& mod_down(u32 level) const {
+    return levels_[level].mod_down;
+  }
   /// Rational rescale from `level` (>= 1) to level - 1.
-  const device::Prepared<rns::Divide<Word>>& rescale(u32 level) const { return levels_[level].rescale; }
+  const device::Prepared<rns::Divide<Word>>& rescale(u32 level) const {
+    return levels_[level].rescale;
+  }
   /// Both in one division, from the extended window of `level` (>= 1) to the window of level - 1.
   const device::Prepared<rns::Divide<Word>>& mod_down_rescale(u32 level) const {
     return levels_[level].mod_down_rescale;

@@ -22,7 +22,8 @@ void mul_add_word(u32* words, u32& used, u32 factor, u32 addend) {
 
 CrtComposer::CrtComposer(std::vector<math::Modulus<u32>> moduli) : moduli_(std::move(moduli)) {
   if (moduli_.empty() || moduli_.size() + 4 > kMaxWords)
-    throw ParameterError(cat("CRT composition of ", moduli_.size(), " primes, expected 1..", kMaxWords - 4));
+    throw ParameterError(
+        cat("CRT composition of ", moduli_.size(), " primes, expected 1..", kMaxWords - 4));
   Big product;
   product.words[0] = 1;
   product.used = 1;

@@ -1,4 +1,5 @@
-// CRT composition: residues to the centred integer, exactly, then to the nearest double or its neighbour.
+// CRT composition: residues to the centred integer, exactly, then to the nearest double or its
+// neighbour.
 #pragma once
 
 #include <optional>
@@ -14,11 +15,12 @@ class CrtComposer {
  public:
   explicit CrtComposer(std::vector<math::Modulus<u32>> moduli);
 
-  /// residues[i * stride], i < k. Rounding starts with the words of the exact integer: relative error below
-  /// 2^-51.
+  /// residues[i * stride], i < k. Rounding starts with the words of the exact integer: relative
+  /// error below 2^-51.
   double to_double(const u32* residues, std::size_t stride) const;
   /// The same from the first `count` residues only, provided the value also has the right residue
-  /// modulo prime `count`; nullopt when it does not (the value is larger than the first primes hold).
+  /// modulo prime `count`; nullopt when it does not (the value is larger than the first primes
+  /// hold).
   std::optional<double> to_double_checked(const u32* residues, std::size_t stride, u32 count) const;
   u32 size() const { return static_cast<u32>(moduli_.size()); }
 

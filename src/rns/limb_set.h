@@ -9,8 +9,8 @@ namespace crenel::rns {
 /// Upper bound on the primes of one chain (Q and P together); N = 2^17 sets stay below it.
 inline constexpr u32 kMaxLimbs = 128;
 
-/// Ordered list of prime ids (positions in the chain, ckks::Params), by value: small enough to travel
-/// as a kernel argument.
+/// Ordered list of prime ids (positions in the chain, ckks::Params), by value: small enough to
+/// travel as a kernel argument.
 struct LimbSet {
   u8 count = 0;
   u8 id[kMaxLimbs] = {};

@@ -60,7 +60,8 @@ BaseConversion<W> make_base_conversion(const Moduli<W>& moduli, const LimbSet& s
     const auto& d = moduli[source[j]];
     const W hat = product_mod<W>(moduli, source, d, static_cast<int>(source[j]));
     const W factor = product_mod<W>(moduli, source_factor, d);
-    c.source_scale.push_back(make_shoup<W>(mul_mod<W>(math::inverse_mod<W>(hat, d), factor, d), d.q));
+    c.source_scale.push_back(
+        make_shoup<W>(mul_mod<W>(math::inverse_mod<W>(hat, d), factor, d), d.q));
     c.half.push_back(static_cast<W>((d.q - 1) / 2));
   }
   for (u32 i = 0; i < destination.size(); ++i) {
@@ -79,7 +80,8 @@ BaseConversion<W> make_base_conversion(const Moduli<W>& moduli, const LimbSet& s
 }
 
 template <class W>
-ModUp<W> make_mod_up(const Moduli<W>& moduli, const LimbSet& window, const LimbSet& special, u32 alpha) {
+ModUp<W> make_mod_up(const Moduli<W>& moduli, const LimbSet& window, const LimbSet& special,
+                     u32 alpha) {
   ModUp<W> m;
   m.input = window;
   m.output = window.concat(special);
@@ -116,9 +118,9 @@ Divide<W> make_divide(const Moduli<W>& moduli, const LimbSet& input, const LimbS
   return d;
 }
 
-#define CRENEL_RNS_INSTANTIATE(W)                                                        \
-  template BaseConversion<W> make_base_conversion<W>(const Moduli<W>&, const LimbSet&,   \
-                                                     const LimbSet&, const LimbSet&);    \
+#define CRENEL_RNS_INSTANTIATE(W)                                                          \
+  template BaseConversion<W> make_base_conversion<W>(const Moduli<W>&, const LimbSet&,     \
+                                                     const LimbSet&, const LimbSet&);      \
   template ModUp<W> make_mod_up<W>(const Moduli<W>&, const LimbSet&, const LimbSet&, u32); \
   template Divide<W> make_divide<W>(const Moduli<W>&, const LimbSet&, const LimbSet&);
 CRENEL_RNS_INSTANTIATE(u32)

@@ -58,11 +58,11 @@ struct ModUp {
 ///   y_i = x_i * (A / B) - r_i / B   mod p_i    (x_i = 0 for the added primes, where A = 0)
 template <class W>
 struct Divide {
-  LimbSet input;    ///< all limbs of x
-  LimbSet output;   ///< limbs of y
-  LimbSet dropped;  ///< input minus output, in input order
-  LimbSet added;    ///< output minus input, in output order
-  BaseConversion<W> conversion;  ///< dropped to output; source_scale includes A
+  LimbSet input;                                     ///< all limbs of x
+  LimbSet output;                                    ///< limbs of y
+  LimbSet dropped;                                   ///< input minus output, in input order
+  LimbSet added;                                     ///< output minus input, in output order
+  BaseConversion<W> conversion;                      ///< dropped to output; source_scale includes A
   std::vector<math::ShoupConstant<W>> input_scale;   ///< per output limb: A/B mod p_i, 0 if added
   std::vector<math::ShoupConstant<W>> result_scale;  ///< per output limb: 1/B mod p_i
 };
@@ -73,17 +73,18 @@ BaseConversion<W> make_base_conversion(const Moduli<W>& moduli, const LimbSet& s
                                        const LimbSet& destination,
                                        const LimbSet& source_factor = {});
 
-/// Digits are the fixed blocks [0, alpha), [alpha, 2 alpha), ... of chain positions, cut to `window`
-/// (contiguous ids); special primes follow in the output.
+/// Digits are the fixed blocks [0, alpha), [alpha, 2 alpha), ... of chain positions, cut to
+/// `window` (contiguous ids); special primes follow in the output.
 template <class W>
-ModUp<W> make_mod_up(const Moduli<W>& moduli, const LimbSet& window, const LimbSet& special, u32 alpha);
+ModUp<W> make_mod_up(const Moduli<W>& moduli, const LimbSet& window, const LimbSet& special,
+                     u32 alpha);
 
 template <class W>
 Divide<W> make_divide(const Moduli<W>& moduli, const LimbSet& input, const LimbSet& output);
 
-#define CRENEL_RNS_EXTERN(W)                                                                     \
-  extern template BaseConversion<W> make_base_conversion<W>(const Moduli<W>&, const LimbSet&,    \
-                                                            const LimbSet&, const LimbSet&);     \
+#define CRENEL_RNS_EXTERN(W)                                                                      \
+  extern template BaseConversion<W> make_base_conversion<W>(const Moduli<W>&, const LimbSet&,     \
+                                                            const LimbSet&, const LimbSet&);      \
   extern template ModUp<W> make_mod_up<W>(const Moduli<W>&, const LimbSet&, const LimbSet&, u32); \
   extern template Divide<W> make_divide<W>(const Moduli<W>&, const LimbSet&, const LimbSet&);
 CRENEL_RNS_EXTERN(u32)

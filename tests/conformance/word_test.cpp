@@ -47,7 +47,8 @@ std::vector<u64> key_switch(Context<W>& context, u32 q_count, u32 special_count)
   return {words.begin(), words.end()};
 }
 
-// A backend without 64-bit kernels says so by a typed error that names it; nothing else may go wrong.
+// A backend without 64-bit kernels says so by a typed error that names it; nothing else may go
+// wrong.
 template <class F>
 void unless_unsupported(const device::Device& device, F f) {
   try {

@@ -14,7 +14,7 @@ Format: `case NAME`, then lines `key value ...`, then `end`. Vectors are [batch]
 import hashlib
 import pathlib
 import sys
-from functools import lru_cache
+from functools import cache
 
 HERE = pathlib.Path(__file__).parent
 
@@ -45,7 +45,7 @@ def reverse_bits(i, bits):
     return int(format(i, f"0{bits}b")[::-1], 2) if bits else 0
 
 
-@lru_cache(maxsize=None)
+@cache
 def smallest_root(q, n):
     """Smallest primitive 2n-th root of unity modulo q."""
     x = 2
@@ -135,7 +135,7 @@ def convert(residues, source, destination, factor=1):
     """One coefficient: the integer sum of y_j D/d_j, modulo the destination; and the integer."""
     d_all = product(source)
     total = 0
-    for x, d in zip(residues, source):
+    for x, d in zip(residues, source, strict=False):
         hat = d_all // d
         total += centred(x * factor * pow(hat, -1, d), d) * hat
     return [total % p for p in destination], total
@@ -149,7 +149,9 @@ def base_convert(limbs, source, destination):
 
 def crt(residues, primes):
     q_all = product(primes)
-    return sum(r * (q_all // q) * pow(q_all // q, -1, q) for r, q in zip(residues, primes)) % q_all
+    return (
+        sum(r * (q_all // q) * pow(q_all // q, -1, q) for r, q in zip(residues, primes, strict=False)) % q_all
+    )
 
 
 def divide(limbs, source, destination):
@@ -173,8 +175,9 @@ def divide(limbs, source, destination):
 # --- ChaCha20 ------------------------------------------------------------------------------------------
 def chacha_block(key, counter, nonce):
     """64 bytes; key 32 bytes, nonce 12 bytes (RFC 8439, 2.3)."""
+
     def word(b, i):
-        return int.from_bytes(b[4 * i:4 * i + 4], "little")
+        return int.from_bytes(b[4 * i : 4 * i + 4], "little")
 
     initial = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574]
     initial += [word(key, i) for i in range(8)] + [counter] + [word(nonce, i) for i in range(3)]
@@ -193,7 +196,7 @@ def chacha_block(key, counter, nonce):
             quarter(k, 4 + k, 8 + k, 12 + k)
         for k in range(4):
             quarter(k, 4 + (k + 1) % 4, 8 + (k + 2) % 4, 12 + (k + 3) % 4)
-    return b"".join(((x + y) & 0xFFFFFFFF).to_bytes(4, "little") for x, y in zip(s, initial))
+    return b"".join(((x + y) & 0xFFFFFFFF).to_bytes(4, "little") for x, y in zip(s, initial, strict=False))
 
 
 def keystream(key, purpose, serial, first, count):
@@ -203,9 +206,9 @@ def keystream(key, purpose, serial, first, count):
 
 def sample_uniform(key, purpose, serial, ids, primes, n):
     out = []
-    for p, q in zip(ids, primes):
+    for p, q in zip(ids, primes, strict=False):
         stream = keystream(key, purpose, serial, p * (n // 4), n // 4)
-        out.append([int.from_bytes(stream[16 * i:16 * i + 16], "little") % q for i in range(n)])
+        out.append([int.from_bytes(stream[16 * i : 16 * i + 16], "little") % q for i in range(n)])
     return out
 
 
@@ -218,7 +221,7 @@ def sample_error(key, purpose, serial, n):
     stream = keystream(key, purpose, serial, 0, (n + 7) // 8)
     out = []
     for i in range(n):
-        x = int.from_bytes(stream[8 * i:8 * i + 8], "little")
+        x = int.from_bytes(stream[8 * i : 8 * i + 8], "little")
         out.append(bin(x & 0x1FFFFF).count("1") - bin((x >> 21) & 0x1FFFFF).count("1"))
     return out
 
@@ -255,11 +258,11 @@ def ntt_file():
     f = File("ntt")
     for n, primes in ((4, [TINY]), (16, [TINY, SPECIAL[0]]), (16, WIDE), (32, [TERMINAL[0], MAIN[0]])):
         a = random_limbs(n, primes, n)
-        out = [evaluate_all(x, q) for x, q in zip(a, primes)]
-        assert [interpolate_all(x, q) for x, q in zip(out, primes)] == a
+        out = [evaluate_all(x, q) for x, q in zip(a, primes, strict=False)]
+        assert [interpolate_all(x, q) for x, q in zip(out, primes, strict=False)] == a
         f.case(f"small_{n}", n=n, primes=primes, input=flat(a), output=flat(out))
     for n, primes in ((1024, [TERMINAL[1], MAIN[1], SPECIAL[1]]), (4096, [SPECIAL[0], TINY]), (1024, WIDE)):
-        out = [evaluate_all(x, q) for x, q in zip(random_limbs(n, primes, n), primes)]
+        out = [evaluate_all(x, q) for x, q in zip(random_limbs(n, primes, n), primes, strict=False)]
         width = 8 if primes == WIDE else 4
         f.case(f"large_{n}", n=n, primes=primes, seed=n, output_sha256=digest(out, width))
     return f
@@ -271,52 +274,82 @@ def automorphism_file():
         primes = [MAIN[2], SPECIAL[2]]
         a = random_limbs(7 * n, primes, n)
         for e in elements:
-            out = [automorphism(x, e, q) for x, q in zip(a, primes)]
+            out = [automorphism(x, e, q) for x, q in zip(a, primes, strict=False)]
             outputs = {"output": flat(out)} if n <= 16 else {"output_sha256": digest(out)}
             # Evaluation form: the transform of the result is what the permutation must give.
-            evaluated = [evaluate_all(x, q) for x, q in zip(out, primes)]
-            f.case(f"n{n}_e{e}", n=n, primes=primes, seed=7 * n, element=e, **outputs,
-                   eval_output_sha256=digest(evaluated))
+            evaluated = [evaluate_all(x, q) for x, q in zip(out, primes, strict=False)]
+            f.case(
+                f"n{n}_e{e}",
+                n=n,
+                primes=primes,
+                seed=7 * n,
+                element=e,
+                **outputs,
+                eval_output_sha256=digest(evaluated),
+            )
     return f
 
 
 def base_convert_file():
     f = File("base_convert")
-    cases = [("two_to_one", 4, [TINY, TERMINAL[0]], [MAIN[0]]),
-             ("special_to_main", 8, SPECIAL, MAIN[:3]),
-             ("main_to_narrow", 8, MAIN, [TINY] + TERMINAL),
-             ("wide", 4, WIDE, [MAIN[0], SPECIAL[0]]),
-             ("to_wide", 4, SPECIAL[:3], WIDE),
-             ("one", 8, [SPECIAL[0]], [TINY, SPECIAL[1]])]
+    cases = [
+        ("two_to_one", 4, [TINY, TERMINAL[0]], [MAIN[0]]),
+        ("special_to_main", 8, SPECIAL, MAIN[:3]),
+        ("main_to_narrow", 8, MAIN, [TINY] + TERMINAL),
+        ("wide", 4, WIDE, [MAIN[0], SPECIAL[0]]),
+        ("to_wide", 4, SPECIAL[:3], WIDE),
+        ("one", 8, [SPECIAL[0]], [TINY, SPECIAL[1]]),
+    ]
     for name, n, source, destination in cases:
         a = random_limbs(n + len(source), source, n)
         for j, q in enumerate(source):  # edges of centring in the first coefficients
             hat = product(source) // q
             for k, y in enumerate((0, (q - 1) // 2, -(q - 1) // 2)):
                 a[j][k] = y * hat % q
-        f.case(name, n=n, source=source, destination=destination, input=flat(a),
-               output=flat(base_convert(a, source, destination)))
+        f.case(
+            name,
+            n=n,
+            source=source,
+            destination=destination,
+            input=flat(a),
+            output=flat(base_convert(a, source, destination)),
+        )
     a = random_limbs(99, SPECIAL + MAIN[:4], 1024)
-    f.case("large", n=1024, source=SPECIAL + MAIN[:4], destination=MAIN[4:] + TERMINAL, seed=99,
-           output_sha256=digest(base_convert(a, SPECIAL + MAIN[:4], MAIN[4:] + TERMINAL)))
+    f.case(
+        "large",
+        n=1024,
+        source=SPECIAL + MAIN[:4],
+        destination=MAIN[4:] + TERMINAL,
+        seed=99,
+        output_sha256=digest(base_convert(a, SPECIAL + MAIN[:4], MAIN[4:] + TERMINAL)),
+    )
     return f
 
 
 def divide_file():
     f = File("divide")
-    cases = [("mod_down", MAIN[:3] + SPECIAL[:2], MAIN[:3]),
-             ("rescale", TERMINAL[:1] + MAIN[:4], TERMINAL[:1] + MAIN[:2]),
-             ("rational", MAIN[:4], TERMINAL[:2] + MAIN[:3]),
-             ("merged", TERMINAL[:1] + MAIN[:4] + SPECIAL, TERMINAL[1:2] + TERMINAL[:1] + MAIN[:3]),
-             ("drop_front", TERMINAL[:2] + MAIN[:2], MAIN[:2])]
+    cases = [
+        ("mod_down", MAIN[:3] + SPECIAL[:2], MAIN[:3]),
+        ("rescale", TERMINAL[:1] + MAIN[:4], TERMINAL[:1] + MAIN[:2]),
+        ("rational", MAIN[:4], TERMINAL[:2] + MAIN[:3]),
+        ("merged", TERMINAL[:1] + MAIN[:4] + SPECIAL, TERMINAL[1:2] + TERMINAL[:1] + MAIN[:3]),
+        ("drop_front", TERMINAL[:2] + MAIN[:2], MAIN[:2]),
+    ]
     for name, source, destination in cases:
         for n in (8, 1024):
             a = random_limbs(n + len(source), source, n)
             out = divide(a, source, destination)
-            evaluated = [evaluate_all(x, q) for x, q in zip(out, destination)]
+            evaluated = [evaluate_all(x, q) for x, q in zip(out, destination, strict=False)]
             full = {"output": flat(evaluated)} if n == 8 else {}
-            f.case(f"{name}_{n}", n=n, source=source, destination=destination, seed=n + len(source),
-                   output_sha256=digest(evaluated), **full)
+            f.case(
+                f"{name}_{n}",
+                n=n,
+                source=source,
+                destination=destination,
+                seed=n + len(source),
+                output_sha256=digest(evaluated),
+                **full,
+            )
     return f
 
 
@@ -335,7 +368,9 @@ def key_switch_file():
             stop = min(end, (position // alpha + 1) * alpha)
             source = chain[position:stop]
             others = [q for q in output if q not in source]
-            extended = dict(zip(others, base_convert(a[position - begin:stop - begin], source, others)))
+            extended = dict(
+                zip(others, base_convert(a[position - begin : stop - begin], source, others), strict=False)
+            )
             for i in range(position, stop):
                 extended[chain[i]] = a[i - begin]
             digits.append([evaluate_all(extended[q], q) for q in output])
@@ -343,20 +378,35 @@ def key_switch_file():
         first = begin // alpha
         total_digits = -(-q_count // alpha)
         key_source = SplitMix(5 * n)
-        key = [[[[key_source.next() % q for _ in range(n)] for q in chain] for _ in range(2)]
-               for _ in range(total_digits)]
+        key = [
+            [[[key_source.next() % q for _ in range(n)] for q in chain] for _ in range(2)]
+            for _ in range(total_digits)
+        ]
         result = []
         for c in range(2):
             for q in output:
                 row = chain.index(q)
                 column = output.index(q)
-                result.append([sum(digits[d][column][i] * key[first + d][c][row][i]
-                                   for d in range(len(digits))) % q for i in range(n)])
-        f.case(f"n{n}_{begin}_{end}", n=n, primes=chain, q_count=q_count, alpha=alpha,
-               window_begin=begin, window_end=end,
-               seed=n + begin, key_seed=5 * n, digits=len(digits),
-               mod_up_sha256=digest([limb for digit in digits for limb in digit]),
-               key_multiply_sha256=digest(result))
+                result.append(
+                    [
+                        sum(digits[d][column][i] * key[first + d][c][row][i] for d in range(len(digits))) % q
+                        for i in range(n)
+                    ]
+                )
+        f.case(
+            f"n{n}_{begin}_{end}",
+            n=n,
+            primes=chain,
+            q_count=q_count,
+            alpha=alpha,
+            window_begin=begin,
+            window_end=end,
+            seed=n + begin,
+            key_seed=5 * n,
+            digits=len(digits),
+            mod_up_sha256=digest([limb for digit in digits for limb in digit]),
+            key_multiply_sha256=digest(result),
+        )
     return f
 
 
@@ -367,19 +417,57 @@ def sampler_file():
     n, ids = 16, [1, 3]
     for purpose, serial in ((1, 0), (3, 0x123456789ABCDEF)):
         limbs = sample_uniform(key, purpose, serial, ids, [primes[i] for i in ids], n)
-        f.case(f"uniform_{purpose}", n=n, primes=primes, ids=ids, purpose=purpose, serial=serial,
-               key=key.hex(), output=flat(limbs))
+        f.case(
+            f"uniform_{purpose}",
+            n=n,
+            primes=primes,
+            ids=ids,
+            purpose=purpose,
+            serial=serial,
+            key=key.hex(),
+            output=flat(limbs),
+        )
     n = 1024
     limbs = sample_uniform(key, 100, 2**32 - 1, range(4), primes, n)
-    f.case("uniform_large", n=n, primes=primes, ids=[0, 1, 2, 3], purpose=100,
-           serial=2**32 - 1, key=key.hex(), output_sha256=digest(limbs))
+    f.case(
+        "uniform_large",
+        n=n,
+        primes=primes,
+        ids=[0, 1, 2, 3],
+        purpose=100,
+        serial=2**32 - 1,
+        key=key.hex(),
+        output_sha256=digest(limbs),
+    )
     limbs = sample_uniform(key, 1, 5, [0, 1], WIDE, n)
-    f.case("uniform_wide", n=n, primes=WIDE, ids=[0, 1], purpose=1, serial=5, key=key.hex(),
-           output_sha256=digest(limbs, 8))
-    f.case("ternary", n=n, purpose=2, serial=77, key=key.hex(), primes=[MAIN[0]],
-           values=sample_ternary(key, 2, 77, n))
-    f.case("error", n=n, purpose=3, serial=78, key=key.hex(), primes=[MAIN[0]],
-           values=sample_error(key, 3, 78, n))
+    f.case(
+        "uniform_wide",
+        n=n,
+        primes=WIDE,
+        ids=[0, 1],
+        purpose=1,
+        serial=5,
+        key=key.hex(),
+        output_sha256=digest(limbs, 8),
+    )
+    f.case(
+        "ternary",
+        n=n,
+        purpose=2,
+        serial=77,
+        key=key.hex(),
+        primes=[MAIN[0]],
+        values=sample_ternary(key, 2, 77, n),
+    )
+    f.case(
+        "error",
+        n=n,
+        purpose=3,
+        serial=78,
+        key=key.hex(),
+        primes=[MAIN[0]],
+        values=sample_error(key, 3, 78, n),
+    )
     return f
 
 

@@ -81,12 +81,13 @@ def conversions(spec):
 
 def identifier(spec):
     """The 128-bit content hash."""
+
     def words(*values):
         return struct.pack(f"<{len(values)}Q", *values)
 
-    data = b"crenel.ckks.params.1\0" + words(spec["log_n"], spec["log_scale"],
-                                             spec["normal_top_level"],
-                                             spec.get("hamming_weight", 0))
+    data = b"crenel.ckks.params.1\0" + words(
+        spec["log_n"], spec["log_scale"], spec["normal_top_level"], spec.get("hamming_weight", 0)
+    )
     for key in ("main", "terminal", "auxiliary"):
         data += words(len(spec[key]), *spec[key])
     data += words(len(spec["levels"]), *(n for level in spec["levels"] for n in level))
@@ -114,18 +115,22 @@ def problems(spec, insecure=False):
     if len(set(everything)) != len(everything):
         found.append("a prime is repeated")
     moduli = [modulus(spec, level) for level in range(len(spec["levels"]))]
-    found += [f"Q does not grow at level {i}" for i in range(1, len(moduli))
-              if moduli[i] <= moduli[i - 1]]
+    found += [f"Q does not grow at level {i}" for i in range(1, len(moduli)) if moduli[i] <= moduli[i - 1]]
     used = [max(level[i] for level in spec["levels"]) for i in (0, 1)]
     if used != [len(spec["main"]), len(spec["terminal"])]:
         found.append("a prime is used at no level")
     chain, alpha = spec["terminal"][::-1] + spec["main"], len(spec["auxiliary"])
     special = math.prod(spec["auxiliary"])
-    found += [f"digit {i // alpha} exceeds P" for i in range(0, len(chain), alpha)
-              if math.prod(chain[i:i + alpha]) > special]
-    found += [f"conversion of {len(sources)} primes to {target} overflows"
-              for sources, target in sorted(conversions(spec))
-              if accumulator(sources, target) >= 2**64]
+    found += [
+        f"digit {i // alpha} exceeds P"
+        for i in range(0, len(chain), alpha)
+        if math.prod(chain[i : i + alpha]) > special
+    ]
+    found += [
+        f"conversion of {len(sources)} primes to {target} overflows"
+        for sources, target in sorted(conversions(spec))
+        if accumulator(sources, target) >= 2**64
+    ]
     result = figures(spec)
     if result["max_scale_deviation"] > 0.1:
         found.append(f"scale deviation is {result['max_scale_deviation']}")
@@ -143,8 +148,10 @@ def check_file(path):
     for key, digits in (("limbs", 0), ("log_pq", 2), ("max_scale_deviation", 4)):
         if abs(result[key] - expected[key]) > 0.5001 * 10**-digits:
             found.append(f"{key} is {result[key]}, the file says {expected[key]}")
-    print(f"{spec['name']:24} {result['limbs']:3} limbs  log PQ {result['log_pq']:9.3f}  "
-          f"deviation {result['max_scale_deviation']:.6f}  {result['id']}")
+    print(
+        f"{spec['name']:24} {result['limbs']:3} limbs  log PQ {result['log_pq']:9.3f}  "
+        f"deviation {result['max_scale_deviation']:.6f}  {result['id']}"
+    )
     for problem in found:
         print(f"  {problem}")
     return found
@@ -153,7 +160,8 @@ def check_file(path):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.exit(1 if any([check_file(path) for path in sys.argv[1:]]) else 0)
+    problems = [check_file(path) for path in sys.argv[1:]]  # every file, also after a mismatch
+    sys.exit(1 if any(problems) else 0)
 
 
 if __name__ == "__main__":

@@ -68,9 +68,7 @@ TEST(CkksParamsValidate, RefusesBadLevels) {
             std::set{Kind::level_not_increasing});
   EXPECT_EQ(kinds([](Spec& s) { s.main.push_back(1068236801); }),
             std::set{Kind::chain_top_incomplete});
-  EXPECT_EQ(kinds([](Spec& s) {
-              s.levels.push_back({42, 4});
-            }),
+  EXPECT_EQ(kinds([](Spec& s) { s.levels.push_back({42, 4}); }),
             (std::set{Kind::level_not_increasing, Kind::chain_top_incomplete}));
   EXPECT_EQ(kinds([](Spec& s) { s.levels.clear(); }), std::set{Kind::empty_chain});
   EXPECT_EQ(kinds([](Spec& s) { s.main.clear(), s.terminal.clear(); }),

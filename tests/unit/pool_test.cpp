@@ -96,7 +96,9 @@ TEST_F(Pool, NoGrowthAfterWarmUp) {
 TEST_F(Pool, CountsBytes) {
   const Buffer a = stream_->allocate(4096);
   EXPECT_EQ(stream_->bytes_in_use(), 4096u);
-  { const Buffer b = stream_->allocate(4096); }
+  {
+    const Buffer b = stream_->allocate(4096);
+  }
   EXPECT_EQ(stream_->bytes_in_use(), 4096u);
   EXPECT_EQ(stream_->peak_bytes(), 8192u);
   stream_->reset_peak();
@@ -114,7 +116,9 @@ TEST_F(Pool, WastesAtMostAQuarter) {
 TEST_F(Pool, TrimAndDestructionGiveEverythingBack) {
   {
     const Buffer kept = stream_->allocate(1000);
-    { const Buffer cached = stream_->allocate(50000); }
+    {
+      const Buffer cached = stream_->allocate(50000);
+    }
     stream_->trim();
     EXPECT_LE(device_->live_bytes_, 1024u);
   }
@@ -132,7 +136,9 @@ TEST_F(Pool, BufferOutlivesItsStreamPointer) {
 
 TEST_F(Pool, CachedMemoryIsGivenUpBeforeFailing) {
   device_->limit_ = 100000;
-  { const Buffer cached = stream_->allocate(60000); }
+  {
+    const Buffer cached = stream_->allocate(60000);
+  }
   EXPECT_NO_THROW(stream_->allocate(90000))
       << "the cached block has another size and must make room";
   EXPECT_THROW(stream_->allocate(200000), DeviceError);

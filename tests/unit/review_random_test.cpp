@@ -19,7 +19,8 @@ Seed derived_in_child(SecretSource& source) {
   if (child < 0) throw std::runtime_error("fork");
   if (child == 0) {
     const Seed seed = source.derive_seed();
-    const bool written = write(ends[1], seed.data(), seed.size()) == static_cast<ssize_t>(seed.size());
+    const bool written =
+        write(ends[1], seed.data(), seed.size()) == static_cast<ssize_t>(seed.size());
     _exit(written ? 0 : 1);
   }
   close(ends[1]);

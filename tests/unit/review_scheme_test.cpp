@@ -22,16 +22,21 @@ TEST_P(CkksReview, HugeRotationsAndStrides) {
   const double error = test::tolerance(w.params(), 4.0);
   // 2^63 is a multiple of every slot count.
   EXPECT_LT(test::max_error(w.client.decrypt(w.ev.rotate(a, kSmallest)), x), error);
-  EXPECT_LT(test::max_error(w.client.decrypt(w.ev.rotate(a, kSmallest + 2)), test::rolled(x, 2)), error);
-  EXPECT_LT(test::max_error(w.client.decrypt(w.ev.rotate(a, kLargest)), test::rolled(x, -1)), error);
-  const auto expected = test::zip_values(x, test::rolled(x, 1), [](Complex s, Complex t) { return s + t; });
+  EXPECT_LT(test::max_error(w.client.decrypt(w.ev.rotate(a, kSmallest + 2)), test::rolled(x, 2)),
+            error);
+  EXPECT_LT(test::max_error(w.client.decrypt(w.ev.rotate(a, kLargest)), test::rolled(x, -1)),
+            error);
+  const auto expected =
+      test::zip_values(x, test::rolled(x, 1), [](Complex s, Complex t) { return s + t; });
   for (i64 stride : {i64(1), n + 1, kSmallest + 1})
-    EXPECT_LT(test::max_error(w.client.decrypt(w.ev.sum_slots(a, 2, stride)), expected), error) << stride;
+    EXPECT_LT(test::max_error(w.client.decrypt(w.ev.sum_slots(a, 2, stride)), expected), error)
+        << stride;
   // Every slot of a constant vector: 4 times itself, whatever the stride.
   const Ciphertext ones = w.client.encrypt(Values(w.slots(), 1.0));
   for (i64 stride : {kSmallest, kSmallest + 1, i64(0)})
-    EXPECT_LT(test::max_error(w.client.decrypt(w.ev.sum_slots(ones, 4, stride)), Values(w.slots(), 4.0)),
-              4 * error)
+    EXPECT_LT(
+        test::max_error(w.client.decrypt(w.ev.sum_slots(ones, 4, stride)), Values(w.slots(), 4.0)),
+        4 * error)
         << stride;
   EXPECT_LT(test::max_error(w.client.decrypt(w.ev.sum_slots(a, 1)), x), error);
 }
@@ -110,9 +115,11 @@ TEST_P(CkksReview, SumsWithPlaintextsKeepTheOtherComponents) {
     const Values& v = lazy ? squares : x;
     if (!lazy) {  // encode takes no scale as large as that of a product
       const Plaintext p = w.context.encode(y);
-      EXPECT_LT(test::max_error(w.client.decrypt(w.ev.add(c, p)), test::zip_values(v, yy, sum)), error);
-      EXPECT_LT(test::max_error(w.client.decrypt(w.ev.sub(c, p)), test::zip_values(v, yy, difference)),
+      EXPECT_LT(test::max_error(w.client.decrypt(w.ev.add(c, p)), test::zip_values(v, yy, sum)),
                 error);
+      EXPECT_LT(
+          test::max_error(w.client.decrypt(w.ev.sub(c, p)), test::zip_values(v, yy, difference)),
+          error);
     }
     const auto shifted = test::map_values(v, [](Complex t) { return t + Complex(0.5, -0.25); });
     EXPECT_LT(test::max_error(w.client.decrypt(w.ev.add(c, Complex(0.5, -0.25))), shifted), error);
@@ -127,16 +134,16 @@ TEST_P(CkksReview, SumsWithPlaintextsKeepTheOtherComponents) {
 TEST_P(CkksReview, AdjustLevelRefusesImpossibleScales) {
   auto& w = world("s40");
   const Ciphertext a = w.client.encrypt(Values{0.5}, 3u);
-  for (double bad : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+  for (double bad :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
     EXPECT_THROW(w.ev.adjust_level(a, 2, bad), ParameterError) << bad;
 }
 
 TEST_P(CkksReview, PowerBasisHasNoInterval) {
   auto& w = world("s40");
   const Ciphertext a = w.client.encrypt(Values{0.5});
-  const auto e = test::expect_error<ParameterError>([&] {
-    w.ev.polynomial(a, std::vector<double>{0, 1}, PolynomialBasis::power, 0.0, 2.0);
-  });
+  const auto e = test::expect_error<ParameterError>(
+      [&] { w.ev.polynomial(a, std::vector<double>{0, 1}, PolynomialBasis::power, 0.0, 2.0); });
   EXPECT_EQ(e.field("b"), "2");
 }
 
@@ -170,7 +177,8 @@ TEST_P(CkksReview, ImportRefusesKeysOfAnotherWeight) {
       b = 0;
       break;
     }
-  const auto e = test::expect_error<SerializationError>([&] { Client::import_secret_key(sparse, bytes); });
+  const auto e =
+      test::expect_error<SerializationError>([&] { Client::import_secret_key(sparse, bytes); });
   EXPECT_EQ(e.field("found"), "63");
   EXPECT_EQ(e.field("expected"), "64");
 }

@@ -58,8 +58,8 @@ TEST(SerializeCorpus, EveryBitOfLengthAndHeader) {
 TEST(SerializeCorpus, BitsOfThePayload) {
   for (const auto& name : wire_names()) {
     Bytes bytes = wire_file(name);
-    for (u64 at = 8 + header_length(bytes);
-         at<bytes.size(); at += bytes.size()> 100000 ? 1021 : 61) {
+    for (u64 at = 8 + header_length(bytes); at < bytes.size();
+         at += bytes.size() > 100000 ? 1021 : 61) {
       const u8 mask = static_cast<u8>(1u << at % 8);
       bytes[at] ^= mask;
       const auto outcome = load_kind(kind_of(name), bytes);

@@ -11,8 +11,8 @@
 
 namespace crenel::ckks {
 
-/// Most vectors of one plaintext or ciphertext: more would overflow counters of 32 bits long before memory
-/// is found for it.
+/// Most vectors of one plaintext or ciphertext: more would overflow counters of 32 bits long before
+/// memory is found for it.
 inline constexpr u32 kMaxBatch = 1u << 20;
 
 /// Level, scale and slot count: decided before any kernel runs.

@@ -12,7 +12,7 @@ namespace crenel::ckks {
 
 /// Which evaluation keys to make; only what is asked for is generated.
 struct KeyRequest {
-  std::vector<i64> rotations;     ///< steps to the left; negative: to the right; 0 needs no key
+  std::vector<i64> rotations;  ///< steps to the left; negative: to the right; 0 needs no key
   bool conjugate = false;
   bool relinearisation = true;
 };
@@ -49,13 +49,14 @@ class PublicKey {
   std::shared_ptr<const Data> data_;
 };
 
-/// Noise flooding before a decryption is published (SECURITY.md): adds Gaussian noise, rounded to integers,
-/// to the coefficients; standard deviation sqrt(12 queries) * 2^(statistical_bits/2) * noise_std, in units
-/// of 1/scale.
+/// Noise flooding before a decryption is published (SECURITY.md): adds Gaussian noise, rounded to
+/// integers, to the coefficients; standard deviation sqrt(12 queries) * 2^(statistical_bits/2) *
+/// noise_std, in units of 1/scale.
 struct Flooding {
-  double noise_std = 0.0;    ///< estimate of the ciphertext's error, in coefficient units; must be > 0
-  u64 queries = 1;           ///< decryptions to be published under this key, >= 1
-  u32 statistical_bits = 30; ///< >= 30
+  double noise_std =
+      0.0;          ///< estimate of the ciphertext's error, in coefficient units; must be > 0
+  u64 queries = 1;  ///< decryptions to be published under this key, >= 1
+  u32 statistical_bits = 30;  ///< >= 30
 };
 
 class Client {
@@ -70,8 +71,8 @@ class Client {
   Ciphertext encrypt(const Plaintext& plaintext);
   Ciphertext encrypt(std::span<const std::complex<double>> values, std::optional<u32> level = {},
                      double scale = 0.0, u64 slots = 0, u32 batch = 1);
-  Ciphertext encrypt(std::span<const double> values, std::optional<u32> level = {}, double scale = 0.0,
-                     u64 slots = 0, u32 batch = 1);
+  Ciphertext encrypt(std::span<const double> values, std::optional<u32> level = {},
+                     double scale = 0.0, u64 slots = 0, u32 batch = 1);
   /// The slots, row after row. Do not publish results without flooding.
   std::vector<std::complex<double>> decrypt(const Ciphertext& ciphertext,
                                             std::optional<Flooding> flooding = {});
@@ -83,8 +84,8 @@ class Client {
 
   /// The secret key's coefficients as an explicit export: guard these bytes.
   std::vector<u8> export_secret_key() const;
-  /// SerializationError for another length, coefficients other than -1, 0, 1, and a Hamming weight that
-  /// the parameters do not have.
+  /// SerializationError for another length, coefficients other than -1, 0, 1, and a Hamming weight
+  /// that the parameters do not have.
   static Client import_secret_key(const Context& context, std::span<const u8> bytes);
 
  private:

@@ -14,22 +14,24 @@ namespace crenel::ckks {
 /// Basis of polynomial coefficients: powers of x, or Chebyshev polynomials on [a, b].
 enum class PolynomialBasis : u8 { power, chebyshev };
 
-/// Bound to a context, keys and a stream. Operands of one call must share context, and where not said
-/// otherwise level, scale (relative difference <= 1e-12) and slot count; StateError names both values.
+/// Bound to a context, keys and a stream. Operands of one call must share context, and where not
+/// said otherwise level, scale (relative difference <= 1e-12) and slot count; StateError names both
+/// values.
 class Evaluator {
  public:
   struct State;
   Evaluator(const Context& context, EvaluationKeys keys);
   const Context& context() const;
   const EvaluationKeys& keys() const;
-  /// The same evaluator on another stream of the context's device, which waits for what this evaluator's
-  /// stream has queued so far. Operands that another stream works on later need Stream::wait_for first; an
-  /// operand made on another stream must not be destroyed before that stream waits for this one (its
-  /// memory goes back to the pool of the stream that made it).
+  /// The same evaluator on another stream of the context's device, which waits for what this
+  /// evaluator's stream has queued so far. Operands that another stream works on later need
+  /// Stream::wait_for first; an operand made on another stream must not be destroyed before that
+  /// stream waits for this one (its memory goes back to the pool of the stream that made it).
   Evaluator on(std::shared_ptr<device::Stream> stream) const;
   device::Stream& stream() const;
 
-  // -- linear: level l -> l, scale s -> s ------------------------------------------------------------
+  // -- linear: level l -> l, scale s -> s
+  // ------------------------------------------------------------
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext negate(const Ciphertext& a) const;
@@ -37,15 +39,17 @@ class Evaluator {
   Ciphertext sub(const Ciphertext& a, const Plaintext& b) const;
   /// Adds the constant to every slot.
   Ciphertext add(const Ciphertext& a, std::complex<double> b) const;
-  /// By an integer (complex: Gaussian integer re + im i): level and scale stay, the noise grows by |b|.
+  /// By an integer (complex: Gaussian integer re + im i): level and scale stay, the noise grows by
+  /// |b|.
   Ciphertext multiply_integer(const Ciphertext& a, i64 re, i64 im = 0) const;
 
-  // -- products: scale s_a s_b (rescale to return to a canonical scale) ------------------------------
+  // -- products: scale s_a s_b (rescale to return to a canonical scale)
+  // ------------------------------
   //    StateError when that scale is not below the level's modulus (a product at level 0, say)
   Ciphertext multiply(const Ciphertext& a, const Plaintext& b) const;
-  /// By a constant encoded at `scale` (default: the level's rescale ratio times the canonical scale of
-  /// the level below over a's scale, so that rescale() lands on the canonical scale; at level 0 the
-  /// canonical scale). StateError where the default is below 2^10: rescale a first.
+  /// By a constant encoded at `scale` (default: the level's rescale ratio times the canonical scale
+  /// of the level below over a's scale, so that rescale() lands on the canonical scale; at level 0
+  /// the canonical scale). StateError where the default is below 2^10: rescale a first.
   Ciphertext multiply(const Ciphertext& a, std::complex<double> b, double scale = 0.0) const;
   /// With relinearisation: 2 components.
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
@@ -59,14 +63,16 @@ class Evaluator {
   /// rescale(relinearise(a)), merged likewise.
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
 
-  // -- levels ------------------------------------------------------------------------------------------
+  // -- levels
+  // ------------------------------------------------------------------------------------------
   /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0.
   Ciphertext rescale(const Ciphertext& a) const;
-  /// To a lower level and (default: that level's canonical) scale; the message is unchanged. Costs a
-  /// constant product and a rescale where the target's primes are not a part of the source's.
+  /// To a lower level and (default: that level's canonical) scale; the message is unchanged. Costs
+  /// a constant product and a rescale where the target's primes are not a part of the source's.
   Ciphertext adjust_level(const Ciphertext& a, u32 level, double scale = 0.0) const;
 
-  // -- slots: level and scale stay ---------------------------------------------------------------------
+  // -- slots: level and scale stay
+  // ---------------------------------------------------------------------
   /// Slot i of the result is slot (i + steps) mod slots of a. KeyMissingError names the rotation.
   Ciphertext rotate(const Ciphertext& a, i64 steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
@@ -78,11 +84,13 @@ class Evaluator {
   /// sum_k a[i + k stride]. Needs the rotations stride * 2^j, j < log2 count.
   Ciphertext sum_slots(const Ciphertext& a, u64 count, i64 stride = 1) const;
 
-  // -- polynomials -------------------------------------------------------------------------------------
-  /// sum_k coefficients[k] x^k (lowest first) or sum_k coefficients[k] T_k((2x - a - b)/(b - a)), by
-  /// Paterson-Stockmeyer with depth ceil(log2(degree + 1)), one more for an interval other than [-1, 1],
-  /// and lazy relinearisation. The result has the canonical scale of its level; a polynomial of degree 0
-  /// keeps level and scale. StateError when the level is too low, naming both.
+  // -- polynomials
+  // -------------------------------------------------------------------------------------
+  /// sum_k coefficients[k] x^k (lowest first) or sum_k coefficients[k] T_k((2x - a - b)/(b - a)),
+  /// by Paterson-Stockmeyer with depth ceil(log2(degree + 1)), one more for an interval other than
+  /// [-1, 1], and lazy relinearisation. The result has the canonical scale of its level; a
+  /// polynomial of degree 0 keeps level and scale. StateError when the level is too low, naming
+  /// both.
   Ciphertext polynomial(const Ciphertext& x, std::span<const double> coefficients,
                         PolynomialBasis basis = PolynomialBasis::power, double a = -1.0,
                         double b = 1.0) const;
@@ -97,15 +105,16 @@ class Evaluator {
 /// Levels that polynomial() consumes for coefficients of this degree.
 u32 polynomial_depth(u32 degree);
 /// Chebyshev interpolation coefficients of f on [a, b] with the given degree.
-std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a, double b,
-                                           u32 degree);
+std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a,
+                                           double b, u32 degree);
 
 /// A recorded evaluation: run once to record, replayed on new inputs of the same signature.
 class Graph {
  public:
   using Function = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;
-  /// Records f on copies of `inputs` (level, scale, slots, components and batch of each are the signature,
-  /// and that the slots are real when they are). No other thread may use the evaluator's stream meanwhile.
+  /// Records f on copies of `inputs` (level, scale, slots, components and batch of each are the
+  /// signature, and that the slots are real when they are). No other thread may use the evaluator's
+  /// stream meanwhile.
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
   Graph(Graph&&) noexcept;
   ~Graph();

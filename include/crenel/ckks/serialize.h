@@ -15,8 +15,8 @@ std::vector<u8> to_bytes(const Context& context, const Plaintext& plaintext);
 std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
 std::vector<u8> to_bytes(const Context& context, const PublicKey& key);
 
-/// Each validates every field against the context before touching data and throws SerializationError
-/// saying what is wrong and where.
+/// Each validates every field against the context before touching data and throws
+/// SerializationError saying what is wrong and where.
 Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure = false);
 Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes);
 Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes);

@@ -48,8 +48,13 @@ std::string cuda_unavailable_reason();
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(std::shared_ptr<Stream> stream, void* data, std::size_t bytes, std::size_t capacity, bool secret)
-      : stream_(std::move(stream)), data_(data), bytes_(bytes), capacity_(capacity), secret_(secret) {}
+  Buffer(std::shared_ptr<Stream> stream, void* data, std::size_t bytes, std::size_t capacity,
+         bool secret)
+      : stream_(std::move(stream)),
+        data_(data),
+        bytes_(bytes),
+        capacity_(capacity),
+        secret_(secret) {}
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     Buffer(std::move(other)).swap(*this);
@@ -83,16 +88,18 @@ class Buffer {
   bool secret_ = false;
 };
 
-/// Recorded work that can be run again. Memory that the work took and gave back stays reserved for it; a
-/// buffer that outlives the work (an output) is its caller's to keep for as long as the graph lives.
+/// Recorded work that can be run again. Memory that the work took and gave back stays reserved for
+/// it; a buffer that outlives the work (an output) is its caller's to keep for as long as the graph
+/// lives.
 class GraphExec {
  public:
   virtual ~GraphExec() = default;
   virtual void launch(Stream& stream) = 0;
 };
 
-/// In-order queue of device work. Operations are asynchronous on CUDA and immediate elsewhere. A stream
-/// caches freed memory by size: once warm, no operation allocates from the device or synchronises.
+/// In-order queue of device work. Operations are asynchronous on CUDA and immediate elsewhere. A
+/// stream caches freed memory by size: once warm, no operation allocates from the device or
+/// synchronises.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   explicit Stream(std::shared_ptr<Device> device) : device_(std::move(device)) {}
@@ -143,7 +150,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   std::shared_ptr<Device> device_;
   mutable std::mutex mutex_;
-  std::multimap<std::size_t, void*> free_;      ///< capacity -> block
+  std::multimap<std::size_t, void*> free_;           ///< capacity -> block
   std::map<void*, std::size_t>* private_ = nullptr;  ///< blocks taken during a capture
   std::size_t in_use_ = 0;
   std::size_t peak_ = 0;

@@ -49,7 +49,8 @@ std::vector<i8> SecretKey::export_coefficients() const {
   const random::WipeOnExit wipe(words);
   stream.copy_out(words.data(), limb.data(), limb.bytes());
   std::vector<i8> out(words.size());
-  // 0 -> 0, 1 -> 1, q - 1 -> -1 in arithmetic: q - 1 is even and the only value with a higher bit set.
+  // 0 -> 0, 1 -> 1, q - 1 -> -1 in arithmetic: q - 1 is even and the only value with a higher bit
+  // set.
   for (std::size_t i = 0; i < words.size(); ++i) {
     const Word one = words[i] & 1u, minus_one = ((words[i] >> 1) + 0x7fffffffu) >> 31;
     out[i] = static_cast<i8>(static_cast<i8>(one) - static_cast<i8>(minus_one));
@@ -100,7 +101,8 @@ Poly SecretKey::decrypt(ConstView ct) const {
 
 PublicKey SecretKey::make_public_key() {
   auto& stream = ring_->stream();
-  Poly zero(stream, {ring_->log_n(), 1, 1}, LimbSet::range(0, ring_->chain().chain_limbs), Domain::coeff);
+  Poly zero(stream, {ring_->log_n(), 1, 1}, LimbSet::range(0, ring_->chain().chain_limbs),
+            Domain::coeff);
   stream.fill_zero(zero.data(), zero.bytes());
   PublicKey key;
   key.pair = encrypt(zero.view(), key.seed);
@@ -157,7 +159,8 @@ Poly encrypt_with_public_key(const RingContext& ring, const PublicKey& key, Cons
   const u32 batch = message.shape.batch;
   const LimbSet& limbs = message.limbs;
   Poly v(stream, {ring.log_n(), 1, batch}, limbs, Domain::coeff, true);
-  k.sample_ternary(stream, v.view(), source.seed(), source.next(Purpose::encryption_ternary, batch));
+  k.sample_ternary(stream, v.view(), source.seed(),
+                   source.next(Purpose::encryption_ternary, batch));
   k.ntt(stream, v.view_as(Domain::eval), v.view());
   v.set_domain(Domain::eval);
 

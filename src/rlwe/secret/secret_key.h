@@ -12,15 +12,16 @@ namespace crenel::rlwe {
 
 class SecretKey {
  public:
-  /// Fresh key: hamming_weight 0 draws ternary coefficients with P(+-1) = 1/4, otherwise exactly that
-  /// many nonzero ones. All randomness of this key's samples comes from `source`.
-  SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source, u32 hamming_weight);
+  /// Fresh key: hamming_weight 0 draws ternary coefficients with P(+-1) = 1/4, otherwise exactly
+  /// that many nonzero ones. All randomness of this key's samples comes from `source`.
+  SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
+            u32 hamming_weight);
   /// From exported coefficients (each -1, 0 or 1).
   SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
             std::span<const i8> coefficients);
 
-  /// b = -a s + e + message, a from a fresh public seed (written to `seed`). `message` has coefficient
-  /// form, 1 component, the window of a level; the result has evaluation form.
+  /// b = -a s + e + message, a from a fresh public seed (written to `seed`). `message` has
+  /// coefficient form, 1 component, the window of a level; the result has evaluation form.
   Poly encrypt(ConstView message, random::Seed& seed);
   /// b + a s (+ c s^2), coefficient form, limbs of the ciphertext; secret memory.
   Poly decrypt(ConstView ciphertext) const;

@@ -90,7 +90,7 @@ def chacha20_block(key: bytes, counter: int, nonce: tuple[int, int, int]) -> byt
             quarter(i, 4 + i, 8 + i, 12 + i)
         for i in range(4):
             quarter(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4)
-    return struct.pack("<16I", *((a + b) & 0xFFFFFFFF for a, b in zip(x, start)))
+    return struct.pack("<16I", *((a + b) & 0xFFFFFFFF for a, b in zip(x, start, strict=False)))
 
 
 def expand(key: bytes, copies: int, limbs: list[int]) -> bytes:

@@ -145,6 +145,6 @@ struct RowPlace {
   __device__ __forceinline__ u32 at(u32 k) const { return 4 * (i + k * kThreads); }
 };
 template <u32 Bits>
-inline constexpr u32 kRowTileWords = kTileRows<Bits>* kRowTileStride<Bits>;
+inline constexpr u32 kRowTileWords = kTileRows<Bits> * kRowTileStride<Bits>;
 
 }  // namespace crenel::backend::cuda

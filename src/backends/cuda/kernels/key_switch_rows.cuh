@@ -16,9 +16,8 @@ struct KeySwitchTail {
 
 /// Tile, the rows of one digit, and the key values of two digits.
 template <u32 Bits>
-inline constexpr u32 kKeySwitchRowBytes = (kRowTileWords<Bits> + kRowHeapWords<Bits> +
-                                           5 * (kTileRows<Bits> << Bits)) *
-                                          4;
+inline constexpr u32 kKeySwitchRowBytes =
+    (kRowTileWords<Bits> + kRowHeapWords<Bits> + 5 * (kTileRows<Bits> << Bits)) * 4;
 
 __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q, u32 q_inv) {
   return make_uint4(add_mod(acc.x, mont_mul(x.x, y.x, q, q_inv), q),

@@ -16,9 +16,8 @@ struct DivideTail {
 
 /// Tile, and the values of x and the addend that a block will need.
 template <u32 Bits>
-inline constexpr u32 kRowDivideBytes = (kRowTileWords<Bits> + kRowHeapWords<Bits> +
-                                        2 * (kTileRows<Bits> << Bits)) *
-                                       4;
+inline constexpr u32 kRowDivideBytes =
+    (kRowTileWords<Bits> + kRowHeapWords<Bits> + 2 * (kTileRows<Bits> << Bits)) * 4;
 
 /// Grid as row_forward, one polynomial a block. x and the addend travel to shared memory while the
 /// transform runs; every thread reads only what it has fetched itself.
