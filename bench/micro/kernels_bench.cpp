@@ -147,6 +147,17 @@ void bench_basic(World& w, Table& table, u32 limbs) {
   table.run(w, "ntt", limbs, 8 * l, [&] { k.ntt(s, out2, coefficients); });
 }
 
+// The special limbs to the whole window, as ModDown has it; `limbs` counts destinations.
+void bench_convert(World& w, Table& table, u32 limbs) {
+  auto& k = *w.kernels;
+  const LimbSet source = LimbSet::range(kChain, kChain + kSpecial),
+                window = LimbSet::range(0, limbs);
+  const auto conversion = k.prepare(rns::make_base_conversion<u32>(w.moduli, source, window));
+  const View in = w.make(2, source, Domain::coeff), out = w.make(2, window, Domain::coeff);
+  table.run(w, "base_convert", limbs, 2.0 * (kSpecial + limbs),
+            [&] { k.base_convert(*w.stream, out, in, conversion); });
+}
+
 void bench_switch(World& w, Table& table, u32 limbs) {
   auto& k = *w.kernels;
   auto& s = *w.stream;
@@ -238,6 +249,7 @@ int main(int argc, char** argv) {
     Table table(options);
     for (const u32 limbs : {48u, 24u, 12u}) {
       bench_basic(w, table, limbs);
+      bench_convert(w, table, limbs);
       bench_switch(w, table, limbs);
       w.memory.clear();
     }

@@ -1,0 +1,1 @@
+"""Parts of the benchmark page; bench/report.py puts them together."""
