@@ -43,7 +43,7 @@ def render(results: Path) -> str:
     for name, data in files.items():
         if data["kind"] != "crenel-bench":
             continue
-        for params in dict.fromkeys(r["params"] for r in data["results"]):
+        for params in dict.fromkeys(r["params"] for r in data["results"] if "params" in r):
             rows = [r for r in data["results"] if r["params"] == params]
             first = rows[0]
             text += f"\n## {params} on {data['provenance']['device_description']}\n\n"
