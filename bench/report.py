@@ -2,7 +2,7 @@
 
     python bench/report.py [--check] [--results FOLDER] [--page FILE]
 
-Reads *.json (schemes, comparisons, peers, ceilings, targets; told apart by "kind") and kernels-*.jsonl.
+Reads *.json (schemes, comparisons, peers, ceilings, targets, profiles; told apart by "kind") and kernels-*.jsonl.
 --check writes nothing and fails when the page is not what the results say. A figure that was not measured
 stays blank.
 """
@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from report.kernels import kernel_sections
+from report.profile import profile_sections
 from report.scheme import client, operations, versus_openfhe, versus_peer
 from report.targets import targets_section
 from report.text import provenance_line
@@ -56,7 +57,7 @@ def render(results: Path) -> str:
     for data in files.values():
         if data["kind"] == "crenel-comparison":
             text += versus_openfhe(data)
-    return text + kernel_sections(kernels, files)
+    return text + kernel_sections(kernels, files) + profile_sections(files)
 
 
 def main() -> int:
