@@ -2,7 +2,8 @@
 
     python bench/report.py [--check] [--results FOLDER] [--page FILE]
 
-Reads *.json (schemes, comparisons, peers, ceilings, targets, profiles; told apart by "kind") and kernels-*.jsonl.
+Reads *.json (told apart by "kind": schemes, comparisons, peers, ceilings, targets, profiles) and
+kernels-*.jsonl.
 --check writes nothing and fails when the page is not what the results say. A figure that was not measured
 stays blank.
 """
