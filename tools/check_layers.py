@@ -28,10 +28,11 @@ ALLOWED = {
     "backends/none": DEVICE,
     "rlwe": DEVICE,
     "ckks": DEVICE | {"rlwe"},
+    "circuits": DEVICE | {"rlwe", "ckks"},
     "serialize": DEVICE | {"rlwe", "ckks"},
 }
 # bench/micro times the kernel interface and sees internal headers, like the tests.
-OUTSIDE = ("python/src", "bench/harness", "bench/scheme", "examples", "tests/integration/find_package")
+OUTSIDE = ("python/src", "bench/harness", "bench/scheme", "bench/boot", "examples", "tests/integration/find_package")
 CUDA_HEADERS = re.compile(r"^(cuda|cub/|cuda/|cooperative_groups|thrust/|nvtx)")
 
 

@@ -48,15 +48,21 @@ void Recorder::add(const Result& r) {
   if (!right) wrong_.push_back(r.name + " at " + limbs + " limbs");
 }
 
+void Recorder::note(const std::string& name, Json value) {
+  std::printf("%s %s\n", name.c_str(), value.dump().c_str());
+  notes_.emplace_back(name, std::move(value));
+}
+
 int Recorder::finish(const std::string& path, const device::Device& device) const {
   if (!path.empty()) {
-    const Json file(Json::Object{{"kind", "crenel-bench"},
-                                 {"format", 1},
-                                 {"suite", suite_},
-                                 {"provenance", provenance(device, command_)},
-                                 {"results", results_}});
+    Json::Object file{{"kind", "crenel-bench"},
+                      {"format", 1},
+                      {"suite", suite_},
+                      {"provenance", provenance(device, command_)},
+                      {"results", results_}};
+    file.insert(file.end(), notes_.begin(), notes_.end());
     std::ofstream out(path);
-    out << file.dump() << '\n';
+    out << Json(std::move(file)).dump() << '\n';
     if (!out) {
       std::fprintf(stderr, "cannot write %s\n", path.c_str());
       return 2;

@@ -25,12 +25,15 @@ class Recorder {
  public:
   Recorder(std::string suite, int argc, char** argv);
   void add(const Result& result);
+  /// Anything else worth publishing, under its own name beside the results; printed too.
+  void note(const std::string& name, Json value);
   /// Empty path: no file. Returns the exit code: 1 when a result was wrong.
   int finish(const std::string& path, const device::Device& device) const;
 
  private:
   std::string suite_, command_;
   Json::Array results_;
+  Json::Object notes_;
   std::vector<std::string> wrong_;
 };
 

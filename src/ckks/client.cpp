@@ -6,7 +6,9 @@
 
 #include "ckks/decode.h"
 #include "ckks/objects.h"
+#include "ckks/params/security.h"
 #include "random/chacha20.h"
+#include "rlwe/encapsulation.h"
 
 namespace crenel::ckks {
 namespace {
@@ -68,6 +70,24 @@ double flooding_std(const Flooding& f) {
             ", expected a finite standard deviation"),
         {{"noise_std", cat(f.noise_std)}, {"statistical_bits", cat(f.statistical_bits)}});
   return std;
+}
+
+/// The one sample under the ephemeral sparse secret has modulus q0 P': that must be small enough
+/// for 128 bits of security.
+void require_secure_encapsulation(const Params& params, const rlwe::RingContext& ring) {
+  const rlwe::LimbSet limbs = rlwe::encapsulation_limbs(ring);
+  if (params.insecure()) return;
+  double log_modulus = 0;
+  for (u32 i = 0; i < limbs.size(); ++i) log_modulus += std::log2(ring.modulus(limbs[i]).q);
+  const u32 weight = rlwe::kEncapsulationWeight;
+  const auto bound = max_log_pq(params.log_n(), 128, weight);
+  if (bound && log_modulus <= *bound) return;
+  const std::string limit = bound ? cat(*bound) : "no entry of the table";
+  throw ParameterError(
+      cat("encapsulation keys: the modulus of the key under the sparse secret has ", log_modulus,
+          " bits, expected at most ", limit, " for N = 2^", params.log_n(), ": ",
+          security_source(weight)),
+      {{"log_modulus", cat(log_modulus)}, {"bound", limit}, {"hamming_weight", cat(weight)}});
 }
 
 }  // namespace
@@ -144,6 +164,7 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   data->params_id = context.params.id();
   data->ring = context.ring;
   auto& secret = state_->secret;
+  if (request.encapsulation) require_secure_encapsulation(context.params, *context.ring);
   if (request.relinearisation) data->set.relinearisation = secret.make_relinearisation_key();
   auto make = [&](u64 element) {
     if (element != 1 && !data->set.galois.count(element))
@@ -152,6 +173,8 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   for (i64 steps : request.rotations)
     make(ring::galois_element_for_rotation(steps, context.params.log_n()));
   if (request.conjugate) make(ring::galois_element_for_conjugation(context.params.log_n()));
+  if (request.encapsulation)
+    data->set.encapsulation = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight);
   return EvaluationKeys(std::move(data));
 }
 

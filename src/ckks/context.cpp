@@ -2,9 +2,9 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "ckks/decode.h"
+#include "ckks/encode.h"
 #include "ckks/objects.h"
 
 namespace crenel::ckks {
@@ -58,56 +58,27 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
   return t;
 }
 
-// Scaled coefficients must stay below Q/2 (or they wrap around) and below 2^62 (the integer type).
-void round_coefficients(std::span<const double> coefficients, double scale, double log_q,
-                        i64* out) {
-  const double bound = std::exp2(std::min(62.0, log_q - 1.0));
-  double largest = 0.0;
-  for (double c : coefficients) {
-    const double size =
-        std::abs(c * scale);  // NaN when values overflow double precision on the way
-    largest = std::isnan(size) ? std::numeric_limits<double>::infinity() : std::max(largest, size);
-  }
-  if (!(largest < bound))
-    throw ParameterError(
-        cat("values overflow the modulus: a scaled coefficient reaches 2^", std::log2(largest),
-            ", expected below 2^", std::log2(bound), " (scale 2^", std::log2(scale), ", log2 Q ",
-            log_q, ")"),
-        {{"log2_coefficient", cat(std::log2(largest))}, {"log2_bound", cat(std::log2(bound))}});
-  for (std::size_t i = 0; i < coefficients.size(); ++i)
-    out[i] = std::llrint(coefficients[i] * scale);
-}
-
 Plaintext encode_rows(const Context::State& state, std::span<const Complex> values,
                       const EncodeTarget& t, u32 batch, bool real) {
-  const auto& ring = *state.ring;
-  const u64 n = ring.ring_dim();
-  std::vector<i64> coefficients(n * batch);
-  const random::WipeOnExit wipe(coefficients);
-  std::vector<Complex> row(t.slots);
-  for (u32 b = 0; b < batch; ++b) {
-    std::fill(row.begin(), row.end(), Complex(0.0));
+  std::vector<Complex> padded(t.slots * batch);
+  const random::WipeOnExit wipe_values(padded);
+  for (u32 b = 0; b < batch; ++b)
     for (u64 j = 0; j < t.row; ++j) {
-      row[j] = values[b * t.row + j];
-      if (!std::isfinite(row[j].real()) || !std::isfinite(row[j].imag()))
+      const Complex v = values[b * t.row + j];
+      if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
         throw ParameterError(
-            cat("value ", j, " of row ", b, " is ", row[j], ", expected finite numbers"),
+            cat("value ", j, " of row ", b, " is ", v, ", expected finite numbers"),
             {{"index", cat(j)}, {"row", cat(b)}});
+      padded[b * t.slots + j] = v;
     }
-    round_coefficients(state.encoder.to_coefficients(row), t.scale, state.params.log_q(t.level),
-                       coefficients.data() + b * n);
-  }
-  auto& stream = ring.stream();
-  device::Buffer staged = stream.allocate(coefficients.size() * sizeof(i64), true);
-  stream.copy_in(staged.data(), coefficients.data(), coefficients.size() * sizeof(i64));
+  auto coefficients = integer_coefficients(state.encoder, padded, t.slots, batch, t.scale,
+                                           state.params.log_q(t.level));
+  const random::WipeOnExit wipe(coefficients);
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = {t.level, t.scale, t.slots, real};
   data->params_id = state.params.id();
-  data->poly =
-      rlwe::Poly(stream, {ring.log_n(), 1, batch}, ring.window(t.level), ring::Domain::coeff);
-  ring.kernels().reduce_signed(stream, data->poly.view(), staged.as<const i64>());
-  ring.kernels().ntt(stream, data->poly.view_as(ring::Domain::eval), data->poly.view());
-  data->poly.set_domain(ring::Domain::eval);
+  data->poly = to_polynomials(*state.ring, state.ring->stream(), coefficients, batch,
+                              state.ring->window(t.level));
   return Plaintext(std::move(data));
 }
 

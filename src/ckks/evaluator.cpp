@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ckks/evaluator_state.h"
+#include "ckks/polynomial.h"
 
 namespace crenel::ckks {
 namespace {
@@ -162,6 +162,36 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, std::complex<double> b, doub
       s.product_metadata(a.metadata(), scale, a.metadata().real && b.imag() == 0.0);
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().mul_scalar(*s.stream, out.view(), a.data().poly.view(), scalars);
+  return s.wrap(std::move(out), meta);
+}
+
+Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphertext* const> x,
+                              std::span<const double> c, double constant, double scale) {
+  const u32 level = x[0]->level();
+  Metadata meta = x[0]->metadata();
+  meta.scale = scale;
+  std::vector<rlwe::Scalars> scalars;
+  std::vector<rlwe::ConstView> first, others;
+  const u32 components = x[0]->components();
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    s.check_pair(*x[0], *x[k], false);
+    s.check_components(*x[k], components, "linear combination");
+    meta.real = meta.real && x[k]->metadata().real;
+    scalars.push_back(constant_scalars(s, c[k], scale / x[k]->scale(), level));
+    const rlwe::ConstView v = x[k]->data().poly.view();
+    first.push_back(v.components(0, constant == 0.0 ? components : 1));
+    others.push_back(v.components(1, components - 1));
+  }
+  auto out = s.poly(components, x[0]->batch(), level);
+  const rlwe::View to = out.view();
+  if (constant == 0.0) {
+    s.kernels().linear_combination(*s.stream, to, first, scalars, nullptr);
+    return s.wrap(std::move(out), meta);
+  }
+  const rlwe::Scalars added = constant_scalars(s, constant, scale, level);
+  s.kernels().linear_combination(*s.stream, to.components(0, 1), first, scalars, &added);
+  s.kernels().linear_combination(*s.stream, to.components(1, components - 1), others, scalars,
+                                 nullptr);
   return s.wrap(std::move(out), meta);
 }
 

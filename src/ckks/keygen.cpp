@@ -34,16 +34,17 @@ std::vector<i64> EvaluationKeys::rotations() const {
   return steps;
 }
 
+bool EvaluationKeys::has_encapsulation() const { return data_ && data_->set.encapsulation; }
+
 u64 EvaluationKeys::bytes() const {
-  if (!data_) return 0;
-  u64 total = data_->set.relinearisation ? data_->set.relinearisation->pairs.bytes() : 0;
-  for (const auto& [element, key] : data_->set.galois) total += key.pairs.bytes();
+  u64 total = 0;
+  if (data_) data_->set.for_each([&](const rlwe::SwitchKey& key) { total += key.pairs.bytes(); });
   return total;
 }
 
 u64 EvaluationKeys::wire_bytes() const {
-  if (!data_) return 0;
-  const u64 keys = data_->set.galois.size() + (data_->set.relinearisation ? 1 : 0);
+  u64 keys = 0;
+  if (data_) data_->set.for_each([&](const rlwe::SwitchKey&) { ++keys; });
   return bytes() / 2 + keys * sizeof(random::Seed);
 }
 

@@ -6,6 +6,8 @@
 // scales of the basis elements are. A node p = q X^(2^k) + r is evaluated unrescaled; q is asked
 // for at the scale that makes the product come out right; products stay at three components until
 // the sum is complete.
+#include "ckks/polynomial.h"
+
 #include <bit>
 #include <cmath>
 #include <map>
@@ -56,17 +58,19 @@ u32 degree_of(std::span<const double> c) {
 
 class PolynomialEvaluator {
  public:
-  PolynomialEvaluator(const Evaluator& ev, const Ciphertext& x, u32 degree, PolynomialBasis basis)
-      : ev_(ev), params_(ev.context().params()), basis_(basis) {
+  PolynomialEvaluator(const Evaluator& ev, const Ciphertext& x, u32 degree, PolynomialBasis basis,
+                      u32 precise)
+      : ev_(ev), params_(ev.context().params()), basis_(basis), precise_(precise) {
     // About sqrt(degree) baby steps; the rest is reached by giant steps.
     baby_ = 1u << ((std::bit_width(degree) + 1) / 2);
     elements_.emplace(1, ev.state().copy(x));
   }
 
-  Ciphertext evaluate(std::span<const double> c, u32 target_level) {
+  Ciphertext evaluate(std::span<const double> c, u32 target_level, double target_scale) {
     const u32 level = target_level + 1;
-    const double scale = params_.scale(target_level) * params_.rescale_ratio(level);
-    return finish(node(c, level, scale));
+    Ciphertext out = finish(node(c, level, target_scale * params_.rescale_ratio(level)));
+    out.data().meta.scale = target_scale;  // equal up to bookkeeping rounding
+    return out;
   }
 
  private:
@@ -87,13 +91,15 @@ class PolynomialEvaluator {
     Ciphertext product =
         a == b ? ev_.square_lazy(xa) : ev_.multiply_lazy(at(a, level), at(b, level));
     if (basis_ == PolynomialBasis::chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
-      product = ev_.add(product, product);
-      if (a == b)
-        product = ev_.add(product, std::complex<double>(-1.0));
-      else
-        product = ev_.sub(product, scaled(a - b, 1.0, level, product.scale()));
+      const Ciphertext* only = &product;
+      const double two = 2.0;
+      product = linear_combination(ev_.state(), {&only, 1}, {&two, 1}, a == b ? -1.0 : 0.0,
+                                   product.scale());
+      if (a != b) product = ev_.sub(product, scaled(a - b, 1.0, level, product.scale()));
     }
-    return elements_.emplace(i, finish(product)).first->second;
+    return elements_
+        .emplace(i, i <= precise_ ? ev_.rescale(ev_.relinearise(product)) : finish(product))
+        .first->second;
   }
 
   /// element(i) at this level, made once.
@@ -126,14 +132,15 @@ class PolynomialEvaluator {
   }
 
   Ciphertext leaf(std::span<const double> c, u32 degree, u32 level, double scale) {
-    std::optional<Ciphertext> sum;
+    std::vector<const Ciphertext*> x;
+    std::vector<double> factors;
     for (u32 i = 1; i <= degree; ++i) {
       if (c[i] == 0.0) continue;
-      Ciphertext term = scaled(i, c[i], level, scale);
-      sum = sum ? ev_.add(*sum, term) : std::move(term);
+      x.push_back(&at(i, level));
+      factors.push_back(c[i]);
     }
-    if (!sum) sum = scaled(1, 0.0, level, scale);
-    return c[0] == 0.0 ? std::move(*sum) : ev_.add(*sum, std::complex<double>(c[0]));
+    if (x.empty()) x.push_back(&at(1, level)), factors.push_back(0.0);
+    return linear_combination(ev_.state(), x, factors, c[0], scale);
   }
 
   Split split(std::span<const double> c, u32 degree, u32 half) const {
@@ -166,12 +173,18 @@ class PolynomialEvaluator {
   const Evaluator& ev_;
   const Params& params_;
   PolynomialBasis basis_;
+  u32 precise_;
   u32 baby_;
   std::map<u32, Ciphertext> elements_;  // maps: references stay valid while others are added
   std::map<std::pair<u32, u32>, Ciphertext> lowered_;  // by element and level
 };
 
 }  // namespace
+
+Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::span<const double> c,
+                               PolynomialBasis basis, u32 level, double scale, u32 precise) {
+  return PolynomialEvaluator(ev, x, degree_of(c), basis, precise).evaluate(c, level, scale);
+}
 
 Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> coefficients,
                                  PolynomialBasis basis, double a, double b) const {
@@ -203,12 +216,12 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
                      {{"level", cat(x.level())}, {"expected", cat(">= ", depth)}});
   if (degree > 1) s.relinearisation_key();
   s.constant_scale(x);  // refuses an unrescaled product before any work
-  if (!map_interval)
-    return PolynomialEvaluator(*this, x, degree, basis).evaluate(coefficients, x.level() - depth);
+  const u32 target = x.level() - depth;
+  const double scale = s.params().scale(target);
+  if (!map_interval) return evaluate_polynomial(*this, x, coefficients, basis, target, scale);
   const Ciphertext mapped =
       add(rescale(multiply(x, 2.0 / (b - a))), std::complex<double>(-(a + b) / (b - a)));
-  return PolynomialEvaluator(*this, mapped, degree, basis)
-      .evaluate(coefficients, x.level() - depth);
+  return evaluate_polynomial(*this, mapped, coefficients, basis, target, scale);
 }
 
 }  // namespace crenel::ckks

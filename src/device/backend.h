@@ -19,6 +19,8 @@ std::shared_ptr<Backend> make_ref_device();
 std::shared_ptr<Backend> make_cpu_device();
 /// Throws DeviceError when there is no such GPU.
 std::shared_ptr<Backend> make_cuda_device(int index);
+/// The model of a GPU that executes nothing; throws DeviceError in a build without CUDA.
+std::shared_ptr<Backend> make_dry_cuda_device();
 int cuda_device_count() noexcept;
 /// "" or why there is no CUDA device.
 std::string cuda_missing_reason();

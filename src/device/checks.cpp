@@ -147,6 +147,21 @@ void automorphism(const char* op, const ring::Ring<W>& ring, const ConstView<W>&
 }
 
 template <class W>
+void automorphism_add(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
+                      u64 galois_element, const ConstView<W>* addend) {
+  const char* op = "automorphism_add";
+  automorphism<W>(op, ring, out, in, galois_element);
+  if (addend == nullptr) return;
+  view<W>(op, ring, *addend, "addend");
+  equal(op, "batch of the addend", addend->shape.batch, out.shape.batch);
+  limbs(op, addend->limbs, out.limbs, "addend");
+  domain(op, addend->domain, out.domain, "addend");
+  if (addend->shape.components > out.shape.components)
+    equal(op, "components of the addend", addend->shape.components, out.shape.components);
+  overlap<W>(op, out, *addend, false);
+}
+
+template <class W>
 void base_convert(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
                   const rns::BaseConversion<W>& table) {
   const char* op = "base_convert";
@@ -171,6 +186,36 @@ void source(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out) 
   view<W>(op, ring, out, "output");
 }
 
+template <class W>
+void lift_signed(const ring::Ring<W>& ring, const i64* values, const ConstView<W>& in) {
+  const char* op = "lift_signed";
+  view<W>(op, ring, in, "input");
+  domain(op, in.domain, Domain::coeff, "input");
+  if (in.limbs.size() != 1) equal(op, "limbs", in.limbs.size(), 2);
+  const u64 d0 = ring.modulus(in.limbs[0]).q;
+  const u64 d1 = in.limbs.size() == 2 ? ring.modulus(in.limbs[1]).q : 1;
+  if (d0 == d1) throw StateError(cat(op, ": two limbs of the same prime ", d0), {{"got", cat(d0)}});
+  if (d0 >= (u64(1) << 62) || d1 > ((u64(1) << 62) - 1) / d0)
+    throw StateError(cat(op, ": product of the primes ", d0, " and ", d1, ", expected below 2^62"),
+                     {{"got", cat(d0, " * ", d1)}, {"expected", "below 2^62"}});
+  if (values == nullptr) throw StateError(cat(op, ": output is empty"));
+  // The words of `values`, dense, as one limb of 64-bit coefficients.
+  PolyShape words = in.shape;
+  if (sizeof(W) < sizeof(i64)) ++words.log_n;
+  const ConstView<W> target(reinterpret_cast<const W*>(values), words, LimbSet::range(0, 1),
+                            Domain::coeff);
+  overlap<W>(op, target, in, false);
+}
+
+template <class W>
+void linear_combination(const ring::Ring<W>& ring, const ConstView<W>& out,
+                        std::span<const ConstView<W>> in, std::span<const LimbScalars<W>> scalars) {
+  const char* op = "linear_combination";
+  if (in.empty()) throw StateError(cat(op, ": no input"), {{"got", "0"}});
+  equal(op, "scalars", scalars.size(), in.size());
+  for (const auto& v : in) unary<W>(op, ring, out, v);
+}
+
 #define CRENEL_INSTANTIATE(W)                                                                   \
   template void view<W>(const char*, const ring::Ring<W>&, const ConstView<W>&, const char*);   \
   template void overlap<W>(const char*, const ConstView<W>&, const ConstView<W>&, bool);        \
@@ -182,6 +227,12 @@ void source(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out) 
                              const ConstView<W>&, Domain, Domain);                              \
   template void automorphism<W>(const char*, const ring::Ring<W>&, const ConstView<W>&,         \
                                 const ConstView<W>&, u64);                                      \
+  template void automorphism_add<W>(const ring::Ring<W>&, const ConstView<W>&,                  \
+                                    const ConstView<W>&, u64, const ConstView<W>*);             \
+  template void lift_signed<W>(const ring::Ring<W>&, const i64*, const ConstView<W>&);          \
+  template void linear_combination<W>(const ring::Ring<W>&, const ConstView<W>&,                \
+                                      std::span<const ConstView<W>>,                            \
+                                      std::span<const LimbScalars<W>>);                         \
   template void base_convert<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, \
                                 const rns::BaseConversion<W>&);                                 \
   template void source<W>(const char*, const ring::Ring<W>&, const ConstView<W>&, Domain);      \

@@ -39,6 +39,10 @@ void transform(const char* op, const ring::Ring<W>& ring, const ConstView<W>& ou
 template <class W>
 void automorphism(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out,
                   const ConstView<W>& in, u64 galois_element);
+/// addend: what is added to the leading components of the input, may be null.
+template <class W>
+void automorphism_add(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
+                      u64 galois_element, const ConstView<W>* addend);
 template <class W>
 void base_convert(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
                   const rns::BaseConversion<W>& table);
@@ -48,6 +52,13 @@ void source(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out, 
 /// sample_uniform: either domain.
 template <class W>
 void source(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out);
+/// One or two limbs whose primes have a product below 2^62.
+template <class W>
+void lift_signed(const ring::Ring<W>& ring, const i64* values, const ConstView<W>& in);
+template <class W>
+void linear_combination(const ring::Ring<W>& ring, const ConstView<W>& out,
+                        std::span<const ConstView<W>> in,
+                        std::span<const LimbScalars<W>> scalars);
 template <class W>
 void tensor(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& a,
             const ConstView<W>& b);
@@ -68,5 +79,13 @@ void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
                         const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
                         std::span<const ConstView<W>> keys, std::span<const u64> elements,
                         u32 first_digit);
+template <class W>
+void plain_multiply_sum(const ring::Ring<W>& ring, std::span<const PolyView<W>> out,
+                        std::span<const ConstView<W>> in, const PlainGrid<W>& plain);
+template <class W>
+void hoisted_plain_sums(const ring::Ring<W>& ring, std::span<const PolyView<W>> out,
+                        const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
+                        std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                        const PlainGrid<W>& plain, u32 first_digit);
 
 }  // namespace crenel::device::checks

@@ -99,12 +99,14 @@ void divide(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<
   overlap<W>(op, out, *addend, false);
 }
 
+namespace {
+
+// What hoisted operations read, and that `out` overlaps none of it.
 template <class W>
-void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
-                        const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
-                        std::span<const ConstView<W>> keys, std::span<const u64> elements,
-                        u32 first_digit) {
-  const char* op = "hoisted_rotate_sum";
+void hoisted_inputs(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out,
+                    const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
+                    std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                    u32 first_digit) {
   eval_view<W>(op, ring, out, "output");
   eval_view<W>(op, ring, digits, "digits");
   equal(op, "components of the output", out.shape.components, 2);
@@ -134,6 +136,68 @@ void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
   }
 }
 
+// Shape of the grid, one output a giant step, and no output on the plaintexts or another output.
+template <class W>
+void plain_grid(const char* op, const ring::Ring<W>& ring, std::span<const PolyView<W>> out,
+                std::size_t babies, const PlainGrid<W>& plain) {
+  equal(op, "giant steps of the plaintexts", plain.giants, out.size());
+  equal(op, "baby steps of the plaintexts", plain.babies, babies);
+  if (plain.log_words > ring.log_n())
+    throw StateError(
+        cat(op, ": plaintexts of 2^", plain.log_words, " words, at most 2^", ring.log_n(), " fit"),
+        {{"got", cat(plain.log_words)}, {"expected", cat(ring.log_n())}});
+  const u64 entries = u64(plain.giants) * plain.babies;
+  if (entries != 0 && (plain.present == nullptr || plain.data == nullptr))
+    throw StateError(cat(op, ": the plaintexts are empty"));
+  for (std::size_t g = 0; g < out.size(); ++g) {
+    eval_view<W>(op, ring, out[g], "output");
+    limbs(op, plain.limbs, out[g].limbs, "plaintexts");
+    equal(op, "components of an output", out[g].shape.components, out[0].shape.components);
+    equal(op, "batch of an output", out[g].shape.batch, out[0].shape.batch);
+    for (std::size_t h = 0; h < g; ++h) overlap<W>(op, out[g], out[h], false);
+    if (entries == 0) continue;
+    const PolyShape grid{plain.log_words, plain.babies, plain.giants};
+    overlap<W>(op, out[g], ConstView<W>(plain.data, grid, plain.limbs, Domain::eval), false);
+  }
+}
+
+}  // namespace
+
+template <class W>
+void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
+                        const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
+                        std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                        u32 first_digit) {
+  hoisted_inputs<W>("hoisted_rotate_sum", ring, out, digits, b, a, keys, elements, first_digit);
+}
+
+template <class W>
+void plain_multiply_sum(const ring::Ring<W>& ring, std::span<const PolyView<W>> out,
+                        std::span<const ConstView<W>> in, const PlainGrid<W>& plain) {
+  const char* op = "plain_multiply_sum";
+  plain_grid<W>(op, ring, out, in.size(), plain);
+  for (const auto& v : in) {
+    eval_view<W>(op, ring, v, "input");
+    limbs(op, v.limbs, plain.limbs, "input");
+    for (const auto& o : out) {
+      equal(op, "components of an input", v.shape.components, o.shape.components);
+      equal(op, "batch of an input", v.shape.batch, o.shape.batch);
+      overlap<W>(op, o, v, false);
+    }
+  }
+}
+
+template <class W>
+void hoisted_plain_sums(const ring::Ring<W>& ring, std::span<const PolyView<W>> out,
+                        const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
+                        std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                        const PlainGrid<W>& plain, u32 first_digit) {
+  const char* op = "hoisted_plain_sums";
+  plain_grid<W>(op, ring, out, elements.size(), plain);
+  for (const auto& o : out)
+    hoisted_inputs<W>(op, ring, o, digits, b, a, keys, elements, first_digit);
+}
+
 #define CRENEL_INSTANTIATE(W)                                                                   \
   template void tensor<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,       \
                           const ConstView<W>&);                                                 \
@@ -147,7 +211,13 @@ void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
                           const rns::Divide<W>&, const ConstView<W>*);                          \
   template void hoisted_rotate_sum<W>(                                                          \
       const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, const ConstView<W>&,      \
-      const ConstView<W>&, std::span<const ConstView<W>>, std::span<const u64>, u32);
+      const ConstView<W>&, std::span<const ConstView<W>>, std::span<const u64>, u32);           \
+  template void plain_multiply_sum<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,       \
+                                      std::span<const ConstView<W>>, const PlainGrid<W>&);      \
+  template void hoisted_plain_sums<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,       \
+                                      const ConstView<W>&, const ConstView<W>&,                 \
+                                      const ConstView<W>&, std::span<const ConstView<W>>,       \
+                                      std::span<const u64>, const PlainGrid<W>&, u32);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)
 #undef CRENEL_INSTANTIATE

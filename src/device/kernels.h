@@ -54,9 +54,29 @@ struct Prepared {
   explicit operator bool() const { return table != nullptr; }
 };
 
+/// The plaintexts of a linear transform, row by row: entry (g, b) multiplies baby step b in giant step
+/// g. A plaintext of 2^log_words / 2 distinct slot values that repeat is a polynomial in
+/// X^(N / 2^log_words): in evaluation form every run of N / 2^log_words neighbours is one value, and
+/// only that is stored, so that element i of a limb is word i >> (log_n - log_words).
+template <class W>
+struct PlainGrid {
+  const W* data = nullptr;  ///< [giant][baby][limb][2^log_words], canonical; absent entries too
+  LimbSet limbs;
+  u32 log_words = 0;  ///< at most log_n
+  u32 giants = 0, babies = 0;
+  const u8* present = nullptr;  ///< host memory, [giant][baby]: 0 where the plaintext is zero
+
+  u64 entry_words() const { return u64(limbs.size()) << log_words; }
+  const W* entry(u32 giant, u32 baby) const {
+    return data + (u64(giant) * babies + baby) * entry_words();
+  }
+  bool has(u32 giant, u32 baby) const { return present[u64(giant) * babies + baby] != 0; }
+};
+
 template <class W>
 class Kernels {
  public:
+  using Grid = PlainGrid<W>;
   using View = PolyView<W>;
   using ConstView = PolyView<const W>;
   using Scalars = LimbScalars<W>;
@@ -111,6 +131,10 @@ class Kernels {
   /// coeff.
   virtual void reduce_signed(Stream& stream, View out, const i64* values) = 0;
 
+  /// Exact lift: the integer in (-D/2, D/2) with these residues, D < 2^62 the product of in's one or
+  /// two primes: `values` is device memory, [batch][component][N] int64; in has coefficient form.
+  virtual void lift_signed(Stream& stream, i64* values, ConstView in) = 0;
+
   // ---- sample (counter-based ChaCha20, random/chacha20.h; the result does not depend on who
   // computes)
   /// Uniform residues: element i of the limb of prime id p is 128 bits mod q: words 4(i mod 4)..+3,
@@ -134,8 +158,17 @@ class Kernels {
   virtual void tensor(Stream& stream, View out, ConstView a, ConstView b);
   /// tensor(out, a, a)
   virtual void tensor_square(Stream& stream, View out, ConstView a);
-  /// out += automorphism(in)
-  virtual void automorphism_add(Stream& stream, View out, ConstView in, u64 element);
+  /// out = sum_k scalars[k] in[k] + constant, either domain; ins of out's shape; at least one, out may
+  /// be one of them. `constant` may be null. Scalars as in mul_scalar.
+  virtual void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
+                                  std::span<const Scalars> scalars, const Scalars* constant);
+  /// out[g] = sum_b plain(g, b) in[b], eval, over the entries present (zero where a row has none);
+  /// `in` one view a baby step, `out` one a giant step, all of equal shape and of plain's limbs.
+  virtual void plain_multiply_sum(Stream& stream, std::span<const View> out,
+                                  std::span<const ConstView> in, const Grid& plain);
+  /// out += automorphism(in), of in_c + addend_c for the components that addend (may be null) has
+  virtual void automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                                const ConstView* addend = nullptr);
   /// ModUp of hybrid key switching, eval to eval: in has 1 component and limbs table.input, out has
   /// one component a digit and limbs table.output. A digit's own limbs are copied, the others are
   /// ntt(base_convert(intt(in digit))).
@@ -164,6 +197,16 @@ class Kernels {
                                   ConstView a, std::span<const ConstView> keys,
                                   std::span<const u64> elements, const Scalars& special,
                                   u32 first_digit);
+
+  /// Inner sums of a double-hoisted linear transform in the extended basis, eval: plain_multiply_sum
+  /// of the baby steps
+  ///   in[b] = automorphism_{e_b}( key_multiply(digits, key_b) + (special * b, 0) )
+  /// with digits, b, a, keys, elements, special and first_digit as in hoisted_rotate_sum; `out` one
+  /// view a giant step. A backend need not store the baby steps.
+  virtual void hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
+                                  ConstView b, ConstView a, std::span<const ConstView> keys,
+                                  std::span<const u64> elements, const Grid& plain,
+                                  const Scalars& special, u32 first_digit);
 
  private:
   std::shared_ptr<const ring::Ring<W>> ring_;

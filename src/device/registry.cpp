@@ -17,6 +17,7 @@ std::string cuda_unavailable_reason() { return cuda_missing_reason(); }
 std::shared_ptr<Device> open(const std::string& name) {
   if (name == "ref") return make_ref_device();
   if (name == "cpu") return make_cpu_device();
+  if (name == "cuda:dry") return make_dry_cuda_device();
   if (name == "auto") {
     if (cuda_device_count() > 0) return make_cuda_device(0);
     return make_cpu_device();
@@ -29,9 +30,10 @@ std::shared_ptr<Device> open(const std::string& name) {
     is_cuda = error == std::errc() && stop == end && index >= 0;
   }
   if (!is_cuda)
-    throw DeviceError(cat("device \"", name,
-                          "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\" or \"auto\""),
-                      {{"device", name}});
+    throw DeviceError(
+        cat("device \"", name,
+            "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\", \"cuda:dry\" or \"auto\""),
+        {{"device", name}});
   return make_cuda_device(index);
 }
 

@@ -1,7 +1,8 @@
 #include <algorithm>
+#include <utility>
 
 #include "crenel/core/error.h"
-#include "crenel/device/device.h"
+#include "crenel/device/account.h"
 
 namespace crenel::device {
 namespace {
@@ -27,19 +28,25 @@ class StoredCallable final : public GraphExec {
   std::function<void()> work_;
 };
 
-// Keeps the memory that a recording touched away from the pool until the recording is gone.
+// Keeps the memory that a recording touched away from the pool until the recording is gone, and
+// what its launches state (nothing for a stored callable, whose launches state themselves).
 class OwningGraph final : public GraphExec {
  public:
-  OwningGraph(std::unique_ptr<GraphExec> inner, std::function<void()> release)
-      : inner_(std::move(inner)), release_(std::move(release)) {}
+  OwningGraph(std::unique_ptr<GraphExec> inner, std::vector<LaunchRecord> launches,
+              std::function<void()> release)
+      : inner_(std::move(inner)), launches_(std::move(launches)), release_(std::move(release)) {}
   ~OwningGraph() override {
     inner_.reset();
     release_();
   }
-  void launch(Stream& stream) override { inner_->launch(stream); }
+  void launch(Stream& stream) override {
+    inner_->launch(stream);
+    if (Account* account = stream.account()) account->add(launches_);
+  }
 
  private:
   std::unique_ptr<GraphExec> inner_;
+  std::vector<LaunchRecord> launches_;
   std::function<void()> release_;
 };
 
@@ -136,9 +143,13 @@ std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
     private_ = blocks.get();
   }
   std::unique_ptr<GraphExec> graph;
+  Account launches;
+  Account* const account = std::exchange(account_, &launches);
   try {
     graph = record(work);
+    account_ = account;
   } catch (...) {
+    account_ = account;
     std::lock_guard lock(mutex_);
     private_ = nullptr;
     throw;
@@ -167,7 +178,7 @@ std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
       for (auto& [size, block] : held) device->deallocate(block);
     }
   };
-  return std::make_unique<OwningGraph>(std::move(graph), std::move(release));
+  return std::make_unique<OwningGraph>(std::move(graph), launches.records(), std::move(release));
 }
 
 }  // namespace crenel::device

@@ -70,6 +70,13 @@ struct PolyView {
     v.shape.components = count;
     return v;
   }
+  /// The batch entries [first, first + count).
+  PolyView rows(u32 first, u32 count) const {
+    PolyView v = *this;
+    v.data = data + first * batch_stride;
+    v.shape.batch = count;
+    return v;
+  }
   /// The limbs at positions [first, first + count) of this view.
   PolyView limb_window(u32 first, u32 count) const {
     PolyView v = *this;

@@ -23,10 +23,31 @@ struct PublicKey {
   random::Seed seed;  ///< expands a: nonce {uniform, 0}
 };
 
-/// What a server gets: relinearisation key and one key a Galois element.
+/// Keys between the dense secret s and an ephemeral sparse one (rlwe/encapsulation.h): one RLWE
+/// pair each, batch 1, without a gadget.
+struct EncapsulationKeys {
+  /// Modulo q0 P' (encapsulation_limbs), under the sparse secret: carries P' s.
+  SwitchKey dense_to_sparse;
+  /// Modulo Q P (every prime), under s: carries P s_sparse.
+  SwitchKey sparse_to_dense;
+  u32 weight = 0;  ///< Hamming weight of the sparse secret
+};
+
+/// What a server gets: relinearisation key, one key a Galois element, encapsulation.
 struct EvaluationKeySet {
   std::optional<SwitchKey> relinearisation;
   std::map<u64, SwitchKey> galois;  ///< by element; the key decrypts under element^-1 (s)
+  std::optional<EncapsulationKeys> encapsulation;
+
+  /// visit(key) for every key, of encapsulation both.
+  template <class Visitor>
+  void for_each(Visitor visit) const {
+    if (relinearisation) visit(*relinearisation);
+    for (const auto& [element, key] : galois) visit(key);
+    if (!encapsulation) return;
+    visit(encapsulation->dense_to_sparse);
+    visit(encapsulation->sparse_to_dense);
+  }
 };
 
 }  // namespace crenel::rlwe

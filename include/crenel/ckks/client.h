@@ -15,6 +15,10 @@ struct KeyRequest {
   std::vector<i64> rotations;  ///< steps to the left; negative: to the right; 0 needs no key
   bool conjugate = false;
   bool relinearisation = true;
+  /// The pair of keys between the secret and an ephemeral sparse one that bootstrapping needs.
+  /// Refused where the sparse secret would be weaker than 128 bits (SECURITY.md), and by parameters
+  /// with more than two primes at level 0 or fewer than two special primes.
+  bool encapsulation = false;
 };
 
 /// What a server holds: no secret. Cheap to copy (shared, immutable).
@@ -26,6 +30,7 @@ class EvaluationKeys {
 
   bool has_relinearisation() const;
   bool has_conjugation() const;
+  bool has_encapsulation() const;
   /// Rotation steps with a key, in (-N/4, N/4], ascending.
   std::vector<i64> rotations() const;
   u64 bytes() const;       ///< on the device

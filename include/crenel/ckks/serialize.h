@@ -1,7 +1,9 @@
 // Objects to bytes and back: safetensors files (docs/design/0004).
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "crenel/ckks/evaluator.h"
@@ -22,5 +24,25 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
 Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes);
 EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes);
 PublicKey public_key_from_bytes(const Context& context, std::span<const u8> bytes);
+
+/// Which keys of a file to load. What a flag names is loaded when the file has it.
+struct KeySelection {
+  std::optional<std::vector<i64>> rotations;  ///< steps; nullopt: all that the file has
+  bool relinearisation = true;
+  bool conjugation = true;
+  bool encapsulation = true;
+};
+
+/// The file that to_bytes makes, written key by key: peak memory is that of one key beyond the keys
+/// themselves. The file appears under its name when it is complete. Throws SerializationError when
+/// it cannot be written.
+void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
+                          const std::string& path);
+/// Reads a key file by memory map: the whole header is checked, but only the keys selected are
+/// read, checked and expanded. KeyMissingError names every selected rotation that the file lacks;
+/// SerializationError as ever, and for a file that cannot be read. Nobody may shorten the file
+/// meanwhile (replacing it is fine).
+EvaluationKeys load_evaluation_keys(const Context& context, const std::string& path,
+                                    const KeySelection& selection = {});
 
 }  // namespace crenel::ckks

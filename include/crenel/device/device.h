@@ -21,6 +21,8 @@ struct DeviceInfo {
   u64 memory_bytes = 0;     ///< 0: host memory
 };
 
+class Account;
+class Stage;
 class Stream;
 
 /// One processor with its memory. Obtained from open(); shared by contexts.
@@ -36,7 +38,8 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void deallocate(void* memory) noexcept = 0;
 };
 
-/// "ref", "cpu", "cuda", "cuda:<index>" or "auto" (the first GPU when there is one, else "cpu").
+/// "ref", "cpu", "cuda", "cuda:<index>" or "auto" (the first GPU when there is one, else "cpu"), or
+/// "cuda:dry": a model of an H200 that executes nothing and only states its launches to accounts.
 /// Throws DeviceError that says why when the device cannot be had; never falls back silently.
 std::shared_ptr<Device> open(const std::string& name);
 /// Every device that open() would accept now.
@@ -133,6 +136,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::size_t peak_bytes() const;  ///< highest bytes_in_use so far
   void reset_peak();
 
+  /// Profiling: launches queued from now on are stated to `account`, which must stay alive until it
+  /// is taken off again with nullptr. Graphs state the launches of the work that they were made of.
+  void account(Account* account) { account_ = account; }
+  Account* account() const { return account_; }
+  const std::string& stage() const { return stage_; }  ///< labels of the stages now open, "a/b"
+
   /// Runs `work` once while recording it. On backends without graphs the callable itself is stored.
   /// `work` must queue on this stream only, must not synchronise, and is run once in the warm-up.
   std::unique_ptr<GraphExec> capture(const std::function<void()>& work);
@@ -145,6 +154,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  private:
   friend class Buffer;
+  friend class Stage;
   void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
   void* take(std::size_t capacity);
 
@@ -154,6 +164,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::map<void*, std::size_t>* private_ = nullptr;  ///< blocks taken during a capture
   std::size_t in_use_ = 0;
   std::size_t peak_ = 0;
+  Account* account_ = nullptr;
+  std::string stage_;
 };
 
 }  // namespace crenel::device

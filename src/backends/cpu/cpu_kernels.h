@@ -49,6 +49,7 @@ class CpuKernels final : public device::Kernels<u32> {
   void base_convert(Stream& stream, View out, ConstView in,
                     const Prepared<rns::BaseConversion<u32>>& table) override;
   void reduce_signed(Stream& stream, View out, const i64* values) override;
+  void lift_signed(Stream& stream, i64* values, ConstView in) override;
 
   void sample_uniform(Stream& stream, View out, const random::Seed& seed,
                       random::Nonce nonce) override;
@@ -59,7 +60,12 @@ class CpuKernels final : public device::Kernels<u32> {
 
   void tensor(Stream& stream, View out, ConstView a, ConstView b) override;
   void tensor_square(Stream& stream, View out, ConstView a) override;
-  void automorphism_add(Stream& stream, View out, ConstView in, u64 element) override;
+  void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
+                          std::span<const Scalars> scalars, const Scalars* constant) override;
+  void plain_multiply_sum(Stream& stream, std::span<const View> out,
+                          std::span<const ConstView> in, const Grid& plain) override;
+  void automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                        const ConstView* addend) override;
   void mod_up(Stream& stream, View out, ConstView in,
               const Prepared<rns::ModUp<u32>>& table) override;
   void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
@@ -69,6 +75,10 @@ class CpuKernels final : public device::Kernels<u32> {
   void hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
                           std::span<const ConstView> keys, std::span<const u64> elements,
                           const Scalars& special, u32 first_digit) override;
+  void hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits, ConstView b,
+                          ConstView a, std::span<const ConstView> keys,
+                          std::span<const u64> elements, const Grid& plain, const Scalars& special,
+                          u32 first_digit) override;
 
  private:
   struct Permutation;  // a BlockPermutation with its storage
@@ -76,7 +86,9 @@ class CpuKernels final : public device::Kernels<u32> {
   const Prime& prime(u32 id) const { return primes_[id]; }
   Shoup shoup(u32 value, u32 id) const { return math::make_shoup<u32>(value, primes_[id].q); }
   Permutation permutation(Stream& stream, u64 element, bool inverse) const;
-  void permute_rows(Stream& stream, View out, ConstView in, u64 element, bool add_to) const;
+  /// addend: added to the leading components of in, may be null
+  void permute_rows(Stream& stream, View out, ConstView in, u64 element, bool add_to,
+                    const ConstView* addend = nullptr) const;
   /// scale: includes 1/N; shift is added at the end
   void inverse_row(u32* out, const u32* in, u32 id, Shoup scale, Shoup scale_root, u32 shift) const;
   void forward_row(u32* out, const u32* in, u32 id, const u32* tail = nullptr,

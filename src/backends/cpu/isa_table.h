@@ -106,6 +106,49 @@ struct KeyMultiplyArgs {
   Shoup lift;
 };
 
+/// A baby step of a hoisted linear transform, permuted, with the factor 1/R that Montgomery reduction
+/// leaves:
+///   out_c = permutation(sum_d digit_d * key_(d,c) + lift * lifted_c) / R, c = 0, 1.
+/// n elements that the permutation maps onto n elements: vector i goes to vector target.source[i] -
+/// first_target.
+struct BabyStepArgs {
+  u32* out0;
+  u32* out1;
+  const u32* const* digits;
+  const u32* const* key0;
+  const u32* const* key1;
+  u32 count;  ///< digits, may be 0
+  u64 n;
+  const u32* lifted0;  ///< may be null
+  const u32* lifted1;  ///< may be null
+  u32 lift;
+  BlockPermutation target;
+  u32 first_target;
+};
+
+/// out[g] = scale / R * sum_b plain[g][b] * in[b], for `components` (1 or 2) rows each.
+struct PlainSumArgs {
+  u32* const* out;          ///< [giant][component]
+  const u32* const* in;     ///< [baby][component]
+  const u32* const* plain;  ///< [giant][baby], null where there is none
+  u32 giants;
+  u32 babies;
+  u32 components;
+  u64 n;
+  u32 shift;  ///< element i is multiplied with word i >> shift of plain[g][b]
+  Shoup scale;
+};
+
+/// out = sum_k scalars[k] * in[k] + constant; out may be one of in.
+struct CombinationArgs {
+  u32* out;
+  const u32* const* in;
+  const u64* scalars;  ///< words
+  u32 terms;
+  u64 n;
+  u32 constant;
+};
+
 struct ArithmeticTable {
   void (*add)(u32* out, const u32* a, const u32* b, u64 n, u32 q);
   void (*sub)(u32* out, const u32* a, const u32* b, u64 n, u32 q);
@@ -134,6 +177,12 @@ struct FusedTable {
   void (*permute_add)(u32* out, const u32* in, u64 n, const BlockPermutation& map, u32 q);
 };
 
+struct SumsTable {
+  void (*baby_step)(const BabyStepArgs& args, const Prime& p);
+  void (*plain_sum)(const PlainSumArgs& args, const Prime& p);
+  void (*combination)(const CombinationArgs& args, const Prime& p);
+};
+
 struct NttTable {
   void (*ntt)(const NttArgs& args);
   void (*intt)(const InttArgs& args);
@@ -154,6 +203,7 @@ struct SampleTable {
 struct IsaTable {
   const ArithmeticTable* arithmetic;
   const FusedTable* fused;
+  const SumsTable* sums;
   const NttTable* ntt;
   const BasisTable* basis;
   const SampleTable* sample;

@@ -8,6 +8,7 @@ namespace crenel::backend::cpu::tables {
 #define CRENEL_CPU_TABLES(isa)                   \
   extern const ArithmeticTable arithmetic_##isa; \
   extern const FusedTable fused_##isa;           \
+  extern const SumsTable sums_##isa;             \
   extern const NttTable ntt_##isa;               \
   extern const BasisTable basis_##isa;           \
   extern const SampleTable sample_##isa;

@@ -38,4 +38,19 @@ void parallel_for(u64 count, u64 words, const Task& task, u64 grain = 1) {
   for (u64 i = 0; i < count; ++i) task(i);
 }
 
+/// task(i, worker): workers are numbered from 0, below thread_count(), and do one task at a time, so
+/// that each can have memory of its own.
+template <class Task>
+void parallel_for_workers(u64 count, u64 words, const Task& task, u64 grain = 1) {
+#if defined(_OPENMP)
+  if (!omp_in_parallel()) {
+    parallel_for(
+        count, words, [&](u64 i) { task(i, static_cast<u32>(omp_get_thread_num())); }, grain);
+    return;
+  }
+#endif
+  parallel_for(
+      count, words, [&](u64 i) { task(i, u32(0)); }, grain);
+}
+
 }  // namespace crenel::backend::cpu

@@ -68,9 +68,10 @@ void CpuKernels::automorphism(Stream& stream, View out, ConstView in, u64 elemen
   permute_rows(stream, out, in, element, false);
 }
 
-void CpuKernels::automorphism_add(Stream& stream, View out, ConstView in, u64 element) {
-  checks::automorphism<u32>("automorphism_add", ring(), out, in, element);
-  permute_rows(stream, out, in, element, true);
+void CpuKernels::automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                                  const ConstView* addend) {
+  checks::automorphism_add<u32>(ring(), out, in, element, addend);
+  permute_rows(stream, out, in, element, true, addend);
 }
 
 CpuKernels::Permutation CpuKernels::permutation(Stream& stream, u64 element, bool inverse) const {
@@ -90,8 +91,8 @@ void permute_coefficients(u32* out, const u32* in, u64 n, u64 element, u32 q, bo
 
 }  // namespace
 
-void CpuKernels::permute_rows(Stream& stream, View out, ConstView in, u64 element,
-                              bool add_to) const {
+void CpuKernels::permute_rows(Stream& stream, View out, ConstView in, u64 element, bool add_to,
+                              const ConstView* addend) const {
   const u64 n = out.ring_dim(), limbs = out.limbs.size(), components = out.shape.components;
   const bool eval = out.domain == Domain::eval;
   const Permutation map = permutation(stream, eval ? element : 1, false);
@@ -99,14 +100,17 @@ void CpuKernels::permute_rows(Stream& stream, View out, ConstView in, u64 elemen
     const u32 l = static_cast<u32>(i % limbs), poly = static_cast<u32>(i / limbs);
     const u32 b = poly / static_cast<u32>(components), c = poly % static_cast<u32>(components);
     u32* to = out.limb(b, c, l);
-    const u32* from = in.limb(b, c, l);
     const u32 q = prime(out.limbs[l]).q;
-    if (!eval)
-      permute_coefficients(to, from, n, element, q, add_to);
-    else if (add_to)
-      isa_.fused->permute_add(to, from, n, map.view(), q);
-    else
-      isa_.fused->permute(to, from, n, map.view());
+    const auto row = [&](const u32* from) {
+      if (!eval)
+        permute_coefficients(to, from, n, element, q, add_to);
+      else if (add_to)
+        isa_.fused->permute_add(to, from, n, map.view(), q);
+      else
+        isa_.fused->permute(to, from, n, map.view());
+    };
+    row(in.limb(b, c, l));
+    if (addend != nullptr && c < addend->shape.components) row(addend->limb(b, c, l));
   });
 }
 

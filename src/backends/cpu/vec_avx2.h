@@ -18,6 +18,12 @@ struct Vec {
 
   static V load(const u32* p) { return _mm256_loadu_si256(reinterpret_cast<const V*>(p)); }
   static void store(u32* p, V x) { _mm256_storeu_si256(reinterpret_cast<V*>(p), x); }
+  static V load_repeated(const u32* p, u32 shift) {
+    const V order = _mm256_srl_epi32(lane_numbers(), _mm_cvtsi32_si128(static_cast<int>(shift)));
+    const V wanted = _mm256_cmpgt_epi32(set1(kLanes >> shift), lane_numbers());
+    const V words = _mm256_maskload_epi32(reinterpret_cast<const int*>(p), wanted);
+    return _mm256_permutevar8x32_epi32(words, order);
+  }
   static V set1(u32 x) { return _mm256_set1_epi32(static_cast<int>(x)); }
   static V zero() { return _mm256_setzero_si256(); }
   static V add(V a, V b) { return _mm256_add_epi32(a, b); }

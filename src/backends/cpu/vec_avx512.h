@@ -18,6 +18,11 @@ struct Vec {
 
   static V load(const u32* p) { return _mm512_loadu_si512(p); }
   static void store(u32* p, V x) { _mm512_storeu_si512(p, x); }
+  static V load_repeated(const u32* p, u32 shift) {
+    const V order = _mm512_srl_epi32(lane_numbers(), _mm_cvtsi32_si128(static_cast<int>(shift)));
+    const auto wanted = static_cast<__mmask16>((1u << (kLanes >> shift)) - 1);
+    return _mm512_permutexvar_epi32(order, _mm512_maskz_loadu_epi32(wanted, p));
+  }
   static V set1(u32 x) { return _mm512_set1_epi32(static_cast<int>(x)); }
   static V zero() { return _mm512_setzero_si512(); }
   static V add(V a, V b) { return _mm512_add_epi32(a, b); }

@@ -16,6 +16,8 @@ struct Vec {
 
   static V load(const u32* p) { return *p; }
   static void store(u32* p, V x) { *p = x; }
+  /// Lane j is p[j >> shift], 2^shift <= kLanes; no word beyond those is touched.
+  static V load_repeated(const u32* p, u32) { return *p; }
   static V set1(u32 x) { return x; }
   static V zero() { return 0; }
   static V add(V a, V b) { return a + b; }

@@ -15,4 +15,8 @@ std::shared_ptr<Backend> make_cuda_device(int index) {
                     {{"device", cat("cuda:", index)}});
 }
 
+std::shared_ptr<Backend> make_dry_cuda_device() {
+  throw DeviceError(cat("cuda:dry: ", cuda_missing_reason()), {{"device", "cuda:dry"}});
+}
+
 }  // namespace crenel::device

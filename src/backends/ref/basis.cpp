@@ -43,10 +43,37 @@ void RefKernels<W>::reduce_signed(Stream&, View out, const i64* values) {
     }
 }
 
+// Chinese remainders: x = sum_j x_j (D/d_j) [(D/d_j)^-1]_{d_j} mod D, then centred.
+template <class W>
+void RefKernels<W>::lift_signed(Stream&, i64* values, ConstView in) {
+  device::checks::lift_signed<W>(this->ring(), values, in);
+  const u32 limbs = in.limbs.size();
+  u128 product = 1;
+  for (u32 l = 0; l < limbs; ++l) product *= prime(in.limbs, l);
+  std::vector<u128> idempotent(limbs);
+  for (u32 l = 0; l < limbs; ++l) {
+    const auto& d = this->ring().modulus(in.limbs[l]);
+    const u128 rest = product / d.q;
+    idempotent[l] = rest * math::inverse_mod<W>(static_cast<W>(rest % d.q), d);
+  }
+  for (u32 b = 0; b < in.shape.batch; ++b)
+    for (u32 c = 0; c < in.shape.components; ++c) {
+      i64* poly = values + (u64(b) * in.shape.components + c) * in.ring_dim();
+      for (u64 k = 0; k < in.ring_dim(); ++k) {
+        u128 x = 0;
+        for (u32 l = 0; l < limbs; ++l)
+          x = (x + in.limb(b, c, l)[k] * idempotent[l] % product) % product;
+        poly[k] = static_cast<i64>(x > product / 2 ? static_cast<i128>(x) - static_cast<i128>(product)
+                                                   : static_cast<i128>(x));
+      }
+    }
+}
+
 #define CRENEL_INSTANTIATE(W)                                                         \
   template void RefKernels<W>::base_convert(Stream&, View, ConstView,                 \
                                             const Prepared<rns::BaseConversion<W>>&); \
-  template void RefKernels<W>::reduce_signed(Stream&, View, const i64*);
+  template void RefKernels<W>::reduce_signed(Stream&, View, const i64*);              \
+  template void RefKernels<W>::lift_signed(Stream&, i64*, ConstView);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)
 #undef CRENEL_INSTANTIATE

@@ -39,6 +39,7 @@ class RefKernels final : public device::Kernels<W> {
   void base_convert(Stream& stream, View out, ConstView in,
                     const Prepared<rns::BaseConversion<W>>& table) override;
   void reduce_signed(Stream& stream, View out, const i64* values) override;
+  void lift_signed(Stream& stream, i64* values, ConstView in) override;
 
   void sample_uniform(Stream& stream, View out, const random::Seed& seed,
                       random::Nonce nonce) override;

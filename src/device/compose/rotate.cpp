@@ -2,23 +2,18 @@
 #include "device/compose/workspace.h"
 
 namespace crenel::device {
-namespace {
 
 template <class W>
-void clear(Stream& stream, const PolyView<W>& v) {
-  const std::size_t bytes = (std::size_t(v.limbs.size()) << v.shape.log_n) * sizeof(W);
-  for (u32 b = 0; b < v.shape.batch; ++b)
-    for (u32 c = 0; c < v.shape.components; ++c) stream.fill_zero(v.limb(b, c, 0), bytes);
-}
-
-}  // namespace
-
-template <class W>
-void Kernels<W>::automorphism_add(Stream& stream, View out, ConstView in, u64 element) {
-  checks::automorphism<W>("automorphism_add", ring(), out, in, element);
-  compose::Temporary<W> rotated(stream, in.shape, in.limbs, in.domain);
-  automorphism(stream, rotated.view(), in, element);
-  add(stream, out, out, rotated.view());
+void Kernels<W>::automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                                  const ConstView* addend) {
+  checks::automorphism_add<W>(ring(), out, in, element, addend);
+  const auto add_rotated = [&](const View& to, const ConstView& v) {
+    compose::Temporary<W> rotated(stream, v.shape, v.limbs, v.domain);
+    automorphism(stream, rotated.view(), v, element);
+    add(stream, to, to, rotated.view());
+  };
+  add_rotated(out, in);
+  if (addend != nullptr) add_rotated(out.components(0, addend->shape.components), *addend);
 }
 
 template <class W>
@@ -27,7 +22,7 @@ void Kernels<W>::hoisted_rotate_sum(Stream& stream, View out, ConstView digits, 
                                     std::span<const u64> elements, const Scalars& special,
                                     u32 first_digit) {
   checks::hoisted_rotate_sum<W>(ring(), out, digits, b, a, keys, elements, first_digit);
-  clear<W>(stream, out);
+  compose::clear<W>(stream, out);
   const u32 window = b.limbs.size();
   compose::Temporary<W> product(stream, out.shape, out.limbs, Domain::eval);
   for (std::size_t r = 0; r < elements.size(); ++r) {
@@ -44,7 +39,7 @@ void Kernels<W>::hoisted_rotate_sum(Stream& stream, View out, ConstView digits, 
 }
 
 #define CRENEL_INSTANTIATE(W)                                                                    \
-  template void Kernels<W>::automorphism_add(Stream&, View, ConstView, u64);                     \
+  template void Kernels<W>::automorphism_add(Stream&, View, ConstView, u64, const ConstView*);    \
   template void Kernels<W>::hoisted_rotate_sum(Stream&, View, ConstView, ConstView, ConstView,   \
                                                std::span<const ConstView>, std::span<const u64>, \
                                                const Scalars&, u32);

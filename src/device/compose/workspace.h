@@ -22,6 +22,13 @@ class Temporary {
   PolyView<W> view_;
 };
 
+template <class W>
+void clear(Stream& stream, const PolyView<W>& v) {
+  const std::size_t bytes = (std::size_t(v.limbs.size()) << v.shape.log_n) * sizeof(W);
+  for (u32 b = 0; b < v.shape.batch; ++b)
+    for (u32 c = 0; c < v.shape.components; ++c) stream.fill_zero(v.limb(b, c, 0), bytes);
+}
+
 /// What Prepared::parts holds.
 template <class W>
 using Conversions = std::vector<Prepared<rns::BaseConversion<W>>>;

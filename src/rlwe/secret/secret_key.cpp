@@ -12,7 +12,7 @@ SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSour
   if (hamming_weight != 0) {
     auto coefficients = random::sample_sparse_ternary(source_, ring_->ring_dim(), hamming_weight);
     const random::WipeOnExit wipe(coefficients);
-    set_coefficients(coefficients);
+    key_ = embed_secret(*ring_, coefficients, ring_->everything());
     return;
   }
   key_ = Poly(ring_->stream(), {ring_->log_n(), 1, 1}, ring_->everything(), Domain::coeff, true);
@@ -25,19 +25,20 @@ SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSour
 SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
                      std::span<const i8> coefficients)
     : ring_(std::move(ring)), source_(std::move(source)) {
-  set_coefficients(coefficients);
+  key_ = embed_secret(*ring_, coefficients, ring_->everything());
 }
 
-void SecretKey::set_coefficients(std::span<const i8> coefficients) {
-  auto& stream = ring_->stream();
+Poly embed_secret(const RingContext& ring, std::span<const i8> coefficients, const LimbSet& limbs) {
+  auto& stream = ring.stream();
   std::vector<i64> wide(coefficients.begin(), coefficients.end());
   const random::WipeOnExit wipe(wide);
   device::Buffer staged = stream.allocate(wide.size() * sizeof(i64), true);
   stream.copy_in(staged.data(), wide.data(), wide.size() * sizeof(i64));
-  key_ = Poly(stream, {ring_->log_n(), 1, 1}, ring_->everything(), Domain::coeff, true);
-  ring_->kernels().reduce_signed(stream, key_.view(), staged.as<const i64>());
-  ring_->kernels().ntt(stream, key_.view_as(Domain::eval), key_.view());
-  key_.set_domain(Domain::eval);
+  Poly secret(stream, {ring.log_n(), 1, 1}, limbs, Domain::coeff, true);
+  ring.kernels().reduce_signed(stream, secret.view(), staged.as<const i64>());
+  ring.kernels().ntt(stream, secret.view_as(Domain::eval), secret.view());
+  secret.set_domain(Domain::eval);
+  return secret;
 }
 
 std::vector<i8> SecretKey::export_coefficients() const {
@@ -109,23 +110,30 @@ PublicKey SecretKey::make_public_key() {
   return key;
 }
 
+SwitchKey SecretKey::sample_zero(ConstView under, const LimbSet& limbs, u32 batch) {
+  auto& stream = ring_->stream();
+  auto& k = ring_->kernels();
+  SwitchKey key{Poly(stream, {ring_->log_n(), 2, batch}, limbs, Domain::eval),
+                source_.derive_seed()};
+  View b = key.pairs.view().components(0, 1), a = key.pairs.view().components(1, 1);
+  expand_uniform(*ring_, a, key.seed);
+
+  Poly noise(stream, {ring_->log_n(), 1, batch}, limbs, Domain::coeff, true);
+  k.sample_error(stream, noise.view(), source_.seed(), source_.next(Purpose::error, batch));
+  k.ntt(stream, noise.view_as(Domain::eval), noise.view());
+  noise.set_domain(Domain::eval);
+  k.mul(stream, b, a, under);
+  k.sub(stream, b, noise.view(), b);
+  return key;
+}
+
 SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under) {
   auto& stream = ring_->stream();
   auto& k = ring_->kernels();
   const auto& chain = ring_->chain();
   const u32 dnum = chain.dnum();
-  SwitchKey key{Poly(stream, {ring_->log_n(), 2, dnum}, ring_->everything(), Domain::eval),
-                source_.derive_seed()};
-  View b = key.pairs.view().components(0, 1), a = key.pairs.view().components(1, 1);
-  expand_uniform(*ring_, a, key.seed);
-
-  Poly noise(stream, {ring_->log_n(), 1, dnum}, ring_->everything(), Domain::coeff, true);
-  k.sample_error(stream, noise.view(), source_.seed(), source_.next(Purpose::error, dnum));
-  k.ntt(stream, noise.view_as(Domain::eval), noise.view());
-  noise.set_domain(Domain::eval);
-  k.mul(stream, b, a, under);
-  k.sub(stream, b, noise.view(), b);
-
+  SwitchKey key = sample_zero(under, ring_->everything(), dnum);
+  const View b = key.pairs.view().components(0, 1);
   for (u32 j = 0; j < dnum; ++j) {  // + P s' on the primes of digit j
     const u32 begin = j * chain.alpha, end = std::min(begin + chain.alpha, chain.chain_limbs);
     const LimbSet digit = LimbSet::range(begin, end);

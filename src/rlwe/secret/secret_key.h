@@ -30,18 +30,26 @@ class SecretKey {
   SwitchKey make_relinearisation_key();
   /// From s to element^-1(s) (KeySwitcher applies the automorphism last).
   SwitchKey make_galois_key(u64 element);
+  /// To a fresh sparse secret of this Hamming weight and back. That secret exists in this call
+  /// only; the one sample ever made under it has modulus q0 P': whoever calls this checks that it
+  /// may be.
+  EncapsulationKeys make_encapsulation_keys(u32 weight);
   /// The coefficients, for an explicit export only.
   std::vector<i8> export_coefficients() const;
   random::SecretSource& source() { return source_; }
 
  private:
-  void set_coefficients(std::span<const i8> coefficients);
   SwitchKey make_switch_key(ConstView from, ConstView under);
+  /// `batch` samples of zero under `under` (1 component, `limbs`): b_j = -a_j under + e_j.
+  SwitchKey sample_zero(ConstView under, const LimbSet& limbs, u32 batch);
 
   std::shared_ptr<const RingContext> ring_;
   random::SecretSource source_;
   Poly key_;  ///< s, evaluation form, every prime
 };
+
+/// Small integers as a polynomial, evaluation form; secret memory.
+Poly embed_secret(const RingContext& ring, std::span<const i8> coefficients, const LimbSet& limbs);
 
 /// Public-key encryption: (b v + e0 + message, a v + e1), evaluation form; message as in encrypt().
 Poly encrypt_with_public_key(const RingContext& ring, const PublicKey& key, ConstView message,

@@ -29,16 +29,27 @@ dim3 element_grid(const View& out) {
 }
 
 template <BinaryOp Op>
-void run(Stream& stream, const RingTables& tables, const View& out, const ConstView& a,
-         const ConstView& b) {
-  launch(stream, binary<Op>, element_grid(out), kElementThreads, 0, arguments(tables, out, a, b));
+void run(Stream& stream, const char* name, const RingTables& tables, const View& out,
+         const ConstView& a, const ConstView& b) {
+  constexpr bool kMul = Op == BinaryOp::mul || Op == BinaryOp::mul_add;
+  const auto cost = [&] {
+    return traffic::elementwise(name, traffic::Work::elementwise, traffic::extent(out),
+                                Op == BinaryOp::mul_add ? 3 : 2, kMul);
+  };
+  launch(stream, cost, binary<Op>, element_grid(out), kElementThreads, 0,
+         arguments(tables, out, a, b));
 }
 
 template <ScalarOp Op>
-void run(Stream& stream, const RingTables& tables, const View& out, const ConstView& a,
-         const ScalarArgs& scalars) {
-  launch(stream, scalar<Op>, element_grid(out), kElementThreads, 0, arguments(tables, out, a, a),
-         scalars);
+void run(Stream& stream, const char* name, const RingTables& tables, const View& out,
+         const ConstView& a, const ScalarArgs& scalars) {
+  constexpr bool kMul = Op == ScalarOp::mul || Op == ScalarOp::mul_add;
+  const auto cost = [&] {
+    return traffic::elementwise(name, traffic::Work::elementwise, traffic::extent(out),
+                                Op == ScalarOp::mul_add ? 2 : 1, kMul);
+  };
+  launch(stream, cost, scalar<Op>, element_grid(out), kElementThreads, 0,
+         arguments(tables, out, a, a), scalars);
 }
 
 // The scalars of the view's limbs, times R when they will be multiplied with.
@@ -57,49 +68,54 @@ ScalarArgs scalar_args(const ring::Ring<u32>& ring, const View& out,
 
 void CudaKernels::add(Stream& stream, View out, ConstView a, ConstView b) {
   device::checks::binary<u32>("add", ring(), out, a, b);
-  run<BinaryOp::add>(stream, tables_, out, a, b);
+  run<BinaryOp::add>(stream, "add", tables_, out, a, b);
 }
 
 void CudaKernels::sub(Stream& stream, View out, ConstView a, ConstView b) {
   device::checks::binary<u32>("sub", ring(), out, a, b);
-  run<BinaryOp::sub>(stream, tables_, out, a, b);
+  run<BinaryOp::sub>(stream, "sub", tables_, out, a, b);
 }
 
 void CudaKernels::mul(Stream& stream, View out, ConstView a, ConstView b) {
   device::checks::binary<u32>("mul", ring(), out, a, b);
-  run<BinaryOp::mul>(stream, tables_, out, a, b);
+  run<BinaryOp::mul>(stream, "mul", tables_, out, a, b);
 }
 
 void CudaKernels::mul_add(Stream& stream, View out, ConstView a, ConstView b) {
   device::checks::binary<u32>("mul_add", ring(), out, a, b);
-  run<BinaryOp::mul_add>(stream, tables_, out, a, b);
+  run<BinaryOp::mul_add>(stream, "mul_add", tables_, out, a, b);
 }
 
 void CudaKernels::neg(Stream& stream, View out, ConstView a) {
   device::checks::unary<u32>("neg", ring(), out, a);
-  run<ScalarOp::neg>(stream, tables_, out, a, ScalarArgs{});
+  run<ScalarOp::neg>(stream, "neg", tables_, out, a, ScalarArgs{});
 }
 
 void CudaKernels::mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) {
   device::checks::unary<u32>("mul_scalar", ring(), out, a);
-  run<ScalarOp::mul>(stream, tables_, out, a, scalar_args(ring(), out, scalars, true));
+  run<ScalarOp::mul>(stream, "mul_scalar", tables_, out, a,
+                     scalar_args(ring(), out, scalars, true));
 }
 
 void CudaKernels::mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) {
   device::checks::unary<u32>("mul_add_scalar", ring(), out, a);
-  run<ScalarOp::mul_add>(stream, tables_, out, a, scalar_args(ring(), out, scalars, true));
+  run<ScalarOp::mul_add>(stream, "mul_add_scalar", tables_, out, a,
+                         scalar_args(ring(), out, scalars, true));
 }
 
 void CudaKernels::add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) {
   device::checks::unary<u32>("add_scalar", ring(), out, a);
-  run<ScalarOp::add>(stream, tables_, out, a, scalar_args(ring(), out, scalars, false));
+  run<ScalarOp::add>(stream, "add_scalar", tables_, out, a,
+                     scalar_args(ring(), out, scalars, false));
 }
 
 void CudaKernels::tensor(Stream& stream, View out, ConstView a, ConstView b) {
   device::checks::tensor<u32>(ring(), out, a, b);
   ElementArgs args = arguments(tables_, out, a, b);
   args.b = poly(b);
-  launch(stream, cuda::tensor,
+  const bool square = args.a.data == args.b.data;
+  const auto cost = [&] { return traffic::tensor(traffic::extent(out), square); };
+  launch(stream, cost, cuda::tensor,
          dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(), out.shape.batch),
          kElementThreads, 0, args);
 }

@@ -32,7 +32,9 @@ void CudaKernels::automorphism(Stream& stream, View out, ConstView in, u64 eleme
   run<false>(stream, tables_, out, in, element);
 }
 
-void CudaKernels::automorphism_add(Stream& stream, View out, ConstView in, u64 element) {
+void CudaKernels::automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                                   const ConstView* addend) {
+  if (addend != nullptr) return Base::automorphism_add(stream, out, in, element, addend);
   device::checks::automorphism<u32>("automorphism_add", ring(), out, in, element);
   run<true>(stream, tables_, out, in, element);
 }

@@ -57,7 +57,11 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
                                              : kernel_for<true, false>(sources))
                         : (tables.fold_often ? kernel_for<false, true>(sources)
                                              : kernel_for<false, false>(sources));
-  launch(stream, kernel, grid, kConvertThreads, 0, args);
+  const auto cost = [&] {
+    return traffic::base_convert(tables, args.log_n, in_shape.polys(), first_limb, last_limb,
+                                 args.outputs, kConvertValues * kConvertThreads);
+  };
+  launch(stream, cost, kernel, grid, kConvertThreads, 0, args);
 }
 
 void CudaKernels::base_convert(Stream& stream, View out, ConstView in,

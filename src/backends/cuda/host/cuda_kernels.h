@@ -39,6 +39,7 @@ class CudaKernels final : public device::Kernels<u32> {
   void base_convert(Stream& stream, View out, ConstView in,
                     const Prepared<rns::BaseConversion<u32>>& table) override;
   void reduce_signed(Stream& stream, View out, const i64* values) override;
+  void lift_signed(Stream& stream, i64* values, ConstView in) override;
 
   void sample_uniform(Stream& stream, View out, const random::Seed& seed,
                       random::Nonce nonce) override;
@@ -48,7 +49,8 @@ class CudaKernels final : public device::Kernels<u32> {
                     random::Nonce nonce) override;
 
   void tensor(Stream& stream, View out, ConstView a, ConstView b) override;
-  void automorphism_add(Stream& stream, View out, ConstView in, u64 element) override;
+  void automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                        const ConstView* addend = nullptr) override;
   void mod_up(Stream& stream, View out, ConstView in,
               const Prepared<rns::ModUp<u32>>& table) override;
   void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,

@@ -1,5 +1,5 @@
 #include "backends/cuda/host/cuda_kernels.h"
-#include "backends/cuda/host/stream.h"
+#include "backends/cuda/host/gpu.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -23,37 +23,48 @@ std::string unusable_reason(int index) {
   return {};
 }
 
-}  // namespace
+GpuModel model_of(int index, const cudaDeviceProp& properties) {
+  return {index, properties.major, static_cast<u32>(properties.multiProcessorCount),
+          properties.sharedMemPerBlockOptin};
+}
 
-CudaDevice::CudaDevice(int index) : index_(index) {
+device::DeviceInfo info_of(int index, const cudaDeviceProp& properties) {
+  device::DeviceInfo info;
+  info.kind = device::Kind::cuda;
+  info.name = cat("cuda:", index);
+  info.description = cat(properties.name, ", compute capability ", properties.major, ".",
+                         properties.minor, ", ", properties.totalGlobalMem >> 30, " GiB");
+  info.memory_bytes = properties.totalGlobalMem;
+  return info;
+}
+
+cudaDeviceProp properties_of(int index) {
   cudaDeviceProp properties;
   CRENEL_CUDA_TRY(cudaGetDeviceProperties(&properties, index));
-  compute_major_ = properties.major;
-  processors_ = static_cast<u32>(properties.multiProcessorCount);
-  shared_bytes_ = properties.sharedMemPerBlockOptin;
-  info_.kind = device::Kind::cuda;
-  info_.name = cat("cuda:", index);
-  info_.description = cat(properties.name, ", compute capability ", properties.major, ".",
-                          properties.minor, ", ", properties.totalGlobalMem >> 30, " GiB");
-  info_.memory_bytes = properties.totalGlobalMem;
+  return properties;
 }
 
-std::shared_ptr<device::Stream> CudaDevice::make_stream() {
-  return std::make_shared<CudaStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
+}  // namespace
+
+GpuDevice::GpuDevice(int index)
+    : CudaDevice(model_of(index, properties_of(index)), info_of(index, properties_of(index))) {}
+
+std::shared_ptr<device::Stream> GpuDevice::make_stream() {
+  return std::make_shared<GpuStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
 }
 
-void* CudaDevice::allocate(std::size_t bytes) {
-  const DeviceGuard guard(index_);
+void* GpuDevice::allocate(std::size_t bytes) {
+  const DeviceGuard guard(index());
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
   if (status == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
   throw DeviceError(
-      cat(info_.name, ": no memory for ", bytes, " bytes: ", cudaGetErrorString(status)),
-      {{"device", info_.name}, {"bytes", cat(bytes)}});
+      cat(info().name, ": no memory for ", bytes, " bytes: ", cudaGetErrorString(status)),
+      {{"device", info().name}, {"bytes", cat(bytes)}});
 }
 
-void CudaDevice::deallocate(void* memory) noexcept { static_cast<void>(cudaFree(memory)); }
+void GpuDevice::deallocate(void* memory) noexcept { static_cast<void>(cudaFree(memory)); }
 
 std::unique_ptr<device::Kernels<u32>> CudaDevice::make_kernels(
     std::shared_ptr<const ring::Ring<u32>> ring) {
@@ -87,7 +98,7 @@ int cuda_device_count() noexcept {
 std::shared_ptr<Backend> make_cuda_device(int index) {
   if (const std::string reason = crenel::backend::cuda::unusable_reason(index); !reason.empty())
     throw DeviceError(cat("cuda:", index, ": ", reason), {{"device", cat("cuda:", index)}});
-  return std::make_shared<crenel::backend::cuda::CudaDevice>(index);
+  return std::make_shared<crenel::backend::cuda::GpuDevice>(index);
 }
 
 }  // namespace crenel::device

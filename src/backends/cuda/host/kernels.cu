@@ -23,8 +23,7 @@ CudaKernels::CudaKernels(std::shared_ptr<CudaDevice> device,
     throw UnsupportedError(cat("CUDA kernels for log_n ", log_n, ", expected 3..", kMaxLogN),
                            {{"log_n", cat(log_n)}});
   tables_ = upload_ring(device_, this->ring());
-  const DeviceGuard guard(device_->index());
-  fused_key_switch_ = fast() && allow_shared_memory(log_n, device_->shared_bytes());
+  fused_key_switch_ = fast() && allow_shared_memory(log_n, device_->model());
 }
 
 CudaKernels::~CudaKernels() = default;

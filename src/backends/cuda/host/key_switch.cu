@@ -90,6 +90,7 @@ void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
                          const Prepared<rns::ModUp<u32>>& table) {
   if (!fast()) return Base::mod_up(stream, out, in, table);
   device::checks::mod_up<u32>(ring(), out, in, *table);
+  const device::Stage stage(stream, "mod_up");
   const ConversionTables& conversion = conversions(table.device);
   const std::size_t bytes = u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n;
   const device::Buffer workspace = stream.allocate(bytes);
@@ -105,6 +106,7 @@ void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
 void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
                                u32 first_digit) {
   device::checks::key_multiply<u32>(ring(), out, digits, key, first_digit);
+  const device::Stage stage(stream, "key_multiply");
   KeyArgs args = {};
   args.primes = tables_.primes;
   args.out = poly(out);
@@ -114,7 +116,8 @@ void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, Const
   args.count = digits.shape.components;
   args.prime = prime_bytes(out.limbs);
   // The kernel addresses key limbs by prime id: checks made sure that the key has all of them.
-  launch(stream, cuda::key_multiply,
+  const auto cost = [&] { return traffic::key_multiply(traffic::extent(out), args.count); };
+  launch(stream, cost, cuda::key_multiply,
          dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(), out.shape.batch),
          kElementThreads, 0, args);
 }
@@ -125,6 +128,7 @@ void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
                              u32 first_digit) {
   if (!fused_key_switch_) return Base::key_switch(stream, out, in, table, key, first_digit);
   device::checks::key_switch<u32>(ring(), out, in, *table, key, first_digit);
+  const device::Stage stage(stream, "key_switch");
   const ConversionTables& conversion = conversions(table.device);
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
   const ring::PolyShape raised{in.shape.log_n, digits, in.shape.batch};
@@ -155,6 +159,7 @@ void CudaKernels::divide(Stream& stream, View out, ConstView in,
                          const Prepared<rns::Divide<u32>>& table, const ConstView* addend) {
   if (!fast() || table->dropped.empty()) return Base::divide(stream, out, in, table, addend);
   device::checks::divide<u32>(ring(), out, in, *table, addend);
+  const device::Stage stage(stream, "divide");
   const ConversionTables& conversion = conversions(table.device);
   const u32 dropped = table->dropped.size();
   const std::size_t bytes = u64(in.shape.polys()) * dropped * sizeof(u32) << in.shape.log_n;

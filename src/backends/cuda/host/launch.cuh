@@ -4,15 +4,19 @@
 #include <utility>
 
 #include "backends/cuda/host/stream.h"
+#include "backends/cuda/host/traffic.h"
 
 namespace crenel::backend::cuda {
 
-/// Nothing is launched for an empty grid.
-template <class... Params, class... Args>
-void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 block,
-            std::size_t shared_bytes, Args&&... args) {
+/// Nothing is launched for an empty grid. `cost` returns the LaunchRecord (traffic.h); it is asked
+/// only when an account is attached.
+template <class Cost, class... Params, class... Args>
+void launch(device::Stream& stream, const Cost& cost, void (*kernel)(Params...), dim3 grid,
+            u32 block, std::size_t shared_bytes, Args&&... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   CudaStream& queue = cuda_stream(stream);
+  if (queue.account() != nullptr) queue.state(cost());
+  if (queue.dry()) return;
   const DeviceGuard guard(queue.device_index());
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
@@ -26,6 +30,15 @@ void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 bl
   config.attrs = &overlap;
   config.numAttrs = queue.can_overlap() ? 1 : 0;
   CRENEL_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
+}
+
+// Until every launcher states its traffic.
+template <class... Params, class... Args>
+void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 block,
+            std::size_t shared_bytes, Args&&... args) {
+  launch(
+      stream, [] { return device::LaunchRecord{}; }, kernel, grid, block, shared_bytes,
+      std::forward<Args>(args)...);
 }
 
 inline u32 divide_up(u64 a, u32 b) { return static_cast<u32>((a + b - 1) / b); }

@@ -12,6 +12,7 @@ class DeviceBytes {
  public:
   DeviceBytes(std::shared_ptr<CudaDevice> device, const void* from, std::size_t bytes)
       : device_(std::move(device)), data_(device_->allocate(bytes)) {
+    if (device_->dry()) return;
     const DeviceGuard guard(device_->index());
     // On the legacy stream, which the library's streams do not wait for: hence the synchronisation.
     cudaError_t status = cudaMemcpy(data_, from, bytes, cudaMemcpyHostToDevice);

@@ -33,34 +33,42 @@ dim3 grid_of(const ring::PolyView<u32>& out, u32 limbs) {
   return {divide_up(out.ring_dim(), 4 * kSampleThreads), limbs, out.shape.polys()};
 }
 
+auto cost_of(const char* kernel, const ring::PolyView<u32>& out, u32 read_bytes) {
+  return
+      [=, extent = traffic::extent(out)] { return traffic::sampling(kernel, extent, read_bytes); };
+}
+
 }  // namespace
 
 void CudaKernels::sample_uniform(Stream& stream, View out, const random::Seed& seed,
                                  random::Nonce nonce) {
   device::checks::source<u32>("sample_uniform", ring(), out);
   const SeededArgs seeded(tables_, out, seed, nonce);
-  launch(stream, cuda::sample_uniform, grid_of(out, out.limbs.size()), kSampleThreads, 0,
-         seeded.args);
+  launch(stream, cost_of("sample_uniform", out, 0), cuda::sample_uniform,
+         grid_of(out, out.limbs.size()), kSampleThreads, 0, seeded.args);
 }
 
 void CudaKernels::sample_ternary(Stream& stream, View out, const random::Seed& seed,
                                  random::Nonce nonce) {
   device::checks::source<u32>("sample_ternary", ring(), out, Domain::coeff);
   const SeededArgs seeded(tables_, out, seed, nonce);
-  launch(stream, sample_small<true>, grid_of(out, 1), kSampleThreads, 0, seeded.args);
+  launch(stream, cost_of("sample_ternary", out, 0), sample_small<true>, grid_of(out, 1),
+         kSampleThreads, 0, seeded.args);
 }
 
 void CudaKernels::sample_error(Stream& stream, View out, const random::Seed& seed,
                                random::Nonce nonce) {
   device::checks::source<u32>("sample_error", ring(), out, Domain::coeff);
   const SeededArgs seeded(tables_, out, seed, nonce);
-  launch(stream, sample_small<false>, grid_of(out, 1), kSampleThreads, 0, seeded.args);
+  launch(stream, cost_of("sample_error", out, 0), sample_small<false>, grid_of(out, 1),
+         kSampleThreads, 0, seeded.args);
 }
 
 void CudaKernels::reduce_signed(Stream& stream, View out, const i64* values) {
   device::checks::source<u32>("reduce_signed", ring(), out, Domain::coeff);
   const SeededArgs plain(tables_, out);
-  launch(stream, cuda::reduce_signed, grid_of(out, 1), kSampleThreads, 0, plain.args, values);
+  launch(stream, cost_of("reduce_signed", out, sizeof(i64)), cuda::reduce_signed, grid_of(out, 1),
+         kSampleThreads, 0, plain.args, values);
 }
 
 }  // namespace crenel::backend::cuda

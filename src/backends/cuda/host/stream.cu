@@ -1,4 +1,4 @@
-#include "backends/cuda/host/stream.h"
+#include "backends/cuda/host/gpu.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -34,79 +34,95 @@ CudaStream& cuda_stream(device::Stream& stream) {
   return static_cast<CudaStream&>(stream);
 }
 
-CudaStream::CudaStream(std::shared_ptr<CudaDevice> device)
-    : Stream(device),
-      index_(device->index()),
-      can_overlap_(device->compute_major() >= 9),
-      processors_(device->processors()) {
-  const DeviceGuard guard(index_);
-  CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+void CudaStream::state(device::LaunchRecord record) {
+  record.stage = stage();
+  account()->add(std::move(record));
 }
 
-CudaStream::~CudaStream() {
-  static_cast<void>(cudaStreamSynchronize(stream_));
+void CudaStream::state_copy(const char* name, std::size_t read, std::size_t written) {
+  if (account() == nullptr) return;
+  device::LaunchRecord record;
+  record.kernel = name;
+  record.read_bytes = read;
+  record.written_bytes = written;
+  state(std::move(record));
+}
+
+GpuStream::GpuStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(device) {
+  const DeviceGuard guard(device_index());
+  CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
+}
+
+GpuStream::~GpuStream() {
+  static_cast<void>(cudaStreamSynchronize(handle_));
   release_pool();
-  static_cast<void>(cudaStreamDestroy(stream_));
+  static_cast<void>(cudaStreamDestroy(handle_));
 }
 
-void CudaStream::synchronize() { CRENEL_CUDA_TRY(cudaStreamSynchronize(stream_)); }
+void GpuStream::synchronize() { CRENEL_CUDA_TRY(cudaStreamSynchronize(handle_)); }
 
-void CudaStream::copy_in(void* to, const void* from, std::size_t bytes) {
+void GpuStream::copy_in(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
+  state_copy("copy_in", 0, bytes);
+  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle_));
   synchronize();  // `from` may be pinned, or still be read for the last chunk
 }
 
-void CudaStream::copy_out(void* to, const void* from, std::size_t bytes) {
+void GpuStream::copy_out(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_));
+  state_copy("copy_out", bytes, 0);
+  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, handle_));
   synchronize();
 }
 
-void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
+void GpuStream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_));
+  state_copy("copy", bytes, bytes);
+  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, handle_));
 }
 
-void CudaStream::copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                           std::size_t row_bytes, std::size_t rows) {
+void GpuStream::copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                          std::size_t row_bytes, std::size_t rows) {
   if (row_bytes == 0 || rows == 0) return;
   if (rows == 1) return copy(to, from, row_bytes);
+  state_copy("copy", row_bytes * rows, row_bytes * rows);
   // cudaMemcpy2D limits pitches to 2 GiB; the rows of one context stay far below.
   CRENEL_CUDA_TRY(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, row_bytes, rows,
-                                    cudaMemcpyDeviceToDevice, stream_));
+                                    cudaMemcpyDeviceToDevice, handle_));
 }
 
-void CudaStream::fill_zero(void* data, std::size_t bytes) {
+void GpuStream::fill_zero(void* data, std::size_t bytes) {
   if (bytes == 0) return;
-  CRENEL_CUDA_TRY(cudaMemsetAsync(data, 0, bytes, stream_));
+  state_copy("fill_zero", 0, bytes);
+  CRENEL_CUDA_TRY(cudaMemsetAsync(data, 0, bytes, handle_));
 }
 
-void CudaStream::wait_for(device::Stream& other) {
+void GpuStream::wait_for(device::Stream& other) {
   CudaStream& source = cuda_stream(other);
+  if (source.dry()) throw StateError("a GPU cannot wait for a dry stream");
   Event event;
-  CRENEL_CUDA_TRY(cudaEventRecord(event.event, source.stream_));
-  CRENEL_CUDA_TRY(cudaStreamWaitEvent(stream_, event.event, 0));
+  CRENEL_CUDA_TRY(cudaEventRecord(event.event, source.handle()));
+  CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle_, event.event, 0));
 }
 
-std::unique_ptr<device::GraphExec> CudaStream::record(const std::function<void()>& work) {
-  const DeviceGuard guard(index_);
-  CRENEL_CUDA_TRY(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
+std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>& work) {
+  const DeviceGuard guard(device_index());
+  CRENEL_CUDA_TRY(cudaStreamBeginCapture(handle_, cudaStreamCaptureModeRelaxed));
   cudaGraph_t graph = nullptr;
   try {
     work();
   } catch (...) {
-    static_cast<void>(cudaStreamEndCapture(stream_, &graph));
+    static_cast<void>(cudaStreamEndCapture(handle_, &graph));
     if (graph) static_cast<void>(cudaGraphDestroy(graph));
     static_cast<void>(cudaGetLastError());
     throw;
   }
-  CRENEL_CUDA_TRY(cudaStreamEndCapture(stream_, &graph));
+  CRENEL_CUDA_TRY(cudaStreamEndCapture(handle_, &graph));
   cudaGraphExec_t exec = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&exec, graph, 0);
   static_cast<void>(cudaGraphDestroy(graph));
   if (status != cudaSuccess) fail(status, "cudaGraphInstantiate");
-  return std::make_unique<CudaGraph>(index_, exec);
+  return std::make_unique<CudaGraph>(device_index(), exec);
 }
 
 }  // namespace crenel::backend::cuda

@@ -1,66 +1,63 @@
-// Device and stream of the CUDA backend.
+// Device and stream of the CUDA backend: what launchers ask of them. A GPU (gpu.h) or a model of
+// one that executes nothing (dry.cu).
 #pragma once
 
 #include "backends/cuda/host/error.h"
+#include "crenel/device/account.h"
 #include "device/backend.h"
 
 namespace crenel::backend::cuda {
 
-class CudaDevice final : public device::Backend {
+/// What decides launches.
+struct GpuModel {
+  int index;  ///< of the GPU; kDry: none, nothing is executed
+  int compute_major;
+  u32 processors;            ///< multiprocessors
+  std::size_t shared_bytes;  ///< shared memory that a block may ask for
+};
+inline constexpr int kDry = -1;
+
+class CudaDevice : public device::Backend {
  public:
-  explicit CudaDevice(int index);
-  int index() const { return index_; }
-  int compute_major() const { return compute_major_; }
-  u32 processors() const { return processors_; }
-  /// Shared memory that a block may ask for.
-  std::size_t shared_bytes() const { return shared_bytes_; }
+  CudaDevice(const GpuModel& model, device::DeviceInfo info)
+      : model_(model), info_(std::move(info)) {}
+  const GpuModel& model() const { return model_; }
+  int index() const { return model_.index; }
+  /// Addresses are made up and must reach no CUDA call.
+  bool dry() const { return model_.index == kDry; }
 
   const device::DeviceInfo& info() const override { return info_; }
-  std::shared_ptr<device::Stream> make_stream() override;
-  void* allocate(std::size_t bytes) override;
-  void deallocate(void* memory) noexcept override;
   std::unique_ptr<device::Kernels<u32>> make_kernels(
       std::shared_ptr<const ring::Ring<u32>> ring) override;
   using device::Backend::make_kernels;
 
  private:
-  int index_;
-  int compute_major_;
-  u32 processors_;
-  std::size_t shared_bytes_;
+  GpuModel model_;
   device::DeviceInfo info_;
 };
 
-class CudaStream final : public device::Stream {
+class CudaStream : public device::Stream {
  public:
-  explicit CudaStream(std::shared_ptr<CudaDevice> device);
-  ~CudaStream() override;
+  const GpuModel& model() const { return model_; }
+  u32 processors() const { return model_.processors; }
+  int device_index() const { return model_.index; }
+  bool dry() const { return model_.index == kDry; }
+  cudaStream_t handle() const { return handle_; }
+  /// Programmatic dependent launch.
+  bool can_overlap() const { return model_.compute_major >= 9; }
 
-  cudaStream_t handle() const { return stream_; }
-  int device_index() const { return index_; }
-  /// Programmatic dependent launch, compute capability 9.0.
-  bool can_overlap() const { return can_overlap_; }
-  /// Multiprocessors.
-  u32 processors() const { return processors_; }
-
-  void synchronize() override;
-  void copy_in(void* to, const void* from, std::size_t bytes) override;
-  void copy_out(void* to, const void* from, std::size_t bytes) override;
-  void copy(void* to, const void* from, std::size_t bytes) override;
-  void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                 std::size_t row_bytes, std::size_t rows) override;
-  void fill_zero(void* data, std::size_t bytes) override;
-  void wait_for(device::Stream& other) override;
-  void* native_handle() override { return stream_; }
+  /// Adds to the account, which must be attached, in the stage that is open.
+  void state(device::LaunchRecord record);
 
  protected:
-  std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;
+  explicit CudaStream(const std::shared_ptr<CudaDevice>& device)
+      : Stream(device), model_(device->model()) {}
+  void state_copy(const char* name, std::size_t read, std::size_t written);
+
+  cudaStream_t handle_ = nullptr;
 
  private:
-  int index_;
-  bool can_overlap_;
-  u32 processors_;
-  cudaStream_t stream_ = nullptr;
+  GpuModel model_;
 };
 
 /// The CUDA stream behind a stream; StateError for a stream of another backend.

@@ -153,6 +153,7 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
   t.source_scales = at<u32>(*t.memory, scales_at);
   t.inverse = at<InverseScale>(*t.memory, inverse_at);
   t.x_scale = at<u32>(*t.memory, x_at);
+  t.host = std::move(tables);
   return t;
 }
 

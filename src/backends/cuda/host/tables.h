@@ -1,6 +1,7 @@
 // Device copies of the ring's tables and of prepared base conversions.
 #pragma once
 
+#include "backends/cuda/device/conversion.cuh"
 #include "backends/cuda/host/memory.h"
 #include "ring/ring.h"
 #include "rns/tables.h"
@@ -8,7 +9,6 @@
 namespace crenel::backend::cuda {
 
 struct PrimeConstants;
-struct ConversionTable;
 struct InverseScale;
 
 /// Everything a ring needs on the device.
@@ -30,6 +30,7 @@ RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ri
 /// Conversions that run in one launch (the digits of a ModUp), with what is fused around them.
 struct ConversionTables {
   std::unique_ptr<DeviceBytes> memory;
+  std::vector<ConversionTable> host;  ///< what `tables` points to
   const ConversionTable* tables = nullptr;
   const i32* matrices = nullptr;
   const u32* source_scales = nullptr;

@@ -31,7 +31,9 @@ void CudaKernels::ntt(Stream& stream, View out, ConstView in) {
   TransformArgs args = arguments(tables_, true, out, in);
   const u32 limbs = out.limbs.size();
   if (!fast())
-    return launch(stream, small_forward, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
+    return launch(
+        stream, [&] { return traffic::small_transform("small_forward", args, limbs); },
+        small_forward, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
   launch_column_forward(stream, args, limbs, no_limbs());
   launch_row_forward(stream, in_place(args), limbs, {no_limbs(), {}, {}});
 }
@@ -41,7 +43,9 @@ void CudaKernels::intt(Stream& stream, View out, ConstView in) {
   TransformArgs args = arguments(tables_, false, out, in);
   const u32 limbs = out.limbs.size();
   if (!fast())
-    return launch(stream, small_inverse, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
+    return launch(
+        stream, [&] { return traffic::small_transform("small_inverse", args, limbs); },
+        small_inverse, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
   launch_row_inverse(stream, args, limbs);
   launch_column_inverse(stream, in_place(args), limbs, nullptr);
 }

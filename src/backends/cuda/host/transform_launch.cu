@@ -26,14 +26,17 @@ template <u32 LogN>
 void column_forward_of(device::Stream& stream, TransformArgs args, u32 limbs,
                        const LimbBytes& skip) {
   const dim3 grid = column_grid(args, limbs);
-  launch(stream, column_forward<LogN>, grid, kColumnThreads<kColumnBits<LogN>>, 0, args, skip);
+  const auto cost = [&] { return traffic::column_pass("column_forward", args, limbs, skip); };
+  launch(stream, cost, column_forward<LogN>, grid, kColumnThreads<kColumnBits<LogN>>, 0, args,
+         skip);
 }
 
 template <u32 LogN>
 void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs,
                        const InverseScale* scales) {
   const dim3 grid = column_grid(args, limbs);
-  launch(stream,
+  const auto cost = [&] { return traffic::column_pass("column_inverse", args, limbs, no_limbs()); };
+  launch(stream, cost,
          scales ? column_inverse<LogN, InverseTail::centred>
                 : column_inverse<LogN, InverseTail::canonical>,
          grid, kColumnThreads<kColumnBits<LogN>>, 0, args, scales);
@@ -42,55 +45,62 @@ void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs,
 template <u32 Bits>
 void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, const OwnLimbs& own) {
   const dim3 grid = row_grid(args, limbs);
-  launch(stream, row_forward<Bits>, grid, kRowThreads<Bits>, 0, args, own);
+  const auto cost = [&] { return traffic::row_forward(args, limbs, own); };
+  launch(stream, cost, row_forward<Bits>, grid, kRowThreads<Bits>, 0, args, own);
 }
 
 template <u32 Bits>
 void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
   const dim3 grid = row_grid(args, limbs);
-  launch(stream, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
+  const auto cost = [&] { return traffic::row_inverse(args, limbs); };
+  launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
 }
 
 template <u32 Bits>
 void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                    const DivideTail& tail) {
-  launch(stream, row_divide<Bits>, dim3(row_tiles(args), args.polys, limbs), kRowThreads<Bits>,
-         kRowDivideBytes<Bits>, args, tail);
+  const auto cost = [&] { return traffic::row_divide(args, limbs, tail); };
+  launch(stream, cost, row_divide<Bits>, dim3(row_tiles(args), args.polys, limbs),
+         kRowThreads<Bits>, kRowDivideBytes<Bits>, args, tail);
 }
 
 template <u32 Bits>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                         const KeySwitchTail& tail) {
-  launch(stream, key_switch_rows<Bits>, dim3(row_tiles(args), args.polys / args.components, limbs),
-         kRowThreads<Bits>, kKeySwitchRowBytes<Bits>, args, tail);
+  const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail.own); };
+  launch(stream, cost, key_switch_rows<Bits>,
+         dim3(row_tiles(args), args.polys / args.components, limbs), kRowThreads<Bits>,
+         kKeySwitchRowBytes<Bits>, args, tail);
 }
 
 template <u32 Bits>
-bool allow_shared_of(std::size_t limit) {
-  const auto allow = [](auto* kernel, u32 bytes) {
+bool allow_shared_of(const GpuModel& gpu) {
+  const auto allow = [&](auto* kernel, u32 bytes) {
+    if (gpu.index == kDry) return;
+    const DeviceGuard guard(gpu.index);
     CRENEL_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(bytes)));
   };
   allow(row_divide<Bits>, kRowDivideBytes<Bits>);
-  if (kKeySwitchRowBytes < Bits >> limit) return false;
+  if (kKeySwitchRowBytes < Bits >> gpu.shared_bytes) return false;
   allow(key_switch_rows<Bits>, kKeySwitchRowBytes<Bits>);
   return true;
 }
 
 }  // namespace
 
-bool allow_shared_memory(u32 log_n, std::size_t limit) {
+bool allow_shared_memory(u32 log_n, const GpuModel& gpu) {
   switch (row_bits(log_n)) {
     case 5:
-      return allow_shared_of<5>(limit);
+      return allow_shared_of<5>(gpu);
     case 6:
-      return allow_shared_of<6>(limit);
+      return allow_shared_of<6>(gpu);
     case 7:
-      return allow_shared_of<7>(limit);
+      return allow_shared_of<7>(gpu);
     case 8:
-      return allow_shared_of<8>(limit);
+      return allow_shared_of<8>(gpu);
     default:
-      return allow_shared_of<9>(limit);
+      return allow_shared_of<9>(gpu);
   }
 }
 

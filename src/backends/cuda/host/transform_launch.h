@@ -9,9 +9,9 @@
 
 namespace crenel::backend::cuda {
 
-/// Lets the kernels of this ring size use more than 48 KiB of shared memory on the current device,
-/// whose blocks may have `limit` bytes. Returns whether key_switch_rows fits.
-bool allow_shared_memory(u32 log_n, std::size_t limit);
+/// Lets the kernels of this ring size use more than 48 KiB of shared memory on a GPU. Returns
+/// whether key_switch_rows fits.
+bool allow_shared_memory(u32 log_n, const GpuModel& gpu);
 
 // Passes over `limbs` limbs of every polynomial; inverse: rows first.
 

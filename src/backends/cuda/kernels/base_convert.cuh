@@ -5,25 +5,10 @@
 // bound of every table; where it fails FoldOften reduces before every four sources.
 #pragma once
 
-#include "backends/cuda/device/views.cuh"
+#include "backends/cuda/device/conversion.cuh"
 #include "backends/cuda/tuning/base_convert.h"
 
 namespace crenel::backend::cuda {
-
-/// One conversion: a run of source limbs to a list of destination limbs.
-struct ConversionTable {
-  u32 matrix;  ///< offset of [destination][padded sources], centred, times R
-  u32 scale;   ///< offset of the source constants, times R; read only when the kernel scales
-  u32 first;   ///< position of the first source limb in the input
-  u32 sources;
-  u32 padded;  ///< row length of the matrix
-  u32 destinations;
-  u32 output_limbs;
-  LimbBytes source_prime;
-  LimbBytes prime;     ///< of each destination
-  LimbBytes position;  ///< of each destination in the output component, ascending
-  LimbBytes before;    ///< destinations at positions below each output limb
-};
 
 struct ConvertArgs {
   const PrimeConstants* primes;
@@ -62,11 +47,6 @@ __device__ __forceinline__ void load_source(i32 (&y)[kConvertValues], const Conv
   }
 }
 
-// Destinations at positions below `limb` of the output.
-__device__ __forceinline__ u32 first_destination(const ConversionTable& table, u32 limb) {
-  return limb >= table.output_limbs ? table.destinations : table.before.at[limb];
-}
-
 /// Grid: x tiles of kConvertValues * kConvertThreads coefficients, y (batch * components +
 /// component) * digits + digit, z groups of args.outputs destinations. Sources = 0: any number,
 /// read again for every group of kConvertTogether destinations.
@@ -77,8 +57,8 @@ __global__ void __launch_bounds__(kConvertThreads, kConvertBlocksPerSm<Sources>)
   const u32 digit = blockIdx.y % args.digits, poly = blockIdx.y / args.digits;
   const u32 b = poly / args.components, c = poly % args.components;
   const ConversionTable& table = args.tables[digit];
-  const u32 begin = first_destination(table, args.first_limb) + blockIdx.z * args.outputs;
-  const u32 end = min(begin + args.outputs, first_destination(table, args.last_limb));
+  const u32 begin = table.destinations_below(args.first_limb) + blockIdx.z * args.outputs;
+  const u32 end = min(begin + args.outputs, table.destinations_below(args.last_limb));
   if (begin >= end) return;
   const u32 padded = table.padded, sources = table.sources;
   const i32* matrices = args.matrices + table.matrix;

@@ -1,0 +1,109 @@
+// CKKS bootstrapping: a ciphertext of the last level to one with levels to spend.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crenel/circuits/linear_transform.h"
+
+namespace crenel::circuits {
+
+/// What the slots hold.
+enum class BootstrapMessage : u8 {
+  complex,  ///< anything
+  real,     ///< real numbers: the imaginary part of the result is removed (one more key switch)
+  pair,     ///< u + i v of two real vectors: Bootstrapper::pair refreshes both at once
+};
+
+/// Which transform comes first.
+enum class BootstrapOrder : u8 {
+  coeff_to_slot_first,  ///< level 0 in; the message ratio holds for coefficients
+  slot_to_coeff_first,  ///< cheap SlotToCoeff on the last levels; the message ratio holds for slots
+};
+
+struct BootstrapOptions {
+  u64 slots = 0;  ///< power of two; 0: all N/2
+  /// log2 of q0 / (scale * largest coefficient that is resolved): precision against the size of
+  /// messages, see docs/guide/bootstrap_precision.md. 0..log2(q0 / scale).
+  u32 message_ratio = 5;
+  BootstrapMessage message = BootstrapMessage::complex;
+  BootstrapOrder order = BootstrapOrder::coeff_to_slot_first;
+  /// Degree of the arcsine correction after the sine: 0 (none) or 3, which takes three normal
+  /// levels (two at scales of 48 bits and more).
+  u32 arcsine_degree = 0;
+  /// Level of the result at least; lower ones make SlotToCoeff cheaper. Default: the highest.
+  std::optional<u32> target_level;
+  /// 2: Meta-BTS: the error of the first bootstrap is bootstrapped too. The result's scale is then
+  /// larger by 2^correction_bits().
+  u32 iterations = 1;
+  KeyMode keys = KeyMode::hoisted;
+  /// Butterfly stages of each factor; empty: 4 and 3 factors of equal size.
+  std::vector<u32> coeff_to_slot_stages, slot_to_coeff_stages;
+  /// Replay a recorded graph where the device has them; eager results are the same bits.
+  bool graph = true;
+};
+
+/// Levels of one bootstrap, from the input to the output.
+struct BootstrapLevels {
+  u32 input;          ///< level the input must have
+  u32 raised;         ///< after ModRaise
+  u32 eval_mod;       ///< start of EvalMod
+  u32 eval_mod_end;   ///< its end
+  u32 slot_to_coeff;  ///< start of SlotToCoeff
+  u32 output;
+};
+
+/// What a bootstrap needs and delivers, known before anything runs.
+struct BootstrapReport {
+  BootstrapLevels levels;
+  u32 iterations = 1;
+  u32 correction_bits = 0;
+  u32 key_count = 0;
+  u64 key_bytes = 0;            ///< on the device
+  u64 plaintext_bytes = 0;      ///< on the device
+  u64 workspace_bytes = 0;      ///< at most, for one ciphertext
+  double expected_error = 0.0;  ///< largest slot error for uniform complex values of [-1, 1]^2
+  double expected_rms = 0.0;
+  double worst_error = 0.0;   ///< largest slot error for any values bounded by 1
+  double log2_failure = 0.0;  ///< of one bootstrap
+  std::string text() const;
+};
+
+/// Which keys a bootstrap with these options needs. ParameterError as the Bootstrapper throws it.
+ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
+                                       const BootstrapOptions& options = {});
+
+/// Bossuat et al. 2021 with sparse-secret encapsulation (2022): ckks_algorithms.md 2.1. One object
+/// a stream and thread.
+class Bootstrapper {
+ public:
+  /// Encodes all plaintexts. ParameterError for options that the parameters cannot serve;
+  /// KeyMissingError that names every missing key; StateError for keys of other parameters.
+  Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys keys,
+               const BootstrapOptions& options = {});
+  Bootstrapper(Bootstrapper&&) noexcept;
+  ~Bootstrapper();
+
+  const BootstrapOptions& options() const;
+  const BootstrapLevels& levels() const;
+  BootstrapReport describe() const;
+  /// log2 of the factor by which a second iteration enlarges the scale; 0 with one iteration.
+  u32 correction_bits() const;
+
+  /// Refreshes a ciphertext (any batch) at levels().input with the canonical scale of that level.
+  /// StateError names level, scale or slots and what was expected.
+  ckks::Ciphertext operator()(const ckks::Ciphertext& ciphertext);
+  /// Never uses a graph.
+  ckks::Ciphertext eager(const ckks::Ciphertext& ciphertext) const;
+  /// Two real vectors at once (options().message == pair).
+  std::pair<ckks::Ciphertext, ckks::Ciphertext> pair(const ckks::Ciphertext& u,
+                                                     const ckks::Ciphertext& v);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace crenel::circuits

@@ -1,0 +1,57 @@
+// What launches state to an account: bytes between the first-level caches and L2, and core
+// products.
+//
+// Counted are whole 32-byte sectors that a kernel asks for: its data, keys and twiddles, once a
+// block where the first-level cache or shared memory serves the other uses within the block. Left
+// out is what is small: constants of primes, arguments, instructions.
+#pragma once
+
+#include "backends/cuda/device/views.cuh"
+#include "crenel/device/account.h"
+#include "ring/poly_view.h"
+
+namespace crenel::backend::cuda {
+
+struct TransformArgs;
+struct OwnLimbs;
+struct DivideTail;
+struct ConversionTables;
+
+namespace traffic {
+
+using device::LaunchRecord;
+using device::Work;
+
+/// `limbs` limbs of `polys` polynomials of 2^log_n values.
+struct Extent {
+  u32 log_n, limbs, polys;
+  u64 values() const { return (u64(limbs) * polys) << log_n; }
+  u64 bytes() const { return values() * sizeof(u32); }
+};
+Extent extent(const ring::PolyView<u32>& out);
+
+/// For every value of the output `reads` values are read and `products` multiplications made.
+LaunchRecord elementwise(const char* kernel, Work work, const Extent& out, u32 reads, u32 products);
+LaunchRecord tensor(const Extent& out, bool square);
+/// Coefficient form gathers single words: `element` is the stride, modulo 2N.
+LaunchRecord automorphism(const char* kernel, const Extent& out, u32 reads, bool eval, u64 element);
+LaunchRecord key_multiply(const Extent& out, u32 digits);
+LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_coefficient);
+
+/// A whole transform in one block a limb.
+LaunchRecord small_transform(const char* kernel, const TransformArgs& args, u32 limbs);
+/// `left_out`: per limb, the component without transform (kNone: none).
+LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limbs,
+                         const LimbBytes& left_out);
+LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
+LaunchRecord row_inverse(const TransformArgs& args, u32 limbs);
+LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail);
+LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
+
+/// Output limbs [first, last) of `polys` input polynomials; `outputs` destinations a block, of
+/// `values` coefficients each.
+LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
+                          u32 outputs, u32 values);
+
+}  // namespace traffic
+}  // namespace crenel::backend::cuda

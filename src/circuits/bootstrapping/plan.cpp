@@ -1,0 +1,156 @@
+#include "circuits/bootstrapping/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "circuits/dft/dft.h"
+#include "circuits/mod1/arcsine.h"
+#include "ckks/levels.h"
+
+namespace crenel::circuits {
+namespace {
+
+constexpr u32 kCoeffToSlotFactors = 4, kSlotToCoeffFactors = 3;
+
+u64 checked_slots(const ckks::Params& params, u64 slots) {
+  if (slots == 0) return params.slots();
+  if (!std::has_single_bit(slots) || slots > params.slots())
+    throw ParameterError(
+        cat("bootstrap of ", slots, " slots, expected a power of two up to ", params.slots()),
+        {{"slots", cat(slots)}, {"max_slots", cat(params.slots())}});
+  return slots;
+}
+
+std::vector<u32> checked_stages(std::vector<u32> stages, u32 log_slots, u32 factors,
+                                const char* what) {
+  if (stages.empty()) return split_stages(log_slots, factors);
+  u32 total = 0;
+  for (u32 s : stages) total += s;
+  if (total != log_slots || stages.size() > factors)
+    throw ParameterError(cat(what, " stages: ", total, " in ", stages.size(), " factors, expected ",
+                             log_slots, " in at most ", factors),
+                         {{"stages", cat(total)}, {"factors", cat(stages.size())}});
+  return stages;
+}
+
+double log2_q0(const ckks::Params& params) { return params.log_q(0); }
+
+double exact_q0(const ckks::Params& params) {
+  u64 product = 1;
+  for (u32 i = params.window_begin(0); i < params.window_end(0); ++i) product *= params.primes()[i];
+  return static_cast<double>(product);
+}
+
+// Lowest level that limbs can be dropped to from `from` and that still leaves `levels` above
+// target.
+u32 lowest_start(const ckks::Params& params, u32 from, u32 target, u32 levels) {
+  for (u32 l = target + levels; l <= from; ++l)
+    if (ckks::can_drop_to(params, from, l)) return l;
+  return from;
+}
+
+BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& o,
+                            const ArcsinePlan& after_eval_mod) {
+  const u32 cts = static_cast<u32>(o.coeff_to_slot_stages.size());
+  const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());
+  BootstrapLevels l{};
+  l.eval_mod_end = params.normal_top_level();
+  l.eval_mod = l.eval_mod_end + kEvalModLevels;
+  l.raised = l.eval_mod + cts;
+  const u32 after = after_eval_mod.level;
+  if (o.order == BootstrapOrder::slot_to_coeff_first) {
+    l.input = stc, l.slot_to_coeff = stc;
+    l.output = after - 1;  // one level brings the scale back to the canonical one
+    if (o.target_level) l.output = std::min(l.output, *o.target_level);
+    return l;
+  }
+  l.input = 0;
+  if (o.target_level && *o.target_level > after - stc)
+    throw ParameterError(cat("bootstrap to level ", *o.target_level, ", expected at most ",
+                             after - stc, " with these options"),
+                         {{"target_level", cat(*o.target_level)}, {"highest", cat(after - stc)}});
+  l.slot_to_coeff = o.target_level ? lowest_start(params, after, *o.target_level, stc) : after;
+  l.output = o.target_level.value_or(l.slot_to_coeff - stc);
+  return l;
+}
+
+void check_options(const ckks::Params& params, const BootstrapOptions& o) {
+  const u32 needed =
+      params.normal_top_level() + kEvalModLevels + static_cast<u32>(o.coeff_to_slot_stages.size());
+  if (params.max_level() < needed)
+    throw ParameterError(cat("parameters ", params.name().empty() ? params.id() : params.name(),
+                             " have ", params.max_level() - params.normal_top_level(),
+                             " levels above the normal ones, bootstrapping needs ",
+                             needed - params.normal_top_level(), "; use a boot... set"),
+                         {{"levels", cat(params.max_level())}, {"expected", cat(needed)}});
+  const double room = log2_q0(params) - params.spec().log_scale;
+  if (o.message_ratio < 1 || o.message_ratio > std::lround(room))
+    throw ParameterError(
+        cat("message ratio 2^", o.message_ratio, ", expected 2^1 to 2^", std::lround(room),
+            " with q0 = 2^", log2_q0(params)),
+        {{"message_ratio", cat(o.message_ratio)}, {"highest", cat(std::lround(room))}});
+  if (o.iterations < 1 || o.iterations > 2)
+    throw ParameterError(cat(o.iterations, " iterations, expected 1 or 2"),
+                         {{"iterations", cat(o.iterations)}});
+  const u32 degree = o.arcsine_degree;
+  if (degree != 0 && degree != 3)
+    throw ParameterError(cat("arcsine of degree ", degree, ", expected 0 (none) or 3"),
+                         {{"arcsine_degree", cat(degree)}});
+  if (o.message == BootstrapMessage::pair && o.order == BootstrapOrder::slot_to_coeff_first)
+    throw ParameterError("a pair of vectors with SlotToCoeff first, expected CoeffToSlot first",
+                         {{"order", "slot_to_coeff_first"}});
+  if (o.message == BootstrapMessage::pair && o.iterations > 1)
+    throw ParameterError("two iterations of a pair of vectors, expected one",
+                         {{"iterations", cat(o.iterations)}});
+}
+
+}  // namespace
+
+BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions options) {
+  options.slots = checked_slots(params, options.slots);
+  const u32 log_slots = static_cast<u32>(std::bit_width(options.slots)) - 1;
+  options.coeff_to_slot_stages = checked_stages(std::move(options.coeff_to_slot_stages), log_slots,
+                                                kCoeffToSlotFactors, "CoeffToSlot");
+  options.slot_to_coeff_stages = checked_stages(std::move(options.slot_to_coeff_stages), log_slots,
+                                                kSlotToCoeffFactors, "SlotToCoeff");
+  check_options(params, options);
+  BootstrapPlan p;
+  p.options = std::move(options);
+  const BootstrapOptions& o = p.options;
+  p.joined = o.slots < params.slots() && o.order == BootstrapOrder::coeff_to_slot_first;
+  p.q0 = exact_q0(params);
+  p.scale_up =
+      static_cast<u32>(std::lround(log2_q0(params)) - params.spec().log_scale - o.message_ratio);
+  // The top EvalMod level divides by about this much: squaring and rescaling then keep the scale.
+  const u32 end = params.normal_top_level(), top = end + kEvalModLevels;
+  p.eval_scale = std::exp2(std::round(std::log2(params.rescale_ratio(top))));
+  p.reduced = {end, p.eval_scale, 0};
+  for (u32 l = top; l > end; --l)
+    p.reduced.scale = p.reduced.scale * p.reduced.scale / params.rescale_ratio(l);
+  if (o.arcsine_degree) p.reduced = plan_arcsine(params, end, p.reduced.scale);
+  p.levels = plan_levels(params, o, p.reduced);
+
+  const double cts = p.eval_scale / (static_cast<double>(params.ring_dim()) * p.q0 * p.mod1.range);
+  p.coeff_to_slot_factor = std::pow(cts, 1.0 / static_cast<double>(o.coeff_to_slot_stages.size()));
+  if (o.order == BootstrapOrder::slot_to_coeff_first) return p;
+  const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());
+  p.output_scale = params.scale(p.levels.slot_to_coeff - stc);
+  const double raised = params.scale(0) * std::exp2(p.scale_up);  // Delta'
+  double total = p.q0 * p.output_scale / (p.reduced.scale * raised);
+  if (o.message != BootstrapMessage::complex) total /= 2.0;
+  p.slot_to_coeff_factor = std::pow(total, 1.0 / stc);
+  return p;
+}
+
+std::vector<DiagonalMatrix> coeff_to_slot_matrices(const BootstrapPlan& p) {
+  return coeff_to_slot_factors(p.slots(), p.options.coeff_to_slot_stages, p.coeff_to_slot_factor,
+                               p.joined);
+}
+
+std::vector<DiagonalMatrix> slot_to_coeff_matrices(const BootstrapPlan& p) {
+  return slot_to_coeff_factors(p.slots(), p.options.slot_to_coeff_stages, p.slot_to_coeff_factor,
+                               p.joined);
+}
+
+}  // namespace crenel::circuits

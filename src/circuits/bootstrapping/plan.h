@@ -1,0 +1,36 @@
+// What a bootstrap does at which level, decided from parameters and options alone.
+#pragma once
+
+#include "circuits/mod1/arcsine.h"
+#include "circuits/mod1/sine_fit.h"
+#include "crenel/circuits/bootstrapping.h"
+
+namespace crenel::circuits {
+
+/// Levels that EvalMod has in every bootstrapping set: 5 for the polynomial, 3 double angles.
+inline constexpr u32 kEvalModLevels = 8;
+
+struct BootstrapPlan {
+  BootstrapOptions options;  ///< with every default filled in
+  BootstrapLevels levels;
+  Mod1Params mod1;
+  bool joined = false;      ///< real and imaginary parts share one ciphertext: slots < N/2
+  double q0 = 0.0;          ///< Q_0
+  u32 scale_up = 0;         ///< log2 of the integer the message is multiplied by before ModRaise
+  double eval_scale = 0.0;  ///< E: scale at the start of EvalMod
+  ArcsinePlan reduced;      ///< level and scale after EvalMod and the arcsine
+  double coeff_to_slot_factor = 1.0;  ///< of each CoeffToSlot matrix
+  double slot_to_coeff_factor = 1.0;  ///< of each SlotToCoeff matrix
+  double output_scale = 0.0;          ///< SlotToCoeff first: not used
+
+  u64 slots() const { return options.slots; }
+};
+
+/// ParameterError for parameters without bootstrapping levels and for options they cannot serve.
+BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions options);
+
+/// The matrices of a plan.
+std::vector<DiagonalMatrix> coeff_to_slot_matrices(const BootstrapPlan& plan);
+std::vector<DiagonalMatrix> slot_to_coeff_matrices(const BootstrapPlan& plan);
+
+}  // namespace crenel::circuits

@@ -1,0 +1,245 @@
+#include "circuits/bootstrapping/precision.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "crenel/core/error.h"
+
+namespace crenel::circuits {
+namespace {
+
+void require(bool ok, const char* name, double value, const char* expected) {
+  if (!ok)
+    throw ParameterError(cat("bootstrap model: ", name, " is ", value, ", expected ", expected),
+                         {{name, cat(value)}, {"expected", expected}});
+}
+
+void check(const BootstrapModel& m, const Message& message) {
+  require(m.log_n >= 2 && m.log_n <= 20, "log_n", m.log_n, "2..20");
+  require(std::has_single_bit(m.slots) && m.slots <= u64{1} << (m.log_n - 1), "slots",
+          static_cast<double>(m.slots), "a power of two, at most N/2");
+  require(message.bound > 0, "bound", message.bound, "a positive number");
+  require(std::has_single_bit(message.period), "period", message.period, "a power of two");
+  require(std::log2(message.bound) < m.message_ratio, "message_ratio", m.message_ratio,
+          "a bound below 2^rho: the message must be smaller than Q_0");
+  const u32 log_slots = static_cast<u32>(std::countr_zero(m.slots));
+  for (const auto* levels : {&m.cts, &m.stc}) {
+    u32 stages = 0;
+    for (const auto& level : *levels) stages += level.stages;
+    require(stages == log_slots, "stages", stages, "log2 of the slots in CtS and in StC");
+  }
+}
+
+/// Levels of a transform with every gain filled in; they add up to `log_total`.
+std::vector<TransformLevel> with_gains(std::vector<TransformLevel> levels, double log_total) {
+  u32 open = 0;
+  for (const auto& level : levels) {
+    if (level.log_gain) log_total -= *level.log_gain;
+    open += !level.log_gain;
+  }
+  for (auto& level : levels)
+    if (!level.log_gain) level.log_gain = log_total / open;
+  return levels;
+}
+
+/// Mean squares of the slots of a ciphertext on its way through a linear transform, in units of the
+/// polynomial (no scale): the values and their error.
+struct Walk {
+  double value;
+  double noise;
+};
+
+/// Variance of the division that ends a level, in slots.
+double level_rounding(const BootstrapModel& m, const TransformLevel& level) {
+  const u32 more = m.hoisted && m.merged_transforms ? m.alpha : 0;
+  return std::exp2(m.log_n) * rescale_variance(level.dropped + more, m.dense_weight);
+}
+
+/// One level up to the rescale, whose own rounding is the caller's. `largest` is the number of
+/// stages whose stride is at most that of the level's largest.
+void transform(Walk& w, const BootstrapModel& m, const TransformLevel& level, u32 largest) {
+  const double n = std::exp2(m.log_n), gain = std::exp2(level.stages + 2 * *level.log_gain);
+  // Diagonals are rounded to integers at the scale rp. They are periodic, that is in a subring:
+  // only 2 * period coefficients are there to be rounded (ckks_algorithms.md 2.3).
+  const double period = std::exp2(largest);
+  const bool wraps = period >= static_cast<double>(m.slots);  // strides +-slots/2 coincide
+  const double diagonals = std::exp2(level.stages + !wraps) - !wraps;
+  const double rounding = 2 * period / 12 * std::exp2(-2 * level.log_ratio);
+  if (!m.hoisted)  // baby step b is rotated b times, out of about sqrt(diagonals)
+    w.noise += n * key_switch_variance(m.alpha, m.dense_weight) * std::sqrt(diagonals) / 2;
+  // Unnormalised butterflies sum 2^stages entries of absolute value 1 into every slot.
+  w.noise = w.noise * gain + diagonals * rounding * w.value;
+  w.value *= gain;
+}
+
+// Errors of t / (q0 K) in slots, at the scale E, to errors of message slots. EvalMod multiplies by
+// K (the slope of sin(2 pi K y) / 2 pi), the change to the message's unit by 2^rho, and StC sums
+// the 2 * slots coefficients.
+double to_message(const BootstrapModel& m, double mod1_variance) {
+  return 2.0 * static_cast<double>(m.slots) * std::exp2(2 * m.message_ratio) * mod1_variance;
+}
+
+double cts_variance(const BootstrapModel& m) {
+  const double n = std::exp2(m.log_n), k = m.mod1.range;
+  const double q0 = std::exp2(m.log_q0), e = std::exp2(m.log_mod1_scale);
+  const double switching = n * key_switch_variance(m.alpha, m.dense_weight);
+  // After ModRaise: coefficients of b + a s, b and a uniform modulo q0.
+  const double copies = n / 2 / static_cast<double>(m.slots);  // the trace adds as many rotations
+  Walk w{n * q0 * q0 * (1.0 + m.mod1.secret_weight) / 12 * copies, switching * (copies - 1)};
+  const auto levels = with_gains(m.cts, m.log_mod1_scale - m.log_n - m.log_q0 - std::log2(k));
+  u32 largest = static_cast<u32>(std::countr_zero(m.slots));
+  for (u32 i = 0; i < levels.size(); ++i) {
+    transform(w, m, levels[i], largest);
+    largest -= levels[i].stages;
+    if (i + 1 == levels.size() && m.conjugate_before_rescale)  // switched, then divided by rp
+      w.noise += 0.5 * switching * std::exp2(-2 * levels[i].log_ratio);
+    w.noise += level_rounding(m, levels[i]);
+  }
+  // ct +- conj(ct): both have the real (imaginary) part twice, values and errors alike, and the
+  // error of the key switch once.
+  w.noise *= 2.0;
+  if (!m.conjugate_before_rescale || levels.empty()) w.noise += switching;
+  return to_message(m, k * k * w.noise / (e * e));
+}
+
+/// log2 of the scale that StC starts with.
+double reduced_scale(const BootstrapModel& m) {
+  return m.arcsine_degree >= 3 ? m.log_arcsine_scale : m.log_mod1_scale;
+}
+
+double mod1_variance(const BootstrapModel& m) {
+  const double n = std::exp2(m.log_n);
+  const auto at = [](double variance, double log_scale) {
+    return variance * std::exp2(-2 * log_scale);
+  };
+  const double merged =
+      m.merged_mod1 ? std::sqrt((m.mod1_dropped + m.alpha) / static_cast<double>(m.mod1_dropped))
+                    : 1.0;
+  double sum = at(rescale_variance(m.mod1_dropped, m.dense_weight), m.log_mod1_scale) *
+               mod1_noise_gain(m.mod1, m.precise_elements, merged);
+  if (m.arcsine_degree >= 3) {
+    // x changes level at E; its product with 1 + ... is rescaled. The slope of both is 1.
+    const double once = rescale_variance(m.arcsine_dropped, m.dense_weight);
+    sum += at(once, m.log_mod1_scale) + at(once, m.log_arcsine_scale);
+  }
+  return to_message(m, n * sum);
+}
+
+struct StcVariance {
+  double before, last;
+};
+StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
+  const double unit = std::exp2(-2 * m.log_scale), in = reduced_scale(m);
+  // Slots m_j + i m_{j + slots} over q0, at the scale `in`.
+  Walk w{mean_square(message, m.slots) / static_cast<double>(m.slots) *
+             std::exp2(2 * (in - m.message_ratio)),
+         0.0};
+  const auto levels = with_gains(m.stc, m.message_ratio + m.log_scale - in);
+  u32 largest = 0;
+  double last = 0.0;
+  for (const auto& level : levels) {
+    w.noise += last;
+    largest += level.stages;
+    transform(w, m, level, largest);
+    last = level_rounding(m, level);
+  }
+  return {w.noise * unit, last * unit};
+}
+
+double raise_variance(const BootstrapModel& m) {
+  // The message's scale is Q_0 / 2^rho. The switch back is one product with a key modulo Q P; only
+  // its ModDown counts (ckks_algorithms.md 2.1).
+  const double coefficient = rescale_variance(m.encapsulation_primes, m.mod1.secret_weight) +
+                             key_switch_variance(m.alpha, m.dense_weight);
+  return 2.0 * static_cast<double>(m.slots) * coefficient *
+         std::exp2(2 * (m.message_ratio - m.log_q0));
+}
+
+SlotError gaussian(double variance, u64 slots) {
+  return {std::sqrt(variance), std::sqrt(variance) * maximum_factor(slots)};
+}
+
+SlotError fit_part(const BootstrapModel& m, const Message& message) {
+  // The constant's one large coefficient is far outside the others: take the error over the whole
+  // range that a message can reach, which the weights of the fit hardly notice.
+  Mod1Params wide = m.mod1;
+  wide.fit_radius = std::min(
+      0.25, std::max(m.mod1.fit_radius, message.bound * std::exp2(-double(m.message_ratio))));
+  const bool spread = message.kind == MessageKind::uniform_complex ||
+                      message.kind == MessageKind::uniform_real ||
+                      message.kind == MessageKind::one_hot;
+  const auto coefficients = fit_mod1(m.mod1);
+  const FitError e = fit_error(spread ? m.mod1 : wide, coefficients);
+  SlotError out = gaussian(to_message(m, e.rms * e.rms), m.slots);
+  // The mean error is the same in every coefficient: its polynomial is 2 / (1 - zeta), large in the
+  // slots next to 1, slot 0 above all: 2 d / pi for d coefficients.
+  const double d = 2.0 * static_cast<double>(m.slots);
+  out.max += std::abs(e.mean) * std::exp2(m.message_ratio) * 2 * d / std::numbers::pi;
+  return out;
+}
+
+}  // namespace
+
+double maximum_factor(u64 slots) {
+  // |w|^2 is exponential: the largest of n has the mean H_n = ln n + gamma + ...
+  double harmonic = 0.0;
+  if (slots <= 64)
+    for (u64 k = 1; k <= slots; ++k) harmonic += 1.0 / static_cast<double>(k);
+  else
+    harmonic = std::log(static_cast<double>(slots)) + std::numbers::egamma;
+  return std::sqrt(harmonic);
+}
+
+SlotError slot_error(double coefficient_variance, u32 log_n, u64 slots, double log_scale) {
+  return gaussian(coefficient_variance * std::exp2(log_n - 2 * log_scale), slots);
+}
+
+PrecisionEstimate estimate_precision(const BootstrapModel& model, const Message& message) {
+  check(model, message);
+  const auto stc = stc_variance(model, message);
+  PrecisionEstimate p;
+  p.sine = sine_error(model, message);
+  p.fit = fit_part(model, message);
+  p.raise = gaussian(raise_variance(model), model.slots);
+  p.cts = gaussian(cts_variance(model), model.slots);
+  p.eval_mod = gaussian(mod1_variance(model), model.slots);
+  p.stc = gaussian(stc.before, model.slots);
+  p.output = gaussian(stc.last, model.slots);
+  // The noises are independent Gaussians. The sine's error is of the same kind for random messages,
+  // but the same number in every slot for constant-like ones: then the maxima add.
+  double noise = 0.0, rms = p.sine.rms * p.sine.rms;
+  for (const SlotError* part : {&p.fit, &p.raise, &p.cts, &p.eval_mod, &p.stc, &p.output}) {
+    rms += part->rms * part->rms;
+    noise += part->max * part->max;
+  }
+  const bool random =
+      message.kind == MessageKind::uniform_complex || message.kind == MessageKind::uniform_real;
+  p.total.rms = std::sqrt(rms);
+  p.total.max = random ? std::hypot(p.sine.max, std::sqrt(noise)) : p.sine.max + std::sqrt(noise);
+  return p;
+}
+
+double log2_failure_probability(const BootstrapModel& model) {
+  // Sparse packing: the trace keeps 2 * slots of the integers.
+  return log2_overflow_probability(model.mod1.secret_weight, model.mod1.range, 2 * model.slots);
+}
+
+RatioChoice recommended_message_ratio(const Message& message, double wanted_bits,
+                                      BootstrapModel model) {
+  RatioChoice best{0, -1e9, false};
+  // Past the base modulus's room for the message nothing is left of it.
+  const u32 most = static_cast<u32>(std::max(1.0, model.log_q0 - 10));
+  const u32 least = static_cast<u32>(std::max(2.0, std::floor(std::log2(message.bound)) + 2));
+  for (u32 rho = least; rho <= most; ++rho) {
+    model.message_ratio = rho;
+    const double bits = -std::log2(estimate_precision(model, message).total.max);
+    if (bits >= wanted_bits) return {rho, bits, true};
+    if (bits > best.bits) best = {rho, bits, false};
+    if (bits < best.bits - 3) break;  // past the best one, noise costs a bit per step
+  }
+  return best;
+}
+
+}  // namespace crenel::circuits

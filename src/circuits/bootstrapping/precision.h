@@ -1,0 +1,131 @@
+// Expected precision of a bootstrap, as formulas: what `describe()` prints and what the precision
+// tests hold measurements against (ckks_algorithms.md 2.5 and 6). No device, no randomness.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "circuits/mod1/sine_fit.h"
+#include "crenel/core/types.h"
+
+namespace crenel::circuits {
+
+/// What is known of the slots. What counts is how large their polynomial's coefficients are.
+enum class MessageKind {
+  uniform_complex,  ///< real and imaginary parts uniform on [-B, B]
+  uniform_real,     ///< uniform on [-B, B]
+  uniform_unit,     ///< uniform on [0, B]
+  constant,         ///< B in every slot
+  one_hot,          ///< B in one slot, 0 in the others
+  periodic,         ///< `period` numbers uniform on [-B, B], repeated
+  bound,            ///< the worst of all messages with every |slot| <= B (it is the constant)
+};
+
+struct Message {
+  MessageKind kind = MessageKind::uniform_complex;
+  double bound = 1.0;  ///< B
+  u32 period = 16;     ///< of `periodic`: a power of two
+};
+
+/// One level of CtS or StC: consecutive butterfly stages in one linear transform and one rescale.
+struct TransformLevel {
+  u32 stages;
+  double log_ratio;  ///< log2 rp of the level: also what diagonals are encoded at
+  u32 dropped;       ///< primes that its rescale drops
+  std::optional<double> log_gain = {};  ///< log2 of its share of c_CtS or c_StC; even by default
+};
+
+/// A bootstrap as far as its errors go. The defaults are those of the set boot40.
+struct BootstrapModel {
+  u32 log_n = 16;
+  u64 slots = u64{1} << 15;
+  double log_q0 = 49.978;  ///< log2 Q_0
+  u32 message_ratio = 5;   ///< rho: the message enters at the scale Q_0 / 2^rho
+  Mod1Params mod1;
+  u32 arcsine_degree = 0;            ///< 0 (off), 3, 5, 7
+  double log_scale = 40.0;           ///< log2 s_out, scale of the result
+  double log_mod1_scale = 58.0;      ///< log2 E
+  double log_arcsine_scale = 51.28;  ///< after the arcsine, where there is one; else E
+  u32 mod1_dropped = 2;              ///< primes that an EvalMod rescale drops
+  u32 arcsine_dropped = 3;           ///< primes that its last rescale drops
+  u32 dense_weight = 1u << 15;
+  u32 alpha = 12;                ///< special primes
+  u32 encapsulation_primes = 2;  ///< special primes of the switch to the sparse secret
+  std::vector<TransformLevel> cts{{4, 49.973, 2}, {3, 49.978, 2}, {4, 59.998, 2}, {4, 60.0, 2}};
+  std::vector<TransformLevel> stc{{5, 40.002, 3}, {5, 39.995, 3}, {5, 40.003, 2}};
+  /// ModDown and rescale in one division, which rounds by alpha more primes at the scale where the
+  /// rescale does: in EvalMod, and in hoisted transforms.
+  bool merged_mod1 = true, merged_transforms = true;
+  u32 precise_elements = 4;  ///< Chebyshev elements up to this one are rescaled apart all the same
+  /// Double hoisting: one ModDown after the sum of products. false: Min-KS, one at every rotation.
+  bool hoisted = true;
+  /// The conjugation after CtS acts on the ciphertext before the last rescale.
+  bool conjugate_before_rescale = false;
+};
+
+/// Of the slots: root mean square, and expected largest absolute value.
+struct SlotError {
+  double rms = 0.0;
+  double max = 0.0;
+};
+
+struct PrecisionEstimate {
+  SlotError sine;      ///< x - sin(2 pi x) / 2 pi, after the arcsine if any; depends on the message
+  SlotError fit;       ///< the polynomial against the sine
+  SlotError raise;     ///< both encapsulation key switches
+  SlotError cts;       ///< CtS and the conjugation
+  SlotError eval_mod;  ///< roundings of EvalMod
+  SlotError stc;       ///< StC without its last rounding
+  SlotError output;    ///< the rounding of the last rescale, at the output scale
+  SlotError total;
+};
+
+/// Errors are absolute, of slots bounded by `message.bound`. Throws ParameterError.
+PrecisionEstimate estimate_precision(const BootstrapModel& model, const Message& message);
+
+/// log2 of the probability that a bootstrap fails since some |I| >= K.
+double log2_failure_probability(const BootstrapModel& model);
+
+struct RatioChoice {
+  u32 message_ratio;
+  double bits;   ///< -log2 of the expected largest slot error with it
+  bool reached;  ///< bits >= wanted
+};
+/// The smallest rho that reaches `wanted_bits`, or the best one where none does.
+RatioChoice recommended_message_ratio(const Message& message, double wanted_bits,
+                                      BootstrapModel model = {});
+
+// ---- Parts, for tests and for callers that measure one operation. ----
+
+/// The sine part alone: all of the error were EvalMod exact and noiseless.
+SlotError sine_error(const BootstrapModel& model, const Message& message);
+
+/// f(x) - x for |x| <= 1/2, with f the sine followed by the arcsine series. Keeps its relative
+/// precision where f(x) and x agree to more digits than a double has.
+double modular_error(double x, u32 arcsine_degree);
+
+/// Mean square of the slots of a message.
+double mean_square(const Message& message, u64 slots);
+
+/// Variance of a coefficient's error: division of a ciphertext by `dropped` primes under a secret
+/// of `weight` nonzero coefficients. Base conversion is centred (docs/design/0007): its multiple of
+/// the divisor is a sum of `dropped` uniforms on (-1/2, 1/2), in both polynomials.
+constexpr double rescale_variance(u32 dropped, double weight) {
+  return dropped * (1.0 + weight) / 12.0;
+}
+/// A key switch: ModDown by `alpha` primes. The gadget term is 2^-17 of it (section 6), left out.
+constexpr double key_switch_variance(u32 alpha, double weight) {
+  return rescale_variance(alpha, weight);
+}
+/// Coefficient variance to root mean square and expected maximum of the (complex) slots.
+SlotError slot_error(double coefficient_variance, u32 log_n, u64 slots, double log_scale);
+/// Expected maximum of `slots` complex Gaussians, in units of their root mean square.
+double maximum_factor(u64 slots);
+
+/// Sum of squared sensitivities of the double angles' result to the rounding of each rescale inside
+/// EvalMod, over I ~ P: output variance / variance of one rounding, both of slots at the scale E.
+/// In units of the variance of a rescale alone; `merged`: standard deviation of one merged with
+/// ModDown, which all are but those of basis elements up to `precise`.
+double mod1_noise_gain(const Mod1Params& params, u32 precise = 0, double merged = 1.0);
+
+}  // namespace crenel::circuits

@@ -1,0 +1,137 @@
+#include "circuits/bootstrapping/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+namespace crenel::circuits {
+namespace {
+
+u32 limbs_at(const ckks::Params& params, u32 level) {
+  return params.window_end(level) - params.window_begin(level);
+}
+
+u32 dropped_at(const ckks::Params& params, u32 level) {
+  const u32 kept_begin = std::max(params.window_begin(level), params.window_begin(level - 1));
+  const u32 kept_end = std::min(params.window_end(level), params.window_end(level - 1));
+  return limbs_at(params, level) - (kept_end > kept_begin ? kept_end - kept_begin : 0);
+}
+
+// Diagonals are all encoded at the geometric mean of the rescale ratios (bootstrapping.cpp).
+std::vector<TransformLevel> transform_levels(const ckks::Params& params,
+                                             const std::vector<u32>& stages, u32 top,
+                                             double factor) {
+  double mean = 0.0;
+  for (u32 f = 0; f < stages.size(); ++f) mean += std::log2(params.rescale_ratio(top - f));
+  mean /= static_cast<double>(stages.size());
+  std::vector<TransformLevel> levels;
+  for (u32 f = 0; f < stages.size(); ++f) {
+    const double ratio = std::log2(params.rescale_ratio(top - f));
+    levels.push_back(
+        {stages[f], ratio, dropped_at(params, top - f), std::log2(factor) + mean - ratio});
+  }
+  return levels;
+}
+
+double worst(const BootstrapModel& model) {
+  return estimate_precision(model, {MessageKind::bound}).total.max;
+}
+
+std::string bits(double error) {
+  std::ostringstream out;
+  out << "2^" << std::fixed << std::setprecision(1) << std::log2(error);
+  return out.str();
+}
+
+std::string mebibytes(u64 bytes) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / 1048576.0 << " MiB";
+  return out.str();
+}
+
+}  // namespace
+
+BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
+  BootstrapModel m;
+  const auto& o = plan.options;
+  m.log_n = params.log_n();
+  m.slots = plan.slots();
+  m.log_q0 = params.log_q(0);
+  m.message_ratio = o.message_ratio;
+  m.mod1 = plan.mod1;
+  m.arcsine_degree = o.arcsine_degree;
+  m.log_scale = std::log2(params.scale(plan.levels.output));
+  m.log_mod1_scale = std::log2(plan.eval_scale);
+  m.mod1_dropped = dropped_at(params, plan.levels.eval_mod);
+  if (o.arcsine_degree) {
+    m.log_arcsine_scale = std::log2(plan.reduced.scale);
+    m.arcsine_dropped = dropped_at(params, plan.reduced.level + 1);
+  }
+  const u32 weight = params.spec().hamming_weight;
+  m.dense_weight = weight ? weight : static_cast<u32>(params.ring_dim() / 2);
+  m.alpha = params.alpha();
+  m.cts = transform_levels(params, o.coeff_to_slot_stages, plan.levels.raised,
+                           plan.coeff_to_slot_factor);
+  m.stc = transform_levels(params, o.slot_to_coeff_stages, plan.levels.slot_to_coeff,
+                           plan.slot_to_coeff_factor);
+  m.hoisted = m.merged_transforms = o.keys == KeyMode::hoisted;
+  return m;
+}
+
+u32 correction_bits(const ckks::Params& params, const BootstrapPlan& plan) {
+  if (plan.options.iterations < 2) return 0;
+  // Three bits to spare, so that no slot of the enlarged error leaves the bound of messages.
+  const double spare = -std::log2(worst(model_of(params, plan))) - 3.0;
+  return static_cast<u32>(std::clamp(std::floor(spare), 1.0, 30.0));
+}
+
+u64 workspace_bytes(const ckks::Params& params, const BootstrapPlan& plan) {
+  // EvalMod's basis elements and their lowered copies: 21 ciphertexts of its top level were counted
+  // at the peak, the pool's size classes included.
+  constexpr u64 kCiphertexts = 24;
+  const u64 limb = params.ring_dim() * sizeof(u32), parts = plan.joined ? 1 : 2;
+  const u64 eval_mod = kCiphertexts * 2 * parts * limbs_at(params, plan.levels.eval_mod) * limb;
+  // CoeffToSlot: every giant step's sum, the digits, input and results, in the extended basis.
+  u64 giants = 1;
+  for (u32 stages : plan.options.coeff_to_slot_stages)
+    giants = std::max<u64>(giants, u64(1) << (stages + 1) / 2);
+  const u64 extended = limbs_at(params, plan.levels.raised) + params.alpha();
+  const u64 transform = (3 * giants + 2 * params.dnum() + 8) * extended * limb * 5 / 4;
+  return std::max(eval_mod, transform);
+}
+
+BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan) {
+  BootstrapReport r;
+  const BootstrapModel model = model_of(params, plan);
+  const auto uniform = estimate_precision(model, {MessageKind::uniform_complex}).total;
+  r.levels = plan.levels;
+  r.iterations = plan.options.iterations;
+  r.correction_bits = correction_bits(params, plan);
+  r.workspace_bytes = workspace_bytes(params, plan);
+  r.expected_error = uniform.max;
+  r.expected_rms = uniform.rms;
+  r.worst_error = worst(model);
+  r.log2_failure = log2_failure_probability(model) + std::log2(plan.options.iterations);
+  return r;
+}
+
+std::string BootstrapReport::text() const {
+  std::ostringstream out;
+  out << "levels          " << levels.input << " in, raised to " << levels.raised << ", EvalMod "
+      << levels.eval_mod << " to " << levels.eval_mod_end << ", SlotToCoeff from "
+      << levels.slot_to_coeff << ", " << levels.output << " out\n"
+      << "keys            " << key_count << ", " << mebibytes(key_bytes) << "\n"
+      << "plaintexts      " << mebibytes(plaintext_bytes) << "\n"
+      << "workspace       at most " << mebibytes(workspace_bytes) << " for one ciphertext\n"
+      << "expected error  " << bits(expected_error) << " at most over slots uniform in [-1, 1]^2 ("
+      << bits(expected_rms) << " rms), " << bits(worst_error) << " for any slots bounded by 1\n";
+  if (iterations > 1)
+    out << "iterations      " << iterations << ": the errors above, of one iteration, shrink by 2^"
+        << correction_bits << " or more; the scale grows by as much\n";
+  out << "failure         2^" << std::fixed << std::setprecision(1) << log2_failure
+      << " a bootstrap";
+  return out.str();
+}
+
+}  // namespace crenel::circuits

@@ -1,0 +1,23 @@
+// Steps of a bootstrap that are no circuits of their own.
+#pragma once
+
+#include "ckks/evaluator_state.h"
+
+namespace crenel::circuits {
+
+/// Batch 2 B from batch B: rows a + conj(a) = 2 Re a, then i (conj(a) - a) = 2 Im a. Real slots.
+ckks::Ciphertext split_real_imaginary(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a);
+/// The reverse without the factor: first half of the batch + i times the second half.
+ckks::Ciphertext join_real_imaginary(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a);
+/// The rows [first, first + count) of the batch, copied.
+ckks::Ciphertext batch_rows(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a, u32 first,
+                            u32 count);
+/// Sum over the rotations steps[0], then steps[1], ...: each adds the rotated sum to itself.
+ckks::Ciphertext trace(const ckks::Evaluator& evaluator, ckks::Ciphertext a,
+                       std::span<const i64> steps);
+/// The same polynomial, read as a vector of `slots` slots.
+ckks::Ciphertext with_slots(ckks::Ciphertext a, u64 slots);
+/// The same polynomial with another scale (and so other values).
+ckks::Ciphertext with_scale(ckks::Ciphertext a, double scale);
+
+}  // namespace crenel::circuits

@@ -1,0 +1,31 @@
+// CoeffToSlot and SlotToCoeff as products of sparse matrices (ckks_algorithms.md 2.3).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "crenel/circuits/linear_transform.h"
+
+namespace crenel::circuits {
+
+/// The forward special FFT on `slots` values without its bit reversal, as factors applied first to
+/// last: folded coefficients m_k + i m_(k + slots) in bit-reversed order to slots. `stages` says
+/// how many of the log2(slots) butterfly stages each factor takes. Every entry is multiplied by
+/// `factor` in each matrix. The factors absorb each other's rotations, so that all offsets are
+/// non-negative multiples of a factor's stride (pre-rotation removal). With `joined` the input is 2
+/// slots values, real parts before imaginary parts, and the first factor combines them; slots of
+/// the other factors then repeat.
+std::vector<DiagonalMatrix> slot_to_coeff_factors(u64 slots, std::span<const u32> stages,
+                                                  double factor, bool joined);
+
+/// The inverse, without bit reversal and without the division by `slots`. With `joined` the last
+/// factor makes w followed by -i w of every vector w of `slots` values: adding the conjugate leaves
+/// twice the real parts followed by twice the imaginary parts.
+std::vector<DiagonalMatrix> coeff_to_slot_factors(u64 slots, std::span<const u32> stages,
+                                                  double factor, bool joined);
+
+/// Stages a factor: log2(slots) butterfly stages in `factors` factors. CoeffToSlot takes the larger
+/// counts first but one less in its second factor, as in the published 4+3+4+4 of 15.
+std::vector<u32> split_stages(u32 log_slots, u32 factors);
+
+}  // namespace crenel::circuits

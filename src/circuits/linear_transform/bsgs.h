@@ -1,0 +1,26 @@
+// The plan of baby steps and giant steps.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "crenel/circuits/linear_transform.h"
+
+namespace crenel::circuits {
+
+/// Offsets k = stride (g baby_steps + b), 0 <= b < baby_steps: which b and which g occur.
+struct Bsgs {
+  u64 slots = 0;
+  u64 stride = 1;
+  u64 baby_steps = 1;
+  std::vector<u64> babies;     ///< rotations stride * b, ascending
+  std::vector<u64> giants;     ///< rotations stride * baby_steps * g, ascending
+  std::vector<i64> rotations;  ///< that need keys
+};
+
+/// `baby_steps` 0: the power of two for which babies + giants is smallest, more babies when equal
+/// (they are cheaper: their decomposition is shared). Minimal keys make every step up to the last
+/// one occur, because a step is reached from the one before.
+Bsgs plan_bsgs(std::span<const u64> offsets, u64 slots, u64 baby_steps, KeyMode keys);
+
+}  // namespace crenel::circuits

@@ -1,0 +1,78 @@
+#include "circuits/linear_transform/plaintexts.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ckks/encode.h"
+
+namespace crenel::circuits {
+namespace {
+
+using Complex = std::complex<double>;
+using rlwe::Word;
+
+// Entry i is v_((i - steps) mod size): the rotation that a giant step undoes.
+std::vector<Complex> rotated_back(const std::vector<Complex>& v, u64 steps, u64 count) {
+  std::vector<Complex> r(count);
+  const u64 size = v.size();
+  for (u64 i = 0; i < count; ++i) r[i] = v[(i + size - steps % size) % size];
+  return r;
+}
+
+}  // namespace
+
+u64 period_of(std::span<const Complex> v) {
+  u64 period = v.size();
+  while (period > 1 && std::equal(v.begin(), v.begin() + static_cast<long>(period / 2),
+                                  v.begin() + static_cast<long>(period / 2)))
+    period /= 2;
+  return period;
+}
+
+DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
+                                       const DiagonalMatrix& matrix, const Bsgs& plan, double scale,
+                                       const ring::LimbSet& limbs)
+    : limbs_(limbs),
+      giants_(static_cast<u32>(plan.giants.size())),
+      babies_(static_cast<u32>(plan.babies.size())),
+      present_(u64(giants_) * babies_, 0) {
+  u64 period = 1;
+  for (const auto& [offset, values] : matrix.diagonals)
+    period = std::max(period, period_of(values));
+  // A vector of `period` values is a polynomial of 2 period coefficients.
+  log_words_ = static_cast<u32>(std::bit_width(period));
+  const auto& ring = *context.ring;
+  auto& stream = ring.stream();
+  const u64 words = u64(1) << log_words_, run = ring.ring_dim() >> log_words_;
+  const u64 entry_words = limbs.size() * words;
+  words_ = stream.allocate(present_.size() * entry_words * sizeof(Word));
+  for (u32 g = 0; g < giants_; ++g)
+    for (u32 b = 0; b < babies_; ++b) {
+      const auto found = matrix.diagonals.find((plan.giants[g] + plan.babies[b]) % plan.slots);
+      Word* to = words_.as<Word>() + (u64(g) * babies_ + b) * entry_words;
+      if (found == matrix.diagonals.end()) {
+        stream.fill_zero(to, entry_words * sizeof(Word));
+        continue;
+      }
+      present_[u64(g) * babies_ + b] = 1;
+      const auto values = rotated_back(found->second, plan.giants[g], period);
+      const auto coefficients =
+          ckks::integer_coefficients(context.encoder, values, period, 1, scale, 63.0);
+      const rlwe::Poly full = ckks::to_polynomials(ring, stream, coefficients, 1, limbs);
+      stream.copy_rows(to, sizeof(Word), full.data(), run * sizeof(Word), sizeof(Word),
+                       entry_words);
+    }
+}
+
+device::PlainGrid<Word> DiagonalPlaintexts::grid() const {
+  device::PlainGrid<Word> grid;
+  grid.data = words_.as<const Word>();
+  grid.limbs = limbs_;
+  grid.log_words = log_words_;
+  grid.giants = giants_;
+  grid.babies = babies_;
+  grid.present = present_.data();
+  return grid;
+}
+
+}  // namespace crenel::circuits

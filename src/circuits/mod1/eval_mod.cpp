@@ -1,0 +1,41 @@
+#include "circuits/mod1/eval_mod.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "ckks/polynomial.h"
+
+namespace crenel::circuits {
+
+// A rounding of T_2 reaches the result enlarged by about 2^7, one of T_4 by a quarter of that: they
+// make most of EvalMod's noise.
+constexpr u32 kPreciseElements = 4;
+
+using ckks::Ciphertext;
+
+Ciphertext eval_mod(const ckks::Evaluator& ev, const Ciphertext& y, const Mod1Params& params,
+                    std::span<const double> coefficients) {
+  const auto& chain = ev.context().params();
+  const u32 depth = ckks::polynomial_depth(params.degree);
+  double scale = y.scale();
+  for (u32 l = y.level(); l > y.level() - depth; --l)
+    scale = scale * scale / chain.rescale_ratio(l);
+  const Ciphertext shifted = ev.add(y, std::complex<double>(-1.0 / (4.0 * params.range)));
+  Ciphertext v =
+      ckks::evaluate_polynomial(ev, shifted, coefficients, ckks::PolynomialBasis::chebyshev,
+                                y.level() - depth, scale, kPreciseElements);
+  // v_(i+1) = 2 v_i^2 - c_0^(2^(i+1)), the cosine of twice the angle scaled by c_0^(2^i)
+  double constant =
+      std::pow(0.5 / std::numbers::pi, 1.0 / std::exp2(static_cast<double>(params.double_angles)));
+  for (u32 i = 0; i < params.double_angles; ++i) {
+    constant *= constant;
+    const Ciphertext square = ev.square_lazy(v);
+    const Ciphertext* only = &square;
+    const double two = 2.0;
+    v = ev.relinearise_rescale(
+        linear_combination(ev.state(), {&only, 1}, {&two, 1}, -constant, square.scale()));
+  }
+  return v;
+}
+
+}  // namespace crenel::circuits

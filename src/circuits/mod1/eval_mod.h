@@ -1,0 +1,16 @@
+// EvalMod: from t / (q0 K) to (t mod q0) / q0.
+#pragma once
+
+#include "circuits/mod1/sine_fit.h"
+#include "ckks/evaluator_state.h"
+
+namespace crenel::circuits {
+
+/// The homomorphic sine of ckks_algorithms.md 2.2 on real slots in [-1, 1], y = t / (q0 K):
+/// Chebyshev polynomial of y - 1/(4K), then double angles. Takes bit_width(degree) + double_angles
+/// levels. Scales follow squaring and rescaling from the input's scale; `coefficients` as from
+/// fit_mod1.
+ckks::Ciphertext eval_mod(const ckks::Evaluator& evaluator, const ckks::Ciphertext& y,
+                          const Mod1Params& params, std::span<const double> coefficients);
+
+}  // namespace crenel::circuits

@@ -1,0 +1,55 @@
+#include "ckks/encode.h"
+
+#include <cmath>
+#include <limits>
+
+namespace crenel::ckks {
+namespace {
+
+// Scaled coefficients must stay below Q/2 (or they wrap around) and below 2^62 (the integer type).
+void round_coefficients(std::span<const double> coefficients, double scale, double log_q,
+                        i64* out) {
+  const double bound = std::exp2(std::min(62.0, log_q - 1.0));
+  double largest = 0.0;
+  for (double c : coefficients) {
+    const double size =
+        std::abs(c * scale);  // NaN when values overflow double precision on the way
+    largest = std::isnan(size) ? std::numeric_limits<double>::infinity() : std::max(largest, size);
+  }
+  if (!(largest < bound))
+    throw ParameterError(
+        cat("values overflow the modulus: a scaled coefficient reaches 2^", std::log2(largest),
+            ", expected below 2^", std::log2(bound), " (scale 2^", std::log2(scale), ", log2 Q ",
+            log_q, ")"),
+        {{"log2_coefficient", cat(std::log2(largest))}, {"log2_bound", cat(std::log2(bound))}});
+  for (std::size_t i = 0; i < coefficients.size(); ++i)
+    out[i] = std::llrint(coefficients[i] * scale);
+}
+
+}  // namespace
+
+std::vector<i64> integer_coefficients(const Encoder& encoder,
+                                      std::span<const std::complex<double>> values, u64 slots,
+                                      u32 batch, double scale, double log_q) {
+  std::vector<i64> coefficients;
+  for (u32 b = 0; b < batch; ++b) {
+    const auto row = encoder.to_coefficients(values.subspan(b * slots, slots));
+    if (b == 0) coefficients.resize(batch * row.size());  // once: a move would leave a copy behind
+    round_coefficients(row, scale, log_q, coefficients.data() + b * row.size());
+  }
+  return coefficients;
+}
+
+rlwe::Poly to_polynomials(const rlwe::RingContext& ring, device::Stream& stream,
+                          std::span<const i64> coefficients, u32 batch,
+                          const ring::LimbSet& limbs) {
+  device::Buffer staged = stream.allocate(coefficients.size_bytes(), true);
+  stream.copy_in(staged.data(), coefficients.data(), coefficients.size_bytes());
+  rlwe::Poly poly(stream, {ring.log_n(), 1, batch}, limbs, ring::Domain::coeff);
+  ring.kernels().reduce_signed(stream, poly.view(), staged.as<const i64>());
+  ring.kernels().ntt(stream, poly.view_as(ring::Domain::eval), poly.view());
+  poly.set_domain(ring::Domain::eval);
+  return poly;
+}
+
+}  // namespace crenel::ckks

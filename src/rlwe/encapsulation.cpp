@@ -1,0 +1,111 @@
+#include "rlwe/encapsulation.h"
+
+#include <cmath>
+
+namespace crenel::rlwe {
+namespace {
+
+constexpr u32 kSpecialPrimes = 2;    // of P'
+constexpr u32 kMaxBasePrimes = 2;    // of q0: what lift_signed takes
+constexpr double kMaxBaseBits = 62;  // its integers are 64-bit
+
+/// out = polynomial * key: a pair from a polynomial, whose limbs lie in the key in one or two runs.
+void multiply(device::Kernels<Word>& k, device::Stream& stream, View out, ConstView polynomial,
+              ConstView key, u32 first_run) {
+  const u32 rest = out.limbs.size() - first_run;
+  for (u32 c = 0; c < 2; ++c) {
+    const auto part = [&](u32 first, u32 count) {
+      const ConstView factor = polynomial.limb_window(first, count);
+      k.mul(stream, out.components(c, 1).limb_window(first, count), factor,
+            key.components(c, 1).restrict_to(factor.limbs));
+    };
+    part(0, first_run);
+    if (rest != 0) part(first_run, rest);
+  }
+}
+
+double base_bits(const RingContext& ring) {
+  const LimbSet& base = ring.window(0);
+  double bits = 0;
+  for (u32 i = 0; i < base.size(); ++i) bits += std::log2(ring.modulus(base[i]).q);
+  return bits;
+}
+
+}  // namespace
+
+bool supports_encapsulation(const RingContext& ring) {
+  return ring.window(0).size() <= kMaxBasePrimes && base_bits(ring) < kMaxBaseBits &&
+         ring.special().size() >= kSpecialPrimes;
+}
+
+LimbSet encapsulation_limbs(const RingContext& ring) {
+  const LimbSet &base = ring.window(0), &special = ring.special();
+  if (!supports_encapsulation(ring))
+    throw UnsupportedError(
+        cat("sparse-secret encapsulation with ", base.size(), " primes (", base_bits(ring),
+            " bits) at level 0 and ", special.size(), " special primes, expected at most ",
+            kMaxBasePrimes, " primes below ", kMaxBaseBits, " bits and at least ", kSpecialPrimes,
+            " special primes"),
+        {{"level_0_primes", cat(base.size())}, {"special_primes", cat(special.size())}});
+  LimbSet limbs = base;
+  for (u32 k = 0; k < kSpecialPrimes; ++k) limbs.push_back(special[k]);
+  return limbs;
+}
+
+Encapsulation::Encapsulation(const RingContext& ring) : ring_(ring) {
+  const LimbSet limbs = encapsulation_limbs(ring), &base = ring.window(0);
+  rns::Moduli<Word> moduli;
+  for (u32 id = 0; id < ring.everything().size(); ++id) moduli.push_back(ring.modulus(id));
+  // A block as long as the chain: one digit, whatever blocks the hybrid keys have.
+  mod_up_ = ring.kernels().prepare(
+      rns::make_mod_up<Word>(moduli, base, limbs.minus(base), ring.everything().size()));
+  mod_down_ = ring.kernels().prepare(rns::make_divide<Word>(moduli, limbs, base));
+}
+
+Poly Encapsulation::to_sparse(device::Stream& stream, ConstView ciphertext,
+                              const EncapsulationKeys& keys) const {
+  auto& k = ring_.kernels();
+  const u32 batch = ciphertext.shape.batch;
+  const ConstView b = ciphertext.components(0, 1), a = ciphertext.components(1, 1);
+  Poly extended(stream, {ring_.log_n(), 1, batch}, mod_up_->output, Domain::eval);
+  k.mod_up(stream, extended.view(), a, mod_up_);
+  Poly acc(stream, {ring_.log_n(), 2, batch}, extended.limbs(), Domain::eval);
+  multiply(k, stream, acc.view(), extended.view(), keys.dense_to_sparse.pairs.view(),
+           acc.limbs().size());
+  Poly out(stream, acc.shape(), ring_.window(0), Domain::eval);
+  k.divide(stream, out.view(), acc.view(), mod_down_, &b);
+  return out;
+}
+
+Poly Encapsulation::lift(device::Stream& stream, ConstView polynomial, const LimbSet& limbs) const {
+  auto& k = ring_.kernels();
+  Poly coefficients(stream, polynomial.shape, polynomial.limbs, Domain::coeff);
+  k.intt(stream, coefficients.view(), polynomial);
+  const u64 count = u64(polynomial.shape.polys()) * ring_.ring_dim();
+  const device::Buffer integers = stream.allocate(count * sizeof(i64));
+  k.lift_signed(stream, integers.as<i64>(), coefficients.view());
+  Poly lifted(stream, polynomial.shape, limbs, Domain::coeff);
+  k.reduce_signed(stream, lifted.view(), integers.as<const i64>());
+  k.ntt(stream, lifted.view_as(Domain::eval), lifted.view());
+  lifted.set_domain(Domain::eval);
+  return lifted;
+}
+
+Poly Encapsulation::raise(device::Stream& stream, ConstView sparse_ciphertext,
+                          const EncapsulationKeys& keys, u32 level) const {
+  auto& k = ring_.kernels();
+  const LimbSet& window = ring_.window(level);
+  const Poly a = lift(stream, sparse_ciphertext.components(1, 1), ring_.extended(level));
+  Poly acc(stream, {ring_.log_n(), 2, a.shape().batch}, a.limbs(), Domain::eval);
+  // The special primes follow the window directly only at levels that end with the chain.
+  const bool one_run = ring_.chain().windows[level].end == ring_.chain().chain_limbs;
+  multiply(k, stream, acc.view(), a.view(), keys.sparse_to_dense.pairs.view(),
+           one_run ? a.limbs().size() : window.size());
+  const Poly b = lift(stream, sparse_ciphertext.components(0, 1), window);
+  const ConstView addend = b.view();
+  Poly out(stream, acc.shape(), window, Domain::eval);
+  k.divide(stream, out.view(), acc.view(), ring_.mod_down(level), &addend);
+  return out;
+}
+
+}  // namespace crenel::rlwe

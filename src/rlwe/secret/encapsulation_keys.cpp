@@ -1,0 +1,43 @@
+// The keys of sparse-secret encapsulation: the one place that ever holds the ephemeral sparse
+// secret.
+#include "random/sparse.h"
+#include "rlwe/encapsulation.h"
+#include "rlwe/secret/secret_key.h"
+
+namespace crenel::rlwe {
+
+EncapsulationKeys SecretKey::make_encapsulation_keys(u32 weight) {
+  auto& stream = ring_->stream();
+  auto& k = ring_->kernels();
+  const LimbSet& base = ring_->window(0);
+  const LimbSet small = encapsulation_limbs(*ring_);
+  const LimbSet chain = LimbSet::range(0, ring_->chain().chain_limbs);
+
+  auto coefficients = random::sample_sparse_ternary(source_, ring_->ring_dim(), weight);
+  const random::WipeOnExit wipe(coefficients);
+  const Poly sparse_small = embed_secret(*ring_, coefficients, small);
+  const Poly sparse_chain = embed_secret(*ring_, coefficients, chain);
+
+  // Under the sparse secret, modulo q0 P': the factor P' is zero modulo its own primes.
+  EncapsulationKeys keys{sample_zero(sparse_small.view(), small, 1),
+                         sample_zero(key_.view(), ring_->everything(), 1), weight};
+  Scalars p;
+  for (u32 i = 0; i < base.size(); ++i) {
+    const auto& m = ring_->modulus(base[i]);
+    Word product = 1;
+    for (u32 j = base.size(); j < small.size(); ++j)
+      product =
+          math::mul_mod<Word>(product, static_cast<Word>(ring_->modulus(small[j]).q % m.q), m);
+    p.low[i] = p.high[i] = product;
+  }
+  k.mul_add_scalar(stream, keys.dense_to_sparse.pairs.view().components(0, 1).restrict_to(base),
+                   key_.view().restrict_to(base), p);
+
+  // Under the dense secret, modulo Q P.
+  for (u32 i = 0; i < chain.size(); ++i) p.low[i] = p.high[i] = ring_->special_mod(chain[i]);
+  k.mul_add_scalar(stream, keys.sparse_to_dense.pairs.view().components(0, 1).restrict_to(chain),
+                   sparse_chain.view(), p);
+  return keys;
+}
+
+}  // namespace crenel::rlwe
