@@ -99,7 +99,8 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
   const Tensor* seed = nullptr;
   if (seeded) seed = &file.tensor("seed", DType::u8, {sizeof(random::Seed)});
   file.finish();
-  for (const auto& [component, tensor] : tensors) check_residues(file, *tensor, ring, limbs);
+  for (const auto& [component, tensor] : tensors)
+    check_residues(*tensor, file.data(*tensor), ring, limbs);
 
   auto data = std::make_unique<Ciphertext::Data>();
   data->meta = meta;
@@ -134,7 +135,7 @@ Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes
   const rns::LimbSet& limbs = ring.window(meta.level);
   const Tensor& tensor = file.tensor("m", DType::u32, {batch, limbs.size(), ring.ring_dim()});
   file.finish();
-  check_residues(file, tensor, ring, limbs);
+  check_residues(tensor, file.data(tensor), ring, limbs);
 
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = meta;

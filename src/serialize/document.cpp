@@ -1,5 +1,6 @@
 #include "serialize/document.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/sha256.h"
@@ -46,17 +47,32 @@ std::size_t DocumentWriter::tensor(std::string name, DType dtype, std::vector<u6
   return file_.add_tensor(std::move(name), dtype, std::move(shape));
 }
 
-std::vector<u8> DocumentWriter::finish() {
-  for (std::size_t i = 0; i < file_.tensors().size(); ++i)
-    text(digest_name(file_.tensors()[i].name), hex(sha256(file_.data(i))));
-  const std::span<u8> header = file_.write_header();
+void DocumentWriter::allocate() {
+  layout();
+  bytes_.resize(file_.file_bytes());
+}
+
+void DocumentWriter::set_digest(std::size_t index, std::span<const u8> data) {
+  text(digest_name(file_.tensors()[index].name), hex(sha256(data)));
+}
+
+std::vector<u8> DocumentWriter::head() {
+  std::vector<u8> bytes = file_.head();
+  const std::span<u8> header = std::span(bytes).subspan(8);
   // The only run of 64 zeros that follows this key: values never contain an unescaped quote.
   const std::string key = cat("\"", kHeaderDigest, "\":\"");
   const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
   const std::size_t at = text.find(key) + key.size();
   const std::string digest = header_digest(header, at);
   std::memcpy(header.data() + at, digest.data(), digest.size());
-  return file_.take();
+  return bytes;
+}
+
+std::vector<u8> DocumentWriter::finish() {
+  for (std::size_t i = 0; i < file_.tensors().size(); ++i) set_digest(i, data(i));
+  const std::vector<u8> start = head();
+  std::copy(start.begin(), start.end(), bytes_.begin());
+  return std::move(bytes_);
 }
 
 DocumentReader::DocumentReader(std::span<const u8> bytes, std::string_view kind) : file_(bytes) {
@@ -140,7 +156,7 @@ const Tensor& DocumentReader::tensor(const std::string& name, DType dtype,
   return t;
 }
 
-void DocumentReader::finish() {
+void DocumentReader::check_names() {
   for (const auto& [name, tensor] : file_.tensors()) {
     if (!used_tensors_.contains(name))
       reject("tensor " + quote(name), "an unknown tensor", "tensors of this kind only",
@@ -150,17 +166,19 @@ void DocumentReader::finish() {
   for (const auto& [name, value] : file_.metadata())
     if (!used_metadata_.contains(name))
       reject(where_metadata(name), "an unknown entry", "metadata of this kind only", value.offset);
-  check_digests();
 }
 
-void DocumentReader::check_digests() {
-  for (const auto& [name, tensor] : file_.tensors()) {
-    const std::string actual = hex(sha256(file_.data(tensor)));
-    const std::string& stored = entry(digest_name(name)).value;
-    if (actual != stored)
-      reject("tensor " + quote(name) + " checksum", "SHA-256 " + actual,
-             quote(stored) + " as the header says (corrupted?)", tensor.begin);
-  }
+void DocumentReader::check_digest(const Tensor& t, std::span<const u8> data) {
+  const std::string actual = hex(sha256(data));
+  const std::string& stored = entry(digest_name(t.name)).value;
+  if (actual != stored)
+    reject("tensor " + quote(t.name) + " checksum", "SHA-256 " + actual,
+           quote(stored) + " as the header says (corrupted?)", t.begin);
+}
+
+void DocumentReader::finish() {
+  check_names();
+  for (const auto& [name, tensor] : file_.tensors()) check_digest(tensor, data(tensor));
 }
 
 }  // namespace crenel::serialize

@@ -22,6 +22,8 @@ inline constexpr std::string_view kPublicKey = "public_key";
 inline constexpr std::string_view kSecretKey = "secret_key";
 }  // namespace kind
 
+/// A file is either built in memory (allocate, data, finish) or streamed by its owner: layout, then
+/// the bytes of each tensor with set_digest, and last of all the head.
 class DocumentWriter {
  public:
   DocumentWriter(std::string_view kind, const std::string& params_id);
@@ -32,14 +34,26 @@ class DocumentWriter {
   void flag(const std::string& name, bool value) { text(name, value ? "true" : "false"); }
   void real(const std::string& name, double value);
   std::size_t tensor(std::string name, DType dtype, std::vector<u64> shape);
+
   /// After the last declaration, before the first data().
-  void allocate() { file_.allocate(); }
-  std::span<u8> data(std::size_t index) { return file_.data(index); }
+  void allocate();
+  std::span<u8> data(std::size_t index) {
+    const Tensor& t = file_.tensors()[index];
+    return std::span(bytes_).subspan(t.begin, t.end - t.begin);
+  }
   /// Fills in the checksums.
   std::vector<u8> finish();
 
+  /// After the last declaration.
+  void layout() { file_.layout(); }
+  const Tensor& laid_out(std::size_t index) const { return file_.tensors()[index]; }
+  void set_digest(std::size_t index, std::span<const u8> data);
+  /// What comes before the first tensor, when every digest is set.
+  std::vector<u8> head();
+
  private:
-  SafetensorsBuilder file_;
+  SafetensorsLayout file_;
+  std::vector<u8> bytes_;
 };
 
 /// Reads what must be there and remembers it; finish() refuses whatever was not asked for.
@@ -70,14 +84,17 @@ class DocumentReader {
     return tensor(name, dtype, std::span(shape.begin(), shape.size()));
   }
   std::span<const u8> data(const Tensor& t) const { return file_.data(t); }
-  /// No unknown metadata, no unknown tensor, every checksum right.
+  /// No unknown metadata, no unknown tensor, a checksum for each: tensors themselves are not read.
+  void check_names();
+  /// `data` are the bytes of `t`, in the file or copied from it.
+  void check_digest(const Tensor& t, std::span<const u8> data);
+  /// check_names, and every checksum right.
   void finish();
 
  private:
   const JsonString& entry(const std::string& name);
   void check_version();
   void check_header_digest();
-  void check_digests();
 
   SafetensorsFile file_;
   std::set<std::string> used_metadata_, used_tensors_;

@@ -47,9 +47,8 @@ void copy_in(rlwe::Poly& poly, u32 component, std::span<const u8> from) {
                           bytes);
 }
 
-void check_residues(const DocumentReader& document, const Tensor& tensor,
-                    const rlwe::RingContext& ring, const rns::LimbSet& limbs) {
-  const std::span<const u8> bytes = document.data(tensor);
+void check_residues(const Tensor& tensor, std::span<const u8> bytes, const rlwe::RingContext& ring,
+                    const rns::LimbSet& limbs) {
   const u64 n = ring.ring_dim(), limb_bytes = n * sizeof(Word);
   for (u64 limb = 0; limb * limb_bytes < bytes.size(); ++limb) {
     const Word q = ring.modulus(limbs[static_cast<u32>(limb % limbs.size())]).q;

@@ -11,9 +11,9 @@ namespace crenel::serialize {
 void copy_out(const rlwe::Poly& poly, u32 component, std::span<u8> to);
 /// File to device.
 void copy_in(rlwe::Poly& poly, u32 component, std::span<const u8> from);
-/// Refuses a tensor [..., limbs, N] with a word that is not below its limb's prime.
-void check_residues(const DocumentReader& document, const Tensor& tensor,
-                    const rlwe::RingContext& ring, const rns::LimbSet& limbs);
+/// Refuses a tensor [..., limbs, N] of these bytes with a word that is not below its limb's prime.
+void check_residues(const Tensor& tensor, std::span<const u8> bytes, const rlwe::RingContext& ring,
+                    const rns::LimbSet& limbs);
 /// A seed of 32 bytes.
 random::Seed read_seed(std::span<const u8> bytes);
 /// Throws StateError unless the object belongs to the context.

@@ -205,7 +205,7 @@ void SafetensorsFile::check_coverage() const {
            cat(at, " bytes: nothing may follow the last tensor"), at);
 }
 
-std::size_t SafetensorsBuilder::add_tensor(std::string name, DType dtype, std::vector<u64> shape) {
+std::size_t SafetensorsLayout::add_tensor(std::string name, DType dtype, std::vector<u64> shape) {
   const u64 begin = tensors_.empty() ? 0 : tensors_.back().end;
   const auto bytes = byte_count(dtype, shape);
   if (!bytes) throw SerializationError(cat("tensor ", name, " is larger than 2^64 bytes"));
@@ -213,7 +213,7 @@ std::size_t SafetensorsBuilder::add_tensor(std::string name, DType dtype, std::v
   return tensors_.size() - 1;
 }
 
-std::string SafetensorsBuilder::header_text(u64 payload_begin) const {
+std::string SafetensorsLayout::header_text(u64 payload_begin) const {
   std::map<std::string, std::string> members;  // sorted: equal objects give equal files
   for (const Tensor& t : tensors_)
     members[t.name] =
@@ -239,22 +239,22 @@ std::string SafetensorsBuilder::header_text(u64 payload_begin) const {
   return text;
 }
 
-void SafetensorsBuilder::allocate() {
+void SafetensorsLayout::layout() {
   payload_begin_ = 8 + header_text(0).size();
   for (Tensor& t : tensors_) {
     t.begin += payload_begin_;
     t.end += payload_begin_;
   }
-  bytes_.resize(tensors_.empty() ? payload_begin_ : tensors_.back().end);
 }
 
-std::span<u8> SafetensorsBuilder::write_header() {
+std::vector<u8> SafetensorsLayout::head() const {
   const std::string text = header_text(payload_begin_);
   const u64 length = payload_begin_ - 8;
   if (text.size() != length) throw SerializationError("internal: the header changed its length");
-  std::memcpy(bytes_.data(), &length, 8);
-  std::memcpy(bytes_.data() + 8, text.data(), length);
-  return std::span(bytes_).subspan(8, length);
+  std::vector<u8> bytes(payload_begin_);
+  std::memcpy(bytes.data(), &length, 8);
+  std::memcpy(bytes.data() + 8, text.data(), length);
+  return bytes;
 }
 
 }  // namespace crenel::serialize

@@ -57,32 +57,28 @@ class SafetensorsFile {
   std::map<std::string, Tensor> tensors_;
 };
 
-/// Builds a file in one buffer of its final size. Metadata and tensors are declared first; after
-/// allocate() the tensors are written in place; after that only equally long metadata may replace
-/// old.
-class SafetensorsBuilder {
+/// Lays a file out. Metadata and tensors are declared first; layout() fixes every offset; after
+/// that only equally long metadata may replace old. The bytes of the tensors are its owner's.
+class SafetensorsLayout {
  public:
   void set_metadata(const std::string& name, std::string value) {
     metadata_[name] = std::move(value);
   }
   /// Tensors lie in the file in the order of declaration. Returns the tensor's index.
   std::size_t add_tensor(std::string name, DType dtype, std::vector<u64> shape);
-  void allocate();
-  std::span<u8> data(std::size_t index) {
-    return std::span(bytes_).subspan(tensors_[index].begin,
-                                     tensors_[index].end - tensors_[index].begin);
-  }
+  void layout();
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// Writes the header with the present metadata; returns its bytes in the file.
-  std::span<u8> write_header();
-  std::vector<u8> take() { return std::move(bytes_); }
+  u64 payload_begin() const { return payload_begin_; }
+  u64 file_bytes() const { return tensors_.empty() ? payload_begin_ : tensors_.back().end; }
+  /// The first payload_begin() bytes of the file: header length, and the header with the present
+  /// metadata.
+  std::vector<u8> head() const;
 
  private:
   std::string header_text(u64 payload_begin) const;
 
   std::map<std::string, std::string> metadata_;
   std::vector<Tensor> tensors_;
-  std::vector<u8> bytes_;
   u64 payload_begin_ = 0;
 };
 

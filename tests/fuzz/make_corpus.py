@@ -19,7 +19,20 @@ def tensors(*entries: bytes, payload: bytes = bytes(16)) -> bytes:
     return container(b"{" + b",".join((META, *entries)) + b"}", payload)
 
 
+def keys(*extra: bytes, tensor: bytes) -> bytes:
+    """Evaluation keys of the wire parameters; the fuzzer's entry fills in the checksums."""
+    zero = b"0" * 64
+    fields = (
+        b'"digits":"3","format":"crenel","format_version":"1","header_sha256":"%s"' % zero,
+        b'"kind":"evaluation_keys","library_version":"0.1.0"',
+        b'"params_id":"740238a5403456c8b12d34d0348a98f0","sha256:%s":"%s"' % (tensor, zero),
+    )
+    meta = b'"__metadata__":{%s}' % b",".join((*fields, *extra))
+    return container(b"{" + meta + b"," + entry(tensor, b"0", b"0", b"U32", b"[1,0,1024]") + b"}")
+
+
 BIG = b"18446744073709551615"
+WEIGHT = b'"encapsulation_weight":"32"'
 FILES = {
     "empty": b"",
     "short-length": b"\0" * 7,
@@ -74,6 +87,10 @@ FILES = {
     "comment": container(b"{/**/" + META + b"}"),
     "byte-order-mark": container(b"\xef\xbb\xbf{" + META + b"}"),
     "literal-null": tensors(b'"a":null'),
+    "encapsulation-empty": keys(WEIGHT, tensor=b"encapsulation/dense_to_sparse/b"),
+    "encapsulation-half": keys(WEIGHT, tensor=b"encapsulation/sparse_to_dense/b"),
+    "encapsulation-no-weight": keys(tensor=b"encapsulation/dense_to_sparse/b"),
+    "encapsulation-weight-only": keys(WEIGHT, tensor=b"relinearisation/b"),
 }
 
 

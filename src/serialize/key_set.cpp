@@ -1,0 +1,177 @@
+#include "serialize/key_set.h"
+
+#include "rlwe/encapsulation.h"
+#include "rlwe/secret/secret_key.h"
+#include "serialize/poly_io.h"
+#include "serialize/reject.h"
+#include "serialize/scalars.h"
+
+namespace crenel::serialize {
+namespace {
+
+constexpr std::string_view kRelinearisation = "relinearisation", kGalois = "galois/";
+constexpr std::string_view kDenseToSparse = "encapsulation/dense_to_sparse";
+constexpr std::string_view kSparseToDense = "encapsulation/sparse_to_dense";
+constexpr std::string_view kHalf = "/b", kSeed = "/seed";
+constexpr const char* kDigits = "digits";
+constexpr const char* kWeight = "encapsulation_weight";
+
+std::string half_name(std::string_view key) { return cat(key, kHalf); }
+std::string seed_name(std::string_view key) { return cat(key, kSeed); }
+std::string galois_name(u64 element) { return cat(kGalois, element); }
+
+/// Elements the library makes keys for: powers of 5 (which are the elements = 1 mod 4), without the
+/// identity, and 2N - 1.
+bool usable_element(u64 element, u64 ring_dim) {
+  return element == 2 * ring_dim - 1 || (element > 1 && element < 2 * ring_dim && element % 4 == 1);
+}
+
+}  // namespace
+
+std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext& ring,
+                                  const rlwe::EvaluationKeySet& set) {
+  std::vector<KeyPart> parts;
+  const auto add = [&](std::string_view name, const rlwe::SwitchKey& key) {
+    const auto& p = key.pairs;
+    const std::size_t half = file.tensor(half_name(name), DType::u32,
+                                         {p.shape().batch, p.limbs().size(), p.shape().ring_dim()});
+    parts.push_back({&key, half, file.tensor(seed_name(name), DType::u8, {key.seed.size()})});
+  };
+  file.integer(kDigits, ring.chain().dnum());
+  if (set.relinearisation) add(kRelinearisation, *set.relinearisation);
+  for (const auto& [element, key] : set.galois) add(galois_name(element), key);
+  if (set.encapsulation) {
+    file.integer(kWeight, set.encapsulation->weight);
+    add(kDenseToSparse, set.encapsulation->dense_to_sparse);
+    add(kSparseToDense, set.encapsulation->sparse_to_dense);
+  }
+  return parts;
+}
+
+KeyReader::KeyReader(const rlwe::RingContext& ring, const std::string& params_id,
+                     std::span<const u8> bytes)
+    : ring_(ring), file_(bytes, kind::kEvaluationKeys) {
+  file_.require_params(params_id);
+  const u32 digits = ring.chain().dnum();
+  if (file_.integer(kDigits, 1, rns::kMaxLimbs) != digits) file_.refuse(kDigits, cat(digits));
+  if (file_.has_tensor(half_name(kRelinearisation)))
+    relinearisation_ = find(std::string(kRelinearisation), digits, ring.everything());
+  find_galois();
+  find_encapsulation();
+  file_.check_names();
+}
+
+void KeyReader::find_galois() {
+  for (const auto& [name, tensor] : file_.file().tensors())
+    if (name.starts_with(kGalois) && name.ends_with(kHalf)) {
+      const u64 element = element_of(tensor);
+      galois_.emplace(element,
+                      find(galois_name(element), ring_.chain().dnum(), ring_.everything()));
+    }
+}
+
+void KeyReader::find_encapsulation() {
+  const std::string first = half_name(kDenseToSparse);
+  if (!file_.has_tensor(first)) return;
+  if (!rlwe::supports_encapsulation(ring_))
+    reject("tensor " + quote(first), "an encapsulation key",
+           "none, for parameters without encapsulation", file_.file().tensors().at(first).offset);
+  const u32 weight = rlwe::kEncapsulationWeight;
+  if (file_.integer(kWeight, 1, ring_.ring_dim()) != weight) file_.refuse(kWeight, cat(weight));
+  encapsulation_ = {find(std::string(kDenseToSparse), 1, rlwe::encapsulation_limbs(ring_)),
+                    find(std::string(kSparseToDense), 1, ring_.everything()), weight};
+}
+
+u64 KeyReader::element_of(const Tensor& tensor) const {
+  const std::string_view digits =
+      std::string_view(tensor.name)
+          .substr(kGalois.size(), tensor.name.size() - kGalois.size() - kHalf.size());
+  const auto element = parse_integer(digits);
+  if (!element || !usable_element(*element, ring_.ring_dim()))
+    reject(
+        "tensor " + quote(tensor.name), cat("Galois element ", quote(digits)),
+        cat("an integer 1 mod 4 in (1, ", 2 * ring_.ring_dim(), ") or ", 2 * ring_.ring_dim() - 1),
+        tensor.offset);
+  return *element;
+}
+
+KeyReader::Entry KeyReader::find(const std::string& name, u32 digits, const rns::LimbSet& limbs) {
+  return {&file_.tensor(half_name(name), DType::u32, {digits, limbs.size(), ring_.ring_dim()}),
+          &file_.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)}), digits, limbs};
+}
+
+void KeyReader::check(const Entry& entry, std::span<const u8> half, std::span<const u8> seed) {
+  file_.check_digest(*entry.seed, seed);
+  file_.check_digest(*entry.half, half);
+  check_residues(*entry.half, half, ring_, entry.limbs);
+}
+
+rlwe::SwitchKey KeyReader::upload(const Entry& entry, std::span<const u8> half,
+                                  std::span<const u8> seed) {
+  rlwe::SwitchKey key{
+      rlwe::Poly(ring_.stream(), {ring_.log_n(), 2, entry.digits}, entry.limbs, rlwe::Domain::eval),
+      read_seed(seed)};
+  copy_in(key.pairs, 0, half);
+  rlwe::expand_uniform(ring_, key.pairs.view().components(1, 1), key.seed);
+  return key;
+}
+
+std::vector<u64> KeyReader::elements(const ckks::KeySelection& selection) const {
+  const u64 conjugation = ring::galois_element_for_conjugation(ring_.log_n());
+  std::vector<u64> chosen;
+  std::string missing;
+  if (!selection.rotations)
+    for (const auto& [element, entry] : galois_)
+      if (element != conjugation) chosen.push_back(element);
+  for (i64 steps : selection.rotations.value_or(std::vector<i64>())) {
+    const u64 element = ring::galois_element_for_rotation(steps, ring_.log_n());
+    if (galois_.contains(element))
+      chosen.push_back(element);
+    else if (element != 1)
+      missing += (missing.empty() ? "" : ", ") + std::to_string(steps);
+  }
+  if (!missing.empty())
+    throw KeyMissingError(cat("the key file holds no keys for the rotations ", missing),
+                          {{"rotation", missing}});
+  if (selection.conjugation && galois_.contains(conjugation)) chosen.push_back(conjugation);
+  return chosen;
+}
+
+template <class Load>
+rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, Load load) const {
+  rlwe::EvaluationKeySet set;
+  const std::vector<u64> chosen = elements(selection);
+  if (selection.relinearisation && relinearisation_) set.relinearisation = load(*relinearisation_);
+  for (u64 element : chosen)
+    if (!set.galois.contains(element)) set.galois.emplace(element, load(galois_.at(element)));
+  if (selection.encapsulation && encapsulation_)
+    set.encapsulation =
+        rlwe::EncapsulationKeys{load(encapsulation_->dense_to_sparse),
+                                load(encapsulation_->sparse_to_dense), encapsulation_->weight};
+  return set;
+}
+
+rlwe::EvaluationKeySet KeyReader::load_all() {
+  const auto verify = [&](const Entry& e) { check(e, file_.data(*e.half), file_.data(*e.seed)); };
+  if (relinearisation_) verify(*relinearisation_);
+  for (const auto& [element, entry] : galois_) verify(entry);
+  if (encapsulation_) {
+    verify(encapsulation_->dense_to_sparse);
+    verify(encapsulation_->sparse_to_dense);
+  }
+  return assemble(
+      {}, [&](const Entry& e) { return upload(e, file_.data(*e.half), file_.data(*e.seed)); });
+}
+
+rlwe::EvaluationKeySet KeyReader::load(const ckks::KeySelection& selection) {
+  std::vector<u8> half, seed;
+  return assemble(selection, [&](const Entry& e) {
+    const auto from_half = file_.data(*e.half), from_seed = file_.data(*e.seed);
+    half.assign(from_half.begin(), from_half.end());
+    seed.assign(from_seed.begin(), from_seed.end());
+    check(e, half, seed);
+    return upload(e, half, seed);
+  });
+}
+
+}  // namespace crenel::serialize

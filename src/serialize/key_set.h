@@ -1,0 +1,63 @@
+// The evaluation keys of a file: names, shapes, checks, and what goes to the device.
+#pragma once
+
+#include "crenel/ckks/serialize.h"
+#include "rlwe/keys.h"
+#include "rlwe/ring_context.h"
+#include "serialize/document.h"
+
+namespace crenel::serialize {
+
+/// One key with the indices of its two tensors.
+struct KeyPart {
+  const rlwe::SwitchKey* key;
+  std::size_t half, seed;
+};
+
+/// Declares every key of the set, and the metadata of the kind, in file order.
+std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext& ring,
+                                  const rlwe::EvaluationKeySet& set);
+
+/// The keys of untrusted bytes. The constructor checks structure, metadata, names and shapes of the
+/// whole file and reads no tensor.
+class KeyReader {
+ public:
+  KeyReader(const rlwe::RingContext& ring, const std::string& params_id, std::span<const u8> bytes);
+
+  /// Every key; all of them are checked before any goes to the device.
+  rlwe::EvaluationKeySet load_all();
+  /// The keys selected, one by one through a copy that is checked: the bytes of the others are not
+  /// read, and bytes that change meanwhile (a mapped file) do not get past the checks.
+  rlwe::EvaluationKeySet load(const ckks::KeySelection& selection);
+
+ private:
+  struct Entry {
+    const Tensor* half = nullptr;
+    const Tensor* seed = nullptr;
+    u32 digits = 1;
+    rns::LimbSet limbs;
+  };
+  struct Encapsulation {
+    Entry dense_to_sparse, sparse_to_dense;
+    u32 weight = 0;
+  };
+
+  void find_galois();
+  void find_encapsulation();
+  Entry find(const std::string& name, u32 digits, const rns::LimbSet& limbs);
+  u64 element_of(const Tensor& tensor) const;
+  void check(const Entry& entry, std::span<const u8> half, std::span<const u8> seed);
+  rlwe::SwitchKey upload(const Entry& entry, std::span<const u8> half, std::span<const u8> seed);
+  /// The elements selected; KeyMissingError names every rotation that is not there.
+  std::vector<u64> elements(const ckks::KeySelection& selection) const;
+  template <class Load>
+  rlwe::EvaluationKeySet assemble(const ckks::KeySelection& selection, Load load) const;
+
+  const rlwe::RingContext& ring_;
+  DocumentReader file_;
+  std::optional<Entry> relinearisation_;
+  std::map<u64, Entry> galois_;
+  std::optional<Encapsulation> encapsulation_;
+};
+
+}  // namespace crenel::serialize
