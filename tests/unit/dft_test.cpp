@@ -42,7 +42,7 @@ struct Sample {
 };
 
 Sample sample(u32 log_slots) {
-  auto rng = test::make_rng();
+  auto rng = test::test_rng();
   std::uniform_real_distribution<double> u(-1.0, 1.0);
   const u64 n = u64(1) << log_slots;
   const ckks::Encoder encoder(log_slots + 1);
