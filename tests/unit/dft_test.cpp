@@ -18,15 +18,15 @@ namespace {
 using Complex = std::complex<double>;
 using Vector = std::vector<Complex>;
 
-Vector apply(const DiagonalMatrix& m, const Vector& v) {
+Vector image(const DiagonalMatrix& m, const Vector& v) {
   Vector out(m.slots);
   for (const auto& [k, d] : m.diagonals)
     for (u64 i = 0; i < m.slots; ++i) out[i] += d[i] * v[(i + k) % v.size()];
   return out;
 }
 
-Vector apply(const std::vector<DiagonalMatrix>& factors, Vector v) {
-  for (const auto& m : factors) v = apply(m, v);
+Vector image(const std::vector<DiagonalMatrix>& factors, Vector v) {
+  for (const auto& m : factors) v = image(m, v);
   return v;
 }
 
@@ -73,12 +73,12 @@ TEST(Dft, FactorsAreTheTransformForEverySplit) {
       Vector back = s.slots;
       for (auto& x : back) x /= n;
       EXPECT_LT(
-          distance(apply(coeff_to_slot_factors(u64(1) << log_slots, stages, 1.0, false), back),
+          distance(image(coeff_to_slot_factors(u64(1) << log_slots, stages, 1.0, false), back),
                    s.folded),
           1e-12)
           << log_slots << " stages in " << factors;
       EXPECT_LT(
-          distance(apply(slot_to_coeff_factors(u64(1) << log_slots, stages, 1.0, false), s.folded),
+          distance(image(slot_to_coeff_factors(u64(1) << log_slots, stages, 1.0, false), s.folded),
                    s.slots),
           1e-11);
     }
@@ -93,7 +93,7 @@ TEST(Dft, JoinedFactorsCarryRealAndImaginaryHalves) {
     Vector back = s.slots;
     for (auto& x : back) x /= static_cast<double>(n);
     back.insert(back.end(), back.begin(), back.end());
-    Vector half = apply(coeff_to_slot_factors(n, down, 1.0, true), back);
+    Vector half = image(coeff_to_slot_factors(n, down, 1.0, true), back);
     ASSERT_EQ(half.size(), 2 * n);
     Vector doubled(2 * n), parts(2 * n), twice = s.slots;
     for (u64 i = 0; i < 2 * n; ++i) {
@@ -101,7 +101,7 @@ TEST(Dft, JoinedFactorsCarryRealAndImaginaryHalves) {
       parts[i] = 2.0 * (i < n ? s.folded[i].real() : s.folded[i - n].imag());
     }
     EXPECT_LT(distance(doubled, parts), 1e-12);
-    Vector slots = apply(slot_to_coeff_factors(n, up, 0.5, true), doubled);
+    Vector slots = image(slot_to_coeff_factors(n, up, 0.5, true), doubled);
     const double factor = 2.0 * std::pow(0.5, 3.0);
     for (auto& x : twice) x *= factor;
     slots.resize(n);
@@ -114,7 +114,7 @@ TEST(Dft, FactorMultipliesEachMatrix) {
   const std::vector<u32> stages{2, 2, 2};
   Vector expected = s.slots;
   for (auto& x : expected) x *= 0.125;
-  EXPECT_LT(distance(apply(slot_to_coeff_factors(64, stages, 0.5, false), s.folded), expected),
+  EXPECT_LT(distance(image(slot_to_coeff_factors(64, stages, 0.5, false), s.folded), expected),
             1e-12);
 }
 
