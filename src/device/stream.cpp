@@ -7,14 +7,15 @@
 namespace crenel::device {
 namespace {
 
-// Sizes are rounded up to four steps an octave, so that ciphertexts of neighbouring levels share
-// blocks and at most a quarter of a block is idle.
+// Sizes are rounded up to a few steps an octave, so that ciphertexts of neighbouring levels share
+// blocks: a quarter of a block may be idle, a sixteenth of a large one (evaluation keys are many).
 std::size_t capacity_for(std::size_t bytes) {
   constexpr std::size_t kSmallest = 256;
   if (bytes <= kSmallest) return kSmallest;
   std::size_t octave = kSmallest;
   while (octave <= bytes / 2) octave *= 2;
-  const std::size_t step = octave / 4;
+  constexpr std::size_t kLarge = std::size_t(16) << 20;
+  const std::size_t step = octave >= kLarge ? octave / 16 : octave / 4;
   return (bytes + step - 1) / step * step;
 }
 
@@ -59,14 +60,17 @@ Buffer::~Buffer() {
 Stream::~Stream() { release_pool(); }
 
 Buffer Stream::allocate(std::size_t bytes, bool secret) {
-  const std::size_t capacity = capacity_for(bytes);
-  return Buffer(shared_from_this(), take(capacity), bytes, capacity, secret);
+  std::size_t capacity = capacity_for(bytes);
+  void* data = take(capacity);
+  return Buffer(shared_from_this(), data, bytes, capacity, secret);
 }
 
-void* Stream::take(std::size_t capacity) {
+void* Stream::take(std::size_t& capacity) {
   std::lock_guard lock(mutex_);
   void* data = nullptr;
-  if (auto it = free_.find(capacity); it != free_.end()) {
+  // A block that is a little too large does as well: memory would be held twice otherwise.
+  if (auto it = free_.lower_bound(capacity); it != free_.end() && it->first <= capacity / 4 * 5) {
+    capacity = it->first;
     data = it->second;
     free_.erase(it);
   } else {

@@ -118,7 +118,8 @@ TEST(Dft, FactorMultipliesEachMatrix) {
             1e-12);
 }
 
-// ckks_algorithms.md 2.3: diagonals, rotations and periods of 4+3+4+4 and 5+5+5 stages.
+// ckks_algorithms.md 2.3: diagonals, strides and periods of 4+3+4+4 and 5+5+5 stages; more baby steps
+// than there, since giant steps are dearer.
 TEST(Dft, FullSizeStructure) {
   struct Row {
     u64 diagonals, stride, babies, giants, rotations, period;
@@ -142,12 +143,12 @@ TEST(Dft, FullSizeStructure) {
       EXPECT_EQ(period, rows[f].period) << f;
     }
   };
-  check(coeff_to_slot_factors(n, split_stages(15, 4), 1.0, false), {{16, 2048, 4, 4, 6, 32768},
-                                                                    {15, 256, 4, 4, 6, 2048},
-                                                                    {31, 16, 8, 4, 10, 256},
-                                                                    {31, 1, 8, 4, 10, 16}});
+  check(coeff_to_slot_factors(n, split_stages(15, 4), 1.0, false), {{16, 2048, 8, 2, 8, 32768},
+                                                                    {15, 256, 8, 2, 8, 2048},
+                                                                    {31, 16, 16, 2, 16, 256},
+                                                                    {31, 1, 16, 2, 16, 16}});
   check(slot_to_coeff_factors(n, split_stages(15, 3), 1.0, false),
-        {{63, 1, 8, 8, 14, 32}, {63, 32, 8, 8, 14, 1024}, {32, 1024, 8, 4, 10, 32768}});
+        {{63, 1, 16, 4, 18, 32}, {63, 32, 16, 4, 18, 1024}, {32, 1024, 16, 2, 16, 32768}});
 }
 
 TEST(Dft, RefusesStagesThatDoNotAddUp) {

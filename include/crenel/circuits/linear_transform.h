@@ -35,7 +35,7 @@ struct LinearTransformOptions {
   std::optional<u32> level;  ///< of the input, >= 1; default the top normal level
   /// Scale of the plaintexts; default: that which keeps canonical scales canonical.
   double plain_scale = 0.0;
-  u64 baby_steps = 0;  ///< a power of two; 0: about the square root of the number of offsets
+  u64 baby_steps = 0;  ///< a power of two; 0: the cheapest split
   KeyMode keys = KeyMode::hoisted;
 };
 

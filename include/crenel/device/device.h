@@ -156,7 +156,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   friend class Buffer;
   friend class Stage;
   void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
-  void* take(std::size_t capacity);
+  /// A block of at least `capacity` bytes, which is set to its size.
+  void* take(std::size_t& capacity);
 
   std::shared_ptr<Device> device_;
   mutable std::mutex mutex_;

@@ -47,6 +47,12 @@ std::vector<i64> trace_rotations(const ckks::Params& params, u64 slots) {
   return steps;
 }
 
+std::vector<u64> offsets_of(const DiagonalMatrix& matrix) {
+  std::vector<u64> offsets;
+  for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
+  return offsets;
+}
+
 bool stc_first(const BootstrapPlan& p) {
   return p.options.order == BootstrapOrder::slot_to_coeff_first;
 }
@@ -63,12 +69,10 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
   const BootstrapPlan plan = plan_bootstrap(params, options);
   std::set<i64> steps;
   for (const auto& matrices : {coeff_to_slot_matrices(plan), slot_to_coeff_matrices(plan)})
-    for (const auto& matrix : matrices) {
-      std::vector<u64> offsets;
-      for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
-      for (i64 k : linear_transform_rotations(offsets, matrix.slots, 0, plan.options.keys))
+    for (const auto& matrix : matrices)
+      for (i64 k :
+           linear_transform_rotations(offsets_of(matrix), matrix.slots, 0, plan.options.keys))
         steps.insert(k);
-    }
   for (i64 k : trace_rotations(params, plan.slots())) steps.insert(k);
   ckks::KeyRequest request;
   request.rotations.assign(steps.begin(), steps.end());
@@ -116,33 +120,26 @@ struct Bootstrapper::State {
 
 void Bootstrapper::State::check_keys(const std::vector<DiagonalMatrix>& cts,
                                      const std::vector<DiagonalMatrix>& stc) const {
-  const auto& s = ev.state();
-  std::string missing;
+  std::set<i64> missing;
   const auto collect = [&](std::span<const i64> steps, u64 slots) {
-    try {
-      require_rotations(s, steps, slots);
-    } catch (const KeyMissingError& e) {
-      missing += (missing.empty() ? "" : ", ") + e.field("rotation");
-    }
+    const auto some = missing_rotations(ev.state(), steps, slots);
+    missing.insert(some.begin(), some.end());
   };
   for (const auto* matrices : {&cts, &stc})
-    for (const auto& matrix : *matrices) {
-      std::vector<u64> offsets;
-      for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
-      collect(linear_transform_rotations(offsets, matrix.slots, 0, plan.options.keys),
+    for (const auto& matrix : *matrices)
+      collect(linear_transform_rotations(offsets_of(matrix), matrix.slots, 0, plan.options.keys),
               matrix.slots);
-    }
   collect(trace_steps, context.params().slots());
-  const auto miss = [&](bool present, const char* name) {
-    if (!present) missing += (missing.empty() ? "" : ", ") + std::string(name);
-  };
-  miss(ev.keys().has_conjugation(), "conjugate");
-  miss(ev.keys().has_relinearisation(), "relinearisation");
-  miss(ev.keys().has_encapsulation(), "encapsulation");
-  if (!missing.empty())
-    throw KeyMissingError(cat("no evaluation keys for bootstrapping: ", missing,
+  std::string names;
+  const auto miss = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
+  for (i64 k : missing) miss(cat(k));
+  if (!ev.keys().has_conjugation()) miss("conjugate");
+  if (!ev.keys().has_relinearisation()) miss("relinearisation");
+  if (!ev.keys().has_encapsulation()) miss("encapsulation");
+  if (!names.empty())
+    throw KeyMissingError(cat("no evaluation keys for bootstrapping: ", names,
                               "; ask for them by evaluation_keys(bootstrap=True)"),
-                          {{"rotation", missing}});
+                          {{"rotation", names}});
 }
 
 void Bootstrapper::State::check_input(const Ciphertext& a) const {
@@ -212,8 +209,8 @@ Ciphertext Bootstrapper::State::back_to_slots(Ciphertext a) const {
 }
 
 Ciphertext Bootstrapper::State::finish(Ciphertext a) const {
-  if (plan.options.message == BootstrapMessage::real && !stc_first(plan)) {
-    a = ev.add(a, ev.conjugate(a));
+  if (plan.options.message == BootstrapMessage::real) {
+    if (!stc_first(plan)) a = ev.add(a, ev.conjugate(a));
     a.data().meta.real = true;
   }
   return a.level() == plan.levels.output ? std::move(a) : ev.adjust_level(a, plan.levels.output);

@@ -60,10 +60,15 @@ Bsgs plan_bsgs(std::span<const u64> offsets, u64 slots, u64 baby_steps, KeyMode 
   u64 stride = slots;  // every offset is a multiple
   for (u64 k : offsets) stride = std::gcd(stride, k);
   if (baby_steps != 0) return split(offsets, slots, stride, baby_steps, keys);
+  // A hoisted baby step is one product with a key; a giant step is a division by P, a decomposition
+  // and that product: about five times as long (H200 and CPU). Step 0 is free.
+  const u64 weight = keys == KeyMode::hoisted ? 5 : 1;
+  const auto cost = [weight](const Bsgs& p) {
+    return p.babies.size() - 1 + weight * (p.giants.size() - 1);
+  };
   Bsgs best;
   for (u64 bs = 1; bs * stride <= slots; bs *= 2) {
     Bsgs plan = split(offsets, slots, stride, bs, keys);
-    const auto cost = [](const Bsgs& p) { return p.babies.size() + p.giants.size(); };
     if (best.babies.empty() || cost(plan) <= cost(best)) best = std::move(plan);
   }
   return best;

@@ -18,9 +18,8 @@ struct Bsgs {
   std::vector<i64> rotations;  ///< that need keys
 };
 
-/// `baby_steps` 0: the power of two for which babies + giants is smallest, more babies when equal
-/// (they are cheaper: their decomposition is shared). Minimal keys make every step up to the last
-/// one occur, because a step is reached from the one before.
+/// `baby_steps` 0: the power of two for which the steps cost least. Minimal keys make every step up
+/// to the last one occur, because a step is reached from the one before.
 Bsgs plan_bsgs(std::span<const u64> offsets, u64 slots, u64 baby_steps, KeyMode keys);
 
 }  // namespace crenel::circuits

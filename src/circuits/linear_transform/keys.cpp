@@ -2,25 +2,26 @@
 
 namespace crenel::circuits {
 
-void require_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps, u64 slots,
-                       bool conjugation) {
-  std::string missing;
-  const auto miss = [&](const std::string& name) {
-    missing += (missing.empty() ? "" : ", ") + name;
-  };
+std::vector<i64> missing_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps,
+                                   u64 slots) {
+  std::vector<i64> missing;
   for (i64 k : steps) {
     try {
       s.rotation_element(k, slots);
     } catch (const KeyMissingError&) {
-      miss(cat(k));
+      missing.push_back(k);
     }
   }
-  const u64 element = ring::galois_element_for_conjugation(s.params().log_n());
-  if (conjugation && !s.galois_key(element)) miss("conjugate");
-  if (!missing.empty())
-    throw KeyMissingError(cat("no evaluation keys for the rotations ", missing,
+  return missing;
+}
+
+void require_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps, u64 slots) {
+  std::string names;
+  for (i64 k : missing_rotations(s, steps, slots)) names += (names.empty() ? "" : ", ") + cat(k);
+  if (!names.empty())
+    throw KeyMissingError(cat("no evaluation keys for the rotations ", names,
                               "; ask for them by evaluation_keys(rotations=[...])"),
-                          {{"rotation", missing}});
+                          {{"rotation", names}});
 }
 
 }  // namespace crenel::circuits

@@ -5,8 +5,10 @@
 
 namespace crenel::circuits {
 
-/// KeyMissingError that names every rotation without a key (and the conjugation when asked for).
-void require_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps, u64 slots,
-                       bool conjugation = false);
+/// The steps for which there is no key.
+std::vector<i64> missing_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps,
+                                   u64 slots);
+/// KeyMissingError that names every rotation without a key.
+void require_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps, u64 slots);
 
 }  // namespace crenel::circuits

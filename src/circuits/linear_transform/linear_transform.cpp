@@ -120,6 +120,9 @@ u64 LinearTransform::plaintext_bytes() const { return state_->plaintexts.bytes()
 Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v) const {
   const auto& s = ev.state();
   s.check_components(v, 2, "linear transform");
+  if (&s.ring() != state_->context.state().ring.get())
+    throw StateError("linear transform of one context with the evaluator of another",
+                     {{"found", s.params().id()}, {"expected", state_->context.params().id()}});
   if (v.level() != level())
     throw StateError(cat("linear transform of a ciphertext at level ", v.level(), ", expected ",
                          level(), ", where its plaintexts are"),
