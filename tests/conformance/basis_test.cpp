@@ -1,4 +1,5 @@
 // Base conversion and reduction of signed integers against ref.
+#include <algorithm>
 #include <limits>
 
 #include "support/chains.h"
@@ -10,6 +11,8 @@ namespace {
 
 class Basis : public DeviceTest {};
 CRENEL_CANDIDATE_SUITE(Basis);
+class BasisLaw : public DeviceTest {};
+CRENEL_DEVICE_SUITE(BasisLaw);
 
 using Ctx = Context<u32>;
 using V = Views<u32>;
@@ -152,6 +155,68 @@ TEST_P(Basis, ReduceSigned) {
                        c.stream->copy_in(memory.data(), values.data(), values.size() * sizeof(i64));
                        c.kernels->reduce_signed(*c.stream, v[0], memory.as<i64>());
                      });
+  }
+}
+
+std::vector<i64> lifted(Ctx& c, const TestPoly<u32>& in) {
+  std::vector<i64> values(u64(in.view.shape.polys()) << in.view.shape.log_n);
+  run_on<u32>(c, {in}, [&](Ctx& context, const V& v) {
+    const auto memory = context.stream->allocate(values.size() * sizeof(i64));
+    context.kernels->lift_signed(*context.stream, memory.as<i64>(), v[0]);
+    context.stream->synchronize();
+    context.stream->copy_out(values.data(), memory.data(), values.size() * sizeof(i64));
+  });
+  return values;
+}
+
+TEST_P(Basis, LiftSigned) {
+  Rng rng = test_rng();
+  // Windows of mixed_primes: 31 and 30 bits, 30 and 25, 20 and 31 bits; one limb of each width.
+  for (const auto& [first, count] :
+       {std::pair{0u, 1u}, {1u, 1u}, {3u, 1u}, {0u, 2u}, {1u, 2u}, {3u, 2u}})
+    for (const u32 log_n : {3u, 10u, 15u}) {
+      SCOPED_TRACE(cat("limbs from ", first, ", ", count, ", N = 2^", log_n));
+      auto pair = make_pair<u32>(device_, log_n, mixed_primes(std::max(log_n, 6u), 5));
+      for (const Fill fill : kEveryFill) {
+        const auto in =
+            random_poly(pair.ring(), rng, {log_n, 2, 3}, LimbSet::range(first, first + count),
+                        Domain::coeff, {1, 2, 0, 1}, fill);
+        EXPECT_EQ(lifted(pair.candidate, in), lifted(pair.reference, in)) << name_of(fill);
+      }
+    }
+}
+
+// Chosen integers, their residues by division, and back: the extremes of (-D/2, D/2) and random
+// ones.
+TEST_P(BasisLaw, LiftInvertsReduction) {
+  Rng rng = test_rng();
+  auto context = make_context<u32>(device_, 10, mixed_primes(10, 8));
+  const auto& ring = *context.ring;
+  const std::vector<LimbSet> sets = [] {
+    std::vector<LimbSet> all;
+    for (u32 a = 0; a < 8; ++a) {
+      all.push_back(LimbSet::range(a, a + 1));
+      for (u32 b = 0; b < 8; ++b)
+        if (b != a) all.push_back(LimbSet::range(a, a + 1).concat(LimbSet::range(b, b + 1)));
+    }
+    return all;
+  }();
+  for (const auto& limbs : sets) {
+    i64 product = 1;
+    for (u32 l = 0; l < limbs.size(); ++l) product *= ring.modulus(limbs[l]).q;
+    if (product >= i64(1) << 62) continue;
+    const i64 half = product / 2, q = ring.modulus(limbs[0]).q;
+    std::vector<i64> values{0, 1, -1, half, -half, half - 1, 1 - half, q / 2, -(q / 2), q / 2 + 1};
+    while (values.size() < 1024)
+      values.push_back(static_cast<i64>(rng() % static_cast<u64>(product)) - half);
+    for (i64& x : values) x = std::clamp(x, -half, half);
+    auto in = empty_poly<u32>({10, 1, 1}, limbs, Domain::coeff);
+    for (u32 l = 0; l < limbs.size(); ++l)
+      for (u64 i = 0; i < 1024; ++i) {
+        const i64 d = ring.modulus(limbs[l]).q, rest = values[i] % d;
+        in.host().limb(0, 0, l)[i] = static_cast<u32>(rest < 0 ? rest + d : rest);
+      }
+    EXPECT_EQ(lifted(context, in), values) << "primes " << q << " and " << product / q;
   }
 }
 

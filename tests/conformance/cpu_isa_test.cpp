@@ -104,6 +104,64 @@ TEST_P(CpuIsa, ElementWise) {
     }
 }
 
+TEST_P(CpuIsa, Combination) {
+  Rng rng = test_rng();
+  for (const u32 log_n : {3u, 6u, 10u})
+    for (const auto& primes : {mixed_primes(10, 6), largest_primes(10, 6)}) {
+      auto p = pair(log_n, primes);
+      const auto all = LimbSet::range(0, 6);
+      std::vector<device::LimbScalars<u32>> scalars;
+      std::vector<TestPoly<u32>> polys;
+      for (u32 k = 0; k < 20; ++k) {
+        scalars.push_back(random_scalars(p.ring(), rng));
+        polys.push_back(random_poly<u32>(p.ring(), rng, {log_n, 2, 1}, all, Domain::eval, {},
+                                         k % 2 ? Fill::top : Fill::random));
+      }
+      expect_same_bits(p, polys, [&](Ctx& c, const V& v) {
+        const std::vector<ring::PolyView<const u32>> in(v.begin(), v.end());
+        c.kernels->linear_combination(*c.stream, v[0], in, scalars, &scalars[0]);
+      });
+    }
+}
+
+// Baby steps, and plaintexts with a word for one value, a few lanes and whole vectors.
+TEST_P(CpuIsa, PlainSums) {
+  Rng rng = test_rng();
+  Chain chain = toy_chain(2, 9, 3);
+  const std::vector<u8> present{1, 1, 0, 1, 1, 0, 1, 1, 1};
+  for (const u32 log_n : {4u, 6u, 10u, 13u}) {
+    auto p = pair(log_n, chain.primes);
+    const auto window = LimbSet::range(4, 11), extended = LimbSet::range(4, 14);
+    const auto scalars = random_scalars(p.ring(), rng);
+    const std::vector<u64> elements = {5, 1, (u64(2) << log_n) - 1};
+    for (u32 log_words = 0; log_words <= log_n; ++log_words) {
+      SCOPED_TRACE(cat("N = 2^", log_n, ", 2^", log_words, " words"));
+      const Fill fill = log_words % 2 ? Fill::top : Fill::random;
+      const auto poly = [&](u32 components, u32 entries, const LimbSet& limbs) {
+        return random_poly<u32>(p.ring(), rng, {log_n, components, entries}, limbs, Domain::eval,
+                                {}, fill);
+      };
+      auto words =
+          random_poly<u32>(p.ring(), rng, {log_words, 3, 3}, extended, Domain::eval, {}, fill);
+      const std::vector<TestPoly<u32>> polys{poly(2, 1, extended),
+                                             poly(2, 1, extended),
+                                             poly(2, 1, extended),
+                                             poly(3, 1, extended),
+                                             poly(1, 1, window),
+                                             poly(1, 1, window),
+                                             poly(2, chain.digits(), LimbSet::range(0, 14)),
+                                             words};
+      expect_same<u32>(p, polys, 3, [&](Ctx& c, const V& v) {
+        const device::PlainGrid<u32> plain{v[7].data, extended, log_words, 3, 3, present.data()};
+        const std::vector<ring::PolyView<u32>> out(v.begin(), v.begin() + 3);
+        const std::vector<ring::PolyView<const u32>> keys(3, v[6]);
+        c.kernels->hoisted_plain_sums(*c.stream, out, v[3], v[4], v[5], keys, elements, plain,
+                                      scalars, 1);
+      });
+    }
+  }
+}
+
 TEST_P(CpuIsa, Samplers) {
   Rng rng = test_rng();
   random::Seed seed;

@@ -62,8 +62,8 @@ class CpuKernels final : public device::Kernels<u32> {
   void tensor_square(Stream& stream, View out, ConstView a) override;
   void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
                           std::span<const Scalars> scalars, const Scalars* constant) override;
-  void plain_multiply_sum(Stream& stream, std::span<const View> out,
-                          std::span<const ConstView> in, const Grid& plain) override;
+  void plain_multiply_sum(Stream& stream, std::span<const View> out, std::span<const ConstView> in,
+                          const Grid& plain) override;
   void automorphism_add(Stream& stream, View out, ConstView in, u64 element,
                         const ConstView* addend) override;
   void mod_up(Stream& stream, View out, ConstView in,

@@ -5,9 +5,9 @@
 namespace crenel::backend::cpu {
 namespace {
 
-#define CRENEL_CPU_TABLE(isa)                                                                  \
-  {&tables::arithmetic_##isa, &tables::fused_##isa, &tables::sums_##isa, &tables::ntt_##isa,  \
-   &tables::basis_##isa, &tables::sample_##isa}
+#define CRENEL_CPU_TABLE(isa)                                            \
+  {&tables::arithmetic_##isa, &tables::fused_##isa, &tables::sums_##isa, \
+   &tables::ntt_##isa,        &tables::basis_##isa, &tables::sample_##isa}
 const IsaTable kScalar = CRENEL_CPU_TABLE(scalar);
 #if defined(CRENEL_CPU_X86)
 const IsaTable kAvx2 = CRENEL_CPU_TABLE(avx2);

@@ -106,8 +106,8 @@ struct KeyMultiplyArgs {
   Shoup lift;
 };
 
-/// A baby step of a hoisted linear transform, permuted, with the factor 1/R that Montgomery reduction
-/// leaves:
+/// A baby step of a hoisted linear transform, permuted, with the factor 1/R that Montgomery
+/// reduction leaves:
 ///   out_c = permutation(sum_d digit_d * key_(d,c) + lift * lifted_c) / R, c = 0, 1.
 /// n elements that the permutation maps onto n elements: vector i goes to vector target.source[i] -
 /// first_target.

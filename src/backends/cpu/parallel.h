@@ -38,8 +38,8 @@ void parallel_for(u64 count, u64 words, const Task& task, u64 grain = 1) {
   for (u64 i = 0; i < count; ++i) task(i);
 }
 
-/// task(i, worker): workers are numbered from 0, below thread_count(), and do one task at a time, so
-/// that each can have memory of its own.
+/// task(i, worker): workers are numbered from 0, below thread_count(), and do one task at a time,
+/// so that each can have memory of its own.
 template <class Task>
 void parallel_for_workers(u64 count, u64 words, const Task& task, u64 grain = 1) {
 #if defined(_OPENMP)
@@ -49,8 +49,7 @@ void parallel_for_workers(u64 count, u64 words, const Task& task, u64 grain = 1)
     return;
   }
 #endif
-  parallel_for(
-      count, words, [&](u64 i) { task(i, u32(0)); }, grain);
+  parallel_for(count, words, [&](u64 i) { task(i, u32(0)); }, grain);
 }
 
 }  // namespace crenel::backend::cpu

@@ -30,7 +30,8 @@ void plain_rows(std::vector<const u32*>& rows, const Grid& plain, u32 l, u64 at,
   for (u32 g = 0; g < plain.giants; ++g)
     for (u32 b = 0; b < plain.babies; ++b)
       rows[u64(g) * plain.babies + b] =
-          plain.has(g, b) ? plain.entry(g, b) + (u64(l) << plain.log_words) + (at >> shift) : nullptr;
+          plain.has(g, b) ? plain.entry(g, b) + (u64(l) << plain.log_words) + (at >> shift)
+                          : nullptr;
 }
 
 u32 half(const device::LimbScalars<u32>& scalars, u32 l, bool low) {
@@ -141,7 +142,8 @@ void CpuKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, C
     const u32* digit[rns::kMaxLimbs];
     const u32* key[2][rns::kMaxLimbs];
     for (u32 r = 0; r < babies; ++r) {
-      const u32 source = ring::galois_eval_source(static_cast<u32>(at), elements[r], ring().log_n());
+      const u32 source =
+          ring::galois_eval_source(static_cast<u32>(at), elements[r], ring().log_n());
       const u64 start = source / piece * piece;
       const bool identity = elements[r] == 1, lifted = l < b.limbs.size();
       BabyStepArgs step = {};
@@ -168,9 +170,8 @@ void CpuKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, C
     for (const View& o : out)
       for (u32 c = 0; c < 2; ++c) sums.push_back(o.limb(entry, c, l) + at);
     // baby steps come divided by R
-    isa_.sums->plain_sum({sums.data(), in.data(), words.data(), plain.giants, babies, 2, piece,
-                          shift, p.r2},
-                         p);
+    isa_.sums->plain_sum(
+        {sums.data(), in.data(), words.data(), plain.giants, babies, 2, piece, shift, p.r2}, p);
   });
 }
 

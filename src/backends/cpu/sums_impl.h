@@ -58,32 +58,42 @@ inline V load_words(const u32* words, u64 i, u32 shift) {
 // see what comes next.
 inline constexpr u64 kPlainTile = 256;
 
-template <int components, Words kind>
-inline void plain_sum_tile(const PlainSumArgs& args, const Reducer& m, u32 terms, u64 begin,
-                           u64 end) {
+// The giant steps [first, first + giants), which share the loads of the baby steps.
+template <int components, Words kind, int giants>
+inline void plain_sum_tile(const PlainSumArgs& args, const Reducer& m, u32 first, u32 terms,
+                           u64 begin, u64 end) {
   const VShoup scale = broadcast(args.scale);
-  for (u32 g = 0; g < args.giants; ++g) {
-    const u32* const* plain = args.plain + static_cast<u64>(g) * args.babies;
-    u32* const* out = args.out + static_cast<u64>(g) * components;
-    for (u64 i = begin; i < end; i += Vec::kLanes) {
-      Vec::Wide acc[components];
-      for (int c = 0; c < components; ++c) acc[c] = Vec::wide_set1(0);
-      u32 left = terms;
-      for (u32 b = 0; b < args.babies; ++b) {
-        if (!plain[b]) continue;
-        const V w = load_words<kind>(plain[b], i, args.shift);
-        if constexpr (kind == Words::one) __builtin_prefetch(plain[b] + i + kPlainTile, 0, 2);
-        const u32* const* in = args.in + static_cast<u64>(b) * components;
-        for (int c = 0; c < components; ++c)
-          acc[c] = Vec::wide_add(acc[c], Vec::wide_mul(w, Vec::load(in[c] + i)));
-        if (--left == 0) {
-          for (int c = 0; c < components; ++c) acc[c] = m.fold_wide(acc[c]);
-          left = terms;
+  const u32* const* plain = args.plain + static_cast<u64>(first) * args.babies;
+  u32* const* out = args.out + static_cast<u64>(first) * components;
+  for (u64 i = begin; i < end; i += Vec::kLanes) {
+    Vec::Wide acc[giants][components];
+    for (int g = 0; g < giants; ++g)
+      for (int c = 0; c < components; ++c) acc[g][c] = Vec::wide_set1(0);
+    u32 left = terms;
+    for (u32 b = 0; b < args.babies; ++b) {
+      const u32* const* in = args.in + static_cast<u64>(b) * components;
+      V x[components];
+      for (int c = 0; c < components; ++c) x[c] = Vec::load(in[c] + i);
+      for (int g = 0; g < giants; ++g) {
+        const u32* words = plain[static_cast<u64>(g) * args.babies + b];
+        V w = Vec::zero();
+        if (words) {
+          w = load_words<kind>(words, i, args.shift);
+          if constexpr (kind == Words::one) __builtin_prefetch(words + i + kPlainTile, 0, 2);
         }
+        for (int c = 0; c < components; ++c)
+          acc[g][c] = Vec::wide_add(acc[g][c], Vec::wide_mul(w, x[c]));
       }
-      for (int c = 0; c < components; ++c)
-        Vec::store(out[c] + i, mul_shoup(m.montgomery(m.fold_wide(acc[c])), scale, m.q));
+      if (--left == 0) {
+        for (int g = 0; g < giants; ++g)
+          for (int c = 0; c < components; ++c) acc[g][c] = m.fold_wide(acc[g][c]);
+        left = terms;
+      }
     }
+    for (int g = 0; g < giants; ++g)
+      for (int c = 0; c < components; ++c)
+        Vec::store(out[g * components + c] + i,
+                   mul_shoup(m.montgomery(m.fold_wide(acc[g][c])), scale, m.q));
   }
 }
 
@@ -91,9 +101,15 @@ template <int components, Words kind>
 inline void plain_sum_all(const PlainSumArgs& args, const Prime& p) {
   const Reducer m(p);
   const u32 terms = terms_a_fold(p.q);
-  for (u64 begin = 0; begin < args.n; begin += kPlainTile)
-    plain_sum_tile<components, kind>(args, m, terms, begin,
-                                     begin + kPlainTile < args.n ? begin + kPlainTile : args.n);
+  for (u64 begin = 0; begin < args.n; begin += kPlainTile) {
+    const u64 end = begin + kPlainTile < args.n ? begin + kPlainTile : args.n;
+    u32 g = 0;
+    for (; g + 4 <= args.giants; g += 4)
+      plain_sum_tile<components, kind, 4>(args, m, g, terms, begin, end);
+    for (; g + 2 <= args.giants; g += 2)
+      plain_sum_tile<components, kind, 2>(args, m, g, terms, begin, end);
+    if (g < args.giants) plain_sum_tile<components, kind, 1>(args, m, g, terms, begin, end);
+  }
 }
 
 template <int components>

@@ -1,7 +1,7 @@
 #include "backends/cpu/vec_scalar.h"
 // the implementation follows the vector type
-#include "backends/cpu/sums_impl.h"
 #include "backends/cpu/isa_tables.h"
+#include "backends/cpu/sums_impl.h"
 
 namespace crenel::backend::cpu::tables {
 const SumsTable sums_scalar = kSums;

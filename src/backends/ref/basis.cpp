@@ -63,8 +63,9 @@ void RefKernels<W>::lift_signed(Stream&, i64* values, ConstView in) {
         u128 x = 0;
         for (u32 l = 0; l < limbs; ++l)
           x = (x + in.limb(b, c, l)[k] * idempotent[l] % product) % product;
-        poly[k] = static_cast<i64>(x > product / 2 ? static_cast<i128>(x) - static_cast<i128>(product)
-                                                   : static_cast<i128>(x));
+        poly[k] =
+            static_cast<i64>(x > product / 2 ? static_cast<i128>(x) - static_cast<i128>(product)
+                                             : static_cast<i128>(x));
       }
     }
 }

@@ -47,6 +47,12 @@ __device__ __forceinline__ u64 fold(u64 x, u32 r) {
   return mad_wide(static_cast<u32>(x >> 32), r, x & 0xffffffffu);
 }
 
+/// [0, 2 q R) to [0, q R).
+__device__ __forceinline__ u64 fold_high(u64 x, u32 q) {
+  const u32 high = reduce_once(static_cast<u32>(x >> 32), q);
+  return u64(high) << 32 | static_cast<u32>(x);
+}
+
 /// Any x < 2^64 to x mod q.
 __device__ __forceinline__ u32 reduce_wide(u64 x, const PrimeConstants& m) {
   return mont_mul(mont_reduce(fold(x, m.r), m.q, m.q_inv), m.r2, m.q, m.q_inv);

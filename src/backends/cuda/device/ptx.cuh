@@ -71,6 +71,15 @@ __device__ __forceinline__ uint4 load_streaming(const u32* p, u64 policy) {
   return v;
 }
 
+// The same for 8 bytes.
+__device__ __forceinline__ uint2 load_streaming2(const u32* p, u64 policy) {
+  uint2 v;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+               : "=r"(v.x), "=r"(v.y)
+               : "l"(p), "l"(policy));
+  return v;
+}
+
 // 16 bytes from global to shared memory, in the background.
 __device__ __forceinline__ void copy_async(u32* to, const u32* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
@@ -100,5 +109,7 @@ __device__ __forceinline__ void wait_for_copies_but_last() {
 
 __device__ __forceinline__ uint4 load4(const u32* p) { return *reinterpret_cast<const uint4*>(p); }
 __device__ __forceinline__ void store4(u32* p, uint4 v) { *reinterpret_cast<uint4*>(p) = v; }
+__device__ __forceinline__ uint2 load2(const u32* p) { return *reinterpret_cast<const uint2*>(p); }
+__device__ __forceinline__ void store2(u32* p, uint2 v) { *reinterpret_cast<uint2*>(p) = v; }
 
 }  // namespace crenel::backend::cuda

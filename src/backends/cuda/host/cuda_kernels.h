@@ -49,6 +49,10 @@ class CudaKernels final : public device::Kernels<u32> {
                     random::Nonce nonce) override;
 
   void tensor(Stream& stream, View out, ConstView a, ConstView b) override;
+  void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
+                          std::span<const Scalars> scalars, const Scalars* constant) override;
+  void plain_multiply_sum(Stream& stream, std::span<const View> out, std::span<const ConstView> in,
+                          const Grid& plain) override;
   void automorphism_add(Stream& stream, View out, ConstView in, u64 element,
                         const ConstView* addend = nullptr) override;
   void mod_up(Stream& stream, View out, ConstView in,
@@ -59,6 +63,10 @@ class CudaKernels final : public device::Kernels<u32> {
                   ConstView key, u32 first_digit) override;
   void divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide<u32>>& table,
               const ConstView* addend = nullptr) override;
+  void hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits, ConstView b,
+                          ConstView a, std::span<const ConstView> keys,
+                          std::span<const u64> elements, const Grid& plain, const Scalars& special,
+                          u32 first_digit) override;
 
  private:
   bool fast() const;  ///< the two-pass transforms and what is fused with them cover this ring size

@@ -32,15 +32,6 @@ void launch(device::Stream& stream, const Cost& cost, void (*kernel)(Params...),
   CRENEL_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
 }
 
-// Until every launcher states its traffic.
-template <class... Params, class... Args>
-void launch(device::Stream& stream, void (*kernel)(Params...), dim3 grid, u32 block,
-            std::size_t shared_bytes, Args&&... args) {
-  launch(
-      stream, [] { return device::LaunchRecord{}; }, kernel, grid, block, shared_bytes,
-      std::forward<Args>(args)...);
-}
-
 inline u32 divide_up(u64 a, u32 b) { return static_cast<u32>((a + b - 1) / b); }
 
 }  // namespace crenel::backend::cuda

@@ -27,8 +27,12 @@ void CudaKernels::lift_signed(Stream& stream, i64* values, ConstView in) {
     args.scale = pair(math::inverse_mod<u32>(args.q0 % m.q, m));
   }
   const dim3 grid(divide_up(in.ring_dim(), 4 * kElementThreads), 1, in.shape.polys());
-  launch(stream, two ? cuda::lift_signed<true> : cuda::lift_signed<false>, grid, kElementThreads, 0,
-         args);
+  const auto cost = [&] {
+    const traffic::Extent extent{in.shape.log_n, in.limbs.size(), in.shape.polys()};
+    return traffic::lift_signed(extent);
+  };
+  launch(stream, cost, two ? cuda::lift_signed<true> : cuda::lift_signed<false>, grid,
+         kElementThreads, 0, args);
 }
 
 }  // namespace crenel::backend::cuda

@@ -9,7 +9,7 @@
 namespace crenel::backend::cuda::traffic {
 namespace {
 
-constexpr u64 kWord = sizeof(u32), kPair = 2 * sizeof(u32), kSector = 32;
+constexpr u64 kWord = sizeof(u32), kPair = 2 * sizeof(u32);
 
 LaunchRecord record_of(const char* kernel, Work work, const Extent& out) {
   LaunchRecord r;
@@ -71,13 +71,11 @@ LaunchRecord tensor(const Extent& out, bool square) {
   return compute(r, 0, 4 * (out.values() / 3));
 }
 
-LaunchRecord automorphism(const char* kernel, const Extent& out, u32 reads, bool eval,
-                          u64 element) {
-  LaunchRecord r = record_of(kernel, Work::automorphism, out);
+LaunchRecord automorphism(const Extent& out, u64 gathered, bool add, bool eval, u64 stride) {
+  LaunchRecord r = record_of(add ? "automorphism_add" : "automorphism", Work::automorphism, out);
   const u64 two_n = u64(2) << out.log_n;
-  const u64 stride = std::min(element, two_n - element);
-  const u64 gather = eval ? kWord : std::min(kSector, kWord * stride);
-  r.read_bytes = gather * out.values() + (reads - 1) * out.bytes();
+  const u64 value = eval ? kWord : std::min(kSector, kWord * std::min(stride, two_n - stride));
+  r.read_bytes = gathered * value + (add ? out.bytes() : 0);
   r.written_bytes = out.bytes();
   return r;
 }
@@ -89,6 +87,14 @@ LaunchRecord key_multiply(const Extent& out, u32 digits) {
   r.read_bytes = r.streamed_bytes + digits * one;
   r.written_bytes = out.bytes();
   return compute(r, 0, digits * out.values());
+}
+
+LaunchRecord lift_signed(const Extent& in) {
+  LaunchRecord r = record_of("lift_signed", Work::elementwise, in);
+  r.read_bytes = in.bytes();
+  // A thread writes its sector in two halves, and each half counts.
+  r.written_bytes = 2 * (u64(in.polys) << in.log_n) * sizeof(i64);
+  return compute(r, 0, in.values() - (u64(in.polys) << in.log_n));
 }
 
 LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_coefficient) {

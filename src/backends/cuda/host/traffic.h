@@ -22,6 +22,9 @@ namespace traffic {
 using device::LaunchRecord;
 using device::Work;
 
+/// Unit of what a first-level cache asks for.
+inline constexpr u64 kSector = 32;
+
 /// `limbs` limbs of `polys` polynomials of 2^log_n values.
 struct Extent {
   u32 log_n, limbs, polys;
@@ -33,9 +36,12 @@ Extent extent(const ring::PolyView<u32>& out);
 /// For every value of the output `reads` values are read and `products` multiplications made.
 LaunchRecord elementwise(const char* kernel, Work work, const Extent& out, u32 reads, u32 products);
 LaunchRecord tensor(const Extent& out, bool square);
-/// Coefficient form gathers single words: `element` is the stride, modulo 2N.
-LaunchRecord automorphism(const char* kernel, const Extent& out, u32 reads, bool eval, u64 element);
+/// `gathered` values are read permuted, and with `add` the output in order. Coefficient form
+/// gathers single words: value j comes from j * stride modulo 2N.
+LaunchRecord automorphism(const Extent& out, u64 gathered, bool add, bool eval, u64 stride);
 LaunchRecord key_multiply(const Extent& out, u32 digits);
+/// Two words a coefficient are written.
+LaunchRecord lift_signed(const Extent& in);
 LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_coefficient);
 
 /// A whole transform in one block a limb.

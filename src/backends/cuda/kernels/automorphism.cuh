@@ -11,6 +11,8 @@ struct AutomorphismArgs {
   const PrimeConstants* primes;
   Poly<u32> out;
   Poly<const u32> in;
+  Poly<const u32> addend;  ///< with Add: belongs to the argument's first addend_components
+  u32 addend_components;
   u32 log_n;
   u32 components;
   u32 element;          ///< eval form
@@ -40,7 +42,15 @@ __global__ void __launch_bounds__(kElementThreads)
 #pragma unroll
   for (u32 u = 0; u < 4; ++u)
     source[u] = ring::galois_eval_source(at + u, args.element, args.log_n);
-  const uint4 block = load4(from + (source[0] & ~3u));
+  uint4 block = load4(from + (source[0] & ~3u));
+  if constexpr (Add) {
+    if (c < args.addend_components) {
+      const u32 q = args.primes[args.prime.at[limb]].q;
+      const uint4 o = load4(args.addend.limb(b, c, limb, args.log_n) + (source[0] & ~3u));
+      block = make_uint4(add_mod(block.x, o.x, q), add_mod(block.y, o.y, q),
+                         add_mod(block.z, o.z, q), add_mod(block.w, o.w, q));
+    }
+  }
   uint4 v = make_uint4(pick(block, source[0]), pick(block, source[1]), pick(block, source[2]),
                        pick(block, source[3]));
   if constexpr (Add) {
@@ -67,6 +77,8 @@ __global__ void __launch_bounds__(kElementThreads)
     // i e = j or j + N mod 2N has the solution s = j e^-1 mod 2N, i = s mod N.
     const u32 s = (j * args.inverse_element) & (2 * n - 1);
     u32 v = from[s & (n - 1)];
+    if (Add && c < args.addend_components)
+      v = add_mod(v, args.addend.limb(b, c, limb, args.log_n)[s & (n - 1)], q);
     if (s & n) v = lift_once(0u - v, q);
     to[j] = Add ? add_mod(v, to[j], q) : v;
   }

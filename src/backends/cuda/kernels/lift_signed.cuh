@@ -12,9 +12,9 @@ struct LiftArgs {
   u32 log_n;
   u32 components;
   u32 q0;
-  u32 q1;       ///< 1 for a single limb
-  Pair one;     ///< 1 as a Shoup constant of q1: takes x0 below q1
-  Pair scale;   ///< q0^-1 mod q1
+  u32 q1;      ///< 1 for a single limb
+  Pair one;    ///< 1 as a Shoup constant of q1: takes x0 below q1
+  Pair scale;  ///< q0^-1 mod q1
 };
 
 // x c mod q in [0, q) for any word x.

@@ -1,0 +1,30 @@
+// Shapes of the sums of plaintext products and of linear combinations. Plain data, no CUDA.
+#pragma once
+
+#include "crenel/core/types.h"
+
+namespace crenel::backend::cuda {
+
+inline constexpr u32 kPlainThreads = 128;
+/// Sums of 64 bits in the registers of a thread: giant steps times 2 components times values.
+inline constexpr u32 kPlainSums = 32;
+/// Giant steps of the two variants; more of them take several launches.
+inline constexpr u32 kFewGiants = 4, kManyGiants = 8;
+/// Baby steps of one launch: they travel as kernel arguments.
+inline constexpr u32 kLaunchBabies = 32;
+/// Blocks a multiprocessor, which bounds the registers: 168 a thread for 3, 128 for 4, the most
+/// that fit without spilling. `Digits` of the key product: 0 stands for any number. Not measured
+/// yet.
+template <u32 Giants, u32 Digits>
+inline constexpr u32 kHoistedBlocksPerSm =
+    Giants == kManyGiants && 0 < Digits && Digits < 5 ? 4 : 3;
+inline constexpr u32 kPlainBlocksPerSm = 4;
+
+/// Of one launch of linear_combination: inputs, and words of scalars (one a limb and input, two
+/// where a scalar differs between the halves). 4 KiB of arguments hold them.
+inline constexpr u32 kCombinationTerms = 24;
+inline constexpr u32 kCombinationWords = 720;
+/// Inputs whose loads are in flight together.
+inline constexpr u32 kCombinationInFlight = 4;
+
+}  // namespace crenel::backend::cuda
