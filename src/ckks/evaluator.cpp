@@ -216,6 +216,15 @@ Ciphertext Evaluator::square_lazy(const Ciphertext& a) const {
   return s.wrap(std::move(out), meta);
 }
 
+Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double constant) {
+  s.check_components(a, 2, "square");
+  const Metadata meta = s.product_metadata(a.metadata(), a.scale(), a.metadata().real);
+  const rlwe::Scalars added = constant_scalars(s, constant, meta.scale, a.level());
+  auto out = s.poly(3, a.batch(), a.level());
+  s.kernels().tensor_square(*s.stream, out.view(), a.data().poly.view(), &added);
+  return s.wrap(std::move(out), meta);
+}
+
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_components(a, 3, "relinearisation");
@@ -233,11 +242,11 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   const auto& key = s.relinearisation_key();
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  auto acc = ks.switch_key(v.components(2, 1), key, a.level());
+  const auto acc = ks.switch_key(v.components(2, 1), key, a.level(), &low);
   Metadata meta = a.metadata();
   meta.scale = s.rescaled(meta.scale, meta.level);
   meta.level -= 1;
-  return s.wrap(ks.mod_down_rescale(std::move(acc), a.level(), &low), meta);
+  return s.wrap(ks.mod_down_rescale(acc, a.level()), meta);
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {

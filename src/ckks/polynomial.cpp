@@ -88,17 +88,19 @@ class PolynomialEvaluator {
     const Ciphertext& xa = element(a);
     const Ciphertext& xb = element(b);
     const u32 level = std::min(xa.level(), xb.level());
-    Ciphertext product =
-        a == b ? ev_.square_lazy(xa) : ev_.multiply_lazy(at(a, level), at(b, level));
-    if (basis_ == PolynomialBasis::chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
-      const Ciphertext* only = &product;
-      const double two = 2.0;
-      product = linear_combination(ev_.state(), {&only, 1}, {&two, 1}, a == b ? -1.0 : 0.0,
-                                   product.scale());
-      if (a != b) product = ev_.sub(product, scaled(a - b, 1.0, level, product.scale()));
+    const bool chebyshev = basis_ == PolynomialBasis::chebyshev;
+    std::optional<Ciphertext> product;
+    if (a == b) {
+      product = chebyshev ? double_square(ev_.state(), xa, -1.0) : ev_.square_lazy(xa);
+    } else {
+      product = ev_.multiply_lazy(at(a, level), at(b, level));
+      if (chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
+        product = ev_.add(*product, *product);
+        product = ev_.sub(*product, scaled(a - b, 1.0, level, product->scale()));
+      }
     }
     return elements_
-        .emplace(i, i <= precise_ ? ev_.rescale(ev_.relinearise(product)) : finish(product))
+        .emplace(i, i <= precise_ ? ev_.rescale(ev_.relinearise(*product)) : finish(*product))
         .first->second;
   }
 

@@ -10,6 +10,9 @@ namespace crenel::ckks {
 Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphertext* const> x,
                               std::span<const double> c, double constant, double scale);
 
+/// 2 a^2 + constant, three components: from T_k to T_2k, and the double angle.
+Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double constant);
+
 /// sum_k c_k x^k or sum_k c_k T_k(x), degree >= 1, at exactly this level and scale, rescaled. x
 /// must be at level >= level + polynomial_depth(degree); every intermediate has the scale that
 /// squaring and rescaling gives it. Basis elements up to index `precise` are divided by P before

@@ -57,8 +57,7 @@ template <class W>
 void lift_signed(const ring::Ring<W>& ring, const i64* values, const ConstView<W>& in);
 template <class W>
 void linear_combination(const ring::Ring<W>& ring, const ConstView<W>& out,
-                        std::span<const ConstView<W>> in,
-                        std::span<const LimbScalars<W>> scalars);
+                        std::span<const ConstView<W>> in, std::span<const LimbScalars<W>> scalars);
 template <class W>
 void tensor(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& a,
             const ConstView<W>& b);
@@ -70,7 +69,8 @@ void key_multiply(const ring::Ring<W>& ring, const ConstView<W>& out, const Cons
                   const ConstView<W>& key, u32 first_digit);
 template <class W>
 void key_switch(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
-                const rns::ModUp<W>& table, const ConstView<W>& key, u32 first_digit);
+                const rns::ModUp<W>& table, const ConstView<W>& key, u32 first_digit,
+                const ConstView<W>* addend, const LimbScalars<W>* factor);
 template <class W>
 void divide(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
             const rns::Divide<W>& table, const ConstView<W>* addend);

@@ -65,7 +65,8 @@ void key_multiply(const ring::Ring<W>& ring, const ConstView<W>& out, const Cons
 
 template <class W>
 void key_switch(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
-                const rns::ModUp<W>& table, const ConstView<W>& key, u32 first_digit) {
+                const rns::ModUp<W>& table, const ConstView<W>& key, u32 first_digit,
+                const ConstView<W>* addend, const LimbScalars<W>* factor) {
   const char* op = "key_switch";
   eval_view<W>(op, ring, out, "output");
   eval_view<W>(op, ring, in, "input");
@@ -77,6 +78,14 @@ void key_switch(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstV
   switching_key<W>(op, ring, key, first_digit + static_cast<u32>(table.digits.size()));
   overlap<W>(op, out, in, false);
   overlap<W>(op, out, key, false);
+  if (addend == nullptr) return;
+  if (factor == nullptr) throw StateError("key_switch: an addend without its factor");
+  eval_view<W>(op, ring, *addend, "addend");
+  limbs(op, addend->limbs, table.input, "addend");
+  equal(op, "batch of the addend", addend->shape.batch, out.shape.batch);
+  if (addend->shape.components > 2)
+    equal(op, "components of the addend", addend->shape.components, 2);
+  overlap<W>(op, out, *addend, false);
 }
 
 template <class W>
@@ -198,25 +207,26 @@ void hoisted_plain_sums(const ring::Ring<W>& ring, std::span<const PolyView<W>> 
     hoisted_inputs<W>(op, ring, o, digits, b, a, keys, elements, first_digit);
 }
 
-#define CRENEL_INSTANTIATE(W)                                                                   \
-  template void tensor<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,       \
-                          const ConstView<W>&);                                                 \
-  template void mod_up<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,       \
-                          const rns::ModUp<W>&);                                                \
-  template void key_multiply<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, \
-                                const ConstView<W>&, u32);                                      \
-  template void key_switch<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,   \
-                              const rns::ModUp<W>&, const ConstView<W>&, u32);                  \
-  template void divide<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,       \
-                          const rns::Divide<W>&, const ConstView<W>*);                          \
-  template void hoisted_rotate_sum<W>(                                                          \
-      const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, const ConstView<W>&,      \
-      const ConstView<W>&, std::span<const ConstView<W>>, std::span<const u64>, u32);           \
-  template void plain_multiply_sum<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,       \
-                                      std::span<const ConstView<W>>, const PlainGrid<W>&);      \
-  template void hoisted_plain_sums<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,       \
-                                      const ConstView<W>&, const ConstView<W>&,                 \
-                                      const ConstView<W>&, std::span<const ConstView<W>>,       \
+#define CRENEL_INSTANTIATE(W)                                                                      \
+  template void tensor<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,          \
+                          const ConstView<W>&);                                                    \
+  template void mod_up<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,          \
+                          const rns::ModUp<W>&);                                                   \
+  template void key_multiply<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,    \
+                                const ConstView<W>&, u32);                                         \
+  template void key_switch<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,      \
+                              const rns::ModUp<W>&, const ConstView<W>&, u32, const ConstView<W>*, \
+                              const LimbScalars<W>*);                                              \
+  template void divide<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,          \
+                          const rns::Divide<W>&, const ConstView<W>*);                             \
+  template void hoisted_rotate_sum<W>(                                                             \
+      const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, const ConstView<W>&,         \
+      const ConstView<W>&, std::span<const ConstView<W>>, std::span<const u64>, u32);              \
+  template void plain_multiply_sum<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,          \
+                                      std::span<const ConstView<W>>, const PlainGrid<W>&);         \
+  template void hoisted_plain_sums<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,          \
+                                      const ConstView<W>&, const ConstView<W>&,                    \
+                                      const ConstView<W>&, std::span<const ConstView<W>>,          \
                                       std::span<const u64>, const PlainGrid<W>&, u32);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)

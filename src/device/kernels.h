@@ -54,9 +54,9 @@ struct Prepared {
   explicit operator bool() const { return table != nullptr; }
 };
 
-/// The plaintexts of a linear transform, row by row: entry (g, b) multiplies baby step b in giant step
-/// g. A plaintext of 2^log_words / 2 distinct slot values that repeat is a polynomial in
-/// X^(N / 2^log_words): in evaluation form every run of N / 2^log_words neighbours is one value, and
+/// The plaintexts of a linear transform, row by row: entry (g, b) multiplies baby step b in giant
+/// step g. A plaintext of 2^log_words / 2 distinct slot values that repeat is a polynomial in X^(N
+/// / 2^log_words): in evaluation form every run of N / 2^log_words neighbours is one value, and
 /// only that is stored, so that element i of a limb is word i >> (log_n - log_words).
 template <class W>
 struct PlainGrid {
@@ -131,8 +131,9 @@ class Kernels {
   /// coeff.
   virtual void reduce_signed(Stream& stream, View out, const i64* values) = 0;
 
-  /// Exact lift: the integer in (-D/2, D/2) with these residues, D < 2^62 the product of in's one or
-  /// two primes: `values` is device memory, [batch][component][N] int64; in has coefficient form.
+  /// Exact lift: the integer in (-D/2, D/2) with these residues, D < 2^62 the product of in's one
+  /// or two primes: `values` is device memory, [batch][component][N] int64; in has coefficient
+  /// form.
   virtual void lift_signed(Stream& stream, i64* values, ConstView in) = 0;
 
   // ---- sample (counter-based ChaCha20, random/chacha20.h; the result does not depend on who
@@ -156,10 +157,12 @@ class Kernels {
   // ------
   /// out = (a0 b0, a0 b1 + a1 b0, a1 b1), eval; out has 3 components, a and b have 2; equal batch.
   virtual void tensor(Stream& stream, View out, ConstView a, ConstView b);
-  /// tensor(out, a, a)
-  virtual void tensor_square(Stream& stream, View out, ConstView a);
-  /// out = sum_k scalars[k] in[k] + constant, either domain; ins of out's shape; at least one, out may
-  /// be one of them. `constant` may be null. Scalars as in mul_scalar.
+  /// tensor(out, a, a); when doubled is not null, 2 tensor(out, a, a) + (doubled, 0, 0): the step
+  /// from T_k to T_2k, and the double angle. Scalars as in mul_scalar.
+  virtual void tensor_square(Stream& stream, View out, ConstView a,
+                             const Scalars* doubled = nullptr);
+  /// out = sum_k scalars[k] in[k] + constant, either domain; ins of out's shape; at least one, out
+  /// may be one of them. `constant` may be null. Scalars as in mul_scalar.
   virtual void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
                                   std::span<const Scalars> scalars, const Scalars* constant);
   /// out[g] = sum_b plain(g, b) in[b], eval, over the entries present (zero where a row has none);
@@ -178,9 +181,12 @@ class Kernels {
   virtual void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
                             u32 first_digit);
   /// key_multiply of the digits that mod_up makes of `in`, for callers that need the digits only
-  /// once: a backend need not store them. out has 2 components and limbs table.output.
+  /// once: a backend need not store them. out has 2 components and limbs table.output. When addend
+  /// is not null (limbs table.input, the batch of in, 1 or 2 components), out_c += factor *
+  /// addend_c on its limbs; factor as in mul_scalar.
   virtual void key_switch(Stream& stream, View out, ConstView in,
-                          const Prepared<rns::ModUp<W>>& table, ConstView key, u32 first_digit);
+                          const Prepared<rns::ModUp<W>>& table, ConstView key, u32 first_digit,
+                          const ConstView* addend = nullptr, const Scalars* factor = nullptr);
   /// Division by dropped primes (rns::Divide), eval to eval; when addend is not null (same batch
   /// and limbs as out, components <= out's), out_c += addend_c for c < addend components, after the
   /// division. out serves as workspace on the way. Covers ModDown, rational rescale and both
@@ -198,8 +204,8 @@ class Kernels {
                                   std::span<const u64> elements, const Scalars& special,
                                   u32 first_digit);
 
-  /// Inner sums of a double-hoisted linear transform in the extended basis, eval: plain_multiply_sum
-  /// of the baby steps
+  /// Inner sums of a double-hoisted linear transform in the extended basis, eval:
+  /// plain_multiply_sum of the baby steps
   ///   in[b] = automorphism_{e_b}( key_multiply(digits, key_b) + (special * b, 0) )
   /// with digits, b, a, keys, elements, special and first_digit as in hoisted_rotate_sum; `out` one
   /// view a giant step. A backend need not store the baby steps.

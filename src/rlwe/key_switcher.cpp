@@ -17,10 +17,11 @@ Poly KeySwitcher::multiply(const Poly& digits, const SwitchKey& key, u32 level) 
   return acc;
 }
 
-Poly KeySwitcher::switch_key(ConstView a, const SwitchKey& key, u32 level) const {
+Poly KeySwitcher::switch_key(ConstView a, const SwitchKey& key, u32 level,
+                             const ConstView* addend) const {
   Poly acc(stream_, shape(2, a.shape.batch), ring_.extended(level), Domain::eval);
   ring_.kernels().key_switch(stream_, acc.view(), a, ring_.mod_up(level), key.pairs.view(),
-                             ring_.first_digit(level));
+                             ring_.first_digit(level), addend, &ring_.special_scalars(level));
   return acc;
 }
 
@@ -30,14 +31,7 @@ Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) 
   return out;
 }
 
-Poly KeySwitcher::mod_down_rescale(Poly acc, u32 level, const ConstView* addend) const {
-  if (addend) {
-    // The addend is lifted by P first, so that one division serves both. The base conversion then
-    // has alpha + k sources: its noise is that of alpha + k dropped primes (rns::BaseConversion).
-    View lifted = acc.view().limb_window(0, ring_.window(level).size());
-    lifted = lifted.components(0, addend->shape.components);
-    ring_.kernels().mul_add_scalar(stream_, lifted, *addend, ring_.special_scalars(level));
-  }
+Poly KeySwitcher::mod_down_rescale(const Poly& acc, u32 level) const {
   Poly out(stream_, acc.shape(), ring_.window(level - 1), Domain::eval);
   ring_.kernels().divide(stream_, out.view(), acc.view(), ring_.mod_down_rescale(level));
   return out;

@@ -19,11 +19,16 @@ class KeySwitcher {
   /// sum of digits times key: two components, extended basis.
   Poly multiply(const Poly& digits, const SwitchKey& key, u32 level) const;
   /// multiply(mod_up(a), key) in one operation: nothing keeps the digits.
-  Poly switch_key(ConstView a, const SwitchKey& key, u32 level) const;
+  /// With `addend` (1 or 2 components, window of the level): + P * addend, for one division of
+  /// both.
+  Poly switch_key(ConstView a, const SwitchKey& key, u32 level,
+                  const ConstView* addend = nullptr) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
-  /// ModDown and rescale in one division: acc + P * addend, divided by P q..., at level - 1.
-  Poly mod_down_rescale(Poly acc, u32 level, const ConstView* addend) const;
+  /// ModDown and rescale in one division, by P q..., to level - 1. The base conversion then has
+  /// alpha
+  /// + k sources: its noise is that of alpha + k dropped primes (rns::BaseConversion).
+  Poly mod_down_rescale(const Poly& acc, u32 level) const;
   /// Applies X -> X^element to every component.
   Poly automorphism(ConstView in, u64 element) const;
   /// Full rotation of (b, a): the key decrypts under element^-1(s).

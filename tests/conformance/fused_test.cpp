@@ -93,6 +93,17 @@ TEST_P(Fused, Tensor) {
         pair, {out, a, b},
         [](Ctx& c, const V& v) { c.kernels->tensor_square(*c.stream, v[0], v[2]); },
         [](Ctx& c, const V& v) { c.kernels->K::tensor(*c.stream, v[0], v[2], v[2]); });
+    // Doubled, with other constants in the two halves; q - 1 everywhere when the batch is 1.
+    device::LimbScalars<u32> doubled;
+    for (u32 l = 0; l < s.window().size(); ++l) {
+      const u32 q = pair.ring().modulus(s.window()[l]).q;
+      doubled.low[l] = s.batch == 1 ? q - 1 : static_cast<u32>(rng() % q);
+      doubled.high[l] = static_cast<u32>(rng() % q);
+    }
+    expect_both(
+        pair, {out, a, b},
+        [&](Ctx& c, const V& v) { c.kernels->tensor_square(*c.stream, v[0], v[2], &doubled); },
+        [&](Ctx& c, const V& v) { c.kernels->K::tensor_square(*c.stream, v[0], v[2], &doubled); });
   });
 }
 
@@ -223,6 +234,31 @@ TEST_P(Fused, KeySwitch) {
           c.kernels->K::key_switch(*c.stream, v[0], v[1], in_candidate, v[2], first);
         },
         with(in_reference));
+    // With one and two components to add, times real and complex factors.
+    for (const u32 components : {1u, 2u}) {
+      device::LimbScalars<u32> factor;
+      for (u32 l = 0; l < s.window().size(); ++l) {
+        const u32 q = pair.ring().modulus(s.window()[l]).q;
+        factor.low[l] = s.batch == 1 ? q - 1 : static_cast<u32>(rng() % q);
+        factor.high[l] = components == 1 ? factor.low[l] : static_cast<u32>(rng() % q);
+      }
+      auto more = polys;
+      more.push_back(input(pair.ring(), rng, s, components, s.window()));
+      const auto adding = [first, &factor](const auto& prepared) {
+        return [&prepared, &factor, first](Ctx& c, const V& v) {
+          const ring::PolyView<const u32> addend = v[3];
+          c.kernels->key_switch(*c.stream, v[0], v[1], prepared, v[2], first, &addend, &factor);
+        };
+      };
+      expect_both(
+          pair, more, adding(in_candidate),
+          [&](Ctx& c, const V& v) {
+            const ring::PolyView<const u32> addend = v[3];
+            c.kernels->K::key_switch(*c.stream, v[0], v[1], in_candidate, v[2], first, &addend,
+                                     &factor);
+          },
+          adding(in_reference));
+    }
   });
 }
 

@@ -59,7 +59,7 @@ class CpuKernels final : public device::Kernels<u32> {
                     random::Nonce nonce) override;
 
   void tensor(Stream& stream, View out, ConstView a, ConstView b) override;
-  void tensor_square(Stream& stream, View out, ConstView a) override;
+  void tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) override;
   void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
                           std::span<const Scalars> scalars, const Scalars* constant) override;
   void plain_multiply_sum(Stream& stream, std::span<const View> out, std::span<const ConstView> in,

@@ -29,11 +29,7 @@ Ciphertext eval_mod(const ckks::Evaluator& ev, const Ciphertext& y, const Mod1Pa
       std::pow(0.5 / std::numbers::pi, 1.0 / std::exp2(static_cast<double>(params.double_angles)));
   for (u32 i = 0; i < params.double_angles; ++i) {
     constant *= constant;
-    const Ciphertext square = ev.square_lazy(v);
-    const Ciphertext* only = &square;
-    const double two = 2.0;
-    v = ev.relinearise_rescale(
-        linear_combination(ev.state(), {&only, 1}, {&two, 1}, -constant, square.scale()));
+    v = ev.relinearise_rescale(ckks::double_square(ev.state(), v, -constant));
   }
   return v;
 }

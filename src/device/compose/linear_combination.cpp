@@ -27,8 +27,8 @@ void Kernels<W>::linear_combination(Stream& stream, View out, std::span<const Co
   if (constant != nullptr) add_scalar(stream, out, out, *constant);
 }
 
-#define CRENEL_INSTANTIATE(W)                                                                   \
-  template void Kernels<W>::linear_combination(Stream&, View, std::span<const ConstView>,      \
+#define CRENEL_INSTANTIATE(W)                                                             \
+  template void Kernels<W>::linear_combination(Stream&, View, std::span<const ConstView>, \
                                                std::span<const Scalars>, const Scalars*);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)

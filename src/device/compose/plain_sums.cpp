@@ -68,13 +68,12 @@ void Kernels<W>::hoisted_plain_sums(Stream& stream, std::span<const View> out, C
   plain_multiply_sum(stream, out, views, plain);
 }
 
-#define CRENEL_INSTANTIATE(W)                                                                    \
-  template void Kernels<W>::plain_multiply_sum(Stream&, std::span<const View>,                   \
-                                               std::span<const ConstView>, const Grid&);         \
-  template void Kernels<W>::hoisted_plain_sums(Stream&, std::span<const View>, ConstView,        \
-                                               ConstView, ConstView, std::span<const ConstView>, \
-                                               std::span<const u64>, const Grid&,                \
-                                               const Scalars&, u32);
+#define CRENEL_INSTANTIATE(W)                                                                      \
+  template void Kernels<W>::plain_multiply_sum(Stream&, std::span<const View>,                     \
+                                               std::span<const ConstView>, const Grid&);           \
+  template void Kernels<W>::hoisted_plain_sums(                                                    \
+      Stream&, std::span<const View>, ConstView, ConstView, ConstView, std::span<const ConstView>, \
+      std::span<const u64>, const Grid&, const Scalars&, u32);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)
 #undef CRENEL_INSTANTIATE

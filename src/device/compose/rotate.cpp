@@ -39,7 +39,7 @@ void Kernels<W>::hoisted_rotate_sum(Stream& stream, View out, ConstView digits, 
 }
 
 #define CRENEL_INSTANTIATE(W)                                                                    \
-  template void Kernels<W>::automorphism_add(Stream&, View, ConstView, u64, const ConstView*);    \
+  template void Kernels<W>::automorphism_add(Stream&, View, ConstView, u64, const ConstView*);   \
   template void Kernels<W>::hoisted_rotate_sum(Stream&, View, ConstView, ConstView, ConstView,   \
                                                std::span<const ConstView>, std::span<const u64>, \
                                                const Scalars&, u32);

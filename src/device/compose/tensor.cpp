@@ -14,13 +14,16 @@ void Kernels<W>::tensor(Stream& stream, View out, ConstView a, ConstView b) {
 }
 
 template <class W>
-void Kernels<W>::tensor_square(Stream& stream, View out, ConstView a) {
+void Kernels<W>::tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) {
   tensor(stream, out, a, a);
+  if (doubled == nullptr) return;
+  add(stream, out, out, out);
+  add_scalar(stream, out.components(0, 1), out.components(0, 1), *doubled);
 }
 
 #define CRENEL_INSTANTIATE(W)                                            \
   template void Kernels<W>::tensor(Stream&, View, ConstView, ConstView); \
-  template void Kernels<W>::tensor_square(Stream&, View, ConstView);
+  template void Kernels<W>::tensor_square(Stream&, View, ConstView, const Scalars*);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)
 #undef CRENEL_INSTANTIATE

@@ -95,14 +95,15 @@ class GiantSums {
             sum_[g][c][u] = mad_wide(plain_[g].at[Full ? u : 0], x[c][u], sum_[g][c][u]);
       }
     }
-    if (odd_) fold(q);
+    if (odd_) fold_all(q);
     odd_ = !odd_;
   }
 
   /// Sums times scale / R to the components [first, first + count) of the outputs.
   __device__ __forceinline__ void store(const PlainArgs& args, u32 batch, u32 first, u32 count,
-                                        u32 limb, u32 log_n, u32 at, u32 scale, u32 q, u32 q_inv) {
-    fold(q);
+                                        u32 limb, u32 log_n, u32 at, u32 scale,
+                                        const PrimeConstants& m) {
+    fold_all(m.q);
 #pragma unroll
     for (u32 g = 0; g < Giants; ++g) {
       if (g >= args.giants) break;
@@ -113,11 +114,11 @@ class GiantSums {
         Words<kValues> v;
 #pragma unroll
         for (u32 u = 0; u < kValues; ++u)
-          v.at[u] = mont_mul(mont_reduce(sum_[g][c][u], q, q_inv), scale, q, q_inv);
+          v.at[u] = mont_mul(mont_reduce(sum_[g][c][u], m.q, m.q_inv), scale, m.q, m.q_inv);
         if (args.add) {
           const Words<kValues> old = Words<kValues>::load(to);
 #pragma unroll
-          for (u32 u = 0; u < kValues; ++u) v.at[u] = add_mod(v.at[u], old.at[u], q);
+          for (u32 u = 0; u < kValues; ++u) v.at[u] = add_mod(v.at[u], old.at[u], m.q);
         }
         v.store(to);
       }
@@ -127,7 +128,7 @@ class GiantSums {
  private:
   static constexpr u32 kWords = Full ? kValues : 1;
 
-  __device__ __forceinline__ void fold(u32 q) {
+  __device__ __forceinline__ void fold_all(u32 q) {
 #pragma unroll
     for (u32 g = 0; g < Giants; ++g)
 #pragma unroll

@@ -49,11 +49,9 @@ __device__ __forceinline__ i64 mad_wide(i32 a, i32 b, i64 acc) {
   return sum;
 }
 
-__device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) {
-  u64 sum;
-  asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(sum) : "r"(a), "r"(b), "l"(acc));
-  return sum;
-}
+// The same without signs, not as mad.wide.u32, which ptxas 13.0 takes apart into IMAD.WIDE, IADD3
+// and IMAD.X wherever it can: a product and a sum become one IMAD.WIDE.
+__device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
 
 // L2 policy of data that nothing will read again soon (switching keys): first to leave the cache.
 __device__ __forceinline__ u64 streaming_policy() {

@@ -113,11 +113,20 @@ void CudaKernels::tensor(Stream& stream, View out, ConstView a, ConstView b) {
   device::checks::tensor<u32>(ring(), out, a, b);
   ElementArgs args = arguments(tables_, out, a, b);
   args.b = poly(b);
-  const bool square = args.a.data == args.b.data;
-  const auto cost = [&] { return traffic::tensor(traffic::extent(out), square); };
+  const auto cost = [&] { return traffic::tensor(traffic::extent(out)); };
   launch(stream, cost, cuda::tensor,
          dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(), out.shape.batch),
          kElementThreads, 0, args);
+}
+
+void CudaKernels::tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) {
+  device::checks::tensor<u32>(ring(), out, a, a);
+  const ElementArgs args = arguments(tables_, out, a, a);
+  const ScalarArgs scalars = doubled ? scalar_args(ring(), out, *doubled, false) : ScalarArgs{};
+  const auto cost = [&] { return traffic::tensor_square(traffic::extent(out)); };
+  launch(stream, cost, doubled ? cuda::tensor_square<true> : cuda::tensor_square<false>,
+         dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(), out.shape.batch),
+         kElementThreads, 0, args, scalars);
 }
 
 }  // namespace crenel::backend::cuda

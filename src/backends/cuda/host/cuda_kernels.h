@@ -49,6 +49,7 @@ class CudaKernels final : public device::Kernels<u32> {
                     random::Nonce nonce) override;
 
   void tensor(Stream& stream, View out, ConstView a, ConstView b) override;
+  void tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) override;
   void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
                           std::span<const Scalars> scalars, const Scalars* constant) override;
   void plain_multiply_sum(Stream& stream, std::span<const View> out, std::span<const ConstView> in,
@@ -60,7 +61,8 @@ class CudaKernels final : public device::Kernels<u32> {
   void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
                     u32 first_digit) override;
   void key_switch(Stream& stream, View out, ConstView in, const Prepared<rns::ModUp<u32>>& table,
-                  ConstView key, u32 first_digit) override;
+                  ConstView key, u32 first_digit, const ConstView* addend,
+                  const Scalars* factor) override;
   void divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide<u32>>& table,
               const ConstView* addend = nullptr) override;
   void hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits, ConstView b,

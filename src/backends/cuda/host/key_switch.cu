@@ -1,7 +1,7 @@
 // mod_up, key_multiply, key_switch, divide: the parts of hybrid key switching.
 #include <algorithm>
 
-#include "backends/cuda/host/base_convert_launch.h"
+#include "backends/cuda/host/convert_columns.h"
 #include "backends/cuda/host/convert_view.h"
 #include "backends/cuda/host/cuda_kernels.h"
 #include "backends/cuda/host/launch.cuh"
@@ -96,10 +96,10 @@ void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
   const device::Buffer workspace = stream.allocate(bytes);
   const Poly<u32> centred = dense(workspace, in.shape, in.limbs.size());
   inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
-  launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
   const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
   const OwnLimbs own = own_limbs(*table, in);
-  launch_column_forward(stream, args, out.limbs.size(), own.component);
+  launch_convert_columns(stream, tables_, conversion, read_only(centred), in.shape, args,
+                         out.limbs.size(), own.component);
   launch_row_forward(stream, args, out.limbs.size(), own);
 }
 
@@ -124,10 +124,14 @@ void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, Const
 
 // Some limbs of all digits at a time, all of them when the digits are not too large.
 void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
-                             const Prepared<rns::ModUp<u32>>& table, ConstView key,
-                             u32 first_digit) {
-  if (!fused_key_switch_) return Base::key_switch(stream, out, in, table, key, first_digit);
-  device::checks::key_switch<u32>(ring(), out, in, *table, key, first_digit);
+                             const Prepared<rns::ModUp<u32>>& table, ConstView key, u32 first_digit,
+                             const ConstView* addend, const Scalars* factor) {
+  // The last pass knows one factor a limb: real ones.
+  const bool real = addend == nullptr || factor == nullptr ||
+                    std::equal(factor->low, factor->low + addend->limbs.size(), factor->high);
+  if (!fused_key_switch_ || !real)
+    return Base::key_switch(stream, out, in, table, key, first_digit, addend, factor);
+  device::checks::key_switch<u32>(ring(), out, in, *table, key, first_digit, addend, factor);
   const device::Stage stage(stream, "key_switch");
   const ConversionTables& conversion = conversions(table.device);
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
@@ -141,17 +145,26 @@ void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
   const Poly<u32> centred = dense(source, in.shape, in.limbs.size());
   inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
   const OwnLimbs own = own_limbs(*table, in);
+  KeySwitchTail tail = {};
+  tail.key = key_from(key, first_digit);
+  if (addend != nullptr) {
+    tail.addend = poly(*addend);
+    tail.addend_components = addend->shape.components;
+    tail.addend_limbs = addend->limbs.size();
+    std::copy_n(factor->low, tail.addend_limbs, tail.factor);
+  }
   for (u32 first = 0; first < limbs; first += chunk) {
     const u32 count = std::min(chunk, limbs - first);
     const Poly<u32> part = dense(workspace, raised, count);
-    launch_base_convert(stream, tables_, conversion, read_only(centred), part, in.shape, false,
-                        first, first + count);
     TransformArgs args = forward_args(tables_, part, raised, out.limb_window(first, count).limbs);
     const OwnLimbs own_part = {shifted(own.component, first), shifted(own.position, first),
                                own.from};
-    launch_column_forward(stream, args, count, own_part.component);
+    launch_convert_columns(stream, tables_, conversion, read_only(centred), in.shape, args, count,
+                           own_part.component, first);
     args.out = poly(out);
-    launch_key_switch_rows(stream, args, count, {own_part, key_from(key, first_digit), first});
+    tail.own = own_part;
+    tail.first_limb = first;
+    launch_key_switch_rows(stream, args, count, tail);
   }
 }
 
@@ -166,7 +179,6 @@ void CudaKernels::divide(Stream& stream, View out, ConstView in,
   const device::Buffer workspace = stream.allocate(bytes);
   const Poly<u32> centred = dense(workspace, in.shape, dropped);
   inverse_centred(stream, tables_, conversion, in, table->dropped, centred);
-  launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
   const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
   DivideTail tail = {};
   tail.x = poly(in);
@@ -176,7 +188,8 @@ void CudaKernels::divide(Stream& stream, View out, ConstView in,
     tail.addend = poly(*addend);
     tail.addend_components = addend->shape.components;
   }
-  launch_column_forward(stream, args, out.limbs.size(), no_limbs());
+  launch_convert_columns(stream, tables_, conversion, read_only(centred), in.shape, args,
+                         out.limbs.size(), no_limbs());
   launch_row_divide(stream, args, out.limbs.size(), tail);
 }
 

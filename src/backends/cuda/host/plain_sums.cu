@@ -58,7 +58,7 @@ void for_launches(const Grid& plain, std::span<const View> out, u32 log_n, const
 }
 
 template <u32 Giants>
-constexpr u32 kTile = kPlainThreads*(kPlainSums / (2 * Giants));
+constexpr u32 kTile = kPlainThreads * (kPlainSums / (2 * Giants));
 
 // Values of a block.
 u32 tile_of(const Launch& l) { return l.few ? kTile<kFewGiants> : kTile<kManyGiants>; }

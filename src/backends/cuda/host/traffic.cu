@@ -3,6 +3,7 @@
 #include "backends/cuda/host/tables.h"
 #include "backends/cuda/host/traffic.h"
 #include "backends/cuda/kernels/base_convert.cuh"
+#include "backends/cuda/kernels/convert_columns.cuh"
 #include "backends/cuda/kernels/key_switch_rows.cuh"
 #include "backends/cuda/kernels/row_divide.cuh"
 
@@ -63,12 +64,19 @@ LaunchRecord elementwise(const char* kernel, Work work, const Extent& out, u32 r
   return compute(r, 0, products * out.values());
 }
 
-// Three components of two times two; the second factor of a square comes from the first cache.
-LaunchRecord tensor(const Extent& out, bool square) {
+// Three components of two times two.
+LaunchRecord tensor(const Extent& out) {
   LaunchRecord r = record_of("tensor", Work::elementwise, out);
-  r.read_bytes = (square ? 2 : 4) * (out.bytes() / 3);
+  r.read_bytes = 4 * (out.bytes() / 3);
   r.written_bytes = out.bytes();
   return compute(r, 0, 4 * (out.values() / 3));
+}
+
+LaunchRecord tensor_square(const Extent& out) {
+  LaunchRecord r = record_of("tensor_square", Work::elementwise, out);
+  r.read_bytes = 2 * (out.bytes() / 3);
+  r.written_bytes = out.bytes();
+  return compute(r, 0, out.values());
 }
 
 LaunchRecord automorphism(const Extent& out, u64 gathered, bool add, bool eval, u64 stride) {
@@ -160,15 +168,19 @@ LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& 
   return compute(r, row_butterflies(args, u64(limbs) * args.polys), x_limbs << args.log_n);
 }
 
-LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const OwnLimbs& own) {
+LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail) {
   const u32 digits = args.components, batch = args.polys / digits;
   const Extent out{args.log_n, limbs, 2 * batch}, raised{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("key_switch_rows", Work::key_multiply, out);
   r.written_bytes = out.bytes();
   r.streamed_bytes = 2 * raised.bytes();
   r.read_bytes = raised.bytes() + r.streamed_bytes + row_twiddle_bytes(args, limbs, batch);
-  const u64 transformed = u64(limbs) * args.polys - named_limbs(own.component, args, limbs);
-  return compute(r, row_butterflies(args, transformed), 2 * raised.values());
+  const u32 added =
+      std::min(limbs, tail.addend_limbs - std::min(tail.addend_limbs, tail.first_limb));
+  const Extent addend{args.log_n, added, tail.addend_components * batch};
+  r.read_bytes += addend.bytes();
+  const u64 transformed = u64(limbs) * args.polys - named_limbs(tail.own.component, args, limbs);
+  return compute(r, row_butterflies(args, transformed), 2 * raised.values() + addend.values());
 }
 
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
@@ -194,6 +206,30 @@ LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, 
   r.read_bytes = tiles * read;
   r.written_bytes = ((converted * polys) << log_n) * kWord;
   return compute(r, 0, (products * polys) << log_n);
+}
+
+// Every group brings the sources, every block the twiddles of its destinations.
+LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
+                             u32 last, u32 blocks) {
+  const u32 bits = column_bits(log_n);
+  constexpr u64 kValues = 16 * kConvertColumnsThreads;  // of a source in a block
+  const u64 tiles = groups(u64(1) << log_n, kValues) * polys;
+  u32 limbs = 0;
+  u64 read = 0, converted = 0, products = 0;
+  for (const ConversionTable& t : tables.host) {
+    const u64 count = t.destinations_below(last) - t.destinations_below(first);
+    limbs = std::max(limbs, std::min(last, t.output_limbs) - std::min(first, t.output_limbs));
+    converted += count;
+    products += count * t.sources;
+    read += std::min<u64>(blocks, groups(count, kConvertColumnsTogether)) *
+            (t.sources * kValues * kWord + 6 * kSector);
+    read += count * ((kPair << bits) + t.padded * sizeof(i32) + sizeof(PrimeConstants));
+  }
+  const u32 components = static_cast<u32>(tables.host.size()) * polys;
+  LaunchRecord r = record_of("convert_columns", Work::base_conversion, {log_n, limbs, components});
+  r.read_bytes = tiles * read;
+  r.written_bytes = ((converted * polys) << log_n) * kWord;
+  return compute(r, ((converted * polys) << log_n) / 2 * bits, (products * polys) << log_n);
 }
 
 }  // namespace crenel::backend::cuda::traffic

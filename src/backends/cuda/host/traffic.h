@@ -15,6 +15,7 @@ namespace crenel::backend::cuda {
 struct TransformArgs;
 struct OwnLimbs;
 struct DivideTail;
+struct KeySwitchTail;
 struct ConversionTables;
 
 namespace traffic {
@@ -35,7 +36,8 @@ Extent extent(const ring::PolyView<u32>& out);
 
 /// For every value of the output `reads` values are read and `products` multiplications made.
 LaunchRecord elementwise(const char* kernel, Work work, const Extent& out, u32 reads, u32 products);
-LaunchRecord tensor(const Extent& out, bool square);
+LaunchRecord tensor(const Extent& out);
+LaunchRecord tensor_square(const Extent& out);
 /// `gathered` values are read permuted, and with `add` the output in order. Coefficient form
 /// gathers single words: value j comes from j * stride modulo 2N.
 LaunchRecord automorphism(const Extent& out, u64 gathered, bool add, bool eval, u64 stride);
@@ -52,12 +54,15 @@ LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limb
 LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
 LaunchRecord row_inverse(const TransformArgs& args, u32 limbs);
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail);
-LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
+LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail);
 
 /// Output limbs [first, last) of `polys` input polynomials; `outputs` destinations a block, of
 /// `values` coefficients each.
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
                           u32 outputs, u32 values);
+/// The same with the column pass behind it; `blocks` groups of destinations.
+LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
+                             u32 last, u32 blocks);
 
 }  // namespace traffic
 }  // namespace crenel::backend::cuda

@@ -1,3 +1,4 @@
+#include "backends/cuda/host/convert_columns.h"
 #include "backends/cuda/host/launch.cuh"
 #include "backends/cuda/host/transform_launch.h"
 
@@ -67,7 +68,7 @@ void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
 template <u32 Bits>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                         const KeySwitchTail& tail) {
-  const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail.own); };
+  const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail); };
   launch(stream, cost, key_switch_rows<Bits>,
          dim3(row_tiles(args), args.polys / args.components, limbs), kRowThreads<Bits>,
          kKeySwitchRowBytes<Bits>, args, tail);
@@ -90,6 +91,7 @@ bool allow_shared_of(const GpuModel& gpu) {
 }  // namespace
 
 bool allow_shared_memory(u32 log_n, const GpuModel& gpu) {
+  allow_convert_columns(log_n, gpu);
   switch (row_bits(log_n)) {
     case 5:
       return allow_shared_of<5>(gpu);

@@ -131,4 +131,37 @@ __global__ void __launch_bounds__(kElementThreads)
   store4(args.out.limb(b, 2, limb, args.log_n) + at, d2);
 }
 
+/// (a0^2, 2 a0 a1, a1^2); Doubled: twice that, plus (doubled, 0, 0).
+template <bool Doubled>
+__global__ void __launch_bounds__(kElementThreads)
+    tensor_square(const __grid_constant__ ElementArgs args,
+                  const __grid_constant__ ScalarArgs doubled) {
+  begin_kernel();
+  const u32 limb = blockIdx.y, b = blockIdx.z, n = 1u << args.log_n;
+  const u32 at = 4 * (threadIdx.x + blockIdx.x * kElementThreads);
+  if (at >= n) return;
+  const PrimeConstants m = args.primes[args.prime.at[limb]];
+  const uint4 a0 = load4(args.a.limb(b, 0, limb, args.log_n) + at);
+  const uint4 a1 = load4(args.a.limb(b, 1, limb, args.log_n) + at);
+  const u32 constant = Doubled ? (at < n / 2 ? doubled.low[limb] : doubled.high[limb]) : 0;
+  // R times the first factors, twice it when the result is doubled.
+  const u32 factor = Doubled ? add_mod(m.r2, m.r2, m.q) : m.r2;
+  uint4 d0, d1, d2;
+  const auto one = [&](u32 x0, u32 x1, u32& z0, u32& z1, u32& z2) {
+    const u32 y0 = mont_mul(x0, factor, m.q, m.q_inv), y1 = mont_mul(x1, factor, m.q, m.q_inv);
+    z0 = mont_mul(y0, x0, m.q, m.q_inv);
+    z1 = mont_mul(y0, x1, m.q, m.q_inv);
+    z1 = add_mod(z1, z1, m.q);
+    z2 = mont_mul(y1, x1, m.q, m.q_inv);
+    if constexpr (Doubled) z0 = add_mod(z0, constant, m.q);
+  };
+  one(a0.x, a1.x, d0.x, d1.x, d2.x);
+  one(a0.y, a1.y, d0.y, d1.y, d2.y);
+  one(a0.z, a1.z, d0.z, d1.z, d2.z);
+  one(a0.w, a1.w, d0.w, d1.w, d2.w);
+  store4(args.out.limb(b, 0, limb, args.log_n) + at, d0);
+  store4(args.out.limb(b, 1, limb, args.log_n) + at, d1);
+  store4(args.out.limb(b, 2, limb, args.log_n) + at, d2);
+}
+
 }  // namespace crenel::backend::cuda

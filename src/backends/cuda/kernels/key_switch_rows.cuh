@@ -12,6 +12,10 @@ struct KeySwitchTail {
   OwnLimbs own;
   Poly<const u32> key;  ///< batch entry = digit; limb position = prime id
   u32 first_limb;
+  Poly<const u32> addend;  ///< factor * addend is added, on the first addend_limbs limbs
+  u32 addend_components;   ///< 0: none
+  u32 addend_limbs;
+  u32 factor[rns::kMaxLimbs];  ///< by limb of the addend
 };
 
 /// Tile, the rows of one digit, and the key values of two digits.
@@ -64,7 +68,23 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
       fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
   fetch(0);
   const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
+  // Sums are R^-1 times the result until the end: so is the factor's product as it stands.
   uint4 acc[2][4] = {};
+  const u32 out_limb = tail.first_limb + limb;
+  if (out_limb < tail.addend_limbs) {
+    const u32 f = tail.factor[out_limb];
+#pragma unroll
+    for (u32 c = 0; c < 2; ++c) {
+      if (c >= tail.addend_components) break;
+      const u32* from = tail.addend.limb(batch, c, out_limb, args.log_n) + place.start;
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) {
+        const uint4 v = load4(from + place.at(k));
+        acc[c][k] = make_uint4(mont_mul(v.x, f, q, q_inv), mont_mul(v.y, f, q, q_inv),
+                               mont_mul(v.z, f, q, q_inv), mont_mul(v.w, f, q, q_inv));
+      }
+    }
+  }
   for (u32 d = 0; d < args.components; ++d) {
     wait_for_copies();
     __syncwarp();  // the row is complete: it was fetched by threads of this warp

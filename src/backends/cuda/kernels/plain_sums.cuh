@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kPlainThreads, kPlainBlocksPerSm)
     for (u32 u = 0; u < kValues; ++u) x[0][u] = x0.at[u], x[1][u] = x1.at[u];
     sums.add(args.column[s], x, m.q);
   }
-  sums.store(args.plain, batch, first, two ? 2 : 1, limb, args.log_n, at, m.r2, m.q, m.q_inv);
+  sums.store(args.plain, batch, first, two ? 2 : 1, limb, args.log_n, at, m.r2, m);
 }
 
 /// Values [at, at + Values) of an automorphism's result, from the aligned block of its argument
@@ -116,8 +116,7 @@ __device__ __forceinline__ void add_digits(u64 (&sum)[2][Values], const HoistedA
       }
 }
 
-/// sum_d digits_d key_(d,c) at `from`: below q R plus one product. Digits 0: args.count of them,
-/// two at a time.
+/// sum_d digits_d key_(d,c) at `from`: below q R plus one product. Digits 0: args.count of them.
 template <u32 Digits, u32 Values>
 __device__ __forceinline__ void inner_product(u64 (&sum)[2][Values], const HoistedArgs& args,
                                               const HoistedStep& step, const u32* digit,
@@ -147,7 +146,7 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
   const u32 limb = blockIdx.z, batch = blockIdx.y, id = args.prime.at[limb];
   const u32 at = kValues * (threadIdx.x + blockIdx.x * kPlainThreads);
   if (at >= (1u << args.log_n)) return;
-  const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
+  const PrimeConstants m = args.primes[id];
   const u64 policy = streaming_policy();
   const bool lifted = limb < args.window;
   const u32 special = args.special[limb];
@@ -165,7 +164,7 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
     u64 sum[2][kValues] = {};
     if (has_key)
       inner_product<Digits>(sum, args, step, args.digits.limb(batch, 0, limb, args.log_n) + from,
-                            step.key + (u64(id) << args.log_n) + from, q, policy);
+                            step.key + (u64(id) << args.log_n) + from, m.q, policy);
     // At most one digit was not folded: with the lift two products.
     if (lifted) {
 #pragma unroll
@@ -179,14 +178,15 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
 #pragma unroll
     for (u32 c = 0; c < 2; ++c) {
 #pragma unroll
-      for (u32 u = 0; u < kValues; ++u) x[c][u] = mont_reduce(fold_high(sum[c][u], q), q, q_inv);
+      for (u32 u = 0; u < kValues; ++u)
+        x[c][u] = mont_reduce(fold_high(sum[c][u], m.q), m.q, m.q_inv);
       permute<kValues>(x[c], source, step.element);
     }
-    sums.add(step.column, x, q);
+    sums.add(step.column, x, m.q);
   }
   // The baby steps came divided by R: R^3 / R restores them and the division at the end.
-  const u32 r2 = args.primes[id].r2, scale = mont_mul(r2, r2, q, q_inv);
-  sums.store(args.plain, batch, 0, 2, limb, args.log_n, at, scale, q, q_inv);
+  const u32 scale = mont_mul(m.r2, m.r2, m.q, m.q_inv);
+  sums.store(args.plain, batch, 0, 2, limb, args.log_n, at, scale, m);
 }
 
 }  // namespace crenel::backend::cuda
