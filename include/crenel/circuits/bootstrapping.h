@@ -55,6 +55,23 @@ struct BootstrapLevels {
   u32 output;
 };
 
+/// What is known of the slots. What counts is how large their polynomial's coefficients are.
+enum class MessageKind {
+  uniform_complex,  ///< real and imaginary parts uniform on [-B, B]
+  uniform_real,     ///< uniform on [-B, B]
+  uniform_unit,     ///< uniform on [0, B]
+  constant,         ///< B in every slot
+  one_hot,          ///< B in one slot, 0 in the others
+  periodic,         ///< `period` numbers uniform on [-B, B], repeated
+  bound,            ///< the worst of all messages with every |slot| <= B (it is the constant)
+};
+
+struct Message {
+  MessageKind kind = MessageKind::uniform_complex;
+  double bound = 1.0;  ///< B
+  u32 period = 16;     ///< of `periodic`: a power of two
+};
+
 /// What a bootstrap needs and delivers, known before anything runs.
 struct BootstrapReport {
   BootstrapLevels levels;
@@ -89,6 +106,9 @@ class Bootstrapper {
   const BootstrapOptions& options() const;
   const BootstrapLevels& levels() const;
   BootstrapReport describe() const;
+  /// Expected largest slot error of one iteration for messages of this kind, by the model that
+  /// docs/guide/bootstrap_precision.md explains. ParameterError for a bound or period out of range.
+  double expected_error(const Message& message) const;
   /// log2 of the factor by which a second iteration enlarges the scale; 0 with one iteration.
   u32 correction_bits() const;
 

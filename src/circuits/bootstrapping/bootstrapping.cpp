@@ -277,6 +277,10 @@ BootstrapReport Bootstrapper::describe() const {
   return r;
 }
 
+double Bootstrapper::expected_error(const Message& message) const {
+  return expected_error_of(state_->context.params(), state_->plan, message);
+}
+
 u32 Bootstrapper::correction_bits() const {
   return circuits::correction_bits(state_->context.params(), state_->plan);
 }

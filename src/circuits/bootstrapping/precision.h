@@ -6,26 +6,9 @@
 #include <vector>
 
 #include "circuits/mod1/sine_fit.h"
-#include "crenel/core/types.h"
+#include "crenel/circuits/bootstrapping.h"
 
 namespace crenel::circuits {
-
-/// What is known of the slots. What counts is how large their polynomial's coefficients are.
-enum class MessageKind {
-  uniform_complex,  ///< real and imaginary parts uniform on [-B, B]
-  uniform_real,     ///< uniform on [-B, B]
-  uniform_unit,     ///< uniform on [0, B]
-  constant,         ///< B in every slot
-  one_hot,          ///< B in one slot, 0 in the others
-  periodic,         ///< `period` numbers uniform on [-B, B], repeated
-  bound,            ///< the worst of all messages with every |slot| <= B (it is the constant)
-};
-
-struct Message {
-  MessageKind kind = MessageKind::uniform_complex;
-  double bound = 1.0;  ///< B
-  u32 period = 16;     ///< of `periodic`: a power of two
-};
 
 /// One level of CtS or StC: consecutive butterfly stages in one linear transform and one rescale.
 struct TransformLevel {

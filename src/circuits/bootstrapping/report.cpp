@@ -88,6 +88,14 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
   return m;
 }
 
+double expected_error_of(const ckks::Params& params, const BootstrapPlan& plan,
+                         const Message& message) {
+  const BootstrapModel model = model_of(params, plan);
+  if (plan.options.order == BootstrapOrder::slot_to_coeff_first)
+    return message.bound * worst(model, plan.options.order);
+  return estimate_precision(model, message).total.max;
+}
+
 u32 correction_bits(const ckks::Params& params, const BootstrapPlan& plan) {
   if (plan.options.iterations < 2) return 0;
   // Three bits to spare, so that no slot of the enlarged error leaves the bound of messages.

@@ -12,6 +12,10 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan);
 /// Everything but the keys' and plaintexts' sizes, from the plan alone.
 BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan);
 
+/// Expected largest slot error for a kind of message.
+double expected_error_of(const ckks::Params& params, const BootstrapPlan& plan,
+                         const Message& message);
+
 /// Upper bound of the memory that one bootstrap of a ciphertext takes from the stream's pool
 /// besides keys and plaintexts.
 u64 workspace_bytes(const ckks::Params& params, const BootstrapPlan& plan);
