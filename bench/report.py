@@ -2,7 +2,7 @@
 
     python bench/report.py [--check] [--results FOLDER] [--page FILE]
 
-Reads *.json (told apart by "kind": schemes, comparisons, peers, ceilings, targets, profiles) and
+Reads *.json (told apart by "kind" and "suite": schemes, bootstraps, comparisons, peers, ceilings, targets, profiles) and
 kernels-*.jsonl.
 --check writes nothing and fails when the page is not what the results say. A figure that was not measured
 stays blank.
@@ -15,6 +15,7 @@ import json
 import sys
 from pathlib import Path
 
+from report.boot import boot_sections, openfhe_boot_sections
 from report.kernels import kernel_sections
 from report.profile import profile_sections
 from report.scheme import client, operations, versus_openfhe, versus_peer
@@ -43,7 +44,7 @@ def render(results: Path) -> str:
     peers = [d for d in files.values() if d["kind"] == "crenel-peer"]
     text = HEAD + targets_section(files, kernels)
     for name, data in files.items():
-        if data["kind"] != "crenel-bench":
+        if data["kind"] != "crenel-bench" or data.get("suite") == "boot":
             continue
         for params in dict.fromkeys(r["params"] for r in data["results"] if "params" in r):
             rows = [r for r in data["results"] if r["params"] == params]
@@ -55,9 +56,11 @@ def render(results: Path) -> str:
             if "H200" in data["provenance"]["device_description"]:
                 text += "".join(versus_peer(rows, peer) for peer in peers)
         text += "\n" + provenance_line(data["provenance"])
+    text += boot_sections(files)
     for data in files.values():
         if data["kind"] == "crenel-comparison":
             text += versus_openfhe(data)
+    text += openfhe_boot_sections(files)
     return text + kernel_sections(kernels, files) + profile_sections(files)
 
 

@@ -1,11 +1,12 @@
 // One run of some operations with an account attached: what dev/kernels/ncu_account.sh compares
 // with the hardware counters.
 //
-//   account_bench [--device NAME] [--params NAME] --json FILE
+//   account_bench [--device NAME] [--params NAME] [--operation each|bootstrap] --json FILE
 //
 // The file holds the records of the operations, and how many kernels the program launches before
 // them, for the profiler to skip.
 #include <cstdio>
+#include <functional>
 #include <string>
 
 #include "crenel/crenel.h"
@@ -37,46 +38,82 @@ void write(std::FILE* file, const std::vector<device::LaunchRecord>& records) {
   }
 }
 
-// One of everything that a bootstrapping queues often, at the top level.
-void work(const ckks::Evaluator& ev, const ckks::Ciphertext& a, const ckks::Ciphertext& b,
-          const ckks::Plaintext& weights) {
-  device::Stream& stream = ev.stream();
-  const auto in_stage = [&](const char* label, const auto& f) {
-    const device::Stage stage(stream, label);
-    f();
-  };
-  in_stage("hmult", [&] { ev.multiply(a, b); });
-  in_stage("hrot", [&] { ev.rotate(a, 1); });
-  in_stage("rescale", [&] { ev.rescale(a); });
-  in_stage("hadd", [&] { ev.add(a, b); });
-  in_stage("pmult", [&] { ev.multiply(a, weights); });
-  in_stage("cmult", [&] { ev.multiply(a, std::complex<double>(0.5, 0.25)); });
-  const std::vector<i64> steps{0, 1, 2};
-  in_stage("rotate_sum", [&] { ev.rotate_sum(a, steps); });
+struct Options {
+  std::string device = "cuda", params = "boot40", operation = "each", json;
+};
+
+// A band of diagonals with nothing periodic in them.
+circuits::DiagonalMatrix band(u64 slots, u64 width) {
+  circuits::DiagonalMatrix matrix{slots, {}};
+  for (u64 k = 0; k < width; ++k) {
+    auto& diagonal = matrix.diagonals[k];
+    for (u64 i = 0; i < slots; ++i) diagonal.push_back(1.0 / static_cast<double>(1 + (i + k) % 97));
+  }
+  return matrix;
 }
 
-void run(const std::string& device_name, const std::string& params_name, std::FILE* file) {
-  const ckks::Params params = ckks::Params::preset(params_name, true);
-  const ckks::Context context(params, device_name);
+// What comes before the launches that are looked at: keys, inputs, plaintexts.
+std::function<void()> prepare(const ckks::Context& context, ckks::Client& client,
+                              const std::string& operation) {
+  const std::vector<double> values{0.5, -0.25};
+  const auto input = [&](u32 level) {
+    return std::make_shared<const ckks::Ciphertext>(client.encrypt(values, level));
+  };
+  if (operation == "bootstrap") {
+    const auto keys = client.evaluation_keys(circuits::bootstrap_key_request(context.params()));
+    const auto boot = std::make_shared<circuits::Bootstrapper>(context, keys);
+    return [boot, a = input(boot->levels().input)] { boot->eager(*a); };
+  }
+  const u32 top = context.params().max_level();
+  circuits::LinearTransformOptions options;
+  options.level = top;
+  const auto transform = std::make_shared<circuits::LinearTransform>(
+      context, band(context.params().slots(), 16), options);
+  ckks::KeyRequest request;
+  request.rotations = transform->rotations();
+  request.rotations.insert(request.rotations.end(), {1, 2});
+  const auto ev = context.evaluator(client.evaluation_keys(request));
+  const auto weights = std::make_shared<const ckks::Plaintext>(context.encode(values, top));
+  const auto low = input(context.params().normal_top_level());
+  return [=, a = input(top), b = input(top)] {
+    device::Stream& stream = ev.stream();
+    const auto in_stage = [&](const char* label, const auto& f) {
+      const device::Stage stage(stream, label);
+      f();
+    };
+    in_stage("hmult", [&] { ev.multiply(*a, *b); });
+    in_stage("square", [&] { ev.square(*a); });
+    in_stage("hrot", [&] { ev.rotate(*a, 1); });
+    in_stage("rescale", [&] { ev.rescale(*a); });
+    in_stage("hadd", [&] { ev.add(*a, *b); });
+    in_stage("pmult", [&] { ev.multiply(*a, *weights); });
+    in_stage("cmult", [&] { ev.multiply(*a, std::complex<double>(0.5, 0.25)); });
+    in_stage("rotate_sum", [&] { ev.rotate_sum(*a, std::vector<i64>{0, 1, 2}); });
+    in_stage("polynomial",
+             [&] { ev.polynomial(*low, std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}); });
+    in_stage("transform", [&] { (*transform)(ev, *a); });
+  };
+}
+
+void run(const Options& options, std::FILE* file) {
+  const ckks::Params params = ckks::Params::preset(options.params, true);
+  const ckks::Context context(params, options.device);
   device::Stream& stream = context.stream();
   device::Account account;
   stream.account(&account);
   ckks::Client client = context.keygen();
-  const auto ev = context.evaluator(client.evaluation_keys({{1, 2}, false, true}));
-  const std::vector<double> values{0.5, -0.25};
-  const u32 top = params.max_level();
-  const auto a = client.encrypt(values, top), b = client.encrypt(values, top);
-  const auto weights = context.encode(values, top);
+  const auto work = prepare(context, client, options.operation);
   const u64 before = kernels_in(account.records());
   account.clear();
-  work(ev, a, b, weights);
+  work();
   stream.account(nullptr);
   stream.synchronize();
   const auto records = account.records();
   std::fprintf(file, "{\"kind\": \"crenel-account\", \"format\": 1, \"version\": \"%s\", ",
                version());
-  std::fprintf(file, "\"params\": \"%s\", \"level\": %u, \"device\": \"%s\",\n",
-               params_name.c_str(), top, context.device().info().description.c_str());
+  std::fprintf(file, "\"params\": \"%s\", \"operation\": \"%s\", \"device\": \"%s\",\n",
+               options.params.c_str(), options.operation.c_str(),
+               context.device().info().description.c_str());
   std::fprintf(file, " \"kernels_before\": %llu, \"kernels\": %llu, \"records\": [",
                static_cast<unsigned long long>(before),
                static_cast<unsigned long long>(kernels_in(records)));
@@ -87,20 +124,24 @@ void run(const std::string& device_name, const std::string& params_name, std::FI
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string device = "cuda", params = "boot40", json;
+  Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];
-    if (flag == "--device") device = argv[i + 1];
-    if (flag == "--params") params = argv[i + 1];
-    if (flag == "--json") json = argv[i + 1];
+    if (flag == "--device") options.device = argv[i + 1];
+    if (flag == "--params") options.params = argv[i + 1];
+    if (flag == "--operation") options.operation = argv[i + 1];
+    if (flag == "--json") options.json = argv[i + 1];
   }
-  std::FILE* file = json.empty() ? nullptr : std::fopen(json.c_str(), "w");
+  std::FILE* file = options.json.empty() ? nullptr : std::fopen(options.json.c_str(), "w");
   if (file == nullptr) {
-    std::fprintf(stderr, "usage: %s [--device NAME] [--params NAME] --json FILE\n", argv[0]);
+    std::fprintf(
+        stderr,
+        "usage: %s [--device NAME] [--params NAME] [--operation each|bootstrap] --json FILE\n",
+        argv[0]);
     return 2;
   }
   try {
-    run(device, params, file);
+    run(options, file);
   } catch (const Error& e) {
     std::fprintf(stderr, "%s: %s\n", e.code().c_str(), e.what());
     return 1;

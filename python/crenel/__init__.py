@@ -6,7 +6,15 @@
 """
 
 from crenel import ckks
-from crenel._crenel import DeviceInfo, cuda_unavailable_reason, device_info, devices, version
+from crenel._crenel import (
+    DeviceInfo,
+    build_info,
+    cuda_unavailable_reason,
+    device_info,
+    devices,
+    version,
+)
+from crenel.account import Account, profile
 from crenel.errors import (
     CrenelError,
     DeviceError,
@@ -21,6 +29,7 @@ from crenel.errors import (
 __version__ = version()
 
 __all__ = [
+    "Account",
     "CrenelError",
     "DeviceError",
     "DeviceInfo",
@@ -31,9 +40,11 @@ __all__ = [
     "StateError",
     "UnsupportedError",
     "__version__",
+    "build_info",
     "ckks",
     "cuda_unavailable_reason",
     "device_info",
     "devices",
+    "profile",
     "version",
 ]

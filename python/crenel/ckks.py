@@ -14,9 +14,15 @@ The objects, in the order in which they are made:
 `Evaluator`
     the operations, ``context.evaluator(keys)``: explicit ones, and ``ev(a) * ev(b) + 1`` where
     levels and scales are handled
+`Bootstrapper`
+    ``context.bootstrapper(server)``: gives a ciphertext of the last level its levels back
 """
 
 from crenel._crenel import (
+    BootstrapLevels,
+    BootstrapOptions,
+    Bootstrapper,
+    BootstrapReport,
     Ciphertext,
     Client,
     Context,
@@ -24,14 +30,17 @@ from crenel._crenel import (
     Evaluator,
     Flooding,
     Graph,
+    LinearTransform,
     Params,
     Plaintext,
     PublicKey,
+    linear_transform_rotations,
     max_log_pq,
     polynomial_depth,
     preset,
     preset_names,
 )
+from crenel.chebyshev import ChebyshevFit
 from crenel.errors import (
     CrenelError,
     DeviceError,
@@ -47,6 +56,11 @@ from crenel.operand import Operand, sum_rotations
 chebyshev_fit = Evaluator.chebyshev_fit
 
 __all__ = [
+    "BootstrapLevels",
+    "BootstrapOptions",
+    "BootstrapReport",
+    "Bootstrapper",
+    "ChebyshevFit",
     "Ciphertext",
     "Client",
     "Context",
@@ -58,6 +72,7 @@ __all__ = [
     "Graph",
     "InsecureParametersWarning",
     "KeyMissingError",
+    "LinearTransform",
     "Operand",
     "ParameterError",
     "Params",
@@ -67,6 +82,7 @@ __all__ = [
     "StateError",
     "UnsupportedError",
     "chebyshev_fit",
+    "linear_transform_rotations",
     "max_log_pq",
     "polynomial_depth",
     "preset",

@@ -27,6 +27,9 @@ void bind_context(nb::module_& m);
 void bind_client(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 void bind_graph(nb::module_& m);
+void bind_account(nb::module_& m);
+void bind_linear_transform(nb::module_& m);
+void bind_bootstrapping(nb::module_& m);
 
 /// A value together with its context, so that it can serialise itself.
 template <class T>
@@ -44,6 +47,11 @@ using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 
 /// A bound ciphertext, or the one inside a convenient operand (attribute `ciphertext`).
 const Ciphertext& as_ciphertext(nb::handle object);
+
+/// The request with what bootstrapping needs added: `bootstrap` is a bool, a name of a key mode or
+/// a BootstrapOptions object.
+ckks::KeyRequest with_bootstrap(ckks::KeyRequest request, const ckks::Params& params,
+                                nb::handle bootstrap);
 
 /// A Python integer as an unsigned one; ParameterError names the argument.
 template <class T>

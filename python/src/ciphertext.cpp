@@ -1,4 +1,6 @@
 // Ciphertexts, plaintexts and keys: metadata and bytes.
+#include <nanobind/stl/filesystem.h>
+
 #include "arrays.h"
 
 namespace crenel::python {
@@ -86,15 +88,27 @@ void bind_ciphertext(nb::module_& m) {
           "relinearisation", [](const EvaluationKeys& k) { return k.value.has_relinearisation(); },
           "Is there a key for products of ciphertexts?")
       .def_prop_ro(
+          "has_encapsulation", [](const EvaluationKeys& k) { return k.value.has_encapsulation(); },
+          "Are there the keys to an ephemeral sparse secret and back?")
+      .def_prop_ro(
           "nbytes", [](const EvaluationKeys& k) { return k.value.bytes(); }, "Bytes on the device.")
       .def_prop_ro(
           "wire_bytes", [](const EvaluationKeys& k) { return k.value.wire_bytes(); },
           "Bytes when serialised: uniform halves travel as seeds.")
       .def("to_bytes", &serialise<ckks::EvaluationKeys>, "A complete safetensors file.")
+      .def(
+          "save",
+          [](const EvaluationKeys& k, const std::filesystem::path& path) {
+            ckks::save_evaluation_keys(k.context, k.value, path.string());
+          },
+          "path"_a, ReleaseGil(), nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
+          "Write the file of to_bytes key by key, without holding all of it in memory. It appears\n"
+          "under its name when it is complete.")
       .def("__repr__", [](const EvaluationKeys& k) {
         return cat("<ckks.EvaluationKeys ", k.value.rotations().size(), " rotations",
                    k.value.has_conjugation() ? ", conjugation" : "",
-                   k.value.has_relinearisation() ? ", relinearisation" : "", ", ", k.value.bytes(),
+                   k.value.has_relinearisation() ? ", relinearisation" : "",
+                   k.value.has_encapsulation() ? ", encapsulation" : "", ", ", k.value.bytes(),
                    " bytes>");
       });
 }

@@ -52,9 +52,12 @@ Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
 }
 
 EvaluationKeys evaluation_keys(Client& client, std::vector<i64> rotations, bool conjugate,
-                               bool relinearisation) {
-  return EvaluationKeys{client.context(),
-                        client.evaluation_keys({std::move(rotations), conjugate, relinearisation})};
+                               bool relinearisation, bool encapsulation, nb::handle bootstrap) {
+  const ckks::Context& context = client.context();
+  const ckks::KeyRequest request =
+      with_bootstrap({std::move(rotations), conjugate, relinearisation, encapsulation},
+                     context.params(), bootstrap);
+  return released([&] { return EvaluationKeys{context, client.evaluation_keys(request)}; });
 }
 
 constexpr const char* kEncryptDoc =
@@ -113,15 +116,28 @@ void bind_public_key(nb::module_& m) {
 }
 
 void bind_keys(nb::class_<Client>& c) {
-  c.def("evaluation_keys", &evaluation_keys, nb::kw_only(), "rotations"_a = std::vector<i64>(),
-        "conjugate"_a = false, "relinearisation"_a = true, ReleaseGil(),
-        nb::sig("def evaluation_keys(self, *, rotations: collections.abc.Sequence[int] = (), "
-                "conjugate: bool = False, relinearisation: bool = True) -> EvaluationKeys"),
-        "The keys that a server needs; only what is asked for is made.\n\n"
-        "Parameters\n----------\n"
-        "rotations : steps to the left, negative ones to the right\n"
-        "conjugate : for Evaluator.conjugate\n"
-        "relinearisation : for products of ciphertexts")
+  c.def(
+       "evaluation_keys", &evaluation_keys, nb::kw_only(), "rotations"_a = std::vector<i64>(),
+       "conjugate"_a = false, "relinearisation"_a = true, "encapsulation"_a = false,
+       "bootstrap"_a = false,
+       nb::sig("def evaluation_keys(self, *, rotations: collections.abc.Sequence[int] = (), "
+               "conjugate: bool = False, relinearisation: bool = True, "
+               "encapsulation: bool = False, "
+               "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions = False) "
+               "-> EvaluationKeys"),
+       "The keys that a server needs; only what is asked for is made.\n\n"
+       "Parameters\n----------\n"
+       "rotations : steps to the left, negative ones to the right\n"
+       "conjugate : for Evaluator.conjugate\n"
+       "relinearisation : for products of ciphertexts\n"
+       "encapsulation : the switch to an ephemeral sparse secret and back, for bootstrapping\n"
+       "bootstrap : all that Context.bootstrapper needs, besides what is asked for otherwise: "
+       "True\n"
+       "    for its default options, 'minimal' for these with two keys a transform, or the "
+       "options\n\n"
+       "Raises ParameterError where that sparse secret would have less than 128 bits of security,\n"
+       "or that have no levels for bootstrapping, and UnsupportedError for parameters without\n"
+       "encapsulation.")
       .def(
           "public_key",
           [](Client& client) { return PublicKey{client.context(), client.public_key()}; },

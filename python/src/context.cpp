@@ -1,4 +1,6 @@
 // Context: parameters on a device, the root of every other object.
+#include <nanobind/stl/filesystem.h>
+
 #include "arrays.h"
 
 namespace crenel::python {
@@ -34,6 +36,14 @@ Bound<T> from_bytes(const Context& context, nb::handle data) {
   return released([&] { return Bound<T>{context, load(context, view.bytes())}; });
 }
 
+EvaluationKeys load_keys(const Context& context, const std::filesystem::path& path,
+                         std::optional<std::vector<i64>> rotations, bool relinearisation,
+                         bool conjugate, bool encapsulation) {
+  return {context, ckks::load_evaluation_keys(
+                       context, path.string(),
+                       {std::move(rotations), relinearisation, conjugate, encapsulation})};
+}
+
 ckks::Client import_client(const Context& context, nb::handle data) {
   const BufferView view(data);
   return released([&] { return ckks::Client::import_secret_key(context, view.bytes()); });
@@ -57,12 +67,40 @@ void bind_loaders(nb::class_<Context>& c) {
            &from_bytes<ckks::EvaluationKeys, ckks::evaluation_keys_from_bytes>, "data"_a,
            BYTES_SIG("evaluation_keys_from_bytes", "EvaluationKeys"),
            "Evaluation keys from untrusted bytes.")
+      .def("load_evaluation_keys", &load_keys, "path"_a, "rotations"_a = nb::none(),
+           "relinearisation"_a = true, "conjugate"_a = true, "encapsulation"_a = true, ReleaseGil(),
+           nb::sig("def load_evaluation_keys(self, path: str | os.PathLike[str], rotations: "
+                   "collections.abc.Sequence[int] | None = None, relinearisation: bool = True, "
+                   "conjugate: bool = True, encapsulation: bool = True) -> EvaluationKeys"),
+           "Evaluation keys from an untrusted file, by memory map: only what is selected is read,\n"
+           "checked and put on the device.\n\n"
+           "Parameters\n----------\n"
+           "path : a file of EvaluationKeys.save, or the bytes of to_bytes\n"
+           "rotations : steps, default all of the file\n"
+           "relinearisation, conjugate, encapsulation : these keys, when the file has them\n\n"
+           "Raises KeyMissingError naming every rotation that the file lacks. Nobody may shorten\n"
+           "the file meanwhile; replacing it is fine.")
       .def("public_key_from_bytes", &from_bytes<ckks::PublicKey, ckks::public_key_from_bytes>,
            "data"_a, BYTES_SIG("public_key_from_bytes", "PublicKey"),
            "A public key from untrusted bytes.")
       .def("client_from_secret_key", &import_client, "data"_a,
            BYTES_SIG("client_from_secret_key", "Client"),
            "The client of a secret key exported with Client.export_secret_key.");
+}
+
+void bind_stream(nb::class_<Context>& c) {
+  c.def(
+       "synchronize", [](const Context& context) { context.stream().synchronize(); }, ReleaseGil(),
+       "Wait until everything queued so far is done; raises DeviceError when some of it failed.")
+      .def_prop_ro(
+          "bytes_in_use", [](const Context& context) { return context.stream().bytes_in_use(); },
+          "Bytes of device memory held by the objects of this context, tables aside.")
+      .def_prop_ro(
+          "peak_bytes", [](const Context& context) { return context.stream().peak_bytes(); },
+          "Highest bytes_in_use since the context was made, or since reset_peak.")
+      .def(
+          "reset_peak", [](const Context& context) { context.stream().reset_peak(); },
+          "Let peak_bytes start anew from bytes_in_use.");
 }
 
 }  // namespace
@@ -102,6 +140,7 @@ void bind_context(nb::module_& m) {
            nb::sig("def decode(self, plaintext: Plaintext) -> numpy.ndarray"),
            "The slots of a plaintext: float64 when they are real, else complex128.");
   bind_loaders(c);
+  bind_stream(c);
   c.def("__repr__", [](const Context& context) {
     const ckks::Params& p = context.params();
     return cat("<ckks.Context log N = ", p.log_n(), ", ", p.normal_top_level(), " levels on ",

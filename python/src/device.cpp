@@ -19,6 +19,16 @@ const char* kind_name(Kind kind) {
   return "unknown";
 }
 
+nb::dict build_info() {
+  nb::dict info;
+  for (const auto& [name, value] :
+       {std::pair("compiler", CRENEL_BUILD_COMPILER), std::pair("build_type", CRENEL_BUILD_TYPE),
+        std::pair("cuda_toolkit", CRENEL_BUILD_CUDA),
+        std::pair("cuda_architectures", CRENEL_BUILD_ARCHITECTURES)})
+    info[name] = value;
+  return info;
+}
+
 }  // namespace
 
 void bind_device(nb::module_& m) {
@@ -40,6 +50,9 @@ void bind_device(nb::module_& m) {
       "The device that Context(device=name) would use. DeviceError says why it cannot be had.");
   m.def("cuda_unavailable_reason", &device::cuda_unavailable_reason,
         "Why there is no CUDA device: not built, no driver, no GPU. Empty when there is one.");
+  m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, str]"),
+        "How this library was built: compiler, build_type, cuda_toolkit and cuda_architectures\n"
+        "(both empty without CUDA).");
 }
 
 }  // namespace crenel::python

@@ -194,6 +194,21 @@ void bind_evaluator(nb::module_& m) {
       nb::sig("def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
               "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.ndarray"),
       "Coefficients of f on an interval for polynomial(..., basis='chebyshev').");
+  c.def(
+      "chebyshev",
+      [](nb::handle self, nb::handle f, double a, double b, i64 degree) {
+        return nb::module_::import_("crenel.chebyshev").attr("fit")(self, f, a, b, degree);
+      },
+      "f"_a, "a"_a, "b"_a, "degree"_a,
+      nb::sig(
+          "def chebyshev(self, f: collections.abc.Callable[[float], float], a: float, b: float, "
+          "degree: int) -> crenel.chebyshev.ChebyshevFit"),
+      "The polynomial that agrees with f in degree + 1 Chebyshev nodes of [a, b]: with its "
+      "largest\n"
+      "error on the interval as `error`, and called on a ciphertext to evaluate it.\n\n"
+      "    gelu = ev.chebyshev(f, -4, 4, 15); y = gelu(x)\n\n"
+      "Level l -> l - fit.depth, scale -> canonical. Raises ParameterError for an empty interval,\n"
+      "degrees above 65536 and values of f that are not finite; what f raises comes through.");
   c.def("__repr__", [](const Evaluator& ev) {
     return cat("<ckks.Evaluator on ", ev.context().device().info().name, ">");
   });

@@ -15,4 +15,7 @@ NB_MODULE(_crenel, m) {
   bind_client(m);
   bind_evaluator(m);
   bind_graph(m);
+  bind_account(m);
+  bind_linear_transform(m);
+  bind_bootstrapping(m);
 }

@@ -61,6 +61,26 @@ class World:
         return float(np.abs(self.client.decrypt(ciphertext) - expected).max())
 
 
+class Boot(World):
+    """A world whose keys serve the default options, hoisted."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.keys = self.client.evaluation_keys(bootstrap=True)
+        self.boot = self.context.bootstrapper(self.keys)
+
+    def refreshed(self, boot: ckks.Bootstrapper, values: np.ndarray) -> tuple[ckks.Ciphertext, float]:
+        """A bootstrap of `values`, and its largest error."""
+        ciphertext = self.client.encrypt(values, level=boot.levels.input, slots=boot.options.slots)
+        result = boot(ciphertext)
+        assert (result.level, result.slots) == (boot.levels.output, boot.options.slots)
+        return result, self.error(result, values)
+
+    def made(self, **options) -> ckks.Bootstrapper:
+        chosen = ckks.BootstrapOptions(**options)
+        return self.context.bootstrapper(self.client.evaluation_keys(bootstrap=chosen), chosen)
+
+
 @pytest.fixture(scope="session", params=device_names())
 def device(request) -> str:
     return request.param
@@ -69,6 +89,12 @@ def device(request) -> str:
 @pytest.fixture(scope="session")
 def world(device: str) -> World:
     return World(open_context(toy(), device))
+
+
+@pytest.fixture(scope="session", params=[name for name in device_names() if name != "ref"])
+def boot_world(request) -> Boot:
+    """Not on ref, which takes seconds a bootstrap."""
+    return Boot(open_context(toy("toy-boot40"), request.param))
 
 
 @pytest.fixture

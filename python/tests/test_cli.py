@@ -1,5 +1,6 @@
 """The command line, in this process and through python -m."""
 
+import json
 import subprocess
 import sys
 
@@ -76,6 +77,12 @@ def test_generated_toml_is_the_generated_set(run):
         (["demo", "--device", "abacus"], "abacus"),
         (["demo", "--patients", "0"], "patients"),
         (["demo", "--plot", "no-such-folder/plot.png"], "no-such-folder"),
+        (["bench", "boot", "--params", "leveled-n14-s40"], "bootstrapping needs"),
+        (["bench", "boot", "--params", "boot41"], "boot41"),
+        (["bench", "boot", "--device", "abacus"], "abacus"),
+        (["bench", "boot", "--slots", "3", "--params", "toy-boot40"], "3"),
+        (["bench", "boot", "--runs", "-1"], "runs"),
+        (["bench", "boot", "--json", "no-such-folder/boot.json"], "no-such-folder"),
     ],
 )
 def test_errors_are_one_line_and_status_2(run, arguments, part):
@@ -95,12 +102,30 @@ def test_usage_errors(run):
     assert run("params", "generate")[0] == 2
 
 
-def test_bench_is_handed_over_or_explained(run):
-    try:
-        import crenel.bench  # noqa: F401
-    except ImportError:
-        code, _, err = run("bench")
-        assert code == 2 and "./run bench" in err
+def test_bench_alone_says_where_the_others_are(run):
+    code, _, err = run("bench")
+    assert code == 2 and "./run bench" in err and "crenel bench boot" in err
+
+
+@pytest.mark.parametrize("extra", [(), ("--minimal", "--slots", "64")])
+def test_bench_boot(run, tmp_path, extra):
+    path = tmp_path / "boot.json"
+    arguments = ("--params", "toy-boot40", "--device", "cpu", "--runs", "2", "--json", str(path), *extra)
+    code, out, err = run("bench", "boot", *arguments)
+    assert code == 0, err
+    for part in ("INSECURE", "13 out", "median us", "largest error", "peak memory", "right"):
+        assert part in out
+    data = json.loads(path.read_text())
+    assert (data["kind"], data["suite"]) == ("crenel-bench", "boot")
+    assert {"date", "commit", "compiler", "device_description", "host_processor"} <= set(data["provenance"])
+    assert data["provenance"]["command"].endswith("--json boot.json")
+    (row,) = data["results"]
+    assert row["correct"] and row["error_log2"] < row["bound_log2"] and len(row["digest"]) == 64
+    assert row["keys"] == ("minimal" if extra else "hoisted") and row["slots"] == (64 if extra else 1024)
+    assert row["q1_us"] <= row["latency_us"] <= row["q3_us"] and row["groups"] == 2
+    expected = row["latency_us"] * 1e3 / (row["slots"] * (row["output_level"] - row["level"]))
+    assert row["slot_level_ns"] == pytest.approx(expected)
+    assert row["peak_bytes"] > row["key_bytes"] > 0
 
 
 def test_python_m(tmp_path):

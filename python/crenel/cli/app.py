@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 import crenel
-from crenel.cli import params
+from crenel.cli import analyze as analysis
+from crenel.cli import bench, params
 from crenel.cli.output import size, table
-from crenel.errors import UnsupportedError
 
 app = typer.Typer(
     name="crenel",
@@ -20,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(params.app, name="params")
+app.add_typer(bench.app, name="bench")
 
 
 @app.callback()
@@ -62,15 +63,21 @@ def demo(
     raise typer.Exit(run(device=device, plot=plot, seed=seed, patients=patients))
 
 
-@app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-)
-def bench(context: typer.Context) -> None:
-    """Run the benchmarks (arguments are passed on)."""
-    try:
-        from crenel.bench import main  # type: ignore[import-not-found]
-    except ImportError:
-        raise UnsupportedError(
-            "the benchmarks are not part of this installation; in the source tree, use ./run bench"
-        ) from None
-    raise typer.Exit(main(list(context.args)))
+@app.command()
+def analyze(
+    parameters: Annotated[str, typer.Argument(metavar="PARAMS", help="A name of crenel params list.")],
+    operation: Annotated[
+        analysis.Operation, typer.Option(help="What to run.")
+    ] = analysis.Operation.bootstrap,
+    device: Annotated[
+        str, typer.Option(help="cuda, cuda:<index>, or cuda:dry: the model of an H200 that needs no GPU.")
+    ] = "cuda:dry",
+    level: Annotated[
+        int | None, typer.Option(help="Of the inputs; default 0 to bootstrap, else the top.")
+    ] = None,
+    limbs: Annotated[bool, typer.Option("--limbs", help="Every limb count in a row of its own.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Write the tables as JSON.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw them.")] = None,
+) -> None:
+    """Print what an operation moves and computes, against the measured ceilings."""
+    analysis.run(parameters, device, operation, level, json, plot, limbs)

@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(kConvertColumnsThreads, kConvertColumnsBlocksP
       u32* limb = to + (u64(destinations.at[s].position) << LogN) + (group << (4 + kRow));
 #pragma unroll
       for (u32 e = 0; e < kPerThread; ++e) limb[e << kRow] = y[e];
-        // The next destination becomes the first: one copy of the code above, not four.
+      // The next destination becomes the first: one copy of the code above, not four.
 #pragma unroll
       for (u32 t = 0; t + 1 < kTogether; ++t)
 #pragma unroll

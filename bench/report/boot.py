@@ -1,0 +1,191 @@
+"""Bootstrapping: latency against what others reach, precision, memory; and OpenFHE on the same processor."""
+
+from __future__ import annotations
+
+from report.scheme import cell
+from report.text import duration, number, provenance_line, table
+
+MIB = 1 << 20
+GIB = 1 << 30
+# Milliseconds for one ciphertext of all slots, from issue 3; both with 13 levels left at scale 2^40.
+TARGETS = [
+    {
+        "device": "NVIDIA H200",
+        "params": "boot40",
+        "graph": False,
+        "at_most_ms": 21.3,
+        "source": "Cheddar, measured by this project on an H200",
+    },
+    {
+        "device": "NVIDIA H200",
+        "params": "boot40",
+        "graph": True,
+        "at_most_ms": 16.1,
+        "source": "Theodosian's own figure for an H200, its table II",
+    },
+]
+ABOUT = """
+A bootstrap through the public interface, all stages, on slots uniform in [-1, 1]^2. Eager, or replayed from a
+CUDA graph; brackets hold the distance of the quartiles. The time for a slot and a level is the latency of one
+ciphertext over its slots and the levels that the result has more than the input.
+"""
+
+
+def boot_files(files: dict[str, dict]) -> dict[str, dict]:
+    return {n: d for n, d in files.items() if d["kind"] == "crenel-bench" and d.get("suite") == "boot"}
+
+
+def power(log2: float | None) -> str:
+    return "" if log2 is None else f"2^{log2:.1f}"
+
+
+def mebibytes(count: float | None) -> str:
+    return "" if count is None else f"{count / MIB:,.0f} MiB"
+
+
+def seconds(value: float | None) -> str:
+    return "" if value is None else duration(1e6 * value)
+
+
+def nanoseconds(value: float) -> str:
+    return f"{number(value)} ns"
+
+
+def target_of(device: str, row: dict) -> dict | None:
+    if row["batch"] != 1 or row["keys"] != "hoisted" or 2 * row["slots"] != 1 << row["log_n"]:
+        return None
+    same = (row["params"], row["graph"])
+    found = [t for t in TARGETS if (t["params"], t["graph"]) == same and device.startswith(t["device"])]
+    return found[0] if found else None
+
+
+def latency(name: str, device: str, row: dict) -> list[str]:
+    levels = row["output_level"] - row["input_level"]
+    share = 1e3 * row["amortised_us"] / row["slots"] / levels
+    target = target_of(device, row)
+    met = ""
+    if target:
+        reached = row["correct"] and row["latency_us"] <= 1e3 * target["at_most_ms"]
+        met = "yes" if reached else "**no**"
+    return [
+        f"{row['slots']:,}, {row['keys']} keys",
+        f"{row['input_level']} to {row['output_level']}",
+        str(row["batch"]),
+        "graph" if row["graph"] else "eager",
+        cell(row),
+        nanoseconds(share),
+        f"<= {target['at_most_ms']} ms" if target else "",
+        met,
+        f"`{name}`",
+    ]
+
+
+def precision(name: str, data: dict) -> list[list[str]]:
+    """The statistics of many bootstraps; then every kind of message that was measured."""
+    body = []
+    p = data.get("precision")
+    if p:
+        errors = [p["mean_max_error_log2"], p["worst_error_log2"], p["rms_error_log2"]]
+        model = [p["expected_max_log2"], p["expected_rms_log2"], p["log2_failure_probability"]]
+        cells = [power(v) for v in errors + model]
+        body.append(["uniform in [-1, 1]^2", str(p["runs"]), *cells, str(p["failures"]), f"`{name}`"])
+    for kind, p in data.get("precision_by_message", {}).items():
+        cells = [power(p["mean_max_error_log2"]), power(p["worst_error_log2"]), ""]
+        cells += [power(p["expected_max_log2"]), "", "", ""]
+        body.append([kind.replace("_", " "), str(p["runs"]), *cells, f"`{name}`"])
+    return body
+
+
+def memory(name: str, data: dict) -> list[list[str]]:
+    m, setup = data.get("memory"), data.get("setup", {})
+    if not m:
+        return []
+    sizes = ("key_bytes", "plaintext_bytes", "workspace_bytes_stated", "workspace_bytes_peak")
+    cells = [mebibytes(m[key]) for key in (*sizes, "pool_bytes_peak")]
+    cells += [seconds(setup.get(key)) for key in ("context_s", "keys_s", "setup_s")]
+    return [[str(m["keys"]), *cells, f"`{name}`"]]
+
+
+def boot_sections(files: dict[str, dict]) -> str:
+    """One section for each set of parameters and device; nothing where nothing was measured."""
+    groups: dict[tuple[str, str], dict[str, dict]] = {}
+    for name, data in boot_files(files).items():
+        key = data["results"][0]["params"], data["provenance"]["device_description"]
+        groups.setdefault(key, {})[name] = data
+    text = ""
+    for (params, device), members in groups.items():
+        rows = [(n, r) for n, d in members.items() for r in d["results"]]
+        first = rows[0][1]
+        text += f"\n## Bootstrapping: {params} on {device}\n\n"
+        text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}.{ABOUT}\n"
+        header = ["slots", "levels", "batch", "launch", "latency", "a slot and level", "target", "met", "source"]
+        text += table(header, [latency(n, device, r) for n, r in rows])
+        used = [t for t in map(lambda x: target_of(device, x[1]), rows) if t]
+        for t in {t["source"]: t for t in used}.values():
+            text += f"\nTarget {t['at_most_ms']} ms: {t['source']}.\n"
+        body = [line for n, d in members.items() for line in precision(n, d)]
+        if body:
+            header = ["message", "bootstraps", "largest error, mean", "worst", "rms"]
+            header += ["expected largest", "expected rms", "failure probability", "failures", "source"]
+            text += "\nErrors of a slot; expected: what the library states before it runs.\n\n"
+            text += table(header, body)
+        body = [line for n, d in members.items() for line in memory(n, d)]
+        if body:
+            header = ["keys", "keys", "plaintexts", "workspace stated", "workspace measured", "pool, peak"]
+            header += ["context", "making keys", "plaintexts, time", "source"]
+            text += "\nMemory on the device, and the time to get ready once.\n\n" + table(header, body)
+        for data in members.values():
+            text += "\n" + provenance_line(data["provenance"])
+    return text
+
+
+def compared(title: str, r: dict) -> list[str]:
+    spread = number(100 * (r["q3_s"] - r["q1_s"]) / r["bootstrap_s"])
+    share = 1e9 * r["bootstrap_s"] / (1 << (r["log_n"] - 1)) / r["levels_left"]
+    return [
+        title,
+        number(r["log_pq"]),
+        str(r["levels_left"]),
+        f"{seconds(r['keys_s'])}, {r['key_count']} keys",
+        seconds(r["setup_s"]),
+        f"{seconds(r['bootstrap_s'])} [{spread} %]",
+        nanoseconds(share),
+        f"{power(r['worst_error_log2'])}, {power(r['rms_error_log2'])}",
+        f"{r['peak_rss_bytes'] / GIB:.1f} GiB",
+    ]
+
+
+def configuration(r: dict) -> str:
+    return (
+        f"OpenFHE, {r['name']}: {r['technique']}, scale 2^{r['scale_bits']}, first modulus 2^{r['first_bits']}, "
+        f"correction factor {r['correction']}, level budget {tuple(r['level_budget'])}, {r['digits']} digits"
+    )
+
+
+def openfhe_boot_sections(files: dict[str, dict]) -> str:
+    text = ""
+    for name, data in files.items():
+        if data["kind"] != "crenel-boot-comparison":
+            continue
+        wheel = data["wheel"].replace("==", " ")
+        first = data["openfhe"][0]
+        text += f"\n## Bootstrapping by {wheel} on the same processor\n\n"
+        text += f"N = 2^{first['log_n']}, all slots, uniform in [-1, 1]^2, {data['threads']} threads, one process "
+        text += "after the other; Crenel first and last. Both switch to an ephemeral sparse secret "
+        text += f"({first['secret']}); {first['security']} is OpenFHE's own check of log PQ. "
+        text += "Brackets: distance of the quartiles.\n\n"
+        header = ["", "log PQ", "levels left", "making keys", "set-up", "bootstrap", "a slot and level"]
+        header += ["error: worst, rms", "peak memory"]
+        before, after = data["crenel"]
+        body = [compared(f"Crenel, {before['params']}", before)]
+        body += [compared(configuration(r), r) for r in data["openfhe"]]
+        body.append(compared(f"Crenel, {after['params']}, again", after))
+        text += table(header, body)
+        disturbed = "" if data["steady"] else " Disturbed by other work."
+        limit = data["memory_limit_bytes"] / GIB
+        text += f"\nOpenFHE's fastest ({data['fastest']}) takes {data['ratio']:.2f} times Crenel's slower run. "
+        text += f"Target: Crenel in less time ({'met' if data['faster'] else '**not met**'}), peak memory under "
+        text += f"{limit:.0f} GiB ({'met' if data['within_memory'] else '**not met**'}). Every output deviates by "
+        text += f"less than 2^{data['bound_log2']:g}.{disturbed} `{name}`\n\n"
+        text += provenance_line(data["provenance"])
+    return text

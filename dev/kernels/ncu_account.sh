@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The traffic account against hardware counters, on a GPU host whose ncu may read them: builds
+# account_bench (beside gpu_session.sh's build), runs it under ncu and compares. Exit status 1 when
+# fewer than five kernels agree within 5 %. Files: $OUT/account.json, ncu.csv, ncu-account.json.
+# PARAMS: a parameter set; OPERATION: each (one launch of every kind, the default) or bootstrap.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+out=${OUT:-/tmp/out}
+mkdir -p "$out"
+build=${BUILD:-build-gpu}
+program=("$build/account_bench" --device cuda --params "${PARAMS:-boot40}" --operation "${OPERATION:-each}")
+if [ ! -f "$build/src/libcrenel.a" ]; then
+  cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DCRENEL_CUDA=ON >"$out/cmake.log" 2>&1
+fi
+cmake --build "$build" --target crenel >"$out/build.log" 2>&1 || { grep -E "error|FAILED" "$out/build.log"; exit 2; }
+g++ -std=c++20 -O2 -Iinclude bench/micro/account_bench.cpp "$build/src/libcrenel.a" \
+  -L/usr/local/cuda/lib64 -lcudart_static -fopenmp -ldl -lrt -lpthread -o "$build/account_bench"
+
+"${program[@]}" --json "$out/account.json"
+number() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$out/account.json" "$1"; }
+# Only our kernels count for skipping, in case the driver fills or copies memory by kernels of its own.
+metrics=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,lts__t_bytes.sum
+metrics+=,lts__t_sectors_srcunit_tex_op_read.sum,lts__t_sectors_srcunit_tex_op_write.sum
+metrics+=,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum
+metrics+=,l1tex__m_xbar2l1tex_read_bytes.sum,l1tex__m_l1tex2xbar_write_bytes.sum
+kernels='regex:^(binary|scalar|tensor|base_convert|convert_|key_multiply|key_switch_rows|automorphism|lift_|plain_|linear_|hoisted_|sample_|reduce_|row_|column_|small_).*'
+timeout "${NCU_SECONDS:-300}" ncu --clock-control none --csv --print-units base --print-kernel-base function \
+  --kernel-name-base function --kernel-name "$kernels" \
+  --launch-skip "$(number kernels_before)" --launch-count "$(number kernels)" --metrics "$metrics" \
+  "${program[@]}" --json "$out/account-ncu.json" >"$out/ncu.csv"
+cmp "$out/account.json" "$out/account-ncu.json"
+python3 bench/compare/ncu_account.py "$out/account.json" "$out/ncu.csv" --json "$out/ncu-account.json"

@@ -1,0 +1,172 @@
+"""Sums over the launches of an account, and the time that measured ceilings allow them.
+
+Pure arithmetic on the dictionaries of ``crenel.Account.records``; running an operation is
+``crenel.cli.analyze``'s part, drawing ``crenel.plot_traffic``'s.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+Record = dict[str, Any]
+
+WORKS = ("ntt", "base_conversion", "key_multiply", "elementwise", "automorphism", "sampling", "copy")
+SUMS = ("read_bytes", "written_bytes", "streamed_bytes", "multiply_adds", "butterflies")
+LIMB_RANGE = 10  # output limbs in one row of the table by limb count
+NO_STAGE = "(no stage)"
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """Rates that were measured on one device; see ceilings.json for what each one is."""
+
+    device: str
+    l2: float
+    l2_write: float
+    dram_read: float
+    butterfly: float
+    multiply_add: float
+    launch: float
+
+
+@dataclass
+class Row:
+    """Sums over a group of launches. Times are in seconds, each at one ceiling alone."""
+
+    name: str
+    launches: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+    streamed_bytes: int = 0
+    multiply_adds: int = 0
+    butterflies: int = 0
+    l2_time: float = 0.0
+    dram_time: float = 0.0
+    arithmetic_time: float = 0.0
+    bound: float = 0.0  # sum over the launches of the longest of the three
+
+    @property
+    def bytes(self) -> int:
+        return self.read_bytes + self.written_bytes
+
+    def add(self, record: Record, ceilings: Ceilings) -> None:
+        self.launches += 1
+        for name in SUMS:
+            setattr(self, name, getattr(self, name) + record[name])
+        l2, dram, arithmetic = times(record, ceilings)
+        self.l2_time += l2
+        self.dram_time += dram
+        self.arithmetic_time += arithmetic
+        self.bound += max(l2, dram, arithmetic)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "bytes": self.bytes}
+
+
+def data() -> dict[str, Any]:
+    """The content of ceilings.json: rates with their sources, and what the papers print."""
+    return json.loads(resources.files("crenel").joinpath("ceilings.json").read_text(encoding="utf-8"))
+
+
+def load_ceilings() -> Ceilings:
+    """The rates alone."""
+    found = data()
+    return Ceilings(found["device"], **{name: rate["value"] for name, rate in found["rates"].items()})
+
+
+def times(record: Record, ceilings: Ceilings) -> tuple[float, float, float]:
+    """Seconds that one launch needs at the cache, at the memory, and at the multipliers."""
+    moved = (record["read_bytes"] + record["written_bytes"]) / ceilings.l2
+    l2 = max(moved, record["written_bytes"] / ceilings.l2_write)
+    dram = record["streamed_bytes"] / ceilings.dram_read
+    others = record["multiply_adds"] - record["butterflies"]
+    arithmetic = record["butterflies"] / ceilings.butterfly + others / ceilings.multiply_add
+    return l2, dram, arithmetic
+
+
+def stage_of(record: Record) -> str:
+    """The outermost label: coeff_to_slot of coeff_to_slot/key_switch."""
+    return record["stage"].split("/")[0] or NO_STAGE
+
+
+def limb_range(record: Record) -> str:
+    """Ten counts in one group; copies have none."""
+    if record["limbs"] == 0:
+        return "none"
+    first = (record["limbs"] - 1) // LIMB_RANGE * LIMB_RANGE
+    return f"{first + 1}-{first + LIMB_RANGE}"
+
+
+def group(
+    records: Iterable[Record],
+    ceilings: Ceilings,
+    key: str | Callable[[Record], str],
+    order: Sequence[str] = (),
+) -> list[Row]:
+    """One row a value of ``key``, in the given order, then in that of appearance."""
+    name = key if callable(key) else lambda r: str(r[key])
+    rows: dict[str, Row] = {}
+    for record in records:
+        rows.setdefault(name(record), Row(name(record))).add(record, ceilings)
+    first = [rows.pop(n) for n in order if n in rows]
+    return first + list(rows.values())
+
+
+def total(records: Iterable[Record], ceilings: Ceilings) -> Row:
+    """Everything."""
+    rows = group(records, ceilings, lambda _: "total")
+    return rows[0] if rows else Row("total")
+
+
+def by_work(records: Iterable[Record], ceilings: Ceilings) -> list[Row]:
+    """By operation: Fig. 3 of Theodosian."""
+    return group(records, ceilings, "work", WORKS)
+
+
+def by_stage(records: Iterable[Record], ceilings: Ceilings) -> list[Row]:
+    """By the outermost stage, in the order in which they begin."""
+    return group(records, ceilings, stage_of)
+
+
+def by_kernel(records: Iterable[Record], ceilings: Ceilings) -> list[Row]:
+    """By kernel, most bytes first."""
+    return sorted(group(records, ceilings, "kernel"), key=lambda row: -row.bytes)
+
+
+def by_limbs(records: Iterable[Record], ceilings: Ceilings, exact: bool = False) -> list[Row]:
+    """By limb count of the output: Fig. 8b of Theodosian."""
+    rows = group(records, ceilings, "limbs" if exact else limb_range)
+    return sorted(rows, key=lambda row: int(row.name.split("-")[0]) if row.name[0].isdigit() else 0)
+
+
+def key_switch_stages(records: Sequence[Record]) -> tuple[int, int, int]:
+    """Bytes of one key switch as Table III of Theodosian cuts it: ModUp, key product, ModDown.
+
+    Our last transform pass of ModUp runs in the kernel of the key product and counts there.
+    """
+    stages = [0, 0, 0]
+    for record in records:
+        moved = record["read_bytes"] + record["written_bytes"]
+        label = record["stage"].split("/")[-1]
+        if record["work"] == "key_multiply":
+            stages[1] += moved
+        elif label in ("key_switch", "mod_up"):
+            stages[0] += moved
+        elif label == "divide":
+            stages[2] += moved
+    return stages[0], stages[1], stages[2]
+
+
+def document(records: Sequence[Record], ceilings: Ceilings) -> dict[str, Any]:
+    """All tables as plain data."""
+    return {
+        "total": total(records, ceilings).as_dict(),
+        "by_work": [row.as_dict() for row in by_work(records, ceilings)],
+        "by_stage": [row.as_dict() for row in by_stage(records, ceilings)],
+        "by_limbs": [row.as_dict() for row in by_limbs(records, ceilings, exact=True)],
+        "by_kernel": [row.as_dict() for row in by_kernel(records, ceilings)],
+    }

@@ -1,0 +1,190 @@
+"""``crenel analyze``: what an operation moves and computes, against the measured ceilings."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from enum import Enum
+from pathlib import Path
+
+import crenel
+from crenel import analyze, ckks
+from crenel.analyze import Ceilings, Record, Row
+from crenel.cli.output import size, table
+from crenel.errors import ParameterError, UnsupportedError
+
+HEADER = ("launches", "MB read", "MB written", "% of bytes", "10^6 products", "us L2", "us DRAM",
+          "us arithmetic", "us bound", "% of bound")  # fmt: skip
+
+
+class Operation(str, Enum):
+    """What can be analysed."""
+
+    bootstrap = "bootstrap"
+    hmult = "hmult"
+    hrot = "hrot"
+    rescale = "rescale"
+
+
+class Lab:
+    """One context with the keys that an operation needs."""
+
+    def __init__(self, params: ckks.Params, device: str) -> None:
+        self.params = params
+        self.context = ckks.Context(params, device=device)
+        if self.context.device.kind != "cuda":
+            raise UnsupportedError(f"device {device} states no traffic; use cuda or cuda:dry")
+        self.client = self.context.keygen()
+        self.evaluator: ckks.Evaluator | None = None
+
+    def prepare(self, operation: Operation, level: int) -> Callable[[], object]:
+        """The operation on fresh ciphertexts of this level, as a call."""
+        values = [0.5, -0.25]
+        a = self.client.encrypt(values, level=level)
+        if operation is Operation.bootstrap:
+            boot = self.context.bootstrapper(self.client.evaluation_keys(bootstrap=True))
+            return lambda: boot.eager(a)
+        if self.evaluator is None:
+            self.evaluator = self.context.evaluator(self.client.evaluation_keys(rotations=[1]))
+        ev = self.evaluator
+        if operation is Operation.hrot:
+            return lambda: ev.rotate(a, 1)
+        b = self.client.encrypt(values, level=level)
+        if operation is Operation.hmult:
+            return lambda: ev.multiply(a, b)
+        product = ev.multiply(a, b)
+        return lambda: ev.rescale(product)
+
+    def records(self, operation: Operation, level: int) -> list[Record]:
+        """The launches of one run; one run before warms the memory pool."""
+        work = self.prepare(operation, level)
+        work()
+        with crenel.profile(self.context) as account:
+            work()
+        return account.records()
+
+
+def limbs_of(params: ckks.Params, level: int) -> int:
+    """Limbs of a ciphertext."""
+    return sum(params.levels[level])
+
+
+def level_with_limbs(params: ckks.Params, limbs: int) -> int:
+    """The level whose limb count comes closest."""
+    return min(range(params.max_level + 1), key=lambda level: abs(limbs_of(params, level) - limbs))
+
+
+def run(
+    name: str,
+    device: str,
+    operation: Operation,
+    level: int | None,
+    json_path: Path | None,
+    plot: Path | None,
+    every_limb_count: bool,
+) -> None:
+    """Print the tables; write the files that were asked for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
+        params = ckks.preset(name, allow_insecure=True)
+    default = 0 if operation is Operation.bootstrap else params.max_level
+    at = default if level is None else level
+    if not 0 <= at <= params.max_level:
+        raise ParameterError(f"level {at}, expected 0 to {params.max_level}")
+    lab = Lab(params, device)
+    records = lab.records(operation, at)
+    ceilings = analyze.load_ceilings()
+    title = f"{operation.value}, {name}, level {at}, on {lab.context.device.name}"
+    _print_tables(title, records, ceilings, every_limb_count)
+    switches = _key_switches(lab)
+    _print_papers(analyze.total(records, ceilings), operation, switches)
+    if json_path is not None:
+        facts = {"kind": "crenel-traffic", "format": 1, "version": crenel.__version__, "params": name,
+                 "operation": operation.value, "level": at, "device": lab.context.device.name,
+                 "ceilings": analyze.data()["rates"], "key_switch": switches}  # fmt: skip
+        json_path.write_text(json.dumps({**facts, **analyze.document(records, ceilings)}, indent=1) + "\n")
+    if plot is not None:
+        _plot(records, ceilings, title, plot)
+
+
+def _key_switches(lab: Lab) -> list[dict]:
+    """Table III of Theodosian: our key switch at the levels closest to its limb counts."""
+    if lab.params.alpha == 0:
+        return []
+    rows = []
+    for paper in analyze.data()["papers"]["theodosian"]["key_switch_mb"]:
+        level = level_with_limbs(lab.params, paper["limbs"])
+        limbs = limbs_of(lab.params, level)
+        stages = analyze.key_switch_stages(lab.records(Operation.hrot, level))
+        row = {"limbs": limbs, "alpha": lab.params.alpha, "bytes": list(stages), "paper": paper}
+        if all(row["limbs"] != other["limbs"] for other in rows):
+            rows.append(row)
+    return rows
+
+
+def _cells(row: Row, whole: Row) -> tuple[str, ...]:
+    def share(part: float, all_: float) -> str:
+        return f"{100 * part / all_:.1f}" if all_ else "-"
+
+    return (
+        row.name, str(row.launches), f"{row.read_bytes / 1e6:.1f}", f"{row.written_bytes / 1e6:.1f}",
+        share(row.bytes, whole.bytes), f"{row.multiply_adds / 1e6:.1f}", f"{1e6 * row.l2_time:.1f}",
+        f"{1e6 * row.dram_time:.1f}", f"{1e6 * row.arithmetic_time:.1f}", f"{1e6 * row.bound:.1f}",
+        share(row.bound, whole.bound),
+    )  # fmt: skip
+
+
+def _print_tables(title: str, records: Sequence[Record], ceilings: Ceilings, every_limb_count: bool) -> None:
+    whole = analyze.total(records, ceilings)
+    groups = {
+        "operation": analyze.by_work(records, ceilings),
+        "stage": analyze.by_stage(records, ceilings),
+        "limbs": analyze.by_limbs(records, ceilings, exact=every_limb_count),
+        "kernel": analyze.by_kernel(records, ceilings),
+    }
+    print(
+        f"{title}: {size(whole.bytes)} through L2, of them {size(whole.streamed_bytes)} keys and plaintexts"
+    )
+    for name, rows in groups.items():
+        print()
+        table((name, *HEADER), [_cells(row, whole) for row in [*rows, whole]])
+    c = ceilings
+    print(
+        f"\nTimes at the ceilings of one {c.device} alone: L2 {c.l2 / 1e12:.1f} TB/s (written"
+        f" {c.l2_write / 1e12:.1f}), DRAM {c.dram_read / 1e12:.2f} TB/s for keys and plaintexts,"
+        f" {c.butterfly / 1e12:.2f}e12 butterflies and {c.multiply_add / 1e12:.1f}e12 other products a"
+        f" second.\nBound: the longest of the three, launch by launch. Starting the launches of a graph takes"
+        f" {1e6 * whole.launches * c.launch:.0f} us where nothing hides it."
+    )
+
+
+def _print_papers(whole: Row, operation: Operation, switches: Sequence[dict]) -> None:
+    paper = analyze.data()["papers"]["theodosian"]
+    print("\nTheodosian prints:")
+    for where, fact in paper["facts"]:
+        print(f"  {where}: {fact}")
+    if operation is Operation.bootstrap:
+        print(f"  ours: {whole.bytes / 1e9:.1f} GB, against {paper['bootstrap_gb']} GB and, optimised,"
+              f" {paper['bootstrap_optimised_gb']} GB")  # fmt: skip
+    if switches:
+        print("\nKey switch, MB at L2 (Theodosian, Table III); ours runs the last pass of ModUp in stage 2:")
+        rows = []
+        for row in switches:
+            ours, theirs = [b / 1e6 for b in row["bytes"]], row["paper"]["stages"]
+            pairs = [cell for pair in zip(ours, theirs, strict=True) for cell in pair]
+            numbers = [f"{n:.1f}" for n in (*pairs, sum(ours), sum(theirs))]
+            rows.append((str(row["limbs"]), str(row["paper"]["limbs"]), *numbers))
+        head = [f"{stage}, {who}" for stage in ("ModUp", "key product", "ModDown", "sum")
+                for who in ("ours", "paper")]  # fmt: skip
+        table(("limbs, ours", "paper", *head), rows)
+
+
+def _plot(records: Sequence[Record], ceilings: Ceilings, title: str, path: Path) -> None:
+    try:
+        from crenel.plot_traffic import draw
+
+        draw(records, ceilings, title, path)
+    except ImportError:
+        raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
+    print(f"\nwrote {path}")

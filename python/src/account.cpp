@@ -1,0 +1,82 @@
+// The traffic account of a context's stream.
+#include "bindings.h"
+
+namespace crenel::python {
+namespace {
+
+using device::Account;
+using device::LaunchRecord;
+using device::Stream;
+
+nb::str text(std::string_view view) { return nb::str(view.data(), view.size()); }
+
+nb::list records(const std::vector<LaunchRecord>& launches) {
+  nb::list list;
+  for (const LaunchRecord& r : launches) {
+    nb::dict d;
+    d["kernel"] = text(r.kernel);
+    d["work"] = device::name_of(r.work);
+    d["stage"] = text(r.stage);
+    d["limbs"] = r.limbs;
+    d["polys"] = r.polys;
+    d["read_bytes"] = r.read_bytes;
+    d["written_bytes"] = r.written_bytes;
+    d["streamed_bytes"] = r.streamed_bytes;
+    d["multiply_adds"] = r.multiply_adds;
+    d["butterflies"] = r.butterflies;
+    list.append(std::move(d));
+  }
+  return list;
+}
+
+/// An account that takes itself off its stream when it goes.
+struct Profile {
+  Account account;
+  std::shared_ptr<Stream> stream;
+
+  Profile() = default;
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+  ~Profile() { detach(); }
+
+  void attach(const ckks::Context& context) {
+    Stream& wanted = context.stream();
+    if (wanted.account() != nullptr || stream != nullptr)
+      throw StateError("an account is attached already; leave its `with` block first");
+    stream = wanted.shared_from_this();
+    stream->account(&account);
+  }
+  void detach() {
+    if (stream != nullptr) stream->account(nullptr);
+    stream.reset();
+  }
+};
+
+}  // namespace
+
+void bind_account(nb::module_& m) {
+  nb::class_<Profile>(m, "Account",
+                      "What the launches of a context move and compute, launch by launch; made by\n"
+                      "crenel.profile. Stays empty on 'ref' and 'cpu', which state nothing.")
+      .def(nb::init<>())
+      .def("attach", &Profile::attach, "context"_a,
+           "State the launches of this context from now on; better: crenel.profile.\n\n"
+           "Raises StateError when this account or this context has another already.")
+      .def("detach", &Profile::detach, "State no more launches.")
+      .def(
+          "records", [](const Profile& p) { return records(p.account.records()); },
+          nb::sig("def records(self) -> list[dict[str, typing.Any]]"),
+          "One dictionary a launch, in order: kernel, work, stage, limbs and polys of the output,\n"
+          "read_bytes and written_bytes at the second-level cache, streamed_bytes (of those read:\n"
+          "keys and plaintexts), multiply_adds (core products) and butterflies (of the products).")
+      .def(
+          "clear", [](Profile& p) { p.account.clear(); }, "Forget the launches so far.")
+      .def("__len__", [](const Profile& p) { return p.account.total().launches; })
+      .def("__repr__", [](const Profile& p) {
+        const device::Traffic t = p.account.total();
+        return cat("<crenel.Account of ", t.launches, " launches, ",
+                   (t.read_bytes + t.written_bytes) / 1000000, " MB>");
+      });
+}
+
+}  // namespace crenel::python

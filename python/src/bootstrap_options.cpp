@@ -1,0 +1,213 @@
+// Options of a bootstrap by name, and what a bootstrap says about itself.
+#include "circuits.h"
+
+namespace crenel::python {
+namespace {
+
+using circuits::BootstrapLevels;
+using circuits::BootstrapMessage;
+using circuits::BootstrapOptions;
+using circuits::BootstrapOrder;
+using circuits::BootstrapReport;
+
+constexpr Names<BootstrapMessage, 3> kMessages{{{"complex", BootstrapMessage::complex},
+                                                {"real", BootstrapMessage::real},
+                                                {"pair", BootstrapMessage::pair}}};
+constexpr Names<BootstrapOrder, 2> kOrders{
+    {{"coeff_to_slot_first", BootstrapOrder::coeff_to_slot_first},
+     {"slot_to_coeff_first", BootstrapOrder::slot_to_coeff_first}}};
+
+std::string list_text(const std::vector<u32>& values) {
+  std::string text;
+  for (u32 v : values) text += cat(text.empty() ? "" : ", ", v);
+  return cat("[", text, "]");
+}
+
+std::vector<u32> as_stages(const std::vector<i64>& stages, const char* name) {
+  std::vector<u32> result;
+  for (i64 s : stages) result.push_back(as_unsigned<u32>(s, name));
+  return result;
+}
+
+void construct(BootstrapChoice* self, std::optional<i64> slots, i64 message_ratio,
+               const std::string& message, const std::string& order, i64 arcsine_degree,
+               std::optional<i64> target_level, i64 iterations, std::optional<std::string> keys,
+               const std::vector<i64>& coeff_to_slot_stages,
+               const std::vector<i64>& slot_to_coeff_stages, bool graph) {
+  BootstrapOptions o;
+  o.slots = as_slots(slots);
+  o.message_ratio = as_unsigned<u32>(message_ratio, "message_ratio");
+  o.message = from_name(kMessages, message, "message");
+  o.order = from_name(kOrders, order, "order");
+  o.arcsine_degree = as_unsigned<u32>(arcsine_degree, "arcsine_degree");
+  if (target_level) o.target_level = as_unsigned<u32>(*target_level, "target_level");
+  o.iterations = as_unsigned<u32>(iterations, "iterations");
+  if (keys) o.keys = from_name(kKeyModes, *keys, "keys");
+  o.coeff_to_slot_stages = as_stages(coeff_to_slot_stages, "coeff_to_slot_stages");
+  o.slot_to_coeff_stages = as_stages(slot_to_coeff_stages, "slot_to_coeff_stages");
+  o.graph = graph;
+  new (self) BootstrapChoice{std::move(o), !keys};
+}
+
+std::string text_of(const BootstrapChoice& o) {
+  const BootstrapOptions& v = o.options;
+  return cat("slots=", v.slots ? cat(v.slots) : "None", ", message_ratio=", v.message_ratio,
+             ", message='", name_of(kMessages, v.message), "', order='", name_of(kOrders, v.order),
+             "', arcsine_degree=", v.arcsine_degree,
+             ", target_level=", v.target_level ? cat(*v.target_level) : "None",
+             ", iterations=", v.iterations,
+             ", keys=", o.any_keys ? "None" : cat("'", name_of(kKeyModes, v.keys), "'"),
+             ", coeff_to_slot_stages=", list_text(v.coeff_to_slot_stages),
+             ", slot_to_coeff_stages=", list_text(v.slot_to_coeff_stages),
+             ", graph=", v.graph ? "True" : "False");
+}
+
+constexpr const char* kOptionsDoc =
+    "Parameters\n----------\n"
+    "slots : a power of two, default all N/2; fewer slots are cheaper\n"
+    "message_ratio : log2 of q0 / (scale * largest coefficient that is resolved), 1 to\n"
+    "    log2(q0 / scale); see the page 'Precision of bootstrapping'\n"
+    "message : what the slots hold: 'complex' (anything), 'real' (real numbers; so is the "
+    "result),\n"
+    "    'pair' (u + i v of two real vectors, see Bootstrapper.pair)\n"
+    "order : 'coeff_to_slot_first' takes a ciphertext of level 0; 'slot_to_coeff_first' takes one\n"
+    "    of a higher level (levels.input), and the message ratio holds for slots\n"
+    "arcsine_degree : 0 or 3; 3 corrects the sine, and costs levels\n"
+    "target_level : level of the result, default the highest; a lower one is cheaper\n"
+    "iterations : 2 bootstraps the error of the first one too; the scale of the result is then\n"
+    "    larger by 2^correction_bits\n"
+    "keys : 'hoisted' (a key a baby step and a giant step) or 'minimal' (two keys a transform, "
+    "slower);\n"
+    "    default what the keys serve, 'hoisted' first\n"
+    "coeff_to_slot_stages, slot_to_coeff_stages : butterfly stages of each factor, at most 4 and "
+    "3\n"
+    "    factors; log2(slots) in sum\n"
+    "graph : replay a recorded graph where the device has them; the same bits as eager";
+
+void bind_options(nb::module_& m) {
+  const BootstrapOptions d;
+  nb::class_<BootstrapChoice> c(m, "BootstrapOptions",
+                                "How a ciphertext is bootstrapped. Immutable.");
+  c.def("__init__", &construct, nb::kw_only(), "slots"_a = nb::none(),
+        "message_ratio"_a = d.message_ratio, "message"_a = name_of(kMessages, d.message),
+        "order"_a = name_of(kOrders, d.order), "arcsine_degree"_a = d.arcsine_degree,
+        "target_level"_a = nb::none(), "iterations"_a = d.iterations, "keys"_a = nb::none(),
+        "coeff_to_slot_stages"_a = std::vector<i64>(),
+        "slot_to_coeff_stages"_a = std::vector<i64>(), "graph"_a = d.graph,
+        nb::sig("def __init__(self, *, " CRENEL_BOOTSTRAP_KEYWORDS ") -> None"), kOptionsDoc)
+      .def_prop_ro(
+          "slots",
+          [](const BootstrapChoice& o) {
+            return o.options.slots ? std::optional(o.options.slots) : std::nullopt;
+          },
+          "Slots; None: all.")
+      .def_prop_ro(
+          "message_ratio", [](const BootstrapChoice& o) { return o.options.message_ratio; },
+          "log2 of q0 / (scale * largest coefficient).")
+      .def_prop_ro(
+          "message", [](const BootstrapChoice& o) { return name_of(kMessages, o.options.message); },
+          "What the slots hold.")
+      .def_prop_ro(
+          "order", [](const BootstrapChoice& o) { return name_of(kOrders, o.options.order); },
+          "Which transform comes first.")
+      .def_prop_ro(
+          "arcsine_degree", [](const BootstrapChoice& o) { return o.options.arcsine_degree; },
+          "Degree of the correction of the sine; 0: none.")
+      .def_prop_ro(
+          "target_level", [](const BootstrapChoice& o) { return o.options.target_level; },
+          "Level of the result; None: the highest.")
+      .def_prop_ro(
+          "iterations", [](const BootstrapChoice& o) { return o.options.iterations; }, "1 or 2.")
+      .def_prop_ro(
+          "keys",
+          [](const BootstrapChoice& o) {
+            return o.any_keys ? std::nullopt : std::optional(name_of(kKeyModes, o.options.keys));
+          },
+          "'hoisted' or 'minimal'; None: what the keys serve.")
+      .def_prop_ro(
+          "coeff_to_slot_stages",
+          [](const BootstrapChoice& o) { return o.options.coeff_to_slot_stages; },
+          "Butterfly stages of each factor of CoeffToSlot; empty: 4 of about equal size.")
+      .def_prop_ro(
+          "slot_to_coeff_stages",
+          [](const BootstrapChoice& o) { return o.options.slot_to_coeff_stages; },
+          "Butterfly stages of each factor of SlotToCoeff; empty: 3 of about equal size.")
+      .def_prop_ro(
+          "graph", [](const BootstrapChoice& o) { return o.options.graph; },
+          "Replay a recorded graph?")
+      .def(
+          "rotations",
+          [](const BootstrapChoice& o, const ckks::Params& params) {
+            return circuits::bootstrap_key_request(params, o.options).rotations;
+          },
+          "params"_a, ReleaseGil(),
+          "Rotations that a bootstrap with these options needs keys for; besides, it needs those "
+          "for\n"
+          "conjugation, relinearisation and encapsulation. Raises ParameterError for options that\n"
+          "the parameters cannot serve.")
+      .def("__repr__",
+           [](const BootstrapChoice& o) { return cat("BootstrapOptions(", text_of(o), ")"); });
+}
+
+void bind_report(nb::module_& m) {
+  nb::class_<BootstrapLevels>(m, "BootstrapLevels", "Levels of one bootstrap.")
+      .def_ro("input", &BootstrapLevels::input, "Level that the input must have.")
+      .def_ro("raised", &BootstrapLevels::raised, "After ModRaise.")
+      .def_ro("eval_mod", &BootstrapLevels::eval_mod, "Start of EvalMod.")
+      .def_ro("eval_mod_end", &BootstrapLevels::eval_mod_end, "End of EvalMod.")
+      .def_ro("slot_to_coeff", &BootstrapLevels::slot_to_coeff, "Start of SlotToCoeff.")
+      .def_ro("output", &BootstrapLevels::output, "Level of the result.")
+      .def("__repr__", [](const BootstrapLevels& l) {
+        return cat("<ckks.BootstrapLevels ", l.input, " -> ", l.output, ">");
+      });
+  nb::class_<BootstrapReport>(m, "BootstrapReport",
+                              "What a bootstrap needs and delivers, known before anything runs.")
+      .def_ro("levels", &BootstrapReport::levels, "Levels, from the input to the output.")
+      .def_ro("key_count", &BootstrapReport::key_count, "Evaluation keys of the server.")
+      .def_ro("key_bytes", &BootstrapReport::key_bytes, "Their bytes on the device.")
+      .def_ro("plaintext_bytes", &BootstrapReport::plaintext_bytes,
+              "Bytes of the transforms' plaintexts on the device.")
+      .def_ro("workspace_bytes", &BootstrapReport::workspace_bytes,
+              "Bytes of intermediate results of one ciphertext, at most.")
+      .def_ro("expected_error", &BootstrapReport::expected_error,
+              "Expected largest error of a slot, for values uniform in [-1, 1]^2.")
+      .def_ro("expected_rms", &BootstrapReport::expected_rms, "Its root mean square.")
+      .def_ro("worst_error", &BootstrapReport::worst_error,
+              "Largest error of a slot for any values bounded by 1.")
+      .def_ro("log2_failure", &BootstrapReport::log2_failure,
+              "log2 of the probability that one bootstrap fails.")
+      .def("__str__", &BootstrapReport::text)
+      .def("__repr__", [](const BootstrapReport& r) {
+        return cat("<ckks.BootstrapReport ", r.key_count, " keys of ", r.key_bytes,
+                   " bytes, error ", r.expected_error, ">");
+      });
+}
+
+}  // namespace
+
+ckks::KeyRequest with_bootstrap(ckks::KeyRequest request, const ckks::Params& params,
+                                nb::handle bootstrap) {
+  BootstrapOptions options;
+  if (nb::isinstance<nb::bool_>(bootstrap)) {
+    if (!nb::cast<bool>(bootstrap)) return request;
+  } else if (nb::isinstance<nb::str>(bootstrap)) {
+    options.keys = from_name(kKeyModes, nb::cast<std::string>(bootstrap), "bootstrap");
+  } else if (nb::isinstance<BootstrapChoice>(bootstrap)) {
+    options = nb::cast<BootstrapChoice>(bootstrap).options;
+  } else {
+    throw nb::type_error("bootstrap must be a bool, 'hoisted', 'minimal' or a BootstrapOptions");
+  }
+  const ckks::KeyRequest more = circuits::bootstrap_key_request(params, options);
+  request.rotations.insert(request.rotations.end(), more.rotations.begin(), more.rotations.end());
+  request.conjugate |= more.conjugate;
+  request.relinearisation |= more.relinearisation;
+  request.encapsulation |= more.encapsulation;
+  return request;
+}
+
+void bind_bootstrap_options(nb::module_& m) {
+  bind_options(m);
+  bind_report(m);
+}
+
+}  // namespace crenel::python

@@ -1,0 +1,236 @@
+// Linear maps on encrypted vectors: matrices and diagonals from NumPy.
+#include "circuits.h"
+
+namespace crenel::python {
+namespace {
+
+using circuits::DiagonalMatrix;
+using circuits::KeyMode;
+using Complex = std::complex<double>;
+
+struct LinearTransform {
+  ckks::Context context;
+  circuits::LinearTransform value;
+  KeyMode keys;
+};
+
+std::vector<Complex> as_complex(const Values& values) {
+  return std::visit(
+      [](const auto& a) { return std::vector<Complex>(a.data(), a.data() + a.size()); },
+      values.numbers);
+}
+
+/// A Python integer of any kind (of NumPy too); TypeError for other objects.
+i64 as_integer(nb::handle object, const char* name) {
+  const nb::object index = nb::steal(PyNumber_Index(object.ptr()));
+  if (!index.is_valid()) throw nb::python_error();
+  i64 value = 0;
+  if (!nb::try_cast(index, value))
+    throw ParameterError(cat(name, " does not fit 64 bits"), {{name, "out of range"}});
+  return value;
+}
+
+u64 checked_slots(const ckks::Params& params, std::optional<i64> given) {
+  const u64 slots = given ? as_slots(given) : params.slots();
+  if ((slots & (slots - 1)) != 0 || slots > params.slots())
+    throw ParameterError(
+        cat("slots must be a power of two of at most ", params.slots(), ", got ", slots),
+        {{"slots", cat(slots)}, {"max_slots", cat(params.slots())}});
+  return slots;
+}
+
+u64 checked_offset(i64 offset, u64 slots) {
+  const i64 n = static_cast<i64>(slots);
+  if (offset <= -n || offset >= n)
+    throw ParameterError(cat("diagonal offset ", offset, ", expected more than -", slots,
+                             " and less than ", slots, " (the slots)"),
+                         {{"offset", cat(offset)}, {"slots", cat(slots)}});
+  return static_cast<u64>(offset < 0 ? offset + n : offset);
+}
+
+std::vector<Complex> diagonal_of(nb::handle object, i64 offset, u64 slots) {
+  const Values values = read_values(object, "diagonal");
+  std::vector<Complex> diagonal = as_complex(values);
+  if (values.batch != 1 || diagonal.size() > slots)
+    throw ParameterError(
+        cat("diagonal ", offset, " has ", diagonal.size(), " values in ", values.batch,
+            " rows, expected a vector of at most ", slots, " (the slots)"),
+        {{"offset", cat(offset)}, {"values", cat(diagonal.size())}, {"slots", cat(slots)}});
+  diagonal.resize(slots);
+  return diagonal;
+}
+
+DiagonalMatrix from_diagonals(const nb::dict& given, u64 slots) {
+  DiagonalMatrix matrix{slots, {}};
+  for (const auto& [key, values] : given) {
+    const i64 offset = as_integer(key, "offset");
+    const bool fresh =
+        matrix.diagonals.emplace(checked_offset(offset, slots), diagonal_of(values, offset, slots))
+            .second;
+    if (!fresh)
+      throw ParameterError(cat("diagonal ", offset, " is given twice: offsets that differ by ",
+                               slots, " (the slots) are the same"),
+                           {{"offset", cat(offset)}, {"slots", cat(slots)}});
+  }
+  return matrix;
+}
+
+DiagonalMatrix matrix_of(nb::handle object, u64 slots) {
+  if (nb::hasattr(object, "items")) {  // any mapping
+    const nb::handle dict(reinterpret_cast<PyObject*>(&PyDict_Type));
+    return from_diagonals(nb::cast<nb::dict>(dict(object)), slots);
+  }
+  const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
+  if (nb::cast<std::size_t>(array.attr("ndim")) != 2) {
+    const nb::object shape = array.attr("shape");
+    const auto text = nb::cast<std::string>(nb::str(shape));
+    throw ParameterError(
+        cat("matrix must have two axes, or be a dict of diagonals by offset, got shape ", text),
+        {{"shape", text}});
+  }
+  const Values values = read_values(array, "matrix");
+  const std::vector<Complex> numbers = as_complex(values);
+  const u64 rows = values.batch, columns = rows ? numbers.size() / rows : 0;
+  return released([&] { return DiagonalMatrix::from_dense(numbers, rows, columns, slots); });
+}
+
+LinearTransform make(const ckks::Context& context, nb::handle object, std::optional<i64> level,
+                     std::optional<i64> slots, i64 baby_steps, const std::string& keys,
+                     std::optional<double> scale) {
+  circuits::LinearTransformOptions o;
+  o.level = as_level(level);
+  o.plain_scale = as_scale(scale);
+  o.baby_steps = as_unsigned<u64>(baby_steps, "baby_steps");
+  o.keys = from_name(kKeyModes, keys, "keys");
+  const DiagonalMatrix matrix = matrix_of(object, checked_slots(context.params(), slots));
+  return released([&] {
+    return LinearTransform{context, circuits::LinearTransform(context, matrix, o), o.keys};
+  });
+}
+
+Ciphertext apply(const LinearTransform& t, const ckks::Evaluator& ev, nb::handle object) {
+  const Ciphertext& v = as_ciphertext(object);
+  const auto agree = [](const std::string& found, const std::string& expected, const char* what) {
+    if (found != expected)
+      throw StateError(
+          cat("linear transform of another ", what, ": ", found, ", expected ", expected),
+          {{"found", found}, {"expected", expected}});
+  };
+  agree(t.context.params().id(), ev.context().params().id(), "context");
+  agree(t.context.device().info().name, ev.context().device().info().name, "device");
+  return released([&] { return Ciphertext{ev.context(), t.value(ev, v.value)}; });
+}
+
+Ciphertext apply_either(const ckks::Evaluator& ev, nb::handle transform, nb::handle object) {
+  if (nb::isinstance<LinearTransform>(transform))
+    return apply(nb::cast<const LinearTransform&>(transform), ev, object);
+  const Ciphertext& v = as_ciphertext(object);
+  const auto made = make(ev.context(), transform, v.value.level(),
+                         static_cast<i64>(v.value.slots()), 0, "hoisted", std::nullopt);
+  return apply(made, ev, object);
+}
+
+#define CRENEL_MATRIX         \
+  "numpy.typing.ArrayLike | " \
+  "collections.abc.Mapping[int, numpy.typing.ArrayLike]"
+
+void bind_class(nb::module_& m) {
+  nb::class_<LinearTransform>(
+      m, "LinearTransform",
+      "A matrix prepared for one level, its diagonals encoded: t(ev, v) is the matrix times v.\n"
+      "Made by Context.linear_transform. Double hoisting: Bossuat et al., Eurocrypt 2021.")
+      .def("__call__", &apply, "evaluator"_a, "ciphertext"_a,
+           nb::sig("def __call__(self, evaluator: Evaluator, "
+                   "ciphertext: Ciphertext | crenel.operand.Operand) -> Ciphertext"),
+           "The matrix times a vector (of any batch). Level l -> l - 1; a canonical scale stays\n"
+           "canonical.\n\n"
+           "Raises StateError when level, slots, parameters or device differ from the transform's, "
+           "and\n"
+           "KeyMissingError naming every rotation without a key.")
+      .def_prop_ro(
+          "rotations", [](const LinearTransform& t) { return t.value.rotations(); },
+          "Rotations that need keys, ascending: client.evaluation_keys(rotations=t.rotations).")
+      .def_prop_ro(
+          "level", [](const LinearTransform& t) { return t.value.level(); },
+          "Level of the vectors it takes.")
+      .def_prop_ro(
+          "slots", [](const LinearTransform& t) { return t.value.slots(); },
+          "Slots of the vectors it takes.")
+      .def_prop_ro(
+          "keys", [](const LinearTransform& t) { return name_of(kKeyModes, t.keys); },
+          "'hoisted' or 'minimal'.")
+      .def_prop_ro(
+          "baby_steps", [](const LinearTransform& t) { return t.value.baby_steps(); },
+          "Rotations of the vector, the one by 0 included.")
+      .def_prop_ro(
+          "giant_steps", [](const LinearTransform& t) { return t.value.giant_steps(); },
+          "Rotations of sums, the one by 0 included.")
+      .def_prop_ro(
+          "plaintext_bytes", [](const LinearTransform& t) { return t.value.plaintext_bytes(); },
+          "Bytes of the encoded diagonals on the device.")
+      .def("__repr__", [](const LinearTransform& t) {
+        return cat("<ckks.LinearTransform of ", t.value.slots(), " slots, level ", t.value.level(),
+                   " -> ", t.value.level() - 1, ", ", t.value.baby_steps(), " baby and ",
+                   t.value.giant_steps(), " giant steps, ", t.value.plaintext_bytes(), " bytes>");
+      });
+}
+
+void bind_makers() {
+  nb::borrow<nb::class_<ckks::Context>>(nb::type<ckks::Context>())
+      .def(
+          "linear_transform", &make, "matrix"_a, "level"_a = nb::none(), "slots"_a = nb::none(),
+          nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted", "scale"_a = nb::none(),
+          nb::sig("def linear_transform(self, matrix: " CRENEL_MATRIX ", level: int | None = None, "
+                  "slots: int | None = None, *, baby_steps: int = 0, "
+                  "keys: typing.Literal['hoisted', 'minimal'] = 'hoisted', "
+                  "scale: float | None = None) -> LinearTransform"),
+          "A matrix prepared for encrypted vectors of one level.\n\n"
+          "Parameters\n----------\n"
+          "matrix : real or complex numbers with two axes, at most `slots` rows and columns, "
+          "padded\n"
+          "    with zeros; or a dict of diagonals by offset k in -slots < k < slots, vectors d "
+          "with\n"
+          "    d[i] the entry in row i and column (i + k) mod slots, padded likewise\n"
+          "level : of the vectors, at least 1; default the top normal level\n"
+          "slots : of the vectors, a power of two; default all N/2\n"
+          "baby_steps : a power of two; 0 chooses, about the square root of the diagonals' number\n"
+          "keys : 'hoisted' (a key a step) or 'minimal' (two keys, slower)\n"
+          "scale : of the encoded diagonals; default: canonical scales stay canonical\n\n"
+          "Raises ParameterError for numbers that are not finite and for sizes, levels and "
+          "offsets\n"
+          "out of range.");
+  nb::borrow<nb::class_<ckks::Evaluator>>(nb::type<ckks::Evaluator>())
+      .def("linear_transform", &apply_either, "transform"_a, "ciphertext"_a,
+           nb::sig("def linear_transform(self, transform: LinearTransform | " CRENEL_MATRIX ", "
+                   "ciphertext: Ciphertext | crenel.operand.Operand) -> Ciphertext"),
+           "A matrix times a vector. Level l -> l - 1; a canonical scale stays canonical.\n\n"
+           "The transform is one of Context.linear_transform, or what that takes as a matrix: this "
+           "is\n"
+           "then encoded at every call. Raises as LinearTransform.__call__ and\n"
+           "Context.linear_transform do.");
+}
+
+}  // namespace
+
+void bind_linear_transform(nb::module_& m) {
+  bind_class(m);
+  bind_makers();
+  m.def(
+      "linear_transform_rotations",
+      [](const std::vector<i64>& offsets, i64 slots, i64 baby_steps, const std::string& keys) {
+        const u64 n = as_slots(slots);
+        std::vector<u64> known;
+        for (i64 k : offsets) known.push_back(checked_offset(k, n));
+        return circuits::linear_transform_rotations(known, n,
+                                                    as_unsigned<u64>(baby_steps, "baby_steps"),
+                                                    from_name(kKeyModes, keys, "keys"));
+      },
+      "offsets"_a, "slots"_a, nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted",
+      nb::sig(
+          "def linear_transform_rotations(offsets: collections.abc.Sequence[int], slots: int, *, "
+          "baby_steps: int = 0, keys: typing.Literal['hoisted', 'minimal'] = 'hoisted') -> "
+          "list[int]"),
+      "Rotations that a linear transform with these diagonals needs keys for, without making it.");
+}
+
+}  // namespace crenel::python

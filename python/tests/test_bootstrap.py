@@ -1,0 +1,196 @@
+"""Bootstrapping: the contract, every option, what it says. N = 2^11: precision is that of the toy set."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Boot, toy
+
+import crenel
+from crenel import ckks
+
+TOLERANCE = 2**-15
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+@pytest.fixture(scope="module")
+def world(boot_world) -> Boot:
+    return boot_world
+
+
+@pytest.fixture(scope="module")
+def minimal(world) -> ckks.EvaluationKeys:
+    return world.client.evaluation_keys(bootstrap="minimal")
+
+
+def uniform(rng, n: int, kind: str = "complex") -> np.ndarray:
+    x = rng.uniform(-1, 1, n)
+    return x if kind == "real" else x + 1j * rng.uniform(-1, 1, n)
+
+
+# -- the contract ------------------------------------------------------------------------------------
+
+
+def contract() -> str:
+    """The script that README.md gives."""
+    blocks = re.findall(r"^```py\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (block,) = [b for b in blocks if "bootstrap=True" in b]
+    return block
+
+
+def test_the_contract_on_a_toy(recwarn):
+    source = contract().replace('preset("boot40")', 'preset("toy-boot40", allow_insecure=True)')
+    source = source.replace("2**-18", "2**-15")
+    assert "toy-boot40" in source and "2**-15" in source
+    exec(compile(source, str(README), "exec"), {})
+
+
+def test_the_contract_as_it_stands():
+    if reason := crenel.cuda_unavailable_reason():
+        pytest.skip(f"cuda: {reason}")  # N = 2^16 takes minutes and gigabytes on a CPU
+    exec(compile(contract(), str(README), "exec"), {})
+
+
+# -- values ------------------------------------------------------------------------------------------
+
+
+def test_eager_and_call_give_the_same_bits(world, rng):
+    z = uniform(rng, world.slots)
+    ciphertext = world.client.encrypt(z, level=0)
+    eager, first, second = world.boot.eager(ciphertext), world.boot(ciphertext), world.boot(ciphertext)
+    assert eager.to_bytes() == first.to_bytes() == second.to_bytes()
+    assert (eager.level, eager.scale) == (13, world.params.scale(13))
+    assert world.error(eager, z) < TOLERANCE
+    plain = world.context.bootstrapper(world.keys, graph=False)
+    assert plain(world.ev(ciphertext)).to_bytes() == eager.to_bytes()
+
+
+def test_minimal_keys_are_recognised(world, minimal, rng):
+    assert len(minimal.rotations) < len(world.keys.rotations)
+    boot = world.context.bootstrapper(minimal)
+    assert boot.options.keys == "minimal" and "no other" in boot.describe()
+    assert world.refreshed(boot, uniform(rng, world.slots))[1] < TOLERANCE
+    assert world.boot.options.keys == "hoisted"
+    explicit = world.context.bootstrapper(minimal, keys="minimal")
+    assert explicit.options.keys == "minimal" and "no other" not in explicit.describe()
+
+
+def test_the_result_computes_on(world, rng):
+    x = uniform(rng, world.slots, "real")
+    ev = world.context.evaluator(world.keys)
+    result = ev(world.boot(world.client.encrypt(x, level=0)))
+    assert world.error(result * result + 1, x * x + 1) < 4 * TOLERANCE
+
+
+def test_a_batch(world, rng):
+    z = uniform(rng, 2 * world.slots).reshape(2, -1)
+    result = world.boot(world.client.encrypt(z, level=0))
+    assert result.batch == 2 and world.error(result, z) < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("options", "bits"),
+    [
+        ({"slots": 64}, 11),
+        ({"slots": 1}, 6),
+        ({"message_ratio": 7}, 15),
+        ({"arcsine_degree": 3}, 25),
+        ({"target_level": 5}, 15),
+        ({"coeff_to_slot_stages": [5, 5], "slot_to_coeff_stages": [4, 6]}, 15),
+        ({"order": "slot_to_coeff_first", "message_ratio": 8}, 10),
+        ({"slots": 64, "keys": "minimal", "graph": False}, 11),
+    ],
+    ids=lambda v: ",".join(v) if isinstance(v, dict) else "",
+)
+def test_options(world, rng, options, bits):
+    boot = world.made(**options)
+    for name, value in options.items():
+        assert getattr(boot.options, name) == value
+    result, error = world.refreshed(boot, uniform(rng, boot.options.slots))
+    assert error < 2.0**-bits
+    assert result.scale == pytest.approx(world.params.scale(result.level), rel=1e-12)
+
+
+def test_real_messages_become_real(world, rng):
+    result, error = world.refreshed(world.made(message="real"), uniform(rng, world.slots, "real"))
+    assert result.real and error < TOLERANCE
+
+
+def test_a_pair_of_real_vectors(world, rng):
+    boot = world.made(message="pair")
+    x, y = uniform(rng, world.slots, "real"), uniform(rng, world.slots, "real")
+    u, v = boot.pair(world.client.encrypt(x, level=0), world.ev(world.client.encrypt(y, level=0)))
+    assert u.level == v.level == boot.levels.output and u.real and v.real
+    assert world.error(u, x) < TOLERANCE and world.error(v, y) < TOLERANCE
+
+
+def test_two_iterations_gain_precision(world, rng):
+    boot = world.made(iterations=2)
+    result, error = world.refreshed(boot, uniform(rng, world.slots))
+    assert boot.correction_bits > 0 == world.boot.correction_bits
+    ratio = result.scale / world.params.scale(result.level)
+    assert ratio == pytest.approx(2.0**boot.correction_bits, rel=1e-9)
+    assert error < 2.0**-24
+
+
+def test_ref_and_cpu_agree():
+    """A server on another device, from files: the same bits."""
+    here, there = (ckks.Context(toy("toy-boot40"), name) for name in ("cpu", "ref"))
+    client = here.keygen()
+    options = ckks.BootstrapOptions(slots=16, keys="minimal")
+    keys = client.evaluation_keys(bootstrap=options)
+    ciphertext = client.encrypt(np.linspace(-1, 1, 16), level=0, slots=16)
+    result = here.bootstrapper(keys, options)(ciphertext).to_bytes()
+    server = there.evaluation_keys_from_bytes(keys.to_bytes())
+    received = there.ciphertext_from_bytes(ciphertext.to_bytes())
+    assert there.bootstrapper(server, options)(received).to_bytes() == result
+
+
+# -- what it says ------------------------------------------------------------------------------------
+
+
+def test_levels_and_report(world):
+    levels, report = world.boot.levels, world.boot.report()
+    assert (levels.input, levels.output, levels.raised) == (0, 13, world.params.max_level)
+    assert levels.raised > levels.eval_mod > levels.eval_mod_end >= levels.slot_to_coeff > levels.output
+    assert report.levels.output == 13 and repr(levels) == "<ckks.BootstrapLevels 0 -> 13>"
+    assert report.key_bytes == world.keys.nbytes and report.key_count == len(world.keys.rotations) + 4
+    assert report.plaintext_bytes > 0 < report.workspace_bytes
+    assert 0 < report.expected_rms < report.expected_error < report.worst_error < 1
+    assert report.log2_failure < -100
+    text = world.boot.describe()
+    assert text.startswith(str(report)) and "hoisted" in text and "13 out" in text
+    assert "1024 slots, level 0 -> 13, hoisted keys" in repr(world.boot)
+
+
+def test_the_report_expects_what_is_measured(world, rng):
+    error = world.refreshed(world.boot, uniform(rng, world.slots))[1]
+    expected = world.boot.report().expected_error
+    assert expected / 4 < error < 4 * expected
+
+
+def test_options_are_told_and_copied(world):
+    default = ckks.BootstrapOptions()
+    assert (default.message_ratio, default.message, default.order) == (5, "complex", "coeff_to_slot_first")
+    assert (default.arcsine_degree, default.iterations, default.graph) == (0, 1, True)
+    assert default.slots is default.target_level is default.keys is None
+    assert default.coeff_to_slot_stages == default.slot_to_coeff_stages == []
+    copy = eval(repr(world.boot.options), {"BootstrapOptions": ckks.BootstrapOptions})
+    assert repr(copy) == repr(world.boot.options) and copy.slots == world.slots
+    assert sum(copy.coeff_to_slot_stages) == sum(copy.slot_to_coeff_stages) == 10
+    # Keys hold rotations in (-N/4, N/4].
+    n = world.slots
+    steps = {(k + n // 2 - 1) % n - (n // 2 - 1) for k in default.rotations(world.params)}
+    assert steps == set(world.keys.rotations)
+    with pytest.raises(AttributeError):
+        default.slots = 4
+
+
+def test_memory_and_synchronisation(world):
+    world.context.synchronize()
+    world.context.reset_peak()
+    before = world.context.bytes_in_use
+    world.boot.eager(world.client.encrypt([0.5], level=0))
+    assert before <= world.context.bytes_in_use <= world.context.peak_bytes
+    assert world.context.peak_bytes - before <= world.boot.report().workspace_bytes

@@ -1,0 +1,254 @@
+// The dry CUDA device: what it states is compared with bytes counted by hand.
+#include <algorithm>
+
+#include "crenel/core/error.h"
+#include "crenel/device/account.h"
+#include "math/primes.h"
+#include "support/ckks_world.h"
+#include "support/context.h"
+
+namespace crenel::device {
+namespace {
+
+using ring::PolyShape;
+using ring::PolyView;
+using rns::LimbSet;
+
+constexpr const char* kDry = "cuda:dry";
+
+// "" or why this build has no dry device.
+std::string missing() {
+  std::string reason;
+  test::open_or_reason(kDry, reason);
+  return reason;
+}
+
+#define CRENEL_NEEDS_DRY() \
+  if (const std::string reason = missing(); !reason.empty()) GTEST_SKIP() << reason
+
+Traffic sum(const std::vector<LaunchRecord>& records) {
+  Traffic t;
+  for (const auto& r : records) t += r;
+  return t;
+}
+
+TEST(DryDevice, SaysWhyItIsMissing) {
+  const std::string reason = missing();
+  if (reason.empty()) GTEST_SKIP() << "this build has CUDA";
+  EXPECT_NE(reason.find("cuda:dry: built without CUDA"), std::string::npos) << reason;
+}
+
+TEST(DryDevice, IsNeitherListedNorChosen) {
+  for (const auto& info : available()) EXPECT_NE(info.name, kDry);
+  EXPECT_NE(open("auto")->info().name, kDry);
+}
+
+TEST(DryDevice, MakesUpMemory) {
+  CRENEL_NEEDS_DRY();
+  const auto device = open(kDry);
+  EXPECT_EQ(device->info().kind, Kind::cuda);
+  const auto address = [](void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  void* a = device->allocate(1000);
+  void* b = device->allocate(0);
+  EXPECT_EQ(address(a) % 256, 0u);
+  EXPECT_GE(address(b), address(a) + 1000);
+  device->deallocate(a);
+  void* c = device->allocate(1000);
+  EXPECT_NE(a, c);
+  EXPECT_THROW(device->allocate(device->info().memory_bytes), DeviceError);
+  device->deallocate(c);
+  EXPECT_NO_THROW(device->deallocate(device->allocate(device->info().memory_bytes)));
+  device->deallocate(b);
+
+  const auto stream = device->make_stream();
+  {
+    const Buffer buffer = stream->allocate(5000, true);
+  }
+  EXPECT_EQ(stream->bytes_in_use(), 0u);
+  EXPECT_GE(stream->peak_bytes(), 5000u);
+}
+
+TEST(DryDevice, StatesCopiesAndHasNothingToRead) {
+  CRENEL_NEEDS_DRY();
+  const auto stream = open(kDry)->make_stream();
+  const Buffer a = stream->allocate(4096), b = stream->allocate(4096);
+  Account account;
+  stream->account(&account);
+  const std::vector<u8> host(4096);
+  stream->copy_in(a.data(), host.data(), 4096);
+  stream->copy(b.data(), a.data(), 100);
+  stream->copy_rows(b.data(), 512, a.data(), 1024, 256, 3);
+  stream->fill_zero(b.data(), 64);
+  EXPECT_EQ(account.total(), (Traffic{4, 868, 4096 + 868 + 64, 0, 0, 0}));
+  std::vector<u8> back(16);
+  EXPECT_THROW(stream->copy_out(back.data(), a.data(), 16), UnsupportedError);
+  const auto graph = stream->capture([&] { stream->copy(b.data(), a.data(), 32); });
+  account.clear();
+  graph->launch(*stream);
+  graph->launch(*stream);
+  EXPECT_EQ(account.total(), (Traffic{2, 64, 64, 0, 0, 0}));
+  stream->account(nullptr);
+  graph->launch(*stream);
+  EXPECT_EQ(account.total().launches, 2u);
+}
+
+struct Bench {
+  test::Context<u32> context;
+  std::vector<Buffer> memory;
+
+  Bench(u32 log_n, u32 primes)
+      : context(test::make_context<u32>(open(kDry), log_n,
+                                        math::nearest_ntt_primes(u64(1) << 30, primes, u64(1) << 29,
+                                                                 u64(1) << 31, u64(2) << log_n))) {}
+  PolyView<u32> make(u32 components, const LimbSet& limbs, ring::Domain domain) {
+    const PolyShape shape{context.ring->log_n(), components, 1};
+    memory.push_back(
+        context.stream->allocate((u64(components) * limbs.size() * 4) << context.ring->log_n()));
+    return {memory.back().as<u32>(), shape, limbs, domain};
+  }
+};
+
+// Two limbs of 2^10: 32 columns of 32 rows. A column block brings 32 pairs; a row uses one pair for
+// its first stage and 2 * 15 words for the last four.
+TEST(DryDevice, NttOfAToyRing) {
+  CRENEL_NEEDS_DRY();
+  Bench bench(10, 2);
+  const auto in = bench.make(1, LimbSet::range(0, 2), ring::Domain::coeff);
+  const auto out = bench.make(1, LimbSet::range(0, 2), ring::Domain::eval);
+  Account account;
+  bench.context.stream->account(&account);
+  bench.context.kernels->ntt(*bench.context.stream, out, in);
+  bench.context.stream->account(nullptr);
+  const auto records = account.records();
+  ASSERT_EQ(records.size(), 2u);
+  LaunchRecord column, row;
+  column.kernel = "column_forward";
+  column.work = row.work = Work::ntt;
+  column.limbs = row.limbs = 2;
+  column.polys = row.polys = 1;
+  column.read_bytes = 2 * (4096 + 32 * 8);
+  column.written_bytes = row.written_bytes = 2 * 4096;
+  column.multiply_adds = column.butterflies = 2 * 512 * 5;
+  row.kernel = "row_forward";
+  row.read_bytes = 2 * (4096 + 32 * (8 + 2 * 15 * 4));
+  row.multiply_adds = row.butterflies = 2 * 512 * 5;
+  EXPECT_EQ(records[0], column);
+  EXPECT_EQ(records[1], row);
+}
+
+// Figures of the ring of 2^16: bytes of a limb, and twiddles that a column and a row pass bring for
+// it.
+constexpr u64 kLimb = u64(4) << 16;
+constexpr u64 kColumns = 16 * 256 * 8;
+constexpr u64 kRows = 256 * (15 * 8 + 16 * 15 * 4);
+
+bool is_fused(const std::vector<LaunchRecord>& records) {
+  return std::any_of(records.begin(), records.end(),
+                     [](const LaunchRecord& r) { return r.kernel == "convert_columns"; });
+}
+
+// Conversion of limbs with the first transform pass of the result, by one kernel or by two: blocks
+// of 2048 or 512 values that serve one of `groups` of the destinations. Every block reads the
+// sources, the row of the matrix and the constants of each destination, and the head of a table;
+// with the transform also 256 pairs a destination.
+struct Conversion {
+  u64 sources, made, passed;  ///< limbs of all polynomials: read, converted, and of the column pass
+  u64 tables;                 ///< digits or polynomials
+  u64 fused_groups, groups;   ///< what the launchers choose for 132 multiprocessors
+
+  u64 reads(bool fused) const {
+    const u64 blocks = fused ? 32 : 128, n = fused ? fused_groups : groups;
+    const u64 constants = 12 * 4 + 48 + (fused ? 256 * 8 : 0);
+    const u64 conversion = n * sources * kLimb + blocks * (made * constants + n * tables * 192);
+    return conversion + (fused ? 0 : made * kLimb + passed * kColumns);
+  }
+  u64 writes(bool fused) const { return (fused ? 1 : 2) * made * kLimb; }
+};
+
+// ModUp at the size of boot40: 47 limbs in four digits, 12 special ones.
+constexpr u64 kL = 47, kSpecial = 12, kDigits = 4, kExtended = kL + kSpecial;
+constexpr u64 kMade = kDigits * kExtended - kL;
+constexpr u64 kMatrix = 3 * 12 * 47 + 11 * 48;  // entries: sources times destinations
+constexpr Conversion kUp = {kL, kMade, kDigits * kExtended, kDigits, 2, 1};
+
+TEST(DryDevice, ModUpOfBoot40) {
+  CRENEL_NEEDS_DRY();
+  Bench bench(16, 59);
+  auto& k = *bench.context.kernels;
+  const LimbSet window = LimbSet::range(0, 47), special = LimbSet::range(47, 59);
+  const auto table =
+      k.prepare(rns::make_mod_up<u32>(test::moduli_of(*bench.context.ring), window, special, 12));
+  const auto in = bench.make(1, window, ring::Domain::eval);
+  const auto out = bench.make(4, window.concat(special), ring::Domain::eval);
+  Account account;
+  bench.context.stream->account(&account);
+  k.mod_up(*bench.context.stream, out, in, table);
+  bench.context.stream->account(nullptr);
+  const auto r = account.records();
+  const bool fused = is_fused(r);
+  ASSERT_EQ(r.size(), fused ? 4u : 5u);
+  for (const auto& record : r) EXPECT_EQ(record.stage, "mod_up");
+  EXPECT_EQ(r[0].kernel, "row_inverse");
+  EXPECT_EQ(r[0].read_bytes, kL * (kLimb + kRows));
+  EXPECT_EQ(r[1].kernel, "column_inverse");
+  EXPECT_EQ(r[1].read_bytes, kL * (kLimb + kColumns));
+  EXPECT_EQ(r[2].work, Work::base_conversion);
+  EXPECT_EQ(r[2].limbs, kExtended);
+  EXPECT_EQ(r[2].polys, kDigits);
+  EXPECT_EQ(r[2].multiply_adds - r[2].butterflies, kMatrix * 65536);
+  const Traffic conversion = sum({r.begin() + 2, r.end() - 1});
+  EXPECT_EQ(conversion.read_bytes, kUp.reads(fused));
+  EXPECT_EQ(conversion.written_bytes, kUp.writes(fused));
+  EXPECT_EQ(conversion.butterflies, kMade * 32768 * 8);
+  // One polynomial a block: sharing twiddles would leave fewer blocks than fill the GPU four times.
+  EXPECT_EQ(r.back().kernel, "row_forward");
+  EXPECT_EQ(r.back().read_bytes, kDigits * kExtended * (kLimb + kRows));
+  EXPECT_EQ(r.back().butterflies, kMade * 32768 * 8);
+}
+
+// Tensor, key switch and division.
+TEST(DryDevice, HMultOfBoot40) {
+  CRENEL_NEEDS_DRY();
+  const ckks::Context context(ckks::Params::preset("boot40"), kDry);
+  ckks::Client client = context.keygen();
+  const auto ev = context.evaluator(client.evaluation_keys());
+  const std::vector<double> values{0.5};
+  const u32 top = context.params().max_level();
+  const auto a = client.encrypt(values, top), b = client.encrypt(values, top);
+  Account account;
+  context.stream().account(&account);
+  const auto product = ev.multiply(a, b);
+  const auto first = account.records();
+  account.clear();
+  const auto again = ev.multiply(a, b);
+  EXPECT_EQ(account.records(), first);
+  context.stream().account(nullptr);
+
+  const bool fused = is_fused(first);
+  const Conversion down = {2 * kSpecial, 2 * kL, 2 * kL, 2, 4, 2};
+  Traffic expected;
+  expected.launches = fused ? 9 : 11;
+  const u64 tensor = 4 * kL * kLimb;
+  const u64 up = kL * (kLimb + kRows) + kL * (kLimb + kColumns) + kUp.reads(fused);
+  const u64 key_product = 3 * kDigits * kExtended * kLimb + kExtended * kRows;
+  const u64 divide = 2 * kSpecial * (2 * kLimb + kRows + kColumns) + down.reads(fused) +
+                     2 * kL * (3 * kLimb + kRows);
+  expected.read_bytes = tensor + up + key_product + divide;
+  const u64 passes = 2 * kL + 2 * kExtended + 2 * 2 * kSpecial + 2 * kL;
+  expected.written_bytes = (3 * kL + passes) * kLimb + kUp.writes(fused) + down.writes(fused);
+  expected.streamed_bytes = 2 * kDigits * kExtended * kLimb;
+  expected.butterflies = (kL + kMade + 2 * kSpecial + 2 * kL) * 32768 * 16;
+  const u64 products = 4 * kL + kMatrix + 2 * kDigits * kExtended + 2 * kSpecial * kL + 2 * kL;
+  expected.multiply_adds = expected.butterflies + 65536 * products;
+  EXPECT_EQ(sum(first), expected);
+}
+
+TEST(DryDevice, DecryptsNothing) {
+  CRENEL_NEEDS_DRY();
+  auto& world = test::world(kDry, "toy-leveled-n13-s40");
+  const auto sum = world.ev.rotate(world.client.encrypt(std::vector<double>{1.0}), 1);
+  EXPECT_THROW(world.client.decrypt(sum), UnsupportedError);
+}
+
+}  // namespace
+}  // namespace crenel::device
