@@ -26,6 +26,7 @@ FUNCTION = {
     **dict.fromkeys(("add", "sub", "mul", "mul_add"), "binary"),
     **dict.fromkeys(("neg", "mul_scalar", "mul_add_scalar", "add_scalar"), "scalar"),
     **dict.fromkeys(("sample_ternary", "sample_error"), "sample_small"),
+    **dict.fromkeys(("automorphism", "automorphism_add"), "automorphism_eval"),
 }
 # Counters of (read, written) and the bytes of one count, the best first.
 COUNTERS = (

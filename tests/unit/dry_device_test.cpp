@@ -142,34 +142,27 @@ constexpr u64 kLimb = u64(4) << 16;
 constexpr u64 kColumns = 16 * 256 * 8;
 constexpr u64 kRows = 256 * (15 * 8 + 16 * 15 * 4);
 
-bool is_fused(const std::vector<LaunchRecord>& records) {
-  return std::any_of(records.begin(), records.end(),
-                     [](const LaunchRecord& r) { return r.kernel == "convert_columns"; });
-}
-
-// Conversion of limbs with the first transform pass of the result, by one kernel or by two: blocks
-// of 2048 or 512 values that serve one of `groups` of the destinations. Every block reads the
-// sources, the row of the matrix and the constants of each destination, and the head of a table;
-// with the transform also 256 pairs a destination.
+// Conversion of limbs, then the first transform pass of the result. Blocks of 512 values serve one
+// of `groups` of the destinations and read the sources, the row of the matrix and the constants of
+// each destination, and the head of a table.
 struct Conversion {
   u64 sources, made, passed;  ///< limbs of all polynomials: read, converted, and of the column pass
   u64 tables;                 ///< digits or polynomials
-  u64 fused_groups, groups;   ///< what the launchers choose for 132 multiprocessors
+  u64 groups;                 ///< what the launcher chooses for 132 multiprocessors
 
-  u64 reads(bool fused) const {
-    const u64 blocks = fused ? 32 : 128, n = fused ? fused_groups : groups;
-    const u64 constants = 12 * 4 + 48 + (fused ? 256 * 8 : 0);
-    const u64 conversion = n * sources * kLimb + blocks * (made * constants + n * tables * 192);
-    return conversion + (fused ? 0 : made * kLimb + passed * kColumns);
+  u64 reads() const {
+    const u64 constants = 12 * 4 + 48;
+    return groups * sources * kLimb + 128 * (made * constants + groups * tables * 192) +
+           made * kLimb + passed * kColumns;
   }
-  u64 writes(bool fused) const { return (fused ? 1 : 2) * made * kLimb; }
+  u64 writes() const { return 2 * made * kLimb; }
 };
 
 // ModUp at the size of boot40: 47 limbs in four digits, 12 special ones.
 constexpr u64 kL = 47, kSpecial = 12, kDigits = 4, kExtended = kL + kSpecial;
 constexpr u64 kMade = kDigits * kExtended - kL;
 constexpr u64 kMatrix = 3 * 12 * 47 + 11 * 48;  // entries: sources times destinations
-constexpr Conversion kUp = {kL, kMade, kDigits * kExtended, kDigits, 2, 1};
+constexpr Conversion kUp = {kL, kMade, kDigits * kExtended, kDigits, 1};
 
 TEST(DryDevice, ModUpOfBoot40) {
   CRENEL_NEEDS_DRY();
@@ -185,20 +178,20 @@ TEST(DryDevice, ModUpOfBoot40) {
   k.mod_up(*bench.context.stream, out, in, table);
   bench.context.stream->account(nullptr);
   const auto r = account.records();
-  const bool fused = is_fused(r);
-  ASSERT_EQ(r.size(), fused ? 4u : 5u);
+  ASSERT_EQ(r.size(), 5u);
   for (const auto& record : r) EXPECT_EQ(record.stage, "mod_up");
   EXPECT_EQ(r[0].kernel, "row_inverse");
   EXPECT_EQ(r[0].read_bytes, kL * (kLimb + kRows));
   EXPECT_EQ(r[1].kernel, "column_inverse");
   EXPECT_EQ(r[1].read_bytes, kL * (kLimb + kColumns));
+  EXPECT_EQ(r[2].kernel, "base_convert");
   EXPECT_EQ(r[2].work, Work::base_conversion);
   EXPECT_EQ(r[2].limbs, kExtended);
   EXPECT_EQ(r[2].polys, kDigits);
   EXPECT_EQ(r[2].multiply_adds - r[2].butterflies, kMatrix * 65536);
   const Traffic conversion = sum({r.begin() + 2, r.end() - 1});
-  EXPECT_EQ(conversion.read_bytes, kUp.reads(fused));
-  EXPECT_EQ(conversion.written_bytes, kUp.writes(fused));
+  EXPECT_EQ(conversion.read_bytes, kUp.reads());
+  EXPECT_EQ(conversion.written_bytes, kUp.writes());
   EXPECT_EQ(conversion.butterflies, kMade * 32768 * 8);
   // One polynomial a block: sharing twiddles would leave fewer blocks than fill the GPU four times.
   EXPECT_EQ(r.back().kernel, "row_forward");
@@ -224,18 +217,17 @@ TEST(DryDevice, HMultOfBoot40) {
   EXPECT_EQ(account.records(), first);
   context.stream().account(nullptr);
 
-  const bool fused = is_fused(first);
-  const Conversion down = {2 * kSpecial, 2 * kL, 2 * kL, 2, 4, 2};
+  const Conversion down = {2 * kSpecial, 2 * kL, 2 * kL, 2, 2};
   Traffic expected;
-  expected.launches = fused ? 9 : 11;
+  expected.launches = 11;
   const u64 tensor = 4 * kL * kLimb;
-  const u64 up = kL * (kLimb + kRows) + kL * (kLimb + kColumns) + kUp.reads(fused);
+  const u64 up = kL * (kLimb + kRows) + kL * (kLimb + kColumns) + kUp.reads();
   const u64 key_product = 3 * kDigits * kExtended * kLimb + kExtended * kRows;
-  const u64 divide = 2 * kSpecial * (2 * kLimb + kRows + kColumns) + down.reads(fused) +
-                     2 * kL * (3 * kLimb + kRows);
+  const u64 divide =
+      2 * kSpecial * (2 * kLimb + kRows + kColumns) + down.reads() + 2 * kL * (3 * kLimb + kRows);
   expected.read_bytes = tensor + up + key_product + divide;
   const u64 passes = 2 * kL + 2 * kExtended + 2 * 2 * kSpecial + 2 * kL;
-  expected.written_bytes = (3 * kL + passes) * kLimb + kUp.writes(fused) + down.writes(fused);
+  expected.written_bytes = (3 * kL + passes) * kLimb + kUp.writes() + down.writes();
   expected.streamed_bytes = 2 * kDigits * kExtended * kLimb;
   expected.butterflies = (kL + kMade + 2 * kSpecial + 2 * kL) * 32768 * 16;
   const u64 products = 4 * kL + kMatrix + 2 * kDigits * kExtended + 2 * kSpecial * kL + 2 * kL;

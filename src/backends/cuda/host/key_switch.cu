@@ -1,7 +1,7 @@
 // mod_up, key_multiply, key_switch, divide: the parts of hybrid key switching.
 #include <algorithm>
 
-#include "backends/cuda/host/convert_columns.h"
+#include "backends/cuda/host/base_convert_launch.h"
 #include "backends/cuda/host/convert_view.h"
 #include "backends/cuda/host/cuda_kernels.h"
 #include "backends/cuda/host/launch.cuh"
@@ -98,8 +98,8 @@ void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
   inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
   const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
   const OwnLimbs own = own_limbs(*table, in);
-  launch_convert_columns(stream, tables_, conversion, read_only(centred), in.shape, args,
-                         out.limbs.size(), own.component);
+  launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
+  launch_column_forward(stream, args, out.limbs.size(), own.component);
   launch_row_forward(stream, args, out.limbs.size(), own);
 }
 
@@ -159,8 +159,9 @@ void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
     TransformArgs args = forward_args(tables_, part, raised, out.limb_window(first, count).limbs);
     const OwnLimbs own_part = {shifted(own.component, first), shifted(own.position, first),
                                own.from};
-    launch_convert_columns(stream, tables_, conversion, read_only(centred), in.shape, args, count,
-                           own_part.component, first);
+    launch_base_convert(stream, tables_, conversion, read_only(centred), part, in.shape, false,
+                        first, first + count);
+    launch_column_forward(stream, args, count, own_part.component);
     args.out = poly(out);
     tail.own = own_part;
     tail.first_limb = first;
@@ -188,8 +189,8 @@ void CudaKernels::divide(Stream& stream, View out, ConstView in,
     tail.addend = poly(*addend);
     tail.addend_components = addend->shape.components;
   }
-  launch_convert_columns(stream, tables_, conversion, read_only(centred), in.shape, args,
-                         out.limbs.size(), no_limbs());
+  launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
+  launch_column_forward(stream, args, out.limbs.size(), no_limbs());
   launch_row_divide(stream, args, out.limbs.size(), tail);
 }
 

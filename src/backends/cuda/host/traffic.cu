@@ -3,7 +3,6 @@
 #include "backends/cuda/host/tables.h"
 #include "backends/cuda/host/traffic.h"
 #include "backends/cuda/kernels/base_convert.cuh"
-#include "backends/cuda/kernels/convert_columns.cuh"
 #include "backends/cuda/kernels/key_switch_rows.cuh"
 #include "backends/cuda/kernels/row_divide.cuh"
 
@@ -206,30 +205,6 @@ LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, 
   r.read_bytes = tiles * read;
   r.written_bytes = ((converted * polys) << log_n) * kWord;
   return compute(r, 0, (products * polys) << log_n);
-}
-
-// Every group brings the sources, every block the twiddles of its destinations.
-LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
-                             u32 last, u32 blocks) {
-  const u32 bits = column_bits(log_n);
-  constexpr u64 kValues = 16 * kConvertColumnsThreads;  // of a source in a block
-  const u64 tiles = groups(u64(1) << log_n, kValues) * polys;
-  u32 limbs = 0;
-  u64 read = 0, converted = 0, products = 0;
-  for (const ConversionTable& t : tables.host) {
-    const u64 count = t.destinations_below(last) - t.destinations_below(first);
-    limbs = std::max(limbs, std::min(last, t.output_limbs) - std::min(first, t.output_limbs));
-    converted += count;
-    products += count * t.sources;
-    read += std::min<u64>(blocks, groups(count, kConvertColumnsTogether)) *
-            (t.sources * kValues * kWord + 6 * kSector);
-    read += count * ((kPair << bits) + t.padded * sizeof(i32) + sizeof(PrimeConstants));
-  }
-  const u32 components = static_cast<u32>(tables.host.size()) * polys;
-  LaunchRecord r = record_of("convert_columns", Work::base_conversion, {log_n, limbs, components});
-  r.read_bytes = tiles * read;
-  r.written_bytes = ((converted * polys) << log_n) * kWord;
-  return compute(r, ((converted * polys) << log_n) / 2 * bits, (products * polys) << log_n);
 }
 
 }  // namespace crenel::backend::cuda::traffic

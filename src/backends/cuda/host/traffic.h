@@ -60,9 +60,6 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
 /// `values` coefficients each.
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
                           u32 outputs, u32 values);
-/// The same with the column pass behind it; `blocks` groups of destinations.
-LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
-                             u32 last, u32 blocks);
 
 }  // namespace traffic
 }  // namespace crenel::backend::cuda

@@ -1,4 +1,3 @@
-#include "backends/cuda/host/convert_columns.h"
 #include "backends/cuda/host/launch.cuh"
 #include "backends/cuda/host/transform_launch.h"
 
@@ -91,7 +90,6 @@ bool allow_shared_of(const GpuModel& gpu) {
 }  // namespace
 
 bool allow_shared_memory(u32 log_n, const GpuModel& gpu) {
-  allow_convert_columns(log_n, gpu);
   switch (row_bits(log_n)) {
     case 5:
       return allow_shared_of<5>(gpu);

@@ -10,7 +10,7 @@ namespace crenel::backend::cuda {
 //   false/"
 
 /// Whether the fused kernel is used where it can be.
-inline constexpr bool kConvertColumns = true;
+inline constexpr bool kConvertColumns = false;
 /// Smallest ring: smaller ones would not fill the GPU with its large blocks.
 inline constexpr u32 kConvertColumnsMinLogN = 15;
 
