@@ -2,8 +2,8 @@
 
     python bench/report.py [--check] [--results FOLDER] [--page FILE]
 
-Reads *.json (told apart by "kind" and "suite": schemes, bootstraps, comparisons, peers, ceilings, targets, profiles) and
-kernels-*.jsonl.
+Reads *.json (told apart by "kind" and "suite": schemes, bootstraps, comparisons, peers, ceilings, targets,
+profiles) and kernels-*.jsonl.
 --check writes nothing and fails when the page is not what the results say. A figure that was not measured
 stays blank.
 """

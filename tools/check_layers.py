@@ -32,7 +32,14 @@ ALLOWED = {
     "serialize": DEVICE | {"rlwe", "ckks"},
 }
 # bench/micro times the kernel interface and sees internal headers, like the tests.
-OUTSIDE = ("python/src", "bench/harness", "bench/scheme", "bench/boot", "examples", "tests/integration/find_package")
+OUTSIDE = (
+    "python/src",
+    "bench/harness",
+    "bench/scheme",
+    "bench/boot",
+    "examples",
+    "tests/integration/find_package",
+)
 CUDA_HEADERS = re.compile(r"^(cuda|cub/|cuda/|cooperative_groups|thrust/|nvtx)")
 
 

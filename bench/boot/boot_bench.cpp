@@ -4,10 +4,12 @@
 //
 // --runs: fresh random messages whose errors make the statistics; --kinds: other
 // kinds of messages as well, against the model; --once: eager bootstraps only, for profilers.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <random>
+#include <utility>
 
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/core/error.h"
@@ -149,16 +151,28 @@ std::vector<Kind> kinds() {
        }}};
 }
 
+// Seconds since the last call.
+double lap() {
+  static auto last = std::chrono::steady_clock::now();
+  const auto now = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(now - std::exchange(last, now)).count();
+}
+
 int run(int argc, char** argv) {
   const Arguments a = parse(argc, argv);
   bench::Recorder recorder("boot", argc, argv);
+  lap();
   const auto params = ckks::Params::preset(a.params, true);
   const ckks::Context context(params, a.device);
+  const double context_s = lap();
   auto client = context.keygen();
   const auto keys = client.evaluation_keys(circuits::bootstrap_key_request(params, a.options));
-  circuits::Bootstrapper boot(context, keys, a.options);
   auto& stream = context.stream();
   stream.synchronize();
+  const double keys_s = lap();
+  circuits::Bootstrapper boot(context, keys, a.options);
+  stream.synchronize();
+  const double setup_s = lap();
   stream.reset_peak();
   const u64 before = stream.bytes_in_use();
   const auto report = boot.describe();
@@ -242,6 +256,8 @@ int run(int argc, char** argv) {
                                     {"expected_rms_log2", std::log2(report.expected_rms)},
                                     {"log2_failure_probability", report.log2_failure},
                                     {"failures", failures}});
+  recorder.note("setup", bench::Json::Object{
+                             {"context_s", context_s}, {"keys_s", keys_s}, {"setup_s", setup_s}});
   recorder.note("memory", bench::Json::Object{{"keys", report.key_count},
                                               {"key_bytes", report.key_bytes},
                                               {"plaintext_bytes", report.plaintext_bytes},

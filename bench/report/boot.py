@@ -118,11 +118,12 @@ def boot_sections(files: dict[str, dict]) -> str:
         first = rows[0][1]
         text += f"\n## Bootstrapping: {params} on {device}\n\n"
         text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}.{ABOUT}\n"
-        header = ["slots", "levels", "batch", "launch", "latency", "a slot and level", "target", "met", "source"]
+        header = ["slots", "levels", "batch", "launch", "latency", "for a slot and level"]
+        header += ["target", "met", "source"]
         text += table(header, [latency(n, device, r) for n, r in rows])
-        used = [t for t in map(lambda x: target_of(device, x[1]), rows) if t]
-        for t in {t["source"]: t for t in used}.values():
-            text += f"\nTarget {t['at_most_ms']} ms: {t['source']}.\n"
+        used = {t["source"]: t for t in (target_of(device, r) for _, r in rows) if t}
+        for source, t in used.items():
+            text += f"\nTarget {t['at_most_ms']} ms: {source}.\n"
         body = [line for n, d in members.items() for line in precision(n, d)]
         if body:
             header = ["message", "bootstraps", "largest error, mean", "worst", "rms"]
@@ -131,8 +132,8 @@ def boot_sections(files: dict[str, dict]) -> str:
             text += table(header, body)
         body = [line for n, d in members.items() for line in memory(n, d)]
         if body:
-            header = ["keys", "keys", "plaintexts", "workspace stated", "workspace measured", "pool, peak"]
-            header += ["context", "making keys", "plaintexts, time", "source"]
+            header = ["number of keys", "keys", "plaintexts", "workspace, stated", "workspace, measured"]
+            header += ["pool, peak", "context, time", "keys, time", "plaintexts, time", "source"]
             text += "\nMemory on the device, and the time to get ready once.\n\n" + table(header, body)
         for data in members.values():
             text += "\n" + provenance_line(data["provenance"])
@@ -156,10 +157,13 @@ def compared(title: str, r: dict) -> list[str]:
 
 
 def configuration(r: dict) -> str:
-    return (
-        f"OpenFHE, {r['name']}: {r['technique']}, scale 2^{r['scale_bits']}, first modulus 2^{r['first_bits']}, "
-        f"correction factor {r['correction']}, level budget {tuple(r['level_budget'])}, {r['digits']} digits"
-    )
+    text = f"OpenFHE, {r['name']}: {r['technique']}, scale 2^{r['scale_bits']}, first modulus "
+    text += f"2^{r['first_bits']}, correction factor {r['correction']}, level budget "
+    return text + f"{tuple(r['level_budget'])}, {r['digits']} digits"
+
+
+def met(value: bool) -> str:
+    return "met" if value else "**not met**"
 
 
 def openfhe_boot_sections(files: dict[str, dict]) -> str:
@@ -167,25 +171,28 @@ def openfhe_boot_sections(files: dict[str, dict]) -> str:
     for name, data in files.items():
         if data["kind"] != "crenel-boot-comparison":
             continue
-        wheel = data["wheel"].replace("==", " ")
-        first = data["openfhe"][0]
-        text += f"\n## Bootstrapping by {wheel} on the same processor\n\n"
-        text += f"N = 2^{first['log_n']}, all slots, uniform in [-1, 1]^2, {data['threads']} threads, one process "
-        text += "after the other; Crenel first and last. Both switch to an ephemeral sparse secret "
-        text += f"({first['secret']}); {first['security']} is OpenFHE's own check of log PQ. "
-        text += "Brackets: distance of the quartiles.\n\n"
-        header = ["", "log PQ", "levels left", "making keys", "set-up", "bootstrap", "a slot and level"]
+        first, (before, after) = data["openfhe"][0], data["crenel"]
+        text += f"\n## Bootstrapping by {data['wheel'].replace('==', ' ')} on the same processor\n\n"
+        text += f"N = 2^{first['log_n']}, all slots, uniform in [-1, 1]^2, {data['threads']} threads, one "
+        text += "process after the other, Crenel first and last. Both switch to an ephemeral sparse secret "
+        text += f"({first['secret']}) and stay within 128-bit security (OpenFHE checks it: "
+        text += f"{first['security']}). Levels left: not counted are those that SlotsToCoeffs needs where it "
+        text += "comes first; OpenFHE's next bootstrap needs one of them. Brackets: distance of the "
+        text += "quartiles.\n\n"
+        header = ["", "log PQ", "levels left", "making keys", "set-up", "bootstrap", "for a slot and level"]
         header += ["error: worst, rms", "peak memory"]
-        before, after = data["crenel"]
         body = [compared(f"Crenel, {before['params']}", before)]
         body += [compared(configuration(r), r) for r in data["openfhe"]]
         body.append(compared(f"Crenel, {after['params']}, again", after))
         text += table(header, body)
-        disturbed = "" if data["steady"] else " Disturbed by other work."
         limit = data["memory_limit_bytes"] / GIB
-        text += f"\nOpenFHE's fastest ({data['fastest']}) takes {data['ratio']:.2f} times Crenel's slower run. "
-        text += f"Target: Crenel in less time ({'met' if data['faster'] else '**not met**'}), peak memory under "
-        text += f"{limit:.0f} GiB ({'met' if data['within_memory'] else '**not met**'}). Every output deviates by "
-        text += f"less than 2^{data['bound_log2']:g}.{disturbed} `{name}`\n\n"
+        text += (
+            f"\nOpenFHE's fastest ({data['fastest']}) takes {data['ratio']:.2f} times as long as Crenel's "
+        )
+        text += f"slower run. Target: Crenel in less time ({met(data['faster'])}), its peak memory under "
+        text += f"{limit:.0f} GiB ({met(data['within_memory'])}). Every output deviates by less than "
+        text += (
+            f"2^{data['bound_log2']:g}.{'' if data['steady'] else ' Disturbed by other work.'} `{name}`\n\n"
+        )
         text += provenance_line(data["provenance"])
     return text
