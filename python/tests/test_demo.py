@@ -60,7 +60,7 @@ def test_disagreement_is_a_failure(monkeypatch, capsys):
 def test_cuda_without_a_gpu_says_why(capsys):
     reason = crenel.cuda_unavailable_reason()
     if not reason:
-        pytest.skip("a GPU is here: nothing to refuse")
+        pytest.skip("there is such a device: nothing to refuse")
     assert main(["demo", "--device", "cuda"]) == 2
     assert reason in capsys.readouterr().err
 

@@ -225,7 +225,12 @@ TEST(BootstrapPrecision, PartsScaleAsTheyShould) {
   // Variants: a division by 2 primes rounds less than one by 14, a ModDown per rotation adds some.
   BootstrapModel variant = with(5);
   variant.merged_mod1 = variant.merged_transforms = false;
-  EXPECT_NEAR(bits(at(variant).eval_mod) - bits(p5.eval_mod), 0.5 * std::log2(7), 0.01);
+  BootstrapModel merged = with(5);
+  merged.precise_elements = 0;
+  EXPECT_NEAR(bits(at(variant).eval_mod) - bits(at(merged).eval_mod), 0.5 * std::log2(7), 0.01);
+  // T_2 and T_4 rounded apart take most of that loss away.
+  EXPECT_GT(bits(p5.eval_mod), bits(at(merged).eval_mod) + 1.0);
+  EXPECT_LT(bits(p5.eval_mod), bits(at(variant).eval_mod));
   EXPECT_NEAR(bits(at(variant).output) - bits(p5.output), 0.5 * std::log2(7), 0.01);
   const double plain = bits(at(variant).cts);
   EXPECT_GT(plain, bits(p5.cts));
@@ -267,11 +272,11 @@ TEST(BootstrapPrecision, RecommendedRatio) {
   EXPECT_EQ(random.message_ratio, 4u);
   const auto never = recommended_message_ratio({MessageKind::uniform_complex}, 30);
   EXPECT_FALSE(never.reached);
-  EXPECT_EQ(never.message_ratio, 5u);
-  for (u32 rho : {4u, 6u})
+  EXPECT_EQ(never.message_ratio, 6u);
+  for (u32 rho : {5u, 7u})
     EXPECT_LT(bits(estimate_precision(with(rho), {}).total), never.bits) << rho;
   const auto arcsine = recommended_message_ratio({MessageKind::uniform_complex}, 30, with(5, 3));
-  EXPECT_GT(arcsine.bits, never.bits + 2);
+  EXPECT_GT(arcsine.bits, never.bits + 1);
   EXPECT_EQ(arcsine.message_ratio, 2u);
 }
 

@@ -26,7 +26,7 @@ enum class BootstrapOrder : u8 {
 struct BootstrapOptions {
   u64 slots = 0;  ///< power of two; 0: all N/2
   /// log2 of q0 / (scale * largest coefficient that is resolved): precision against the size of
-  /// messages, see docs/guide/bootstrap_precision.md. 0..log2(q0 / scale).
+  /// messages, see docs/guide/bootstrap_precision.md. 1..log2(q0 / scale).
   u32 message_ratio = 5;
   BootstrapMessage message = BootstrapMessage::complex;
   BootstrapOrder order = BootstrapOrder::coeff_to_slot_first;

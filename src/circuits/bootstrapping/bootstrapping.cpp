@@ -109,6 +109,9 @@ struct Bootstrapper::State {
   void check_keys(const std::vector<DiagonalMatrix>& cts,
                   const std::vector<DiagonalMatrix>& stc) const;
   void check_input(const Ciphertext& a) const;
+  void check_refinable(const Ciphertext& a, bool canonical) const;
+  Ciphertext eager(const Ciphertext& a) const;
+  Ciphertext run(const Ciphertext& a);
   Ciphertext once(const Ciphertext& a) const;
   Ciphertext raise(const Ciphertext& a) const;
   Ciphertext apply(const std::vector<LinearTransform>& factors, Ciphertext a) const;
@@ -144,19 +147,43 @@ void Bootstrapper::State::check_keys(const std::vector<DiagonalMatrix>& cts,
 
 void Bootstrapper::State::check_input(const Ciphertext& a) const {
   const auto& s = ev.state();
+  const u32 input = plan.levels.input;
   s.check_components(a, 2, "bootstrap");
-  if (a.level() != plan.levels.input)
-    throw StateError(cat("bootstrap of a ciphertext at level ", a.level(), ", expected level ",
-                         plan.levels.input, "; adjust_level it"),
-                     {{"level", cat(a.level())}, {"expected", cat(plan.levels.input)}});
-  const double scale = context.params().scale(plan.levels.input);
-  if (!ckks::scales_agree(a.scale(), scale))
-    throw StateError(cat("bootstrap of a ciphertext of scale ", a.scale(), ", expected ", scale,
-                         ", the canonical one of level ", plan.levels.input),
-                     {{"scale", cat(a.scale())}, {"expected", cat(scale)}});
   if (a.slots() != plan.slots())
     throw StateError(cat("bootstrap of ", a.slots(), " slots, made for ", plan.slots()),
                      {{"slots", cat(a.slots())}, {"expected", cat(plan.slots())}});
+  const double scale = context.params().scale(input);
+  const bool canonical = ckks::scales_agree(a.scale(), scale);
+  if (plan.options.iterations > 1) return check_refinable(a, canonical);
+  if (a.level() != input)
+    throw StateError(cat("bootstrap of a ciphertext at level ", a.level(), ", expected level ",
+                         input, "; adjust_level it"),
+                     {{"level", cat(a.level())}, {"expected", cat(input)}});
+  if (!canonical)
+    throw StateError(cat("bootstrap of a ciphertext of scale ", a.scale(), ", expected ", scale,
+                         ", the canonical one of level ", input),
+                     {{"scale", cat(a.scale())}, {"expected", cat(scale)}});
+}
+
+// Two iterations compare the first result with the input, at the input's level and scale: the
+// result must be able to get there.
+void Bootstrapper::State::check_refinable(const Ciphertext& a, bool canonical) const {
+  const u32 input = plan.levels.input;
+  if (a.level() < input || a.level() >= plan.levels.output || (a.level() == input && !canonical))
+    throw StateError(cat("two iterations on a ciphertext at level ", a.level(), " of scale ",
+                         a.scale(), ", expected level ", input,
+                         " with its canonical scale, or a level above it and "
+                         "below ",
+                         plan.levels.output, ", the result's"),
+                     {{"level", cat(a.level())},
+                      {"scale", cat(a.scale())},
+                      {"expected", cat(input, "..", plan.levels.output - 1)}});
+  // Room for the constants that bring input and result to each other's scale.
+  const double highest = context.params().log_q(a.level()) - 20.0;
+  if (!(std::log2(a.scale()) < highest))
+    throw StateError(cat("two iterations on a ciphertext of scale 2^", std::log2(a.scale()),
+                         " at level ", a.level(), ", expected below 2^", highest),
+                     {{"scale", cat(a.scale())}, {"expected", cat("2^", highest)}});
 }
 
 // Steps 1-4: integer scale-up, sparse secret, exact lift, dense secret; the copies of a vector of
@@ -285,33 +312,48 @@ u32 Bootstrapper::correction_bits() const {
   return circuits::correction_bits(state_->context.params(), state_->plan);
 }
 
-Ciphertext Bootstrapper::eager(const Ciphertext& a) const {
-  const State& s = *state_;
-  if (s.plan.options.iterations > 1) {
-    s.ev.state().check_components(a, 2, "bootstrap");
-    return s.refined(a);
+Ciphertext Bootstrapper::State::eager(const Ciphertext& a) const {
+  check_input(a);
+  return plan.options.iterations > 1 ? refined(a) : once(a);
+}
+
+Ciphertext Bootstrapper::State::run(const Ciphertext& a) {
+  const bool graphs = context.device().info().kind == device::Kind::cuda;
+  if (!plan.options.graph || !graphs || plan.options.iterations > 1) return eager(a);
+  check_input(a);
+  if (!graph || graph_batch != a.batch() || graph_meta.real != a.metadata().real) {
+    graph.reset();  // first: its memory serves the next one
+    graph =
+        std::make_unique<ckks::Graph>(ev, std::span(&a, 1), [this](std::span<const Ciphertext> in) {
+          std::vector<Ciphertext> out;
+          out.push_back(once(in[0]));
+          return out;
+        });
+    graph_batch = a.batch();
+    graph_meta = a.metadata();
   }
-  s.check_input(a);
-  return s.once(a);
+  return ev.state().copy(graph->replay(std::span(&a, 1))[0]);
+}
+
+namespace {
+
+// What comes out of a bootstrap of pairs is half of them, for pair() to split.
+void expect_one_vector(const BootstrapPlan& plan) {
+  if (plan.options.message == BootstrapMessage::pair)
+    throw StateError("bootstrap of one ciphertext by a bootstrapper of pairs; call pair(u, v)",
+                     {{"message", "pair"}, {"expected", "complex or real"}});
+}
+
+}  // namespace
+
+Ciphertext Bootstrapper::eager(const Ciphertext& a) const {
+  expect_one_vector(state_->plan);
+  return state_->eager(a);
 }
 
 Ciphertext Bootstrapper::operator()(const Ciphertext& a) {
-  State& s = *state_;
-  const bool graphs = s.context.device().info().kind == device::Kind::cuda;
-  if (!s.plan.options.graph || !graphs || s.plan.options.iterations > 1) return eager(a);
-  s.check_input(a);
-  if (!s.graph || s.graph_batch != a.batch() || s.graph_meta.real != a.metadata().real) {
-    s.graph.reset();  // first: its memory serves the next one
-    s.graph =
-        std::make_unique<ckks::Graph>(s.ev, std::span(&a, 1), [&s](std::span<const Ciphertext> in) {
-          std::vector<Ciphertext> out;
-          out.push_back(s.once(in[0]));
-          return out;
-        });
-    s.graph_batch = a.batch();
-    s.graph_meta = a.metadata();
-  }
-  return s.ev.state().copy(s.graph->replay(std::span(&a, 1))[0]);
+  expect_one_vector(state_->plan);
+  return state_->run(a);
 }
 
 std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const Ciphertext& u, const Ciphertext& v) {
@@ -319,7 +361,7 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const Ciphertext& u, const 
   if (s.plan.options.message != BootstrapMessage::pair)
     throw StateError("bootstrap of a pair, made with another kind of message",
                      {{"expected", "BootstrapMessage::pair"}});
-  const Ciphertext both = (*this)(s.ev.add(u, s.ev.multiply_integer(v, 0, 1)));
+  const Ciphertext both = s.run(s.ev.add(u, s.ev.multiply_integer(v, 0, 1)));
   const Ciphertext parts = split_real_imaginary(s.ev, both);
   Ciphertext first = batch_rows(s.ev, parts, 0, u.batch());
   return {std::move(first), batch_rows(s.ev, parts, u.batch(), u.batch())};

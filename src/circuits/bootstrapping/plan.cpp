@@ -25,7 +25,7 @@ u64 checked_slots(const ckks::Params& params, u64 slots) {
 std::vector<u32> checked_stages(std::vector<u32> stages, u32 log_slots, u32 factors,
                                 const char* what) {
   if (stages.empty()) return split_stages(log_slots, factors);
-  u32 total = 0;
+  u64 total = 0;
   for (u32 s : stages) total += s;
   if (total != log_slots || stages.size() > factors)
     throw ParameterError(cat(what, " stages: ", total, " in ", stages.size(), " factors, expected ",
@@ -50,6 +50,13 @@ u32 lowest_start(const ckks::Params& params, u32 from, u32 target, u32 levels) {
   return from;
 }
 
+void check_target(const BootstrapOptions& o, u32 highest) {
+  if (o.target_level && *o.target_level > highest)
+    throw ParameterError(cat("bootstrap to level ", *o.target_level, ", expected at most ", highest,
+                             " with these options"),
+                         {{"target_level", cat(*o.target_level)}, {"highest", cat(highest)}});
+}
+
 BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& o,
                             const ArcsinePlan& after_eval_mod) {
   const u32 cts = static_cast<u32>(o.coeff_to_slot_stages.size());
@@ -62,14 +69,12 @@ BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& 
   if (o.order == BootstrapOrder::slot_to_coeff_first) {
     l.input = stc, l.slot_to_coeff = stc;
     l.output = after - 1;  // one level brings the scale back to the canonical one
-    if (o.target_level) l.output = std::min(l.output, *o.target_level);
+    check_target(o, l.output);
+    l.output = o.target_level.value_or(l.output);
     return l;
   }
   l.input = 0;
-  if (o.target_level && *o.target_level > after - stc)
-    throw ParameterError(cat("bootstrap to level ", *o.target_level, ", expected at most ",
-                             after - stc, " with these options"),
-                         {{"target_level", cat(*o.target_level)}, {"highest", cat(after - stc)}});
+  check_target(o, after - stc);
   l.slot_to_coeff = o.target_level ? lowest_start(params, after, *o.target_level, stc) : after;
   l.output = o.target_level.value_or(l.slot_to_coeff - stc);
   return l;

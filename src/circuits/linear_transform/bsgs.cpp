@@ -1,5 +1,6 @@
 #include "circuits/linear_transform/bsgs.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 #include <set>
@@ -59,7 +60,8 @@ Bsgs plan_bsgs(std::span<const u64> offsets, u64 slots, u64 baby_steps, KeyMode 
   check(offsets, slots, baby_steps);
   u64 stride = slots;  // every offset is a multiple
   for (u64 k : offsets) stride = std::gcd(stride, k);
-  if (baby_steps != 0) return split(offsets, slots, stride, baby_steps, keys);
+  // More than there are offsets is as many as there are.
+  if (baby_steps != 0) return split(offsets, slots, stride, std::min(baby_steps, slots), keys);
   // A hoisted baby step is one product with a key; a giant step is a division by P, a decomposition
   // and that product: about five times as long (H200 and CPU). Step 0 is free.
   const u64 weight = keys == KeyMode::hoisted ? 5 : 1;
