@@ -57,7 +57,7 @@ def test_disagreement_is_a_failure(monkeypatch, capsys):
     assert "EXCEEDS" in capsys.readouterr().out
 
 
-def test_cuda_without_a_gpu_says_why(capsys):
+def test_a_device_that_is_missing_says_why(capsys):
     reason = crenel.cuda_unavailable_reason()
     if not reason:
         pytest.skip("there is such a device: nothing to refuse")
