@@ -178,7 +178,8 @@ TEST_P(CkksEvaluator, LazyProductsSumBeforeRelinearisation) {
   }
   const Ciphertext two = w.ev.relinearise(*sum);
   EXPECT_EQ(two.components(), 2u);
-  // Four products, the largest of slots up to 2: their fresh noise alone takes half of 4 operations.
+  // Four products, the largest of slots up to 2: their fresh noise alone takes half of 4
+  // operations.
   expect_values(w, two, expected, 8.0);
   expect_values(w, w.ev.rescale(two), expected, 8.0);
   expect_values(w, w.ev.relinearise_rescale(*sum), expected, 8.0);
