@@ -24,6 +24,11 @@ struct BootstrapPlan {
   double output_scale = 0.0;          ///< SlotToCoeff first: not used
 
   u64 slots() const { return options.slots; }
+  bool slot_to_coeff_first() const { return options.order == BootstrapOrder::slot_to_coeff_first; }
+  /// SlotToCoeff first, real slots become real coefficients: there is no imaginary half.
+  bool only_real() const {
+    return slot_to_coeff_first() && options.message == BootstrapMessage::real;
+  }
 };
 
 /// ParameterError for parameters without bootstrapping levels and for options they cannot serve.
