@@ -36,6 +36,13 @@ Ciphertext Bootstrapper::State::apply(const std::vector<LinearTransform>& factor
   return a;
 }
 
+// Steps 1-5: the coefficients of m + q0 I, in the slots.
+Ciphertext Bootstrapper::State::raise_to_slots(const Ciphertext& a) const {
+  Ciphertext raised = raise(a);
+  const Stage stage(ev.stream(), "coeff_to_slot");
+  return apply(coeff_to_slot, std::move(raised));
+}
+
 // Steps 6-8 without SlotToCoeff: real and imaginary parts through EvalMod, in one batch (or,
 // joined, in the two halves of one vector).
 Ciphertext Bootstrapper::State::modular_reduction(const Ciphertext& a) const {
@@ -71,26 +78,15 @@ Ciphertext Bootstrapper::State::finish(Ciphertext a) const {
 }
 
 Ciphertext Bootstrapper::State::once(const Ciphertext& a) const {
-  if (!plan.slot_to_coeff_first()) {
-    Ciphertext up = raise(a);
-    {
-      const Stage stage(ev.stream(), "coeff_to_slot");
-      up = apply(coeff_to_slot, std::move(up));
-    }
-    return finish(back_to_slots(modular_reduction(up)));
-  }
+  if (!plan.slot_to_coeff_first())
+    return finish(back_to_slots(modular_reduction(raise_to_slots(a))));
   Ciphertext low = [&] {
     const Stage stage(ev.stream(), "slot_to_coeff");
     return apply(slot_to_coeff, ev.state().copy(a));
   }();
-  Ciphertext up = raise(low);
-  {
-    const Stage stage(ev.stream(), "coeff_to_slot");
-    up = apply(coeff_to_slot, std::move(up));
-  }
   // The slots are now the message divided by q0 / Delta', at a large scale: read them as the
   // message, and come down to the canonical scale.
-  Ciphertext reduced = modular_reduction(up);
+  Ciphertext reduced = modular_reduction(raise_to_slots(low));
   const double ratio = plan.q0 / (context.params().scale(0) * std::exp2(plan.scale_up));
   reduced = with_scale(std::move(reduced), reduced.scale() / ratio);
   return finish(ev.adjust_level(reduced, reduced.level() - 1));
@@ -99,8 +95,7 @@ Ciphertext Bootstrapper::State::once(const Ciphertext& a) const {
 // Meta-BTS (ePrint 2022/1167): m - BTS(m) is small; times 2^k it is bootstrapped again, and takes
 // the error of the first bootstrap away.
 Ciphertext Bootstrapper::State::refined(const Ciphertext& a) const {
-  const auto& params = context.params();
-  const i64 gain = i64(1) << circuits::correction_bits(params, plan);
+  const i64 gain = i64(1) << correction;
   const Ciphertext coarse = once(ev.adjust_level(a, plan.levels.input));
   const Ciphertext low = ev.adjust_level(coarse, a.level(), a.scale());
   const Ciphertext error = ev.multiply_integer(ev.sub(a, low), gain);
@@ -135,9 +130,7 @@ double Bootstrapper::expected_error(const Message& message) const {
   return expected_error_of(state_->context.params(), state_->plan, message);
 }
 
-u32 Bootstrapper::correction_bits() const {
-  return circuits::correction_bits(state_->context.params(), state_->plan);
-}
+u32 Bootstrapper::correction_bits() const { return state_->correction; }
 
 Ciphertext Bootstrapper::State::eager(const Ciphertext& a) const {
   check_input(a);

@@ -34,8 +34,6 @@ std::vector<u32> checked_stages(std::vector<u32> stages, u32 log_slots, u32 fact
   return stages;
 }
 
-double log2_q0(const ckks::Params& params) { return params.log_q(0); }
-
 double exact_q0(const ckks::Params& params) {
   u64 product = 1;
   for (u32 i = params.window_begin(0); i < params.window_end(0); ++i) product *= params.primes()[i];
@@ -89,11 +87,11 @@ void check_options(const ckks::Params& params, const BootstrapOptions& o) {
                              " levels above the normal ones, bootstrapping needs ",
                              needed - params.normal_top_level(), "; use a boot... set"),
                          {{"levels", cat(params.max_level())}, {"expected", cat(needed)}});
-  const double room = log2_q0(params) - params.spec().log_scale;
+  const double room = params.log_q(0) - params.spec().log_scale;
   if (o.message_ratio < 1 || o.message_ratio > std::lround(room))
     throw ParameterError(
         cat("message ratio 2^", o.message_ratio, ", expected 2^1 to 2^", std::lround(room),
-            " with q0 = 2^", log2_q0(params)),
+            " with q0 = 2^", params.log_q(0)),
         {{"message_ratio", cat(o.message_ratio)}, {"highest", cat(std::lround(room))}});
   if (o.iterations < 1 || o.iterations > 2)
     throw ParameterError(cat(o.iterations, " iterations, expected 1 or 2"),
@@ -126,7 +124,7 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   p.joined = o.slots < params.slots() && o.order == BootstrapOrder::coeff_to_slot_first;
   p.q0 = exact_q0(params);
   p.scale_up =
-      static_cast<u32>(std::lround(log2_q0(params)) - params.spec().log_scale - o.message_ratio);
+      static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - o.message_ratio);
   // The top EvalMod level divides by about this much: squaring and rescaling then keep the scale.
   const u32 end = params.normal_top_level(), top = end + kEvalModLevels;
   p.eval_scale = std::exp2(std::round(std::log2(params.rescale_ratio(top))));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "circuits/bootstrapping/report.h"
 #include "circuits/linear_transform/keys.h"
 
 namespace crenel::circuits {
@@ -39,10 +40,18 @@ std::vector<i64> trace_rotations(const ckks::Params& params, u64 slots) {
   return steps;
 }
 
-std::vector<u64> offsets_of(const DiagonalMatrix& matrix) {
-  std::vector<u64> offsets;
-  for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
-  return offsets;
+// visit(rotations, slots) for every matrix and for the trace: all rotations that need keys.
+template <class Visitor>
+void for_each_rotations(const ckks::Params& params, const BootstrapPlan& plan,
+                        const std::vector<DiagonalMatrix>& cts,
+                        const std::vector<DiagonalMatrix>& stc, Visitor visit) {
+  for (const auto* matrices : {&cts, &stc})
+    for (const auto& matrix : *matrices) {
+      std::vector<u64> offsets;
+      for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
+      visit(linear_transform_rotations(offsets, matrix.slots, 0, plan.options.keys), matrix.slots);
+    }
+  visit(trace_rotations(params, plan.slots()), params.slots());
 }
 
 }  // namespace
@@ -51,12 +60,9 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
                                        const BootstrapOptions& options) {
   const BootstrapPlan plan = plan_bootstrap(params, options);
   std::set<i64> steps;
-  for (const auto& matrices : {coeff_to_slot_matrices(plan), slot_to_coeff_matrices(plan)})
-    for (const auto& matrix : matrices)
-      for (i64 k :
-           linear_transform_rotations(offsets_of(matrix), matrix.slots, 0, plan.options.keys))
-        steps.insert(k);
-  for (i64 k : trace_rotations(params, plan.slots())) steps.insert(k);
+  for_each_rotations(
+      params, plan, coeff_to_slot_matrices(plan), slot_to_coeff_matrices(plan),
+      [&](const std::vector<i64>& some, u64) { steps.insert(some.begin(), some.end()); });
   ckks::KeyRequest request;
   request.rotations.assign(steps.begin(), steps.end());
   request.conjugate = true;
@@ -71,6 +77,7 @@ Bootstrapper::State::State(const ckks::Context& c, ckks::EvaluationKeys keys,
       ev(c.evaluator(std::move(keys))),
       encapsulation(*c.state().ring),
       sine(fit_mod1(plan.mod1)),
+      correction(circuits::correction_bits(c.params(), plan)),
       trace_steps(trace_rotations(c.params(), plan.slots())) {
   const auto cts = coeff_to_slot_matrices(plan), stc = slot_to_coeff_matrices(plan);
   check_keys(cts, stc);
@@ -81,15 +88,11 @@ Bootstrapper::State::State(const ckks::Context& c, ckks::EvaluationKeys keys,
 void Bootstrapper::State::check_keys(const std::vector<DiagonalMatrix>& cts,
                                      const std::vector<DiagonalMatrix>& stc) const {
   std::set<i64> missing;
-  const auto collect = [&](std::span<const i64> steps, u64 slots) {
-    const auto some = missing_rotations(ev.state(), steps, slots);
-    missing.insert(some.begin(), some.end());
-  };
-  for (const auto* matrices : {&cts, &stc})
-    for (const auto& matrix : *matrices)
-      collect(linear_transform_rotations(offsets_of(matrix), matrix.slots, 0, plan.options.keys),
-              matrix.slots);
-  collect(trace_steps, context.params().slots());
+  for_each_rotations(context.params(), plan, cts, stc,
+                     [&](const std::vector<i64>& steps, u64 slots) {
+                       const auto some = missing_rotations(ev.state(), steps, slots);
+                       missing.insert(some.begin(), some.end());
+                     });
   std::string names;
   const auto miss = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   for (i64 k : missing) miss(cat(k));

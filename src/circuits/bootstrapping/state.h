@@ -13,6 +13,7 @@ struct Bootstrapper::State {
   ckks::Evaluator ev;
   rlwe::Encapsulation encapsulation;
   std::vector<double> sine;  ///< Chebyshev coefficients of EvalMod
+  u32 correction = 0;        ///< log2 of the second iteration's gain
   std::vector<i64> trace_steps;
   std::vector<LinearTransform> coeff_to_slot, slot_to_coeff;
   std::unique_ptr<ckks::Graph> graph;  ///< of the last signature
@@ -29,6 +30,7 @@ struct Bootstrapper::State {
   ckks::Ciphertext run(const ckks::Ciphertext& a);
   ckks::Ciphertext once(const ckks::Ciphertext& a) const;
   ckks::Ciphertext raise(const ckks::Ciphertext& a) const;
+  ckks::Ciphertext raise_to_slots(const ckks::Ciphertext& a) const;
   ckks::Ciphertext apply(const std::vector<LinearTransform>& factors, ckks::Ciphertext a) const;
   ckks::Ciphertext modular_reduction(const ckks::Ciphertext& a) const;
   ckks::Ciphertext back_to_slots(ckks::Ciphertext a) const;
