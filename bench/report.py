@@ -2,8 +2,8 @@
 
     python bench/report.py [--check] [--results FOLDER] [--page FILE]
 
-Reads *.json (told apart by "kind" and "suite": schemes, bootstraps, comparisons, peers, ceilings, targets,
-profiles) and kernels-*.jsonl.
+Reads *.json (told apart by "kind" and "suite": schemes, bootstraps, TFHE, comparisons, peers, ceilings,
+targets, profiles) and kernels-*.jsonl.
 --check writes nothing and fails when the page is not what the results say. A figure that was not measured
 stays blank.
 """
@@ -21,6 +21,7 @@ from report.profile import profile_sections
 from report.scheme import client, operations, versus_openfhe, versus_peer
 from report.targets import targets_section
 from report.text import provenance_line
+from report.tfhe import openfhe_tfhe_sections, tfhe_sections
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
@@ -44,7 +45,7 @@ def render(results: Path) -> str:
     peers = [d for d in files.values() if d["kind"] == "crenel-peer"]
     text = HEAD + targets_section(files, kernels)
     for name, data in files.items():
-        if data["kind"] != "crenel-bench" or data.get("suite") == "boot":
+        if data["kind"] != "crenel-bench" or data.get("suite") in ("boot", "tfhe"):
             continue
         for params in dict.fromkeys(r["params"] for r in data["results"] if "params" in r):
             rows = [r for r in data["results"] if r["params"] == params]
@@ -61,6 +62,7 @@ def render(results: Path) -> str:
         if data["kind"] == "crenel-comparison":
             text += versus_openfhe(data)
     text += openfhe_boot_sections(files)
+    text += tfhe_sections(files) + openfhe_tfhe_sections(files)
     return text + kernel_sections(kernels, files) + profile_sections(files)
 
 

@@ -29,7 +29,8 @@ ALLOWED = {
     "rlwe": DEVICE,
     "ckks": DEVICE | {"rlwe"},
     "circuits": DEVICE | {"rlwe", "ckks"},
-    "serialize": DEVICE | {"rlwe", "ckks"},
+    "tfhe": DEVICE,
+    "serialize": DEVICE | {"rlwe", "ckks", "tfhe"},
 }
 # bench/micro times the kernel interface and sees internal headers, like the tests.
 OUTSIDE = (

@@ -5,7 +5,7 @@
 >>> context = ckks.Context(params, device="auto")
 """
 
-from crenel import ckks
+from crenel import ckks, tfhe
 from crenel._crenel import (
     DeviceInfo,
     build_info,
@@ -46,5 +46,6 @@ __all__ = [
     "device_info",
     "devices",
     "profile",
+    "tfhe",
     "version",
 ]

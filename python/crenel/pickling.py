@@ -2,7 +2,7 @@
 
 import warnings
 
-from crenel._crenel import Params
+from crenel._crenel import Params, TfheParams
 from crenel.errors import InsecureParametersWarning
 
 
@@ -11,3 +11,8 @@ def load_params(data: bytes) -> Params:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
         return Params.from_bytes(data, allow_insecure=True)
+
+
+def load_tfhe_params(data: bytes) -> TfheParams:
+    """TFHE parameters that were pickled."""
+    return TfheParams.from_bytes(data)

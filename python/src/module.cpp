@@ -1,5 +1,6 @@
 // The extension module crenel._crenel. Users import crenel and crenel.ckks.
 #include "bindings.h"
+#include "tfhe.h"
 
 NB_MODULE(_crenel, m) {
   using namespace crenel::python;
@@ -18,4 +19,5 @@ NB_MODULE(_crenel, m) {
   bind_account(m);
   bind_linear_transform(m);
   bind_bootstrapping(m);
+  bind_tfhe(m);
 }

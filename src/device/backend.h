@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/kernels.h"
+#include "device/torus_kernels.h"
 
 namespace crenel::device {
 
@@ -12,6 +13,9 @@ class Backend : public Device {
       std::shared_ptr<const ring::Ring<u32>> ring) = 0;
   /// The 64-bit instance for comparison; UnsupportedError where there is none.
   virtual std::unique_ptr<Kernels<u64>> make_kernels(std::shared_ptr<const ring::Ring<u64>> ring);
+  /// TFHE on this device. Throws ParameterError (device::check) and UnsupportedError for a plan that
+  /// the device cannot hold.
+  virtual std::unique_ptr<TorusKernels> make_torus_kernels(TorusPlan plan);
 };
 
 /// Factories, each defined by its backend folder and named only in registry.cpp.

@@ -10,6 +10,10 @@ std::unique_ptr<Kernels<u64>> Backend::make_kernels(std::shared_ptr<const ring::
   throw UnsupportedError(cat("device ", info().name, " has no 64-bit word kernels; use \"ref\""));
 }
 
+std::unique_ptr<TorusKernels> Backend::make_torus_kernels(TorusPlan) {
+  throw UnsupportedError(cat("device ", info().name, " has no TFHE kernels"));
+}
+
 Backend& backend_of(Device& device) { return static_cast<Backend&>(device); }
 
 std::string cuda_unavailable_reason() { return cuda_missing_reason(); }

@@ -1,10 +1,12 @@
 // libFuzzer target: any bytes either load or raise a SerializationError.
 #include "fuzz/serialize_entry.h"
+#include "fuzz/tfhe_entry.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   crenel::test::run_serialize_entry({data, size});
+  crenel::test::run_tfhe_entry({data, size});
   return 0;
 }
 

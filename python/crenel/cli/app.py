@@ -9,25 +9,26 @@ import typer
 
 import crenel
 from crenel.cli import analyze as analysis
-from crenel.cli import bench, params
+from crenel.cli import bench, demo, params
 from crenel.cli.output import size, table
 
 app = typer.Typer(
     name="crenel",
-    help="Computing on encrypted numbers (CKKS) on CPUs and NVIDIA GPUs.",
+    help="Computing on encrypted numbers (CKKS) and bits (TFHE) on CPUs and NVIDIA GPUs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(params.app, name="params")
 app.add_typer(bench.app, name="bench")
+app.add_typer(demo.app, name="demo")
 
 
 @app.callback()
 def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
-    """Computing on encrypted numbers (CKKS) on CPUs and NVIDIA GPUs."""
+    """Computing on encrypted numbers (CKKS) and bits (TFHE) on CPUs and NVIDIA GPUs."""
     # --debug is taken out of the arguments, wherever it stands, in crenel.cli.main.
 
 
@@ -46,21 +47,6 @@ def devices() -> None:
     table(("device", "description", "memory"), rows)
     if reason := crenel.cuda_unavailable_reason():
         print(f"no CUDA device: {reason}")
-
-
-@app.command()
-def demo(
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")
-    ] = "auto",
-    plot: Annotated[Path | None, typer.Option(help="Draw predicted against clear probabilities.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the split into training and test patients.")] = 1,
-    patients: Annotated[int, typer.Option(help="Patients to classify under encryption.")] = 256,
-) -> None:
-    """Classify patients' tumours under encryption and compare with the clear model."""
-    from crenel.demo import run
-
-    raise typer.Exit(run(device=device, plot=plot, seed=seed, patients=patients))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""``crenel params``: list, show, explain, generate."""
+"""``crenel params``: list, show, explain, generate, for CKKS and TFHE."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from crenel import ckks
+from crenel import ckks, tfhe
 from crenel.cli.output import table
 from crenel.explain import LEVEL_HEADER, facts, level_rows, to_toml
+from crenel.explain_tfhe import TFHE_HEADER, tfhe_explain, tfhe_facts, tfhe_row
 
 app = typer.Typer(help="Parameter sets: limbs, scales, security.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A name of crenel params list.")]
@@ -20,6 +21,12 @@ def _preset(name: str) -> ckks.Params:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
         return ckks.preset(name, allow_insecure=True)
+
+
+def _tfhe(name: str) -> tfhe.Params | None:
+    """The TFHE set of this name, if there is one."""
+    known = {n.lower(): n for n in tfhe.preset_names()}
+    return tfhe.preset(known[name.lower()]) if name.lower() in known else None
 
 
 def _show(params: ckks.Params) -> None:
@@ -41,19 +48,26 @@ def list_() -> None:
         if p.max_level > p.normal_top_level:
             levels += f" + {p.max_level - p.normal_top_level} boot"
         rows.append((name, str(p.log_n), f"2^{p.log_scale}", levels, limbs, f"{p.log_pq:.0f}", security))
-    table(("name", "log N", "scale", "levels", "limbs", "log PQ", "security"), rows)
+    table(("name", "log N", "scale", "levels", "limbs", "log PQ", "security"), rows, "CKKS")
+    print()
+    table(TFHE_HEADER, [tfhe_row(tfhe.preset(name)) for name in tfhe.preset_names()], "TFHE")
 
 
 @app.command()
 def show(name: Name) -> None:
-    """Print limbs, scales and security of a named set."""
+    """Print limbs, scales and security of a named set, or what TFHE has instead."""
+    if params := _tfhe(name):
+        for key, value in tfhe_facts(params):
+            print(f"{key:<18}{value}")
+        return
     _show(_preset(name))
 
 
 @app.command()
 def explain(name: Name) -> None:
     """Say in words what a named set offers and costs."""
-    print(_preset(name).explain())
+    params = _tfhe(name)
+    print(tfhe_explain(params) if params else _preset(name).explain())
 
 
 @app.command()

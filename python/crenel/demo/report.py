@@ -19,17 +19,17 @@ class Report:
 
     def __init__(self) -> None:
         self.times: dict[str, float] = {}
-        self._console = None
+        self.console = None
         if watched():
             from rich.console import Console
 
-            self._console = Console(highlight=False)
+            self.console = Console(highlight=False)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
-        if self._console:
-            with self._console.status(name):
+        if self.console:
+            with self.console.status(name):
                 yield
         else:
             yield
@@ -37,8 +37,8 @@ class Report:
         self.line(f"{name:<44}{self.times[name]:9.3f} s")
 
     def line(self, text: str = "") -> None:
-        if self._console:
-            self._console.print(text, markup=False, soft_wrap=True)
+        if self.console:
+            self.console.print(text, markup=False, soft_wrap=True)
         else:
             print(text, flush=True)
 

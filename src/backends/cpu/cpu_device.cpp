@@ -6,6 +6,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/torus.h"
 #include "crenel/core/error.h"
 
 #if defined(__linux__)
@@ -96,6 +97,9 @@ class CpuBackend final : public device::Backend {
   std::unique_ptr<device::Kernels<u32>> make_kernels(
       std::shared_ptr<const ring::Ring<u32>> ring) override {
     return std::make_unique<CpuKernels>(std::move(ring), isa_);
+  }
+  std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
+    return std::make_unique<CpuTorusKernels>(std::move(plan), isa_);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "backends/cpu/dispatch.h"
 
 #include "backends/cpu/isa_tables.h"
+#include "backends/cpu/torus_tables.h"
 
 namespace crenel::backend::cpu {
 namespace {
@@ -55,6 +56,15 @@ const IsaTable& isa_table(Isa isa) {
 #endif
   (void)isa;
   return kScalar;
+}
+
+const TorusTable& torus_table(Isa isa) {
+#if defined(CRENEL_CPU_X86)
+  if (isa == Isa::avx512) return tables::torus_avx512;
+  if (isa == Isa::avx2 && __builtin_cpu_supports("fma")) return tables::torus_avx2;
+#endif
+  (void)isa;
+  return tables::torus_scalar;
 }
 
 }  // namespace crenel::backend::cpu

@@ -3,10 +3,14 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/isa_table.h"
+#include "backends/cpu/torus_table.h"
 
 namespace crenel::backend::cpu {
 
 /// The functions of an available path.
 const IsaTable& isa_table(Isa isa);
+/// The same for TFHE. Its AVX2 path needs fused multiplications, which came with another extension:
+/// a processor without them takes the portable path.
+const TorusTable& torus_table(Isa isa);
 
 }  // namespace crenel::backend::cpu

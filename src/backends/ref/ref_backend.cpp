@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backends/ref/ref_kernels.h"
+#include "backends/ref/torus.h"
 #include "crenel/core/error.h"
 
 namespace crenel::backend::ref {
@@ -59,6 +60,9 @@ class RefBackend final : public device::Backend {
   std::unique_ptr<device::Kernels<u64>> make_kernels(
       std::shared_ptr<const ring::Ring<u64>> ring) override {
     return std::make_unique<RefKernels<u64>>(std::move(ring));
+  }
+  std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
+    return std::make_unique<RefTorusKernels>(std::move(plan));
   }
 
  private:

@@ -30,6 +30,7 @@ class CudaDevice : public device::Backend {
   std::unique_ptr<device::Kernels<u32>> make_kernels(
       std::shared_ptr<const ring::Ring<u32>> ring) override;
   using device::Backend::make_kernels;
+  std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override;
 
  private:
   GpuModel model_;

@@ -1,0 +1,185 @@
+// Tuner of the blind rotation: every shape that serves a parameter set, at every packing asked for,
+// timed on random keys (BOLT-FHE, figure 5 and tables 8 and 10).
+//
+//   torus_tune --set NAME [--slots 1,2,3] [--batch 16384] [--device NAME] [--arithmetic
+//   exact|approx]
+//              [--json FILE] [--all]
+//
+// `batch` counts messages; a block takes the most rows that fit, with --all every count is tried,
+// and the shapes for any size too. Outputs of all shapes must agree to the bit: the digest is
+// printed.
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <sstream>
+
+#include "core/sha256.h"
+#include "crenel/core/error.h"
+#include "device/backend.h"
+#include "harness/recorder.h"
+#include "tfhe/params/plan.h"
+
+namespace {
+
+using namespace crenel;
+using namespace crenel::bench;
+
+struct Options {
+  std::string set = "bool128", device = "auto", arithmetic, json;
+  std::vector<u32> slots{1};
+  u32 batch = 16384;
+  bool all = false;
+};
+
+std::vector<u32> numbers(const std::string& text) {
+  std::vector<u32> list;
+  std::stringstream stream(text);
+  for (std::string item; std::getline(stream, item, ',');)
+    list.push_back(static_cast<u32>(std::stoul(item)));
+  return list;
+}
+
+Options parse(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--all") {
+      o.all = true;
+      continue;
+    }
+    if (i + 1 == argc) throw ParameterError(cat("option ", flag, " needs a value"));
+    const std::string value = argv[++i];
+    if (flag == "--set")
+      o.set = value;
+    else if (flag == "--device")
+      o.device = value;
+    else if (flag == "--arithmetic")
+      o.arithmetic = value;
+    else if (flag == "--json")
+      o.json = value;
+    else if (flag == "--slots")
+      o.slots = numbers(value);
+    else if (flag == "--batch")
+      o.batch = static_cast<u32>(std::stoul(value));
+    else
+      throw ParameterError(cat("unknown option ", flag));
+  }
+  return o;
+}
+
+// Random inputs of one plan on the device.
+struct Inputs {
+  device::Buffer key, rows, lut, offset, out;
+
+  Inputs(device::Stream& stream, device::TorusKernels& kernels, u32 batch) {
+    const auto& plan = kernels.plan();
+    std::mt19937_64 rng(1);
+    key = stream.allocate(kernels.bootstrap_key_bytes());
+    // One element's random polynomials serve all elements: timing does not depend on the values.
+    std::vector<i64> polys(plan.key_polys() << plan.log_n);
+    const i64 modulus = static_cast<i64>(plan.key_modulus());
+    for (i64& x : polys) x = static_cast<i64>(rng() % plan.key_modulus()) - modulus / 2;
+    const device::Buffer raw = stream.allocate(polys.size() * sizeof(i64));
+    stream.copy_in(raw.data(), polys.data(), polys.size() * sizeof(i64));
+    for (u32 i = 0; i < plan.lwe_dim; ++i)
+      kernels.load_bootstrap_key(stream, key.data(), i, 1, raw.as<i64>());
+    std::vector<u32> words(std::size_t(batch) * plan.words());
+    for (u32& w : words) w = static_cast<u32>(rng() & (~u64(0) >> (64 - plan.log_lwe_modulus)));
+    rows = upload(stream, words);
+    std::vector<u64> v(plan.ring_dim());
+    for (u64& x : v) x = rng() % plan.modulus;
+    lut = upload(stream, v);
+    offset = upload(stream, std::vector<u64>{plan.modulus / 8});
+    out = stream.allocate(u64(batch) * plan.extracted_words() * sizeof(u64));
+  }
+
+  template <class T>
+  static device::Buffer upload(device::Stream& stream, const std::vector<T>& values) {
+    device::Buffer buffer = stream.allocate(values.size() * sizeof(T));
+    stream.copy_in(buffer.data(), values.data(), values.size() * sizeof(T));
+    return buffer;
+  }
+};
+
+std::string digest(device::Stream& stream, const device::Buffer& out, std::size_t bytes) {
+  std::vector<u8> host(bytes);
+  stream.copy_out(host.data(), out.data(), bytes);
+  return hex(sha256(host)).substr(0, 16);
+}
+
+void tune(const Options& o, device::Device& device, u32 slots, Json::Array& results) {
+  auto params = tfhe::Params::preset(o.set).with_slots(tfhe::SlotCount(slots));
+  if (!o.arithmetic.empty())
+    params = params.with_arithmetic(o.arithmetic == "approx" ? tfhe::Arithmetic::approx
+                                                             : tfhe::Arithmetic::exact);
+  const auto plan = tfhe::plan_of(params);
+  const auto kernels = device::backend_of(device).make_torus_kernels(plan);
+  const auto stream = device.make_stream();
+  const u32 batch = std::max(1u, o.batch / slots);
+  Inputs inputs(*stream, *kernels, batch);
+  const auto shapes = kernels->shapes();
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, shapes.size()); ++i) {
+    const device::RotationShape shape = shapes.empty() ? device::RotationShape{} : shapes[i];
+    if (shape.name.rfind("any", 0) == 0 && shapes.size() > 1 && !o.all) continue;
+    for (u32 rows = shape.rows; rows >= 1; --rows) {
+      if (!shapes.empty()) try {
+          kernels->use_shape(i, rows);
+        } catch (const UnsupportedError&) {
+          continue;
+        }
+      const auto call = [&] {
+        kernels->blind_rotate(*stream, inputs.out.as<u64>(), inputs.rows.as<u32>(), batch,
+                              inputs.key.data(),
+                              {inputs.lut.as<u64>(), inputs.offset.as<u64>(), 1, nullptr});
+      };
+      call();
+      const std::string sum =
+          digest(*stream, inputs.out, u64(std::min(batch, 64u)) * plan.extracted_words() * 8);
+      const Timing t =
+          measure(call, [&] { stream->synchronize(); },
+                  {.group_seconds = 0.01, .total_seconds = 0.6, .min_groups = 3, .max_groups = 9});
+      const double rate = double(batch) * slots / t.median;
+      std::printf(
+          "%-10s r %-2u %-22s rows %-3u IPT %-3u WPP %-5g threads %-4u regs %-3u local %-4llu "
+          "shared %-6llu %10.0f /s  %9.3f ms  %s\n",
+          o.set.c_str(), slots, shape.name.c_str(), rows, shape.items_per_thread,
+          shape.warps_per_poly, shape.threads, shape.registers,
+          static_cast<unsigned long long>(shape.local_bytes),
+          static_cast<unsigned long long>(shape.shared_bytes), rate, t.median * 1e3, sum.c_str());
+      std::fflush(stdout);
+      results.push_back(Json::Object{
+          {"set", o.set},
+          {"slots", slots},
+          {"arithmetic", plan.arithmetic == device::Arithmetic::approx ? "approx" : "exact"},
+          {"shape", shape.name},
+          {"rows", rows},
+          {"items_per_thread", shape.items_per_thread},
+          {"warps_per_poly", shape.warps_per_poly},
+          {"threads", shape.threads},
+          {"registers", shape.registers},
+          {"local_bytes", shape.local_bytes},
+          {"batch", batch},
+          {"median_s", t.median},
+          {"rotations_per_s", rate},
+          {"digest", sum}});
+      if (!o.all) break;
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Options o = parse(argc, argv);
+    const auto device = device::open(o.device);
+    Recorder recorder("tfhe-tune", argc, argv);
+    Json::Array results;
+    for (const u32 slots : o.slots) tune(o, *device, slots, results);
+    recorder.note("shapes", std::move(results));
+    return recorder.finish(o.json, *device);
+  } catch (const Error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,41 @@
+// Arrays of encrypted messages.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "crenel/device/device.h"
+
+namespace crenel::tfhe {
+
+/// `size()` messages modulo p, r under each mask. Move-only; clone() copies. Payload on the device.
+class Ciphertext {
+ public:
+  struct Data;
+  explicit Ciphertext(std::unique_ptr<Data> data);
+  Ciphertext(Ciphertext&&) noexcept;
+  Ciphertext& operator=(Ciphertext&&) noexcept;
+  ~Ciphertext();
+
+  u64 size() const;           ///< messages
+  u32 plain_modulus() const;  ///< p: a message m stands at m q / p
+  u64 bytes() const;          ///< device bytes of the payload
+  const std::string& params_id() const;
+  Ciphertext clone() const;
+  /// Messages [first, first + count), copied. With packing r, `first` must be a multiple of r: throws
+  /// ParameterError otherwise or when out of range.
+  Ciphertext slice(u64 first, u64 count) const;
+
+  const Data& data() const { return *data_; }
+  Data& data() { return *data_; }
+
+ private:
+  std::unique_ptr<Data> data_;
+};
+
+/// One array from several, one after the other (with packing r, all but the last hold multiples of r
+/// messages; ParameterError otherwise). Equal parameters and plain modulus, else StateError.
+Ciphertext concatenate(std::span<const Ciphertext* const> parts);
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,94 @@
+// Context and Client of TFHE: parameters on a device, and the holder of the secret keys.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "crenel/tfhe/ciphertext.h"
+#include "crenel/tfhe/params.h"
+
+namespace crenel::tfhe {
+
+class Client;
+class EvaluationKeys;
+class Evaluator;
+
+/// Cheap to copy: shared, immutable state (kernels, device, default stream).
+class Context {
+ public:
+  struct State;
+  /// Throws DeviceError; UnsupportedError where the device cannot hold these parameters.
+  explicit Context(const Params& params, const std::string& device = "auto");
+
+  const Params& params() const;
+  device::Device& device() const;
+  device::Stream& stream() const;
+
+  /// New secret keys with randomness of the operating system.
+  Client keygen() const;
+  Evaluator evaluator(EvaluationKeys keys) const;
+
+  const State& state() const { return *state_; }
+  const std::shared_ptr<const State>& shared_state() const { return state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+/// What a server holds: bootstrapping and key-switching keys, no secret. Cheap to copy.
+class EvaluationKeys {
+ public:
+  struct Data;
+  explicit EvaluationKeys(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  u64 bytes() const;       ///< on the device
+  u64 wire_bytes() const;  ///< serialised (uniform halves are seeds)
+  bool has_packing() const;
+  const Data* data() const { return data_.get(); }
+
+ private:
+  std::shared_ptr<const Data> data_;
+};
+
+/// Which evaluation keys to make beside those of the bootstrap.
+struct KeyRequest {
+  bool packing = false;  ///< from single messages (r = 1 under slot 0's key) to r under a mask
+};
+
+class Client {
+ public:
+  struct State;
+  explicit Client(std::shared_ptr<State> state);
+  Client(Client&&) noexcept;
+  ~Client();
+
+  const Context& context() const;
+  /// Messages modulo p = plain_modulus (0: the set's), each encoded as m q / p. Where p is larger
+  /// than the set's and than 8, the gates' largest, the ciphertext stands modulo a larger power of
+  /// two, which leaves a message the room that it has at the set's p (OpenFHE's 2 beta p): for
+  /// floor, sign and decompose. ParameterError for no messages, a message >= p (>= p / 2 with
+  /// padding), p odd, p no power of two above 2^15, or such that 2 beta p > 2^32.
+  Ciphertext encrypt(std::span<const u64> messages, u32 plain_modulus = 0);
+  /// round(p phase / q) modulo p of each message. StateError for another context's ciphertext.
+  std::vector<u64> decrypt(const Ciphertext& ciphertext) const;
+  /// Signed distance of each phase from its message's place, in units of 1/q: for noise
+  /// measurements. ParameterError for another number of messages or one >= p.
+  std::vector<i64> phase_errors(const Ciphertext& ciphertext, std::span<const u64> messages) const;
+  EvaluationKeys evaluation_keys(const KeyRequest& request = {});
+
+  /// The holder of one slot's secret keys alone: a context with slots = 1 on the same device, whose
+  /// messages Evaluator::pack takes (slot 0). ParameterError for a slot that does not exist.
+  Client single(u32 slot = 0) const;
+
+  /// The secret keys as an explicit export: guard these bytes. One byte (-1, 0 or 1) a coefficient,
+  /// slot by slot: n of the LWE secret, then k N of the GLWE secret.
+  std::vector<u8> export_secret_key() const;
+  /// Throws SerializationError for bytes that no export gives.
+  static Client import_secret_key(const Context& context, std::span<const u8> bytes);
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace crenel::tfhe

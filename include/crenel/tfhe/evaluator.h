@@ -1,0 +1,93 @@
+// Evaluator of TFHE: gates, look-up tables, functions of OpenFHE's binfhe. Everything works on
+// arrays of equal size, message by message; one call is one batched bootstrap (or as many as
+// stated).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "crenel/tfhe/context.h"
+
+namespace crenel::tfhe {
+
+/// Gates of one bootstrap. p = 4 for two inputs and majority; inputs of AND3, OR3 have p = 6, of
+/// AND4, OR4 p = 8 (OpenFHE's constants, tfhe.md 2c). NOT costs nothing.
+enum class Gate : u8 { and_, or_, nand, nor, xor_, xnor, majority, and3, or3, and4, or4 };
+const char* name_of(Gate gate);
+u32 fan_in(Gate gate);
+u32 plain_modulus_of(Gate gate);
+
+/// A function of a message as a table of p entries (p / 2 with padding), output messages modulo
+/// `out_modulus`.
+struct Lut {
+  std::vector<u64> table;
+  u32 out_modulus = 0;  ///< 0: as the input
+};
+
+/// One addend of a linear combination.
+struct Term {
+  const Ciphertext* input = nullptr;
+  i64 factor = 1;
+};
+
+class Evaluator {
+ public:
+  struct State;
+  explicit Evaluator(std::shared_ptr<const State> state);
+  const Context& context() const;
+  const EvaluationKeys& keys() const;
+
+  // ---- without a bootstrap ----------------------------------------------------------------------
+  Ciphertext not_(const Ciphertext& a) const;  ///< (-a, q/4 - b): p = 4 only
+  /// sum factor_t input_t + constant (a message modulo p). The result has the inputs' plain
+  /// modulus, or `plain_modulus` when not 0: the same phases read on another scale. StateError for
+  /// inputs that differ in size, context or plain modulus.
+  Ciphertext linear(std::span<const Term> terms, i64 constant = 0, u32 plain_modulus = 0) const;
+  /// Encryption of known messages without noise or key (mask zero).
+  Ciphertext trivial(std::span<const u64> messages, u32 plain_modulus = 0) const;
+
+  // ---- gates ------------------------------------------------------------------------------------
+  /// One bootstrap a message. Throws StateError for sizes, contexts or plain moduli that differ,
+  /// and when both inputs are the same object (OpenFHE: their noise would double, not add).
+  Ciphertext gate(Gate gate, std::span<const Ciphertext* const> inputs) const;
+  Ciphertext gate(Gate gate, const Ciphertext& a, const Ciphertext& b) const;
+  /// condition ? a : b, three NANDs.
+  Ciphertext mux(const Ciphertext& condition, const Ciphertext& a, const Ciphertext& b) const;
+  /// The message again, with fresh noise (p = 4).
+  Ciphertext refresh(const Ciphertext& a) const;
+
+  // ---- look-up tables ---------------------------------------------------------------------------
+  /// luts.size() == 1: that table for every message; otherwise luts[index[i]] for message i.
+  /// Padded sets: any table, one bootstrap. Others: EvalFunc of OpenFHE (negacyclic tables one
+  /// bootstrap; periodic ones and arbitrary ones two, tfhe.md 2c). Throws ParameterError for tables
+  /// of another length, entries >= out_modulus (>= half of it, padded) or an index that does not
+  /// fit; UnsupportedError for an arbitrary table where 2 q > 2 N.
+  Ciphertext lut(const Ciphertext& a, const Lut& lut) const;
+  Ciphertext lut(const Ciphertext& a, std::span<const Lut> luts, std::span<const u32> index) const;
+
+  // ---- of messages modulo a power of two p, which may be larger than the set's ------------------
+  // Throw ParameterError for another p, UnsupportedError where one bootstrap cannot read the bits
+  // asked for or the results' modulus leaves no room for their noise.
+  /// Clears the low `bits` of messages modulo p (EvalFloor), 0 < bits < log2 p. Two bootstraps.
+  Ciphertext floor(const Ciphertext& a, u32 bits) const;
+  /// 1 where the message is in the upper half of [0, p), else 0, modulo 4 (EvalSign). One
+  /// bootstrap, and two for every log2(q / 2 beta) bits that p has more than the set's.
+  Ciphertext sign(const Ciphertext& a) const;
+  /// Digits of the message to base 2^base_bits, least significant first (EvalDecomp), each modulo
+  /// 2^base_bits, the last modulo what remains of p. Two bootstraps a digit but the last.
+  std::vector<Ciphertext> decompose(const Ciphertext& a, u32 base_bits) const;
+
+  // ---- packing ----------------------------------------------------------------------------------
+  /// From single messages of the same secret keys (a context with slots = 1 made from this client)
+  /// to r under a mask: Client::single gives such a context. KeyMissingError without a packing key.
+  Ciphertext pack(const Ciphertext& single) const;
+
+  const State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,70 @@
+// Integers of 2 to 64 bits in radix form: blocks of 2 bits with room for 2 bits of carry, on a
+// padded set with p = 32 (4-bit messages and a padding bit), e.g. lut4-128.
+#pragma once
+
+#include <vector>
+
+#include "crenel/tfhe/evaluator.h"
+
+namespace crenel::tfhe {
+
+/// An array of encrypted integers: block j holds bits 2j and 2j+1 of each. Move-only.
+class Integers {
+ public:
+  Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed);
+  u64 size() const;  ///< integers
+  u32 bits() const { return bits_; }
+  bool is_signed() const { return signed_; }  ///< two's complement
+  const std::vector<Ciphertext>& blocks() const { return blocks_; }
+  Integers clone() const;
+
+ private:
+  std::vector<Ciphertext> blocks_;
+  u32 bits_ = 0;
+  bool signed_ = false;
+};
+
+/// `bits` even, 2..64; values as two's complement when signed. ParameterError for values out of
+/// range.
+Integers encrypt_unsigned(Client& client, std::span<const u64> values, u32 bits);
+Integers encrypt_signed(Client& client, std::span<const i64> values, u32 bits);
+std::vector<u64> decrypt_unsigned(const Client& client, const Integers& a);
+std::vector<i64> decrypt_signed(const Client& client, const Integers& a);
+
+enum class Comparison : u8 { equal, not_equal, less, less_equal, greater, greater_equal };
+
+/// Arithmetic modulo 2^bits. Operands of equal size, width and signedness (StateError otherwise).
+/// Every result is fully propagated: blocks below 4.
+class IntegerEvaluator {
+ public:
+  /// ParameterError unless the evaluator's set is padded with p = 32, r = 1 and max_norm2 >= 25.
+  explicit IntegerEvaluator(Evaluator evaluator);
+  const Evaluator& evaluator() const { return evaluator_; }
+
+  Integers trivial(std::span<const u64> values, u32 bits, bool is_signed) const;
+  Integers add(const Integers& a, const Integers& b) const;
+  Integers sub(const Integers& a, const Integers& b) const;
+  Integers neg(const Integers& a) const;
+  Integers mul(const Integers& a, const Integers& b) const;
+  Integers add(const Integers& a, u64 scalar) const;
+  Integers sub(const Integers& a, u64 scalar) const;
+  Integers mul(const Integers& a, u64 scalar) const;
+  /// 0 or 1 as messages modulo the set's plain modulus.
+  Ciphertext compare(Comparison comparison, const Integers& a, const Integers& b) const;
+  Ciphertext compare(Comparison comparison, const Integers& a, u64 scalar) const;
+  Integers min(const Integers& a, const Integers& b) const;
+  Integers max(const Integers& a, const Integers& b) const;
+  /// condition (0 or 1) ? a : b
+  Integers select(const Ciphertext& condition, const Integers& a, const Integers& b) const;
+  Integers shift_left(const Integers& a, u32 count) const;   ///< count < bits
+  Integers shift_right(const Integers& a, u32 count) const;  ///< arithmetic for signed integers
+  Integers bit_and(const Integers& a, const Integers& b) const;
+  Integers bit_or(const Integers& a, const Integers& b) const;
+  Integers bit_xor(const Integers& a, const Integers& b) const;
+  Integers bit_not(const Integers& a) const;
+
+ private:
+  Evaluator evaluator_;
+};
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,111 @@
+// TFHE parameters: what a user asks for (Spec), and what was checked (Params).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crenel/tfhe/sizes.h"
+
+namespace crenel::tfhe {
+
+enum class NoisePath : u8 { gadget, raising };
+enum class Arithmetic : u8 { exact, approx };
+enum class LweSecret : u8 { ternary, binary };
+
+/// Unchecked parameters, as read from params/tfhe-*.toml or assembled by hand. Symbols in brackets
+/// are those of BOLT-FHE, table 2.
+struct Spec {
+  std::string name;
+  std::string description;
+  LweDim lwe_dim;           ///< [n]
+  GlweDim glwe_dim;         ///< [k]
+  PolySize poly_size;       ///< [N]
+  u32 log_lwe_modulus = 0;  ///< log2 [q]: ciphertexts at rest
+  NoisePath path = NoisePath::gadget;
+  LweSecret secret = LweSecret::ternary;
+  u32 log_modulus = 0;         ///< log2 [Q] of the accumulator
+  u32 log_raised_modulus = 0;  ///< log2 [T], raising only (0 otherwise)
+  DecompBaseLog base_log;  ///< log2 [B_g], gadget only: ceil(log Q / base_log) - 1 digits are used
+  u32 log_switch_modulus = 0;     ///< log2 [Q_KS]
+  DecompBaseLog switch_base_log;  ///< log2 [B_KS]
+  u32 plain_modulus = 4;          ///< p: a message m is encoded as m q / p; 4 for gates
+  bool padded = false;     ///< the upper half of the p messages is kept free (programmable LUTs)
+  double max_norm2 = 2.0;  ///< sum of squared factors of bootstrapped inputs p_fail is stated for
+  Arithmetic arithmetic = Arithmetic::exact;  ///< the faster safe choice, by measurement
+  double security_bits = 0.0;  ///< from the lattice estimator (tfhe.md 6) or interpolated from it
+  bool paper = false;          ///< below today's norm: for reproduction of published figures
+  std::string provenance;
+};
+
+/// Immutable, checked parameters with their packing. Cheap to copy.
+class Params {
+ public:
+  /// Every problem of `spec`, one sentence each naming the value and what was expected. Never
+  /// throws.
+  static std::vector<std::string> validate(const Spec& spec);
+  /// Throws ParameterError listing all problems.
+  static Params from_spec(Spec spec);
+  /// A set of params/tfhe-*.toml by name: "bool128", "lut4-128", "M3", "G1", "STD128", "toy-...".
+  /// Throws ParameterError naming the known names.
+  static Params preset(const std::string& name);
+  static std::vector<std::string> preset_names();  ///< sorted
+  static std::string preset_description(const std::string& name);
+  /// The same set with r messages under each mask (1..16, else ParameterError); p_fail is restated.
+  /// Throws UnsupportedError where `approx` cannot round the products of so many rows (M2).
+  Params with_slots(SlotCount slots) const;
+  /// The same set with the other arithmetic. Throws UnsupportedError for approx where the
+  /// transform's error is not small against the set's noise (G4), naming both.
+  Params with_arithmetic(Arithmetic arithmetic) const;
+
+  const Spec& spec() const;
+  const std::string& name() const;
+  SlotCount slots() const;
+  Arithmetic arithmetic() const;
+  u64 modulus() const;                     ///< Q: a power of two, or the product of primes
+  const std::vector<u64>& primes() const;  ///< of Q (gadget) or of T (raising)
+  DecompLevels digits() const;             ///< gadget digits in use; 1 for raising
+  DecompLevels switch_digits() const;      ///< [d_KS]
+  double p_fail_log2() const;  ///< log2 of the bound on the failure probability of one bootstrap
+  double security_bits() const;
+  bool below_norm() const;      ///< p_fail above 2^-128 or security below 128 bits
+  std::string warning() const;  ///< "" or what is below today's norm, in one sentence
+  const std::string& id()
+      const;  ///< 32 hex digits: a content hash carried by every object and file
+  bool operator==(const Params& other) const;
+
+  struct State;
+
+ private:
+  explicit Params(std::shared_ptr<const State> state);
+  std::shared_ptr<const State> state_;
+};
+
+/// Variances of the noise of one bootstrap, each at the modulus where it arises, in squared units
+/// of that modulus' integers (standard deviations squared, NOT subgaussian parameters).
+struct NoiseBudget {
+  double blind_rotation = 0.0;     ///< at Q, key noise and rounding of n external products
+  double transform = 0.0;          ///< at Q, error of the double-precision transform (0 when exact)
+  double switch_rounding = 0.0;    ///< at Q_KS, modulus switch Q -> Q_KS
+  double key_switch = 0.0;         ///< at Q_KS
+  double rest_rounding = 0.0;      ///< at q, modulus switch Q_KS -> q
+  double rotation_rounding = 0.0;  ///< at 2N, only when q > 2N: modulus switch q -> 2N
+};
+
+/// BOLT-FHE appendix A and WLX+25 theorem 4.2 (raising), tfhe.md 3; the gadget path by the standard
+/// variance of OpenFHE's decomposition. `sigma`: of key errors (the library's sampler: sqrt(10.5)).
+NoiseBudget noise_budget(const Params& params, double sigma);
+/// Standard deviation at q of a bootstrapped ciphertext's phase error.
+double fresh_std(const Params& params, double sigma);
+/// log2 of the bound p_fail <= 2 exp(-margin^2 / (2 std^2)) (the subgaussian bound of eq. 17 in
+/// terms of standard deviations) for a sum of bootstrapped inputs with squared factors norm2 and
+/// messages q / plain_modulus apart (padded as the set says).
+double failure_log2(const Params& params, double sigma, double norm2, u32 plain_modulus);
+/// Equation 14 of BOLT-FHE, appendix A, to the letter: sigma_tot with r = slots, sigma = 3.19,
+/// nominal moduli. Table 7 prints it.
+double paper_sigma_total(const Params& params);
+/// Equation 17: -log2 p_fail for the sum of two.
+double paper_failure_bits(const Params& params);
+
+}  // namespace crenel::tfhe

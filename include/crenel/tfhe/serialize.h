@@ -1,0 +1,42 @@
+// TFHE objects to bytes and back: safetensors files (docs/design/0004,
+// docs/reference/file-format.md).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "crenel/tfhe/context.h"
+#include "crenel/tfhe/integer.h"
+
+namespace crenel::tfhe {
+
+/// What the numbers of an array are to a front end: its shape (C order), and the type of an element
+/// ("bool", "uint8", ..., or empty). Travels with the array; the library itself only checks that
+/// the extents multiply to the array's size.
+struct ArrayInfo {
+  std::vector<u64> shape;  ///< at most 8 extents; empty when saving: the array as a vector
+  std::string element;     ///< at most 16 lower-case letters and digits
+};
+
+/// Each returns a complete safetensors file. Masks of fresh ciphertexts and of keys travel as
+/// seeds. StateError for an object of another context, ParameterError for an info that does not
+/// fit.
+std::vector<u8> to_bytes(const Params& params);
+std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext,
+                         const ArrayInfo& info = {});
+std::vector<u8> to_bytes(const Context& context, const Integers& integers,
+                         const ArrayInfo& info = {});
+std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
+
+/// Each validates every field against the context before touching data and throws
+/// SerializationError saying what is wrong and where. `info`: where to put the array's info, or
+/// null.
+Params params_from_bytes(std::span<const u8> bytes);
+Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes,
+                                 ArrayInfo* info = nullptr);
+Integers integers_from_bytes(const Context& context, std::span<const u8> bytes,
+                             ArrayInfo* info = nullptr);
+EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes);
+
+}  // namespace crenel::tfhe

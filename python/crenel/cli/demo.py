@@ -1,0 +1,45 @@
+"""``crenel demo``: real work under encryption, from nothing to a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Classify tumours under encryption (CKKS).", invoke_without_command=True)
+
+
+@app.callback()
+def patients(
+    context: typer.Context,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")
+    ] = "auto",
+    plot: Annotated[Path | None, typer.Option(help="Draw predicted against clear probabilities.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the split into training and test patients.")] = 1,
+    patients: Annotated[int, typer.Option(help="Patients to classify under encryption.")] = 256,
+) -> None:
+    """Classify patients' tumours under encryption and compare with the clear model."""
+    if context.invoked_subcommand is not None:
+        return
+    from crenel.demo import run
+
+    raise typer.Exit(run(device=device, plot=plot, seed=seed, patients=patients))
+
+
+@app.command()
+def tfhe(
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")
+    ] = "auto",
+    cipher: Annotated[
+        str, typer.Option(help="aes, present, or auto: aes where it ends within two minutes.")
+    ] = "auto",
+    blocks: Annotated[int, typer.Option(help="Blocks side by side.")] = 1,
+    rounds: Annotated[int, typer.Option(help="Fewer rounds than the cipher has; 0: all.")] = 0,
+) -> None:
+    """Run AES-128 or PRESENT-80 on encrypted bits and compare with the standard's test vector."""
+    from crenel.demo.ciphers import run
+
+    raise typer.Exit(run(device=device, cipher=cipher, blocks=blocks, rounds=rounds or None))

@@ -1,0 +1,77 @@
+"""TFHE parameters in words and tables of plain text."""
+
+from __future__ import annotations
+
+from crenel._crenel import TfheParams
+
+TFHE_HEADER = ("name", "messages", "n", "k", "N", "q", "noise path", "arithmetic", "p_fail", "security")
+
+
+def security_line(params: TfheParams) -> str:
+    """Security and failure probability, with a warning where today's norm is not met."""
+    line = f"{params.security_bits:.1f} bits; a bootstrap fails with probability 2^{params.p_fail_log2:.1f}"
+    return f"{line}. BELOW THE NORM: {params.warning}" if params.warning else line
+
+
+def _path(params: TfheParams) -> str:
+    d = params.numbers
+    if d["path"] == "raising":
+        return f"raising 2^{d['log_modulus']} to 2^{d['log_raised_modulus']}"
+    return f"gadget 2^{d['log_modulus']}, base 2^{d['base_log']}, {d['digits']} digits"
+
+
+def _messages(params: TfheParams) -> str:
+    if params.padded:
+        return f"{(params.plain_modulus // 2).bit_length() - 1} bits"
+    return "gates" if params.plain_modulus == 4 else f"modulo {params.plain_modulus}"
+
+
+def tfhe_row(params: TfheParams) -> tuple[str, ...]:
+    """A line of `crenel params list`."""
+    d = params.numbers
+    security = "INSECURE" if params.security_bits == 0 else f"{params.security_bits:.0f}"
+    dimensions = (str(d["lwe_dim"]), str(d["glwe_dim"]), str(d["poly_size"]), f"2^{d['log_lwe_modulus']}")
+    rest = (_path(params), params.arithmetic, f"2^{params.p_fail_log2:.0f}", security)
+    return (params.name, _messages(params), *dimensions, *rest)
+
+
+def tfhe_facts(params: TfheParams) -> list[tuple[str, str]]:
+    """Names and values of the main numbers."""
+    d = params.numbers
+    moduli = f"Q_KS = 2^{d['log_switch_modulus']}, base 2^{d['switch_base_log']}, {d['switch_digits']} digits"
+    return [
+        ("name", params.name),
+        ("for", params.description),
+        ("messages", _messages(params)),
+        ("LWE", f"n = {d['lwe_dim']}, q = 2^{d['log_lwe_modulus']}, {d['secret']} secret"),
+        ("GLWE", f"k = {d['glwe_dim']}, N = {d['poly_size']}"),
+        ("noise path", _path(params)),
+        ("primes", " ".join(map(str, params.primes))),
+        ("key switch", moduli),
+        ("messages a mask", f"{params.slots}; Context(..., packing=r) changes it, 1 to 16"),
+        ("arithmetic", params.arithmetic),
+        ("p_fail holds for", f"sums of bootstrapped inputs with squared factors up to {params.max_norm2:g}"),
+        ("security", security_line(params)),
+        ("id", params.id),
+    ]
+
+
+def tfhe_explain(params: TfheParams) -> str:
+    """What the set offers, in words."""
+    d = params.numbers
+    keys = 2 if d["secret"] == "ternary" else 1
+    polynomials = d["lwe_dim"] * keys * d["digits"] * (d["glwe_dim"] + params.slots) ** 2
+    lines = [
+        f"{params.name}: {params.description}.",
+        "",
+        f"Messages: {_messages(params)}. A ciphertext at rest is {d['lwe_dim'] + params.slots} words modulo "
+        f"2^{d['log_lwe_modulus']} for {params.slots} message{'s' * (params.slots > 1)}.",
+        f"A bootstrap rotates {d['glwe_dim'] + params.slots} polynomials of {d['poly_size']} coefficients "
+        f"{d['lwe_dim']} times, by a key of {polynomials:,} polynomials "
+        f"({_path(params)}, {params.arithmetic}).",
+        f"Security: {security_line(params)}.",
+        "",
+        "Where the numbers come from:",
+        params.provenance.strip(),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""TFHE: exact computation on encrypted bits, small messages and integers; every operation bootstraps.
+
+The objects, in the order in which they are made:
+
+`Params`
+    what is computed with: ``preset("bool128")`` for gates, ``preset("lut4-128")`` for look-up tables and
+    integers; each states the probability that a bootstrap fails, and its security
+`Context`
+    parameters on a device
+`Client`
+    the holder of the secret keys, ``context.keygen()``: encrypts and decrypts NumPy arrays
+`EvaluationKeys`
+    what a server gets, ``client.evaluation_keys()``: no secret
+`Evaluator`
+    the operations, ``context.evaluator(keys)``, on whole arrays: the more elements, the faster each
+`Ciphertext`, `Integers`
+    encrypted arrays of bits or small messages, and of integers of 8 to 64 bits
+"""
+
+from crenel._crenel import TfheEvaluationKeys as EvaluationKeys
+from crenel._crenel import TfheParams as Params
+from crenel._crenel import tfhe_preset as preset
+from crenel._crenel import tfhe_preset_names as preset_names
+from crenel.errors import (
+    CrenelError,
+    DeviceError,
+    InsecureParametersWarning,
+    KeyMissingError,
+    ParameterError,
+    SerializationError,
+    StateError,
+    UnsupportedError,
+)
+from crenel.tfhe.arrays import Ciphertext, Integers, concatenate
+from crenel.tfhe.context import Client, Context
+from crenel.tfhe.evaluator import Evaluator
+
+__all__ = [
+    "Ciphertext",
+    "Client",
+    "Context",
+    "CrenelError",
+    "DeviceError",
+    "EvaluationKeys",
+    "Evaluator",
+    "InsecureParametersWarning",
+    "Integers",
+    "KeyMissingError",
+    "ParameterError",
+    "Params",
+    "SerializationError",
+    "StateError",
+    "UnsupportedError",
+    "concatenate",
+    "preset",
+    "preset_names",
+]

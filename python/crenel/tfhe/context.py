@@ -1,0 +1,266 @@
+"""Context and client of TFHE."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crenel import _crenel
+from crenel.errors import InsecureParametersWarning, ParameterError, SerializationError, StateError
+from crenel.tfhe.arrays import Ciphertext, Integers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crenel.tfhe.evaluator import Evaluator
+
+_GATE_MODULUS = {2: 4, 3: 6, 4: 8}  # of the inputs of gates with so many inputs
+Bytes = bytes | bytearray | memoryview
+
+
+class Context:
+    """Parameters on a device: the root of every other object. Immutable.
+
+    Parameters
+    ----------
+    params : a set of `preset`
+    device : 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one, else the CPU)
+    packing : messages under a mask, 1 to 16: smaller ciphertexts and faster gates on whole arrays; slices
+        begin with a mask then, and integers need 1
+    arithmetic : 'exact' or 'approx', default the set's own: the faster one of those that are safe
+
+    Warns with InsecureParametersWarning for sets below today's norm, which are for reproduction of published
+    figures and for tests. Raises DeviceError saying why a device cannot be had, UnsupportedError where the
+    arithmetic is not safe for the set.
+    """
+
+    __slots__ = ("_context",)
+
+    def __init__(
+        self,
+        params: _crenel.TfheParams,
+        device: str = "auto",
+        packing: int = 1,
+        arithmetic: str | None = None,
+    ) -> None:
+        if arithmetic is not None:
+            params = params.with_arithmetic(arithmetic)
+        if packing != params.slots:
+            params = params.with_slots(packing)
+        if params.warning:
+            warnings.warn(params.warning, InsecureParametersWarning, stacklevel=2)
+        self._context = _crenel.TfheContext(params, device)
+
+    @classmethod
+    def _of(cls, context: _crenel.TfheContext) -> Context:
+        self = cls.__new__(cls)
+        self._context = context
+        return self
+
+    @property
+    def params(self) -> _crenel.TfheParams:
+        """The parameters, with packing and arithmetic as chosen."""
+        return self._context.params
+
+    @property
+    def device(self) -> _crenel.DeviceInfo:
+        """The device that computes."""
+        return self._context.device
+
+    def keygen(self) -> Client:
+        """New secret keys, from the randomness of the operating system."""
+        return Client(self, self._context.keygen())
+
+    def client_from_secret_key(self, data: Bytes) -> Client:
+        """The client of keys exported with Client.export_secret_key. Raises SerializationError."""
+        return Client(self, self._context.client_from_secret_key(data))
+
+    def evaluator(self, keys: _crenel.TfheEvaluationKeys) -> Evaluator:
+        """Operations with these keys. Raises StateError for keys of another context."""
+        from crenel.tfhe.evaluator import Evaluator
+
+        return Evaluator(self, self._context.evaluator(keys))
+
+    def ciphertext_from_bytes(self, data: Bytes) -> Ciphertext:
+        """An array from untrusted bytes. Raises SerializationError saying what is wrong and where."""
+        array, shape, element = self._context.ciphertext_from_bytes(data)
+        return Ciphertext(self, array, tuple(shape), _element(element, "bool uint8 uint16 uint32 uint64"))
+
+    def integers_from_bytes(self, data: Bytes) -> Integers:
+        """An array of integers from untrusted bytes. Raises SerializationError."""
+        array, shape, element = self._context.integers_from_bytes(data)
+        dtype = _element(element, "uint8 uint16 uint32 uint64")
+        if (dtype.itemsize * 8, dtype.kind == "i") != (array.bits, array.signed):
+            raise SerializationError(
+                f"cannot load integers: found type {element} for {array.bits} bits, signed {array.signed}",
+                {"where": "element", "found": element, "expected": f"a type of {array.bits} bits"},
+            )
+        return Integers(self, array, tuple(shape), dtype)
+
+    def evaluation_keys_from_bytes(self, data: Bytes) -> _crenel.TfheEvaluationKeys:
+        """Evaluation keys from untrusted bytes. Raises SerializationError."""
+        return self._context.evaluation_keys_from_bytes(data)
+
+    def synchronize(self) -> None:
+        """Wait until all queued work is done; raises DeviceError when some of it failed."""
+        self._context.synchronize()
+
+    @property
+    def bytes_in_use(self) -> int:
+        """Bytes of device memory held by the objects of this context."""
+        return self._context.bytes_in_use
+
+    @property
+    def peak_bytes(self) -> int:
+        """Highest bytes_in_use since the context was made, or since reset_peak."""
+        return self._context.peak_bytes
+
+    def reset_peak(self) -> None:
+        """Let peak_bytes start anew from bytes_in_use."""
+        self._context.reset_peak()
+
+    def __repr__(self) -> str:
+        return f"<tfhe.Context {self.params.name} on {self.device.name}>"
+
+
+def _element(name: str, unsigned: str) -> np.dtype:
+    allowed = unsigned.split()
+    allowed += [n[1:] for n in allowed if n.startswith("uint")]
+    if name not in allowed:
+        raise SerializationError(
+            f"cannot load an array: found elements of type {name!r}, expected one of {', '.join(allowed)}",
+            {"where": "element", "found": name, "expected": ", ".join(allowed)},
+        )
+    return np.dtype(name)
+
+
+class Client:
+    """The holder of the secret keys: encrypts and decrypts NumPy arrays of any shape."""
+
+    __slots__ = ("_client", "_context")
+
+    def __init__(self, context: Context, client: _crenel.TfheClient) -> None:
+        self._context = context
+        self._client = client
+
+    @property
+    def context(self) -> Context:
+        """The context."""
+        return self._context
+
+    def encrypt(
+        self, values: npt.ArrayLike, bits: int | None = None, *, fan_in: int = 2
+    ) -> Ciphertext | Integers:
+        """Encrypt an array; its type decides what it becomes.
+
+        Parameters
+        ----------
+        values : bool: bits, for gates. Integers of 8, 16, 32 or 64 bits, signed or not: `Integers` of that
+            width (set lut4-128 or like it), unless `bits` is given
+        bits : the values are messages below 2^bits for look-up tables: 1 to 4 with lut4-128
+        fan_in : 2, or 3 or 4 for bits that and3, or3, and4, or4 will take; sets for gates only
+
+        Raises ParameterError for other types, empty arrays and values out of range.
+        """
+        array = np.ascontiguousarray(values)
+        shape = np.shape(values)
+        if array.size == 0:
+            raise ParameterError(
+                f"expected at least one element, got an array of shape {shape}", {"shape": str(shape)}
+            )
+        flat = array.reshape(-1)
+        if array.dtype == np.bool_:
+            return self._messages(flat, shape, self._bit_modulus(bits, fan_in))
+        if array.dtype.kind not in "iu":
+            raise ParameterError(
+                f"values must be bool or integers, got {array.dtype}", {"dtype": str(array.dtype)}
+            )
+        if bits is not None:
+            self._check_bits(flat, bits)
+            return self._messages(flat, shape, 0)
+        width = 8 * array.dtype.itemsize
+        if array.dtype.kind == "u":
+            data = self._client.encrypt_unsigned(flat.astype(np.uint64), width)
+        else:
+            data = self._client.encrypt_signed(flat.astype(np.int64), width)
+        return Integers(self._context, data, shape, array.dtype.newbyteorder("="))
+
+    def _messages(self, flat: np.ndarray, shape: tuple[int, ...], modulus: int) -> Ciphertext:
+        data = self._client.encrypt(flat.astype(np.uint64), modulus)
+        return Ciphertext(self._context, data, shape, flat.dtype.newbyteorder("="))
+
+    def _bit_modulus(self, bits: int | None, fan_in: int) -> int:
+        if bits not in (None, 1):
+            raise ParameterError(f"an array of bool has 1 bit, got bits={bits}", {"bits": str(bits)})
+        if self._context.params.padded and fan_in == 2:
+            return 0
+        if self._context.params.padded or fan_in not in _GATE_MODULUS:
+            allowed = "2 with this set" if self._context.params.padded else "2, 3 or 4"
+            raise ParameterError(f"fan_in must be {allowed}, got {fan_in}", {"fan_in": str(fan_in)})
+        return _GATE_MODULUS[fan_in]
+
+    def _check_bits(self, flat: np.ndarray, bits: int) -> None:
+        most = int(math.log2(message_limit(self._context.params)))
+        if not 1 <= bits <= most:
+            raise ParameterError(f"bits must be 1 to {most} with this set, got {bits}", {"bits": str(bits)})
+        low, high = int(flat.min()), int(flat.max())
+        if low < 0 or high >= 1 << bits:
+            wrong = low if low < 0 else high
+            raise ParameterError(
+                f"values must be 0 to {(1 << bits) - 1}, got {wrong}",
+                {"value": str(wrong), "bits": str(bits)},
+            )
+
+    def decrypt(self, array: Ciphertext | Integers) -> np.ndarray:
+        """The array of array.dtype and array.shape. Raises StateError for another context's array."""
+        if isinstance(array, Integers):
+            values = self._client.decrypt_integers(array._data)
+        elif isinstance(array, Ciphertext):
+            values = self._client.decrypt(array._data)
+        else:
+            raise TypeError(f"expected an encrypted array, got {type(array).__name__}")
+        if array.dtype == np.bool_ and values.max() > 1:
+            raise StateError(
+                f"an array of bits holds {values.max()}: it was made with other keys, or a bootstrap failed",
+                {"found": str(values.max()), "expected": "0 or 1"},
+            )
+        return values.astype(array.dtype).reshape(array.shape)
+
+    def evaluation_keys(self, packing: bool = False) -> _crenel.TfheEvaluationKeys:
+        """What a server needs to compute.
+
+        packing : also the key for Evaluator.pack, which puts messages encrypted one by one (by `single`)
+            under common masks
+        """
+        return self._client.evaluation_keys(packing)
+
+    def single(self, slot: int = 0) -> Client:
+        """The client of one slot's keys, in a context of its own without packing."""
+        client = self._client.single(slot)
+        return Client(Context._of(client.context), client)
+
+    def phase_errors(self, array: Ciphertext, values: npt.ArrayLike) -> np.ndarray:
+        """Distance of each phase from the place of its message, in units of the modulus' integers.
+
+        For measurements of noise; never publish it.
+        """
+        messages = np.ascontiguousarray(values).reshape(-1).astype(np.uint64)
+        return self._client.phase_errors(array._data, messages).reshape(array.shape)
+
+    def export_secret_key(self) -> bytes:
+        """The secret keys themselves, as bytes: whoever has them reads every message. Guard them."""
+        return self._client.export_secret_key()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a client is not pickled: export_secret_key() says what it does")
+
+    def __repr__(self) -> str:
+        return f"<tfhe.Client of {self._context!r}>"
+
+
+def message_limit(params: _crenel.TfheParams) -> int:
+    """Messages are below it."""
+    return params.plain_modulus // 2 if params.padded else params.plain_modulus

@@ -1,0 +1,258 @@
+"""Evaluator of TFHE: gates and look-up tables; integers are in crenel.tfhe.integer_ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crenel import _crenel
+from crenel.errors import ParameterError, StateError
+from crenel.tfhe.arrays import Ciphertext, Integers, Shape
+from crenel.tfhe.integer_ops import IntegerOperations
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crenel.tfhe.context import Context
+
+Table = Callable[[int], int] | Sequence[int]
+
+# Gates as tables of the number of ones among two or three bits, where sets are for tables.
+_COUNT_TABLES = {
+    "and": (0, 0, 1),
+    "or": (0, 1, 1),
+    "nand": (1, 1, 0),
+    "nor": (1, 0, 0),
+    "xor": (0, 1, 0),
+    "xnor": (1, 0, 1),
+    "majority": (0, 0, 1, 1),
+}
+
+
+class Evaluator(IntegerOperations):
+    """Operations on encrypted arrays, element by element; shapes must agree.
+
+    Each call is one batch of bootstraps: whole arrays are much faster than elements one after the other.
+    Every operation raises StateError for arrays of another context or of different shapes, TypeError for
+    objects of another kind, and KeyMissingError where a key is missing.
+    """
+
+    __slots__ = ("_context", "_evaluator", "_integers")
+
+    def __init__(self, context: Context, evaluator: _crenel.TfheEvaluator) -> None:
+        self._context = context
+        self._evaluator = evaluator
+        self._integers: _crenel.TfheIntegerEvaluator | None = None
+
+    @property
+    def context(self) -> Context:
+        """The context."""
+        return self._context
+
+    @property
+    def keys(self) -> _crenel.TfheEvaluationKeys:
+        """The keys."""
+        return self._evaluator.keys
+
+    # ---- gates -----------------------------------------------------------------------------------------
+
+    def not_(self, a: Ciphertext) -> Ciphertext:
+        """~a, without a bootstrap."""
+        data = _messages(a)
+        if self._for_tables(a):
+            return self._wrap(self._evaluator.linear([data], [-1], 1), a.shape, bool)
+        return self._wrap(self._evaluator.not_(data), a.shape, bool)
+
+    def and_(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """a & b of bits. One bootstrap an element, as all gates of two inputs, which must be two arrays."""
+        return self._gate("and", a, b)
+
+    def or_(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """a | b of bits."""
+        return self._gate("or", a, b)
+
+    def nand(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """~(a & b) of bits."""
+        return self._gate("nand", a, b)
+
+    def nor(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """~(a | b) of bits."""
+        return self._gate("nor", a, b)
+
+    def xor(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """a ^ b of bits."""
+        return self._gate("xor", a, b)
+
+    def xnor(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """~(a ^ b) of bits."""
+        return self._gate("xnor", a, b)
+
+    def majority(self, a: Ciphertext, b: Ciphertext, c: Ciphertext) -> Ciphertext:
+        """1 where at least two of three bits are. One bootstrap."""
+        return self._gate("majority", a, b, c)
+
+    def and3(self, a: Ciphertext, b: Ciphertext, c: Ciphertext) -> Ciphertext:
+        """a & b & c of bits encrypted with fan_in=3. One bootstrap."""
+        return self._gate("and3", a, b, c)
+
+    def or3(self, a: Ciphertext, b: Ciphertext, c: Ciphertext) -> Ciphertext:
+        """a | b | c of bits encrypted with fan_in=3. One bootstrap."""
+        return self._gate("or3", a, b, c)
+
+    def and4(self, a: Ciphertext, b: Ciphertext, c: Ciphertext, d: Ciphertext) -> Ciphertext:
+        """a & b & c & d of bits encrypted with fan_in=4. One bootstrap."""
+        return self._gate("and4", a, b, c, d)
+
+    def or4(self, a: Ciphertext, b: Ciphertext, c: Ciphertext, d: Ciphertext) -> Ciphertext:
+        """a | b | c | d of bits encrypted with fan_in=4. One bootstrap."""
+        return self._gate("or4", a, b, c, d)
+
+    def mux(self, condition: Ciphertext, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """a where the condition is 1, else b, all bits. Three bootstraps, or two with sets for tables."""
+        data = [_messages(x) for x in (condition, a, b)]
+        _same_shape(condition, a, b)
+        if not self._for_tables(condition):
+            return self._wrap(self._evaluator.mux(*data), condition.shape, bool)
+        # c + 2 a and c + 2 b by tables: of the two, one at most is 1.
+        chosen = self._table([data[0], data[1]], [1, 2], (0, 0, 0, 1))
+        other = self._table([data[0], data[2]], [1, 2], (0, 0, 1, 0))
+        return self._wrap(self._evaluator.linear([chosen, other], [1, 1]), condition.shape, bool)
+
+    def refresh(self, a: Ciphertext) -> Ciphertext:
+        """The same bits or messages with fresh noise. One bootstrap."""
+        data = _messages(a)
+        if self._for_tables(a):
+            fresh = self._table([data], [1], range(self._limit(a)))
+            return self._wrap(fresh, a.shape, a.dtype)
+        return self._wrap(self._evaluator.refresh(data), a.shape, a.dtype)
+
+    # ---- look-up tables ----------------------------------------------------------------------------------
+
+    def lut(
+        self, a: Ciphertext, table: Table | Sequence[Table], index: npt.ArrayLike | None = None
+    ) -> Ciphertext:
+        """f(a) of small messages: one bootstrap with padded sets such as lut4-128, up to two with others.
+
+        Parameters
+        ----------
+        a : messages (encrypted with `bits`) or bits
+        table : a function of an int, or its values for 0, 1, ..., as many as there are messages: 16 with
+            lut4-128. With `index`, a list of such tables
+        index : an array of a's shape that says which table each element takes
+
+        Raises ParameterError for tables of another length and values that are no messages.
+        """
+        data = _messages(a)
+        if index is None:
+            tables, chosen = [self._entries(a, table)], None
+        else:
+            tables = [self._entries(a, t) for t in table]
+            chosen = _index(index, a.shape, len(tables))
+        result = self._evaluator.lut(data, tables, 0, chosen)
+        bits = a.dtype == np.bool_ and all(value < 2 for t in tables for value in t)
+        dtype = a.dtype if bits or a.dtype != np.bool_ else np.uint8
+        return self._wrap(result, a.shape, dtype)
+
+    def floor(self, a: Ciphertext, bits: int) -> Ciphertext:
+        """Clears the low `bits` bits of each message. Two bootstraps; sets for large messages."""
+        return self._wrap(self._evaluator.floor(_messages(a), bits), a.shape, a.dtype)
+
+    def sign(self, a: Ciphertext) -> Ciphertext:
+        """Bits: 1 where the message is in the upper half of all messages, the negative ones."""
+        return self._wrap(self._evaluator.sign(_messages(a)), a.shape, bool)
+
+    def decompose(self, a: Ciphertext, base_bits: int) -> list[Ciphertext]:
+        """Digits of each message to base 2^base_bits, least significant first."""
+        digits = self._evaluator.decompose(_messages(a), base_bits)
+        return [self._wrap(digit, a.shape, a.dtype) for digit in digits]
+
+    def pack(self, single: Ciphertext) -> Ciphertext:
+        """Messages encrypted by Client.single put under common masks, r to each.
+
+        Raises KeyMissingError unless the keys were made with packing=True.
+        """
+        return self._wrap(self._evaluator.pack(_messages(single)), single.shape, single.dtype)
+
+    # ---- inside --------------------------------------------------------------------------------------------
+
+    def _gate(self, name: str, *inputs: Ciphertext) -> Ciphertext:
+        data = [_messages(a) for a in inputs]
+        _same_shape(*inputs)
+        if self._for_tables(inputs[0]) and name in _COUNT_TABLES:
+            if len({id(d) for d in data}) < len(data):
+                raise StateError(f"{name} of an array with itself: its inputs must be different arrays")
+            result = self._table(data, [1] * len(data), _COUNT_TABLES[name])
+        else:
+            result = self._evaluator.gate(name, data)
+        return self._wrap(result, inputs[0].shape, bool)
+
+    def _for_tables(self, a: Ciphertext) -> bool:
+        """Whether bits are messages of a padded set."""
+        return self._context.params.padded and a.plain_modulus == self._context.params.plain_modulus
+
+    def _table(self, inputs: list, factors: list[int], values: Sequence[int]) -> _crenel.TfheCiphertext:
+        """A table of a sum of arrays, filled up with zeros."""
+        entries = [*values, *[0] * (self._context.params.plain_modulus // 2 - len(values))]
+        total = inputs[0] if factors == [1] else self._evaluator.linear(inputs, factors)
+        return self._evaluator.lut(total, [entries])
+
+    def _limit(self, a: Ciphertext) -> int:
+        return a.plain_modulus // 2 if self._context.params.padded else a.plain_modulus
+
+    def _entries(self, a: Ciphertext, table: Table) -> list[int]:
+        limit = self._limit(a)
+        values = [table(m) for m in range(limit)] if callable(table) else list(table)
+        entries = []
+        for m, value in enumerate(values):
+            entry = value.__index__()
+            if not 0 <= entry < limit:
+                raise ParameterError(
+                    f"table: entry {m} is {entry}, expected 0 to {limit - 1}",
+                    {"entry": str(m), "value": str(entry), "limit": str(limit)},
+                )
+            entries.append(entry)
+        if len(entries) != limit:
+            raise ParameterError(
+                f"table has {len(entries)} entries, expected {limit}",
+                {"entries": str(len(entries)), "expected": str(limit)},
+            )
+        return entries
+
+    def _wrap(self, data: _crenel.TfheCiphertext, shape: Shape, dtype: npt.DTypeLike) -> Ciphertext:
+        return Ciphertext(self._context, data, shape, np.dtype(dtype))
+
+    def __repr__(self) -> str:
+        return f"<tfhe.Evaluator of {self._context!r}>"
+
+
+def _messages(a: Ciphertext) -> _crenel.TfheCiphertext:
+    if not isinstance(a, Ciphertext):
+        what = "integers, which have operations of their own" if isinstance(a, Integers) else repr(a)
+        raise TypeError(f"expected an encrypted array of bits or messages, got {what}")
+    return a._data
+
+
+def _same_shape(*arrays: Ciphertext | Integers) -> None:
+    for other in arrays[1:]:
+        if other.shape != arrays[0].shape:
+            raise StateError(
+                f"arrays of shapes {arrays[0].shape} and {other.shape}, expected equal ones",
+                {"found": str(other.shape), "expected": str(arrays[0].shape)},
+            )
+
+
+def _index(index: npt.ArrayLike, shape: Shape, tables: int) -> np.ndarray:
+    array = np.asarray(index)
+    if array.shape != shape or array.dtype.kind not in "iu":
+        raise ParameterError(
+            f"index must be integers of shape {shape}, got {array.dtype} of shape {array.shape}",
+            {"shape": str(array.shape), "dtype": str(array.dtype)},
+        )
+    if array.min() < 0 or array.max() >= tables:
+        wrong = array.min() if array.min() < 0 else array.max()
+        raise ParameterError(
+            f"index {wrong} of {tables} tables", {"index": str(wrong), "tables": str(tables)}
+        )
+    return np.ascontiguousarray(array.reshape(-1), dtype=np.uint32)

@@ -1,0 +1,30 @@
+// Shared pieces of the TFHE bindings: plain classes Tfhe*, which crenel.tfhe dresses with shapes,
+// types and operators.
+#pragma once
+
+#include "arrays.h"
+#include "crenel/tfhe/integer.h"
+#include "crenel/tfhe/serialize.h"
+
+namespace crenel::python {
+
+void bind_tfhe(nb::module_& m);
+void bind_tfhe_params(nb::module_& m);
+void bind_tfhe_objects(nb::module_& m);
+void bind_tfhe_evaluator(nb::module_& m);
+
+/// A value together with its context, so that it can serialise itself.
+template <class T>
+struct TfheBound {
+  tfhe::Context context;
+  T value;
+};
+using TfheCiphertext = TfheBound<tfhe::Ciphertext>;
+using TfheIntegers = TfheBound<tfhe::Integers>;
+using TfheKeys = TfheBound<tfhe::EvaluationKeys>;
+
+}  // namespace crenel::python
+
+// A vector of move-only blocks claims to be copyable.
+template <>
+struct nanobind::detail::is_copy_constructible<crenel::python::TfheIntegers> : std::false_type {};

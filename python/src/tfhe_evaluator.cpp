@@ -1,0 +1,232 @@
+// Evaluators of TFHE on plain arrays; crenel.tfhe.Evaluator is in Python.
+#include <map>
+
+#include "tfhe.h"
+
+namespace crenel::python {
+namespace {
+
+using tfhe::Evaluator;
+using tfhe::IntegerEvaluator;
+
+using Pointers = std::vector<const TfheCiphertext*>;
+
+TfheCiphertext wrap(const Evaluator& ev, tfhe::Ciphertext&& value) {
+  return {ev.context(), std::move(value)};
+}
+
+TfheIntegers wrap(const IntegerEvaluator& ev, tfhe::Integers&& value) {
+  return {ev.evaluator().context(), std::move(value)};
+}
+
+TfheCiphertext gate(const Evaluator& ev, const std::string& name, const Pointers& inputs) {
+  using tfhe::Gate;
+  static const std::map<std::string, Gate> gates = [] {
+    std::map<std::string, Gate> known;
+    for (const Gate g : {Gate::and_, Gate::or_, Gate::nand, Gate::nor, Gate::xor_, Gate::xnor,
+                         Gate::majority, Gate::and3, Gate::or3, Gate::and4, Gate::or4})
+      known.emplace(tfhe::name_of(g), g);
+    return known;
+  }();
+  const auto found = gates.find(name);
+  if (found == gates.end())
+    throw ParameterError(cat("unknown gate '", name, "'"), {{"gate", name}});
+  std::vector<const tfhe::Ciphertext*> values;
+  for (const TfheCiphertext* input : inputs) values.push_back(&input->value);
+  return wrap(ev, ev.gate(found->second, values));
+}
+
+TfheCiphertext linear(const Evaluator& ev, const Pointers& inputs, const std::vector<i64>& factors,
+                      i64 constant, u32 plain_modulus) {
+  if (inputs.size() != factors.size())
+    throw ParameterError(cat(factors.size(), " factors, expected ", inputs.size()),
+                         {{"factors", cat(factors.size())}, {"inputs", cat(inputs.size())}});
+  std::vector<tfhe::Term> terms;
+  for (std::size_t i = 0; i < inputs.size(); ++i) terms.push_back({&inputs[i]->value, factors[i]});
+  return wrap(ev, ev.linear(terms, constant, plain_modulus));
+}
+
+/// One table for all, or with `index` one of several for each message.
+TfheCiphertext lut(const Evaluator& ev, const TfheCiphertext& a,
+                   std::vector<std::vector<u64>> tables, u32 out_modulus,
+                   const std::optional<Array<u32>>& index) {
+  std::vector<tfhe::Lut> luts;
+  for (auto& table : tables) luts.push_back({std::move(table), out_modulus});
+  const std::span<const u32> chosen = index ? as_span(*index) : std::span<const u32>();
+  return released([&] {
+    if (!index && luts.size() == 1) return wrap(ev, ev.lut(a.value, luts.front()));
+    return wrap(ev, ev.lut(a.value, luts, chosen));
+  });
+}
+
+std::vector<TfheCiphertext> decompose(const Evaluator& ev, const TfheCiphertext& a, u32 base_bits) {
+  auto digits = ev.decompose(a.value, base_bits);
+  std::vector<TfheCiphertext> out;
+  for (tfhe::Ciphertext& digit : digits) out.push_back(wrap(ev, std::move(digit)));
+  return out;
+}
+
+void bind_messages(nb::module_& m) {
+  nb::class_<Evaluator>(m, "TfheEvaluator", "Operations on encrypted messages.")
+      .def_prop_ro("context", &Evaluator::context)
+      .def_prop_ro("keys", [](const Evaluator& ev) { return TfheKeys{ev.context(), ev.keys()}; })
+      .def("gate", &gate, "name"_a, "inputs"_a, ReleaseGil())
+      .def("linear", &linear, "inputs"_a, "factors"_a, "constant"_a = 0, "plain_modulus"_a = 0,
+           ReleaseGil())
+      .def("lut", &lut, "a"_a, "tables"_a, "out_modulus"_a = 0, "index"_a = nb::none())
+      .def("decompose", &decompose, "a"_a, "base_bits"_a, ReleaseGil())
+      .def(
+          "not_",
+          [](const Evaluator& ev, const TfheCiphertext& a) { return wrap(ev, ev.not_(a.value)); },
+          "a"_a, ReleaseGil())
+      .def(
+          "mux",
+          [](const Evaluator& ev, const TfheCiphertext& c, const TfheCiphertext& a,
+             const TfheCiphertext& b) { return wrap(ev, ev.mux(c.value, a.value, b.value)); },
+          "condition"_a, "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "refresh",
+          [](const Evaluator& ev, const TfheCiphertext& a) {
+            return wrap(ev, ev.refresh(a.value));
+          },
+          "a"_a, ReleaseGil())
+      .def(
+          "trivial",
+          [](const Evaluator& ev, const Array<u64>& messages, u32 plain_modulus) {
+            return wrap(ev, ev.trivial(as_span(messages), plain_modulus));
+          },
+          "messages"_a, "plain_modulus"_a = 0, ReleaseGil())
+      .def(
+          "floor",
+          [](const Evaluator& ev, const TfheCiphertext& a, i64 bits) {
+            return wrap(ev, ev.floor(a.value, as_unsigned<u32>(bits, "bits")));
+          },
+          "a"_a, "bits"_a, ReleaseGil())
+      .def(
+          "sign",
+          [](const Evaluator& ev, const TfheCiphertext& a) { return wrap(ev, ev.sign(a.value)); },
+          "a"_a, ReleaseGil())
+      .def(
+          "pack",
+          [](const Evaluator& ev, const TfheCiphertext& a) { return wrap(ev, ev.pack(a.value)); },
+          "single"_a, ReleaseGil());
+}
+
+/// Member functions of two arrays, of an array and a scalar, and of one array.
+using Binary = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&,
+                                                    const tfhe::Integers&) const;
+using Scalar = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&, u64) const;
+using Shift = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&, u32) const;
+using Unary = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&) const;
+using Class = nb::class_<IntegerEvaluator>;
+
+template <Binary op>
+void binary(Class& c, const char* name) {
+  c.def(
+      name,
+      [](const IntegerEvaluator& ev, const TfheIntegers& a, const TfheIntegers& b) {
+        return wrap(ev, (ev.*op)(a.value, b.value));
+      },
+      "a"_a, "b"_a, ReleaseGil());
+}
+
+template <Scalar op>
+void scalar(Class& c, const char* name) {
+  c.def(
+      name,
+      [](const IntegerEvaluator& ev, const TfheIntegers& a, u64 b) {
+        return wrap(ev, (ev.*op)(a.value, b));
+      },
+      "a"_a, "scalar"_a, ReleaseGil());
+}
+
+template <Shift op>
+void shift(Class& c, const char* name) {
+  c.def(
+      name,
+      [](const IntegerEvaluator& ev, const TfheIntegers& a, i64 count) {
+        return wrap(ev, (ev.*op)(a.value, as_unsigned<u32>(count, "count")));
+      },
+      "a"_a, "count"_a, ReleaseGil());
+}
+
+template <Unary op>
+void unary(Class& c, const char* name) {
+  c.def(
+      name,
+      [](const IntegerEvaluator& ev, const TfheIntegers& a) { return wrap(ev, (ev.*op)(a.value)); },
+      "a"_a, ReleaseGil());
+}
+
+tfhe::Comparison comparison(const std::string& name) {
+  using tfhe::Comparison;
+  static const std::map<std::string, Comparison> known{
+      {"equal", Comparison::equal},     {"not_equal", Comparison::not_equal},
+      {"less", Comparison::less},       {"less_equal", Comparison::less_equal},
+      {"greater", Comparison::greater}, {"greater_equal", Comparison::greater_equal}};
+  const auto found = known.find(name);
+  if (found == known.end())
+    throw ParameterError(cat("unknown comparison '", name, "'"), {{"comparison", name}});
+  return found->second;
+}
+
+void bind_integers(nb::module_& m) {
+  using E = IntegerEvaluator;
+  Class c(m, "TfheIntegerEvaluator", "Operations on encrypted integers.");
+  c.def(nb::init<Evaluator>(), "evaluator"_a);
+  binary<static_cast<Binary>(&E::add)>(c, "add");
+  binary<static_cast<Binary>(&E::sub)>(c, "sub");
+  binary<static_cast<Binary>(&E::mul)>(c, "mul");
+  binary<&E::min>(c, "min");
+  binary<&E::max>(c, "max");
+  binary<&E::bit_and>(c, "bit_and");
+  binary<&E::bit_or>(c, "bit_or");
+  binary<&E::bit_xor>(c, "bit_xor");
+  scalar<static_cast<Scalar>(&E::add)>(c, "add");
+  scalar<static_cast<Scalar>(&E::sub)>(c, "sub");
+  scalar<static_cast<Scalar>(&E::mul)>(c, "mul");
+  shift<&E::shift_left>(c, "shift_left");
+  shift<&E::shift_right>(c, "shift_right");
+  unary<&E::neg>(c, "neg");
+  unary<&E::bit_not>(c, "bit_not");
+  c.def(
+       "compare",
+       [](const E& ev, const std::string& name, const TfheIntegers& a, const TfheIntegers& b) {
+         return wrap(ev.evaluator(), ev.compare(comparison(name), a.value, b.value));
+       },
+       "comparison"_a, "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "compare",
+          [](const E& ev, const std::string& name, const TfheIntegers& a, u64 b) {
+            return wrap(ev.evaluator(), ev.compare(comparison(name), a.value, b));
+          },
+          "comparison"_a, "a"_a, "scalar"_a, ReleaseGil())
+      .def(
+          "select",
+          [](const E& ev, const TfheCiphertext& condition, const TfheIntegers& a,
+             const TfheIntegers& b) {
+            return wrap(ev, ev.select(condition.value, a.value, b.value));
+          },
+          "condition"_a, "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "trivial",
+          [](const E& ev, const Array<u64>& values, u32 bits, bool is_signed) {
+            return wrap(ev, ev.trivial(as_span(values), bits, is_signed));
+          },
+          "values"_a, "bits"_a, "signed"_a, ReleaseGil());
+}
+
+}  // namespace
+
+void bind_tfhe_evaluator(nb::module_& m) {
+  bind_messages(m);
+  bind_integers(m);
+}
+
+void bind_tfhe(nb::module_& m) {
+  bind_tfhe_params(m);
+  bind_tfhe_objects(m);
+  bind_tfhe_evaluator(m);
+}
+
+}  // namespace crenel::python

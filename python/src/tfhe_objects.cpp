@@ -1,0 +1,237 @@
+// Context, client, ciphertexts and keys of TFHE. Nothing here prints or copies a secret.
+#include "tfhe.h"
+
+namespace crenel::python {
+namespace {
+
+using tfhe::Client;
+using tfhe::Context;
+
+tfhe::ArrayInfo info_of(std::vector<u64> shape, std::string element) {
+  return {std::move(shape), std::move(element)};
+}
+
+template <class T>
+nb::bytes array_to_bytes(const TfheBound<T>& array, std::vector<u64> shape, std::string element) {
+  const tfhe::ArrayInfo info = info_of(std::move(shape), std::move(element));
+  return to_python(released([&] { return tfhe::to_bytes(array.context, array.value, info); }));
+}
+
+/// (array, shape, element type) from untrusted bytes.
+template <class T, T (*load)(const Context&, std::span<const u8>, tfhe::ArrayInfo*)>
+nb::tuple array_from_bytes(const Context& context, nb::handle data) {
+  const BufferView view(data);
+  tfhe::ArrayInfo info;
+  auto array = released([&] { return TfheBound<T>{context, load(context, view.bytes(), &info)}; });
+  return nb::make_tuple(nb::cast(std::move(array)), info.shape, info.element);
+}
+
+TfheKeys keys_from_bytes(const Context& context, nb::handle data) {
+  const BufferView view(data);
+  return released(
+      [&] { return TfheKeys{context, tfhe::evaluation_keys_from_bytes(context, view.bytes())}; });
+}
+
+Client import_client(const Context& context, nb::handle data) {
+  const BufferView view(data);
+  return released([&] { return Client::import_secret_key(context, view.bytes()); });
+}
+
+void bind_tfhe_context(nb::module_& m) {
+  nb::class_<Context>(m, "TfheContext", "TFHE parameters on a device.")
+      .def(nb::init<const tfhe::Params&, const std::string&>(), "params"_a, "device"_a = "auto",
+           ReleaseGil())
+      .def_prop_ro("params", &Context::params)
+      .def_prop_ro("device", [](const Context& c) { return c.device().info(); })
+      .def("keygen", &Context::keygen, ReleaseGil())
+      .def("client_from_secret_key", &import_client, "data"_a)
+      .def(
+          "evaluator",
+          [](const Context& c, const TfheKeys& keys) { return c.evaluator(keys.value); }, "keys"_a,
+          ReleaseGil())
+      .def("ciphertext_from_bytes",
+           &array_from_bytes<tfhe::Ciphertext, tfhe::ciphertext_from_bytes>, "data"_a)
+      .def("integers_from_bytes", &array_from_bytes<tfhe::Integers, tfhe::integers_from_bytes>,
+           "data"_a)
+      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a)
+      .def(
+          "synchronize", [](const Context& c) { c.stream().synchronize(); }, ReleaseGil())
+      .def_prop_ro("bytes_in_use", [](const Context& c) { return c.stream().bytes_in_use(); })
+      .def_prop_ro("peak_bytes", [](const Context& c) { return c.stream().peak_bytes(); })
+      .def("reset_peak", [](const Context& c) { c.stream().reset_peak(); });
+}
+
+TfheIntegers slice_integers(const TfheIntegers& i, i64 first, i64 count) {
+  const u64 from = as_unsigned<u64>(first, "first"), many = as_unsigned<u64>(count, "count");
+  std::vector<tfhe::Ciphertext> blocks;
+  for (const auto& block : i.value.blocks()) blocks.push_back(block.slice(from, many));
+  return {i.context, tfhe::Integers(std::move(blocks), i.value.bits(), i.value.is_signed())};
+}
+
+tfhe::Ciphertext joined(const std::vector<const tfhe::Ciphertext*>& parts) {
+  return tfhe::concatenate(parts);
+}
+
+TfheCiphertext concatenate(const std::vector<const TfheCiphertext*>& parts) {
+  if (parts.empty()) throw ParameterError("concatenation of no arrays", {{"parts", "0"}});
+  std::vector<const tfhe::Ciphertext*> values;
+  for (const TfheCiphertext* part : parts) values.push_back(&part->value);
+  return {parts.front()->context, joined(values)};
+}
+
+TfheIntegers concatenate_integers(const std::vector<const TfheIntegers*>& parts) {
+  if (parts.empty()) throw ParameterError("concatenation of no arrays", {{"parts", "0"}});
+  const tfhe::Integers& first = parts.front()->value;
+  for (const TfheIntegers* part : parts)
+    if (part->value.bits() != first.bits() || part->value.is_signed() != first.is_signed())
+      throw StateError(cat("concatenation of integers of ", part->value.bits(), " and ",
+                           first.bits(), " bits, or of signed and unsigned ones"),
+                       {{"found", cat(part->value.bits())}, {"expected", cat(first.bits())}});
+  std::vector<tfhe::Ciphertext> blocks;
+  for (std::size_t b = 0; b < first.blocks().size(); ++b) {
+    std::vector<const tfhe::Ciphertext*> values;
+    for (const TfheIntegers* part : parts) values.push_back(&part->value.blocks()[b]);
+    blocks.push_back(joined(values));
+  }
+  return {parts.front()->context,
+          tfhe::Integers(std::move(blocks), first.bits(), first.is_signed())};
+}
+
+void bind_arrays(nb::module_& m) {
+  nb::class_<TfheCiphertext>(m, "TfheCiphertext", "Encrypted messages in a row.")
+      .def_prop_ro("size", [](const TfheCiphertext& c) { return c.value.size(); })
+      .def_prop_ro("plain_modulus", [](const TfheCiphertext& c) { return c.value.plain_modulus(); })
+      .def_prop_ro("nbytes", [](const TfheCiphertext& c) { return c.value.bytes(); })
+      .def_prop_ro("params_id", [](const TfheCiphertext& c) { return c.value.params_id(); })
+      .def(
+          "slice",
+          [](const TfheCiphertext& c, i64 first, i64 count) {
+            return TfheCiphertext{c.context, c.value.slice(as_unsigned<u64>(first, "first"),
+                                                           as_unsigned<u64>(count, "count"))};
+          },
+          "first"_a, "count"_a, ReleaseGil())
+      .def(
+          "clone",
+          [](const TfheCiphertext& c) { return TfheCiphertext{c.context, c.value.clone()}; },
+          ReleaseGil())
+      .def("to_bytes", &array_to_bytes<tfhe::Ciphertext>, "shape"_a, "element"_a);
+  nb::class_<TfheIntegers>(m, "TfheIntegers", "Encrypted integers in a row, in radix form.")
+      .def_prop_ro("size", [](const TfheIntegers& i) { return i.value.size(); })
+      .def_prop_ro("bits", [](const TfheIntegers& i) { return i.value.bits(); })
+      .def_prop_ro("signed", [](const TfheIntegers& i) { return i.value.is_signed(); })
+      .def_prop_ro("nbytes",
+                   [](const TfheIntegers& i) {
+                     u64 total = 0;
+                     for (const auto& block : i.value.blocks()) total += block.bytes();
+                     return total;
+                   })
+      .def("slice", &slice_integers, "first"_a, "count"_a, ReleaseGil())
+      .def("to_bytes", &array_to_bytes<tfhe::Integers>, "shape"_a, "element"_a);
+  m.def("tfhe_concatenate", &concatenate, "parts"_a, ReleaseGil());
+  m.def("tfhe_concatenate", &concatenate_integers, "parts"_a, ReleaseGil());
+}
+
+void bind_keys(nb::module_& m) {
+  nb::class_<TfheKeys>(m, "TfheEvaluationKeys",
+                       "What a server needs to compute: bootstrapping and key-switching keys, no\n"
+                       "secret. Immutable.")
+      .def_prop_ro(
+          "nbytes", [](const TfheKeys& k) { return k.value.bytes(); }, "Bytes on the device.")
+      .def_prop_ro(
+          "wire_bytes", [](const TfheKeys& k) { return k.value.wire_bytes(); },
+          "Bytes when serialised: uniform halves travel as seeds.")
+      .def_prop_ro(
+          "has_packing", [](const TfheKeys& k) { return k.value.has_packing(); },
+          "Is there a key for Evaluator.pack?")
+      .def(
+          "to_bytes",
+          [](const TfheKeys& k) {
+            return to_python(released([&] { return tfhe::to_bytes(k.context, k.value); }));
+          },
+          "A complete safetensors file.")
+      .def("__repr__", [](const TfheKeys& k) {
+        return cat("<tfhe.EvaluationKeys ", k.context.params().name(),
+                   k.value.has_packing() ? ", packing" : "", ", ", k.value.bytes(), " bytes>");
+      });
+}
+
+template <class T>
+nb::object decrypted(std::vector<T>&& values) {
+  return to_numpy(std::move(values));
+}
+
+void bind_tfhe_client(nb::module_& m) {
+  nb::class_<Client>(m, "TfheClient", "The holder of the secret keys.")
+      .def_prop_ro("context", &Client::context)
+      .def(
+          "encrypt",
+          [](Client& client, const Array<u64>& messages, u32 plain_modulus) {
+            return TfheCiphertext{client.context(),
+                                  client.encrypt(as_span(messages), plain_modulus)};
+          },
+          "messages"_a, "plain_modulus"_a = 0, ReleaseGil())
+      .def(
+          "encrypt_unsigned",
+          [](Client& client, const Array<u64>& values, u32 bits) {
+            return TfheIntegers{client.context(),
+                                tfhe::encrypt_unsigned(client, as_span(values), bits)};
+          },
+          "values"_a, "bits"_a, ReleaseGil())
+      .def(
+          "encrypt_signed",
+          [](Client& client, const Array<i64>& values, u32 bits) {
+            return TfheIntegers{client.context(),
+                                tfhe::encrypt_signed(client, as_span(values), bits)};
+          },
+          "values"_a, "bits"_a, ReleaseGil())
+      .def(
+          "decrypt",
+          [](const Client& client, const TfheCiphertext& c) {
+            return decrypted(released([&] { return client.decrypt(c.value); }));
+          },
+          "ciphertext"_a)
+      .def(
+          "decrypt_integers",
+          [](const Client& client, const TfheIntegers& i) {
+            if (i.value.is_signed())
+              return decrypted(released([&] { return tfhe::decrypt_signed(client, i.value); }));
+            return decrypted(released([&] { return tfhe::decrypt_unsigned(client, i.value); }));
+          },
+          "integers"_a)
+      .def(
+          "phase_errors",
+          [](const Client& client, const TfheCiphertext& c, const Array<u64>& messages) {
+            return decrypted(
+                released([&] { return client.phase_errors(c.value, as_span(messages)); }));
+          },
+          "ciphertext"_a, "messages"_a)
+      .def(
+          "evaluation_keys",
+          [](Client& client, bool packing) {
+            return TfheKeys{client.context(), client.evaluation_keys({packing})};
+          },
+          "packing"_a = false, ReleaseGil())
+      .def(
+          "single",
+          [](const Client& client, i64 slot) {
+            return client.single(as_unsigned<u32>(slot, "slot"));
+          },
+          "slot"_a = 0, ReleaseGil())
+      .def("export_secret_key", [](const Client& client) {
+        std::vector<u8> bytes = client.export_secret_key();
+        nb::bytes result = to_python(bytes);
+        for (volatile u8& b : bytes) b = 0;  // only the caller's copy stays
+        return result;
+      });
+}
+
+}  // namespace
+
+void bind_tfhe_objects(nb::module_& m) {
+  bind_tfhe_context(m);
+  bind_arrays(m);
+  bind_keys(m);
+  bind_tfhe_client(m);
+}
+
+}  // namespace crenel::python

@@ -1,0 +1,136 @@
+// TFHE parameters: named, checked, read from bytes. crenel.tfhe.Params is this class.
+#include "tfhe.h"
+
+namespace crenel::python {
+namespace {
+
+using tfhe::Params;
+
+const char* name_of(tfhe::Arithmetic arithmetic) {
+  return arithmetic == tfhe::Arithmetic::exact ? "exact" : "approx";
+}
+
+tfhe::Arithmetic arithmetic_of(const std::string& name) {
+  if (name == "exact") return tfhe::Arithmetic::exact;
+  if (name == "approx") return tfhe::Arithmetic::approx;
+  throw ParameterError(cat("arithmetic must be 'exact' or 'approx', got '", name, "'"),
+                       {{"arithmetic", name}});
+}
+
+Params from_bytes(nb::handle data) {
+  const BufferView view(data);
+  return released([&] { return tfhe::params_from_bytes(view.bytes()); });
+}
+
+nb::dict numbers(const Params& params) {
+  const tfhe::Spec& s = params.spec();
+  nb::dict d;
+  d["lwe_dim"] = s.lwe_dim.value;
+  d["glwe_dim"] = s.glwe_dim.value;
+  d["poly_size"] = s.poly_size.value;
+  d["log_lwe_modulus"] = s.log_lwe_modulus;
+  d["path"] = s.path == tfhe::NoisePath::gadget ? "gadget" : "raising";
+  d["secret"] = s.secret == tfhe::LweSecret::ternary ? "ternary" : "binary";
+  d["log_modulus"] = s.log_modulus;
+  d["log_raised_modulus"] = s.log_raised_modulus;
+  d["base_log"] = s.base_log.value;
+  d["digits"] = params.digits().value;
+  d["log_switch_modulus"] = s.log_switch_modulus;
+  d["switch_base_log"] = s.switch_base_log.value;
+  d["switch_digits"] = params.switch_digits().value;
+  return d;
+}
+
+void bind_numbers(nb::class_<Params>& c) {
+  c.def_prop_ro("name", &Params::name, "Name of the set.")
+      .def_prop_ro(
+          "description", [](const Params& p) { return p.spec().description; },
+          "What the set is for.")
+      .def_prop_ro(
+          "provenance", [](const Params& p) { return p.spec().provenance; },
+          "Where the numbers come from.")
+      .def_prop_ro(
+          "slots", [](const Params& p) { return p.slots().value; },
+          "Messages under a mask, 1 to 16.")
+      .def_prop_ro(
+          "arithmetic", [](const Params& p) { return name_of(p.arithmetic()); },
+          "'exact': integers; 'approx': double-precision transforms. Both give the same bits on\n"
+          "every device.")
+      .def_prop_ro(
+          "plain_modulus", [](const Params& p) { return p.spec().plain_modulus; },
+          "p: messages are residues modulo p, a message m stands at m q / p.")
+      .def_prop_ro(
+          "padded", [](const Params& p) { return p.spec().padded; },
+          "Messages stay below p / 2, so that any table takes one bootstrap.")
+      .def_prop_ro(
+          "max_norm2", [](const Params& p) { return p.spec().max_norm2; },
+          "Sum of squared factors of bootstrapped inputs that p_fail_log2 is stated for.")
+      .def_prop_ro(
+          "paper", [](const Params& p) { return p.spec().paper; },
+          "For the reproduction of published figures, not for use.")
+      .def_prop_ro("primes", &Params::primes,
+                   "Primes of Q (gadget decomposition) or T (modulus raising).")
+      .def_prop_ro("p_fail_log2", &Params::p_fail_log2,
+                   "log2 of the bound on the failure probability of one bootstrap.")
+      .def_prop_ro("security_bits", &Params::security_bits,
+                   "Security in bits by the lattice estimator.")
+      .def_prop_ro("below_norm", &Params::below_norm,
+                   "p_fail above 2^-128, or security below 128 bits.")
+      .def_prop_ro("warning", &Params::warning,
+                   "What is below today's norm, in one sentence, or an empty text.")
+      .def_prop_ro("numbers", &numbers, nb::sig("def numbers(self) -> dict[str, int | str]"),
+                   "Dimensions, moduli (log2) and bases of the set.")
+      .def_prop_ro("id", &Params::id, "Content hash carried by every object and file.");
+}
+
+void bind_methods(nb::class_<Params>& c) {
+  c.def(
+       "with_slots",
+       [](const Params& p, i64 slots) {
+         return p.with_slots(tfhe::SlotCount(as_unsigned<u32>(slots, "slots")));
+       },
+       "slots"_a, "The same set with this many messages under each mask, 1 to 16.")
+      .def(
+          "with_arithmetic",
+          [](const Params& p, const std::string& arithmetic) {
+            return p.with_arithmetic(arithmetic_of(arithmetic));
+          },
+          "arithmetic"_a,
+          "The same set with 'exact' or 'approx' arithmetic. Raises UnsupportedError where the\n"
+          "transform's error is not small against the set's noise.")
+      .def(
+          "to_bytes",
+          [](const Params& p) { return to_python(released([&] { return tfhe::to_bytes(p); })); },
+          "A complete safetensors file.")
+      .def_static("from_bytes", &from_bytes, "data"_a,
+                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview) -> TfheParams"),
+                  "Parameters from `to_bytes`, checked like any others. Raises SerializationError.")
+      .def("__eq__",
+           [](const Params& a, nb::handle b) {
+             return nb::isinstance<Params>(b) && a == nb::cast<const Params&>(b);
+           })
+      .def("__hash__", [](const Params& p) { return std::hash<std::string>{}(p.id()); })
+      .def("__reduce__",
+           [](const Params& p) {
+             return nb::make_tuple(nb::module_::import_("crenel.pickling").attr("load_tfhe_params"),
+                                   nb::make_tuple(to_python(tfhe::to_bytes(p))));
+           })
+      .def("__repr__", [](const Params& p) {
+        return cat("<tfhe.Params ", p.name(), ": p = ", p.spec().plain_modulus,
+                   p.spec().padded ? " padded" : "", ", ", p.slots(), " a mask, ",
+                   name_of(p.arithmetic()), ", p_fail 2^", static_cast<int>(p.p_fail_log2() - 0.5),
+                   ", ", static_cast<int>(p.security_bits()), " bits>");
+      });
+}
+
+}  // namespace
+
+void bind_tfhe_params(nb::module_& m) {
+  nb::class_<Params> c(m, "TfheParams", "Immutable, checked TFHE parameters.");
+  bind_numbers(c);
+  bind_methods(c);
+  m.def("tfhe_preset", &Params::preset, "name"_a, ReleaseGil(), "A named set.");
+  m.def("tfhe_preset_names", &Params::preset_names, "Names that tfhe_preset knows.");
+}
+
+}  // namespace crenel::python

@@ -1,0 +1,43 @@
+"""Contexts of the small TFHE sets with everything made from them, one a device and set."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cache
+
+import pytest
+
+from crenel import tfhe
+
+
+class TfheWorld:
+    def __init__(self, context: tfhe.Context, packing_key: bool = False) -> None:
+        self.context = context
+        self.client = context.keygen()
+        self.keys = self.client.evaluation_keys(packing=packing_key)
+        self.ev = context.evaluator(self.keys)
+
+
+def quiet(make):
+    """Toy sets warn, as they should."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tfhe.InsecureParametersWarning)
+        return make()
+
+
+def open_tfhe(params: tfhe.Params, device: str, **options) -> tfhe.Context:
+    """A context, or a skip with the reason; a failure where the device is required."""
+    try:
+        return quiet(lambda: tfhe.Context(params, device=device, **options))
+    except tfhe.DeviceError as error:
+        required = [r for r in os.environ.get("CRENEL_REQUIRE", "").split(",") if r]
+        if any(device.startswith(r) for r in required):
+            raise
+        pytest.skip(str(error) if device in str(error) else f"{device}: {error}")
+
+
+@cache
+def tfhe_world(name: str, device: str, packing: int = 1) -> TfheWorld:
+    context = open_tfhe(tfhe.preset(name), device, packing=packing)
+    return TfheWorld(context, packing_key=packing > 1)

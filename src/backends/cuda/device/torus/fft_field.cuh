@@ -1,0 +1,145 @@
+// Complex points of the double-precision transform. The operations are those that
+// device/torus_kernels.h fixes: every rounding is an explicit intrinsic, nothing is contracted.
+#pragma once
+
+#include "backends/cuda/device/torus/rotate_args.cuh"
+
+namespace crenel::backend::cuda::torus {
+
+__device__ __forceinline__ double fma_rn(double a, double b, double c) { return __fma_rn(a, b, c); }
+inline constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+
+/// An exact conversion by bits: the conversion instruction runs at a quarter of the rate.
+__device__ __forceinline__ double to_double(i32 x) {
+  return __dadd_rn(__hiloint2double(0x43300000, x ^ static_cast<i32>(0x80000000u)),
+                   -4503601774854144.0);  // 2^52 + 2^31
+}
+
+__device__ __forceinline__ double to_double(i64 x) { return __ll2double_rn(x); }
+
+/// Arithmetic of the transform alone, twiddles in pass order.
+struct FftPoints {
+  static constexpr bool kEvenOnly = true;  // odd nodes have i times the twiddle of the even ones
+  using Element = double2;
+  using Twiddle = double2;
+  static constexpr bool kKeepTwiddles = false;  // they lie in shared memory
+  const double2* twiddles;
+  const RotateArgs& args;
+
+  /// The twiddle of an odd node from that of its even neighbour.
+  static __device__ __forceinline__ double2 turned(double2 w, bool odd) {
+    return odd ? make_double2(-w.y, w.x) : w;
+  }
+  /// The inverse uses the same ones, conjugated in its butterfly.
+  template <bool Forward>
+  __device__ __forceinline__ double2 twiddle(u32 i) const {
+    return twiddles[i];
+  }
+  template <bool Forward>
+  __device__ __forceinline__ double2 first_twiddle(u32 slot) const {
+    return args.first[slot];
+  }
+  __device__ __forceinline__ void forward(double2& lo, double2& hi, double2 w) const {
+    const double x = fma_rn(-w.y, hi.y, fma_rn(w.x, hi.x, lo.x));
+    const double y = fma_rn(w.y, hi.x, fma_rn(w.x, hi.y, lo.y));
+    hi = make_double2(fma_rn(2.0, lo.x, -x), fma_rn(2.0, lo.y, -y));
+    lo = make_double2(x, y);
+  }
+  __device__ __forceinline__ void inverse(double2& lo, double2& hi, double2 w) const {
+    const double x = __dsub_rn(lo.x, hi.x), y = __dsub_rn(lo.y, hi.y);
+    lo = make_double2(__dadd_rn(lo.x, hi.x), __dadd_rn(lo.y, hi.y));
+    hi = make_double2(fma_rn(w.y, y, __dmul_rn(w.x, x)), fma_rn(-w.y, x, __dmul_rn(w.x, y)));
+  }
+};
+
+template <class Rules>
+struct FftField : FftPoints {
+  using Acc = typename Rules::Acc;
+  /// Products with the sum and the difference of the two keys.
+  struct Sum {
+    double2 a, b;
+  };
+  using Key = double2;
+
+  Rules rules;
+  const double* cosines;
+
+  /// Bytes of the tables in shared memory.
+  static u64 table_bytes(u32 log_n, u32 twiddle_count) {
+    return u64(twiddle_count) * sizeof(double2) + ((u64(1) << (log_n - 1)) + 1) * sizeof(double);
+  }
+  __device__ __forceinline__ FftField(const RotateArgs& args, u8* tables)
+      : FftPoints{reinterpret_cast<const double2*>(tables), args}, rules{args} {
+    auto* to = reinterpret_cast<double2*>(tables);
+    for (u32 i = threadIdx.x; i < args.twiddle_count; i += blockDim.x) to[i] = args.twiddles[i];
+    auto* c = reinterpret_cast<double*>(to + args.twiddle_count);
+    const u32 quarter = 1u << (args.log_n - 1);
+    for (u32 i = threadIdx.x; i <= quarter; i += blockDim.x) c[i] = args.cosines[i];
+    cosines = c;
+  }
+
+  /// Point e of a polynomial of the accumulator, digit d.
+  __device__ __forceinline__ double2 load(const Acc* poly, u32 e, u32 d) const {
+    const u32 half = 1u << (rules.args.log_n - 1);
+    return make_double2(to_double(rules.operand(poly[e], d)),
+                        to_double(rules.operand(poly[e + half], d)));
+  }
+  __device__ __forceinline__ void store(Acc* poly, u32 e, double2 z) const {
+    const u32 half = 1u << (rules.args.log_n - 1);
+    poly[e] = rules.add(poly[e], rounded(z.x));
+    poly[e + half] = rules.add(poly[e + half], rounded(z.y));
+  }
+
+  static __device__ __forceinline__ Sum zero() { return {{0.0, 0.0}, {0.0, 0.0}}; }
+  template <bool Ternary>
+  __device__ __forceinline__ void multiply(Sum& s, double2 in, double2 p, double2 d) const {
+    s.a.x = fma_rn(-in.y, p.y, fma_rn(in.x, p.x, s.a.x));
+    s.a.y = fma_rn(in.y, p.x, fma_rn(in.x, p.y, s.a.y));
+    if constexpr (Ternary) {
+      s.b.x = fma_rn(-in.y, d.y, fma_rn(in.x, d.x, s.b.x));
+      s.b.y = fma_rn(in.y, d.x, fma_rn(in.x, d.y, s.b.y));
+    }
+  }
+  /// Exponent of the root that point f evaluates at, 1 mod 4.
+  __device__ __forceinline__ u32 exponent_of(u32 f) const {
+    return (__brev(f) >> (32 - rules.args.log_points)) * 4 + 1;
+  }
+  /// (X^e - 1) and (X^-e - 1) applied to the sums at the root with this exponent.
+  template <bool Ternary>
+  __device__ __forceinline__ double2 finish(const Sum& s, u32 e, u32 exponent) const {
+    const u32 n = 1u << rules.args.log_n;
+    const u32 j = e * exponent & (2 * n - 1);
+    const double u = __dadd_rn(cosine(j), -1.0);
+    const double v = cosine((j + 3 * (n / 2)) & (2 * n - 1));  // the sine
+    const double2 b = Ternary ? s.b : s.a;
+    return make_double2(fma_rn(u, s.a.x, -__dmul_rn(v, b.y)), fma_rn(u, s.a.y, __dmul_rn(v, b.x)));
+  }
+
+ private:
+  /// cos(pi j / N), j < 2N.
+  __device__ __forceinline__ double cosine(u32 j) const {
+    const u32 n = 1u << rules.args.log_n;
+    const u32 folded = j > n ? 2 * n - j : j;
+    return folded > n / 2 ? -cosines[n - folded] : cosines[folded];
+  }
+  /// The integer x, where x + 1.5 * 2^52 = `shifted` was rounded.
+  static __device__ __forceinline__ Acc integer(double shifted) {
+    if constexpr (Rules::Wide)
+      return static_cast<Acc>(__double2ll_rn(__dsub_rn(shifted, kMagic)));
+    else if constexpr (sizeof(Acc) == 4)
+      return __double2loint(shifted);
+    else
+      return __double_as_longlong(shifted) - __double_as_longlong(kMagic);
+  }
+  __device__ __forceinline__ Acc rounded(double z) const {
+    if constexpr (Rules::Raising) {
+      return integer(fma_rn(z, rules.args.scale, kMagic));
+    } else {
+      const double v = __dmul_rn(z, rules.args.scale);
+      const double t = __dsub_rn(fma_rn(v, rules.args.q_inverse, kMagic), kMagic);
+      return integer(__dadd_rn(fma_rn(-t, rules.args.q, v), kMagic));
+    }
+  }
+};
+
+}  // namespace crenel::backend::cuda::torus

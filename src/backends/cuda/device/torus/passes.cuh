@@ -1,0 +1,276 @@
+// Register passes of the transforms of one polynomial in shared memory: 2^LP points, a tree of
+// radix-2 butterflies, of which a thread does RB levels on 2^RB points at a time. Grouping levels
+// changes no operation, so results do not depend on the plan.
+#pragma once
+
+#include "backends/cuda/device/ptx.cuh"
+
+namespace crenel::backend::cuda::torus {
+
+inline constexpr u32 kMaxPasses = 12;
+
+/// How the LP levels are split into passes of at most `rmax` levels, as evenly as it goes, larger
+/// ones first. rmax = 1 is a pass a level.
+struct PassPlan {
+  u32 count = 0;
+  u32 bits[kMaxPasses] = {};
+  u32 depth[kMaxPasses] = {};  ///< levels before the pass
+
+  __host__ __device__ constexpr PassPlan(u32 log_points, u32 rmax) {
+    count = (log_points + rmax - 1) / rmax;
+    u32 done = 0;
+    for (u32 p = 0; p < count; ++p) {
+      bits[p] = (log_points - done + (count - p) - 1) / (count - p);
+      depth[p] = done;
+      done += bits[p];
+    }
+  }
+  __host__ __device__ constexpr u32 last_bits() const { return bits[count - 1]; }
+};
+
+/// Twiddles of a pass lie in slots of 2^depth neighbouring blocks each, so that threads with
+/// neighbouring blocks read neighbouring words. Slot of node s (s < 2^t) of level t of the pass:
+/// fields whose odd nodes are the even ones times i store the even nodes only.
+template <bool EvenOnly>
+__host__ __device__ constexpr u32 twiddle_slots(u32 bits) {
+  return EvenOnly ? 1u << (bits - 1) : (1u << bits) - 1;
+}
+template <bool EvenOnly>
+__host__ __device__ constexpr u32 twiddle_slot(u32 level, u32 node) {
+  if (!EvenOnly) return (1u << level) - 1 + node;
+  return level == 0 ? 0 : (1u << (level - 1)) + node / 2;
+}
+template <bool EvenOnly>
+__host__ __device__ constexpr u32 twiddle_offset(const PassPlan& plan, u32 pass) {
+  u32 offset = 0;
+  for (u32 p = 0; p < pass; ++p) offset += twiddle_slots<EvenOnly>(plan.bits[p]) << plan.depth[p];
+  return offset;
+}
+
+/// Where point e of a polynomial lies: an exchange of low bits that keeps both the strided and the
+/// contiguous accesses of all passes free of bank conflicts.
+template <class Element>
+__device__ __forceinline__ u32 place(u32 e, u32 last_bits) {
+  return e ^ ((e >> last_bits) & (128 / sizeof(Element) - 1));
+}
+
+/// Work of one pass for one thread: block and offset of its points.
+struct Task {
+  u32 block;   ///< node at the pass's depth
+  u32 base;    ///< index of the first point
+  u32 stride;  ///< between points
+
+  __device__ __forceinline__ Task(u32 position, u32 lp, u32 depth, u32 bits) {
+    const u32 log_stride = lp - depth - bits;
+    block = position >> log_stride;
+    stride = 1u << log_stride;
+    base = (block << (lp - depth)) + (position & (stride - 1));
+  }
+};
+
+/// The twiddles of one position of a pass, by slot. First: those of depth 0, which all threads
+/// share, come from constant memory as they are used. Fields whose twiddles lie in global memory
+/// keep them in registers for all polynomials that the thread meets.
+template <class Field, u32 RB, bool Forward, bool First>
+class PassTwiddles {
+ public:
+  using Twiddle = typename Field::Twiddle;
+  __device__ __forceinline__ PassTwiddles(const Field& field, u32 offset, u32 depth, u32 block)
+      : field_(field), first_(offset + block), depth_(depth) {
+    if constexpr (kKept) {
+#pragma unroll
+      for (u32 slot = 0; slot < kSlots; ++slot) kept_[slot] = read(slot);
+    }
+  }
+  __device__ __forceinline__ Twiddle at(u32 slot) const {
+    if constexpr (kKept)
+      return kept_[slot];
+    else if constexpr (First)
+      return field_.template first_twiddle<Forward>(slot);
+    else
+      return read(slot);
+  }
+
+ private:
+  static constexpr bool kKept = Field::kKeepTwiddles && !First;
+  static constexpr u32 kSlots = twiddle_slots<Field::kEvenOnly>(RB);
+  __device__ __forceinline__ Twiddle read(u32 slot) const {
+    return field_.template twiddle<Forward>(first_ + (slot << depth_));
+  }
+  const Field& field_;
+  u32 first_, depth_;
+  Twiddle kept_[kKept ? kSlots : 1];
+};
+
+/// Level T and those after it of a pass on points in registers, forward. Recursion in place of a
+/// loop: every index must be a constant, or the points leave the registers.
+template <class Field, u32 RB, u32 T = 0, class Twiddles>
+__device__ __forceinline__ void forward_levels(const Field& field,
+                                               typename Field::Element (&v)[1u << RB],
+                                               const Twiddles& w) {
+  if constexpr (T < RB) {
+    constexpr u32 half = 1u << (RB - 1 - T);
+#pragma unroll
+    for (u32 s = 0; s < (1u << T); ++s) {
+      const auto twiddle =
+          field.turned(w.at(twiddle_slot<Field::kEvenOnly>(T, s)), T != 0 && (s & 1));
+#pragma unroll
+      for (u32 q = 0; q < half; ++q)
+        field.forward(v[2 * half * s + q], v[2 * half * s + q + half], twiddle);
+    }
+    forward_levels<Field, RB, T + 1>(field, v, w);
+  }
+}
+
+/// The levels below T, last one first, inverse.
+template <class Field, u32 RB, u32 T = RB, class Twiddles>
+__device__ __forceinline__ void inverse_levels(const Field& field,
+                                               typename Field::Element (&v)[1u << RB],
+                                               const Twiddles& w) {
+  if constexpr (T > 0) {
+    constexpr u32 half = 1u << (RB - T);
+#pragma unroll
+    for (u32 s = 0; s < (1u << (T - 1)); ++s) {
+      const auto twiddle =
+          field.turned(w.at(twiddle_slot<Field::kEvenOnly>(T - 1, s)), T != 1 && (s & 1));
+#pragma unroll
+      for (u32 q = 0; q < half; ++q)
+        field.inverse(v[2 * half * s + q], v[2 * half * s + q + half], twiddle);
+    }
+    inverse_levels<Field, RB, T - 1>(field, v, w);
+  }
+}
+
+/// Calls run(poly, position) for every polynomial and position of a pass, split over the threads.
+/// When a thread meets one position only, prepare(position) is called once, else before every run.
+template <u32 Threads, class Prepare, class Run>
+__device__ __forceinline__ void for_tasks(u32 polys, u32 log_tasks, const Prepare& prepare,
+                                          const Run& run) {
+  const u32 tasks = 1u << log_tasks;
+  if (Threads % tasks == 0) {
+    const u32 position = threadIdx.x & (tasks - 1);
+    const auto prepared = prepare(position);
+    for (u32 poly = threadIdx.x >> log_tasks; poly < polys; poly += Threads >> log_tasks)
+      run(poly, position, prepared);
+  } else {
+    for (u32 t = threadIdx.x; t < polys << log_tasks; t += Threads) {
+      const u32 position = t & (tasks - 1);
+      run(t >> log_tasks, position, prepare(position));
+    }
+  }
+}
+
+/// One forward pass over `polys` polynomials by all threads of the block. `load(poly, e)` gives a
+/// point's input in the first pass.
+template <class Field, u32 RB, bool First, u32 Threads, class Load>
+__device__ __forceinline__ void forward_pass(const Field& field, typename Field::Element* work,
+                                             u32 polys, u32 lp, u32 depth, u32 twiddles,
+                                             u32 last_bits, const Load& load) {
+  using Element = typename Field::Element;
+  using Twiddles = PassTwiddles<Field, RB, true, First>;
+  for_tasks<Threads>(
+      polys, lp - RB,
+      [&](u32 position) {
+        return Twiddles(field, twiddles, depth, Task(position, lp, depth, RB).block);
+      },
+      [&](u32 poly, u32 position, const Twiddles& w) {
+        const Task task(position, lp, depth, RB);
+        Element* const points = work + (poly << lp);
+        Element v[1u << RB];
+#pragma unroll
+        for (u32 j = 0; j < (1u << RB); ++j) {
+          const u32 e = task.base + j * task.stride;
+          if constexpr (First)
+            v[j] = load(poly, e);
+          else
+            v[j] = points[place<Element>(e, last_bits)];
+        }
+        forward_levels<Field, RB>(field, v, w);
+#pragma unroll
+        for (u32 j = 0; j < (1u << RB); ++j)
+          points[place<Element>(task.base + j * task.stride, last_bits)] = v[j];
+      });
+}
+
+/// One inverse pass; `store(poly, e, value)` takes the points of the last one (that of depth 0).
+template <class Field, u32 RB, bool Last, u32 Threads, class Store>
+__device__ __forceinline__ void inverse_pass(const Field& field, typename Field::Element* work,
+                                             u32 polys, u32 lp, u32 depth, u32 twiddles,
+                                             u32 last_bits, const Store& store) {
+  using Element = typename Field::Element;
+  using Twiddles = PassTwiddles<Field, RB, false, Last>;
+  for_tasks<Threads>(
+      polys, lp - RB,
+      [&](u32 position) {
+        return Twiddles(field, twiddles, depth, Task(position, lp, depth, RB).block);
+      },
+      [&](u32 poly, u32 position, const Twiddles& w) {
+        const Task task(position, lp, depth, RB);
+        Element* const points = work + (poly << lp);
+        Element v[1u << RB];
+#pragma unroll
+        for (u32 j = 0; j < (1u << RB); ++j)
+          v[j] = points[place<Element>(task.base + j * task.stride, last_bits)];
+        inverse_levels<Field, RB>(field, v, w);
+#pragma unroll
+        for (u32 j = 0; j < (1u << RB); ++j) {
+          const u32 e = task.base + j * task.stride;
+          if constexpr (Last)
+            store(poly, e, v[j]);
+          else
+            points[place<Element>(e, last_bits)] = v[j];
+        }
+      });
+}
+
+/// A whole forward transform, passes split by __syncthreads (one after the last, too). LP = 0:
+/// sizes of run time, a level a pass.
+template <class Field, u32 LP, u32 RMax, u32 Threads, u32 Pass = 0, class Load>
+__device__ __forceinline__ void forward(const Field& field, typename Field::Element* work,
+                                        u32 polys, u32 log_points, const Load& load) {
+  if constexpr (LP == 0) {
+    forward_pass<Field, 1, true, Threads>(field, work, polys, log_points, 0, 0, 1, load);
+    __syncthreads();
+    for (u32 depth = 1; depth < log_points; ++depth) {
+      forward_pass<Field, 1, false, Threads>(field, work, polys, log_points, depth,
+                                             (1u << depth) - 1, 1, load);
+      __syncthreads();
+    }
+  } else {
+    constexpr PassPlan plan(LP, RMax);
+    if constexpr (Pass < plan.count) {
+      forward_pass<Field, plan.bits[Pass], Pass == 0, Threads>(
+          field, work, polys, LP, plan.depth[Pass], twiddle_offset<Field::kEvenOnly>(plan, Pass),
+          plan.last_bits(), load);
+      __syncthreads();
+      forward<Field, LP, RMax, Threads, Pass + 1>(field, work, polys, log_points, load);
+    }
+  }
+}
+
+/// A whole inverse transform, not normalised. No barrier after the last pass: its points, and what
+/// `store` writes, belong to the thread that the first forward pass gives them to.
+template <class Field, u32 LP, u32 RMax, u32 Threads, u32 Pass = 0, class Store>
+__device__ __forceinline__ void inverse(const Field& field, typename Field::Element* work,
+                                        u32 polys, u32 log_points, const Store& store) {
+  if constexpr (LP == 0) {
+    for (u32 depth = log_points - 1; depth > 0; --depth) {
+      inverse_pass<Field, 1, false, Threads>(field, work, polys, log_points, depth,
+                                             (1u << depth) - 1, 1, store);
+      __syncthreads();
+    }
+    inverse_pass<Field, 1, true, Threads>(field, work, polys, log_points, 0, 0, 1, store);
+  } else {
+    constexpr PassPlan plan(LP, RMax);
+    if constexpr (Pass < plan.count) {
+      constexpr u32 p = plan.count - 1 - Pass;
+      inverse_pass<Field, plan.bits[p], p == 0, Threads>(field, work, polys, LP, plan.depth[p],
+                                                         twiddle_offset<Field::kEvenOnly>(plan, p),
+                                                         plan.last_bits(), store);
+      if constexpr (p != 0) __syncthreads();
+      inverse<Field, LP, RMax, Threads, Pass + 1>(field, work, polys, log_points, store);
+    }
+  }
+}
+
+}  // namespace crenel::backend::cuda::torus

@@ -1,0 +1,15 @@
+#include "backends/cuda/host/torus_instance.cuh"
+
+namespace crenel::backend::cuda::torus {
+
+std::span<const RotateInstance> gadget_instances() {
+  static const RotateInstance all[] = {
+      fft_entry<false, i32, Gadget9>("gadget-9"),
+      fft_entry<false, i32, Gadget9Small>("gadget-9-small"),
+      fft_entry<false, i64, Gadget10>("gadget-10-wide"),
+      fft_entry<false, i64, Gadget10Small>("gadget-10-wide-small"),
+  };
+  return all;
+}
+
+}  // namespace crenel::backend::cuda::torus

@@ -1,0 +1,45 @@
+// Makes the entry of one instance. Included by the files that compile them.
+#pragma once
+
+#include "backends/cuda/device/torus/fft_field.cuh"
+#include "backends/cuda/device/torus/ntt_field.cuh"
+#include "backends/cuda/host/torus_instances.h"
+#include "backends/cuda/tuning/torus.h"
+
+namespace crenel::backend::cuda::torus {
+
+template <class Field, class Rules, class Shape, bool Ternary>
+RotateInstance entry(const char* name, bool fft, u32 limbs) {
+  return {name,
+          blind_rotate<Field, Rules, Shape, Ternary>,
+          fft,
+          limbs,
+          Rules::Raising,
+          Ternary,
+          sizeof(typename Field::Element),
+          sizeof(typename Rules::Acc),
+          sizeof(typename Rules::Operand),
+          Rules::Wide,
+          Shape::LP,
+          Shape::RMax,
+          Shape::OG,
+          Shape::BT,
+          Shape::Threads,
+          Shape::Pad,
+          Shape::Staged,
+          Shape::Blocks,
+          Shape::Tiles};
+}
+template <bool Raising, class Acc, class Shape, bool Ternary = true, class Operand = i32,
+          bool Wide = sizeof(Operand) == 8>
+RotateInstance fft_entry(const char* name) {
+  using Rules = Accumulator<Raising, Acc, Operand, Wide>;
+  return entry<FftField<Rules>, Rules, Shape, Ternary>(name, true, 1);
+}
+template <u32 L, bool Raising, class Acc, class Shape, bool Ternary = true, class Operand = i32>
+RotateInstance ntt_entry(const char* name) {
+  using Rules = Accumulator<Raising, Acc, Operand>;
+  return entry<NttField<Rules, L>, Rules, Shape, Ternary>(name, false, L);
+}
+
+}  // namespace crenel::backend::cuda::torus

@@ -1,0 +1,232 @@
+// The megakernel: start, all n steps of the blind rotation, sample extraction and modulus switch of
+// a group of rows in one block, accumulators on chip from first to last. The rows of a group go
+// through the steps together, so that a thread uses every word of the key that it reads for BT
+// rows.
+#pragma once
+
+#include "backends/cuda/device/torus/passes.cuh"
+#include "backends/cuda/device/torus/rotate_args.cuh"
+
+namespace crenel::backend::cuda::torus {
+
+/// Shape of an instance. LP: log2 of the points (0: of run time); RMax: levels of a transform that
+/// a thread does in registers; OG outputs times BT rows are accumulated by a thread; Staged: digit
+/// by digit with the sums in registers (the workspace does not depend on the digits), which needs a
+/// thread for every sum; otherwise all digits are transformed first.
+template <u32 LP_, u32 RMax_, u32 OG_, u32 BT_, u32 Threads_, bool Staged_, u32 Blocks_ = 1,
+          u32 Tiles_ = 1>
+struct RotateShape {
+  static constexpr u32 LP = LP_, RMax = RMax_, OG = OG_, BT = BT_, Threads = Threads_;
+  static constexpr bool Staged = Staged_;
+  static constexpr u32 Blocks = Blocks_;  ///< a multiprocessor
+  /// Words that accumulator polynomials are moved apart: where a warp's first pass covers two of
+  /// them (16 tasks each), the second one's banks follow the first one's.
+  static constexpr u32 Pad = LP_ == 8 && RMax_ == 4 ? 16 : 0;
+  static constexpr u32 Tiles = Tiles_;  ///< staged: points that a thread keeps sums for
+};
+
+/// E(x) of torus_kernels.h: from modulus q to 2N.
+__device__ __forceinline__ u32 rotation_exponent(u32 x, u32 log_q, u32 log_n) {
+  const u32 log_two_n = log_n + 1;
+  if (log_q <= log_two_n) return x << (log_two_n - log_q) & ((1u << log_two_n) - 1);
+  const u32 drop = log_q - log_two_n;
+  return ((x >> (drop - 1)) + 1) >> 1 & ((1u << log_two_n) - 1);
+}
+
+/// floor((x Q_KS + floor(Q / 2)) / Q) modulo Q_KS, x < Q.
+__device__ __forceinline__ u64 switch_modulus(u64 x, const RotateArgs& args) {
+  const u64 mask = (u64(1) << args.log_switch_modulus) - 1;
+  const unsigned __int128 scaled =
+      (static_cast<unsigned __int128>(x) << args.log_switch_modulus) + args.modulus / 2;
+  return static_cast<u64>(scaled / args.modulus) & mask;
+}
+
+/// Row at rest of slot `member` of the block's group; rows past the end repeat the last one.
+__device__ __forceinline__ u32 row_of(const RotateArgs& args, u32 member) {
+  const u32 row = blockIdx.x * args.group + member;
+  return row < args.batch ? row : args.batch - 1;
+}
+
+/// ACC = (0, ..., 0, X^-E(b_j) v_j).
+template <class Rules>
+__device__ __forceinline__ void start(const RotateArgs& args, const Rules& rules,
+                                      typename Rules::Acc* acc, u32 stride) {
+  const u32 n = 1u << args.log_n;
+  for (u32 t = threadIdx.x; t < args.group * args.polys << args.log_n; t += blockDim.x) {
+    const u32 poly = t >> args.log_n, m = t & (n - 1);
+    const u32 member = poly / args.polys, out = poly % args.polys;
+    typename Rules::Acc value = 0;
+    if (out >= args.glwe_dim) {
+      const u32 slot = out - args.glwe_dim, row = row_of(args, member);
+      const u32 b = args.in[u64(row) * (args.lwe_dim + args.slots) + args.lwe_dim + slot];
+      const u32 table = args.index == nullptr ? 0 : args.index[u64(row) * args.slots + slot];
+      const u32 from = (m + rotation_exponent(b, args.log_lwe_modulus, args.log_n)) & (2 * n - 1);
+      const u64 v = args.luts[(u64(table) << args.log_n) + (from & (n - 1))];
+      value = rules.centred(from < n || v == 0 ? v : args.modulus - v);
+    }
+    acc[poly * stride + m] = value;
+  }
+}
+
+/// Sample extraction and modulus switch.
+template <class Rules>
+__device__ __forceinline__ void finish(const RotateArgs& args, const Rules& rules,
+                                       const typename Rules::Acc* acc, u32 stride) {
+  const u32 n = 1u << args.log_n, words = (args.glwe_dim << args.log_n) + args.slots;
+  for (u32 t = threadIdx.x; t < args.group * words; t += blockDim.x) {
+    const u32 member = t / words, w = t % words, row = blockIdx.x * args.group + member;
+    if (row >= args.batch) return;
+    const typename Rules::Acc* const from = acc + member * args.polys * stride;
+    u64 x;
+    if (w < args.glwe_dim << args.log_n) {
+      const u32 j = w & (n - 1);
+      x = rules.canonical(from[(w >> args.log_n) * stride + (j == 0 ? 0 : n - j)]);
+      if (j != 0 && x != 0) x = args.modulus - x;
+    } else {
+      const u32 slot = w - (args.glwe_dim << args.log_n);
+      const u32 table = args.index == nullptr ? 0 : args.index[u64(row) * args.slots + slot];
+      x = rules.canonical(from[(args.glwe_dim + slot) * stride]) + args.offsets[table];
+      if (x >= args.modulus) x -= args.modulus;
+    }
+    args.out[u64(row) * words + w] = switch_modulus(x, args);
+  }
+}
+
+/// Adds the products of one digit's points with the key's rows to the sums of one thread.
+template <class Field, class Shape, bool Ternary>
+__device__ __forceinline__ void multiply_rows(const Field& field, const RotateArgs& args, u32 lp,
+                                              typename Field::Sum (&sum)[Shape::OG][Shape::BT],
+                                              const typename Field::Element* points,
+                                              const typename Field::Key* key) {
+  using Key = typename Field::Key;
+  const u32 polys = args.polys;
+  Key next[2][Shape::OG];
+  const u32 row_words = (Ternary ? 2 : 1) * polys << lp;
+  const auto fetch = [&](u32 row) {
+#pragma unroll
+    for (u32 c = 0; c < (Ternary ? 2u : 1u); ++c)
+#pragma unroll
+      for (u32 o = 0; o < Shape::OG; ++o)
+        next[c][o] = key[u64(row) * row_words + ((c * polys + o) << lp)];
+  };
+  fetch(0);
+#pragma unroll 1
+  for (u32 row = 0; row < polys; ++row) {
+    Key now[2][Shape::OG];
+#pragma unroll
+    for (u32 c = 0; c < (Ternary ? 2u : 1u); ++c)
+#pragma unroll
+      for (u32 o = 0; o < Shape::OG; ++o) now[c][o] = next[c][o];
+    if (row + 1 < polys) fetch(row + 1);
+#pragma unroll
+    for (u32 b = 0; b < Shape::BT; ++b) {
+      const auto in = points[(b * polys + row) << lp];
+#pragma unroll
+      for (u32 o = 0; o < Shape::OG; ++o)
+        field.template multiply<Ternary>(sum[o][b], in, now[0][o], now[1][o]);
+    }
+  }
+}
+
+template <class Field, class Rules, class Shape, bool Ternary>
+__global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
+    blind_rotate(const __grid_constant__ RotateArgs args) {
+  begin_kernel();
+  using Element = typename Field::Element;
+  using Acc = typename Rules::Acc;
+  constexpr u32 OG = Shape::OG, BT = Shape::BT, LP = Shape::LP;
+  extern __shared__ __align__(16) u8 shared[];
+  const u32 lp = LP != 0 ? LP : args.log_points;
+  const u32 last_bits = LP != 0 ? PassPlan(LP != 0 ? LP : 1, Shape::RMax).last_bits() : 1;
+  const u32 all = args.polys * args.group;
+  const u32 stages = Shape::Staged ? 1 : args.digits;
+  const u64 work_bytes = u64(stages * all) * sizeof(Element) << lp;
+  const bool spilled = LP == 0 && args.spill != nullptr;
+  Element* const work =
+      reinterpret_cast<Element*>(spilled ? args.spill + blockIdx.x * work_bytes : shared);
+  Acc* const acc = reinterpret_cast<Acc*>(shared + (spilled ? 0 : work_bytes));
+  const u32 acc_stride = (1u << args.log_n) + Shape::Pad;
+  u8* const tables = reinterpret_cast<u8*>(acc + u64(all) * acc_stride);
+  const Field field(args, tables + 16 * ((args.group + 3) / 4));
+  u32* const exponents = reinterpret_cast<u32*>(tables);
+  const Rules rules{args};
+
+  start(args, rules, acc, acc_stride);
+  __syncthreads();
+
+  // Where this thread multiplies: a point of the tile, OG outputs, BT rows of the group.
+  const u32 tile = 1u << args.log_tile;
+  const u32 point = threadIdx.x & (tile - 1), part = threadIdx.x >> args.log_tile;
+  const u32 outs = args.polys / OG;
+  const u32 out = part % outs * OG, member = part / outs * BT;
+  const bool active = member < args.group;
+  const u32 words = args.lwe_dim + args.slots;
+  const u64 digit_words = u64((Ternary ? 2 : 1) * args.polys * args.polys) << lp;
+  const auto* key = static_cast<const typename Field::Key*>(args.key) + (u64(out) << lp);
+
+  for (u32 i = 0; i < args.lwe_dim; ++i, key += digit_words * args.digits) {
+    if (threadIdx.x < args.group)
+      exponents[threadIdx.x] = rotation_exponent(
+          args.in[u64(row_of(args, threadIdx.x)) * words + i], args.log_lwe_modulus, args.log_n);
+    typename Field::Sum sums[Shape::Tiles][OG][BT];
+    const auto load = [&](u32 d) {
+      return [&, d](u32 poly, u32 e) { return field.load(acc + poly * acc_stride, e, d); };
+    };
+    const auto clear = [&](auto& sum) {
+#pragma unroll
+      for (u32 o = 0; o < OG; ++o)
+#pragma unroll
+        for (u32 b = 0; b < BT; ++b) sum[o][b] = Field::zero();
+    };
+    // Outputs take the inputs' place once every thread has read them.
+    const auto write = [&](const auto& sum, u32 f) {
+      if (!active) return;
+      const u32 exponent = field.exponent_of(f), at = place<Element>(f, last_bits);
+#pragma unroll
+      for (u32 b = 0; b < BT; ++b)
+#pragma unroll
+        for (u32 o = 0; o < OG; ++o)
+          work[(((member + b) * args.polys + out + o) << lp) + at] =
+              field.template finish<Ternary>(sum[o][b], exponents[member + b], exponent);
+    };
+    const auto multiply = [&](auto& sum, u32 f, u32 d) {
+      if (active)
+        multiply_rows<Field, Shape, Ternary>(
+            field, args, lp, sum,
+            work + (u64((Shape::Staged ? 0 : d) * all + member * args.polys) << lp) +
+                place<Element>(f, last_bits),
+            key + digit_words * d + f);
+    };
+    if constexpr (Shape::Staged) {
+#pragma unroll
+      for (u32 t = 0; t < Shape::Tiles; ++t) clear(sums[t]);
+      for (u32 d = 0; d < args.digits; ++d) {
+        if (d != 0) __syncthreads();
+        forward<Field, LP, Shape::RMax, Shape::Threads>(field, work, all, lp, load(d));
+#pragma unroll
+        for (u32 t = 0; t < Shape::Tiles; ++t) multiply(sums[t], point + t * tile, d);
+      }
+      __syncthreads();
+#pragma unroll
+      for (u32 t = 0; t < Shape::Tiles; ++t) write(sums[t], point + t * tile);
+    } else {
+      for (u32 d = 0; d < args.digits; ++d)
+        forward<Field, LP, Shape::RMax, Shape::Threads>(field, work + (u64(d * all) << lp), all, lp,
+                                                        load(d));
+      for (u32 f = point; f < 1u << lp; f += tile) {
+        clear(sums[0]);
+        for (u32 d = 0; d < args.digits; ++d) multiply(sums[0], f, d);
+        __syncthreads();
+        write(sums[0], f);
+      }
+    }
+    __syncthreads();
+    inverse<Field, LP, Shape::RMax, Shape::Threads>(
+        field, work, all, lp,
+        [&](u32 poly, u32 e, const Element& z) { field.store(acc + poly * acc_stride, e, z); });
+  }
+  __syncthreads();
+  finish(args, rules, acc, acc_stride);
+}
+
+}  // namespace crenel::backend::cuda::torus

@@ -1,0 +1,80 @@
+// TorusPlan: shape, moduli and noise path of one TFHE bootstrap, as the backends see it.
+#pragma once
+
+#include <vector>
+
+#include "crenel/core/types.h"
+
+namespace crenel::device {
+
+/// How an external product keeps its noise small.
+enum class NoisePath : u8 {
+  gadget,   ///< the accumulator is decomposed into digits; keys live modulo Q
+  raising,  ///< keys live modulo T > Q, the product is scaled by Q / T and rounded
+};
+
+/// Which results a bootstrap gives.
+enum class Arithmetic : u8 {
+  exact,   ///< integers: a mathematical function of the inputs
+  approx,  ///< products by a double-precision transform, whose operations torus_kernels.h fixes
+};
+
+/// Distribution of the LWE secrets. A ternary one takes two keys an element, a binary one takes
+/// one.
+enum class LweSecret : u8 { ternary, binary };
+
+/// Symbols in brackets are those of BOLT-FHE, table 2.
+struct TorusPlan {
+  u32 lwe_dim = 0;          ///< [n]
+  u32 glwe_dim = 0;         ///< [k] mask polynomials of the accumulator
+  u32 slots = 1;            ///< [r] messages that share a mask
+  u32 log_n = 0;            ///< log2 of the ring degree [N], 3..12
+  u32 log_lwe_modulus = 0;  ///< log2 of the modulus [q] of ciphertexts at rest, 1..32
+  NoisePath path = NoisePath::gadget;
+  Arithmetic arithmetic = Arithmetic::exact;
+  LweSecret secret = LweSecret::ternary;
+  /// [Q] of the accumulator, below 2^56. Raising: a power of two. Gadget: the product of primes.
+  u64 modulus = 0;
+  /// One or two, each = 1 mod 2N and below 2^28. Gadget: their product is Q. Raising: it is [T],
+  /// below 2^56.
+  std::vector<u64> primes;
+  u32 base_log = 0;  ///< gadget: log2 of the base [B_g]
+  u32 digits =
+      1;  ///< gadget: digits in use, weights 2^base_log, ..., 2^(base_log digits). Raising: 1
+  u32 log_switch_modulus = 0;  ///< log2 of the modulus [Q_KS] of extracted ciphertexts, 1..40
+  u32 switch_base_log = 0;     ///< log2 of the base [B_KS] of the key switch
+  u32 switch_digits = 0;       ///< [d_KS], switch_base_log * switch_digits >= log_switch_modulus
+
+  u32 ring_dim() const { return u32(1) << log_n; }
+  u32 polys() const { return glwe_dim + slots; }               ///< of the accumulator
+  u32 words() const { return lwe_dim + slots; }                ///< of a ciphertext at rest
+  u32 extracted_dim() const { return glwe_dim * ring_dim(); }  ///< kN
+  u32 extracted_words() const { return extracted_dim() + slots; }
+  u32 keys_per_element() const { return secret == LweSecret::ternary ? 2 : 1; }
+  /// Polynomials of one element's bootstrapping key: [key][digit][row][out].
+  u64 key_polys() const { return u64(keys_per_element()) * digits * polys() * polys(); }
+  /// Product of the primes: the modulus of the bootstrapping key.
+  u64 key_modulus() const {
+    u64 product = 1;
+    for (u64 p : primes) product *= p;
+    return product;
+  }
+  bool operator==(const TorusPlan&) const = default;
+};
+
+/// Whether the double-precision transform gives the exact integers of this gadget plan: its error,
+/// twelve standard deviations of it, stays below 1/2 for uniform keys (docs/design/0012). Backends
+/// may then compute `exact` plans by it.
+bool transform_is_exact(const TorusPlan& plan);
+/// Standard deviation of the error of one external product by the double-precision transform, in
+/// units of the accumulator's integers.
+double transform_error_std(const TorusPlan& plan);
+
+/// What doubles stay below, with nine standard deviations, where the double-precision transform
+/// rounds them to integers for the last time.
+double rounded_bound(const TorusPlan& plan);
+
+/// Throws ParameterError naming the field that is out of the ranges above.
+void check(const TorusPlan& plan);
+
+}  // namespace crenel::device

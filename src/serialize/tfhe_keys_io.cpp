@@ -1,0 +1,144 @@
+// Evaluation keys of TFHE to bytes and back: bodies, and the seeds of their masks.
+#include <algorithm>
+#include <cstring>
+
+#include "serialize/poly_io.h"
+#include "serialize/reject.h"
+#include "serialize/tfhe_io.h"
+#include "tfhe/keygen.h"
+
+namespace crenel::tfhe {
+namespace {
+
+using namespace serialize;
+
+constexpr const char* kBootstrap = "bootstrap";
+constexpr const char* kSwitch = "key_switch";
+constexpr const char* kPacking = "packing";
+
+std::string half_name(const std::string& key) { return key + "/b"; }
+std::string seed_name(const std::string& key) { return key + "/seed"; }
+
+/// [n, keys, digits, rows, slots, primes, N]
+std::vector<u64> bootstrap_shape(const device::TorusPlan& plan) {
+  return {plan.lwe_dim, plan.keys_per_element(), plan.digits,    plan.polys(),
+          plan.slots,   plan.primes.size(),      plan.ring_dim()};
+}
+
+std::vector<u64> switch_shape(const device::SwitchShape& shape) {
+  return {shape.in_dim, shape.digits, (u64(1) << shape.base_log) - 1, shape.slots};
+}
+
+/// Tensors of one key.
+struct Part {
+  std::size_t half = 0, seed = 0;
+};
+
+Part declare(DocumentWriter& file, const std::string& name, DType dtype, std::vector<u64> shape) {
+  const std::size_t half = file.tensor(half_name(name), dtype, std::move(shape));
+  return {half, file.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)})};
+}
+
+void fill_seed(DocumentWriter& file, const Part& part, const random::Seed& seed) {
+  std::copy(seed.begin(), seed.end(), file.data(part.seed).begin());
+}
+
+struct Source {
+  const Tensor* half = nullptr;
+  const Tensor* seed = nullptr;
+};
+
+Source find(DocumentReader& file, const std::string& name, DType dtype,
+            const std::vector<u64>& shape) {
+  return {&file.tensor(half_name(name), dtype, shape),
+          &file.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)})};
+}
+
+void check_words(const Tensor& tensor, std::span<const u64> words, u32 bits) {
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (words[i] >> bits != 0)
+      reject("tensor " + quote(tensor.name), cat("word ", words[i]), cat("words below 2^", bits),
+             tensor.begin + i * size_of(tensor.dtype));
+}
+
+/// The residues of the bootstrapping key, each below its prime.
+std::vector<u32> read_residues(const Tensor& tensor, std::span<const u8> bytes,
+                               const device::TorusPlan& plan) {
+  std::vector<u32> words(bytes.size() / sizeof(u32));
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const u64 prime = plan.primes[(i >> plan.log_n) % plan.primes.size()];
+    if (words[i] >= prime)
+      reject("tensor " + quote(tensor.name), cat("residue ", words[i]),
+             cat("values below its prime ", prime), tensor.begin + i * sizeof(u32));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
+  const std::string& id = context.params().id();
+  if (!keys.data())
+    throw StateError("cannot save evaluation keys: there are none", {{"found", "no keys"}});
+  const EvaluationKeys::Data& data = *keys.data();
+  require_context("evaluation keys", data.params_id, id);
+  const device::TorusPlan& plan = context.state().plan;
+  const device::SwitchShape to_rest = context.state().kernels->switch_shape();
+  const device::SwitchShape pack = packing_shape(plan);
+  DocumentWriter file(kind::kTfheEvaluationKeys, id);
+  file.flag(kPacking, keys.has_packing());
+  const Part bootstrap = declare(file, kBootstrap, DType::u32, bootstrap_shape(plan));
+  const DType switch_type = word_type(to_rest.log_modulus), pack_type = word_type(pack.log_modulus);
+  const Part key_switch = declare(file, kSwitch, switch_type, switch_shape(to_rest));
+  Part packing;
+  if (keys.has_packing()) packing = declare(file, kPacking, pack_type, switch_shape(pack));
+  file.allocate();
+  std::memcpy(file.data(bootstrap.half).data(), data.bootstrap_bodies.data(),
+              data.bootstrap_bodies.size() * sizeof(u32));
+  fill_seed(file, bootstrap, data.bootstrap_seed);
+  write_words(switch_bodies(keys), switch_type, file.data(key_switch.half));
+  fill_seed(file, key_switch, data.switch_seed);
+  if (keys.has_packing()) {
+    write_words(packing_bodies(keys), pack_type, file.data(packing.half));
+    fill_seed(file, packing, data.packing_seed);
+  }
+  return file.finish();
+}
+
+EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes) {
+  const device::TorusPlan& plan = context.state().plan;
+  const device::SwitchShape to_rest = context.state().kernels->switch_shape();
+  const device::SwitchShape pack = packing_shape(plan);
+  DocumentReader file(bytes, kind::kTfheEvaluationKeys);
+  file.require_params(context.params().id());
+  const bool has_packing = file.flag(kPacking);
+  const Source bootstrap = find(file, kBootstrap, DType::u32, bootstrap_shape(plan));
+  const Source key_switch =
+      find(file, kSwitch, word_type(to_rest.log_modulus), switch_shape(to_rest));
+  Source packing;
+  if (has_packing) packing = find(file, kPacking, word_type(pack.log_modulus), switch_shape(pack));
+  file.finish();
+
+  const auto bodies = [&](const Source& source, u32 bits) {
+    std::vector<u64> words = read_words(*source.half, file.data(*source.half));
+    check_words(*source.half, words, bits);
+    return words;
+  };
+  const auto residues = read_residues(*bootstrap.half, file.data(*bootstrap.half), plan);
+  const std::vector<u64> switch_words = bodies(key_switch, to_rest.log_modulus);
+  std::vector<u64> packing_words;
+  EvaluationKeyParts parts;
+  parts.bootstrap_seed = read_seed(file.data(*bootstrap.seed));
+  parts.bootstrap_bodies = residues;
+  parts.switch_seed = read_seed(file.data(*key_switch.seed));
+  parts.switch_bodies = switch_words;
+  if (has_packing) {
+    packing_words = bodies(packing, pack.log_modulus);
+    parts.packing_seed = read_seed(file.data(*packing.seed));
+    parts.packing_bodies = packing_words;
+  }
+  return keys_from_parts(context, parts);
+}
+
+}  // namespace crenel::tfhe

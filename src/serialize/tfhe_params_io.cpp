@@ -1,0 +1,116 @@
+// TFHE parameters to files and back: the numbers of the Spec, checked again when loaded.
+#include "serialize/reject.h"
+#include "serialize/tfhe_io.h"
+
+namespace crenel::tfhe {
+namespace {
+
+using namespace serialize;
+
+constexpr u64 kMaxU32 = ~u32{0};
+constexpr const char* kPaths[] = {"gadget", "raising"};
+constexpr const char* kArithmetics[] = {"exact", "approx"};
+constexpr const char* kSecrets[] = {"ternary", "binary"};
+
+/// The value whose name the metadata holds.
+template <class T>
+T choice(DocumentReader& file, const std::string& name, const char* const (&names)[2]) {
+  const std::string& found = file.text(name);
+  for (u8 i = 0; i < 2; ++i)
+    if (found == names[i]) return static_cast<T>(i);
+  file.refuse(name, cat("'", names[0], "' or '", names[1], "'"));
+}
+
+/// "0" or a positive number.
+double optional_real(DocumentReader& file, const std::string& name) {
+  return file.text(name) == "0" ? 0.0 : file.real(name);
+}
+
+u32 word(DocumentReader& file, const std::string& name) {
+  return static_cast<u32>(file.integer(name, 0, kMaxU32));
+}
+
+Spec read_spec(DocumentReader& file) {
+  Spec spec;
+  spec.name = file.text("name");
+  spec.description = file.text("description");
+  spec.provenance = file.text("provenance");
+  spec.lwe_dim = LweDim(word(file, "lwe_dim"));
+  spec.glwe_dim = GlweDim(word(file, "glwe_dim"));
+  spec.poly_size = PolySize(word(file, "poly_size"));
+  spec.log_lwe_modulus = word(file, "log_lwe_modulus");
+  spec.path = choice<NoisePath>(file, "path", kPaths);
+  spec.secret = choice<LweSecret>(file, "secret", kSecrets);
+  spec.log_modulus = word(file, "log_modulus");
+  spec.log_raised_modulus = word(file, "log_raised_modulus");
+  spec.base_log = DecompBaseLog(word(file, "base_log"));
+  spec.log_switch_modulus = word(file, "log_switch_modulus");
+  spec.switch_base_log = DecompBaseLog(word(file, "switch_base_log"));
+  spec.plain_modulus = word(file, "plain_modulus");
+  spec.padded = file.flag("padded");
+  spec.max_norm2 = optional_real(file, "max_norm2");
+  spec.arithmetic = choice<Arithmetic>(file, "arithmetic", kArithmetics);
+  spec.security_bits = optional_real(file, "security_bits");
+  spec.paper = file.flag("paper");
+  return spec;
+}
+
+Params checked(Spec spec, u32 slots) {
+  try {
+    return Params::from_spec(std::move(spec)).with_slots(SlotCount(slots));
+  } catch (const ParameterError& error) {
+    std::vector<ErrorField> fields{
+        {"where", "params"}, {"found", error.what()}, {"expected", "a valid parameter set"}};
+    fields.insert(fields.end(), error.fields().begin(), error.fields().end());
+    throw SerializationError(cat("cannot load params: ", error.what()), std::move(fields));
+  }
+}
+
+}  // namespace
+
+std::vector<u8> to_bytes(const Params& params) {
+  const Spec& spec = params.spec();
+  DocumentWriter file(kind::kTfheParams, params.id());
+  const auto real = [&](const std::string& name, double value) {
+    if (value > 0)
+      file.real(name, value);
+    else
+      file.text(name, "0");
+  };
+  file.text("name", spec.name);
+  file.text("description", spec.description);
+  file.text("provenance", spec.provenance);
+  file.integer("lwe_dim", spec.lwe_dim.value);
+  file.integer("glwe_dim", spec.glwe_dim.value);
+  file.integer("poly_size", spec.poly_size.value);
+  file.integer("log_lwe_modulus", spec.log_lwe_modulus);
+  file.text("path", kPaths[static_cast<u8>(spec.path)]);
+  file.text("secret", kSecrets[static_cast<u8>(spec.secret)]);
+  file.integer("log_modulus", spec.log_modulus);
+  file.integer("log_raised_modulus", spec.log_raised_modulus);
+  file.integer("base_log", spec.base_log.value);
+  file.integer("log_switch_modulus", spec.log_switch_modulus);
+  file.integer("switch_base_log", spec.switch_base_log.value);
+  file.integer("plain_modulus", spec.plain_modulus);
+  file.flag("padded", spec.padded);
+  real("max_norm2", spec.max_norm2);
+  file.text("arithmetic", kArithmetics[static_cast<u8>(params.arithmetic())]);
+  real("security_bits", spec.security_bits);
+  file.flag("paper", spec.paper);
+  file.integer("slots", params.slots().value);
+  file.allocate();
+  return file.finish();
+}
+
+Params params_from_bytes(std::span<const u8> bytes) {
+  DocumentReader file(bytes, kind::kTfheParams);
+  Spec spec = read_spec(file);
+  const u32 slots = static_cast<u32>(file.integer("slots", 1, 16));
+  file.text("params_id");  // compared when the parameters are known
+  file.finish();
+  Params params = checked(std::move(spec), slots);
+  file.require_params(params.id());
+  return params;
+}
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,212 @@
+// The bootstrapping key: common-mask GGSW encryptions of [s_i = 1] and [s_i = -1] for every slot,
+// made in batches by the kernels of the ring. With k masks, r bodies and g a digit's weight, row
+// t < k of the k + r rows of a digit is a sample of zero whose body j additionally gets -m_j S_j,t
+// g, row k + i one whose body i gets m_i g: the phase of row t under slot j is then -m_j S_j,t g,
+// that of row k + i is m_i g for slot i and zero for the others.
+#include <algorithm>
+
+#include "crenel/core/error.h"
+#include "tfhe/keygen.h"
+
+namespace crenel::tfhe {
+namespace {
+
+using ConstView = ring::PolyView<const u32>;
+using ring::Domain;
+using ring::LimbSet;
+using ring::PolyShape;
+using View = ring::PolyView<u32>;
+
+// Polynomials (times primes) of one chunk: below the limit of a CUDA grid dimension, and 64 MiB of
+// a key at N = 512.
+constexpr u64 kChunkPolys = 32768;
+
+// A chunk of LWE elements. "Blocks" are the (element, key, digit) of it; a block has k + r rows.
+class Chunk {
+ public:
+  Chunk(const Context::State& home, u32 first, u32 count)
+      : home_(home),
+        plan_(home.plan),
+        first_(first),
+        count_(count),
+        limbs_(LimbSet::range(0, static_cast<u32>(plan_.primes.size()))),
+        rows_(blocks() * plan_.polys()),
+        samples_(home.stream->allocate(u64(rows_) * plan_.polys() * poly_words() * sizeof(u32))) {}
+
+  u32 blocks() const { return count_ * blocks_an_element(); }
+  u64 poly_words() const { return u64(limbs_.size()) << plan_.log_n; }
+  u64 body_words() const { return u64(rows_) * plan_.slots * poly_words(); }
+  u64 first_row() const { return u64(first_) * blocks_an_element() * plan_.polys(); }
+
+  void expand_masks(const random::Seed& seed) {
+    home_.ring->sample_uniform(*home_.stream, all().components(0, plan_.glwe_dim), seed,
+                               {random::Purpose::uniform, first_row() * plan_.glwe_dim});
+  }
+
+  /// `bodies`: device memory, [row][slot][prime][N].
+  void set_bodies(const u32* bodies) {
+    const std::size_t row = plan_.slots * poly_words() * sizeof(u32);
+    home_.stream->copy_rows(all().components(plan_.glwe_dim, plan_.slots).data,
+                            plan_.polys() * poly_words() * sizeof(u32), bodies, row, row, rows_);
+  }
+
+  void load(void* key) {
+    auto& stream = *home_.stream;
+    device::Buffer lifted =
+        stream.allocate((u64(rows_) * plan_.polys() << plan_.log_n) * sizeof(i64));
+    home_.ring->lift_signed(stream, lifted.as<i64>(), all());
+    home_.kernels->load_bootstrap_key(stream, key, first_, count_, lifted.as<const i64>());
+  }
+
+  /// Bodies <mask, S> + message + error, coefficient form; the masks must have been expanded.
+  device::Buffer encrypt(SecretKeys& secret) {
+    auto& stream = *home_.stream;
+    auto& ring = *home_.ring;
+    const u32 k = plan_.glwe_dim, r = plan_.slots;
+    device::Buffer masks_memory = stream.allocate(u64(rows_) * k * poly_words() * sizeof(u32));
+    const View masks(masks_memory.as<u32>(), shape(k, rows_), limbs_, Domain::eval);
+    ring.ntt(stream, masks, all().components(0, k));
+
+    device::Buffer memory = stream.allocate(body_words() * sizeof(u32), true);
+    const View bodies(memory.as<u32>(), shape(r, rows_), limbs_, Domain::eval);
+    const ConstView s = secret.glwe();
+    for (u32 j = 0; j < r; ++j)
+      for (u32 t = 0; t < k; ++t) {
+        const View body = bodies.components(j, 1);
+        const ConstView mask = masks.components(t, 1), key = s.rows(j, 1).components(t, 1);
+        if (t == 0)
+          ring.mul(stream, body, mask, key);
+        else
+          ring.mul_add(stream, body, mask, key);
+      }
+    add_messages(bodies, secret);
+    View coefficients = bodies;
+    coefficients.domain = Domain::coeff;
+    ring.intt(stream, coefficients, bodies);
+
+    device::Buffer noise = stream.allocate(body_words() * sizeof(u32), true);
+    const View errors(noise.as<u32>(), shape(r, rows_), limbs_, Domain::coeff);
+    auto& source = secret.source();
+    ring.sample_error(stream, errors, source.seed(),
+                      source.next(random::Purpose::error, u64(rows_) * r));
+    // Only the sum leaves secret memory.
+    device::Buffer out = stream.allocate(body_words() * sizeof(u32));
+    const View sum(out.as<u32>(), shape(r, rows_), limbs_, Domain::coeff);
+    ring.add(stream, sum, coefficients, errors);
+    return out;
+  }
+
+ private:
+  u32 blocks_an_element() const { return plan_.keys_per_element() * plan_.digits; }
+  PolyShape shape(u32 components, u32 batch) const { return {plan_.log_n, components, batch}; }
+  View all() const {
+    return View(samples_.as<u32>(), shape(plan_.polys(), rows_), limbs_, Domain::coeff);
+  }
+  /// Row `row` of every block.
+  View row_of_blocks(const View& bodies, u32 row) const {
+    View v = bodies.rows(row, blocks());
+    v.batch_stride = bodies.batch_stride * plan_.polys();
+    return v;
+  }
+
+  // Adds -m_j S_j,t g to body j of rows t and m_i g to body i of rows k + i, evaluation form.
+  void add_messages(const View& bodies, SecretKeys& secret) {
+    auto& stream = *home_.stream;
+    auto& ring = *home_.ring;
+    const u32 k = plan_.glwe_dim, r = plan_.slots;
+    const u64 n = plan_.ring_dim();
+    // A constant has the same value at every point: N copies of m_j g for each (block, slot).
+    std::vector<i64> values(u64(blocks()) * r * n);
+    const random::WipeOnExit wipe(values);
+    u64 at = 0;
+    for (u32 element = first_; element < first_ + count_; ++element)
+      for (u32 key = 0; key < plan_.keys_per_element(); ++key)
+        for (u32 digit = 0; digit < plan_.digits; ++digit)
+          for (u32 j = 0; j < r; ++j, at += n) {
+            const i64 s = secret.lwe(j, element), sign = key == 0 ? 1 : -1;
+            const i64 m = (s * s + sign * s) / 2;
+            std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(at), n,
+                        m * static_cast<i64>(gadget_weight(plan_, digit)));
+          }
+    device::Buffer staged = stream.allocate(values.size() * sizeof(i64), true);
+    stream.copy_in(staged.data(), values.data(), values.size() * sizeof(i64));
+    device::Buffer memory = stream.allocate(u64(blocks()) * r * poly_words() * sizeof(u32), true);
+    const View residues(memory.as<u32>(), shape(r, blocks()), limbs_, Domain::coeff);
+    ring.reduce_signed(stream, residues, staged.as<const i64>());
+    View constants = residues;
+    constants.domain = Domain::eval;
+
+    const ConstView minus = secret.glwe_negated();
+    for (u32 j = 0; j < r; ++j) {
+      const ConstView m = constants.components(j, 1);
+      for (u32 t = 0; t < k; ++t)
+        ring.mul_add(stream, row_of_blocks(bodies, t).components(j, 1), m,
+                     minus.rows(j, 1).components(t, 1));
+      const View own = row_of_blocks(bodies, k + j).components(j, 1);
+      ring.add(stream, own, own, m);
+    }
+  }
+
+  const Context::State& home_;
+  const device::TorusPlan& plan_;
+  u32 first_, count_;
+  LimbSet limbs_;
+  u32 rows_;
+  device::Buffer samples_;  ///< [row][k + r][prime][N], coefficient form
+};
+
+// f(first, count) over chunks of LWE elements.
+template <class F>
+void for_each_chunk(const device::TorusPlan& plan, F f) {
+  const u64 polys = plan.key_polys() * plan.primes.size();
+  const u32 step = static_cast<u32>(std::max<u64>(1, kChunkPolys / polys));
+  for (u32 first = 0; first < plan.lwe_dim; first += step)
+    f(first, std::min(step, plan.lwe_dim - first));
+}
+
+}  // namespace
+
+u64 bootstrap_body_words(const device::TorusPlan& plan) {
+  return u64(plan.lwe_dim) * plan.keys_per_element() * plan.digits * plan.polys() * plan.slots *
+         plan.primes.size() * plan.ring_dim();
+}
+
+u64 gadget_weight(const device::TorusPlan& plan, u32 digit) {
+  if (plan.path == device::NoisePath::gadget) return u64(1) << (plan.base_log * (digit + 1));
+  return (plan.key_modulus() + plan.modulus / 2) / plan.modulus;
+}
+
+void make_bootstrap_key(const Context::State& home, SecretKeys& secret,
+                        EvaluationKeys::Data& data) {
+  auto& stream = *home.stream;
+  data.bootstrap = stream.allocate(home.kernels->bootstrap_key_bytes());
+  data.bootstrap_seed = secret.source().derive_seed();
+  data.bootstrap_bodies.resize(bootstrap_body_words(home.plan));
+  u32* to = data.bootstrap_bodies.data();
+  for_each_chunk(home.plan, [&](u32 first, u32 count) {
+    Chunk chunk(home, first, count);
+    chunk.expand_masks(data.bootstrap_seed);
+    const device::Buffer bodies = chunk.encrypt(secret);
+    chunk.set_bodies(bodies.as<const u32>());
+    chunk.load(data.bootstrap.data());
+    stream.copy_out(to, bodies.data(), chunk.body_words() * sizeof(u32));
+    to += chunk.body_words();
+  });
+}
+
+void load_bootstrap_key(const Context::State& home, EvaluationKeys::Data& data) {
+  auto& stream = *home.stream;
+  data.bootstrap = stream.allocate(home.kernels->bootstrap_key_bytes());
+  const u32* from = data.bootstrap_bodies.data();
+  for_each_chunk(home.plan, [&](u32 first, u32 count) {
+    Chunk chunk(home, first, count);
+    chunk.expand_masks(data.bootstrap_seed);
+    device::Buffer bodies = stream.allocate(chunk.body_words() * sizeof(u32));
+    stream.copy_in(bodies.data(), from, chunk.body_words() * sizeof(u32));
+    chunk.set_bodies(bodies.as<const u32>());
+    chunk.load(data.bootstrap.data());
+    from += chunk.body_words();
+  });
+}
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,112 @@
+#include "crenel/tfhe/ciphertext.h"
+
+#include "crenel/core/error.h"
+#include "tfhe/objects.h"
+
+namespace crenel::tfhe {
+namespace {
+
+void expect_equal(const char* what, const std::string& found, const std::string& expected) {
+  if (found != expected)
+    throw StateError(cat("concatenation: ", what, " ", found, ", expected ", expected),
+                     {{"found", found}, {"expected", expected}});
+}
+
+}  // namespace
+
+std::unique_ptr<Ciphertext::Data> Ciphertext::Data::like() const {
+  auto copy = std::make_unique<Data>();
+  copy->params_id = params_id;
+  copy->size = size;
+  copy->slots = slots;
+  copy->words = words;
+  copy->plain_modulus = plain_modulus;
+  copy->log_modulus = log_modulus;
+  return copy;
+}
+
+std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
+                                                   u32 plain_modulus, u32 log_modulus) {
+  if (size == 0) throw ParameterError("no messages, expected at least one", {{"size", "0"}});
+  auto data = std::make_unique<Ciphertext::Data>();
+  data->params_id = home.params.id();
+  data->size = size;
+  data->slots = home.plan.slots;
+  data->words = home.plan.words();
+  data->plain_modulus = plain_modulus;
+  data->log_modulus = log_modulus;
+  if (size > u64(0xffffffff) || data->rows() > 0xffffffff)
+    throw ParameterError(cat(size, " messages, expected at most 2^32 - 1"), {{"size", cat(size)}});
+  return data;
+}
+
+Ciphertext::Ciphertext(std::unique_ptr<Data> data) : data_(std::move(data)) {}
+Ciphertext::Ciphertext(Ciphertext&&) noexcept = default;
+Ciphertext& Ciphertext::operator=(Ciphertext&&) noexcept = default;
+Ciphertext::~Ciphertext() = default;
+
+u64 Ciphertext::size() const { return data_->size; }
+u32 Ciphertext::plain_modulus() const { return data_->plain_modulus; }
+u64 Ciphertext::bytes() const { return data_->bytes(); }
+const std::string& Ciphertext::params_id() const { return data_->params_id; }
+
+Ciphertext Ciphertext::clone() const {
+  auto copy = data_->like();
+  copy->seed = data_->seed;
+  auto& stream = *data_->payload.stream();
+  copy->payload = stream.allocate(data_->bytes());
+  stream.copy(copy->payload.data(), data_->payload.data(), data_->bytes());
+  return Ciphertext(std::move(copy));
+}
+
+Ciphertext Ciphertext::slice(u64 first, u64 count) const {
+  const Data& d = *data_;
+  if (count == 0 || first > d.size || count > d.size - first)
+    throw ParameterError(cat("messages [", first, ", ", first, " + ", count,
+                             "), expected at least one of [0, ", d.size, ")"),
+                         {{"first", cat(first)}, {"count", cat(count)}, {"size", cat(d.size)}});
+  if (first % d.slots != 0)
+    throw ParameterError(cat("slice from message ", first, ", expected a multiple of ", d.slots,
+                             " (messages under a mask)"),
+                         {{"first", cat(first)}, {"slots", cat(d.slots)}});
+  auto part = d.like();
+  part->size = count;
+  auto& stream = *d.payload.stream();
+  part->payload = stream.allocate(part->bytes());
+  stream.copy(part->payload.data(), d.payload.as<u32>() + first / d.slots * d.words, part->bytes());
+  return Ciphertext(std::move(part));
+}
+
+Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
+  if (parts.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", "0"}});
+  const auto& first = parts[0]->data();
+  auto& stream = *first.payload.stream();
+  auto whole = first.like();
+  whole->size = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& part = parts[i]->data();
+    expect_equal("parameters", part.params_id, first.params_id);
+    expect_equal("plain modulus", cat(part.plain_modulus), cat(first.plain_modulus));
+    expect_equal("log modulus", cat(part.log_modulus), cat(first.log_modulus));
+    if (&part.payload.stream()->device() != &stream.device())
+      expect_equal("device", cat("another device, ", part.payload.stream()->device().info().name),
+                   stream.device().info().name);
+    if (i + 1 < parts.size() && part.size % part.slots != 0)
+      throw ParameterError(
+          cat("part ", i, " of a concatenation has ", part.size,
+              " messages, expected a multiple of ", part.slots),
+          {{"part", cat(i)}, {"size", cat(part.size)}, {"slots", cat(part.slots)}});
+    whole->size += part.size;
+  }
+  whole->payload = stream.allocate(whole->bytes());
+  u32* to = whole->payload.as<u32>();
+  for (const Ciphertext* c : parts) {
+    const auto& part = c->data();
+    if (part.payload.stream().get() != &stream) stream.wait_for(*part.payload.stream());
+    stream.copy(to, part.payload.data(), part.bytes());
+    to += part.rows() * part.words;
+  }
+  return Ciphertext(std::move(whole));
+}
+
+}  // namespace crenel::tfhe

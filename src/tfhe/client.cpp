@@ -1,0 +1,123 @@
+// Encryption, decryption, export of the secret keys.
+#include <cstring>
+
+#include "crenel/core/error.h"
+#include "tfhe/encoding.h"
+#include "tfhe/keygen.h"
+#include "tfhe/objects.h"
+
+namespace crenel::tfhe {
+namespace {
+
+// Phases of all rows, [row][slot], in memory that the caller wipes.
+std::vector<u32> phases(const Client::State& state, const Ciphertext::Data& ct) {
+  const auto& home = state.context.state();
+  auto& stream = *home.stream;
+  std::vector<u32> out(ct.rows() * ct.slots);
+  device::Buffer memory = stream.allocate(out.size() * sizeof(u32), true);
+  home.kernels->phase(stream, memory.as<u32>(), ct.payload.as<const u32>(), ct.rows(),
+                      home.plan.lwe_dim, ct.slots, ct.log_modulus, state.secret.lwe_device());
+  stream.copy_out(out.data(), memory.data(), memory.bytes());
+  return out;
+}
+
+}  // namespace
+
+Client::Client(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Client::Client(Client&&) noexcept = default;
+Client::~Client() = default;
+const Context& Client::context() const { return state_->context; }
+
+Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
+  const auto& home = state_->context.state();
+  auto& stream = *home.stream;
+  const u32 p = checked_plain_modulus(home.params, plain_modulus);
+  check_messages(messages, home.params, p);
+  auto data = empty_ciphertext(home, messages.size(), p, log_modulus_for(home.params, p));
+
+  std::vector<u64> encoded(data->rows() * data->slots);
+  const random::WipeOnExit wipe(encoded);
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    encoded[i] = encode_message(messages[i], p, data->log_modulus);
+  device::Buffer staged = stream.allocate(encoded.size() * sizeof(u64), true);
+  stream.copy_in(staged.data(), encoded.data(), encoded.size() * sizeof(u64));
+
+  auto& source = state_->secret.source();
+  data->seed = source.derive_seed();
+  data->payload = stream.allocate(data->bytes());
+  const auto errors = source.next(random::Purpose::error, data->rows());
+  home.kernels->sample_lwe(stream, data->payload.data(), data->rows(), home.plan.lwe_dim,
+                           data->slots, data->log_modulus, *data->seed, 0, source.seed(),
+                           errors.serial, state_->secret.lwe_device(), staged.as<const u64>());
+  return Ciphertext(std::move(data));
+}
+
+std::vector<u64> Client::decrypt(const Ciphertext& ciphertext) const {
+  const auto& ct = ciphertext.data();
+  expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
+  auto phase = phases(*state_, ct);
+  const random::WipeOnExit wipe(phase);
+  std::vector<u64> out(ct.size);
+  for (u64 i = 0; i < ct.size; ++i)
+    out[i] = decode_phase(phase[i], ct.plain_modulus, ct.log_modulus);
+  return out;
+}
+
+std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
+                                      std::span<const u64> messages) const {
+  const auto& ct = ciphertext.data();
+  expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
+  if (messages.size() != ct.size)
+    throw ParameterError(cat(messages.size(), " messages, expected ", ct.size),
+                         {{"messages", cat(messages.size())}, {"size", cat(ct.size)}});
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (messages[i] >= ct.plain_modulus)
+      throw ParameterError(
+          cat("message ", i, " is ", messages[i], ", expected below ", ct.plain_modulus),
+          {{"index", cat(i)}, {"message", cat(messages[i])}, {"limit", cat(ct.plain_modulus)}});
+  auto phase = phases(*state_, ct);
+  const random::WipeOnExit wipe(phase);
+  std::vector<i64> out(ct.size);
+  const u32 shift = 64 - ct.log_modulus;  // the sign bit of the modulus to that of the word
+  for (u64 i = 0; i < ct.size; ++i) {
+    const u64 place = encode_message(messages[i], ct.plain_modulus, ct.log_modulus);
+    out[i] = static_cast<i64>((phase[i] - place) << shift) >> shift;
+  }
+  return out;
+}
+
+EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
+  return make_evaluation_keys(state_->context, state_->secret, request.packing);
+}
+
+Client Client::single(u32 slot) const {
+  const auto& home = state_->context.state();
+  if (slot >= home.plan.slots)
+    throw ParameterError(cat("slot ", slot, ", expected below ", home.plan.slots),
+                         {{"slot", cat(slot)}, {"slots", cat(home.plan.slots)}});
+  const Context context(home.params.with_slots(SlotCount(1)), home.device->info().name);
+  const u64 words = SecretKeys::slot_words(home.plan);
+  const auto& one = context.state();
+  return Client(std::make_shared<State>(State{
+      context, SecretKeys(one.plan, *one.stream, *one.ring, random::SecretSource::from_os(),
+                          std::span(state_->secret.coefficients()).subspan(slot * words, words))}));
+}
+
+std::vector<u8> Client::export_secret_key() const {
+  const auto& coefficients = state_->secret.coefficients();
+  std::vector<u8> bytes(coefficients.size());
+  std::memcpy(bytes.data(), coefficients.data(), bytes.size());
+  return bytes;
+}
+
+Client Client::import_secret_key(const Context& context, std::span<const u8> bytes) {
+  const auto& home = context.state();
+  std::vector<i8> coefficients(bytes.size());
+  const random::WipeOnExit wipe(coefficients);
+  if (!bytes.empty()) std::memcpy(coefficients.data(), bytes.data(), bytes.size());
+  return Client(std::make_shared<State>(
+      State{context, SecretKeys(home.plan, *home.stream, *home.ring,
+                                random::SecretSource::from_os(), coefficients)}));
+}
+
+}  // namespace crenel::tfhe

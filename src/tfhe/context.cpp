@@ -1,0 +1,66 @@
+#include "crenel/tfhe/context.h"
+
+#include "crenel/core/error.h"
+#include "tfhe/objects.h"
+#include "tfhe/params/plan.h"
+
+namespace crenel::tfhe {
+
+Context::State::State(Params params_, std::shared_ptr<device::Device> device_)
+    : params(std::move(params_)),
+      plan(plan_of(params)),
+      device(std::move(device_)),
+      stream(device->make_stream()) {
+  auto& backend = device::backend_of(*device);
+  kernels = backend.make_torus_kernels(plan);
+  ring = backend.make_kernels(std::make_shared<const ring::Ring<u32>>(plan.log_n, plan.primes));
+}
+
+device::TorusKernels& Context::State::variant(u32 log_modulus, u32 slots) const {
+  if (log_modulus == plan.log_lwe_modulus && slots == plan.slots) return *kernels;
+  const std::lock_guard lock(mutex_);
+  auto& entry = variants_[{log_modulus, slots}];
+  if (!entry) {
+    device::TorusPlan other = plan;
+    other.log_lwe_modulus = log_modulus;
+    other.slots = slots;
+    entry = device::backend_of(*device).make_torus_kernels(other);
+  }
+  return *entry;
+}
+
+void expect_device(const device::Device& found, const Context::State& context, const char* what) {
+  const auto& here = context.device->info().name;
+  const auto& there = found.info().name;
+  if (here != there)
+    throw StateError(cat(what, " on device ", there, ", context on ", here),
+                     {{"found", there}, {"expected", here}});
+}
+
+void expect_home(const std::string& params_id, const device::Buffer& payload,
+                 const Context::State& context, const char* what) {
+  if (params_id != context.params.id())
+    throw StateError(cat(what, " of parameters ", params_id, ", context has ", context.params.id()),
+                     {{"found", params_id}, {"expected", context.params.id()}});
+  const device::Device& home = payload.stream()->device();
+  expect_device(home, context, what);
+  // On a GPU the other context's stream may free or still write the memory while ours reads it.
+  if (context.device->info().kind == device::Kind::cuda && &home != context.device.get())
+    throw StateError(cat(what, " of another context on ", home.info().name, "; pass it as bytes"),
+                     {{"found", "another context"}, {"expected", "this context"}});
+}
+
+Context::Context(const Params& params, const std::string& device)
+    : state_(std::make_shared<State>(params, device::open(device))) {}
+
+const Params& Context::params() const { return state_->params; }
+device::Device& Context::device() const { return *state_->device; }
+device::Stream& Context::stream() const { return *state_->stream; }
+
+Client Context::keygen() const {
+  return Client(std::make_shared<Client::State>(Client::State{
+      *this,
+      SecretKeys(state_->plan, *state_->stream, *state_->ring, random::SecretSource::from_os())}));
+}
+
+}  // namespace crenel::tfhe

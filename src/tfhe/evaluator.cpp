@@ -1,0 +1,194 @@
+// Evaluator: state and checks, the bootstrap, operations without a bootstrap.
+#include "crenel/tfhe/evaluator.h"
+
+#include <algorithm>
+
+#include "crenel/core/error.h"
+#include "crenel/device/account.h"
+#include "tfhe/encoding.h"
+#include "tfhe/evaluator_state.h"
+
+namespace crenel::tfhe {
+namespace {
+
+[[noreturn]] void differ(const std::string& what, const std::string& found,
+                         const std::string& expected) {
+  throw StateError(cat(what, " ", found, ", expected ", expected),
+                   {{"found", found}, {"expected", expected}});
+}
+
+}  // namespace
+
+Evaluator::State::State(Context context_, EvaluationKeys keys_)
+    : context(std::move(context_)), keys(std::move(keys_)), stream(home().stream) {
+  const auto* data = keys.data();
+  if (data == nullptr) return;
+  expect_home(data->params_id, data->bootstrap, home(), "keys");
+  // Keys of another context may still be in the making on its stream.
+  if (data->home->stream != stream) stream->wait_for(*data->home->stream);
+}
+
+Evaluator Context::evaluator(EvaluationKeys keys) const {
+  return Evaluator(std::make_shared<Evaluator::State>(*this, std::move(keys)));
+}
+
+Evaluator::Evaluator(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+const Context& Evaluator::context() const { return state_->context; }
+const EvaluationKeys& Evaluator::keys() const { return state_->keys; }
+
+void Evaluator::State::check(const Ciphertext& a) const {
+  expect_home(a.params_id(), a.data().payload, home(), "ciphertext");
+  const auto& other = a.data().payload.stream();
+  if (other != stream) stream->wait_for(*other);
+}
+
+void Evaluator::State::check_size(const Ciphertext& a, u64 expected) const {
+  if (a.size() != expected) differ("size", cat(a.size()), cat(expected));
+}
+
+void Evaluator::State::check_plain_modulus(const Ciphertext& a, u32 expected,
+                                           const char* operation) const {
+  if (a.plain_modulus() != expected)
+    differ(cat(operation, ": plain modulus"), cat(a.plain_modulus()), cat(expected));
+}
+
+void Evaluator::State::check_log_modulus(const Ciphertext& a, u32 expected,
+                                         const char* operation) const {
+  if (a.data().log_modulus != expected)
+    differ(cat(operation, ": ciphertext modulo"), cat("2^", a.data().log_modulus),
+           cat("2^", expected));
+}
+
+void Evaluator::State::check_inputs(std::span<const Ciphertext* const> inputs, u32 plain_modulus,
+                                    const char* operation) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    check(*inputs[i]);
+    check_size(*inputs[i], inputs[0]->size());
+    check_plain_modulus(*inputs[i], plain_modulus, operation);
+    check_log_modulus(*inputs[i], log_q(), operation);
+    for (std::size_t j = 0; j < i; ++j)
+      if (inputs[i] == inputs[j])
+        differ(cat(operation, ": inputs ", j, " and ", i, " are"), "one ciphertext",
+               "independent ones, whose noise does not add up");
+  }
+}
+
+const EvaluationKeys::Data& Evaluator::State::bootstrap_keys() const {
+  if (keys.data() == nullptr)
+    throw KeyMissingError("evaluator without evaluation keys cannot bootstrap",
+                          {{"key", "bootstrap"}});
+  return *keys.data();
+}
+
+device::Buffer Evaluator::State::allocate_rows(u64 rows) const {
+  return stream->allocate(rows * plan().words() * sizeof(u32));
+}
+
+Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modulus,
+                                  u32 log_modulus) const {
+  auto data = empty_ciphertext(home(), size, plain_modulus, log_modulus);
+  data->payload = std::move(rows);
+  return Ciphertext(std::move(data));
+}
+
+void Evaluator::State::combine(u32* out, std::span<const device::LweTerm> terms, u64 constant,
+                               u64 rows, u32 log_modulus) const {
+  home().kernels->linear(*stream, out, terms, static_cast<u32>(constant), static_cast<u32>(rows),
+                         log_modulus);
+}
+
+device::Buffer Evaluator::State::combined(std::span<const device::LweTerm> terms, u64 constant,
+                                          u64 rows, u32 log_modulus) const {
+  device::Buffer out = allocate_rows(rows);
+  combine(out.as<u32>(), terms, constant, rows, log_modulus);
+  return out;
+}
+
+void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_in, u64 rows,
+                                 const device::LutView& luts) const {
+  const auto& data = bootstrap_keys();
+  auto& kernels = home().variant(log_in, plan().slots);
+  auto shape = home().kernels->switch_shape();
+  shape.log_out_modulus = log_out;
+  const u64 extracted = plan().extracted_words();
+  const u64 most = std::clamp<u64>(chunk_bytes / (extracted * sizeof(u64)), 1, rows);
+  device::Buffer middle = stream->allocate(most * extracted * sizeof(u64));
+  for (u64 first = 0; first < rows; first += most) {
+    const u32 count = static_cast<u32>(std::min(most, rows - first));
+    device::LutView part = luts;
+    if (part.index != nullptr) part.index += first * plan().slots;
+    {
+      const device::Stage stage(*stream, "blind_rotate");
+      kernels.blind_rotate(*stream, middle.as<u64>(), in + first * plan().words(), count,
+                           data.bootstrap.data(), part);
+    }
+    const device::Stage stage(*stream, "key_switch");
+    home().kernels->key_switch(*stream, shape, out + first * plan().words(), middle.as<const u64>(),
+                               count, data.key_switch.data());
+  }
+}
+
+device::Buffer Evaluator::State::bootstrapped(const u32* in, u64 rows,
+                                              const device::LutView& luts) const {
+  device::Buffer out = allocate_rows(rows);
+  bootstrap(out.as<u32>(), log_q(), in, log_q(), rows, luts);
+  return out;
+}
+
+Ciphertext Evaluator::not_(const Ciphertext& a) const {
+  const State& s = *state_;
+  const Ciphertext* input = &a;
+  s.check_inputs({&input, 1}, 4, "not");
+  const device::LweTerm term{a.data().payload.as<const u32>(), -1};
+  return s.wrap(s.combined({&term, 1}, encode_message(1, 4, s.log_q()), a.data().rows(), s.log_q()),
+                a.size(), 4, s.log_q());
+}
+
+Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plain_modulus) const {
+  const State& s = *state_;
+  if (terms.empty())
+    throw ParameterError("linear combination of no terms, expected at least one", {{"terms", "0"}});
+  std::vector<device::LweTerm> addends;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].input == nullptr)
+      throw ParameterError(cat("linear combination: term ", i, " has no input"),
+                           {{"term", cat(i)}});
+    s.check(*terms[i].input);
+    s.check_size(*terms[i].input, terms[0].input->size());
+    s.check_plain_modulus(*terms[i].input, terms[0].input->plain_modulus(), "linear combination");
+    s.check_log_modulus(*terms[i].input, terms[0].input->data().log_modulus, "linear combination");
+    addends.push_back({terms[i].input->data().payload.as<const u32>(), terms[i].factor});
+  }
+  const auto& first = terms[0].input->data();
+  const i64 p = first.plain_modulus, m = ((constant % p) + p) % p;
+  u32 p_out = first.plain_modulus;
+  if (plain_modulus != 0) {
+    p_out = plain_modulus;
+    if (p_out % 2 != 0 || p_out > (u64(1) << first.log_modulus) / 4)
+      throw ParameterError(
+          cat("plain modulus ", p_out, ", expected an even number up to 2^", first.log_modulus - 2),
+          {{"plain_modulus", cat(p_out)}});
+  }
+  return s.wrap(
+      s.combined(addends,
+                 encode_message(static_cast<u64>(m), first.plain_modulus, first.log_modulus),
+                 first.rows(), first.log_modulus),
+      first.size, p_out, first.log_modulus);
+}
+
+Ciphertext Evaluator::trivial(std::span<const u64> messages, u32 plain_modulus) const {
+  const State& s = *state_;
+  const u32 p = checked_plain_modulus(s.params(), plain_modulus);
+  check_messages(messages, s.params(), p);
+  auto data = empty_ciphertext(s.home(), messages.size(), p, log_modulus_for(s.params(), p));
+  const u32 n = s.plan().lwe_dim, r = data->slots;
+  std::vector<u32> rows(data->rows() * data->words);
+  for (u64 i = 0; i < messages.size(); ++i)
+    rows[i / r * data->words + n + i % r] =
+        static_cast<u32>(encode_message(messages[i], p, data->log_modulus));
+  data->payload = s.allocate_rows(data->rows());
+  s.stream->copy_in(data->payload.data(), rows.data(), rows.size() * sizeof(u32));
+  return Ciphertext(std::move(data));
+}
+
+}  // namespace crenel::tfhe

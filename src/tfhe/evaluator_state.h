@@ -1,0 +1,66 @@
+// What the evaluator's files share: state, checks, the bootstrap.
+#pragma once
+
+#include "crenel/tfhe/evaluator.h"
+#include "tfhe/objects.h"
+#include "tfhe/test_polynomial.h"
+
+namespace crenel::tfhe {
+
+struct Evaluator::State {
+  State(Context context, EvaluationKeys keys);
+
+  Context context;
+  EvaluationKeys keys;
+  std::shared_ptr<device::Stream> stream;
+  mutable TableCache tables;
+  u64 chunk_bytes = u64(1) << 30;  ///< bound on a call's extracted ciphertexts
+
+  const Context::State& home() const { return context.state(); }
+  const device::TorusPlan& plan() const { return home().plan; }
+  const Params& params() const { return context.params(); }
+  u32 log_q() const { return plan().log_lwe_modulus; }
+
+  // ---- checks: StateError names both values in the fields `found` and `expected`
+  void check(const Ciphertext& a) const;  ///< context
+  void check_size(const Ciphertext& a, u64 expected) const;
+  void check_plain_modulus(const Ciphertext& a, u32 expected, const char* operation) const;
+  void check_log_modulus(const Ciphertext& a, u32 expected, const char* operation) const;
+  /// Context, size, plain modulus and modulus of all inputs, and that no two are one object.
+  void check_inputs(std::span<const Ciphertext* const> inputs, u32 plain_modulus,
+                    const char* operation) const;
+  /// The keys, or KeyMissingError.
+  const EvaluationKeys::Data& bootstrap_keys() const;
+
+  // ---- rows at rest
+  device::Buffer allocate_rows(u64 rows) const;
+  Ciphertext wrap(device::Buffer rows, u64 size, u32 plain_modulus, u32 log_modulus) const;
+  /// sum factor_t data_t + (0, constant, ...) modulo 2^log_modulus.
+  void combine(u32* out, std::span<const device::LweTerm> terms, u64 constant, u64 rows,
+               u32 log_modulus) const;
+  device::Buffer combined(std::span<const device::LweTerm> terms, u64 constant, u64 rows,
+                          u32 log_modulus) const;
+
+  /// Blind rotation, extraction and key switch of rows modulo 2^log_in, to rows modulo 2^log_out,
+  /// at most Q_KS. log_in other than q's: the phase is read modulo that power of two.
+  void bootstrap(u32* out, u32 log_out, const u32* in, u32 log_in, u64 rows,
+                 const device::LutView& luts) const;
+  /// The same for rows modulo q into a new buffer.
+  device::Buffer bootstrapped(const u32* in, u64 rows, const device::LutView& luts) const;
+};
+
+/// Fixed-width bytes of integers, for the keys of TableCache.
+class ContentKey {
+ public:
+  explicit ContentKey(const char* kind) : text_(kind) {}
+  ContentKey& add(u64 x) {
+    text_.append(reinterpret_cast<const char*>(&x), sizeof x);
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace crenel::tfhe

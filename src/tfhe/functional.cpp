@@ -1,0 +1,196 @@
+// Floor, sign and digits of messages that may be larger than one bootstrap reads: OpenFHE's
+// EvalFloor, EvalSign and EvalDecomp (tfhe.md 2c). A message m modulo p stands at m 2 beta modulo M
+// = 2 beta p; a bootstrap reads the phase modulo q, hence at most q / 2 beta messages of it.
+#include <bit>
+#include <cmath>
+
+#include "crenel/core/error.h"
+#include "tfhe/encoding.h"
+#include "tfhe/evaluator_state.h"
+
+namespace crenel::tfhe {
+namespace {
+
+constexpr double kErrorStd = 3.2403703492039301;  // sqrt(10.5), random::error_value
+/// beta must hold this many standard deviations of two bootstraps.
+constexpr double kDeviations = 6.0;
+
+// log2 of M, p and 2 beta; rows modulo M.
+struct Operand {
+  device::Buffer owned;
+  const u32* rows = nullptr;
+  u32 log_modulus = 0;
+  u32 log_step = 0;  ///< 2 beta
+
+  u32 log_plain() const { return log_modulus - log_step; }
+};
+
+class Functional {
+ public:
+  Functional(const Evaluator::State& s, const Ciphertext& a, const char* operation)
+      : s_(s), count_(a.data().rows()), operation_(operation) {
+    s.check(a);
+    const u32 p = a.plain_modulus();
+    if (!std::has_single_bit(p) || p < 2)
+      throw ParameterError(cat(operation, " of messages modulo ", p, ", expected a power of two"),
+                           {{"plain_modulus", cat(p)}});
+    s.bootstrap_keys();
+    value_.rows = a.data().payload.as<const u32>();
+    value_.log_modulus = a.data().log_modulus;
+    value_.log_step = value_.log_modulus - floor_log2(p);
+  }
+
+  Operand& value() { return value_; }
+  /// Bits of a message that one bootstrap reads.
+  u32 readable_bits() const {
+    return s_.log_q() > value_.log_step ? s_.log_q() - value_.log_step : 0;
+  }
+
+  void check_readable(u32 bits) const {
+    if (bits <= readable_bits()) return;
+    throw UnsupportedError(
+        cat(operation_, ": ", bits, " bits at once, expected at most ", readable_bits(),
+            " (q / 2 beta = 2^", s_.log_q(), " / 2^", value_.log_step, ")"),
+        {{"bits", cat(bits)}, {"readable", cat(readable_bits())}});
+  }
+
+  /// Whether results modulo M have their place and little noise.
+  void check_modulus() const {
+    const u32 log_m = value_.log_modulus, log_switch = s_.plan().log_switch_modulus;
+    if (log_m > log_switch)
+      throw UnsupportedError(
+          cat(operation_, " modulo 2^", log_m, ", expected at most Q_KS = 2^", log_switch),
+          {{"log_modulus", cat(log_m)}, {"log_switch_modulus", cat(log_switch)}});
+    const NoiseBudget b = noise_budget(s_.params(), kErrorStd);
+    const double m = std::exp2(log_m), at_q = m / static_cast<double>(s_.plan().modulus),
+                 at_switch = m / std::exp2(log_switch);
+    const double std = std::sqrt(2.0 * ((b.blind_rotation + b.transform) * at_q * at_q +
+                                        (b.switch_rounding + b.key_switch) * at_switch * at_switch +
+                                        b.rest_rounding));
+    const double beta = std::exp2(value_.log_step) / 2.0;
+    if (kDeviations * std > beta)
+      throw UnsupportedError(
+          cat(operation_, " modulo 2^", log_m,
+              ": the noise of two bootstraps has a standard deviation of ", std,
+              ", expected at most beta / ", kDeviations, " = ", beta / kDeviations),
+          {{"log_modulus", cat(log_m)}, {"std", cat(std)}, {"beta", cat(beta)}});
+  }
+
+  /// Clears the low `bits` of the messages: with x the phase plus beta and l = x modulo 2^bits 2
+  /// beta, takes l off in two steps, first -+ a quarter of the range, so that what is left lies in
+  /// its middle half, then that by the ramp, whose value includes the phase's error.
+  void floor(u32 bits) {
+    const u32 log_range = value_.log_step + bits, log_m = value_.log_modulus;
+    const auto& plan = s_.plan();
+    const auto half =
+        s_.tables.get(*s_.stream, ContentKey("floor").add(log_range).add(log_m).text(), [&] {
+          const u64 quarter = scaled_to_modulus(1, u64(1) << (log_m - log_range + 2), plan.modulus);
+          return std::vector{window_polynomial(plan, 0, quarter, 0)};
+        });
+    const auto ramp =
+        s_.tables.get(*s_.stream, ContentKey("ramp").add(log_range).add(log_m).text(),
+                      [&] { return std::vector{ramp_polynomial(plan, log_range, log_m)}; });
+    const device::LweTerm term{value_.rows, 1};
+    device::Buffer x = s_.combined({&term, 1}, u64(1) << (value_.log_step - 1), count_, log_m);
+    for (const auto* table : {half.get(), ramp.get()}) {
+      const device::Buffer low = stretched(x.as<const u32>(), log_range);
+      device::Buffer y = s_.allocate_rows(count_);
+      s_.bootstrap(y.as<u32>(), log_m, low.as<const u32>(), s_.log_q(), count_, table->view());
+      const device::LweTerm difference[] = {{x.as<const u32>(), 1}, {y.as<const u32>(), -1}};
+      s_.combine(x.as<u32>(), difference, 0, count_, log_m);
+    }
+    replace(std::move(x));
+  }
+
+  /// Divides messages whose low `bits` are zero by 2^bits.
+  void drop(u32 bits) {
+    device::Buffer out = s_.allocate_rows(count_);
+    s_.home().kernels->mod_switch(*s_.stream, out.as<u32>(), value_.log_modulus - bits, value_.rows,
+                                  value_.log_modulus, static_cast<u32>(count_));
+    replace(std::move(out));
+    value_.log_modulus -= bits;
+  }
+
+  /// Phases modulo 2^log_range <= q, times q / 2^log_range.
+  device::Buffer stretched(const u32* rows, u32 log_range) const {
+    const device::LweTerm term{rows, i64(1) << (s_.log_q() - log_range)};
+    return s_.combined({&term, 1}, 0, count_, s_.log_q());
+  }
+
+ private:
+  void replace(device::Buffer rows) {
+    value_.owned = std::move(rows);
+    value_.rows = value_.owned.as<const u32>();
+  }
+
+  const Evaluator::State& s_;
+  u64 count_;
+  const char* operation_;
+  Operand value_;
+};
+
+}  // namespace
+
+Ciphertext Evaluator::floor(const Ciphertext& a, u32 bits) const {
+  const State& s = *state_;
+  Functional f(s, a, "floor");
+  if (bits == 0 || bits >= f.value().log_plain())
+    throw ParameterError(cat("floor of ", bits, " bits, expected 1..", f.value().log_plain() - 1,
+                             " for messages modulo ", a.plain_modulus()),
+                         {{"bits", cat(bits)}, {"plain_modulus", cat(a.plain_modulus())}});
+  f.check_readable(bits);
+  f.check_modulus();
+  f.floor(bits);
+  return s.wrap(std::move(f.value().owned), a.size(), a.plain_modulus(), f.value().log_modulus);
+}
+
+Ciphertext Evaluator::sign(const Ciphertext& a) const {
+  const State& s = *state_;
+  Functional f(s, a, "sign");
+  Operand& x = f.value();
+  if (x.log_modulus > s.log_q()) {
+    f.check_readable(1);
+    f.check_modulus();
+  }
+  while (x.log_modulus > s.log_q()) {
+    const u32 bits = f.readable_bits();
+    f.floor(bits);
+    f.drop(bits);
+  }
+  // [-beta, M/2 - beta) is the lower half; E(beta) of 2N steps, rounded.
+  const u32 steps = 2 * s.plan().ring_dim(), messages = u32(1) << x.log_plain();
+  const u32 beta = (steps + messages) / (2 * messages);
+  const auto table = s.tables.get(*s.stream, ContentKey("sign").add(beta).text(), [&] {
+    const u64 value = s.plan().modulus / 8 + 1;
+    return std::vector{window_polynomial(s.plan(), (steps - beta) % steps, value, value)};
+  });
+  const device::Buffer in = f.stretched(x.rows, x.log_modulus);
+  return s.wrap(s.bootstrapped(in.as<const u32>(), a.data().rows(), table->view()), a.size(), 4,
+                s.log_q());
+}
+
+std::vector<Ciphertext> Evaluator::decompose(const Ciphertext& a, u32 base_bits) const {
+  const State& s = *state_;
+  Functional f(s, a, "decompose");
+  Operand& x = f.value();
+  if (base_bits == 0)
+    throw ParameterError("digits of 0 bits, expected at least 1", {{"base_bits", "0"}});
+  if (x.log_plain() > base_bits) {
+    f.check_readable(base_bits);
+    f.check_modulus();
+  } else {
+    f.check_readable(x.log_plain());
+  }
+  std::vector<Ciphertext> digits;
+  while (x.log_plain() > base_bits) {
+    digits.push_back(s.wrap(f.stretched(x.rows, x.log_step + base_bits), a.size(),
+                            u32(1) << base_bits, s.log_q()));
+    f.floor(base_bits);
+    f.drop(base_bits);
+  }
+  digits.push_back(
+      s.wrap(f.stretched(x.rows, x.log_modulus), a.size(), u32(1) << x.log_plain(), s.log_q()));
+  return digits;
+}
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,213 @@
+// Parallel carries. Three neighbouring stages with states v in {0, 1, 2} and an incoming carry c
+// act like binary digits: a carry leaves stage j exactly when c + v_0 + 2 v_1 + ... + 2^j v_j >=
+// 2^(j+1). With three stages that sum is at most 15, one message. Look-ups give states already
+// multiplied by their power of two, so every sum has factors 1.
+#include "tfhe/integer/carries.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace crenel::tfhe::radix {
+namespace {
+
+constexpr u32 kGroup = 3;
+
+u64 low_block(u64 v) { return v & 3; }
+
+std::function<u64(u64)> at_least(u64 bound, u64 one = 1) {
+  return [=](u64 v) { return v >= bound ? one : 0; };
+}
+
+// v >= carrying: 2, one less: 1
+std::function<u64(u64)> state_from(u64 carrying) {
+  return [=](u64 v) -> u64 { return v >= carrying ? 2 : v + 1 == carrying ? 1 : 0; };
+}
+
+Sum scaled_state(Circuit& circuit, const Stage& stage, u32 shift) {
+  return circuit.look_up(stage.value, [&](u64 v) { return stage.state(v) << shift; });
+}
+
+// States of all stages, the i-th times 2^(i mod 3).
+Blocks scaled_states(Circuit& circuit, const std::vector<Stage>& stages) {
+  Blocks states;
+  for (u32 i = 0; i < stages.size(); ++i)
+    states.push_back(scaled_state(circuit, stages[i], i % kGroup));
+  return states;
+}
+
+Blocks carries_into_groups(Circuit& circuit, const Sum& carry, const Blocks& states);
+
+// Carries into the stages 0..t behind which `states` (t of them, scaled) stand; the first is
+// `carry`.
+Blocks carries(Circuit& circuit, const Sum& carry, const Blocks& states) {
+  const Blocks groups = carries_into_groups(circuit, carry, states);
+  Blocks into;
+  for (u32 i = 0; i <= states.size(); ++i) {
+    Sum sum = groups[i / kGroup];
+    for (u32 j = i - i % kGroup; j < i; ++j) sum = sum + states[j];
+    into.push_back(i % kGroup == 0 ? sum : circuit.look_up(sum, at_least(u64(1) << (i % kGroup))));
+  }
+  return into;
+}
+
+// Carries into the groups of three that the stages 0..t form. The first group that leaves a carry
+// knows its own carry already; the others are stages of the same problem, three times smaller.
+Blocks carries_into_groups(Circuit& circuit, const Sum& carry, const Blocks& states) {
+  const auto groups = static_cast<u32>(states.size() / kGroup + 1);
+  if (groups == 1) return {carry};
+  std::vector<Stage> totals;
+  for (u32 g = 0; g + 1 < groups; ++g) {
+    Sum total;
+    for (u32 j = 0; j < kGroup; ++j) total = total + states[g * kGroup + j];
+    totals.push_back({total, state_from(1u << kGroup)});
+  }
+  const Sum first = circuit.look_up(carry + totals[0].value, at_least(1u << kGroup));
+  totals.erase(totals.begin());
+  Blocks into = carries(circuit, first, scaled_states(circuit, totals));
+  into.insert(into.begin(), carry);
+  return into;
+}
+
+// 4 (x mod 4), without a look-up where it is 4 x.
+Sum quadruple(Circuit& circuit, const Sum& x) {
+  if (x.low >= 0 && x.high <= 3 && x.is_node()) return 4 * x;
+  return circuit.look_up(x, [](u64 v) { return 4 * (v & 3); });
+}
+
+// Appends the blocks of columns[1..] to `out`, which holds that of columns[0].
+void propagate_from(Circuit& circuit, const Blocks& columns, Blocks& out) {
+  const auto n = static_cast<u32>(columns.size());
+  if (n == 1) return;
+  const Sum carry = circuit.look_up(columns[0], at_least(4));
+  std::vector<Stage> stages;  // columns 1..n-2; the last one's carry is dropped
+  for (u32 j = 1; j + 1 < n; ++j) {
+    assert(columns[j].high <= 6);
+    stages.push_back(column_stage(columns[j]));
+  }
+  const Blocks states = scaled_states(circuit, stages);
+  const Blocks groups = carries_into_groups(circuit, carry, states);
+  for (u32 i = 0; i + 1 < n; ++i) {
+    const Sum& x = columns[i + 1];
+    const Sum& into = groups[i / kGroup];
+    if (i % kGroup == 0) {
+      out.push_back(circuit.look_up(x + into, low_block));
+    } else if (i % kGroup == 1) {
+      // the carry is never made: 4 (x mod 4) and the sum that decides it fit one message
+      const Sum both = quadruple(circuit, x) + into + states[i - 1];
+      out.push_back(circuit.look_up(both, [](u64 v) { return ((v >> 2) + (v >> 1 & 1)) & 3; }));
+    } else {
+      const Sum c = circuit.look_up(into + states[i - 2] + states[i - 1], at_least(4));
+      out.push_back(circuit.look_up(x + c, low_block));
+    }
+  }
+}
+
+}  // namespace
+
+Stage column_stage(const Sum& value) { return {value, state_from(4)}; }
+
+Blocks propagate(Circuit& circuit, const Blocks& columns) {
+  // below the first column that can carry nothing moves
+  std::size_t first = 0;
+  while (first + 1 < columns.size() && columns[first].high <= 3) ++first;
+  Blocks out;
+  for (std::size_t j = 0; j <= first; ++j) out.push_back(circuit.look_up(columns[j], low_block));
+  const Blocks rest(columns.begin() + static_cast<std::ptrdiff_t>(first), columns.end());
+  propagate_from(circuit, rest, out);
+  return out;
+}
+
+Sum carry_out(Circuit& circuit, Sum carry, std::vector<Stage> stages, u64 one) {
+  while (!stages.empty()) {
+    const Blocks states = scaled_states(circuit, stages);
+    const u32 count = std::min<u32>(kGroup, static_cast<u32>(states.size()));
+    for (u32 j = 0; j < count; ++j) carry = carry + states[j];
+    const bool last = states.size() <= kGroup;
+    carry = circuit.look_up(carry, at_least(u64(1) << count, last ? one : 1));
+    stages.clear();
+    for (u32 i = kGroup; i < states.size(); i += kGroup) {
+      Sum total;
+      const u32 end = std::min<u32>(i + kGroup, static_cast<u32>(states.size()));
+      for (u32 j = i; j < end; ++j) total = total + states[j];
+      stages.push_back({total, state_from(u64(1) << (end - i))});
+    }
+  }
+  return carry;
+}
+
+namespace {
+
+i64 high_of(const Blocks& column) {
+  i64 high = 0;
+  for (const Sum& term : column) high += term.high;
+  return high;
+}
+
+Sum total_of(const Blocks& column) {
+  Sum total;
+  for (const Sum& term : column) total = total + term;
+  return total;
+}
+
+// What a propagation takes: 6, in the last column 14.
+i64 limit(std::size_t column, std::size_t count) { return column + 1 == count ? 14 : 6; }
+
+// Replaces terms by their sum modulo 4, and its quotient in the next column.
+void compress(Circuit& circuit, std::vector<Blocks>& next, std::size_t column, const Blocks& bin) {
+  const Sum total = total_of(bin);
+  next[column].push_back(circuit.look_up(total, low_block));
+  if (column + 1 < next.size())
+    next[column + 1].push_back(circuit.look_up(total, [](u64 v) { return v >> 2; }));
+}
+
+// Fills bins up to 15, largest terms first. A bin that is not full stays as it is unless `all`.
+void compress_column(Circuit& circuit, std::vector<Blocks>& next, std::size_t column, Blocks terms,
+                     bool all) {
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const Sum& a, const Sum& b) { return a.high > b.high; });
+  while (!terms.empty()) {
+    Blocks bin, rest;
+    i64 high = 0;
+    for (const Sum& term : terms) {
+      const bool fits = high + term.high < kMessages;
+      (fits ? bin : rest).push_back(term);
+      if (fits) high += term.high;
+    }
+    // more than one term, or one that is too large for a block
+    const bool worth = bin.size() > 1 || bin[0].high > 3;
+    if (worth && (all || !rest.empty())) {
+      compress(circuit, next, column, bin);
+    } else {
+      for (const Sum& term : bin) next[column].push_back(term);
+    }
+    terms = std::move(rest);
+  }
+}
+
+}  // namespace
+
+Blocks add_columns(Circuit& circuit, std::vector<Blocks> terms) {
+  const std::size_t n = terms.size();
+  for (;;) {
+    i64 most = 0;
+    bool done = true;
+    for (std::size_t j = 0; j < n; ++j) {
+      most = std::max(most, high_of(terms[j]));
+      done = done && high_of(terms[j]) <= limit(j, n);
+    }
+    if (done) break;
+    std::vector<Blocks> next(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      if (high_of(terms[j]) <= limit(j, n))
+        next[j].insert(next[j].end(), terms[j].begin(), terms[j].end());
+      else
+        compress_column(circuit, next, j, terms[j], most < kMessages);
+    }
+    terms = std::move(next);
+  }
+  Blocks columns;
+  for (const Blocks& column : terms) columns.push_back(total_of(column));
+  return propagate(circuit, columns);
+}
+
+}  // namespace crenel::tfhe::radix

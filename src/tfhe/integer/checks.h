@@ -1,0 +1,15 @@
+// Checks that encryption and evaluation of integers share. They throw ParameterError.
+#pragma once
+
+#include "crenel/tfhe/params.h"
+#include "tfhe/integer/circuit.h"
+
+namespace crenel::tfhe::radix {
+
+void check_bits(u32 bits);
+/// p = 32 with padding, r = 1, room for sums of kMaxNorm2.
+void check_set(const Params& params);
+/// `value` (two's complement when signed) as an integer of `bits` bits; `what` names it.
+void check_range(u64 value, u32 bits, bool is_signed, const char* what);
+
+}  // namespace crenel::tfhe::radix

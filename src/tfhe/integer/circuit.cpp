@@ -1,0 +1,99 @@
+#include "tfhe/integer/circuit.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace crenel::tfhe::radix {
+
+double Sum::norm2() const {
+  double sum = 0;
+  for (const auto& [node, factor] : terms)
+    sum += static_cast<double>(factor) * static_cast<double>(factor);
+  return sum;
+}
+
+Sum Sum::within(i64 l, i64 h) const {
+  Sum bounded = *this;
+  bounded.low = std::max(low, l);
+  bounded.high = std::min(high, h);
+  return bounded;
+}
+
+Sum operator+(const Sum& a, const Sum& b) {
+  Sum sum;
+  auto x = a.terms.begin(), y = b.terms.begin();
+  while (x != a.terms.end() || y != b.terms.end()) {
+    if (y == b.terms.end() || (x != a.terms.end() && x->first < y->first)) {
+      sum.terms.push_back(*x++);
+    } else if (x == a.terms.end() || y->first < x->first) {
+      sum.terms.push_back(*y++);
+    } else {
+      if (x->second + y->second != 0) sum.terms.emplace_back(x->first, x->second + y->second);
+      ++x, ++y;
+    }
+  }
+  sum.constant = a.constant + b.constant;
+  sum.low = a.low + b.low;
+  sum.high = a.high + b.high;
+  if (sum.terms.empty()) sum.low = sum.high = sum.constant;
+  return sum;
+}
+
+Sum operator*(i64 factor, const Sum& a) {
+  if (factor == 0) return Sum(0);
+  Sum product = a;
+  for (auto& term : product.terms) term.second *= factor;
+  product.constant *= factor;
+  product.low = factor * (factor > 0 ? a.low : a.high);
+  product.high = factor * (factor > 0 ? a.high : a.low);
+  return product;
+}
+
+Sum Circuit::input(i64 high) {
+  Node node;
+  node.input = inputs_++;
+  nodes_.push_back(node);
+  Sum sum;
+  sum.terms = {{static_cast<u32>(nodes_.size() - 1), 1}};
+  sum.high = high;
+  return sum;
+}
+
+Blocks Circuit::inputs(u32 count) {
+  Blocks blocks;
+  for (u32 j = 0; j < count; ++j) blocks.push_back(input(3));
+  return blocks;
+}
+
+Sum Circuit::look_up(const Sum& x, const std::function<u64(u64)>& f) {
+  assert(x.low >= 0 && x.high < kMessages && x.low <= x.high);
+  assert(x.norm2() <= kMaxNorm2);
+  Node node;
+  u64 least = kMessages, most = 0;
+  bool identity = true;
+  for (i64 v = x.low; v <= x.high; ++v) {
+    const u64 value = f(static_cast<u64>(v));
+    assert(value < kMessages);
+    node.table[static_cast<std::size_t>(v)] = static_cast<u8>(value);
+    least = std::min(least, value), most = std::max(most, value);
+    identity = identity && value == static_cast<u64>(v);
+  }
+  if (least == most) return Sum(static_cast<i64>(least));
+  if (identity && x.is_node()) return x;
+  for (const auto& [input, factor] : x.terms)
+    node.round = std::max(node.round, nodes_[input].round + 1);
+  node.argument = x;
+  const auto [known, is_new] =
+      known_.try_emplace({{x.terms, x.constant}, node.table}, static_cast<u32>(nodes_.size()));
+  if (is_new) {
+    rounds_ = std::max(rounds_, node.round);
+    nodes_.push_back(std::move(node));
+  }
+  Sum sum;
+  sum.terms = {{known->second, 1}};
+  sum.low = static_cast<i64>(least);
+  sum.high = static_cast<i64>(most);
+  return sum;
+}
+
+}  // namespace crenel::tfhe::radix

@@ -1,0 +1,76 @@
+// A circuit of look-ups on 4-bit messages, as data: built symbolically, simplified while it is
+// built, run in as few batched look-ups as its depth. Nothing here knows of ciphertexts.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "crenel/core/types.h"
+
+namespace crenel::tfhe::radix {
+
+inline constexpr u32 kMessages = 16;  // a look-up takes and gives 0..15
+/// Sum of squared factors that inputs of look-ups may have. The largest that occurs is 17 for 4 a +
+/// b of two blocks, and 25 where both are the same ciphertext.
+inline constexpr double kMaxNorm2 = 25.0;
+
+/// An integer linear combination of nodes, and the range that its value is known to lie in.
+struct Sum {
+  Sum() = default;
+  Sum(i64 value) : constant(value), low(value), high(value) {}  // NOLINT: constants are sums
+
+  std::vector<std::pair<u32, i64>> terms;  ///< (node, factor), by node, factors not 0
+  i64 constant = 0;
+  i64 low = 0, high = 0;
+
+  bool is_constant() const { return terms.empty(); }
+  /// Exactly one node, as it is.
+  bool is_node() const { return terms.size() == 1 && terms[0].second == 1 && constant == 0; }
+  /// Sum of squared factors: the noise, in units of one look-up's.
+  double norm2() const;
+  /// The same sum, known by its maker to lie in [low, high].
+  Sum within(i64 l, i64 h) const;
+};
+
+Sum operator+(const Sum& a, const Sum& b);
+Sum operator*(i64 factor, const Sum& a);
+inline Sum operator-(const Sum& a, const Sum& b) { return a + (-1) * b; }
+
+using Blocks = std::vector<Sum>;
+using Table = std::array<u8, kMessages>;
+
+class Circuit {
+ public:
+  struct Node {
+    Sum argument;   ///< of a look-up
+    Table table{};  ///< zero where the argument cannot be
+    u32 input = 0;  ///< number of the input, when round is 0
+    u32 round = 0;  ///< 0: input; look-ups of round t need rounds below t only
+  };
+
+  /// The next input, a bootstrapped message in [0, high].
+  Sum input(i64 high);
+  Blocks inputs(u32 count);  ///< blocks of 2 bits
+
+  /// f(x). Folded without a look-up where f is constant on the range of x, or the identity on a
+  /// node; one node for equal arguments and tables. x must lie in 0..15 with norm2 <= kMaxNorm2
+  /// (asserted).
+  Sum look_up(const Sum& x, const std::function<u64(u64)>& f);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  u32 input_count() const { return inputs_; }
+  u32 rounds() const { return rounds_; }
+  u64 look_ups() const { return nodes_.size() - inputs_; }
+
+ private:
+  using Key = std::pair<std::pair<std::vector<std::pair<u32, i64>>, i64>, Table>;
+  std::vector<Node> nodes_;
+  std::map<Key, u32> known_;
+  u32 inputs_ = 0;
+  u32 rounds_ = 0;
+};
+
+}  // namespace crenel::tfhe::radix

@@ -1,0 +1,19 @@
+// Circuits on ciphertexts: one batched look-up a round.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "crenel/tfhe/evaluator.h"
+#include "tfhe/integer/circuit.h"
+
+namespace crenel::tfhe::radix {
+
+/// Values of `outputs`, each `size` messages modulo the set's plain modulus. `inputs` in the order
+/// in which the circuit made them, each of `size` messages. Outputs have the noise of one look-up
+/// or of the input that they are.
+std::vector<Ciphertext> execute(const Evaluator& evaluator, const Circuit& circuit,
+                                std::span<const Ciphertext* const> inputs, const Blocks& outputs,
+                                u64 size);
+
+}  // namespace crenel::tfhe::radix

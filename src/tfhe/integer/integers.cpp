@@ -1,0 +1,134 @@
+// Arrays of radix integers, their encryption and decryption.
+#include "crenel/core/error.h"
+#include "crenel/tfhe/integer.h"
+#include "tfhe/integer/checks.h"
+
+namespace crenel::tfhe {
+namespace {
+
+u64 low_mask(u32 bits) { return bits == 64 ? ~u64(0) : (u64(1) << bits) - 1; }
+
+Integers encrypt(Client& client, std::span<const u64> values, u32 bits, bool is_signed) {
+  radix::check_set(client.context().params());
+  std::vector<Ciphertext> blocks;
+  std::vector<u64> messages(values.size());
+  for (u32 bit = 0; bit < bits; bit += 2) {
+    for (std::size_t i = 0; i < values.size(); ++i) messages[i] = values[i] >> bit & 3;
+    blocks.push_back(client.encrypt(messages));
+  }
+  return Integers(std::move(blocks), bits, is_signed);
+}
+
+// Blocks weigh 4^j; one that holds more than 3 carries, as it would in an addition.
+std::vector<u64> decrypt(const Client& client, const Integers& a) {
+  std::vector<u64> values(a.size(), 0);
+  for (u32 j = 0; j < a.blocks().size(); ++j) {
+    const std::vector<u64> messages = client.decrypt(a.blocks()[j]);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += messages[i] << (2 * j);
+  }
+  for (u64& value : values) value &= low_mask(a.bits());
+  return values;
+}
+
+}  // namespace
+
+namespace radix {
+
+void check_bits(u32 bits) {
+  if (bits < 2 || bits > 64 || bits % 2 != 0)
+    throw ParameterError(cat("bits is ", bits, ", expected an even number from 2 to 64"),
+                         {{"bits", cat(bits)}});
+}
+
+void check_set(const Params& params) {
+  const Spec& spec = params.spec();
+  if (!spec.padded || spec.plain_modulus != 32 || params.slots().value != 1)
+    throw ParameterError(
+        cat("'", spec.name, "' has p = ", spec.plain_modulus,
+            spec.padded ? " with padding and " : " without padding and ", params.slots(),
+            " slots, expected p = 32 with padding and 1 slot for integers"),
+        {{"name", spec.name},
+         {"plain_modulus", cat(spec.plain_modulus)},
+         {"slots", cat(params.slots())}});
+  if (spec.max_norm2 < kMaxNorm2)
+    throw ParameterError(cat("'", spec.name, "' has max_norm2 = ", spec.max_norm2,
+                             ", expected at least ", kMaxNorm2, " for integers"),
+                         {{"name", spec.name}, {"max_norm2", cat(spec.max_norm2)}});
+}
+
+void check_range(u64 value, u32 bits, bool is_signed, const char* what) {
+  const auto as_signed = static_cast<i64>(value);
+  const i64 half = static_cast<i64>(low_mask(bits) / 2);
+  if (is_signed ? as_signed >= -half - 1 && as_signed <= half : value <= low_mask(bits)) return;
+  const std::string found = is_signed ? cat(as_signed) : cat(value);
+  throw ParameterError(
+      cat(what, " is ", found, ", expected ", is_signed ? cat(-half - 1) : std::string("0"), "..",
+          is_signed ? cat(half) : cat(low_mask(bits)), " for ", bits, " bits"),
+      {{what, found}, {"bits", cat(bits)}});
+}
+
+}  // namespace radix
+
+Integers::Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed)
+    : blocks_(std::move(blocks)), bits_(bits), signed_(is_signed) {
+  radix::check_bits(bits);
+  if (blocks_.size() != bits / 2)
+    throw ParameterError(
+        cat("integers of ", bits, " bits from ", blocks_.size(), " blocks, expected ", bits / 2),
+        {{"bits", cat(bits)}, {"blocks", cat(blocks_.size())}});
+  for (const Ciphertext& block : blocks_) {
+    if (block.size() != blocks_[0].size())
+      throw StateError(cat("blocks of ", blocks_[0].size(), " and of ", block.size(),
+                           " messages, expected equal sizes"),
+                       {{"size", cat(block.size())}, {"expected", cat(blocks_[0].size())}});
+    if (block.plain_modulus() != 32)
+      throw StateError(cat("a block has messages modulo ", block.plain_modulus(), ", expected 32"),
+                       {{"plain_modulus", cat(block.plain_modulus())}});
+    if (block.params_id() != blocks_[0].params_id())
+      throw StateError("blocks of different parameters",
+                       {{"found", block.params_id()}, {"expected", blocks_[0].params_id()}});
+  }
+}
+
+u64 Integers::size() const { return blocks_[0].size(); }
+
+Integers Integers::clone() const {
+  std::vector<Ciphertext> copies;
+  for (const Ciphertext& block : blocks_) copies.push_back(block.clone());
+  return Integers(std::move(copies), bits_, signed_);
+}
+
+Integers encrypt_unsigned(Client& client, std::span<const u64> values, u32 bits) {
+  radix::check_bits(bits);
+  for (const u64 value : values) radix::check_range(value, bits, false, "value");
+  return encrypt(client, values, bits, false);
+}
+
+Integers encrypt_signed(Client& client, std::span<const i64> values, u32 bits) {
+  radix::check_bits(bits);
+  std::vector<u64> words;
+  for (const i64 value : values) {
+    words.push_back(static_cast<u64>(value));
+    radix::check_range(words.back(), bits, true, "value");
+  }
+  return encrypt(client, words, bits, true);
+}
+
+std::vector<u64> decrypt_unsigned(const Client& client, const Integers& a) {
+  if (a.is_signed())
+    throw StateError("integers are signed, expected unsigned", {{"signed", "true"}});
+  return decrypt(client, a);
+}
+
+std::vector<i64> decrypt_signed(const Client& client, const Integers& a) {
+  if (!a.is_signed())
+    throw StateError("integers are unsigned, expected signed", {{"signed", "false"}});
+  std::vector<i64> values;
+  for (const u64 value : decrypt(client, a)) {
+    const u64 sign = value >> (a.bits() - 1) & 1;
+    values.push_back(static_cast<i64>(value | (sign * ~low_mask(a.bits()))));
+  }
+  return values;
+}
+
+}  // namespace crenel::tfhe

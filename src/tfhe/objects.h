@@ -1,0 +1,82 @@
+// The private halves of the public objects; for tfhe/ and serialize/ only.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "crenel/tfhe/context.h"
+#include "device/backend.h"
+#include "tfhe/secret_keys.h"
+
+namespace crenel::tfhe {
+
+/// Rows of n + r words u32 modulo 2^log_modulus (device/torus_kernels.h), r messages a row; slots
+/// behind the last message hold what the operation made of zeros.
+struct Ciphertext::Data {
+  std::string params_id;
+  device::Buffer payload;  ///< [rows][words]
+  u64 size = 0;            ///< messages, at least 1
+  u32 slots = 1;           ///< [r]
+  u32 words = 0;           ///< n + r
+  u32 plain_modulus = 0;   ///< [p], even
+  u32 log_modulus = 0;     ///< log2 [q], larger for large p (encoding.h)
+  /// Set while the masks are what this seed expands to, row y under serial y.
+  std::optional<random::Seed> seed;
+
+  u64 rows() const { return (size + slots - 1) / slots; }
+  u64 bytes() const { return rows() * words * sizeof(u32); }
+  /// The same description without payload and seed.
+  std::unique_ptr<Data> like() const;
+};
+
+struct Context::State {
+  State(Params params, std::shared_ptr<device::Device> device);
+
+  Params params;
+  device::TorusPlan plan;
+  std::shared_ptr<device::Device> device;
+  std::shared_ptr<device::Stream> stream;
+  std::unique_ptr<device::TorusKernels> kernels;
+  std::unique_ptr<device::Kernels<u32>> ring;  ///< modulo the plan's primes: key generation
+
+  /// The kernels of this plan for ciphertexts modulo 2^log_modulus with `slots` messages a row:
+  /// blind rotation by the same keys (slots as in the plan), or conversions of rows of another
+  /// width. Made on first use.
+  device::TorusKernels& variant(u32 log_modulus, u32 slots) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<u32, u32>, std::unique_ptr<device::TorusKernels>> variants_;
+};
+
+/// Keys in the backend's order, and what their wire form needs: seeds and bodies.
+struct EvaluationKeys::Data {
+  std::string params_id;
+  std::shared_ptr<const Context::State> home;  ///< where the keys live
+  device::Buffer bootstrap;                    ///< TorusKernels::load_bootstrap_key
+  device::Buffer key_switch;                   ///< rows of TorusKernels::switch_shape()
+  device::Buffer packing;                      ///< rows of packing_shape(), or empty
+  random::Seed bootstrap_seed{}, switch_seed{}, packing_seed{};
+  /// Host memory, [element][key][digit][row][slot][prime][N] canonical residues, coefficient form.
+  std::vector<u32> bootstrap_bodies;
+};
+
+struct Client::State {
+  Context context;
+  SecretKeys secret;
+};
+
+/// The description of `size` messages modulo p of this context, without payload. Throws
+/// ParameterError for no messages and for more rows than a call can take (2^32 - 1).
+std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
+                                                   u32 plain_modulus, u32 log_modulus);
+
+/// Throws StateError when an object ("ciphertext", ...) has other parameters than `context` or
+/// lives on another device; both names are in the message and in the fields `found` and `expected`.
+void expect_home(const std::string& params_id, const device::Buffer& payload,
+                 const Context::State& context, const char* what);
+void expect_device(const device::Device& found, const Context::State& context, const char* what);
+
+}  // namespace crenel::tfhe

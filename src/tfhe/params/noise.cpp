@@ -1,0 +1,172 @@
+// Noise of one bootstrap in standard deviations, and failure bounds. Every variance is over keys,
+// masks and errors; operands of an external product and rounding errors are taken as uniform.
+#include "tfhe/params/noise.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "crenel/core/error.h"
+#include "tfhe/params/plan.h"
+
+namespace crenel::tfhe {
+namespace {
+
+using device::TorusPlan;
+
+constexpr double kTernarySquare = 2.0 / 3;  // mean square of a uniform ternary value
+constexpr double kBinarySquare = 1.0 / 2;
+
+double lwe_square(const TorusPlan& plan) {
+  return plan.secret == device::LweSecret::ternary ? kTernarySquare : kBinarySquare;
+}
+
+double two_to(double exponent) { return std::exp2(exponent); }
+
+// Mean square of the rounding error of one word, times what a phase gathers: its body and `dim`
+// words times secrets. Rounding to the nearest of every 2^step-th integer, halves upwards.
+double rounding(double step, u32 dim, double secret_square) {
+  if (step <= 0) return 0;
+  const double word = (1 + 2 * two_to(-2 * step)) / 12;
+  return word * (1 + dim * secret_square);
+}
+
+// From a modulus that is no power of two: errors uniform in [-1/2, 1/2].
+double rounding_from_odd(u32 dim, double secret_square) { return (1 + dim * secret_square) / 12; }
+
+// Mean square of a digit uniform on [-B/2, B/2), B integers.
+double digit_square(double base) { return (base * base + 2) / 12; }
+
+// Phase error of one blind rotation step. A key is used times X^e - 1, mean square 2 over e.
+double step_variance(const TorusPlan& plan, double variance) {
+  const double extracted = plan.extracted_dim();
+  const double secret_norm = 1 + extracted * kTernarySquare;
+  // sum of operand coefficients times independent key errors, rows times N of them
+  const double errors = 2.0 * plan.keys_per_element() * plan.polys() * plan.ring_dim() * variance;
+  const double modulus = static_cast<double>(plan.modulus);
+  if (plan.path == device::NoisePath::raising) {
+    const double scale = modulus / static_cast<double>(plan.key_modulus());
+    return errors * modulus * modulus / 12 * scale * scale + secret_norm / 12;
+  }
+  const double base = two_to(plan.base_log);
+  const double last = modulus / std::pow(base, plan.digits);
+  const double operands = (plan.digits - 1) * digit_square(base) + digit_square(last);
+  // the dropped digit goes missing from the message that the key of a non-zero s_i passes on
+  const double dropped = 2 * lwe_square(plan) * digit_square(base) * secret_norm;
+  return errors * operands + dropped;
+}
+
+// No row is subtracted for a digit 0, so a digit adds an error with probability 1 - 1/B.
+double switch_variance(const TorusPlan& plan, double variance) {
+  const u32 last = plan.log_switch_modulus - plan.switch_base_log * (plan.switch_digits - 1);
+  const double rows = (plan.switch_digits - 1) * (1 - two_to(-double(plan.switch_base_log))) +
+                      (1 - two_to(-double(last)));
+  return plan.extracted_dim() * rows * variance;
+}
+
+double squared(double x) { return x * x; }
+
+}  // namespace
+
+NoiseBudget noise_budget(const TorusPlan& plan, double sigma) {
+  const double variance = sigma * sigma;
+  const u32 extracted = plan.extracted_dim();
+  NoiseBudget budget;
+  budget.blind_rotation = plan.lwe_dim * step_variance(plan, variance);
+  if (plan.arithmetic == device::Arithmetic::approx)
+    budget.transform = plan.lwe_dim * squared(device::transform_error_std(plan)) *
+                       (1 + extracted * kTernarySquare);
+  const double log_q = std::log2(static_cast<double>(plan.modulus));
+  budget.switch_rounding =
+      plan.path == device::NoisePath::raising
+          ? rounding(log_q - plan.log_switch_modulus, extracted, kTernarySquare)
+          : rounding_from_odd(extracted, kTernarySquare);
+  budget.key_switch = switch_variance(plan, variance);
+  const double square = lwe_square(plan);
+  budget.rest_rounding =
+      rounding(double(plan.log_switch_modulus) - plan.log_lwe_modulus, plan.lwe_dim, square);
+  budget.rotation_rounding =
+      rounding(double(plan.log_lwe_modulus) - (plan.log_n + 1), plan.lwe_dim, square);
+  return budget;
+}
+
+double fresh_variance(const TorusPlan& plan, const NoiseBudget& budget) {
+  const double rest = two_to(plan.log_lwe_modulus);
+  const double from_q = squared(rest / static_cast<double>(plan.modulus));
+  const double from_switch = squared(rest / two_to(plan.log_switch_modulus));
+  return from_q * (budget.blind_rotation + budget.transform) +
+         from_switch * (budget.switch_rounding + budget.key_switch) + budget.rest_rounding;
+}
+
+double failure_log2(const TorusPlan& plan, double sigma, double norm2, u32 plain_modulus) {
+  const NoiseBudget budget = noise_budget(plan, sigma);
+  const double rest = two_to(plan.log_lwe_modulus);
+  const double to_rest = squared(rest / two_to(plan.log_n + 1));
+  const double variance = norm2 * fresh_variance(plan, budget) + to_rest * budget.rotation_rounding;
+  const double margin = rest / (2.0 * plain_modulus);
+  return std::min(0.0, 1 - margin * margin / (2 * variance) * std::log2(std::exp(1.0)));
+}
+
+std::string approx_problem(const TorusPlan& plan) {
+  TorusPlan approx = plan;
+  approx.arithmetic = device::Arithmetic::approx;
+  const NoiseBudget budget = noise_budget(approx, std::sqrt(kErrorVariance));
+  const double to_rest = two_to(plan.log_lwe_modulus) / static_cast<double>(plan.modulus);
+  const double transform = squared(to_rest) * budget.transform;
+  const double fresh = fresh_variance(approx, budget);
+  const u32 least = plan.path == device::NoisePath::gadget ? 32 : 2;
+  if (transform * least <= fresh) return {};
+  return cat("arithmetic is approx, but the transform's error has variance ", transform,
+             " of a fresh ciphertext's ", fresh, ", expected at most 1/", least);
+}
+
+NoiseBudget noise_budget(const Params& params, double sigma) {
+  return noise_budget(plan_of(params), sigma);
+}
+
+double fresh_std(const Params& params, double sigma) {
+  const TorusPlan plan = plan_of(params);
+  return std::sqrt(fresh_variance(plan, noise_budget(plan, sigma)));
+}
+
+double failure_log2(const Params& params, double sigma, double norm2, u32 plain_modulus) {
+  if (!(sigma >= 0) || !(norm2 >= 0) || plain_modulus == 0)
+    throw ParameterError(
+        cat("sigma = ", sigma, ", norm2 = ", norm2, ", plain_modulus = ", plain_modulus,
+            ", expected none negative and a positive modulus"),
+        {{"sigma", cat(sigma)}, {"norm2", cat(norm2)}, {"plain_modulus", cat(plain_modulus)}});
+  return failure_log2(plan_of(params), sigma, norm2, plain_modulus);
+}
+
+double paper_sigma_total(const Params& params) {
+  const Spec& spec = params.spec();
+  if (spec.path != NoisePath::raising)
+    throw UnsupportedError(cat("'", spec.name, "' uses gadget decomposition; equation 14 of ",
+                               "BOLT-FHE covers modulus raising"),
+                           {{"name", spec.name}, {"path", "gadget"}});
+  constexpr double kPi = 3.14159265358979323846;
+  const double n = spec.lwe_dim.value, k = spec.glwe_dim.value, ring = spec.poly_size.value;
+  const double r = params.slots().value, extracted = k * ring;
+  const double key = 2 * kPi * squared(3.19);  // squared subgaussian parameter of key errors
+  const double delta = two_to(double(spec.log_raised_modulus) - 2.0 * spec.log_modulus);
+  const double delta2 = delta * delta;
+  const double sigma1 =
+      kPi / (72 * delta2) *
+          (3 * n + 2 * n * extracted + 12 * n * delta2 + 8 * n * extracted * delta2) +
+      n * (k + r) * ring * key / delta2;
+  const double sigma2 = (2 * kPi * extracted + 3 * kPi) / 18;
+  const double sigma3 = extracted * params.switch_digits().value * key;
+  const double sigma4 = (2 * kPi * n + 3 * kPi) / 18;
+  const double to_rest = two_to(2.0 * spec.log_lwe_modulus - 2.0 * spec.log_switch_modulus);
+  const double to_switch = two_to(2.0 * spec.log_switch_modulus - 2.0 * spec.log_modulus);
+  return std::sqrt(to_rest * (to_switch * sigma1 + sigma2 + sigma3) + sigma4);
+}
+
+double paper_failure_bits(const Params& params) {
+  constexpr double kPi = 3.14159265358979323846;
+  const double margin = two_to(double(params.spec().log_lwe_modulus) - 3);
+  const double exponent = kPi * squared(margin) / (2 * squared(paper_sigma_total(params)));
+  return exponent * std::log2(std::exp(1.0)) - 1;
+}
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,25 @@
+// The noise model on plans: what Params and its checks share.
+#pragma once
+
+#include "crenel/tfhe/params.h"
+#include "device/torus_plan.h"
+
+namespace crenel::tfhe {
+
+/// random::error_value: centred binomial of 21 pairs of coins.
+inline constexpr double kErrorVariance = 10.5;
+
+NoiseBudget noise_budget(const device::TorusPlan& plan, double sigma);
+/// Variance at q of a bootstrapped ciphertext's phase error, without rotation_rounding.
+double fresh_variance(const device::TorusPlan& plan, const NoiseBudget& budget);
+double failure_log2(const device::TorusPlan& plan, double sigma, double norm2, u32 plain_modulus);
+
+/// Why the double-precision transform is not safe for this plan, or "" when it is.
+///
+/// Its error is compared with all that a fresh ciphertext carries. Gadget sets are published for
+/// exact arithmetic with bases as large as that allows: the transform may be 1/32 of the variance.
+/// A set with modulus raising chooses the rounding of its products with Q, and failure_log2 counts
+/// the transform in full: it may be half.
+std::string approx_problem(const device::TorusPlan& plan);
+
+}  // namespace crenel::tfhe

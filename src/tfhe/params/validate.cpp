@@ -1,0 +1,130 @@
+#include "tfhe/params/validate.h"
+
+#include <bit>
+#include <cmath>
+
+#include "crenel/core/error.h"
+#include "tfhe/params/noise.h"
+#include "tfhe/params/plan.h"
+#include "tfhe/params/security.h"
+
+namespace crenel::tfhe {
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(const Spec& spec) : spec_(spec) {}
+
+  std::vector<std::string> run() && {
+    check_sizes();
+    check_accumulator();
+    check_switch();
+    check_messages();
+    check_labels();
+    // What follows computes with all of these.
+    if (problems_.empty()) check_plan();
+    return std::move(problems_);
+  }
+
+ private:
+  template <class... Args>
+  void add(const Args&... args) {
+    problems_.push_back(cat(args...));
+  }
+
+  void range(const char* field, u64 value, u64 low, u64 high) {
+    if (value < low || value > high) add(field, " is ", value, ", expected ", low, "..", high);
+  }
+
+  void check_sizes() {
+    range("lwe_dim", spec_.lwe_dim.value, 1, 4096);
+    range("glwe_dim", spec_.glwe_dim.value, 1, 16);
+    const u32 size = spec_.poly_size.value;
+    if (!std::has_single_bit(size) || size < 8 || size > 4096)
+      add("poly_size is ", size, ", expected a power of two from 8 to 4096");
+    range("log_lwe_modulus", spec_.log_lwe_modulus, 3, 32);
+  }
+
+  void check_accumulator() {
+    if (spec_.path == NoisePath::gadget) {
+      range("log_modulus", spec_.log_modulus, 8, 55);
+      if (spec_.log_raised_modulus != 0)
+        add("log_raised_modulus is ", spec_.log_raised_modulus,
+            ", expected 0 with gadget decomposition");
+      const u32 base = spec_.base_log.value;
+      if (base == 0 || base >= spec_.log_modulus || base > 27)
+        add("base_log is ", base, ", expected 1..27 and below log_modulus = ", spec_.log_modulus);
+      return;
+    }
+    range("log_modulus", spec_.log_modulus, 4, 27);
+    range("log_raised_modulus", spec_.log_raised_modulus, 16, 55);
+    if (spec_.log_raised_modulus < 2 * spec_.log_modulus)
+      add("log_raised_modulus is ", spec_.log_raised_modulus,
+          ", expected at least 2 log_modulus = ", 2 * spec_.log_modulus,
+          " (T >= Q^2 keeps the keys' noise below the accumulator)");
+    if (spec_.base_log.value != 0)
+      add("base_log is ", spec_.base_log, ", expected 0 with modulus raising");
+  }
+
+  void check_switch() {
+    range("log_switch_modulus", spec_.log_switch_modulus, 3, 40);
+    if (spec_.log_switch_modulus < spec_.log_lwe_modulus)
+      add("log_switch_modulus is ", spec_.log_switch_modulus, ", expected at least ",
+          spec_.log_lwe_modulus, " = log_lwe_modulus");
+    range("switch_base_log", spec_.switch_base_log.value, 1, 16);
+  }
+
+  void check_messages() {
+    const u32 p = spec_.plain_modulus;
+    if (p < 2 || p % 2 != 0 ||
+        (spec_.log_lwe_modulus <= 32 && u64(p) * 4 > u64(1) << spec_.log_lwe_modulus))
+      add("plain_modulus is ", p, ", expected an even number from 2 to q / 4 = 2^",
+          int(spec_.log_lwe_modulus) - 2);
+    if (p > spec_.poly_size.value)
+      add("plain_modulus is ", p, ", expected at most poly_size = ", spec_.poly_size,
+          " (two places of the rotation a message)");
+    if (spec_.padded && !std::has_single_bit(p))
+      add("plain_modulus is ", p, ", expected a power of two with padding");
+    if (!std::isfinite(spec_.max_norm2) || spec_.max_norm2 < 1)
+      add("max_norm2 is ", spec_.max_norm2, ", expected a finite number of at least 1");
+  }
+
+  void check_labels() {
+    if (!std::isfinite(spec_.security_bits) || spec_.security_bits < 0)
+      add("security_bits is ", spec_.security_bits, ", expected a finite number, not negative");
+  }
+
+  void check_plan() {
+    const device::TorusPlan plan = plan_of(spec_, SlotCount(1));
+    if (plan.primes.empty()) {
+      add("there are no primes = 1 modulo 2N = ", 2 * spec_.poly_size.value,
+          " below 2^28 for a modulus of ",
+          spec_.path == NoisePath::gadget ? spec_.log_modulus : spec_.log_raised_modulus, " bits");
+      return;
+    }
+    try {
+      device::check(plan);
+    } catch (const ParameterError& error) {
+      problems_.emplace_back(error.what());
+      return;
+    }
+    if (spec_.arithmetic == Arithmetic::approx) {
+      const std::string problem = approx_problem(plan);
+      if (!problem.empty()) problems_.push_back(problem);
+    }
+    const double estimate = security_estimate(spec_);
+    if (spec_.security_bits > estimate + kSecurityTolerance)
+      add("security_bits is ", spec_.security_bits, ", expected at most ",
+          std::round(10 * (estimate + kSecurityTolerance)) / 10,
+          ", what the dimensions and moduli allow");
+  }
+
+  const Spec& spec_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::vector<std::string> validate_spec(const Spec& spec) { return Checker(spec).run(); }
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,108 @@
+#include "tfhe/secret_keys.h"
+
+#include "crenel/core/error.h"
+#include "random/chacha20.h"
+
+namespace crenel::tfhe {
+
+std::vector<i8> sample_secret(random::SecretSource& source, u64 count, bool binary) {
+  random::ChaChaState state =
+      random::chacha20_state(source.seed(), source.next(random::Purpose::secret_key));
+  const random::WipeOnExit wipe_state(&state, sizeof state);
+  random::ChaChaBlock block{};
+  const random::WipeOnExit wipe_block(&block, sizeof block);
+  std::vector<i8> out(count);
+  for (u64 i = 0; i < count; ++i) {
+    if (i % 8 == 0) block = random::chacha20_block(state, static_cast<u32>(i / 8));
+    const u32* w = block.word + 2 * (i % 8);
+    const u64 x = static_cast<u64>(w[1]) << 32 | w[0];
+    const i8 ternary = static_cast<i8>(static_cast<i32>((static_cast<u128>(x) * 3) >> 64) - 1);
+    out[i] = binary ? static_cast<i8>(x >> 63) : ternary;
+  }
+  return out;
+}
+
+SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
+                       device::Kernels<u32>& ring, random::SecretSource source)
+    : plan_(plan), source_(std::move(source)) {
+  const bool binary = plan.secret == device::LweSecret::binary;
+  host_.reserve(slot_words(plan) * plan.slots);
+  for (u32 slot = 0; slot < plan.slots; ++slot) {
+    auto lwe = sample_secret(source_, plan.lwe_dim, binary);
+    const random::WipeOnExit wipe_lwe(lwe);
+    auto glwe = sample_secret(source_, plan.extracted_dim(), false);
+    const random::WipeOnExit wipe_glwe(glwe);
+    host_.insert(host_.end(), lwe.begin(), lwe.end());
+    host_.insert(host_.end(), glwe.begin(), glwe.end());
+  }
+  upload(stream, ring);
+}
+
+SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
+                       device::Kernels<u32>& ring, random::SecretSource source,
+                       std::span<const i8> coefficients)
+    : plan_(plan), source_(std::move(source)) {
+  const u64 slot = slot_words(plan), expected = slot * plan.slots;
+  if (coefficients.size() != expected)
+    throw SerializationError(
+        cat("secret key of ", coefficients.size(), " coefficients, expected ", expected),
+        {{"found", cat(coefficients.size())}, {"expected", cat(expected)}});
+  // Accumulated without branching on coefficients.
+  u64 invalid = 0, negative = 0, weight = 0;
+  for (u64 i = 0; i < expected; ++i) {
+    const i8 c = coefficients[i];
+    invalid |= static_cast<u64>(static_cast<u8>(c + 1) > 2);
+    const u64 is_lwe = i % slot < plan.lwe_dim ? 1 : 0;
+    negative |= is_lwe & (static_cast<u64>(static_cast<u8>(c)) >> 7);
+    weight += static_cast<u64>(c) & 1u;
+  }
+  const bool binary = plan.secret == device::LweSecret::binary;
+  if (invalid != 0 || (binary && negative != 0)) {
+    const char* range = binary ? "0, 1 (LWE) and -1, 0, 1 (GLWE)" : "-1, 0, 1";
+    throw SerializationError(cat("secret key has a coefficient outside ", range),
+                             {{"expected", range}});
+  }
+  // Of uniform entries half or two thirds are not zero: a quarter has no honest origin.
+  if (weight < expected / 4)
+    throw SerializationError(
+        cat("secret key with fewer than ", expected / 4, " non-zero coefficients"),
+        {{"expected", cat(">= ", expected / 4)}});
+  host_.assign(coefficients.begin(), coefficients.end());
+  upload(stream, ring);
+}
+
+SecretKeys::~SecretKeys() { random::secure_zero(host_.data(), host_.size()); }
+
+void SecretKeys::upload(device::Stream& stream, device::Kernels<u32>& ring) {
+  const u64 n = plan_.lwe_dim, kn = plan_.extracted_dim(), slot = slot_words(plan_);
+  lwe_ = stream.allocate(plan_.slots * n, true);
+  std::vector<i64> wide(plan_.slots * kn);
+  const random::WipeOnExit wipe(wide);
+  for (u32 j = 0; j < plan_.slots; ++j) {
+    stream.copy_in(lwe_.as<i8>() + j * n, host_.data() + j * slot, n);
+    for (u64 i = 0; i < kn; ++i) wide[j * kn + i] = host_[j * slot + n + i];
+  }
+  device::Buffer staged = stream.allocate(wide.size() * sizeof(i64), true);
+  stream.copy_in(staged.data(), wide.data(), wide.size() * sizeof(i64));
+
+  const u64 words = wide.size() * plan_.primes.size();
+  glwe_ = stream.allocate(words * sizeof(u32), true);
+  negated_ = stream.allocate(words * sizeof(u32), true);
+  const auto limbs = ring::LimbSet::range(0, static_cast<u32>(plan_.primes.size()));
+  const ring::PolyShape shape{plan_.log_n, plan_.glwe_dim, plan_.slots};
+  const ring::PolyView<u32> coeff(glwe_.as<u32>(), shape, limbs, ring::Domain::coeff);
+  const ring::PolyView<u32> eval(glwe_.as<u32>(), shape, limbs, ring::Domain::eval);
+  const ring::PolyView<u32> minus(negated_.as<u32>(), shape, limbs, ring::Domain::eval);
+  ring.reduce_signed(stream, coeff, staged.as<const i64>());
+  ring.ntt(stream, eval, coeff);
+  ring.neg(stream, minus, eval);
+}
+
+ring::PolyView<const u32> SecretKeys::view(const device::Buffer& buffer) const {
+  return {buffer.as<const u32>(),
+          {plan_.log_n, plan_.glwe_dim, plan_.slots},
+          ring::LimbSet::range(0, static_cast<u32>(plan_.primes.size())),
+          ring::Domain::eval};
+}
+
+}  // namespace crenel::tfhe

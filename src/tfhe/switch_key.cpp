@@ -1,0 +1,210 @@
+// Key-switching and packing keys: LWE encryptions of v B^j times words of a secret.
+#include <algorithm>
+
+#include "crenel/core/error.h"
+#include "tfhe/keygen.h"
+
+namespace crenel::tfhe {
+namespace {
+
+// Rows a call: bounds the messages in memory, not the key.
+constexpr u64 kChunkRows = u64(1) << 16;
+
+// The (word, digit, v - 1) of a row.
+struct RowIndex {
+  u32 word, digit;
+  u64 value;
+};
+
+RowIndex row_index(const device::SwitchShape& shape, u64 row) {
+  const u64 values = (u64(1) << shape.base_log) - 1;
+  return {static_cast<u32>(row / (values * shape.digits)),
+          static_cast<u32>(row / values % shape.digits), row % values + 1};
+}
+
+// message(row, slot): what the row encrypts for the slot, modulo 2^64.
+template <class Message>
+device::Buffer make_key(const Context::State& home, SecretKeys& secret,
+                        const device::SwitchShape& shape, const random::Seed& mask_seed,
+                        Message message) {
+  auto& stream = *home.stream;
+  device::Buffer key = stream.allocate(shape.key_bytes());
+  const u64 row_bytes = u64(shape.out_words()) * shape.key_word_bytes();
+  const u64 mask = (u64(1) << shape.log_modulus) - 1;
+  auto& source = secret.source();
+  const u64 most = std::min(shape.key_rows(), kChunkRows);
+  std::vector<u64> host(most * shape.slots);
+  const random::WipeOnExit wipe(host);
+  device::Buffer messages = stream.allocate(host.size() * sizeof(u64), true);
+  for (u64 first = 0; first < shape.key_rows(); first += most) {
+    const u64 rows = std::min(most, shape.key_rows() - first);
+    for (u64 y = 0; y < rows; ++y)
+      for (u32 slot = 0; slot < shape.slots; ++slot)
+        host[y * shape.slots + slot] = message(row_index(shape, first + y), slot) & mask;
+    stream.copy_in(messages.data(), host.data(), rows * shape.slots * sizeof(u64));
+    const auto errors = source.next(random::Purpose::error, rows);
+    home.kernels->sample_lwe(stream, key.as<u8>() + first * row_bytes, rows, shape.out_dim,
+                             shape.slots, shape.log_modulus, mask_seed, first, source.seed(),
+                             errors.serial, secret.lwe_device(), messages.as<const u64>());
+  }
+  return key;
+}
+
+device::Buffer expand_key(const Context::State& home, const device::SwitchShape& shape,
+                          const random::Seed& seed, std::span<const u64> bodies) {
+  auto& stream = *home.stream;
+  device::Buffer key = stream.allocate(shape.key_bytes());
+  const u64 row_bytes = u64(shape.out_words()) * shape.key_word_bytes();
+  const u64 most = std::min(shape.key_rows(), kChunkRows);
+  device::Buffer staged = stream.allocate(most * shape.slots * sizeof(u64));
+  for (u64 first = 0; first < shape.key_rows(); first += most) {
+    const u64 rows = std::min(most, shape.key_rows() - first);
+    stream.copy_in(staged.data(), bodies.data() + first * shape.slots,
+                   rows * shape.slots * sizeof(u64));
+    home.kernels->expand_lwe(stream, key.as<u8>() + first * row_bytes, rows, shape.out_dim,
+                             shape.slots, shape.log_modulus, seed, first, staged.as<const u64>());
+  }
+  return key;
+}
+
+std::vector<u64> bodies_of(const device::Buffer& key, const device::SwitchShape& shape) {
+  auto& stream = *key.stream();
+  const u64 rows = shape.key_rows(), word = shape.key_word_bytes(), row = shape.slots * word;
+  device::Buffer dense = stream.allocate(rows * row);
+  stream.copy_rows(dense.data(), row, key.as<const u8>() + shape.out_dim * word,
+                   shape.out_words() * word, row, rows);
+  std::vector<u64> out(rows * shape.slots);
+  if (word == sizeof(u64)) {
+    stream.copy_out(out.data(), dense.data(), rows * row);
+    return out;
+  }
+  std::vector<u32> narrow(out.size());
+  stream.copy_out(narrow.data(), dense.data(), rows * row);
+  std::copy(narrow.begin(), narrow.end(), out.begin());
+  return out;
+}
+
+void expect_words(const char* what, u64 found, u64 expected) {
+  if (found != expected)
+    throw SerializationError(cat(what, " of ", found, " words, expected ", expected),
+                             {{"found", cat(found)}, {"expected", cat(expected)}});
+}
+
+void expect_reduced(const char* what, std::span<const u64> words, u32 log_modulus) {
+  for (u64 i = 0; i < words.size(); ++i)
+    if (words[i] >> log_modulus != 0)
+      throw SerializationError(
+          cat(what, ": word ", i, " is ", words[i], ", expected below 2^", log_modulus),
+          {{"index", cat(i)},
+           {"found", cat(words[i])},
+           {"expected", cat("below 2^", log_modulus)}});
+}
+
+void expect_residues(std::span<const u32> words, const device::TorusPlan& plan) {
+  for (u64 i = 0; i < words.size(); ++i) {
+    const u64 prime = plan.primes[(i >> plan.log_n) % plan.primes.size()];
+    if (words[i] >= prime)
+      throw SerializationError(
+          cat("bootstrapping key: word ", i, " is ", words[i], ", expected a residue modulo ",
+              prime),
+          {{"index", cat(i)}, {"found", cat(words[i])}, {"expected", cat("below ", prime)}});
+  }
+}
+
+std::shared_ptr<EvaluationKeys::Data> new_data(const Context& context) {
+  auto data = std::make_shared<EvaluationKeys::Data>();
+  data->params_id = context.params().id();
+  data->home = context.shared_state();
+  return data;
+}
+
+}  // namespace
+
+device::SwitchShape packing_shape(const device::TorusPlan& plan) {
+  device::SwitchShape shape;
+  shape.in_dim = plan.slots * plan.lwe_dim;
+  shape.out_dim = plan.lwe_dim;
+  shape.slots = plan.slots;
+  shape.log_modulus = std::min(plan.log_switch_modulus, u32(32));
+  shape.log_out_modulus = plan.log_lwe_modulus;
+  shape.base_log = std::min(plan.switch_base_log, u32(3));
+  shape.digits = (shape.log_modulus + shape.base_log - 1) / shape.base_log;
+  return shape;
+}
+
+EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret, bool packing) {
+  const Context::State& home = context.state();
+  auto data = new_data(context);
+  make_bootstrap_key(home, secret, *data);
+  const auto shape = home.kernels->switch_shape();
+  data->switch_seed = secret.source().derive_seed();
+  data->key_switch =
+      make_key(home, secret, shape, data->switch_seed, [&](const RowIndex& row, u32 slot) {
+        const i64 s = secret.extracted(slot, row.word);
+        return (static_cast<u64>(s) * row.value) << (shape.base_log * row.digit);
+      });
+  if (packing) {
+    const auto pack = packing_shape(home.plan);
+    const u32 n = home.plan.lwe_dim;
+    data->packing_seed = secret.source().derive_seed();
+    data->packing =
+        make_key(home, secret, pack, data->packing_seed, [&](const RowIndex& row, u32 slot) {
+          if (row.word / n != slot) return u64(0);
+          const i64 s = secret.lwe(0, row.word % n);
+          return (static_cast<u64>(s) * row.value) << (pack.base_log * row.digit);
+        });
+  }
+  return EvaluationKeys(std::move(data));
+}
+
+EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts& parts) {
+  const Context::State& home = context.state();
+  const auto shape = home.kernels->switch_shape(), pack = packing_shape(home.plan);
+  expect_words("bootstrapping key", parts.bootstrap_bodies.size(), bootstrap_body_words(home.plan));
+  expect_residues(parts.bootstrap_bodies, home.plan);
+  expect_words("key-switching key", parts.switch_bodies.size(), shape.key_rows() * shape.slots);
+  expect_reduced("key-switching key", parts.switch_bodies, shape.log_modulus);
+  if (parts.packing_seed) {
+    expect_words("packing key", parts.packing_bodies.size(), pack.key_rows() * pack.slots);
+    expect_reduced("packing key", parts.packing_bodies, pack.log_modulus);
+  }
+  auto data = new_data(context);
+  data->bootstrap_seed = parts.bootstrap_seed;
+  data->bootstrap_bodies.assign(parts.bootstrap_bodies.begin(), parts.bootstrap_bodies.end());
+  load_bootstrap_key(home, *data);
+  data->switch_seed = parts.switch_seed;
+  data->key_switch = expand_key(home, shape, parts.switch_seed, parts.switch_bodies);
+  if (parts.packing_seed) {
+    data->packing_seed = *parts.packing_seed;
+    data->packing = expand_key(home, pack, *parts.packing_seed, parts.packing_bodies);
+  }
+  return EvaluationKeys(std::move(data));
+}
+
+std::vector<u64> switch_bodies(const EvaluationKeys& keys) {
+  return bodies_of(keys.data()->key_switch, keys.data()->home->kernels->switch_shape());
+}
+
+std::vector<u64> packing_bodies(const EvaluationKeys& keys) {
+  if (!keys.has_packing()) return {};
+  return bodies_of(keys.data()->packing, packing_shape(keys.data()->home->plan));
+}
+
+u64 EvaluationKeys::bytes() const {
+  return data_ ? data_->bootstrap.bytes() + data_->key_switch.bytes() + data_->packing.bytes() : 0;
+}
+
+u64 EvaluationKeys::wire_bytes() const {
+  if (!data_) return 0;
+  const auto body_bytes = [](const device::SwitchShape& s) {
+    return s.key_rows() * s.slots * s.key_word_bytes() + sizeof(random::Seed);
+  };
+  u64 total = data_->bootstrap_bodies.size() * sizeof(u32) + sizeof(random::Seed) +
+              body_bytes(data_->home->kernels->switch_shape());
+  if (has_packing()) total += body_bytes(packing_shape(data_->home->plan));
+  return total;
+}
+
+bool EvaluationKeys::has_packing() const { return data_ && data_->packing; }
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,173 @@
+// What plans and arguments are refused, and that a refusal names the field.
+#include "support/devices.h"
+#include "support/torus_world.h"
+
+namespace crenel::test {
+namespace {
+
+template <class F>
+void expect_refused(const std::string& field, const F& call) {
+  try {
+    call();
+    ADD_FAILURE() << field << " was accepted";
+  } catch (const ParameterError& e) {
+    EXPECT_NE(e.field(field), "") << e.what() << ", expected field " << field;
+    EXPECT_NE(std::string(e.what()).find(field), std::string::npos) << e.what();
+  }
+}
+
+using Change = std::function<void(TorusPlan&)>;
+
+TEST(TorusPlan, Accepts) {
+  for (const TorusPlan& plan :
+       {gadget_plan(556, 1, 1, 10, 1, 27, 7, 3), gadget_plan(600, 1, 1, 11, 2, 25, 25, 1),
+        gadget_plan(1305, 1, 1, 11, 2, 27, 27, 1), raising_plan(656, 3, 5, 9, 17, 20),
+        gadget_plan(1, 1, 1, 3, 1, 10, 1, 1)})
+    EXPECT_NO_THROW(device::check(plan)) << describe(plan);
+}
+
+TEST(TorusPlan, RefusesEveryFieldOutOfRange) {
+  const auto gadget = gadget_plan(6, 1, 1, 6, 1, 27, 7, 3),
+             raising = raising_plan(6, 1, 1, 6, 17, 20);
+  const std::vector<std::pair<const char*, Change>> common = {
+      {"lwe_dim", [](TorusPlan& p) { p.lwe_dim = 0; }},
+      {"lwe_dim", [](TorusPlan& p) { p.lwe_dim = 1u << 31; }},
+      {"glwe_dim", [](TorusPlan& p) { p.glwe_dim = 0; }},
+      {"glwe_dim", [](TorusPlan& p) { p.glwe_dim = 1000; }},
+      {"slots", [](TorusPlan& p) { p.slots = 0; }},
+      {"slots", [](TorusPlan& p) { p.slots = 100000; }},
+      {"log_n", [](TorusPlan& p) { p.log_n = 2; }},
+      {"log_n", [](TorusPlan& p) { p.log_n = 13; }},
+      {"log_lwe_modulus", [](TorusPlan& p) { p.log_lwe_modulus = 0; }},
+      {"log_lwe_modulus", [](TorusPlan& p) { p.log_lwe_modulus = 33; }},
+      {"primes", [](TorusPlan& p) { p.primes.clear(); }},
+      {"primes", [](TorusPlan& p) { p.primes = torus_primes(3, 18, 6); }},
+      {"prime", [](TorusPlan& p) { p.primes = {129}; }},  // 3 * 43, but 1 modulo 128
+      {"prime", [](TorusPlan& p) { p.primes = {257, 257}; }},
+      {"prime", [](TorusPlan& p) { p.primes = {97}; }},  // 1 modulo 32 only
+      {"prime", [](TorusPlan& p) { p.primes = torus_primes(1, 30, 6); }},
+      {"log_switch_modulus", [](TorusPlan& p) { p.log_switch_modulus = 0; }},
+      {"log_switch_modulus", [](TorusPlan& p) { p.log_switch_modulus = 41; }},
+      {"log_switch_modulus", [](TorusPlan& p) { p.log_lwe_modulus = p.log_switch_modulus + 1; }},
+      {"switch_base_log", [](TorusPlan& p) { p.switch_base_log = 0; }},
+      {"switch_base_log", [](TorusPlan& p) { p.switch_base_log = 17; }},
+      {"switch_digits", [](TorusPlan& p) { p.switch_digits = 0; }},
+      {"switch_digits", [](TorusPlan& p) { p.switch_digits = 2; }}};
+  for (const auto& base : {gadget, raising})
+    for (const auto& [field, change] : common) {
+      TorusPlan plan = base;
+      change(plan);
+      expect_refused(field, [&] { device::check(plan); });
+    }
+  const std::vector<std::pair<const char*, Change>> of_gadget = {
+      {"modulus", [](TorusPlan& p) { p.modulus -= 2; }},
+      {"modulus", [](TorusPlan& p) { p.modulus = 1u << 17; }},
+      {"base_log", [](TorusPlan& p) { p.base_log = 0; }},
+      {"base_log", [](TorusPlan& p) { p.base_log = 64; }},
+      {"digits", [](TorusPlan& p) { p.digits = 0; }},
+      {"digits", [](TorusPlan& p) { p.digits = 4; }},
+      {"digits", [](TorusPlan& p) { p.base_log = 27, p.digits = 1; }}};
+  for (const auto& [field, change] : of_gadget) {
+    TorusPlan plan = gadget;
+    change(plan);
+    expect_refused(field, [&] { device::check(plan); });
+  }
+  const std::vector<std::pair<const char*, Change>> of_raising = {
+      {"modulus", [](TorusPlan& p) { p.modulus = 0; }},
+      {"modulus", [](TorusPlan& p) { p.modulus = 1; }},
+      {"modulus", [](TorusPlan& p) { p.modulus = 3u << 15; }},
+      {"modulus", [](TorusPlan& p) { p.modulus = u64(1) << 40; }},  // above T
+      {"digits", [](TorusPlan& p) { p.digits = 2; }}};
+  for (const auto& [field, change] : of_raising) {
+    TorusPlan plan = raising;
+    change(plan);
+    expect_refused(field, [&] { device::check(plan); });
+  }
+}
+
+// Sums of products that the rounding of doubles cannot hold.
+TEST(TorusPlan, RefusesApproxBeyondDoubles) {
+  for (const u32 log_modulus : {24u, 30u, 54u}) {
+    TorusPlan plan = raising_plan(6, 1, 1, 10, log_modulus, 28);
+    EXPECT_NO_THROW(device::check(plan));
+    plan.arithmetic = Arithmetic::approx;
+    expect_refused("modulus", [&] { device::check(plan); });
+  }
+}
+
+class TorusRefusal : public DeviceTest {};
+CRENEL_DEVICE_SUITE(TorusRefusal);
+
+TEST_P(TorusRefusal, Plans) {
+  auto plan = raising_plan(6, 1, 1, 6, 17, 20);
+  plan.slots = 0;
+  expect_refused("slots", [&] { device::backend_of(*device_).make_torus_kernels(plan); });
+}
+
+// Nothing is touched when an argument is refused: the pointers here are not even device memory.
+TEST_P(TorusRefusal, Arguments) {
+  const TorusWorld world(device_, raising_plan(6, 1, 1, 6, 17, 20));
+  auto& k = *world.kernels;
+  auto& s = *world.stream;
+  u64 wide[4] = {};
+  u32 narrow[4] = {};
+  i64 polys[4] = {};
+  i8 secrets[4] = {};
+  const random::Seed seed{};
+  const device::LutView luts{wide, wide, 1, nullptr};
+  const auto shape = k.switch_shape();
+  const auto with = [](auto value, auto change) {
+    change(value);
+    return value;
+  };
+  expect_refused("first", [&] { k.load_bootstrap_key(s, wide, 7, 0, polys); });
+  expect_refused("count", [&] { k.load_bootstrap_key(s, wide, 4, 3, polys); });
+  expect_refused("key", [&] { k.load_bootstrap_key(s, nullptr, 0, 1, polys); });
+  expect_refused("polys", [&] { k.load_bootstrap_key(s, wide, 0, 1, nullptr); });
+  expect_refused("out", [&] { k.blind_rotate(s, nullptr, narrow, 1, wide, luts); });
+  expect_refused("in", [&] { k.blind_rotate(s, wide, nullptr, 1, wide, luts); });
+  expect_refused("key", [&] { k.blind_rotate(s, wide, narrow, 1, nullptr, luts); });
+  expect_refused("count", [&] {
+    k.blind_rotate(s, wide, narrow, 1, wide, with(luts, [](auto& l) { l.count = 0; }));
+  });
+  expect_refused("offsets", [&] {
+    k.blind_rotate(s, wide, narrow, 1, wide, with(luts, [](auto& l) { l.offsets = nullptr; }));
+  });
+  const auto refused_shape = [&](const char* field, auto change) {
+    expect_refused(field, [&] { k.key_switch(s, with(shape, change), narrow, wide, 1, wide); });
+  };
+  refused_shape("in_dim", [](auto& x) { x.in_dim = 0; });
+  refused_shape("out_dim", [](auto& x) { x.out_dim = 0; });
+  refused_shape("slots", [](auto& x) { x.slots = 0; });
+  refused_shape("log_modulus", [](auto& x) { x.log_modulus = 41; });
+  refused_shape("log_out_modulus", [](auto& x) { x.log_out_modulus = 18; });
+  refused_shape("base_log", [](auto& x) { x.base_log = 0; });
+  refused_shape("digits", [](auto& x) { x.digits = 0; });
+  refused_shape("base_log * digits", [](auto& x) { x.digits = 2; });
+  expect_refused("in", [&] { k.key_switch(s, shape, narrow, nullptr, 1, wide); });
+  expect_refused("terms", [&] { k.linear(s, narrow, {}, 0, 1, 10); });
+  const device::LweTerm null_term{nullptr, 1}, term{narrow, 1};
+  expect_refused("data", [&] { k.linear(s, narrow, {&null_term, 1}, 0, 1, 10); });
+  expect_refused("log_modulus", [&] { k.linear(s, narrow, {&term, 1}, 0, 1, 33); });
+  expect_refused("log_to", [&] { k.mod_switch(s, narrow, 0, narrow, 10, 1); });
+  expect_refused("log_from", [&] { k.mod_switch(s, narrow, 10, narrow, 33, 1); });
+  expect_refused("dim",
+                 [&] { k.sample_lwe(s, narrow, 1, 0, 1, 10, seed, 0, seed, 0, secrets, nullptr); });
+  expect_refused("log_modulus",
+                 [&] { k.sample_lwe(s, narrow, 1, 2, 1, 65, seed, 0, seed, 0, secrets, nullptr); });
+  expect_refused("input",
+                 [&] { k.sample_lwe(s, narrow, 1, 2, 1, 10, seed, 0, seed, 0, nullptr, nullptr); });
+  expect_refused("slots", [&] { k.expand_lwe(s, narrow, 1, 2, 0, 10, seed, 0, wide); });
+  expect_refused("out", [&] { k.expand_lwe(s, nullptr, 1, 2, 1, 10, seed, 0, wide); });
+  expect_refused("secrets", [&] { k.phase(s, narrow, narrow, 1, 2, 1, 10, nullptr); });
+  expect_refused("log_modulus", [&] { k.phase(s, narrow, narrow, 1, 2, 1, 0, secrets); });
+}
+
+// The switch of a plan is the one its fields say.
+TEST_P(TorusRefusal, SwitchShape) {
+  const TorusWorld world(device_, raising_plan(6, 2, 3, 6, 17, 20));
+  EXPECT_EQ(world.kernels->switch_shape(), (device::SwitchShape{128, 6, 3, 17, 7, 6, 3}));
+}
+
+}  // namespace
+}  // namespace crenel::test

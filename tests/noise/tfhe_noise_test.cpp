@@ -1,0 +1,162 @@
+// Measured phase errors of bootstrapped ciphertexts against the model of tfhe/params.h. The ratio
+// of mean squares over keys, masks and messages must be 1; what is left of it comes from the sample
+// (sqrt(2 / count)) and from the few keys: their weights enter the model as measured, their errors
+// move the key switch's mean square by a part 1 / B_KS. Intervals are five times that spread.
+#include <cmath>
+
+#include "support/tfhe_world.h"
+
+namespace crenel::tfhe {
+namespace {
+
+using test::Messages;
+
+constexpr double kErrorStd = 3.2403703492039301;  // sqrt(10.5)
+
+struct Set {
+  const char* name;
+  Spec spec;
+  u32 slots = 1;
+};
+
+Spec base(Spec spec, u32 lwe_dim, u32 log_rest, u32 log_switch, u32 switch_base_log) {
+  spec.lwe_dim = LweDim(lwe_dim);
+  spec.log_lwe_modulus = log_rest;
+  spec.log_switch_modulus = log_switch;
+  spec.switch_base_log = DecompBaseLog(switch_base_log);
+  return spec;
+}
+
+Spec with(Spec spec, Arithmetic arithmetic, LweSecret secret = LweSecret::ternary) {
+  spec.arithmetic = arithmetic;
+  spec.secret = secret;
+  return spec;
+}
+
+// Mean square of the model, with the rounding errors weighted by this client's own secrets.
+double model(const Params& params, const Client& client) {
+  const NoiseBudget b = noise_budget(params, kErrorStd);
+  const auto secret = client.export_secret_key();
+  const auto& spec = params.spec();
+  const u32 n = spec.lwe_dim.value, kn = spec.glwe_dim.value * spec.poly_size.value;
+  double lwe = 0, glwe = 0;
+  for (std::size_t i = 0; i < secret.size(); ++i) (i % (n + kn) < n ? lwe : glwe) += secret[i] != 0;
+  lwe /= params.slots().value, glwe /= params.slots().value;
+  const double share = spec.secret == LweSecret::ternary ? 2.0 / 3 : 0.5;
+  const double rest = std::exp2(spec.log_lwe_modulus);
+  const double at_q = rest / static_cast<double>(params.modulus());
+  const double at_switch = std::exp2(double(spec.log_lwe_modulus) - spec.log_switch_modulus);
+  return (b.blind_rotation + b.transform) * at_q * at_q +
+         (b.switch_rounding * (1 + glwe) / (1 + kn * 2.0 / 3) + b.key_switch) * at_switch *
+             at_switch +
+         b.rest_rounding * (1 + lwe) / (1 + n * share);
+}
+
+struct Sample {
+  double measured = 0, expected = 0;
+  u64 wrong = 0;
+};
+
+// Adds the squares of `count` NANDs under one fresh key.
+void measure(const Params& params, const std::string& device, u64 count, test::Rng& rng,
+             Sample& sample) {
+  const Context context(params, device);
+  Client client = context.keygen();
+  const Evaluator ev = context.evaluator(client.evaluation_keys());
+  const Messages x = test::random_messages(rng, count, 2), y = test::random_messages(rng, count, 2);
+  Messages z(count);
+  for (u64 i = 0; i < count; ++i) z[i] = 1 - (x[i] & y[i]);
+  const Ciphertext c = ev.gate(Gate::nand, client.encrypt(x, 4), client.encrypt(y, 4));
+  for (i64 e : client.phase_errors(c, z)) sample.measured += double(e) * double(e) / double(count);
+  sample.expected += model(params, client);
+  const auto found = client.decrypt(c);
+  for (u64 i = 0; i < count; ++i) sample.wrong += found[i] != z[i];
+}
+
+class TfheNoise : public test::DeviceTest {};
+
+TEST_P(TfheNoise, BootstrapsErrAsTheModelSays) {
+  const Spec gadget = test::tfhe_toy_spec("gadget"), gadget2 = test::tfhe_toy_spec("gadget2");
+  const Spec raising = test::tfhe_toy_spec("raising");
+  Spec coarse = gadget, wide = raising, narrow = gadget2;
+  narrow.log_modulus = 44, narrow.base_log = DecompBaseLog(15);
+  coarse.base_log = DecompBaseLog(9);                   // two digits, a large dropped one
+  wide.log_raised_modulus = 42, wide.log_modulus = 19;  // Delta = 2^4
+  const std::vector<Set> sets = {
+      // the key switch, and rounding at rest
+      {"gadget, at rest", with(base(gadget, 96, 10, 14, 5), Arithmetic::exact)},
+      {"raising, at rest", with(base(raising, 96, 10, 14, 5), Arithmetic::approx), 3},
+      {"raising, rounding", with(base(raising, 128, 10, 20, 5), Arithmetic::approx)},
+      // blind rotation: nothing is rounded away after it
+      {"gadget, blind rotation", with(base(gadget, 48, 27, 27, 5), Arithmetic::exact)},
+      {"coarse gadget", with(base(coarse, 48, 27, 27, 5), Arithmetic::approx), 3},
+      {"two primes", with(base(gadget2, 48, 30, 40, 5), Arithmetic::exact)},
+      {"two primes by doubles", with(base(narrow, 48, 30, 40, 5), Arithmetic::approx), 2},
+      {"raising, blind rotation", with(base(raising, 64, 24, 24, 4), Arithmetic::exact)},
+      {"raising by doubles", with(base(wide, 64, 26, 26, 4), Arithmetic::approx), 5},
+      {"binary raising", with(base(raising, 64, 24, 24, 4), Arithmetic::approx, LweSecret::binary)},
+      {"binary gadget", with(base(gadget, 64, 27, 27, 5), Arithmetic::approx, LweSecret::binary),
+       2},
+  };
+  auto rng = test::test_rng();
+  constexpr int kKeys = 4;
+  constexpr u64 kGates = 1000;
+  for (const Set& set : sets) {
+    const Params params = Params::from_spec(set.spec).with_slots(SlotCount(set.slots));
+    Sample sample;
+    for (int key = 0; key < kKeys; ++key) measure(params, GetParam(), kGates, rng, sample);
+    const double ratio = sample.measured / sample.expected;
+    std::printf("%-24s std %9.2f model %9.2f ratio of variances %.3f\n", set.name,
+                std::sqrt(sample.measured / kKeys), std::sqrt(sample.expected / kKeys), ratio);
+    // sqrt(2 / 4000) = 0.022 of the sample, below 0.025 of the keys
+    EXPECT_GT(ratio, 0.83) << set.name << "; repeat with CRENEL_SEED=" << test::run_seed();
+    EXPECT_LT(ratio, 1.17) << set.name << "; repeat with CRENEL_SEED=" << test::run_seed();
+    EXPECT_EQ(sample.wrong, 0u) << set.name;
+  }
+}
+
+TEST_P(TfheNoise, DefaultSetErrsAsTheModelSays) {
+  auto rng = test::test_rng();
+  const bool gpu = GetParam().rfind("cuda", 0) == 0;
+  const u64 count = gpu ? 20000 : 400;
+  Sample sample;
+  measure(Params::preset("bool128"), GetParam(), count, rng, sample);
+  const double ratio = sample.measured / sample.expected;
+  std::printf("%-24s std %9.2f model %9.2f ratio of variances %.3f\n", "bool128",
+              std::sqrt(sample.measured), std::sqrt(sample.expected), ratio);
+  // sqrt(2 / 400) = 0.071 or sqrt(2 / 20000) = 0.01, and 0.01 of the one key
+  EXPECT_NEAR(ratio, 1.0, gpu ? 0.08 : 0.37);
+  EXPECT_EQ(sample.wrong, 0u);
+  EXPECT_NEAR(std::sqrt(sample.expected), fresh_std(Params::preset("bool128"), kErrorStd), 0.6);
+}
+
+TEST_P(TfheNoise, LookUpTablesErrAsGatesDo) {
+  auto rng = test::test_rng();
+  const Params params = Params::preset("toy-lut4");
+  constexpr int kKeys = 24;
+  constexpr u64 kCount = 150;
+  double measured = 0, expected = 0;
+  for (int key = 0; key < kKeys; ++key) {
+    const Context context(params, GetParam());
+    Client client = context.keygen();
+    const Evaluator ev = context.evaluator(client.evaluation_keys());
+    const Messages x = test::random_messages(rng, kCount, 16);
+    const Lut f{test::random_messages(rng, 16, 16), 0};
+    const Messages y = test::map_messages(x, [&](u64 m) { return f.table[m]; });
+    const Ciphertext c = ev.lut(client.encrypt(x), f);
+    EXPECT_EQ(client.decrypt(c), y);
+    for (i64 e : client.phase_errors(c, y)) measured += double(e) * double(e) / double(kCount);
+    expected += model(params, client);
+  }
+  const double ratio = measured / expected;
+  std::printf("%-24s std %9.2f model %9.2f ratio of variances %.3f\n", "toy-lut4",
+              std::sqrt(measured / kKeys), std::sqrt(expected / kKeys), ratio);
+  // sqrt(2 / 3600) = 0.024 of the sample; sqrt(2 / 24) / 4 = 0.072 of the keys: a quarter of the
+  // switch's variance (base 2^2) is its rows' mean error, one number a key
+  EXPECT_NEAR(ratio, 1.0, 0.38);
+}
+
+CRENEL_CANDIDATE_SUITE(TfheNoise);
+
+}  // namespace
+}  // namespace crenel::tfhe

@@ -1,0 +1,69 @@
+// Plain evaluation of a radix circuit on many integers at once, with its ranges checked.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tfhe/integer/circuit.h"
+
+namespace crenel::test {
+
+using tfhe::radix::Blocks;
+using tfhe::radix::Circuit;
+using tfhe::radix::Sum;
+
+/// inputs[i]: messages of the circuit's input i, one per integer.
+class RadixModel {
+ public:
+  RadixModel(const Circuit& circuit, const std::vector<std::vector<u64>>& inputs) {
+    for (const Circuit::Node& node : circuit.nodes()) {
+      if (node.round == 0) {
+        values_.push_back(inputs.at(node.input));
+        continue;
+      }
+      EXPECT_LE(node.argument.norm2(), tfhe::radix::kMaxNorm2);
+      std::vector<u64> out;
+      for (const i64 x : sum(node.argument, inputs.at(0).size())) {
+        const bool inside = x >= node.argument.low && x <= node.argument.high;
+        EXPECT_TRUE(inside) << x << " outside " << node.argument.low << ".." << node.argument.high;
+        out.push_back(inside ? node.table[static_cast<std::size_t>(x)] : 0);
+      }
+      values_.push_back(std::move(out));
+    }
+  }
+
+  std::vector<i64> sum(const Sum& s, std::size_t size) const {
+    std::vector<i64> total(size, s.constant);
+    for (const auto& [node, factor] : s.terms)
+      for (std::size_t i = 0; i < size; ++i)
+        total[i] += factor * static_cast<i64>(values_[node][i]);
+    return total;
+  }
+
+  /// Integers of `outputs`, whose blocks must be below 4.
+  std::vector<u64> integers(const Blocks& outputs, std::size_t size) const {
+    std::vector<u64> values(size, 0);
+    for (std::size_t j = 0; j < outputs.size(); ++j) {
+      const std::vector<i64> block = sum(outputs[j], size);
+      for (std::size_t i = 0; i < size; ++i) {
+        EXPECT_TRUE(block[i] >= 0 && block[i] < 4) << "block " << j << " is " << block[i];
+        values[i] |= static_cast<u64>(block[i]) << (2 * j);
+      }
+    }
+    return values;
+  }
+
+ private:
+  std::vector<std::vector<u64>> values_;
+};
+
+/// Blocks of integers, as inputs of a model.
+inline std::vector<std::vector<u64>> radix_blocks(const std::vector<u64>& values, u32 bits) {
+  std::vector<std::vector<u64>> blocks(bits / 2);
+  for (u32 j = 0; j < bits / 2; ++j)
+    for (const u64 v : values) blocks[j].push_back(v >> (2 * j) & 3);
+  return blocks;
+}
+
+}  // namespace crenel::test

@@ -1,0 +1,196 @@
+// A TFHE context, a client and an evaluator with keys, made once a process for each device and set.
+// Parameters here are toys unless the name says otherwise: NOT secure.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "crenel/tfhe/evaluator.h"
+#include "support/devices.h"
+#include "support/random.h"
+#include "tfhe/encoding.h"
+#include "tfhe/objects.h"
+
+namespace crenel::test {
+
+using Messages = std::vector<u64>;
+
+struct TfheWorld {
+  TfheWorld(const tfhe::Params& params, const std::string& device, bool packing)
+      : context(params, device),
+        client(context.keygen()),
+        keys(client.evaluation_keys({packing})),
+        ev(context.evaluator(keys)) {}
+
+  const tfhe::Params& params() const { return context.params(); }
+
+  tfhe::Context context;
+  tfhe::Client client;
+  tfhe::EvaluationKeys keys;
+  tfhe::Evaluator ev;
+};
+
+/// Toys of every noise path. Unless said otherwise q = 2N = 1024, so that no phase is rounded and
+/// fresh encryptions have ten standard deviations of room in gates of four inputs.
+inline tfhe::Spec tfhe_toy_spec(const std::string& shape) {
+  using namespace tfhe;
+  Spec spec;
+  spec.name = "test-" + shape;
+  spec.lwe_dim = LweDim(8);
+  spec.glwe_dim = GlweDim(1);
+  spec.poly_size = PolySize(512);
+  spec.log_lwe_modulus = 10;
+  spec.security_bits = 1;
+  spec.switch_base_log = DecompBaseLog(4);
+  if (shape == "gadget" || shape == "func") {  // one prime
+    spec.log_modulus = 27;
+    spec.base_log = DecompBaseLog(7);
+    spec.log_switch_modulus = 18;
+  }
+  if (shape == "func") {  // q = N: any function of 3 bits
+    spec.log_lwe_modulus = 9;
+    spec.plain_modulus = 8;
+  }
+  if (shape == "gadget2") {  // two primes
+    spec.log_modulus = 50;
+    spec.base_log = DecompBaseLog(17);
+    spec.log_switch_modulus = 20;
+  }
+  if (shape == "large") {  // as G4: results modulo up to 2^30
+    spec.log_modulus = 54;
+    spec.base_log = DecompBaseLog(14);
+    spec.log_switch_modulus = 35;
+    spec.switch_base_log = DecompBaseLog(5);
+    spec.lwe_dim = LweDim(6);
+  }
+  if (shape == "raising" || shape == "sparse") {
+    spec.path = NoisePath::raising;
+    spec.glwe_dim = GlweDim(2);
+    spec.log_modulus = 17;
+    spec.log_raised_modulus = 39;
+    spec.log_switch_modulus = 17;
+  }
+  if (shape == "many") {  // several chunks of a bootstrapping key; its noise leaves no message
+    spec.path = NoisePath::raising;
+    spec.lwe_dim = LweDim(500);
+    spec.poly_size = PolySize(64);
+    spec.log_lwe_modulus = 7;
+    spec.log_modulus = 17;
+    spec.log_raised_modulus = 39;
+    spec.log_switch_modulus = 17;
+  }
+  if (shape == "sparse") spec.log_lwe_modulus = 9;  // q < 2N
+  if (shape == "rounded" || shape == "padded") {    // q > 2N
+    spec.path = NoisePath::raising;
+    spec.log_modulus = 20;
+    spec.log_raised_modulus = 46;
+    spec.log_switch_modulus = 20;
+    spec.log_lwe_modulus = shape == "padded" ? 12 : 20;
+  }
+  if (shape == "padded") {
+    spec.plain_modulus = 16;
+    spec.padded = true;
+  }
+  return spec;
+}
+
+/// "<preset or toy shape>[:r<slots>][:exact|:approx][:binary]", e.g. "gadget:r3:approx:binary".
+inline const tfhe::Params& tfhe_params(const std::string& name) {
+  static auto* made = new std::map<std::string, tfhe::Params>();
+  if (const auto it = made->find(name); it != made->end()) return it->second;
+  std::stringstream text(name);
+  std::string shape, option;
+  std::getline(text, shape, ':');
+  const auto presets = tfhe::Params::preset_names();
+  const bool preset = std::find(presets.begin(), presets.end(), shape) != presets.end();
+  tfhe::Spec spec = preset ? tfhe::Params::preset(shape).spec() : tfhe_toy_spec(shape);
+  u32 slots = 1;
+  while (std::getline(text, option, ':')) {
+    if (option == "exact")
+      spec.arithmetic = tfhe::Arithmetic::exact;
+    else if (option == "approx")
+      spec.arithmetic = tfhe::Arithmetic::approx;
+    else if (option == "binary")
+      spec.secret = tfhe::LweSecret::binary;
+    else
+      slots = static_cast<u32>(std::stoul(option.substr(1)));
+  }
+  auto params = tfhe::Params::from_spec(spec).with_slots(tfhe::SlotCount(slots));
+  return made->emplace(name, std::move(params)).first->second;
+}
+
+/// Kept for the whole process; a failing construction is not cached.
+inline TfheWorld& tfhe_world(const std::string& device, const std::string& name,
+                             bool packing = false) {
+  static auto* worlds = new std::map<std::string, std::unique_ptr<TfheWorld>>();
+  auto& slot = (*worlds)[device + "/" + name + (packing ? "/packing" : "")];
+  if (!slot) slot = std::make_unique<TfheWorld>(tfhe_params(name), device, packing);
+  return *slot;
+}
+
+/// Base of the suites of TFHE: one instance a device.
+class TfheTest : public DeviceTest {
+ protected:
+  TfheWorld& world(const std::string& name, bool packing = false) {
+    return tfhe_world(GetParam(), name, packing);
+  }
+  /// ref is written for reading: fewer sets and repetitions there.
+  bool exhaustive() const { return GetParam() != "ref"; }
+};
+
+inline Messages random_messages(Rng& rng, u64 count, u64 limit) {
+  Messages m(count);
+  for (auto& x : m) x = rng() % limit;
+  return m;
+}
+
+/// Ciphertexts without a mask whose phases modulo 2^log_modulus are given: what a bootstrap makes
+/// of them has no noise, which shows the function itself.
+inline tfhe::Ciphertext at_phases(TfheWorld& w, const std::vector<u32>& phases, u32 plain_modulus,
+                                  u32 log_modulus) {
+  const auto& home = w.context.state();
+  auto data = tfhe::empty_ciphertext(home, phases.size(), plain_modulus, log_modulus);
+  std::vector<u32> rows(data->rows() * data->words);
+  for (u64 i = 0; i < phases.size(); ++i)
+    rows[i / data->slots * data->words + home.plan.lwe_dim + i % data->slots] = phases[i];
+  data->payload = home.stream->allocate(data->bytes());
+  home.stream->copy_in(data->payload.data(), rows.data(), data->bytes());
+  return tfhe::Ciphertext(std::move(data));
+}
+
+/// The payload, on the host.
+inline std::vector<u32> words_of(const tfhe::Ciphertext& c) {
+  std::vector<u32> words(c.bytes() / sizeof(u32));
+  c.data().payload.stream()->copy_out(words.data(), c.data().payload.data(), c.bytes());
+  return words;
+}
+
+/// The same ciphertext in another context, seed and all.
+inline tfhe::Ciphertext carried(const tfhe::Ciphertext& c, const tfhe::Context& to) {
+  const auto words = words_of(c);
+  auto data = c.data().like();
+  data->params_id = to.params().id();
+  data->seed = c.data().seed;
+  data->payload = to.stream().allocate(c.bytes());
+  to.stream().copy_in(data->payload.data(), words.data(), c.bytes());
+  return tfhe::Ciphertext(std::move(data));
+}
+
+inline std::vector<u32> all_phases(u32 log_modulus) {
+  std::vector<u32> phases(std::size_t(1) << log_modulus);
+  for (u32 x = 0; x < phases.size(); ++x) phases[x] = x;
+  return phases;
+}
+
+template <class F>
+Messages map_messages(const Messages& a, F f) {
+  Messages out(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) out[i] = f(a[i]);
+  return out;
+}
+
+}  // namespace crenel::test

@@ -1,0 +1,161 @@
+// Checks of TFHE specs, variants of a set, and what identifies one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "crenel/core/error.h"
+#include "crenel/tfhe/params.h"
+
+namespace crenel::tfhe {
+namespace {
+
+struct Mutation {
+  const char* expected;  // in some problem
+  std::function<void(Spec&)> change;
+};
+
+void expect_problems(const std::string& preset, const std::vector<Mutation>& mutations) {
+  for (const Mutation& mutation : mutations) {
+    Spec spec = Params::preset(preset).spec();
+    mutation.change(spec);
+    std::string all;
+    for (const std::string& problem : Params::validate(spec)) all += problem + "\n";
+    EXPECT_NE(all.find(mutation.expected), std::string::npos)
+        << "expected '" << mutation.expected << "' among: " << all;
+    EXPECT_THROW(Params::from_spec(spec), ParameterError) << mutation.expected;
+  }
+}
+
+TEST(TfheParamsValidate, ValidateNamesWhatIsWrong) {
+  expect_problems(
+      "bool128",
+      {{"lwe_dim is 0", [](Spec& s) { s.lwe_dim = LweDim(0); }},
+       {"lwe_dim is 70000", [](Spec& s) { s.lwe_dim = LweDim(70000); }},
+       {"glwe_dim is 17", [](Spec& s) { s.glwe_dim = GlweDim(17); }},
+       {"poly_size is 500", [](Spec& s) { s.poly_size = PolySize(500); }},
+       {"poly_size is 8192", [](Spec& s) { s.poly_size = PolySize(8192); }},
+       {"poly_size is 0", [](Spec& s) { s.poly_size = PolySize(0); }},
+       {"log_lwe_modulus is 33", [](Spec& s) { s.log_lwe_modulus = 33; }},
+       {"log_lwe_modulus is 0", [](Spec& s) { s.log_lwe_modulus = 0; }},
+       {"log_modulus is 0", [](Spec& s) { s.log_modulus = 0; }},
+       {"log_raised_modulus is 33, expected at least 2 log_modulus = 34",
+        [](Spec& s) { s.log_raised_modulus = 33; }},
+       {"log_raised_modulus is 56", [](Spec& s) { s.log_raised_modulus = 56; }},
+       {"base_log is 7, expected 0", [](Spec& s) { s.base_log = DecompBaseLog(7); }},
+       {"log_switch_modulus is 9, expected at least 10", [](Spec& s) { s.log_switch_modulus = 9; }},
+       {"log_switch_modulus is 41", [](Spec& s) { s.log_switch_modulus = 41; }},
+       {"switch_base_log is 0", [](Spec& s) { s.switch_base_log = DecompBaseLog(0); }},
+       {"switch_base_log is 17", [](Spec& s) { s.switch_base_log = DecompBaseLog(17); }},
+       {"plain_modulus is 3", [](Spec& s) { s.plain_modulus = 3; }},
+       {"plain_modulus is 0", [](Spec& s) { s.plain_modulus = 0; }},
+       {"plain_modulus is 512", [](Spec& s) { s.plain_modulus = 512; }},
+       {"plain_modulus is 6, expected a power of two",
+        [](Spec& s) { s.plain_modulus = 6, s.padded = true; }},
+       {"max_norm2 is 0.5", [](Spec& s) { s.max_norm2 = 0.5; }},
+       {"max_norm2 is nan", [](Spec& s) { s.max_norm2 = std::nan(""); }},
+       {"security_bits is -1", [](Spec& s) { s.security_bits = -1; }},
+       {"security_bits is 192", [](Spec& s) { s.security_bits = 192; }}});
+  expect_problems("STD128", {{"log_modulus is 56", [](Spec& s) { s.log_modulus = 56; }},
+                             {"log_raised_modulus is 41, expected 0",
+                              [](Spec& s) { s.log_raised_modulus = 41; }},
+                             {"base_log is 0", [](Spec& s) { s.base_log = DecompBaseLog(0); }},
+                             {"base_log is 27", [](Spec& s) { s.base_log = DecompBaseLog(27); }},
+                             {"no primes = 1 modulo 2N = 2048",
+                              [](Spec& s) { s.log_modulus = 11, s.base_log = DecompBaseLog(4); }}});
+  expect_problems("G4",
+                  {{"arithmetic is approx", [](Spec& s) { s.arithmetic = Arithmetic::approx; }}});
+}
+
+TEST(TfheParamsValidate, AllProblemsAtOnce) {
+  const Spec nothing;
+  EXPECT_GE(Params::validate(nothing).size(), 6u);
+  try {
+    Params::from_spec(nothing);
+    FAIL();
+  } catch (const ParameterError& error) {
+    EXPECT_EQ(error.fields().size(), Params::validate(nothing).size());
+  }
+}
+
+TEST(TfheParamsVariants, Slots) {
+  const Params one = Params::preset("M6");
+  const Params four = one.with_slots(SlotCount(4));
+  EXPECT_EQ(one.slots().value, 1u);
+  EXPECT_EQ(four.slots().value, 4u);
+  EXPECT_GT(four.p_fail_log2(), one.p_fail_log2());
+  EXPECT_FALSE(four == one);
+  EXPECT_EQ(four.with_slots(SlotCount(1)), one);
+  for (const u32 bad : {0u, 17u}) {
+    try {
+      one.with_slots(SlotCount(bad));
+      FAIL();
+    } catch (const ParameterError& error) {
+      EXPECT_EQ(error.field("slots"), std::to_string(bad));
+    }
+  }
+}
+
+// M2: the products before reduction grow with the rows, and approx rounds below 2^51 only.
+TEST(TfheParamsVariants, SlotsThatTheTransformCannotRoundAreRefused) {
+  const Params m2 = Params::preset("M2");
+  try {
+    m2.with_slots(SlotCount(16));
+    FAIL();
+  } catch (const UnsupportedError& error) {
+    EXPECT_EQ(error.field("name"), "M2");
+    EXPECT_EQ(error.field("slots"), "16");
+  }
+  EXPECT_EQ(m2.with_arithmetic(Arithmetic::exact).with_slots(SlotCount(16)).slots().value, 16u);
+}
+
+TEST(TfheParamsVariants, ArithmeticIsChosenWhereItIsSafe) {
+  const Params exact = Params::preset("bool128").with_arithmetic(Arithmetic::exact);
+  EXPECT_EQ(exact.arithmetic(), Arithmetic::exact);
+  EXPECT_FALSE(exact == Params::preset("bool128"));
+  EXPECT_EQ(exact.with_arithmetic(Arithmetic::approx), Params::preset("bool128"));
+  EXPECT_EQ(exact.with_slots(SlotCount(3)).with_arithmetic(Arithmetic::approx).slots().value, 3u);
+  for (const char* name : {"G1", "G2", "G3", "G5", "M1", "M2", "M3", "M4", "M5", "M6", "STD128"})
+    EXPECT_EQ(Params::preset(name).with_arithmetic(Arithmetic::approx).arithmetic(),
+              Arithmetic::approx)
+        << name;
+  try {
+    Params::preset("G4").with_arithmetic(Arithmetic::approx);
+    FAIL();
+  } catch (const UnsupportedError& error) {
+    EXPECT_EQ(error.field("name"), "G4");
+    EXPECT_EQ(error.field("arithmetic"), "approx");
+  }
+}
+
+TEST(TfheParamsVariants, IdCoversWhatChangesTheMeaning) {
+  const Spec spec = Params::preset("bool128").spec();
+  const std::string id = Params::from_spec(spec).id();
+  Spec other = spec;
+  other.name = "renamed", other.description = "", other.provenance = "", other.paper = true;
+  other.max_norm2 = 1, other.security_bits = 128;
+  EXPECT_EQ(Params::from_spec(other).id(), id);
+  const std::vector<std::function<void(Spec&)>> changes{
+      [](Spec& s) { s.lwe_dim = LweDim(657); },
+      [](Spec& s) { s.glwe_dim = GlweDim(4); },
+      [](Spec& s) { s.poly_size = PolySize(1024); },
+      [](Spec& s) { s.log_lwe_modulus = 11; },
+      [](Spec& s) { s.secret = LweSecret::binary, s.security_bits = 0; },
+      [](Spec& s) { s.log_modulus = 16; },
+      [](Spec& s) { s.log_raised_modulus = 38; },
+      [](Spec& s) { s.log_switch_modulus = 18, s.security_bits = 0; },
+      [](Spec& s) { s.switch_base_log = DecompBaseLog(5); },
+      [](Spec& s) { s.plain_modulus = 8; },
+      [](Spec& s) { s.padded = true; },
+      [](Spec& s) { s.arithmetic = Arithmetic::exact; }};
+  std::set<std::string> ids{id};
+  for (const auto& change : changes) {
+    Spec changed = spec;
+    change(changed);
+    EXPECT_TRUE(ids.insert(Params::from_spec(changed).id()).second) << ids.size();
+  }
+}
+
+}  // namespace
+}  // namespace crenel::tfhe

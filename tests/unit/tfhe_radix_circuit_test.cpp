@@ -1,0 +1,258 @@
+// Radix circuits on plain integers: results, ranges, noise, and the stated costs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/integer_values.h"
+#include "support/radix_model.h"
+#include "tfhe/integer/carries.h"
+#include "tfhe/integer/operations.h"
+
+namespace crenel::tfhe::radix {
+namespace {
+
+using test::as_signed;
+using test::width_mask;
+
+constexpr u32 kWidths[] = {2, 4, 6, 8, 10, 12, 14, 16, 26, 32, 62, 64};
+
+// Runs a circuit of two integers and compares with `expected` modulo 2^bits.
+template <class Build, class Expected>
+void expect_binary(u32 bits, Build build, Expected expected) {
+  SCOPED_TRACE(bits);
+  test::Rng rng = test::test_rng();
+  std::vector<u64> a, b;
+  test::integer_pairs(a, b, bits, 200, rng);
+  Circuit circuit;
+  const Blocks x = circuit.inputs(bits / 2), y = circuit.inputs(bits / 2);
+  const Blocks out = build(circuit, x, y);
+  auto inputs = test::radix_blocks(a, bits);
+  for (auto& block : test::radix_blocks(b, bits)) inputs.push_back(std::move(block));
+  const std::vector<u64> found = test::RadixModel(circuit, inputs).integers(out, a.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_EQ(found[i], u64(expected(a[i], b[i])) & width_mask(bits)) << a[i] << ' ' << b[i];
+}
+
+TEST(TfheRadixCircuit, AddSubtractMultiply) {
+  for (const u32 bits : kWidths) {
+    expect_binary(bits, radix::add, [](u64 x, u64 y) { return x + y; });
+    expect_binary(bits, radix::subtract, [](u64 x, u64 y) { return x - y; });
+    expect_binary(
+        bits, [](Circuit& c, const Blocks& x, const Blocks& y) { return multiply(c, x, y); },
+        [](u64 x, u64 y) { return x * y; });
+    expect_binary(
+        bits,
+        [&](Circuit& c, const Blocks&, const Blocks& y) {
+          return subtract(c, constant_blocks(0, bits), y);
+        },
+        [](u64, u64 y) { return 0 - y; });
+  }
+}
+
+TEST(TfheRadixCircuit, Scalars) {
+  test::Rng rng = test::test_rng();
+  for (const u32 bits : kWidths) {
+    std::vector<u64> scalars{0, 1, 2, 3, 4, 5, 7, 10, ~u64(0), ~u64(1), u64(1) << (bits - 1)};
+    for (int i = 0; i < 6; ++i) scalars.push_back(rng());
+    for (const u64 k : scalars) {
+      SCOPED_TRACE(k);
+      expect_binary(
+          bits,
+          [&](Circuit& c, const Blocks& x, const Blocks&) {
+            return add(c, x, constant_blocks(k, bits));
+          },
+          [&](u64 x, u64) { return x + k; });
+      expect_binary(
+          bits, [&](Circuit& c, const Blocks& x, const Blocks&) { return multiply(c, x, k, bits); },
+          [&](u64 x, u64) { return x * k; });
+    }
+  }
+}
+
+bool holds(Comparison comparison, u64 a, u64 b, u32 bits, bool is_signed) {
+  const i64 x = as_signed(a, bits), y = as_signed(b, bits);
+  const bool less = is_signed ? x < y : a < b;
+  switch (comparison) {
+    case Comparison::equal:
+      return a == b;
+    case Comparison::not_equal:
+      return a != b;
+    case Comparison::less:
+      return less;
+    case Comparison::less_equal:
+      return less || a == b;
+    case Comparison::greater:
+      return !less && a != b;
+    case Comparison::greater_equal:
+      return !less;
+  }
+  return false;
+}
+constexpr Comparison kComparisons[] = {Comparison::equal,   Comparison::not_equal,
+                                       Comparison::less,    Comparison::less_equal,
+                                       Comparison::greater, Comparison::greater_equal};
+
+TEST(TfheRadixCircuit, Compare) {
+  test::Rng rng = test::test_rng();
+  for (const u32 bits : kWidths) {
+    for (const bool is_signed : {false, true}) {
+      for (const Comparison comparison : kComparisons) {
+        SCOPED_TRACE(static_cast<int>(comparison));
+        expect_binary(
+            bits,
+            [&](Circuit& c, const Blocks& x, const Blocks& y) {
+              return Blocks{compare(c, comparison, x, y, is_signed)};
+            },
+            [&](u64 x, u64 y) { return holds(comparison, x, y, bits, is_signed); });
+        const u64 top = u64(1) << (bits - 1);
+        for (const u64 k : {u64(0), top, top - 1, width_mask(bits), rng() & width_mask(bits)})
+          expect_binary(
+              bits,
+              [&](Circuit& c, const Blocks& x, const Blocks&) {
+                return Blocks{compare(c, comparison, x, constant_blocks(k, bits), is_signed)};
+              },
+              [&](u64 x, u64) { return holds(comparison, x, k, bits, is_signed); });
+      }
+    }
+  }
+}
+
+TEST(TfheRadixCircuit, SelectByAComparison) {
+  for (const u32 bits : kWidths) {
+    for (const bool is_signed : {false, true})
+      expect_binary(
+          bits,
+          [&](Circuit& c, const Blocks& x, const Blocks& y) {
+            const Sum less = compare(c, Comparison::less, x, y, is_signed, kCondition);
+            return select(c, less, x, y);
+          },
+          [&](u64 x, u64 y) { return holds(Comparison::less, x, y, bits, is_signed) ? x : y; });
+  }
+}
+
+TEST(TfheRadixCircuit, Shifts) {
+  for (const u32 bits : kWidths) {
+    for (u32 count = 0; count < bits; ++count) {
+      SCOPED_TRACE(count);
+      expect_binary(
+          bits, [&](Circuit& c, const Blocks& x, const Blocks&) { return shift_left(c, x, count); },
+          [&](u64 x, u64) { return x << count; });
+      for (const bool is_signed : {false, true})
+        expect_binary(
+            bits,
+            [&](Circuit& c, const Blocks& x, const Blocks&) {
+              return shift_right(c, x, count, is_signed);
+            },
+            [&](u64 x, u64) {
+              return is_signed ? static_cast<u64>(as_signed(x, bits) >> count) : x >> count;
+            });
+    }
+  }
+}
+
+TEST(TfheRadixCircuit, Bitwise) {
+  for (const u32 bits : kWidths) {
+    expect_binary(
+        bits,
+        [](Circuit& c, const Blocks& x, const Blocks& y) {
+          return blockwise(c, x, y, [](u64 u, u64 v) { return u ^ v; });
+        },
+        [](u64 x, u64 y) { return x ^ y; });
+    expect_binary(
+        bits, [](Circuit&, const Blocks& x, const Blocks&) { return bit_not(x); },
+        [](u64 x, u64) { return ~x; });
+  }
+}
+
+// Columns as full as propagate() allows, which no operation reaches.
+TEST(TfheRadixCircuit, PropagateTakesItsWholeRange) {
+  test::Rng rng = test::test_rng();
+  for (u32 n = 1; n <= 32; ++n) {
+    Circuit circuit;
+    Blocks columns;
+    std::vector<std::vector<u64>> inputs;
+    std::vector<u64> expected(300, 0);
+    for (u32 j = 0; j < n; ++j) {
+      const u64 high = j + 1 == n ? 14 : 6;
+      columns.push_back(circuit.input(static_cast<i64>(high)));
+      std::vector<u64> values;
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        // mostly 3: what comes in goes through
+        values.push_back(i == 0 ? high : i % 3 && rng() % 8 ? 3 : rng() % (high + 1));
+        expected[i] += values.back() << (2 * j);
+      }
+      inputs.push_back(std::move(values));
+    }
+    const Blocks out = propagate(circuit, columns);
+    const std::vector<u64> found = test::RadixModel(circuit, inputs).integers(out, expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(found[i], expected[i] & width_mask(2 * n)) << n << " columns, " << i;
+  }
+}
+
+struct Cost {
+  u64 look_ups;
+  u32 rounds;
+};
+template <class Build>
+void expect_cost(const char* what, u32 bits, Cost cost, Build build) {
+  Circuit circuit;
+  const Blocks x = circuit.inputs(bits / 2), y = circuit.inputs(bits / 2);
+  build(circuit, x, y);
+  EXPECT_EQ(circuit.look_ups(), cost.look_ups) << what << ", " << bits << " bits";
+  EXPECT_EQ(circuit.rounds(), cost.rounds) << what << ", " << bits << " bits";
+}
+
+// The figures of the comments in src/tfhe/integer.
+TEST(TfheRadixCircuit, StatedCosts) {
+  const std::pair<u32, Cost> additions[] = {{2, {1, 1}},   {4, {3, 2}},   {8, {9, 3}},
+                                            {16, {22, 4}}, {32, {48, 5}}, {64, {104, 7}}};
+  for (const auto& [bits, cost] : additions) expect_cost("add", bits, cost, radix::add);
+  const auto product = [](Circuit& c, const Blocks& x, const Blocks& y) { multiply(c, x, y); };
+  expect_cost("mul", 8, {24, 4}, product);
+  expect_cost("mul", 16, {106, 7}, product);
+  expect_cost("mul", 32, {424, 11}, product);
+  expect_cost("mul", 64, {1668, 14}, product);
+  const auto less = [](Circuit& c, const Blocks& x, const Blocks& y) {
+    compare(c, Comparison::less, x, y, false);
+  };
+  expect_cost("less", 8, {5, 2}, less);
+  expect_cost("less", 64, {47, 4}, less);
+  const auto equal = [](Circuit& c, const Blocks& x, const Blocks& y) {
+    compare(c, Comparison::equal, x, y, false);
+  };
+  expect_cost("equal", 8, {5, 2}, equal);
+  expect_cost("equal", 64, {36, 3}, equal);
+  expect_cost("min", 8, {13, 4}, [](Circuit& c, const Blocks& x, const Blocks& y) {
+    select(c, compare(c, Comparison::less, x, y, false, kCondition), x, y);
+  });
+  expect_cost("shift", 64, {0, 0}, [](Circuit& c, const Blocks& x, const Blocks&) {
+    shift_right(c, shift_left(c, x, 6), 2, false);
+  });
+  expect_cost("shift", 64, {32, 1},
+              [](Circuit& c, const Blocks& x, const Blocks&) { shift_left(c, x, 1); });
+  expect_cost("arithmetic shift", 64, {1, 1},
+              [](Circuit& c, const Blocks& x, const Blocks&) { shift_right(c, x, 62, true); });
+  expect_cost("not", 64, {0, 0}, [](Circuit&, const Blocks& x, const Blocks&) { bit_not(x); });
+  expect_cost("times 16", 8, {0, 0},
+              [](Circuit& c, const Blocks& x, const Blocks&) { multiply(c, x, 16, 8); });
+}
+
+TEST(TfheRadixCircuit, LookUpsAreFoldedWhereNothingIsToBeDone) {
+  Circuit circuit;
+  const Sum x = circuit.input(3);
+  EXPECT_EQ(circuit.look_up(x, [](u64 v) { return v & 3; }).terms, x.terms);
+  const Sum zero = circuit.look_up(x, [](u64 v) { return v >> 2; });
+  EXPECT_TRUE(zero.is_constant());
+  EXPECT_EQ(zero.constant, 0);
+  const Sum five = circuit.look_up(Sum(2), [](u64 v) { return v + 3; });
+  EXPECT_EQ(five.constant, 5);
+  EXPECT_EQ(circuit.look_ups(), 0u);
+  const Sum y = circuit.look_up(x + x, [](u64 v) { return v / 2; });
+  EXPECT_EQ(y.terms, circuit.look_up(2 * x, [](u64 v) { return v >> 1; }).terms);
+  EXPECT_EQ(circuit.look_ups(), 1u);
+  EXPECT_TRUE((y - y).is_constant());
+}
+
+}  // namespace
+}  // namespace crenel::tfhe::radix

@@ -1,0 +1,204 @@
+// Bad files of TFHE are refused with their place; no mutation makes a loader misbehave.
+#include <gtest/gtest.h>
+
+#include "fuzz/tfhe_entry.h"
+#include "fuzz/wire_files.h"
+#include "support/random.h"
+
+namespace crenel::test {
+namespace {
+
+using tfhe::to_bytes;
+
+// -----------------------------------------------------------------------------------
+
+struct Files {
+  tfhe::Context context{tfhe::Params::preset("toy-raising"), "ref"};
+  tfhe::Client client = context.keygen();
+  Bytes seeded, whole, keys, params;
+
+  Files() {
+    const auto made = client.evaluation_keys();
+    const auto c = client.encrypt(std::vector<u64>{1, 0, 1, 1});
+    seeded = to_bytes(context, c);
+    whole = to_bytes(context, context.evaluator({made}).not_(c));
+    keys = to_bytes(context, made);
+    params = to_bytes(context.params());
+  }
+
+  void load(const std::string& name, std::span<const u8> bytes) const {
+    if (name == "keys")
+      tfhe::evaluation_keys_from_bytes(context, bytes);
+    else if (name == "params")
+      tfhe::params_from_bytes(bytes);
+    else
+      tfhe::ciphertext_from_bytes(context, bytes);
+  }
+  const Bytes& file(const std::string& name) const {
+    return name == "keys" ? keys : name == "params" ? params : name == "whole" ? whole : seeded;
+  }
+};
+
+const Files& files() {
+  static const Files made;
+  return made;
+}
+
+const char* const kNames[] = {"seeded", "whole", "keys", "params"};
+
+void expect_refused(const std::string& name, const Bytes& bytes, const std::string& where,
+                    const std::string& what) {
+  try {
+    files().load(name, bytes);
+    ADD_FAILURE() << name << ": loaded with " << what;
+  } catch (const SerializationError& error) {
+    EXPECT_NE(error.field("where").find(where), std::string::npos)
+        << name << ": " << what << "\n  " << error.what() << "\n  expected at: " << where;
+    EXPECT_FALSE(error.field("found").empty() || error.field("expected").empty()) << error.what();
+  }
+}
+
+TEST(TfheSerializeReject, TruncatedFiles) {
+  Rng rng = test_rng();
+  for (const char* name : kNames) {
+    const Bytes& whole = files().file(name);
+    files().load(name, whole);
+    std::vector<std::size_t> lengths{0, 7, 8, 9, whole.size() / 2, whole.size() - 1};
+    for (int i = 0; i < 20; ++i) lengths.push_back(rng() % whole.size());
+    for (const std::size_t length : lengths)
+      expect_refused(name, Bytes(whole.begin(), whole.begin() + static_cast<long>(length)), "",
+                     cat(length, " bytes"));
+    Bytes longer = whole;
+    longer.push_back(0);
+    expect_refused(name, longer, "", "a byte more");
+  }
+}
+
+TEST(TfheSerializeReject, EveryChangedByteIsNoticed) {
+  Rng rng = test_rng();
+  for (const char* name : kNames)
+    for (int i = 0; i < 200; ++i) {
+      Bytes bytes = files().file(name);
+      const std::size_t at = rng() % bytes.size();
+      bytes[at] ^= static_cast<u8>(1 + rng() % 255);
+      expect_refused(name, bytes, "", cat("byte ", at, " changed"));
+    }
+}
+
+TEST(TfheSerializeReject, Metadata) {
+  struct Edit {
+    const char *name, *from, *to, *where;
+  };
+  for (const Edit& e : std::vector<Edit>{
+           {"seeded", "\"kind\":\"tfhe_ciphertext\"", "\"kind\":\"ciphertext\"", "kind"},
+           {"seeded", "\"kind\":\"tfhe_ciphertext\"", "\"kind\":\"tfhe_integers\"", "kind"},
+           {"keys", "\"kind\":\"tfhe_evaluation_keys\"", "\"kind\":\"evaluation_keys\"", "kind"},
+           {"seeded", "\"size\":\"4\"", "\"size\":\"0\"", "'size'"},
+           {"seeded", "\"size\":\"4\"", "\"size\":\"5\"", "tensor 'bodies'"},
+           {"seeded", "\"size\":\"4\"", "\"size\":\"4294967296\"", "'size'"},
+           {"seeded", "\"plain_modulus\":\"4\"", "\"plain_modulus\":\"5\"", "'plain_modulus'"},
+           {"seeded", "\"plain_modulus\":\"4\"", "\"plain_modulus\":\"0\"", "'plain_modulus'"},
+           {"seeded", "\"plain_modulus\":\"4\"", "\"plain_modulus\":\"64\"", "'plain_modulus'"},
+           {"seeded", "\"log_modulus\":\"7\"", "\"log_modulus\":\"6\"", "'log_modulus'"},
+           {"seeded", "\"log_modulus\":\"7\"", "\"log_modulus\":\"33\"", "'log_modulus'"},
+           {"seeded", "\"seeded\":\"true\"", "\"seeded\":\"false\"", "tensor 'rows'"},
+           {"whole", "\"seeded\":\"false\"", "\"seeded\":\"true\"", "tensor 'bodies'"},
+           {"seeded", "\"element\":\"\"", "\"element\":\"A\"", "'element'"},
+           {"seeded", "\"element\":\"\"", "\"element\":\"\",\"more\":\"\"", "'more'"},
+           {"whole", "\"shape\":[4, 17]", "\"shape\":[17, 4]", "tensor 'rows'"},
+           {"keys", "\"packing\":\"false\"", "\"packing\":\"true\"", "tensor 'packing/b'"},
+           {"keys", "\"shape\":[16, 2, 1, 4, 1, 2, 64]", "\"shape\":[16, 2, 4, 1, 1, 2, 64]",
+            "bootstrap/b"},
+           {"params", "\"slots\":\"1\"", "\"slots\":\"17\"", "'slots'"},
+           {"params", "\"slots\":\"1\"", "\"slots\":\"2\"", "params_id"},
+           {"params", "\"path\":\"raising\"", "\"path\":\"rising\"", "'path'"},
+           {"params", "\"lwe_dim\":\"16\"", "\"lwe_dim\":\"17\"", "params_id"},
+           {"params", "\"lwe_dim\":\"16\"", "\"lwe_dim\":\"0\"", "params"},
+           {"params", "\"poly_size\":\"64\"", "\"poly_size\":\"65\"", "params"},
+           {"params", "\"poly_size\":\"64\"", "\"poly_size\":\"4294967296\"", "'poly_size'"},
+           {"params", "\"max_norm2\":\"0x", "\"max_norm2\":\"-0x", "'max_norm2'"},
+           {"params", "\"padded\":\"false\"", "\"padded\":\"0\"", "'padded'"}})
+    expect_refused(e.name, edit(files().file(e.name), e.from, e.to), e.where,
+                   cat(e.from, " -> ", e.to));
+}
+
+/// The file with a 32-bit word of the payload replaced, checksums right.
+Bytes with_word(const Bytes& bytes, const std::string& tensor, u64 index, u32 value) {
+  Bytes changed = bytes;
+  const serialize::SafetensorsFile file(bytes);
+  std::memcpy(changed.data() + file.tensors().at(tensor).begin + 4 * index, &value, 4);
+  return reseal(changed);
+}
+
+TEST(TfheSerializeReject, WordsOutOfRange) {
+  expect_refused("seeded", with_word(files().seeded, "bodies", 2, 128), "tensor 'bodies'", "2^7");
+  expect_refused("whole", with_word(files().whole, "rows", 67, ~u32(0)), "tensor 'rows'", "-1");
+  const auto& p = files().context.params();
+  const u32 first = static_cast<u32>(p.primes()[0]), second = static_cast<u32>(p.primes()[1]);
+  expect_refused("keys", with_word(files().keys, "bootstrap/b", 5, first), "bootstrap/b", "prime");
+  expect_refused("keys", with_word(files().keys, "bootstrap/b", 64 + 5, second), "bootstrap/b",
+                 "prime");
+  expect_refused("keys", with_word(files().keys, "key_switch/b", 9, 1u << 16), "key_switch/b",
+                 "2^16");
+  // The largest words that are right.
+  files().load("seeded", with_word(files().seeded, "bodies", 2, 127));
+  files().load("keys", with_word(files().keys, "bootstrap/b", 5, first - 1));
+  expect_refused("seeded", with_word(files().seeded, "shape", 0, 5), "tensor 'shape'", "shape");
+}
+
+struct Lut4Files {
+  std::vector<std::pair<std::string, Bytes>> all;
+  Lut4Files() {
+    const tfhe::Context& context = tfhe_wire_context();
+    auto client = context.keygen();
+    const auto keys = client.evaluation_keys();
+    const std::vector<u64> m{3, 0, 15, 7};
+    const auto c = client.encrypt(m);
+    const tfhe::Term doubled{&c, 2};
+    all.emplace_back("tfhe_ciphertext", to_bytes(context, c, {{2, 2}, "uint8"}));
+    all.emplace_back("tfhe_ciphertext",
+                     to_bytes(context, context.evaluator(keys).linear({&doubled, 1})));
+    all.emplace_back("tfhe_integers",
+                     to_bytes(context, tfhe::encrypt_unsigned(client, m, 8), {{4}, "uint8"}));
+    all.emplace_back("tfhe_evaluation_keys", to_bytes(context, keys));
+    all.emplace_back("tfhe_params", to_bytes(context.params()));
+  }
+};
+
+TEST(TfheSerializeFuzz, EveryLoaderRefusesEveryOtherKind) {
+  for (const auto& [name, bytes] : Lut4Files().all) {
+    for (const auto& kind : tfhe_wire_kinds())
+      EXPECT_EQ(load_tfhe_kind(kind, bytes).loaded, kind == name) << name << " as " << kind;
+    for (const auto& kind : wire_kinds())
+      EXPECT_EQ(load_kind(kind, bytes).where, "kind") << name << " as " << kind;
+    EXPECT_EQ(run_tfhe_entry(bytes), 1u) << name;
+  }
+  for (const auto& name : wire_names()) EXPECT_EQ(run_tfhe_entry(wire_file(name)), 0u) << name;
+}
+
+TEST(TfheSerializeFuzz, ResealedMutationsNeverMisbehave) {
+  Rng rng = test_rng();
+  u64 runs = 0, accepted = 0;
+  for (const auto& [name, good] : Lut4Files().all) {
+    const u64 header = 8 + header_length(good);
+    const u64 rounds = good.size() > 20000 ? 150 : 1500;
+    for (u64 round = 0; round < rounds; ++round, ++runs) {
+      Bytes bytes = good;
+      for (u64 change = rng() % 3 + 1; change-- > 0;) {
+        const u64 at = rng() % 4 ? 8 + rng() % (header - 8) : rng() % bytes.size();
+        if (rng() % 2)
+          bytes[at] = static_cast<u8>("0123456789\"\\{}[],:-. "[rng() % 21]);
+        else
+          bytes[at] ^= static_cast<u8>(1u << rng() % 8);
+      }
+      SCOPED_TRACE(name + " round " + std::to_string(round));
+      const Bytes sealed = reseal(bytes);
+      if (!sealed.empty()) accepted += load_tfhe_kind(name, sealed).loaded;
+    }
+  }
+  EXPECT_GT(accepted, 0u) << "no mutation passed the checksums: resealing does not work";
+  EXPECT_LT(accepted, runs);
+}
+
+}  // namespace
+}  // namespace crenel::test
