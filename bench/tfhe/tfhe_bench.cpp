@@ -15,6 +15,7 @@
 #include "core/sha256.h"
 #include "crenel/core/error.h"
 #include "harness/recorder.h"
+#include "tfhe/host_words.h"
 #include "tfhe/objects.h"
 #include "tfhe/operation.h"
 #include "tfhe/options.h"
@@ -93,10 +94,10 @@ std::string digest(const tfhe::Client& client, const std::vector<Ciphertext>& ou
 // The inputs in host memory, as a request would bring them, and room for the result.
 class HostCopy {
  public:
-  explicit HostCopy(const Workload& w) {
+  HostCopy(const Workload& w, bool lock) : lock_(lock) {
     for (const Ciphertext& c : w.inputs) {
       models_.push_back(&c.data());
-      words_.emplace_back(c.data().bytes() / sizeof(u32));
+      words_.emplace_back(c.data().bytes() / sizeof(u32), lock);
       c.data().payload.stream()->copy_out(words_.back().data(), c.data().payload.data(),
                                           c.data().bytes());
     }
@@ -115,23 +116,24 @@ class HostCopy {
       pointers.push_back(&inputs.back());
     }
     const auto outputs = op.run(ev, pointers);
-    results_.resize(outputs.size());
     for (std::size_t j = 0; j < outputs.size(); ++j) {
       const auto& data = outputs[j].data();
-      results_[j].resize(data.bytes() / sizeof(u32));
+      if (j == results_.size()) results_.emplace_back(data.bytes() / sizeof(u32), lock_);
       data.payload.stream()->copy_out(results_[j].data(), data.payload.data(), data.bytes());
     }
   }
   double bytes() const {
-    u64 words = 0;
-    for (const auto& w : words_) words += w.size();
-    for (const auto& r : results_) words += r.size();
-    return static_cast<double>(words * sizeof(u32));
+    u64 total = 0;
+    for (const auto& w : words_) total += w.bytes();
+    for (const auto& r : results_) total += r.bytes();
+    return static_cast<double>(total);
   }
+  bool locked() const { return words_.front().locked(); }
 
  private:
   std::vector<const Ciphertext::Data*> models_;
-  std::vector<std::vector<u32>> words_, results_;
+  std::vector<bench::HostWords> words_, results_;
+  bool lock_;
 };
 
 // Gates whose inputs come from bootstraps (as the failure probability is stated for), decrypted one
@@ -214,6 +216,7 @@ int run(int argc, char** argv) {
         {"size", size},
         {"digest", sha}};
   };
+  bool locked = false;
   const auto measure = [&](const char* mode, const Workload& w, u64 size,
                            const std::function<void()>& call, double bytes) {
     const auto outputs = op.run(ev, w.pointers());
@@ -233,8 +236,9 @@ int run(int argc, char** argv) {
   };
   measure("resident", work, o.batch, call(work), 0.0);
   if (o.transfers) {
-    HostCopy host(work);
+    HostCopy host(work, context.device().info().kind == device::Kind::cuda);
     host.call(op, ev);
+    locked = host.locked();
     measure("transfers", work, o.batch, [&] { host.call(op, ev); }, host.bytes());
   }
   if (o.latency) {
@@ -242,6 +246,7 @@ int run(int argc, char** argv) {
     const Workload single = draw(client, op, row, rng);
     measure("latency", single, row, call(single), 0.0);
   }
+  if (o.transfers) recorder.note("page_locked_host_memory", locked);
   recorder.note("keys", Json::Object{{"device_bytes", keys.bytes()},
                                      {"wire_bytes", keys.wire_bytes()},
                                      {"context_s", context_s},

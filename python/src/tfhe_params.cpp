@@ -73,7 +73,8 @@ void bind_numbers(nb::class_<Params>& c) {
       .def_prop_ro("p_fail_log2", &Params::p_fail_log2,
                    "log2 of the bound on the failure probability of one bootstrap.")
       .def_prop_ro("security_bits", &Params::security_bits,
-                   "Security in bits by the lattice estimator.")
+                   "Security in bits by the lattice estimator, or interpolated from it\n"
+                   "(docs/design/0011).")
       .def_prop_ro("below_norm", &Params::below_norm,
                    "p_fail above 2^-128, or security below 128 bits.")
       .def_prop_ro("warning", &Params::warning,

@@ -110,6 +110,46 @@ def test_scalars_and_shifts(world, rng, dtype):
             ev.shift_left(a, count)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64])
+def test_negative_scalars(world, dtype):
+    info = np.iinfo(dtype)
+    x = np.array([info.min, -2, -1, 0, 1, info.max], dtype=dtype)
+    a, ev = world.client.encrypt(x), world.ev
+    condition = world.client.encrypt(x % 2 == 0)
+    for value in (-1, -2, info.min):
+        scalar = dtype(value)
+        for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+            call, expected = getattr(ev, name), getattr(np, name)
+            check(world, call(a, value), expected(x, scalar))
+            check(world, call(value, a), expected(scalar, x))
+        check(world, ev.sub(value, a), scalar - x)
+        for name, expected in (("min", np.minimum), ("max", np.maximum)):
+            check(world, getattr(ev, name)(a, value), expected(x, scalar))
+            check(world, getattr(ev, name)(value, a), expected(scalar, x))
+        for name, expected in (
+            ("bit_and", np.bitwise_and),
+            ("bit_or", np.bitwise_or),
+            ("bit_xor", np.bitwise_xor),
+        ):
+            check(world, getattr(ev, name)(a, value), expected(x, scalar))
+        check(world, ev.select(condition, value, a), np.where(x % 2 == 0, scalar, x))
+        check(world, ev.select(condition, a, value), np.where(x % 2 == 0, x, scalar))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64, np.int64])
+def test_scalars_out_of_range(world, dtype):
+    info = np.iinfo(dtype)
+    a = world.client.encrypt(np.array([1, 0], dtype=dtype))
+    for value in (int(info.min) - 1, int(info.max) + 1, 1 << 64, -(1 << 64)):
+        for name in ("less", "equal", "max", "bit_xor"):
+            with pytest.raises(tfhe.ParameterError, match=np.dtype(dtype).name) as caught:
+                getattr(world.ev, name)(a, value)
+            assert caught.value.fields["value"] == str(value)
+        for call in (lambda v: world.ev.sub(v, a), lambda v: world.ev.select(world.ev.equal(a, a), v, a)):
+            with pytest.raises(tfhe.ParameterError, match=np.dtype(dtype).name):
+                call(value)
+
+
 def test_what_does_not_fit(world):
     a = world.client.encrypt(np.array([1, 2], dtype=np.uint8))
     with pytest.raises(tfhe.StateError, match="uint8 and int8"):

@@ -51,7 +51,9 @@ void key_switch(const SwitchShape& shape, const u32* out, const u64* in, u32 bat
         shape.log_modulus < 32 ? shape.log_modulus : 32);
   range(op, "base_log", shape.base_log, 1, 16);
   range(op, "digits", shape.digits, 1, 40);
-  range(op, "base_log * digits", u64(shape.base_log) * shape.digits, shape.log_modulus, 640);
+  // Every digit lies within the words of 64 bits.
+  range(op, "base_log * digits", u64(shape.base_log) * shape.digits, shape.log_modulus,
+        63 + shape.base_log);
   if (batch == 0) return;
   present(op, "out", out);
   present(op, "in", in);

@@ -116,12 +116,12 @@ class TorusKernels {
   /// Inverse butterfly: d = lo - hi, lo' = lo + hi, hi'.re = fma(w.im, d.im, w.re * d.re),
   /// hi'.im = fma(-w.im, d.re, w.re * d.im). z_j then holds M times the coefficients j (re) and j +
   /// M (im). With magic = 1.5 * 2^52:
-  ///   raising: delta = fma(z, (double(Q) / double(T)) / M, magic) - magic (an integer), ACC +=
-  ///     delta modulo Q;
-  ///   gadget: v = z * (1 / M); t = fma(v, 1 / double(Q), magic) - magic; r = fma(-t, double(Q),
-  ///   v);
-  ///     delta = (r + magic) - magic, truncated (an integer already when Q < 2^52), ACC += delta
-  ///     modulo Q.
+  ///   short (raising, unless reduces_product(plan)): delta = fma(z, (double(Q) / double(T)) / M,
+  ///     magic) - magic (an integer);
+  ///   otherwise: v = z * (1 / M), raising z * ((double(Q) / double(T)) / M); t = fma(v, 1 /
+  ///     double(Q), magic) - magic; r = fma(-t, double(Q), v); delta = (r + magic) - magic,
+  ///     truncated to an integer (for Q above 2^52 it may be a half);
+  ///   ACC += delta modulo Q.
   virtual void blind_rotate(Stream& stream, u64* out, const u32* in, u32 batch, const void* key,
                             const LutView& luts) = 0;
 

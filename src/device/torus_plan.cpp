@@ -24,8 +24,8 @@ constexpr u64 kModulusBound = u64(1) << 56;
 constexpr u64 kPrimeBound = u64(1) << 28;
 /// The double-precision path rounds by adding 1.5 * 2^52, which holds integers below this.
 constexpr double kRoundable = 0x1p51;
-/// Values are taken to stay within this many standard deviations (2^-62 to leave them).
-constexpr double kDeviations = 9.0;
+/// Values are taken to stay within this many standard deviations (2^-145 to leave them).
+constexpr double kDeviations = 14.0;
 
 void check_primes(const TorusPlan& plan) {
   range("primes", plan.primes.size(), 1, 2);
@@ -91,10 +91,9 @@ double scale_of(const TorusPlan& plan) {
 
 void check_approx(const TorusPlan& plan) {
   if (plan.arithmetic != Arithmetic::approx) return;
-  // what the rounding trick is applied to: the result, or (gadget) its quotient by Q
-  const double rounded = plan.path == NoisePath::raising
-                             ? sum_std(plan) * scale_of(plan)
-                             : sum_std(plan) / static_cast<double>(plan.modulus);
+  // what the rounding trick is applied to: the result, or its quotient by Q
+  const double rounded = sum_std(plan) * scale_of(plan) /
+                         (reduces_product(plan) ? static_cast<double>(plan.modulus) : 1.0);
   if (kDeviations * rounded < kRoundable) return;
   throw ParameterError(
       cat("modulus = ", plan.modulus, ": sums of standard deviation 2^", std::log2(rounded),
@@ -104,9 +103,9 @@ void check_approx(const TorusPlan& plan) {
 
 }  // namespace
 
-double rounded_bound(const TorusPlan& plan) {
-  if (plan.path == NoisePath::gadget) return static_cast<double>(plan.modulus) / 2;
-  return kDeviations * sum_std(plan) * scale_of(plan);
+bool reduces_product(const TorusPlan& plan) {
+  return plan.path == NoisePath::gadget ||
+         kDeviations * sum_std(plan) * scale_of(plan) >= kRoundable;
 }
 
 bool transform_is_exact(const TorusPlan& plan) {
@@ -140,10 +139,11 @@ void check(const TorusPlan& plan) {
            cat("at least log_lwe_modulus = ", plan.log_lwe_modulus));
   range("switch_base_log", plan.switch_base_log, 1, 16);
   range("switch_digits", plan.switch_digits, 1, 40);
-  if (plan.switch_base_log * plan.switch_digits < plan.log_switch_modulus)
+  if (plan.switch_base_log * plan.switch_digits < plan.log_switch_modulus ||
+      plan.switch_base_log * (plan.switch_digits - 1) > 63)
     refuse("switch_digits", plan.switch_digits,
            cat("switch_base_log * switch_digits of at least log_switch_modulus = ",
-               plan.log_switch_modulus));
+               plan.log_switch_modulus, ", digits within 64 bits"));
 }
 
 }  // namespace crenel::device

@@ -70,9 +70,10 @@ bool transform_is_exact(const TorusPlan& plan);
 /// units of the accumulator's integers.
 double transform_error_std(const TorusPlan& plan);
 
-/// What doubles stay below, with nine standard deviations, where the double-precision transform
-/// rounds them to integers for the last time.
-double rounded_bound(const TorusPlan& plan);
+/// Whether the double-precision path reduces a sum modulo Q before its last rounding: always for
+/// gadgets, and for raising where the rounding trick alone could not hold the sums (|x| < 2^51,
+/// with fourteen standard deviations).
+bool reduces_product(const TorusPlan& plan);
 
 /// Throws ParameterError naming the field that is out of the ranges above.
 void check(const TorusPlan& plan);

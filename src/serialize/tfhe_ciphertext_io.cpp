@@ -60,8 +60,8 @@ void write_encoding(DocumentWriter& file, const Ciphertext::Data& data) {
 
 Encoding read_encoding(DocumentReader& file, const Params& params) {
   Encoding e;
-  e.log_modulus =
-      static_cast<u32>(file.integer("log_modulus", params.spec().log_lwe_modulus, kMaxLogModulus));
+  e.log_modulus = static_cast<u32>(
+      file.integer("log_modulus", params.spec().log_lwe_modulus, max_log_modulus(params)));
   e.plain_modulus =
       static_cast<u32>(file.integer("plain_modulus", 2, (u64(1) << e.log_modulus) / 4));
   if (e.plain_modulus % 2 != 0) file.refuse("plain_modulus", "an even number");
@@ -180,6 +180,9 @@ Integers integers_from_bytes(const Context& context, std::span<const u8> bytes, 
   const Encoding encoding = read_encoding(file, context.params());
   if (encoding.plain_modulus != context.params().spec().plain_modulus)
     file.refuse("plain_modulus", cat(context.params().spec().plain_modulus));
+  if (encoding.plain_modulus != 32) file.refuse("plain_modulus", "32, of integers");
+  if (encoding.log_modulus != context.params().spec().log_lwe_modulus)
+    file.refuse("log_modulus", cat(context.params().spec().log_lwe_modulus));
   const u32 bits = static_cast<u32>(file.integer("bits", 2, 64));
   if (bits % 2 != 0) file.refuse("bits", "an even number");
   const bool is_signed = file.flag("signed");

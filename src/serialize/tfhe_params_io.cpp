@@ -55,14 +55,20 @@ Spec read_spec(DocumentReader& file) {
   return spec;
 }
 
+[[noreturn]] void refuse_set(const Error& error) {
+  std::vector<ErrorField> fields{
+      {"where", "params"}, {"found", error.what()}, {"expected", "a valid parameter set"}};
+  fields.insert(fields.end(), error.fields().begin(), error.fields().end());
+  throw SerializationError(cat("cannot load params: ", error.what()), std::move(fields));
+}
+
 Params checked(Spec spec, u32 slots) {
   try {
     return Params::from_spec(std::move(spec)).with_slots(SlotCount(slots));
   } catch (const ParameterError& error) {
-    std::vector<ErrorField> fields{
-        {"where", "params"}, {"found", error.what()}, {"expected", "a valid parameter set"}};
-    fields.insert(fields.end(), error.fields().begin(), error.fields().end());
-    throw SerializationError(cat("cannot load params: ", error.what()), std::move(fields));
+    refuse_set(error);
+  } catch (const UnsupportedError& error) {
+    refuse_set(error);
   }
 }
 

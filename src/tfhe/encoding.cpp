@@ -7,6 +7,11 @@
 
 namespace crenel::tfhe {
 
+u32 max_log_modulus(const Params& params) {
+  const Spec& spec = params.spec();
+  return std::min(std::max(spec.log_lwe_modulus, spec.log_switch_modulus), kMaxLogModulus);
+}
+
 u32 log_modulus_for(const Params& params, u32 p) {
   const u32 log_q = params.spec().log_lwe_modulus, own = params.spec().plain_modulus;
   if (p <= std::max(own, kGatePlainModulus)) {
@@ -16,10 +21,13 @@ u32 log_modulus_for(const Params& params, u32 p) {
         {{"plain_modulus", cat(p)}, {"log_modulus", cat(log_q)}});
   }
   const u32 log_modulus = log_q + ceil_log2(p) - floor_log2(own);
-  if (log_modulus > kMaxLogModulus)
-    throw ParameterError(cat("plain modulus ", p, " needs ciphertexts modulo 2^", log_modulus,
-                             ", expected at most 2^", kMaxLogModulus),
-                         {{"plain_modulus", cat(p)}, {"log_modulus", cat(log_modulus)}});
+  const u32 bound = max_log_modulus(params);
+  if (log_modulus > bound)
+    throw ParameterError(
+        cat("plain modulus ", p, " needs ciphertexts modulo 2^", log_modulus,
+            ", expected at most 2^", bound, ", up to which '", params.name(),
+            "' has its security and its words their room"),
+        {{"plain_modulus", cat(p)}, {"log_modulus", cat(log_modulus)}, {"bound", cat(bound)}});
   return log_modulus;
 }
 

@@ -9,8 +9,12 @@ namespace crenel::tfhe {
 
 /// Plain moduli that gates use always stand modulo q.
 inline constexpr u32 kGatePlainModulus = 8;
-/// Bound on p: messages modulo more do not leave a 32-bit word room for their noise.
+/// Words of ciphertexts have 32 bits.
 inline constexpr u32 kMaxLogModulus = 32;
+
+/// log2 of the largest modulus of a set's ciphertexts: the larger of q and Q_KS, which is what the
+/// stated security is for (the same error modulo more is easier to solve), and at most 2^32.
+u32 max_log_modulus(const Params& params);
 
 /// `plain_modulus`, or the set's when 0. Throws ParameterError unless it is even and
 /// log_modulus_for knows where its messages stand.
@@ -18,7 +22,8 @@ u32 checked_plain_modulus(const Params& params, u32 plain_modulus);
 
 /// log2 of the modulus of ciphertexts of messages modulo p: log2 q when p is at most the set's
 /// plain modulus p0 or 8, else the power of two that leaves a message the room it has at p0, q
-/// 2^ceil(log2 p) / 2^floor(log2 p0) (OpenFHE's 2 beta p). Throws ParameterError above 2^32.
+/// 2^ceil(log2 p) / 2^floor(log2 p0) (OpenFHE's 2 beta p). Throws ParameterError above
+/// 2^max_log_modulus.
 u32 log_modulus_for(const Params& params, u32 p);
 
 /// floor(m 2^log_modulus / p + 1/2) modulo 2^log_modulus, m < p. Without a division: m may be

@@ -7,11 +7,11 @@
 #include "crenel/core/error.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"
+#include "tfhe/params/noise.h"
 
 namespace crenel::tfhe {
 namespace {
 
-constexpr double kErrorStd = 3.2403703492039301;  // sqrt(10.5), random::error_value
 /// beta must hold this many standard deviations of two bootstraps.
 constexpr double kDeviations = 6.0;
 
@@ -61,7 +61,7 @@ class Functional {
       throw UnsupportedError(
           cat(operation_, " modulo 2^", log_m, ", expected at most Q_KS = 2^", log_switch),
           {{"log_modulus", cat(log_m)}, {"log_switch_modulus", cat(log_switch)}});
-    const NoiseBudget b = noise_budget(s_.params(), kErrorStd);
+    const NoiseBudget b = noise_budget(s_.params(), std::sqrt(kErrorVariance));
     const double m = std::exp2(log_m), at_q = m / static_cast<double>(s_.plan().modulus),
                  at_switch = m / std::exp2(log_switch);
     const double std = std::sqrt(2.0 * ((b.blind_rotation + b.transform) * at_q * at_q +

@@ -59,6 +59,8 @@ Ciphertext Evaluator::pack(const Ciphertext& single) const {
                              side_by_side.as<const u64>(), static_cast<u32>(rows),
                              s.keys.data()->packing.data());
   }
+  // The other stream may reuse the input's memory once it is freed: not before it was read here.
+  if (from != s.stream) from->wait_for(stream);
   return s.wrap(std::move(out), in.size, in.plain_modulus, s.log_q());
 }
 

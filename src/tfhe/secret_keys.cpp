@@ -26,14 +26,14 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
                        device::Kernels<u32>& ring, random::SecretSource source)
     : plan_(plan), source_(std::move(source)) {
   const bool binary = plan.secret == device::LweSecret::binary;
-  host_.reserve(slot_words(plan) * plan.slots);
+  host_.values.reserve(slot_words(plan) * plan.slots);
   for (u32 slot = 0; slot < plan.slots; ++slot) {
     auto lwe = sample_secret(source_, plan.lwe_dim, binary);
     const random::WipeOnExit wipe_lwe(lwe);
     auto glwe = sample_secret(source_, plan.extracted_dim(), false);
     const random::WipeOnExit wipe_glwe(glwe);
-    host_.insert(host_.end(), lwe.begin(), lwe.end());
-    host_.insert(host_.end(), glwe.begin(), glwe.end());
+    host_.values.insert(host_.values.end(), lwe.begin(), lwe.end());
+    host_.values.insert(host_.values.end(), glwe.begin(), glwe.end());
   }
   upload(stream, ring);
 }
@@ -67,11 +67,9 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
     throw SerializationError(
         cat("secret key with fewer than ", expected / 4, " non-zero coefficients"),
         {{"expected", cat(">= ", expected / 4)}});
-  host_.assign(coefficients.begin(), coefficients.end());
+  host_.values.assign(coefficients.begin(), coefficients.end());
   upload(stream, ring);
 }
-
-SecretKeys::~SecretKeys() { random::secure_zero(host_.data(), host_.size()); }
 
 void SecretKeys::upload(device::Stream& stream, device::Kernels<u32>& ring) {
   const u64 n = plan_.lwe_dim, kn = plan_.extracted_dim(), slot = slot_words(plan_);
@@ -79,8 +77,8 @@ void SecretKeys::upload(device::Stream& stream, device::Kernels<u32>& ring) {
   std::vector<i64> wide(plan_.slots * kn);
   const random::WipeOnExit wipe(wide);
   for (u32 j = 0; j < plan_.slots; ++j) {
-    stream.copy_in(lwe_.as<i8>() + j * n, host_.data() + j * slot, n);
-    for (u64 i = 0; i < kn; ++i) wide[j * kn + i] = host_[j * slot + n + i];
+    stream.copy_in(lwe_.as<i8>() + j * n, host_.values.data() + j * slot, n);
+    for (u64 i = 0; i < kn; ++i) wide[j * kn + i] = host_.values[j * slot + n + i];
   }
   device::Buffer staged = stream.allocate(wide.size() * sizeof(i64), true);
   stream.copy_in(staged.data(), wide.data(), wide.size() * sizeof(i64));

@@ -16,6 +16,16 @@ namespace crenel::tfhe {
 /// The caller wipes the result.
 std::vector<i8> sample_secret(random::SecretSource& source, u64 count, bool binary);
 
+/// Host memory that is wiped when it goes, also when the constructor of its owner throws. Whoever
+/// fills it reserves first: growing would leave a copy behind.
+struct WipedVector {
+  std::vector<i8> values;
+
+  WipedVector() = default;
+  WipedVector(WipedVector&&) noexcept = default;
+  ~WipedVector() { random::secure_zero(values.data(), values.size()); }
+};
+
 /// The keys of r slots: LWE secrets s_1..s_r of n entries and GLWE secrets S_1..S_r of k
 /// polynomials. Host layout [slot][n + kN]: what is exported.
 class SecretKeys {
@@ -29,16 +39,15 @@ class SecretKeys {
   SecretKeys(const device::TorusPlan& plan, device::Stream& stream, device::Kernels<u32>& ring,
              random::SecretSource source, std::span<const i8> coefficients);
   SecretKeys(SecretKeys&&) noexcept = default;
-  ~SecretKeys();
 
   static u64 slot_words(const device::TorusPlan& plan) {
     return u64(plan.lwe_dim) + plan.extracted_dim();
   }
-  const std::vector<i8>& coefficients() const { return host_; }
-  i8 lwe(u32 slot, u32 i) const { return host_[slot * slot_words(plan_) + i]; }
+  const std::vector<i8>& coefficients() const { return host_.values; }
+  i8 lwe(u32 slot, u32 i) const { return host_.values[slot * slot_words(plan_) + i]; }
   /// Word i of the extracted secret: coefficient i mod N of polynomial i / N.
   i8 extracted(u32 slot, u32 i) const {
-    return host_[slot * slot_words(plan_) + plan_.lwe_dim + i];
+    return host_.values[slot * slot_words(plan_) + plan_.lwe_dim + i];
   }
   /// Device memory, [slot][n].
   const i8* lwe_device() const { return lwe_.as<const i8>(); }
@@ -53,7 +62,7 @@ class SecretKeys {
 
   device::TorusPlan plan_;
   random::SecretSource source_;
-  std::vector<i8> host_;
+  WipedVector host_;
   device::Buffer lwe_, glwe_, negated_;
 };
 

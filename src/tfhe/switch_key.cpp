@@ -154,6 +154,7 @@ EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret, 
           return (static_cast<u64>(s) * row.value) << (pack.base_log * row.digit);
         });
   }
+  home.stream->trim();  // what the making took is more than evaluation will need
   return EvaluationKeys(std::move(data));
 }
 
@@ -178,6 +179,7 @@ EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts&
     data->packing_seed = *parts.packing_seed;
     data->packing = expand_key(home, pack, *parts.packing_seed, parts.packing_bodies);
   }
+  home.stream->trim();  // what the making took is more than evaluation will need
   return EvaluationKeys(std::move(data));
 }
 

@@ -87,7 +87,7 @@ TEST(TorusPlan, RefusesEveryFieldOutOfRange) {
 
 // Sums of products that the rounding of doubles cannot hold.
 TEST(TorusPlan, RefusesApproxBeyondDoubles) {
-  for (const u32 log_modulus : {24u, 30u, 54u}) {
+  for (const u32 log_modulus : {46u, 54u}) {
     TorusPlan plan = raising_plan(6, 1, 1, 10, log_modulus, 28);
     EXPECT_NO_THROW(device::check(plan));
     plan.arithmetic = Arithmetic::approx;

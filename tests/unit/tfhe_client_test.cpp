@@ -38,11 +38,44 @@ TEST(TfheEncoding, LargePlainModuliStandModuloMore) {
   for (u32 p : {2u, 4u, 6u, 8u}) EXPECT_EQ(log_modulus_for(params, p), 10u);
   EXPECT_EQ(log_modulus_for(params, 10), 12u);
   EXPECT_EQ(log_modulus_for(params, 16), 12u);
-  EXPECT_EQ(log_modulus_for(params, 1u << 24), 32u);
-  EXPECT_THROW(log_modulus_for(params, 1u << 25), ParameterError);
+  const auto large = test::tfhe_params("large");  // Q_KS = 2^35: words are the bound
+  EXPECT_EQ(log_modulus_for(large, 1u << 24), 32u);
+  EXPECT_THROW(log_modulus_for(large, 1u << 25), ParameterError);
   EXPECT_THROW(checked_plain_modulus(params, 7), ParameterError);
   EXPECT_THROW(checked_plain_modulus(params, (1u << 15) + 2), ParameterError);
   EXPECT_EQ(checked_plain_modulus(params, 0), 4u);
+}
+
+// Fresh errors modulo more than Q_KS would be easier to find than the set's security says.
+TEST(TfheEncoding, NoModulusIsLargerThanTheSecurityIsStatedFor) {
+  for (const std::string& name : Params::preset_names()) {
+    const Params params = Params::preset(name);
+    const u32 bound = std::min(params.spec().log_switch_modulus, 32u);
+    EXPECT_EQ(max_log_modulus(params), bound) << name;
+    for (u32 log_p = 4; log_p < 32; ++log_p) {
+      u32 log_modulus = 0;
+      try {
+        log_modulus = log_modulus_for(params, 1u << log_p);
+        EXPECT_LE(log_modulus, bound) << name << " p 2^" << log_p;
+      } catch (const ParameterError& error) {
+        if (error.field("bound").empty()) {  // p > q / 4 of the set's own
+          EXPECT_GT(log_p + 2, params.spec().log_lwe_modulus) << name;
+          continue;
+        }
+        EXPECT_EQ(error.field("bound"), std::to_string(bound)) << name;
+        EXPECT_GT(std::stoul(error.field("log_modulus")), bound) << name << " p 2^" << log_p;
+        EXPECT_NE(std::string(error.what()).find("2^" + error.field("log_modulus")),
+                  std::string::npos);
+      }
+    }
+  }
+  const Params gates = Params::preset("bool128");  // q = 2^10, Q_KS = 2^17, p = 4
+  EXPECT_EQ(checked_plain_modulus(gates, 512), 512u);
+  EXPECT_THROW(checked_plain_modulus(gates, 514), ParameterError);
+  EXPECT_THROW(checked_plain_modulus(gates, 1024), ParameterError);
+  // Q_KS = q: nothing beyond the set's own p, and 8
+  EXPECT_EQ(log_modulus_for(Params::preset("lut4-128"), 32), 23u);
+  EXPECT_THROW(log_modulus_for(Params::preset("lut4-128"), 34), ParameterError);
 }
 
 TEST(TfheSecret, IsUniform) {
@@ -67,11 +100,13 @@ class TfheClient : public test::TfheTest {};
 
 TEST_P(TfheClient, RoundTrips) {
   auto rng = test::test_rng();
-  for (const char* name : {"gadget", "gadget:r3", "raising:binary:r5", "rounded"}) {
+  for (const char* name : {"gadget", "gadget:r3", "raising:binary:r5", "rounded", "large"}) {
     auto& w = world(name);
     for (u32 p : {2u, 4u, 6u, 8u, 16u, 100u, 4096u})
       for (u64 size : {1, 2, 5, 64}) {
-        if (w.params().spec().log_lwe_modulus == 20 && p > 4096) continue;
+        const Spec& spec = w.params().spec();
+        const u32 room = spec.log_switch_modulus - spec.log_lwe_modulus + floor_log2(4);
+        if (p > 8 && ceil_log2(p) > room) continue;
         const Messages x = test::random_messages(rng, size, p);
         const Ciphertext c = w.client.encrypt(x, p);
         EXPECT_EQ(c.plain_modulus(), p);
@@ -87,8 +122,9 @@ TEST_P(TfheClient, EncryptsExtremeMessages) {
     const Messages x(50, m);
     EXPECT_EQ(w.client.decrypt(w.client.encrypt(x)), x);
   }
+  auto& large = world("large");
   const Messages top{(u64(1) << 24) - 1, 0, u64(1) << 23};
-  EXPECT_EQ(w.client.decrypt(w.client.encrypt(top, 1u << 24)), top);
+  EXPECT_EQ(large.client.decrypt(large.client.encrypt(top, 1u << 24)), top);
 }
 
 TEST_P(TfheClient, ErrorsAreCentredWithVarianceTenAndAHalf) {

@@ -33,7 +33,7 @@ TEST_P(TfheErrors, Encryption) {
   EXPECT_EQ(e.field("index"), "1");
   EXPECT_EQ(e.field("message"), "4");
   EXPECT_EQ(e.field("limit"), "4");
-  caught<ParameterError>([&] { w.client.encrypt(Messages{~u64(0)}, 1u << 20); });
+  caught<ParameterError>([&] { w.client.encrypt(Messages{~u64(0)}, 64); });
   EXPECT_EQ(caught<ParameterError>([&] { w.client.encrypt({}); }).field("size"), "0");
   EXPECT_EQ(
       caught<ParameterError>([&] { w.client.encrypt(Messages{0}, 5); }).field("plain_modulus"),
@@ -41,6 +41,10 @@ TEST_P(TfheErrors, Encryption) {
   EXPECT_EQ(
       caught<ParameterError>([&] { w.client.encrypt(Messages{0}, 1u << 30); }).field("log_modulus"),
       "38");
+  const auto beyond = caught<ParameterError>([&] { w.client.encrypt(Messages{0}, 2048); });
+  EXPECT_EQ(beyond.field("log_modulus"), "19");
+  EXPECT_EQ(beyond.field("bound"), "18");  // Q_KS
+  caught<ParameterError>([&] { w.ev.trivial(Messages{0}, 2048); });
   caught<ParameterError>([&] { w.ev.trivial(Messages{4}); });
   caught<ParameterError>([&] { w.ev.trivial({}); });
   auto& padded = world("padded:r3");

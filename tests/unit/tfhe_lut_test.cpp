@@ -130,6 +130,17 @@ TEST_P(TfheLut, LinearCombinations) {
   }
 }
 
+TEST_P(TfheLut, LinearConstantsOfAnyModulus) {
+  auto& w = world("gadget");
+  const Ciphertext a = w.client.encrypt(Messages{0, 1, 5}, 6);
+  const Term terms[] = {{&a, 1}};
+  for (i64 constant : {i64(-13), i64(-6), i64(-1), i64(0), i64(7), i64(1) << 40}) {
+    Messages expected;
+    for (i64 m : {0, 1, 5}) expected.push_back(static_cast<u64>(((m + constant) % 6 + 6) % 6));
+    EXPECT_EQ(w.client.decrypt(w.ev.linear(terms, constant)), expected) << constant;
+  }
+}
+
 TEST_P(TfheLut, LinearReadsPhasesOnAnotherScale) {
   auto& w = world("gadget");
   const Ciphertext a = w.client.encrypt(Messages{0, 1, 2, 3});  // at q / 4

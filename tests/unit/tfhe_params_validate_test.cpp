@@ -7,6 +7,8 @@
 
 #include "crenel/core/error.h"
 #include "crenel/tfhe/params.h"
+#include "device/torus_plan.h"
+#include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -97,17 +99,39 @@ TEST(TfheParamsVariants, Slots) {
   }
 }
 
-// M2: the products before reduction grow with the rows, and approx rounds below 2^51 only.
-TEST(TfheParamsVariants, SlotsThatTheTransformCannotRoundAreRefused) {
-  const Params m2 = Params::preset("M2");
-  try {
-    m2.with_slots(SlotCount(16));
-    FAIL();
-  } catch (const UnsupportedError& error) {
-    EXPECT_EQ(error.field("name"), "M2");
-    EXPECT_EQ(error.field("slots"), "16");
+// M2 and lut4-128: products near 2^51, which are reduced modulo Q before their last rounding. The
+// error that `approx` adds grows with the slots, and lut4-128 has room for that of 10.
+TEST(TfheParamsVariants, LargeProductsKeepTheirSlots) {
+  for (const std::string name : {"M2", "lut4-128"})
+    for (const auto arithmetic : {Arithmetic::approx, Arithmetic::exact}) {
+      const u32 most = name == "lut4-128" && arithmetic == Arithmetic::approx ? 10 : 16;
+      const Params p = Params::preset(name).with_arithmetic(arithmetic).with_slots(SlotCount(most));
+      EXPECT_EQ(p.slots().value, most) << name;
+      EXPECT_TRUE(device::reduces_product(plan_of(p))) << name;
+    }
+  EXPECT_FALSE(device::reduces_product(plan_of(Params::preset("bool128"))));
+}
+
+// Slots first or arithmetic first: the same is refused.
+TEST(TfheParamsVariants, SlotsThatApproxCannotServeAreRefusedInAnyOrder) {
+  const Params lut = Params::preset("lut4-128");
+  ASSERT_EQ(lut.arithmetic(), Arithmetic::approx);
+  for (u32 slots = 11; slots <= 16; ++slots) {
+    try {
+      lut.with_slots(SlotCount(slots));
+      ADD_FAILURE() << slots;
+    } catch (const UnsupportedError& error) {
+      EXPECT_EQ(error.field("slots"), std::to_string(slots));
+      EXPECT_EQ(error.field("name"), "lut4-128");
+      EXPECT_NE(std::string(error.what()).find("transform's error"), std::string::npos);
+    }
+    const Params exact = lut.with_arithmetic(Arithmetic::exact).with_slots(SlotCount(slots));
+    EXPECT_THROW(exact.with_arithmetic(Arithmetic::approx), UnsupportedError) << slots;
   }
-  EXPECT_EQ(m2.with_arithmetic(Arithmetic::exact).with_slots(SlotCount(16)).slots().value, 16u);
+  for (const u32 slots : {1u, 2u, 10u})
+    EXPECT_EQ(lut.with_slots(SlotCount(slots)), lut.with_arithmetic(Arithmetic::exact)
+                                                    .with_slots(SlotCount(slots))
+                                                    .with_arithmetic(Arithmetic::approx));
 }
 
 TEST(TfheParamsVariants, ArithmeticIsChosenWhereItIsSafe) {

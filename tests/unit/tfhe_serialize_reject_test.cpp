@@ -100,6 +100,7 @@ TEST(TfheSerializeReject, Metadata) {
            {"seeded", "\"plain_modulus\":\"4\"", "\"plain_modulus\":\"0\"", "'plain_modulus'"},
            {"seeded", "\"plain_modulus\":\"4\"", "\"plain_modulus\":\"64\"", "'plain_modulus'"},
            {"seeded", "\"log_modulus\":\"7\"", "\"log_modulus\":\"6\"", "'log_modulus'"},
+           {"seeded", "\"log_modulus\":\"7\"", "\"log_modulus\":\"17\"", "'log_modulus'"},
            {"seeded", "\"log_modulus\":\"7\"", "\"log_modulus\":\"33\"", "'log_modulus'"},
            {"seeded", "\"seeded\":\"true\"", "\"seeded\":\"false\"", "tensor 'rows'"},
            {"whole", "\"seeded\":\"false\"", "\"seeded\":\"true\"", "tensor 'bodies'"},
@@ -120,6 +121,47 @@ TEST(TfheSerializeReject, Metadata) {
            {"params", "\"padded\":\"false\"", "\"padded\":\"0\"", "'padded'"}})
     expect_refused(e.name, edit(files().file(e.name), e.from, e.to), e.where,
                    cat(e.from, " -> ", e.to));
+}
+
+// log_modulus may reach Q_KS = 2^16, in which p = 4 stands elsewhere but is no less safe.
+TEST(TfheSerializeReject, ModuliUpToThatOfTheKeySwitchLoad) {
+  files().load("seeded", edit(files().seeded, "\"log_modulus\":\"7\"", "\"log_modulus\":\"16\""));
+}
+
+// Slots that the set cannot have are a bad file, not an unsupported request.
+TEST(TfheSerializeReject, SlotsThatTheSetDoesNotServe) {
+  const Bytes lut = to_bytes(tfhe::Params::preset("lut4-128"));
+  expect_refused("params", edit(lut, "\"slots\":\"1\"", "\"slots\":\"16\""), "params", "16 slots");
+  expect_refused("params", edit(lut, "\"slots\":\"1\"", "\"slots\":\"2\""), "params_id", "2 slots");
+}
+
+// Blocks stand modulo q with p = 32: anything else is refused before a block is uploaded.
+TEST(TfheSerializeReject, IntegersOfAnotherEncoding) {
+  const auto where = [](const tfhe::Context& context, const Bytes& bytes) {
+    try {
+      tfhe::integers_from_bytes(context, bytes);
+    } catch (const SerializationError& error) {
+      return error.field("where");
+    }
+    return std::string("loaded");
+  };
+  const char *kind = "\"kind\":\"tfhe_ciphertext\"", *integers = "\"kind\":\"tfhe_integers\"";
+  EXPECT_NE(where(files().context, edit(files().seeded, kind, integers)).find("'plain_modulus'"),
+            std::string::npos);
+
+  tfhe::Spec spec = tfhe::Params::preset("toy-lut4").spec();
+  spec.log_lwe_modulus = 21;  // below Q_KS = 2^22
+  const tfhe::Context context(tfhe::Params::from_spec(spec), "ref");
+  auto client = context.keygen();
+  const std::vector<u64> m{3, 0, 15, 7};
+  const Bytes good = to_bytes(context, tfhe::encrypt_unsigned(client, m, 8));
+  EXPECT_EQ(where(context, good), "loaded");
+  EXPECT_NE(where(context, edit(good, "\"log_modulus\":\"21\"", "\"log_modulus\":\"22\""))
+                .find("'log_modulus'"),
+            std::string::npos);
+  EXPECT_NE(where(context, edit(good, "\"plain_modulus\":\"32\"", "\"plain_modulus\":\"16\""))
+                .find("'plain_modulus'"),
+            std::string::npos);
 }
 
 /// The file with a 32-bit word of the payload replaced, checksums right.

@@ -68,7 +68,8 @@ class Client {
   /// than the set's and than 8, the gates' largest, the ciphertext stands modulo a larger power of
   /// two, which leaves a message the room that it has at the set's p (OpenFHE's 2 beta p): for
   /// floor, sign and decompose. ParameterError for no messages, a message >= p (>= p / 2 with
-  /// padding), p odd, p no power of two above 2^15, or such that 2 beta p > 2^32.
+  /// padding), p odd, p no power of two above 2^15, or such that 2 beta p exceeds Q_KS (the set's
+  /// security is stated for nothing larger) or 2^32.
   Ciphertext encrypt(std::span<const u64> messages, u32 plain_modulus = 0);
   /// round(p phase / q) modulo p of each message. StateError for another context's ciphertext.
   std::vector<u64> decrypt(const Ciphertext& ciphertext) const;

@@ -53,7 +53,8 @@ class Params {
   static std::vector<std::string> preset_names();  ///< sorted
   static std::string preset_description(const std::string& name);
   /// The same set with r messages under each mask (1..16, else ParameterError); p_fail is restated.
-  /// Throws UnsupportedError where `approx` cannot round the products of so many rows (M2).
+  /// Throws UnsupportedError where `approx` cannot round the products of so many rows, or where its
+  /// error is no longer small against the noise (lut4-128 above 10), as with_arithmetic does.
   Params with_slots(SlotCount slots) const;
   /// The same set with the other arithmetic. Throws UnsupportedError for approx where the
   /// transform's error is not small against the set's noise (G4), naming both.

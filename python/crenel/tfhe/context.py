@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,13 @@ import numpy as np
 from crenel import _crenel
 from crenel.errors import InsecureParametersWarning, ParameterError, SerializationError, StateError
 from crenel.tfhe.arrays import Ciphertext, Integers
+from crenel.tfhe.messages import bit_modulus, check_bits, plain_modulus_for
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crenel.tfhe.evaluator import Evaluator
 
-_GATE_MODULUS = {2: 4, 3: 6, 4: 8}  # of the inputs of gates with so many inputs
 Bytes = bytes | bytearray | memoryview
 
 
@@ -152,7 +151,12 @@ class Client:
         return self._context
 
     def encrypt(
-        self, values: npt.ArrayLike, bits: int | None = None, *, fan_in: int = 2
+        self,
+        values: npt.ArrayLike,
+        bits: int | None = None,
+        *,
+        fan_in: int = 2,
+        plain_modulus: int | None = None,
     ) -> Ciphertext | Integers:
         """Encrypt an array; its type decides what it becomes.
 
@@ -162,8 +166,12 @@ class Client:
             width (set lut4-128 or like it), unless `bits` is given
         bits : the values are messages below 2^bits for look-up tables: 1 to 4 with lut4-128
         fan_in : 2, or 3 or 4 for bits that and3, or3, and4, or4 will take; sets for gates only
+        plain_modulus : p, instead of `bits`: the values are messages below p (p / 2 with padded sets) for
+            Evaluator.floor, sign and decompose, which want a power of two. Even; a p above the set's and
+            above 8 takes a larger modulus of the ciphertext, which must not exceed the set's Q_KS
 
-        Raises ParameterError for other types, empty arrays and values out of range.
+        Raises ParameterError for other types, empty arrays, values out of range, and options that do not go
+        together.
         """
         array = np.ascontiguousarray(values)
         shape = np.shape(values)
@@ -172,14 +180,21 @@ class Client:
                 f"expected at least one element, got an array of shape {shape}", {"shape": str(shape)}
             )
         flat = array.reshape(-1)
+        if plain_modulus is not None:
+            if bits is not None or fan_in != 2:
+                raise ParameterError(
+                    f"plain_modulus goes without bits and fan_in, got bits={bits}, fan_in={fan_in}",
+                    {"bits": str(bits), "fan_in": str(fan_in)},
+                )
+            return self._messages(flat, shape, plain_modulus_for(self._context.params, flat, plain_modulus))
         if array.dtype == np.bool_:
-            return self._messages(flat, shape, self._bit_modulus(bits, fan_in))
+            return self._messages(flat, shape, bit_modulus(self._context.params, bits, fan_in))
         if array.dtype.kind not in "iu":
             raise ParameterError(
                 f"values must be bool or integers, got {array.dtype}", {"dtype": str(array.dtype)}
             )
         if bits is not None:
-            self._check_bits(flat, bits)
+            check_bits(self._context.params, flat, bits)
             return self._messages(flat, shape, 0)
         width = 8 * array.dtype.itemsize
         if array.dtype.kind == "u":
@@ -192,28 +207,6 @@ class Client:
         data = self._client.encrypt(flat.astype(np.uint64), modulus)
         return Ciphertext(self._context, data, shape, flat.dtype.newbyteorder("="))
 
-    def _bit_modulus(self, bits: int | None, fan_in: int) -> int:
-        if bits not in (None, 1):
-            raise ParameterError(f"an array of bool has 1 bit, got bits={bits}", {"bits": str(bits)})
-        if self._context.params.padded and fan_in == 2:
-            return 0
-        if self._context.params.padded or fan_in not in _GATE_MODULUS:
-            allowed = "2 with this set" if self._context.params.padded else "2, 3 or 4"
-            raise ParameterError(f"fan_in must be {allowed}, got {fan_in}", {"fan_in": str(fan_in)})
-        return _GATE_MODULUS[fan_in]
-
-    def _check_bits(self, flat: np.ndarray, bits: int) -> None:
-        most = int(math.log2(message_limit(self._context.params)))
-        if not 1 <= bits <= most:
-            raise ParameterError(f"bits must be 1 to {most} with this set, got {bits}", {"bits": str(bits)})
-        low, high = int(flat.min()), int(flat.max())
-        if low < 0 or high >= 1 << bits:
-            wrong = low if low < 0 else high
-            raise ParameterError(
-                f"values must be 0 to {(1 << bits) - 1}, got {wrong}",
-                {"value": str(wrong), "bits": str(bits)},
-            )
-
     def decrypt(self, array: Ciphertext | Integers) -> np.ndarray:
         """The array of array.dtype and array.shape. Raises StateError for another context's array."""
         if isinstance(array, Integers):
@@ -223,9 +216,10 @@ class Client:
         else:
             raise TypeError(f"expected an encrypted array, got {type(array).__name__}")
         if array.dtype == np.bool_ and values.max() > 1:
+            # Not which: a decrypted value has no place in an error, which others may read.
             raise StateError(
-                f"an array of bits holds {values.max()}: it was made with other keys, or a bootstrap failed",
-                {"found": str(values.max()), "expected": "0 or 1"},
+                "an array of bits holds values above 1: it was made with other keys, or a bootstrap failed",
+                {"found": "values above 1", "expected": "0 or 1"},
             )
         return values.astype(array.dtype).reshape(array.shape)
 
@@ -259,8 +253,3 @@ class Client:
 
     def __repr__(self) -> str:
         return f"<tfhe.Client of {self._context!r}>"
-
-
-def message_limit(params: _crenel.TfheParams) -> int:
-    """Messages are below it."""
-    return params.plain_modulus // 2 if params.padded else params.plain_modulus

@@ -133,7 +133,7 @@ class IntegerOperations:
             first, second = self._pair(a, b)
             data = self._engine().compare(name, first._data, second._data)
         else:
-            data = self._engine().compare(name, _integers(a), _scalar(b, a) % (1 << a.bits))
+            data = self._engine().compare(name, _integers(a), _word(b, a))
         return Ciphertext(self._context, data, a.shape, np.dtype(bool))
 
     def _pair(self, a: Operand, b: Operand) -> tuple[Integers, Integers]:
@@ -152,8 +152,7 @@ class IntegerOperations:
         return a, b
 
     def _constant(self, value: int, like: Integers) -> Integers:
-        word = _scalar(value, like) % (1 << like.bits)
-        values = np.full(like.size, word, dtype=np.uint64)
+        values = np.full(like.size, _word(value, like), dtype=np.uint64)
         return self._like(like, self._engine().trivial(values, like.bits, like.signed))
 
     def _like(self, a: Integers, data: _crenel.TfheIntegers) -> Integers:
@@ -173,8 +172,8 @@ def _index(value: int) -> int:
         raise TypeError(f"expected encrypted integers or an int, got {value!r}") from None
 
 
-def _scalar(value: int, like: Integers) -> int:
-    """The int, which must be one of the type's values."""
+def _word(value: int, like: Integers) -> int:
+    """The int, one of the type's values, as two's complement of 64 bits, whatever the type's width."""
     number = _index(value)
     info = np.iinfo(like.dtype)
     if not info.min <= number <= info.max:
@@ -182,7 +181,7 @@ def _scalar(value: int, like: Integers) -> int:
             f"{number} is no {like.dtype}: expected {info.min} to {info.max}",
             {"value": str(number), "dtype": str(like.dtype)},
         )
-    return number
+    return number % (1 << 64)
 
 
 def _agree(found: Shape, expected: Shape) -> None:

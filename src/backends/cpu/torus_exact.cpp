@@ -30,7 +30,15 @@ class ExactEngine final : public TorusEngine {
     }
     for (u32 f = 0; f < n; ++f) exponents_.push_back(2 * ring::bit_reverse(f, plan.log_n) + 1);
     const bool raising = plan.path == device::NoisePath::raising;
-    rounding_ = {plan.log_n, raising, plan.modulus, plan.base_log, plan.digits, 0, 0, 0};
+    rounding_ = {.log_n = plan.log_n,
+                 .raising = raising,
+                 .reduces = false,
+                 .modulus = plan.modulus,
+                 .base_log = plan.base_log,
+                 .digits = plan.digits,
+                 .scale = 0,
+                 .modulus_double = 0,
+                 .modulus_inverse = 0};
     const double q = static_cast<double>(plan.modulus), t = static_cast<double>(plan.key_modulus());
     crt_ = {primes_[0].q, 0, 0, 0, raising, plan.modulus, plan.key_modulus(), q / t, 1 / t};
     if (primes() == 2) {

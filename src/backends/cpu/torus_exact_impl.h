@@ -75,8 +75,7 @@ template <bool two>
 inline void combine_gadget(i64* acc, const u32* x, const u32* y, u32 n, const TorusCrt& m) {
   const i64 q = static_cast<i64>(m.modulus), top = q / 2;
   for (u32 c = 0; c < n; ++c) {
-    i64 sum = acc[c] + static_cast<i64>(joined<two>(x, y, c, m));
-    sum -= sum > top ? q : 0;
+    const i64 sum = acc[c] + static_cast<i64>(joined<two>(x, y, c, m));
     acc[c] = sum - (sum > top ? q : 0);
   }
 }

@@ -48,7 +48,7 @@ inline void accumulate_poly(i64* acc, const double* z, const TorusRounding& r) {
   for (u64 j = 0; j < 2 * m; j += kLanes) {
     const D x = Real::load(z + (j % m) / kLanes * kPair + (j < m ? 0 : kLanes));
     I sum = Real::load(acc + j);
-    if (r.raising) {
+    if (!r.reduces) {
       sum = Real::add(sum, Real::sub(Real::bits(Real::fma(x, scale, magic)), magic_bits));
     } else {
       const D v = Real::mul(x, scale);

@@ -47,7 +47,7 @@ void switch_row(const TorusTable& table, const SwitchShape& shape, u32* out, con
   for (u32 i = 0; i < shape.in_dim; ++i)
     for (u32 j = 0; j < shape.digits; ++j, row += mask * words) {
       const u32 shift = shape.base_log * j;
-      const u64 digit = shift >= 64 ? 0 : in[i] >> shift & mask;
+      const u64 digit = in[i] >> shift & mask;
       if (digit == 0) continue;
       rows[count++] = row + (digit - 1) * words;
       if (count < kAtOnce) continue;

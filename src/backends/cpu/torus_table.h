@@ -24,6 +24,7 @@ struct TorusFft {
 struct TorusRounding {
   u32 log_n;
   bool raising;
+  bool reduces;  ///< device::reduces_product
   u64 modulus;   ///< Q
   u32 base_log;  ///< gadget
   u32 digits;

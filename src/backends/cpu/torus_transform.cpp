@@ -22,14 +22,16 @@ class TransformEngine final : public TorusEngine {
     tables_ = {plan.log_n - 1, twiddles_.data(), lane_twiddles_.data()};
     const bool raising = plan.path == device::NoisePath::raising;
     const double q = static_cast<double>(plan.modulus);
-    rounding_ = {plan.log_n,
-                 raising,
-                 plan.modulus,
-                 plan.base_log,
-                 plan.digits,
-                 raising ? q / static_cast<double>(plan.key_modulus()) / points_ : 1.0 / points_,
-                 q,
-                 1.0 / q};
+    rounding_ = {
+        .log_n = plan.log_n,
+        .raising = raising,
+        .reduces = device::reduces_product(plan),
+        .modulus = plan.modulus,
+        .base_log = plan.base_log,
+        .digits = plan.digits,
+        .scale = raising ? q / static_cast<double>(plan.key_modulus()) / points_ : 1.0 / points_,
+        .modulus_double = q,
+        .modulus_inverse = 1.0 / q};
   }
 
   u64 element_bytes() const override { return plan_.key_polys() * points_ * 16; }

@@ -108,11 +108,12 @@ class ApproxProduct final : public TorusProduct {
 
   i128 rounded(double z) const {
     const double q = static_cast<double>(plan_.modulus);
-    if (plan_.path == device::NoisePath::raising) {
-      const double scale = q / static_cast<double>(plan_.key_modulus()) / points();
+    const double scale = plan_.path == device::NoisePath::raising
+                             ? q / static_cast<double>(plan_.key_modulus()) / points()
+                             : 1.0 / points();
+    if (!device::reduces_product(plan_))
       return static_cast<i128>(std::fma(z, scale, kMagic) - kMagic);
-    }
-    const double v = z * (1.0 / points());
+    const double v = z * scale;
     const double t = std::fma(v, 1.0 / q, kMagic) - kMagic;
     const double r = std::fma(-t, q, v);
     return static_cast<i128>((r + kMagic) - kMagic);

@@ -52,7 +52,7 @@ void RefTorusKernels::key_switch(Stream&, const SwitchShape& shape, u32* out, co
     for (u32 i = 0; i < shape.in_dim; ++i)
       for (u32 j = 0; j < shape.digits; ++j) {
         const u32 shift = shape.base_log * j;
-        const u64 digit = shift >= 64 ? 0 : low_bits(a[i] >> shift, shape.base_log);
+        const u64 digit = low_bits(a[i] >> shift, shape.base_log);
         if (digit == 0) continue;
         const u64 at = ((u64(i) * shape.digits + j) * rows_a_digit + digit - 1) * words;
         for (u32 w = 0; w < words; ++w) sum[w] -= load_word(key, at + w, shape.log_modulus);

@@ -1,6 +1,7 @@
 // Arrays of radix integers, their encryption and decryption.
 #include "crenel/core/error.h"
 #include "crenel/tfhe/integer.h"
+#include "random/seed.h"
 #include "tfhe/integer/checks.h"
 
 namespace crenel::tfhe {
@@ -12,6 +13,7 @@ Integers encrypt(Client& client, std::span<const u64> values, u32 bits, bool is_
   radix::check_set(client.context().params());
   std::vector<Ciphertext> blocks;
   std::vector<u64> messages(values.size());
+  const random::WipeOnExit wipe(messages);
   for (u32 bit = 0; bit < bits; bit += 2) {
     for (std::size_t i = 0; i < values.size(); ++i) messages[i] = values[i] >> bit & 3;
     blocks.push_back(client.encrypt(messages));
@@ -23,7 +25,8 @@ Integers encrypt(Client& client, std::span<const u64> values, u32 bits, bool is_
 std::vector<u64> decrypt(const Client& client, const Integers& a) {
   std::vector<u64> values(a.size(), 0);
   for (u32 j = 0; j < a.blocks().size(); ++j) {
-    const std::vector<u64> messages = client.decrypt(a.blocks()[j]);
+    std::vector<u64> messages = client.decrypt(a.blocks()[j]);
+    const random::WipeOnExit wipe(messages);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += messages[i] << (2 * j);
   }
   for (u64& value : values) value &= low_mask(a.bits());
@@ -106,11 +109,9 @@ Integers encrypt_unsigned(Client& client, std::span<const u64> values, u32 bits)
 
 Integers encrypt_signed(Client& client, std::span<const i64> values, u32 bits) {
   radix::check_bits(bits);
-  std::vector<u64> words;
-  for (const i64 value : values) {
-    words.push_back(static_cast<u64>(value));
-    radix::check_range(words.back(), bits, true, "value");
-  }
+  for (const i64 value : values) radix::check_range(static_cast<u64>(value), bits, true, "value");
+  std::vector<u64> words(values.begin(), values.end());
+  const random::WipeOnExit wipe(words);
   return encrypt(client, words, bits, true);
 }
 
@@ -123,10 +124,12 @@ std::vector<u64> decrypt_unsigned(const Client& client, const Integers& a) {
 std::vector<i64> decrypt_signed(const Client& client, const Integers& a) {
   if (!a.is_signed())
     throw StateError("integers are unsigned, expected signed", {{"signed", "false"}});
-  std::vector<i64> values;
-  for (const u64 value : decrypt(client, a)) {
-    const u64 sign = value >> (a.bits() - 1) & 1;
-    values.push_back(static_cast<i64>(value | (sign * ~low_mask(a.bits()))));
+  std::vector<u64> words = decrypt(client, a);
+  const random::WipeOnExit wipe(words);
+  std::vector<i64> values(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const u64 sign = words[i] >> (a.bits() - 1) & 1;
+    values[i] = static_cast<i64>(words[i] | (sign * ~low_mask(a.bits())));
   }
   return values;
 }

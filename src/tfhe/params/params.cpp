@@ -134,12 +134,17 @@ Params Params::with_slots(SlotCount slots) const {
     throw ParameterError(
         cat("slots is ", slots, ", expected 1..", kMaxSlots, " messages under a mask"),
         {{"slots", cat(slots)}, {"max", cat(kMaxSlots)}});
+  std::string problem;
   try {
-    device::check(plan_of(state_->spec, slots));
+    const device::TorusPlan plan = plan_of(state_->spec, slots);
+    device::check(plan);
+    if (arithmetic() == Arithmetic::approx) problem = approx_problem(plan);
   } catch (const ParameterError& error) {
-    throw UnsupportedError(cat("'", name(), "' with ", slots, " slots: ", error.what()),
-                           {{"name", name()}, {"slots", cat(slots)}});
+    problem = error.what();
   }
+  if (!problem.empty())
+    throw UnsupportedError(cat("'", name(), "' with ", slots, " slots: ", problem),
+                           {{"name", name()}, {"slots", cat(slots)}});
   return Params(std::make_shared<const State>(state_->spec, slots));
 }
 

@@ -11,7 +11,8 @@ double security_estimate(double dim, double log_modulus) {
 
 double security_estimate(const Spec& spec) {
   // the switching key hides the accumulator's secret under the LWE secret, modulo Q_KS >= q
-  const double lwe = security_estimate(spec.lwe_dim.value, spec.log_switch_modulus);
+  const double stretch = spec.secret == LweSecret::binary ? kBinaryStretch : 1.0;
+  const double lwe = security_estimate(spec.lwe_dim.value / stretch, spec.log_switch_modulus);
   const double extracted = static_cast<double>(spec.glwe_dim.value) * spec.poly_size.value;
   const u32 log_key = std::max(spec.log_modulus, spec.log_raised_modulus);
   return std::min(lwe, security_estimate(extracted, log_key));

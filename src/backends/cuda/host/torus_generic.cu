@@ -4,8 +4,8 @@ namespace crenel::backend::cuda::torus {
 
 std::span<const RotateInstance> generic_instances() {
   static const RotateInstance all[] = {
-      fft_entry<true, i32, AnyShape, true, i32, true>("any-raising"),
-      fft_entry<true, i32, AnyShape, false, i32, true>("any-raising-binary"),
+      fft_entry<true, i32, AnyShape>("any-raising"),
+      fft_entry<true, i32, AnyShape, false>("any-raising-binary"),
       fft_entry<false, i32, AnyShape>("any-gadget"),
       fft_entry<false, i32, AnyShape, false>("any-gadget-binary"),
       fft_entry<false, i64, AnyShape, true, i64>("any-gadget-wide"),

@@ -19,7 +19,6 @@ RotateInstance entry(const char* name, bool fft, u32 limbs) {
           sizeof(typename Field::Element),
           sizeof(typename Rules::Acc),
           sizeof(typename Rules::Operand),
-          Rules::Wide,
           Shape::LP,
           Shape::RMax,
           Shape::OG,
@@ -30,10 +29,9 @@ RotateInstance entry(const char* name, bool fft, u32 limbs) {
           Shape::Blocks,
           Shape::Tiles};
 }
-template <bool Raising, class Acc, class Shape, bool Ternary = true, class Operand = i32,
-          bool Wide = sizeof(Operand) == 8>
+template <bool Raising, class Acc, class Shape, bool Ternary = true, class Operand = i32>
 RotateInstance fft_entry(const char* name) {
-  using Rules = Accumulator<Raising, Acc, Operand, Wide>;
+  using Rules = Accumulator<Raising, Acc, Operand>;
   return entry<FftField<Rules>, Rules, Shape, Ternary>(name, true, 1);
 }
 template <u32 L, bool Raising, class Acc, class Shape, bool Ternary = true, class Operand = i32>

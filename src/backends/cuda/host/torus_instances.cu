@@ -29,8 +29,8 @@ bool RotateInstance::serves(const device::TorusPlan& plan, bool by_fft) const {
   // Signed words hold the accumulator, its sums, and the operands of the products.
   const u64 acc_bound = acc_bytes == 8 ? u64(1) << 62 : u64(1) << 30;
   if (plan.modulus > acc_bound) return false;
-  if (fft && !wide && device::rounded_bound(plan) >= 0x1p51) return false;
   if (operand_bytes == 8) return true;
+  if (fft && plan.modulus >> 51 != 0) return false;  // see Accumulator
   u64 operand = plan.modulus / 2;
   if (!raised) {
     operand = (operand >> (plan.base_log * plan.digits)) + 1;

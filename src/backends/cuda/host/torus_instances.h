@@ -17,7 +17,6 @@ struct RotateInstance {
   bool raising;
   bool ternary;
   u32 element_bytes, acc_bytes, operand_bytes;
-  bool wide;  ///< doubles before the last rounding may reach 2^51
   u32 lp, rmax, og, bt, threads;
   u32 pad;  ///< words between accumulator polynomials
   bool staged;

@@ -11,6 +11,9 @@ using device::Arithmetic;
 using torus::RotateArgs;
 using torus::RotateInstance;
 
+/// Levels a pass when keys are loaded: speed does not matter there.
+constexpr u32 kLoadLevels = 1;
+
 bool uses_fft(const device::TorusPlan& plan) {
   return plan.arithmetic == Arithmetic::approx || device::transform_is_exact(plan);
 }
@@ -72,16 +75,20 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
   const auto& p = this->plan();
   if (choices_.empty())
     throw UnsupportedError(
-        cat(device_->info().name, ": ", p.polys(), " accumulator polynomials of degree ",
-            p.ring_dim(), " with ", p.digits, " digits do not fit ", device_->model().shared_bytes,
-            " bytes of shared memory"),
-        {{"polys", cat(p.polys())}, {"ring_dim", cat(p.ring_dim())}, {"digits", cat(p.digits)}});
+        cat(device_->info().name, ": no blind rotation for ", p.polys(),
+            " accumulator polynomials of degree ", p.ring_dim(), " modulo ", p.modulus,
+            ", expected words of the double-precision path below 2^30, and accumulators within ",
+            device_->model().shared_bytes, " bytes of shared memory"),
+        {{"polys", cat(p.polys())}, {"ring_dim", cat(p.ring_dim())}, {"modulus", cat(p.modulus)}});
   if (u64(p.polys()) * p.digits > 128)
     throw UnsupportedError(
         cat(p.polys() * p.digits, " rows of a bootstrapping key, expected at most 128"),
         {{"rows", cat(p.polys() * p.digits)}});
+  tables_.prepare(kLoadLevels);
+  for (const Choice& c : choices_) tables_.prepare(c.instance->rmax);
   if (device_->dry()) return;
   const DeviceGuard guard(device_->index());
+  allow_large_tiles();
   for (const Choice& c : choices_)
     CRENEL_CUDA_TRY(cudaFuncSetAttribute(c.instance->kernel,
                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -95,7 +102,7 @@ u64 CudaTorusKernels::bootstrap_key_bytes() const {
 void CudaTorusKernels::load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
                                           const i64* polys) {
   device::torus_checks::load_bootstrap_key(plan(), key, first, count, polys);
-  torus::LoadArgs args = {tables_.arguments(plan(), 1), polys, nullptr};
+  torus::LoadArgs args = {tables_.arguments(kLoadLevels), polys, nullptr};
   const u64 element = key_points(plan(), by_fft_) * element_bytes(plan(), by_fft_);
   args.key = static_cast<u8*>(key) + first * element;
   const dim3 grid(plan().polys() * plan().polys(), plan().digits, count);
@@ -174,7 +181,7 @@ void CudaTorusKernels::blind_rotate(Stream& stream, u64* out, const u32* in, u32
   device::torus_checks::blind_rotate(out, in, batch, key, luts);
   if (batch == 0) return;
   const Choice choice = choose(batch);
-  RotateArgs args = tables_.arguments(plan(), choice.instance->rmax);
+  RotateArgs args = tables_.arguments(choice.instance->rmax);
   args.out = out;
   args.in = in;
   args.key = key;

@@ -44,6 +44,7 @@ class CudaTorusKernels final : public device::TorusKernels {
   static std::vector<Choice> choices_for(const device::TorusPlan& plan, bool by_fft,
                                          std::size_t shared_bytes);
   Choice choose(u32 batch) const;
+  void allow_large_tiles() const;  ///< of the key switch, in shared memory
   void rotate(Stream& stream, const Choice& choice, torus::RotateArgs args);
 
   std::shared_ptr<CudaDevice> device_;

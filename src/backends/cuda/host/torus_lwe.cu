@@ -33,17 +33,20 @@ void run_switch(Stream& stream, torus::SwitchArgs args, const device::SwitchShap
   args.sums = workspace.data();
   stream.fill_zero(args.sums, sums);
   const u64 in_bytes = u64(args.batch) * (shape.in_dim + shape.slots) * sizeof(u64);
-  const std::size_t tile = (std::size_t(torus::kSwitchColumns) << shape.base_log) * sizeof(Word);
-  const bool tiled = args.batch >= torus::kTiledSwitchRows && tile <= 48 << 10;
+  const std::size_t tiles =
+      torus::kSwitchStages * (std::size_t(torus::kSwitchColumns) << shape.base_log) * sizeof(Word);
+  const bool tiled = args.batch >= torus::kTiledSwitchRows &&
+                     shape.base_log <= torus::kTiledSwitchBaseLog &&
+                     tiles <= cuda_stream(stream).model().shared_bytes;
   const u32 columns = divide_up(words, tiled ? torus::kSwitchColumns : torus::kDirectThreads);
-  const u32 rows = tiled ? divide_up(args.batch, torus::kSwitchBlockRows) : args.batch;
+  const u32 rows = tiled ? divide_up(args.batch, torus::kSwitchBlockRows<Word>) : args.batch;
   const u32 wanted = divide_up(u64(processors) * torus::kSwitchBlocksEach, columns * rows);
   args.part = divide_up(shape.in_dim, std::min(std::max(1u, wanted), shape.in_dim));
   const u32 parts = divide_up(shape.in_dim, args.part);
   if (tiled)
     launch(stream,
            cost_of("switch_tiled", Work::key_multiply, rows * shape.key_bytes() + in_bytes, sums),
-           torus::switch_tiled<Word>, dim3(columns, rows, parts), torus::kSwitchThreads, tile,
+           torus::switch_tiled<Word>, dim3(columns, rows, parts), torus::kSwitchThreads, tiles,
            args);
   else
     for (u32 first = 0; first < rows; first += 65535) {  // the grid's limit
@@ -79,6 +82,14 @@ void run_rows(Stream& stream, const char* name, const torus::SampleLweArgs& args
 }
 
 }  // namespace
+
+void CudaTorusKernels::allow_large_tiles() const {
+  const int most = static_cast<int>(device_->model().shared_bytes);
+  CRENEL_CUDA_TRY(cudaFuncSetAttribute(torus::switch_tiled<u32>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+  CRENEL_CUDA_TRY(cudaFuncSetAttribute(torus::switch_tiled<u64>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+}
 
 void CudaTorusKernels::key_switch(Stream& stream, const device::SwitchShape& shape, u32* out,
                                   const u64* in, u32 batch, const void* key) {
@@ -154,16 +165,11 @@ void CudaTorusKernels::sample_lwe(Stream& stream, void* out, u64 rows, u32 dim, 
                                   const random::Seed& secret_seed, u64 error_serial,
                                   const i8* secrets, const u64* messages) {
   device::torus_checks::rows("sample_lwe", out, rows, dim, slots, log_modulus, secrets);
-  SampleLwe sample;
-  sample.args = {out,
-                 rows,
-                 dim,
-                 slots,
-                 log_modulus,
-                 random::chacha20_state(mask_seed, {Purpose::uniform, mask_serial}),
-                 random::chacha20_state(secret_seed, {Purpose::error, error_serial}),
-                 secrets,
-                 messages};
+  // Made in place: a temporary would keep the secret state.
+  SampleLwe sample{{out, rows, dim, slots, log_modulus,
+                    random::chacha20_state(mask_seed, {Purpose::uniform, mask_serial}),
+                    random::chacha20_state(secret_seed, {Purpose::error, error_serial}), secrets,
+                    messages}};
   run_rows<true>(stream, "sample_lwe", sample.args);
 }
 

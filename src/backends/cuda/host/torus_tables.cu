@@ -67,6 +67,7 @@ TorusTables::TorusTables(const std::shared_ptr<CudaDevice>& device, const device
     a.cosines = reinterpret_cast<const double*>(roots_->data());
     const double points = fft.points();
     a.scale = plan.path == device::NoisePath::raising ? q / t / points : 1.0 / points;
+    a.reduces = device::reduces_product(plan);
     a.q = q;
     a.q_inverse = 1.0 / q;
     return;
@@ -93,8 +94,9 @@ TorusTables::TorusTables(const std::shared_ptr<CudaDevice>& device, const device
     a.roots[l] = reinterpret_cast<const Pair*>(roots_->data() + offset[l]);
 }
 
-void TorusTables::upload(u32 rmax, u32 log_points) {
-  const PassPlan plan(log_points, rmax);
+void TorusTables::prepare(u32 rmax) {
+  if (ordered_.contains(rmax)) return;
+  const PassPlan plan(common_.log_points, rmax);
   Ordered o = {};
   TableBuilder builder;
   if (by_fft_) {
@@ -116,8 +118,7 @@ void TorusTables::upload(u32 rmax, u32 log_points) {
   ordered_.emplace(rmax, std::move(o));
 }
 
-RotateArgs TorusTables::arguments(const device::TorusPlan& plan, u32 rmax) {
-  if (!ordered_.contains(rmax)) upload(rmax, by_fft_ ? plan.log_n - 1 : plan.log_n);
+RotateArgs TorusTables::arguments(u32 rmax) const {
   const Ordered& o = ordered_.at(rmax);
   RotateArgs args = common_;
   const u8* base = o.memory->data();

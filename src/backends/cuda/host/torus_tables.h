@@ -14,13 +14,13 @@ class TorusTables {
   TorusTables(const std::shared_ptr<CudaDevice>& device, const device::TorusPlan& plan,
               bool by_fft);
 
-  /// Everything of RotateArgs that does not change from call to call, for passes of at most `rmax`
-  /// levels.
-  RotateArgs arguments(const device::TorusPlan& plan, u32 rmax);
+  /// Uploads the twiddles for passes of at most `rmax` levels, if they are not there. Allocates and
+  /// waits: for constructors.
+  void prepare(u32 rmax);
+  /// Everything of RotateArgs that does not change from call to call, for a prepared `rmax`.
+  RotateArgs arguments(u32 rmax) const;
 
  private:
-  void upload(u32 rmax, u32 log_points);
-
   std::shared_ptr<CudaDevice> device_;
   bool by_fft_;
   u32 limbs_;

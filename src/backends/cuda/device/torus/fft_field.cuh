@@ -22,7 +22,6 @@ struct FftPoints {
   static constexpr bool kEvenOnly = true;  // odd nodes have i times the twiddle of the even ones
   using Element = double2;
   using Twiddle = double2;
-  static constexpr bool kKeepTwiddles = false;  // they lie in shared memory
   const double2* twiddles;
   const RotateArgs& args;
 
@@ -122,23 +121,20 @@ struct FftField : FftPoints {
     const u32 folded = j > n ? 2 * n - j : j;
     return folded > n / 2 ? -cosines[n - folded] : cosines[folded];
   }
-  /// The integer x, where x + 1.5 * 2^52 = `shifted` was rounded.
+  /// The integer x, where x + 1.5 * 2^52 = `shifted` was rounded (truncated where halves remain).
   static __device__ __forceinline__ Acc integer(double shifted) {
     if constexpr (Rules::Wide)
-      return static_cast<Acc>(__double2ll_rn(__dsub_rn(shifted, kMagic)));
+      return static_cast<Acc>(__double2ll_rz(__dsub_rn(shifted, kMagic)));
     else if constexpr (sizeof(Acc) == 4)
       return __double2loint(shifted);
     else
       return __double_as_longlong(shifted) - __double_as_longlong(kMagic);
   }
   __device__ __forceinline__ Acc rounded(double z) const {
-    if constexpr (Rules::Raising) {
-      return integer(fma_rn(z, rules.args.scale, kMagic));
-    } else {
-      const double v = __dmul_rn(z, rules.args.scale);
-      const double t = __dsub_rn(fma_rn(v, rules.args.q_inverse, kMagic), kMagic);
-      return integer(__dadd_rn(fma_rn(-t, rules.args.q, v), kMagic));
-    }
+    if (Rules::Raising && !rules.args.reduces) return integer(fma_rn(z, rules.args.scale, kMagic));
+    const double v = __dmul_rn(z, rules.args.scale);
+    const double t = __dsub_rn(fma_rn(v, rules.args.q_inverse, kMagic), kMagic);
+    return integer(__dadd_rn(fma_rn(-t, rules.args.q, v), kMagic));
   }
 };
 

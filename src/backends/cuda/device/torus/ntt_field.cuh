@@ -22,7 +22,6 @@ struct alignas(4 * L) Residues {
 template <u32 L>
 struct NttPoints {
   static constexpr bool kEvenOnly = false;
-  static constexpr bool kKeepTwiddles = true;
   using Element = Residues<L>;
   struct Twiddle {
     Pair at[L];
@@ -149,7 +148,7 @@ struct NttField : NttPoints<L> {
                              (__brev(j & (n - 1)) >> (32 - args.log_n)));
     const u32 t = shoup_lazy(x, {pair.x, pair.y}, q);
     const u32 signed_t = j & n ? 2 * q - t : t;  // psi^N = -1
-    return below(below(signed_t + q - x, 2 * q), 2 * q);
+    return below(signed_t + q - x, 2 * q);       // at most 3q
   }
   /// What is added to the accumulator, from the sum modulo the key's modulus.
   __device__ __forceinline__ Acc delta(u64 x) const {

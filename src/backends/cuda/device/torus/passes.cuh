@@ -68,207 +68,151 @@ struct Task {
   }
 };
 
-/// The twiddles of one position of a pass, by slot. First: those of depth 0, which all threads
-/// share, come from constant memory as they are used. Fields whose twiddles lie in global memory
-/// keep them in registers for all polynomials that the thread meets.
-template <class Field, u32 RB, bool Forward, bool First>
-class PassTwiddles {
- public:
-  using Twiddle = typename Field::Twiddle;
-  __device__ __forceinline__ PassTwiddles(const Field& field, u32 offset, u32 depth, u32 block)
-      : field_(field), first_(offset + block), depth_(depth) {
-    if constexpr (kKept) {
-#pragma unroll
-      for (u32 slot = 0; slot < kSlots; ++slot) kept_[slot] = read(slot);
-    }
-  }
-  __device__ __forceinline__ Twiddle at(u32 slot) const {
-    if constexpr (kKept)
-      return kept_[slot];
-    else if constexpr (First)
-      return field_.template first_twiddle<Forward>(slot);
-    else
-      return read(slot);
-  }
-
- private:
-  static constexpr bool kKept = Field::kKeepTwiddles && !First;
-  static constexpr u32 kSlots = twiddle_slots<Field::kEvenOnly>(RB);
-  __device__ __forceinline__ Twiddle read(u32 slot) const {
-    return field_.template twiddle<Forward>(first_ + (slot << depth_));
-  }
-  const Field& field_;
-  u32 first_, depth_;
-  Twiddle kept_[kKept ? kSlots : 1];
-};
-
 /// Level T and those after it of a pass on points in registers, forward. Recursion in place of a
-/// loop: every index must be a constant, or the points leave the registers.
-template <class Field, u32 RB, u32 T = 0, class Twiddles>
+/// loop: every index must be a constant, or the points leave the registers. First: the pass of
+/// depth 0, whose only block has the same twiddles for all threads (kept in constant memory).
+template <class Field, u32 RB, bool First, u32 T = 0>
 __device__ __forceinline__ void forward_levels(const Field& field,
-                                               typename Field::Element (&v)[1u << RB],
-                                               const Twiddles& w) {
+                                               typename Field::Element (&v)[1u << RB], u32 twiddles,
+                                               u32 depth, u32 block) {
   if constexpr (T < RB) {
     constexpr u32 half = 1u << (RB - 1 - T);
 #pragma unroll
     for (u32 s = 0; s < (1u << T); ++s) {
-      const auto twiddle =
-          field.turned(w.at(twiddle_slot<Field::kEvenOnly>(T, s)), T != 0 && (s & 1));
+      const u32 slot = twiddle_slot<Field::kEvenOnly>(T, s);
+      const auto stored = First ? field.template first_twiddle<true>(slot)
+                                : field.template twiddle<true>(twiddles + (slot << depth) + block);
+      const auto w = field.turned(stored, T != 0 && (s & 1));
 #pragma unroll
       for (u32 q = 0; q < half; ++q)
-        field.forward(v[2 * half * s + q], v[2 * half * s + q + half], twiddle);
+        field.forward(v[2 * half * s + q], v[2 * half * s + q + half], w);
     }
-    forward_levels<Field, RB, T + 1>(field, v, w);
+    forward_levels<Field, RB, First, T + 1>(field, v, twiddles, depth, block);
   }
 }
 
 /// The levels below T, last one first, inverse.
-template <class Field, u32 RB, u32 T = RB, class Twiddles>
+template <class Field, u32 RB, bool First, u32 T = RB>
 __device__ __forceinline__ void inverse_levels(const Field& field,
-                                               typename Field::Element (&v)[1u << RB],
-                                               const Twiddles& w) {
+                                               typename Field::Element (&v)[1u << RB], u32 twiddles,
+                                               u32 depth, u32 block) {
   if constexpr (T > 0) {
     constexpr u32 half = 1u << (RB - T);
 #pragma unroll
     for (u32 s = 0; s < (1u << (T - 1)); ++s) {
-      const auto twiddle =
-          field.turned(w.at(twiddle_slot<Field::kEvenOnly>(T - 1, s)), T != 1 && (s & 1));
+      const u32 slot = twiddle_slot<Field::kEvenOnly>(T - 1, s);
+      const auto stored = First ? field.template first_twiddle<false>(slot)
+                                : field.template twiddle<false>(twiddles + (slot << depth) + block);
+      const auto w = field.turned(stored, T != 1 && (s & 1));
 #pragma unroll
       for (u32 q = 0; q < half; ++q)
-        field.inverse(v[2 * half * s + q], v[2 * half * s + q + half], twiddle);
+        field.inverse(v[2 * half * s + q], v[2 * half * s + q + half], w);
     }
-    inverse_levels<Field, RB, T - 1>(field, v, w);
-  }
-}
-
-/// Calls run(poly, position) for every polynomial and position of a pass, split over the threads.
-/// When a thread meets one position only, prepare(position) is called once, else before every run.
-template <u32 Threads, class Prepare, class Run>
-__device__ __forceinline__ void for_tasks(u32 polys, u32 log_tasks, const Prepare& prepare,
-                                          const Run& run) {
-  const u32 tasks = 1u << log_tasks;
-  if (Threads % tasks == 0) {
-    const u32 position = threadIdx.x & (tasks - 1);
-    const auto prepared = prepare(position);
-    for (u32 poly = threadIdx.x >> log_tasks; poly < polys; poly += Threads >> log_tasks)
-      run(poly, position, prepared);
-  } else {
-    for (u32 t = threadIdx.x; t < polys << log_tasks; t += Threads) {
-      const u32 position = t & (tasks - 1);
-      run(t >> log_tasks, position, prepare(position));
-    }
+    inverse_levels<Field, RB, First, T - 1>(field, v, twiddles, depth, block);
   }
 }
 
 /// One forward pass over `polys` polynomials by all threads of the block. `load(poly, e)` gives a
 /// point's input in the first pass.
-template <class Field, u32 RB, bool First, u32 Threads, class Load>
+template <class Field, u32 RB, bool First, class Load>
 __device__ __forceinline__ void forward_pass(const Field& field, typename Field::Element* work,
                                              u32 polys, u32 lp, u32 depth, u32 twiddles,
                                              u32 last_bits, const Load& load) {
   using Element = typename Field::Element;
-  using Twiddles = PassTwiddles<Field, RB, true, First>;
-  for_tasks<Threads>(
-      polys, lp - RB,
-      [&](u32 position) {
-        return Twiddles(field, twiddles, depth, Task(position, lp, depth, RB).block);
-      },
-      [&](u32 poly, u32 position, const Twiddles& w) {
-        const Task task(position, lp, depth, RB);
-        Element* const points = work + (poly << lp);
-        Element v[1u << RB];
+  const u32 log_tasks = lp - RB;
+  for (u32 t = threadIdx.x; t < polys << log_tasks; t += blockDim.x) {
+    const u32 poly = t >> log_tasks;
+    const Task task(t & ((1u << log_tasks) - 1), lp, depth, RB);
+    Element* const points = work + (poly << lp);
+    Element v[1u << RB];
 #pragma unroll
-        for (u32 j = 0; j < (1u << RB); ++j) {
-          const u32 e = task.base + j * task.stride;
-          if constexpr (First)
-            v[j] = load(poly, e);
-          else
-            v[j] = points[place<Element>(e, last_bits)];
-        }
-        forward_levels<Field, RB>(field, v, w);
+    for (u32 j = 0; j < (1u << RB); ++j) {
+      const u32 e = task.base + j * task.stride;
+      if constexpr (First)
+        v[j] = load(poly, e);
+      else
+        v[j] = points[place<Element>(e, last_bits)];
+    }
+    forward_levels<Field, RB, First>(field, v, twiddles, depth, task.block);
 #pragma unroll
-        for (u32 j = 0; j < (1u << RB); ++j)
-          points[place<Element>(task.base + j * task.stride, last_bits)] = v[j];
-      });
+    for (u32 j = 0; j < (1u << RB); ++j)
+      points[place<Element>(task.base + j * task.stride, last_bits)] = v[j];
+  }
 }
 
 /// One inverse pass; `store(poly, e, value)` takes the points of the last one (that of depth 0).
-template <class Field, u32 RB, bool Last, u32 Threads, class Store>
+template <class Field, u32 RB, bool Last, class Store>
 __device__ __forceinline__ void inverse_pass(const Field& field, typename Field::Element* work,
                                              u32 polys, u32 lp, u32 depth, u32 twiddles,
                                              u32 last_bits, const Store& store) {
   using Element = typename Field::Element;
-  using Twiddles = PassTwiddles<Field, RB, false, Last>;
-  for_tasks<Threads>(
-      polys, lp - RB,
-      [&](u32 position) {
-        return Twiddles(field, twiddles, depth, Task(position, lp, depth, RB).block);
-      },
-      [&](u32 poly, u32 position, const Twiddles& w) {
-        const Task task(position, lp, depth, RB);
-        Element* const points = work + (poly << lp);
-        Element v[1u << RB];
+  const u32 log_tasks = lp - RB;
+  for (u32 t = threadIdx.x; t < polys << log_tasks; t += blockDim.x) {
+    const u32 poly = t >> log_tasks;
+    const Task task(t & ((1u << log_tasks) - 1), lp, depth, RB);
+    Element* const points = work + (poly << lp);
+    Element v[1u << RB];
 #pragma unroll
-        for (u32 j = 0; j < (1u << RB); ++j)
-          v[j] = points[place<Element>(task.base + j * task.stride, last_bits)];
-        inverse_levels<Field, RB>(field, v, w);
+    for (u32 j = 0; j < (1u << RB); ++j)
+      v[j] = points[place<Element>(task.base + j * task.stride, last_bits)];
+    inverse_levels<Field, RB, Last>(field, v, twiddles, depth, task.block);
 #pragma unroll
-        for (u32 j = 0; j < (1u << RB); ++j) {
-          const u32 e = task.base + j * task.stride;
-          if constexpr (Last)
-            store(poly, e, v[j]);
-          else
-            points[place<Element>(e, last_bits)] = v[j];
-        }
-      });
+    for (u32 j = 0; j < (1u << RB); ++j) {
+      const u32 e = task.base + j * task.stride;
+      if constexpr (Last)
+        store(poly, e, v[j]);
+      else
+        points[place<Element>(e, last_bits)] = v[j];
+    }
+  }
 }
 
 /// A whole forward transform, passes split by __syncthreads (one after the last, too). LP = 0:
 /// sizes of run time, a level a pass.
-template <class Field, u32 LP, u32 RMax, u32 Threads, u32 Pass = 0, class Load>
+template <class Field, u32 LP, u32 RMax, u32 Pass = 0, class Load>
 __device__ __forceinline__ void forward(const Field& field, typename Field::Element* work,
                                         u32 polys, u32 log_points, const Load& load) {
   if constexpr (LP == 0) {
-    forward_pass<Field, 1, true, Threads>(field, work, polys, log_points, 0, 0, 1, load);
+    forward_pass<Field, 1, true>(field, work, polys, log_points, 0, 0, 1, load);
     __syncthreads();
     for (u32 depth = 1; depth < log_points; ++depth) {
-      forward_pass<Field, 1, false, Threads>(field, work, polys, log_points, depth,
-                                             (1u << depth) - 1, 1, load);
+      forward_pass<Field, 1, false>(field, work, polys, log_points, depth, (1u << depth) - 1, 1,
+                                    load);
       __syncthreads();
     }
   } else {
     constexpr PassPlan plan(LP, RMax);
     if constexpr (Pass < plan.count) {
-      forward_pass<Field, plan.bits[Pass], Pass == 0, Threads>(
-          field, work, polys, LP, plan.depth[Pass], twiddle_offset<Field::kEvenOnly>(plan, Pass),
-          plan.last_bits(), load);
+      forward_pass<Field, plan.bits[Pass], Pass == 0>(field, work, polys, LP, plan.depth[Pass],
+                                                      twiddle_offset<Field::kEvenOnly>(plan, Pass),
+                                                      plan.last_bits(), load);
       __syncthreads();
-      forward<Field, LP, RMax, Threads, Pass + 1>(field, work, polys, log_points, load);
+      forward<Field, LP, RMax, Pass + 1>(field, work, polys, log_points, load);
     }
   }
 }
 
 /// A whole inverse transform, not normalised. No barrier after the last pass: its points, and what
 /// `store` writes, belong to the thread that the first forward pass gives them to.
-template <class Field, u32 LP, u32 RMax, u32 Threads, u32 Pass = 0, class Store>
+template <class Field, u32 LP, u32 RMax, u32 Pass = 0, class Store>
 __device__ __forceinline__ void inverse(const Field& field, typename Field::Element* work,
                                         u32 polys, u32 log_points, const Store& store) {
   if constexpr (LP == 0) {
     for (u32 depth = log_points - 1; depth > 0; --depth) {
-      inverse_pass<Field, 1, false, Threads>(field, work, polys, log_points, depth,
-                                             (1u << depth) - 1, 1, store);
+      inverse_pass<Field, 1, false>(field, work, polys, log_points, depth, (1u << depth) - 1, 1,
+                                    store);
       __syncthreads();
     }
-    inverse_pass<Field, 1, true, Threads>(field, work, polys, log_points, 0, 0, 1, store);
+    inverse_pass<Field, 1, true>(field, work, polys, log_points, 0, 0, 1, store);
   } else {
     constexpr PassPlan plan(LP, RMax);
     if constexpr (Pass < plan.count) {
       constexpr u32 p = plan.count - 1 - Pass;
-      inverse_pass<Field, plan.bits[p], p == 0, Threads>(field, work, polys, LP, plan.depth[p],
-                                                         twiddle_offset<Field::kEvenOnly>(plan, p),
-                                                         plan.last_bits(), store);
+      inverse_pass<Field, plan.bits[p], p == 0>(field, work, polys, LP, plan.depth[p],
+                                                twiddle_offset<Field::kEvenOnly>(plan, p),
+                                                plan.last_bits(), store);
       if constexpr (p != 0) __syncthreads();
-      inverse<Field, LP, RMax, Threads, Pass + 1>(field, work, polys, log_points, store);
+      inverse<Field, LP, RMax, Pass + 1>(field, work, polys, log_points, store);
     }
   }
 }

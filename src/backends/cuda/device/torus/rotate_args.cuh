@@ -44,7 +44,8 @@ struct RotateArgs {
   double2 first[kFirstComplex];  ///< those of depth 0
   const double* cosines;         ///< cos(pi j / N), j = 0 .. N/2
   double scale;                  ///< raising: Q / T / M; gadget: 1 / M
-  double q, q_inverse;           ///< gadget: Q and 1 / Q
+  double q, q_inverse;           ///< Q and 1 / Q
+  u32 reduces;                   ///< device::reduces_product
 
   // exact transform
   TorusPrime prime[kMaxPrimes];
@@ -58,10 +59,10 @@ struct RotateArgs {
 /// What the accumulator holds: centred residues modulo Q, words of 32 or 64 bits. Operand: the word
 /// that digits fit. Wide: doubles before the last rounding may reach 2^51, where the bits of a sum
 /// with 1.5 * 2^52 no longer show the integer.
-template <bool Raising_, class Acc_, class Operand_ = i32, bool Wide_ = sizeof(Operand_) == 8>
+template <bool Raising_, class Acc_, class Operand_ = i32>
 struct Accumulator {
   static constexpr bool Raising = Raising_;
-  static constexpr bool Wide = Wide_;
+  static constexpr bool Wide = sizeof(Operand_) == 8;
   using Acc = Acc_;
   using Operand = Operand_;
   const RotateArgs& args;

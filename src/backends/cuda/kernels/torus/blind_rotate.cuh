@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
       for (u32 t = 0; t < Shape::Tiles; ++t) clear(sums[t]);
       for (u32 d = 0; d < args.digits; ++d) {
         if (d != 0) __syncthreads();
-        forward<Field, LP, Shape::RMax, Shape::Threads>(field, work, all, lp, load(d));
+        forward<Field, LP, Shape::RMax>(field, work, all, lp, load(d));
 #pragma unroll
         for (u32 t = 0; t < Shape::Tiles; ++t) multiply(sums[t], point + t * tile, d);
       }
@@ -211,8 +211,7 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
       for (u32 t = 0; t < Shape::Tiles; ++t) write(sums[t], point + t * tile);
     } else {
       for (u32 d = 0; d < args.digits; ++d)
-        forward<Field, LP, Shape::RMax, Shape::Threads>(field, work + (u64(d * all) << lp), all, lp,
-                                                        load(d));
+        forward<Field, LP, Shape::RMax>(field, work + (u64(d * all) << lp), all, lp, load(d));
       for (u32 f = point; f < 1u << lp; f += tile) {
         clear(sums[0]);
         for (u32 d = 0; d < args.digits; ++d) multiply(sums[0], f, d);
@@ -221,9 +220,9 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
       }
     }
     __syncthreads();
-    inverse<Field, LP, Shape::RMax, Shape::Threads>(
-        field, work, all, lp,
-        [&](u32 poly, u32 e, const Element& z) { field.store(acc + poly * acc_stride, e, z); });
+    inverse<Field, LP, Shape::RMax>(field, work, all, lp, [&](u32 poly, u32 e, const Element& z) {
+      field.store(acc + poly * acc_stride, e, z);
+    });
   }
   __syncthreads();
   finish(args, rules, acc, acc_stride);

@@ -17,9 +17,14 @@ struct SwitchArgs {
 };
 
 inline constexpr u32 kSwitchThreads = 512;
-inline constexpr u32 kSwitchColumns = 64;  ///< of the output that a block takes: two a lane
-inline constexpr u32 kSwitchRows = 8;      ///< input rows a warp
-inline constexpr u32 kSwitchBlockRows = kSwitchRows * (kSwitchThreads / 32);
+inline constexpr u32 kSwitchColumns =
+    64;  ///< of the output that a block takes: two neighbours a lane
+/// Input rows a warp: a lane holds the input word of each. Sums of 64 bits leave room for fewer.
+template <class Word>
+inline constexpr u32 kSwitchRows = sizeof(Word) == 4 ? 32 : 16;
+template <class Word>
+inline constexpr u32 kSwitchBlockRows = kSwitchRows<Word> * (kSwitchThreads / 32);
+inline constexpr u32 kSwitchStages = 3;  ///< tiles in flight
 
 template <class Word>
 __device__ __forceinline__ void add_to(Word* to, Word value) {
@@ -29,51 +34,88 @@ __device__ __forceinline__ void add_to(Word* to, Word value) {
     atomicAdd(to, value);
 }
 
+/// Copies a word from global to shared memory without a register in between.
+template <class Word>
+__device__ __forceinline__ void copy_async(Word* to, const Word* from) {
+  const u32 address = static_cast<u32>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from),
+               "n"(sizeof(Word))
+               : "memory");
+}
+__device__ __forceinline__ void close_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <u32 Pending>
+__device__ __forceinline__ void await_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
 /// Large batches. The 2^base_log rows of one digit position (the row of digit 0 is zero) come into
 /// shared memory once for all input rows of the block: a digit is then an address there. Sums wrap,
 /// so their order does not matter. Grid: x columns, y input rows, z parts of the input.
+template <class Word>
+struct alignas(2 * sizeof(Word)) WordPair {
+  Word low, high;
+};
+
 template <class Word>
 __global__ void __launch_bounds__(kSwitchThreads)
     switch_tiled(const __grid_constant__ SwitchArgs args) {
   begin_kernel();
   extern __shared__ __align__(16) u8 shared[];
-  Word* const tile = reinterpret_cast<Word*>(shared);  // [2^base_log][kSwitchColumns]
   const u32 words = args.out_dim + args.slots, base = 1u << args.base_log;
+  const u32 tile_words = base * kSwitchColumns;
+  Word* const tiles = reinterpret_cast<Word*>(shared);  // [stage][2^base_log][kSwitchColumns]
   const u32 first = blockIdx.x * kSwitchColumns;
   const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const u32 row0 = blockIdx.y * kSwitchBlockRows + warp * kSwitchRows;
+  constexpr u32 kRows = kSwitchRows<Word>;
+  const u32 row0 = blockIdx.y * kSwitchBlockRows<Word> + warp * kRows;
   const u32 begin = blockIdx.z * args.part, end = min(begin + args.part, args.in_dim);
   const Word* const key = static_cast<const Word*>(args.key);
   const u32 in_words = args.in_dim + args.slots;
+  const u32 steps = (end - begin) * args.digits;
 
-  Word sum[kSwitchRows][2] = {};
-  for (u32 c = threadIdx.x; c < kSwitchColumns; c += kSwitchThreads) tile[c] = 0;
-  // Lane r holds the input word of row r of the warp.
-  const u32 my_row = row0 + (lane & (kSwitchRows - 1));
-  for (u32 i = begin; i < end; ++i) {
-    const u64 x = my_row < args.batch ? args.in[u64(my_row) * in_words + i] : 0;
-    for (u32 j = 0; j < args.digits; ++j) {
-      __syncthreads();
-      const u64 row = (u64(i) * args.digits + j) * (base - 1);
+  for (u32 t = threadIdx.x; t < kSwitchStages * kSwitchColumns; t += kSwitchThreads)
+    tiles[t / kSwitchColumns * tile_words + t % kSwitchColumns] = 0;
+  const auto fetch = [&](u32 step) {
+    if (step < steps) {
+      Word* const tile = tiles + step % kSwitchStages * tile_words + kSwitchColumns;
+      const Word* const rows = key + (u64(begin) * args.digits + step) * (base - 1) * words + first;
       for (u32 t = threadIdx.x; t < (base - 1) * kSwitchColumns; t += kSwitchThreads) {
         const u32 v = t / kSwitchColumns, c = t % kSwitchColumns;
-        tile[kSwitchColumns + t] = first + c < words ? key[(row + v) * words + first + c] : 0;
-      }
-      __syncthreads();
-      const u32 mine = static_cast<u32>(x >> (args.base_log * j)) & (base - 1);
-#pragma unroll
-      for (u32 r = 0; r < kSwitchRows; ++r) {
-        const Word* const from = tile + __shfl_sync(0xffffffffu, mine, r) * kSwitchColumns;
-        sum[r][0] += from[lane];
-        sum[r][1] += from[lane + 32];
+        if (first + c < words) copy_async(tile + t, rows + u64(v) * words + c);
       }
     }
-  }
+    close_copies();
+  };
+  for (u32 s = 0; s + 1 < kSwitchStages; ++s) fetch(s);
+
+  Word sum[kRows][2] = {};
+  const u32 my_row = row0 + lane % kRows;
+  u64 x = 0;
+  for (u32 step = 0; step < steps; ++step) {
+    const u32 digit = step % args.digits;
+    if (digit == 0)
+      x = my_row < args.batch ? args.in[u64(my_row) * in_words + begin + step / args.digits] : 0;
+    await_copies<kSwitchStages - 2>();
+    __syncthreads();  // the tile is complete, and the one before it is free
+    fetch(step + kSwitchStages - 1);
+    const Word* const tile = tiles + step % kSwitchStages * tile_words + 2 * lane;
+    const u32 mine = (static_cast<u32>(x >> (args.base_log * digit)) & (base - 1)) * kSwitchColumns;
 #pragma unroll
-  for (u32 r = 0; r < kSwitchRows; ++r)
+    for (u32 r = 0; r < kRows; ++r) {
+      const auto pair =
+          *reinterpret_cast<const WordPair<Word>*>(tile + __shfl_sync(0xffffffffu, mine, r));
+      sum[r][0] += pair.low;
+      sum[r][1] += pair.high;
+    }
+  }
+  await_copies<0>();
+#pragma unroll
+  for (u32 r = 0; r < kRows; ++r)
 #pragma unroll
     for (u32 h = 0; h < 2; ++h) {
-      const u32 c = first + lane + 32 * h;
+      const u32 c = first + 2 * lane + h;
       if (row0 + r < args.batch && c < words)
         add_to(static_cast<Word*>(args.sums) + u64(row0 + r) * words + c, sum[r][h]);
     }
@@ -93,11 +135,15 @@ __global__ void __launch_bounds__(kDirectThreads)
   const u64* const in = args.in + u64(row) * (args.in_dim + args.slots);
   const u32 begin = blockIdx.z * args.part, end = min(begin + args.part, args.in_dim);
   Word sum = 0;
+  // Several rows in flight: the address of each depends on a digit.
+#pragma unroll 4
   for (u32 i = begin; i < end; ++i) {
     const u64 x = in[i];
+#pragma unroll 2
     for (u32 j = 0; j < args.digits; ++j) {
       const u32 v = static_cast<u32>(x >> (args.base_log * j)) & mask;
-      if (v != 0) sum += key[((u64(i) * args.digits + j) * mask + v - 1) * words];
+      const Word word = key[((u64(i) * args.digits + j) * mask + (v != 0 ? v - 1 : 0)) * words];
+      sum += v != 0 ? word : Word(0);
     }
   }
   add_to(static_cast<Word*>(args.sums) + u64(row) * words + c, sum);

@@ -58,9 +58,8 @@ __global__ void __launch_bounds__(kLoadThreads)
       const i64 other = k1 == nullptr ? 0 : k1[j];
       return __ll2double_rn(c == 0 ? k0[j] + other : k0[j] - other);
     };
-    forward<FftPoints, 0, 1, kLoadThreads>(field, work, 1, t.log_points, [&](u32, u32 e) {
-      return make_double2(value(e), value(e + half));
-    });
+    forward<FftPoints, 0, 1>(field, work, 1, t.log_points,
+                             [&](u32, u32 e) { return make_double2(value(e), value(e + half)); });
     write_points<double2>(args, c, work);
   }
 }
@@ -76,7 +75,7 @@ __global__ void __launch_bounds__(kLoadThreads)
   const NttPoints<L> field{t};
   for (u32 c = 0; c < (t.ternary ? 2u : 1u); ++c) {
     const i64* const from = source_poly(args, c);
-    forward<NttPoints<L>, 0, 1, kLoadThreads>(field, work, 1, t.log_points, [&](u32, u32 e) {
+    forward<NttPoints<L>, 0, 1>(field, work, 1, t.log_points, [&](u32, u32 e) {
       Element v;
       for (u32 l = 0; l < L; ++l) {
         const i64 q = t.prime[l].q, x = from[e] % q;

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kLweThreads)
   if (t >= count) return;
   const u32 mask = 0xffffffffu >> (32 - log_to);
   if (log_to >= log_from) {
-    out[t] = log_to - log_from == 32 ? 0 : in[t] << (log_to - log_from) & mask;
+    out[t] = in[t] << (log_to - log_from) & mask;
   } else {
     const u32 drop = log_from - log_to;
     out[t] = ((in[t] >> (drop - 1)) + 1) >> 1 & mask;
