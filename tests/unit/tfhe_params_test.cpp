@@ -200,7 +200,7 @@ TEST(TfheParams, BinarySecretsAreHeldForWeaker) {
     EXPECT_LE(bits, 132.0);
     EXPECT_GE(bits, 131.0);
   }
-  for (const char* name : {"bool128", "STD128", "M6"}) {
+  for (const char* name : {"bool128", "STD128", "G5"}) {
     Spec spec = Params::preset(name).spec();
     spec.security_bits = 0;
     const double ternary = security_estimate(spec);
