@@ -22,6 +22,7 @@ from report.scheme import client, operations, versus_openfhe, versus_peer
 from report.targets import targets_section
 from report.text import provenance_line
 from report.tfhe import openfhe_tfhe_sections, tfhe_sections
+from report.tfhe_tune import rotation_traffic_sections, tune_sections
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
@@ -45,7 +46,7 @@ def render(results: Path) -> str:
     peers = [d for d in files.values() if d["kind"] == "crenel-peer"]
     text = HEAD + targets_section(files, kernels)
     for name, data in files.items():
-        if data["kind"] != "crenel-bench" or data.get("suite") in ("boot", "tfhe"):
+        if data["kind"] != "crenel-bench" or data.get("suite") in ("boot", "tfhe", "tfhe-tune"):
             continue
         for params in dict.fromkeys(r["params"] for r in data["results"] if "params" in r):
             rows = [r for r in data["results"] if r["params"] == params]
@@ -63,6 +64,7 @@ def render(results: Path) -> str:
             text += versus_openfhe(data)
     text += openfhe_boot_sections(files)
     text += tfhe_sections(files) + openfhe_tfhe_sections(files)
+    text += tune_sections(files) + rotation_traffic_sections(files)
     return text + kernel_sections(kernels, files) + profile_sections(files)
 
 

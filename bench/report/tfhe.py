@@ -7,7 +7,7 @@ from report.text import duration, number, provenance_line, table
 MIB = 1 << 20
 BATCH = 16384
 # Issue 4, "Figures to reach": a second on one NVIDIA H200, batch 16,384, with host transfers. `published` is
-# BOLT-FHE's on an RTX 4090; messages a mask where that figure has more than one.
+# BOLT-FHE's on an RTX 4090, at its best r; ours at that r, and at a better one where there is.
 TARGETS = [
     {"params": "M3", "slots": 5, "published": 40166, "floor": 80000, "aim": 200000},
     {"params": "M1", "slots": 1, "published": 23442, "floor": 60000, "aim": 120000},
@@ -15,13 +15,16 @@ TARGETS = [
     {"params": "M4", "slots": 4, "published": 23140, "floor": 46280, "aim": 115700},
     {"params": "M5", "slots": 5, "published": 8748, "floor": 17496, "aim": 43740},
     {"params": "M6", "slots": 2, "published": 6299, "floor": 12598, "aim": 31495},
+    {"params": "M6", "slots": 1, "published": 6299, "floor": 12598, "aim": 31495},
     {"params": "M2", "slots": 2, "published": 5726, "floor": 11452, "aim": 28630},
+    {"params": "M2", "slots": 1, "published": 5726, "floor": 11452, "aim": 28630},
     {"params": "G1", "slots": 1, "published": 11423, "floor": 25000, "aim": 60000},
     {"params": "G3", "slots": 1, "published": 11238, "floor": 25000, "aim": 60000},
     {"params": "G2", "slots": 1, "published": 9489, "floor": 20000, "aim": 45000},
     {"params": "G4", "slots": 1, "published": 2660, "floor": 5000, "aim": 10000, "operation": "lut"},
     {"params": "G5", "slots": 1, "published": 2457, "floor": 5000, "aim": 10000, "operation": "floor"},
     {"params": "bool128", "slots": 1, "published": None, "floor": 80000, "aim": 200000},
+    {"params": "bool128", "slots": 5, "published": None, "floor": 80000, "aim": 200000},
 ]
 ABOUT = """
 One call works on a whole batch through the public interface. Resident: inputs and outputs stay on the device.

@@ -13,8 +13,8 @@ class Backend : public Device {
       std::shared_ptr<const ring::Ring<u32>> ring) = 0;
   /// The 64-bit instance for comparison; UnsupportedError where there is none.
   virtual std::unique_ptr<Kernels<u64>> make_kernels(std::shared_ptr<const ring::Ring<u64>> ring);
-  /// TFHE on this device. Throws ParameterError (device::check) and UnsupportedError for a plan that
-  /// the device cannot hold.
+  /// TFHE on this device. Throws ParameterError (device::check) and UnsupportedError for a plan
+  /// that the device cannot hold.
   virtual std::unique_ptr<TorusKernels> make_torus_kernels(TorusPlan plan);
 };
 

@@ -178,11 +178,11 @@ TEST_P(CkksEvaluator, LazyProductsSumBeforeRelinearisation) {
   }
   const Ciphertext two = w.ev.relinearise(*sum);
   EXPECT_EQ(two.components(), 2u);
-  // Four products, the largest of slots up to 2: their fresh noise alone takes half of 4
-  // operations.
-  expect_values(w, two, expected, 8.0);
-  expect_values(w, w.ev.rescale(two), expected, 8.0);
-  expect_values(w, w.ev.relinearise_rescale(*sum), expected, 8.0);
+  // Four products of slots up to 2: their fresh noise alone takes 4 operations in the mean, and
+  // once in some fifty runs 8.2 were seen.
+  expect_values(w, two, expected, 16.0);
+  expect_values(w, w.ev.rescale(two), expected, 16.0);
+  expect_values(w, w.ev.relinearise_rescale(*sum), expected, 16.0);
   // Linear operations keep three components; the rescale of three components is one as well.
   expect_values(w, w.ev.negate(w.ev.multiply_integer(*sum, 2)),
                 test::map_values(expected, [](Complex v) { return -2.0 * v; }), 8.0);
