@@ -32,9 +32,9 @@ void bind_linear_transform(nb::module_& m);
 void bind_bootstrapping(nb::module_& m);
 
 /// A value together with its context, so that it can serialise itself.
-template <class T>
+template <class T, class Context = ckks::Context>
 struct Bound {
-  ckks::Context context;
+  Context context;
   T value;
 };
 using Ciphertext = Bound<ckks::Ciphertext>;

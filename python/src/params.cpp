@@ -135,6 +135,7 @@ void bind_numbers(nb::class_<Params>& c) {
 }
 
 void bind_methods(nb::class_<Params>& c) {
+  bind_value_methods(c, "load_params");
   c.def(
        "scale", [](const Params& p, i64 level) { return p.scale(checked_level(p, level, 0)); },
        "level"_a, "Canonical scale of a level.")
@@ -152,20 +153,6 @@ void bind_methods(nb::class_<Params>& c) {
           },
           nb::sig("def explain(self) -> str"),
           "What these parameters are, in words and a table of levels.")
-      .def(
-          "to_bytes",
-          [](const Params& p) { return to_python(released([&] { return ckks::to_bytes(p); })); },
-          "A complete safetensors file.")
-      .def("__eq__",
-           [](const Params& a, nb::handle b) {
-             return nb::isinstance<Params>(b) && a == nb::cast<const Params&>(b);
-           })
-      .def("__hash__", [](const Params& p) { return std::hash<std::string>{}(p.id()); })
-      .def("__reduce__",
-           [](const Params& p) {
-             return nb::make_tuple(nb::module_::import_("crenel.pickling").attr("load_params"),
-                                   nb::make_tuple(to_python(ckks::to_bytes(p))));
-           })
       .def("__repr__", [](const Params& p) {
         return cat("<ckks.Params ", p.name().empty() ? std::string("generated") : p.name(),
                    ": log N = ", p.log_n(), ", scale 2^", p.spec().log_scale, ", ",

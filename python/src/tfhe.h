@@ -13,15 +13,9 @@ void bind_tfhe_params(nb::module_& m);
 void bind_tfhe_objects(nb::module_& m);
 void bind_tfhe_evaluator(nb::module_& m);
 
-/// A value together with its context, so that it can serialise itself.
-template <class T>
-struct TfheBound {
-  tfhe::Context context;
-  T value;
-};
-using TfheCiphertext = TfheBound<tfhe::Ciphertext>;
-using TfheIntegers = TfheBound<tfhe::Integers>;
-using TfheKeys = TfheBound<tfhe::EvaluationKeys>;
+using TfheCiphertext = Bound<tfhe::Ciphertext, tfhe::Context>;
+using TfheIntegers = Bound<tfhe::Integers, tfhe::Context>;
+using TfheKeys = Bound<tfhe::EvaluationKeys, tfhe::Context>;
 
 }  // namespace crenel::python
 

@@ -12,7 +12,8 @@ tfhe::ArrayInfo info_of(std::vector<u64> shape, std::string element) {
 }
 
 template <class T>
-nb::bytes array_to_bytes(const TfheBound<T>& array, std::vector<u64> shape, std::string element) {
+nb::bytes array_to_bytes(const Bound<T, tfhe::Context>& array, std::vector<u64> shape,
+                         std::string element) {
   const tfhe::ArrayInfo info = info_of(std::move(shape), std::move(element));
   return to_python(released([&] { return tfhe::to_bytes(array.context, array.value, info); }));
 }
@@ -22,7 +23,8 @@ template <class T, T (*load)(const Context&, std::span<const u8>, tfhe::ArrayInf
 nb::tuple array_from_bytes(const Context& context, nb::handle data) {
   const BufferView view(data);
   tfhe::ArrayInfo info;
-  auto array = released([&] { return TfheBound<T>{context, load(context, view.bytes(), &info)}; });
+  auto array = released(
+      [&] { return Bound<T, tfhe::Context>{context, load(context, view.bytes(), &info)}; });
   return nb::make_tuple(nb::cast(std::move(array)), info.shape, info.element);
 }
 

@@ -85,6 +85,7 @@ void bind_numbers(nb::class_<Params>& c) {
 }
 
 void bind_methods(nb::class_<Params>& c) {
+  bind_value_methods(c, "load_tfhe_params");
   c.def(
        "with_slots",
        [](const Params& p, i64 slots) {
@@ -99,23 +100,9 @@ void bind_methods(nb::class_<Params>& c) {
           "arithmetic"_a,
           "The same set with 'exact' or 'approx' arithmetic. Raises UnsupportedError where the\n"
           "transform's error is not small against the set's noise.")
-      .def(
-          "to_bytes",
-          [](const Params& p) { return to_python(released([&] { return tfhe::to_bytes(p); })); },
-          "A complete safetensors file.")
       .def_static("from_bytes", &from_bytes, "data"_a,
                   nb::sig("def from_bytes(data: bytes | bytearray | memoryview) -> TfheParams"),
                   "Parameters from `to_bytes`, checked like any others. Raises SerializationError.")
-      .def("__eq__",
-           [](const Params& a, nb::handle b) {
-             return nb::isinstance<Params>(b) && a == nb::cast<const Params&>(b);
-           })
-      .def("__hash__", [](const Params& p) { return std::hash<std::string>{}(p.id()); })
-      .def("__reduce__",
-           [](const Params& p) {
-             return nb::make_tuple(nb::module_::import_("crenel.pickling").attr("load_tfhe_params"),
-                                   nb::make_tuple(to_python(tfhe::to_bytes(p))));
-           })
       .def("__repr__", [](const Params& p) {
         return cat("<tfhe.Params ", p.name(), ": p = ", p.spec().plain_modulus,
                    p.spec().padded ? " padded" : "", ", ", p.slots(), " a mask, ",
