@@ -2,7 +2,7 @@
 
 import sys
 
-from runner import demo, quality, suite
+from runner import demo, fhecore, quality, suite
 from runner.shell import Stop, say
 
 USAGE = """usage: ./run COMMAND [arguments]
@@ -16,6 +16,11 @@ USAGE = """usage: ./run COMMAND [arguments]
   lint [--fix]                 clang-format, ruff, codespell, layer rules
   docs [--serve]               build the documentation into site/
   fuzz [SECONDS]               libFuzzer targets (clang)
+  fhecore-test [-k EXPR]       the hardware unit's tests, as in ./run test
+  fhecore-full                 the long ones too: 100,000 tiles, formal proofs, netlist simulation
+  fhecore-syn [...]            synthesis for ASAP7: area, frequency, critical path
+  fhecore-sim [...]            the model of a GPU with the unit
+  fhecore-report [...]         its tables and plots
 
 environment
   CRENEL_OFFLINE=1     install nothing: use the Python packages already here, and wheels in .whl/
@@ -30,6 +35,11 @@ COMMANDS = {
     "lint": quality.lint,
     "docs": quality.docs,
     "fuzz": quality.fuzz,
+    "fhecore-test": fhecore.test,
+    "fhecore-full": fhecore.full,
+    "fhecore-syn": fhecore.syn,
+    "fhecore-sim": fhecore.sim,
+    "fhecore-report": fhecore.report,
 }
 
 

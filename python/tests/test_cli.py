@@ -135,3 +135,23 @@ def test_python_m(tmp_path):
     assert done.returncode == 2 and "Traceback" not in done.stderr
     done = subprocess.run([sys.executable, "-m", "crenel", "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and "demo" in done.stdout
+
+
+def test_fhecore_asks_for_a_source_tree(run, tmp_path):
+    code, _, err = run("fhecore", "syn", "--root", str(tmp_path))
+    assert code == 2
+    assert "UnsupportedError" in err
+    assert str(tmp_path) in err
+    assert "configs.toml" in err
+
+
+def test_fhecore_hands_over_to_the_tree(run, tmp_path):
+    (tmp_path / "fhecore").mkdir()
+    (tmp_path / "fhecore" / "configs.toml").touch()
+    script = tmp_path / "run"
+    script.write_text('#!/bin/sh\necho "$@" > said\nexit 77\n')
+    script.chmod(0o755)
+    assert run("fhecore", "syn", "--root", str(tmp_path), "--out", "x.json")[0] == 77
+    assert (tmp_path / "said").read_text() == "fhecore-syn --out x.json\n"
+    assert run("fhecore", "test", "--root", str(tmp_path), "--full")[0] == 77
+    assert (tmp_path / "said").read_text() == "fhecore-full\n"

@@ -22,6 +22,7 @@ SOURCES = [
     "cmake",
     "include",
     "src",
+    "fhecore/model",
     "params",
     "python/CMakeLists.txt",
     "python/src",

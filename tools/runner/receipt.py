@@ -19,6 +19,7 @@ CUDA_SOURCES = [
     "src/ring",
     "src/device",
     "src/backends/cuda",
+    "fhecore/model",
     "tests/conformance",
 ]
 

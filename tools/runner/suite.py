@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from runner import cuda, env, package, receipt
+from runner import cuda, env, fhecore, package, receipt
 from runner.counts import Counts, from_ctest, from_pytest
 from runner.shell import ROOT, Stop, capture, run, run_logged, say, stage, stage_times
 
@@ -72,6 +72,7 @@ def _close(options, total: Counts, problem: str) -> int:
 def _prepare(cuda_too: bool = True) -> package.Toolchain:
     with stage("tools"):
         env.pip_install("build", "demo", "test")
+        fhecore.install_tools()
         env.test_libraries()
         return package.prepare(install_cuda=cuda_too)
 
@@ -87,6 +88,8 @@ def _everything(options, total: Counts) -> None:
         _ctest(package.BUILD, options.k, extra, total)
     with stage("Python tests"):
         _pytest(options.k, extra, total)
+    with stage("FHECore"):
+        fhecore.run_tests(options.k, long=False, total=total)
     if options.k:
         return
     with stage("layer rules"):
