@@ -30,14 +30,14 @@ def params_id() -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def safetensors(kind: str, metadata: dict[str, str], tensors: dict[str, tuple]) -> bytes:
-    """tensors: name -> (dtype, shape, bytes), in file order."""
+def safetensors(kind: str, metadata: dict[str, str], tensors: dict[str, tuple], home: str = "") -> bytes:
+    """tensors: name -> (dtype, shape, bytes), in file order; home: the id of the parameters."""
     meta = {
         "format": "crenel",
         "format_version": "1",
         "library_version": "0.1.0",
         "kind": kind,
-        "params_id": params_id(),
+        "params_id": home or params_id(),
         "header_sha256": "0" * 64,
         **metadata,
     }
