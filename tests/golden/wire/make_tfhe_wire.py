@@ -1,5 +1,5 @@
-"""Writes the TFHE wire files of this folder: a client that shares nothing with the library. It makes a secret,
-encrypts bits, and makes the evaluation keys of the set toy-raising, from docs/reference/file-format.md alone.
+"""Writes the TFHE wire files of this folder: a client that shares nothing with the library. It makes a
+secret, encrypts bits and makes evaluation keys of toy-raising, from docs/reference/file-format.md alone.
 Standard library only; run it again after a change of the format:
     python3 tests/golden/wire/make_tfhe_wire.py
 """
@@ -83,7 +83,7 @@ def negacyclic(a: list[int], s: list[int], prime: int) -> list[int]:
 
 
 def bootstrap_bodies(seed: bytes, lwe: list[int], glwe: list[list[int]]) -> list[int]:
-    """[n, keys, digits, k + 1, 1, primes, N]: row t < k adds -m S_t, row k adds m, both times round(T / Q)."""
+    """[n, keys, digits, k + 1, 1, primes, N]: row t < k adds -m S_t, row k adds m, times round(T / Q)."""
     words, row = [], 0
     for s in lwe:
         for wanted in (1, -1):
