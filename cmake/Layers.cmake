@@ -1,16 +1,20 @@
-# add_layer(name DEPENDS layers... SOURCES files... [LIBS libraries...])
+# add_layer(name DEPENDS layers... SOURCES files... [LIBS libraries...] [FOLDER folder])
 #
 # One object library a layer. A layer's headers are reached as "<layer>/file.h" through a private
 # folder of links in the build tree, so that a header of a layer that was not named in DEPENDS does
-# not exist for the compiler: a forbidden include does not compile.
+# not exist for the compiler: a forbidden include does not compile. FOLDER: where the headers lie when
+# that is not src/<name>.
 function(add_layer name)
-  cmake_parse_arguments(L "" "" "DEPENDS;SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(L "" "FOLDER" "DEPENDS;SOURCES;LIBS" ${ARGN})
+  if(NOT L_FOLDER)
+    set(L_FOLDER ${PROJECT_SOURCE_DIR}/src/${name})
+  endif()
   string(REPLACE "/" "_" id ${name})
   set(target crenel_${id})
   set(root ${PROJECT_BINARY_DIR}/layers/${id})
   get_filename_component(parent ${root}/${name} DIRECTORY)
   file(MAKE_DIRECTORY ${parent})
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/${name} ${root}/${name} SYMBOLIC)
+  file(CREATE_LINK ${L_FOLDER} ${root}/${name} SYMBOLIC)
   if(L_SOURCES)
     add_library(${target} OBJECT ${L_SOURCES})
     set(scope PUBLIC)

@@ -12,6 +12,8 @@
 #include "crenel/core/version.h"
 #include "crenel/device/account.h"
 #include "crenel/device/device.h"
+#include "crenel/device/fhecore.h"
+#include "crenel/fhecore/unit.h"
 #include "crenel/tfhe/ciphertext.h"
 #include "crenel/tfhe/context.h"
 #include "crenel/tfhe/evaluator.h"

@@ -6,6 +6,8 @@
 
 namespace crenel::device {
 
+class FhecoreKernels;  // device/fhecore_kernels.h
+
 class Backend : public Device {
  public:
   /// The kernels of this device for one ring; tables are uploaded here.
@@ -16,6 +18,8 @@ class Backend : public Device {
   /// TFHE on this device. Throws ParameterError (device::check) and UnsupportedError for a plan
   /// that the device cannot hold.
   virtual std::unique_ptr<TorusKernels> make_torus_kernels(TorusPlan plan);
+  /// The FHECore instruction, emulated; UnsupportedError where there is none.
+  virtual std::unique_ptr<FhecoreKernels> make_fhecore_kernels();
 };
 
 /// Factories, each defined by its backend folder and named only in registry.cpp.

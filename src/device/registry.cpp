@@ -3,6 +3,7 @@
 
 #include "crenel/core/error.h"
 #include "device/backend.h"
+#include "device/fhecore_kernels.h"
 
 namespace crenel::device {
 
@@ -12,6 +13,10 @@ std::unique_ptr<Kernels<u64>> Backend::make_kernels(std::shared_ptr<const ring::
 
 std::unique_ptr<TorusKernels> Backend::make_torus_kernels(TorusPlan) {
   throw UnsupportedError(cat("device ", info().name, " has no TFHE kernels"));
+}
+
+std::unique_ptr<FhecoreKernels> Backend::make_fhecore_kernels() {
+  throw UnsupportedError(cat("device ", info().name, " has no emulation of FHECore"));
 }
 
 Backend& backend_of(Device& device) { return static_cast<Backend&>(device); }

@@ -212,7 +212,7 @@ TEST(Samplers, UniformAgainstLongDivision) {
   check(u64(), 9223372036854775783ull);
 }
 
-// Mean and second moments within five standard deviations of their estimators.
+// Mean and second moments within six standard deviations of their estimators: 2^-29 each.
 template <class F>
 void expect_moments(F value, u32 per_block, double variance, double fourth, i32 bound) {
   Rng rng = test_rng();
@@ -227,10 +227,10 @@ void expect_moments(F value, u32 per_block, double variance, double fourth, i32 
     neighbours += x * previous;
     previous = x;
   }
-  EXPECT_LT(std::abs(sum / count), 5 * std::sqrt(variance / count));
+  EXPECT_LT(std::abs(sum / count), 6 * std::sqrt(variance / count));
   EXPECT_LT(std::abs(squares / count - variance),
-            5 * std::sqrt((fourth - variance * variance) / count));
-  EXPECT_LT(std::abs(neighbours / count), 5 * variance / std::sqrt(count))
+            6 * std::sqrt((fourth - variance * variance) / count));
+  EXPECT_LT(std::abs(neighbours / count), 6 * variance / std::sqrt(count))
       << "neighbours correlate";
 }
 
@@ -273,7 +273,8 @@ TEST(SparseTernary, PositionsAndSignsAreUniform) {
       adjacent += i > 0 && s[i] != 0 && s[i - 1] != 0;
     }
   }
-  // Chi-square over positions: 63 degrees of freedom, 5 sigma above the mean.
+  // Chi-square over positions, 63 degrees of freedom, and over signs, 64. Its tail is heavier than
+  // a Gaussian's: 5 deviations above the mean happen once in 40000 runs, 8 once in 2^29.
   const double p = double(weight) / n, expected = rounds * p;
   double chi = 0, chi_signs = 0;
   for (u32 i = 0; i < n; ++i) {
@@ -281,8 +282,8 @@ TEST(SparseTernary, PositionsAndSignsAreUniform) {
     chi_signs += signs[i] * signs[i] / expected;
   }
   chi *= double(n - 1) / n;
-  EXPECT_LT(chi, 63 + 5 * std::sqrt(126.0));
-  EXPECT_LT(chi_signs, 64 + 5 * std::sqrt(128.0));
+  EXPECT_LT(chi, 63 + 8 * std::sqrt(126.0));
+  EXPECT_LT(chi_signs, 64 + 8 * std::sqrt(128.0));
   const double pairs = rounds * 63.0 * (p * (weight - 1) / (n - 1));
   EXPECT_LT(std::abs(adjacent - pairs), 6 * std::sqrt(pairs)) << "neighbouring positions";
 }

@@ -8,6 +8,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/torus.h"
 #include "crenel/core/error.h"
+#include "device/fhecore_host.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -100,6 +101,9 @@ class CpuBackend final : public device::Backend {
   }
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
     return std::make_unique<CpuTorusKernels>(std::move(plan), isa_);
+  }
+  std::unique_ptr<device::FhecoreKernels> make_fhecore_kernels() override {
+    return std::make_unique<device::HostFhecoreKernels>(/*parallel=*/true);
   }
 
  private:

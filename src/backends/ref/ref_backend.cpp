@@ -4,6 +4,7 @@
 #include "backends/ref/ref_kernels.h"
 #include "backends/ref/torus.h"
 #include "crenel/core/error.h"
+#include "device/fhecore_host.h"
 
 namespace crenel::backend::ref {
 namespace {
@@ -63,6 +64,9 @@ class RefBackend final : public device::Backend {
   }
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
     return std::make_unique<RefTorusKernels>(std::move(plan));
+  }
+  std::unique_ptr<device::FhecoreKernels> make_fhecore_kernels() override {
+    return std::make_unique<device::HostFhecoreKernels>(/*parallel=*/false);
   }
 
  private:
