@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from tfhe_world import open_tfhe, quiet, tfhe_world
+from tfhe_world import encrypted, open_tfhe, quiet, tfhe_world
 
 from crenel import tfhe
 
@@ -61,7 +61,7 @@ def test_slices(bits, rng):
 def test_slices_of_packed_arrays_begin_with_a_mask(device, rng):
     world = tfhe_world("toy-raising", device, 3)
     x = rng.integers(0, 2, 10).astype(bool)
-    a = world.client.encrypt(x)
+    a = encrypted(world, x)
     np.testing.assert_array_equal(world.client.decrypt(a[3:8]), x[3:8])
     with pytest.raises(tfhe.ParameterError, match="multiple of 3"):
         a[1:4]

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tfhe_world import encrypted as fresh
 from tfhe_world import tfhe_world
 
 from crenel import tfhe
@@ -20,7 +21,7 @@ TWO = {
 
 def encrypted(world, bits: np.ndarray) -> tfhe.Ciphertext:
     """With the noise of a bootstrap: the q of toy sets is small against that of fresh ciphertexts."""
-    return world.ev.refresh(world.client.encrypt(bits))
+    return world.ev.refresh(fresh(world, bits))
 
 
 @pytest.fixture(params=[("toy-raising", 1), ("toy-raising", 3), ("toy-gadget", 1), ("toy-lut4", 1)], ids=str)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tfhe_world import tfhe_world
+from tfhe_world import encrypted, tfhe_world
 
 from crenel import tfhe
 
@@ -18,7 +18,7 @@ def world(request, device):
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_floor_sign_and_digits(world, rng, dtype):
     x = rng.permutation(np.arange(16, dtype=dtype)).reshape(2, 8)
-    a = world.client.encrypt(x, plain_modulus=16)
+    a = encrypted(world, x, plain_modulus=16)
     assert (a.plain_modulus, a.shape, a.dtype) == (16, x.shape, x.dtype)
     decrypt, ev = world.client.decrypt, world.ev
     np.testing.assert_array_equal(decrypt(a), x)

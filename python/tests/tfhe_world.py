@@ -37,6 +37,15 @@ def open_tfhe(params: tfhe.Params, device: str, **options) -> tfhe.Context:
         pytest.skip(str(error) if device in str(error) else f"{device}: {error}")
 
 
+def encrypted(world: TfheWorld, values, **options) -> tfhe.Ciphertext:
+    """Encryptions that every bootstrap reads. Fresh errors reach 21, the q of toy-raising bears only
+    q / 8 = 16 of them: once in 2^22 messages one is beyond, and its array is encrypted again."""
+    while True:
+        array = world.client.encrypt(values, **options)
+        if abs(world.client.phase_errors(array, values)).max() < 16:
+            return array
+
+
 @cache
 def tfhe_world(name: str, device: str, packing: int = 1) -> TfheWorld:
     context = open_tfhe(tfhe.preset(name), device, packing=packing)

@@ -20,6 +20,11 @@ BootstrapOptions with_slots(u64 slots) {
   return options([&](auto& o) { o.slots = slots; });
 }
 
+/// How far the largest of 2^10 slots' noise may be above the model's expectation, t = 4.2 times its
+/// rms. Roundings times slots of the secret exceed t rms with probability sqrt(pi t) e^(-2 t) each:
+/// twice 4.2 once in 4000 bootstraps, four times once in 2^36.
+constexpr double kNoiseSlack = 4.0;
+
 /// ref is held to these results by SameBitsAsRef alone: a bootstrap takes it seconds.
 class Bootstrapping : public test::SchemeTest {
  protected:
@@ -54,7 +59,8 @@ class Bootstrapping : public test::SchemeTest {
     // Adding the conjugate at the end doubles the last roundings of the part that is kept, and adds
     // those of a key switch; the model has neither.
     const double more = boot.options().message == BootstrapMessage::complex ? 1.0 : 2.0;
-    EXPECT_LT(test::max_error(found, expected), more * std::max(4.0 * noise.max, 12.0 * noise.rms));
+    EXPECT_LT(test::max_error(found, expected),
+              more * std::max(kNoiseSlack * noise.max, 12.0 * noise.rms));
     if (found.size() < 256) return;
     const double ratio = test::rms_error(found, expected) / noise.rms;
     EXPECT_LT(ratio, 1.4 * more) << "measured / model";
@@ -161,8 +167,12 @@ TEST_P(Bootstrapping, EveryKindOfMessageInOneBatch) {
       const Values part(first, first + static_cast<i64>(w.slots()));
       expect_within_model(w, boot, part, test::after_sine(w.context, plan, row), kind);
       if (i >= test::kMessageKinds.size()) continue;
-      // The published figure of the kind itself; one draw of 16 numbers varies by a bit or two.
-      const double slack = kind.kind == MessageKind::periodic ? 4.0 : 2.0;
+      // The published figure of the kind itself. One draw of 16 numbers varies much: the cubes of
+      // their coefficients reach 4 times the figure in one of 1400 draws, 12 times in one of 2^24.
+      // One slot alone shows the noise, not the sine.
+      const double slack = kind.kind == MessageKind::periodic  ? 12.0
+                           : kind.kind == MessageKind::one_hot ? kNoiseSlack
+                                                               : 2.5;
       EXPECT_LT(test::max_error(part, row), slack * estimate(w, boot, kind).total.max);
     }
   }
@@ -321,7 +331,8 @@ TEST_P(Bootstrapping, ReportOfEveryVariantHolds) {
         variant == 4 ? MessageKind::uniform_real : MessageKind::uniform_complex;
     const Values x = test::draw({kind}, rng, w.slots());
     const double error = test::max_error(w.client.decrypt(boot(w.encrypt(boot, x))), x);
-    EXPECT_LT(error, 2.0 * boot.describe().expected_error)
+    // Of two variants the sine is the error, of the others noise.
+    EXPECT_LT(error, (variant % 4 == 0 ? 2.5 : kNoiseSlack) * boot.describe().expected_error)
         << "2^" << std::log2(error) << ", expected 2^" << std::log2(boot.describe().expected_error);
   }
 }

@@ -29,7 +29,7 @@ Complex chebyshev_sum(std::span<const double> c, Complex x, double a = -1.0, dou
 class CkksPolynomial : public test::SchemeTest {
  protected:
   void expect_power(test::World& w, const Values& x, const Ciphertext& a,
-                    const std::vector<double>& c) {
+                    const std::vector<double>& c, double operations = 32.0) {
     const Ciphertext r = w.ev.polynomial(a, c);
     u64 degree = c.size() - 1;
     while (degree > 0 && c[degree] == 0.0) --degree;
@@ -37,7 +37,8 @@ class CkksPolynomial : public test::SchemeTest {
     EXPECT_EQ(r.scale(), w.params().scale(r.level()));
     EXPECT_EQ(r.components(), 2u);
     const auto expected = test::map_values(x, [&](Complex v) { return power_sum(c, v); });
-    EXPECT_LT(test::max_error(w.client.decrypt(r), expected), test::tolerance(w.params(), 32.0));
+    EXPECT_LT(test::max_error(w.client.decrypt(r), expected),
+              test::tolerance(w.params(), operations));
   }
 };
 
@@ -176,7 +177,9 @@ TEST_P(CkksPolynomial, FromScalesThatAreNotCanonical) {
     SCOPED_TRACE(degree);
     auto c = test::random_reals(rng, degree + 1);
     c[degree] = 0.5;
-    expect_power(w, x, a, c);
+    // X^8 has the scale 2^48, its factor 2^32: the largest error is some 10 operations, and 32 in
+    // one run of several thousand (roundings times slots of the secret: no Gaussian tail).
+    expect_power(w, x, a, c, 128.0);
   }
 }
 

@@ -70,7 +70,7 @@ TEST(TfheNoiseModel, AgreesWithThePaperWhereBothApply) {
   }
 }
 
-// Mean square over `trials` draws, and five standard errors of it.
+// Mean square over `trials` draws, and six standard errors of it.
 struct Estimate {
   double mean = 0, slack = 0;
 };
@@ -82,7 +82,7 @@ Estimate mean_of(u32 trials, const std::function<double()>& draw) {
     squares += x * x;
   }
   const double mean = sum / trials;
-  return {mean, 5 * std::sqrt(std::max(0.0, squares / trials - mean * mean) / trials)};
+  return {mean, 6 * std::sqrt(std::max(0.0, squares / trials - mean * mean) / trials)};
 }
 constexpr u32 kTrials = 400000;
 
