@@ -5,7 +5,7 @@
 >>> context = ckks.Context(params, device="auto")
 """
 
-from crenel import ckks, tfhe
+from crenel import ckks, fhecore, tfhe
 from crenel._crenel import (
     DeviceInfo,
     build_info,
@@ -45,6 +45,7 @@ __all__ = [
     "cuda_unavailable_reason",
     "device_info",
     "devices",
+    "fhecore",
     "profile",
     "tfhe",
     "version",

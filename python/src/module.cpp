@@ -20,4 +20,5 @@ NB_MODULE(_crenel, m) {
   bind_linear_transform(m);
   bind_bootstrapping(m);
   bind_tfhe(m);
+  bind_fhecore(m);
 }

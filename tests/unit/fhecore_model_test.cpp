@@ -1,4 +1,4 @@
-// The functional model of FHECore: reduction, constants, faults, fragments, tiles.
+// The functional model of FHECore: constants, faults, fragments, tiles.
 #include <gtest/gtest.h>
 
 #include "support/fhecore_world.h"
@@ -7,25 +7,6 @@ namespace crenel::test {
 namespace {
 
 using namespace fhecore;
-
-const u64 kEdgeModuli[] = {1,
-                           2,
-                           3,
-                           4,
-                           65537,
-                           (1u << 27) - 1,
-                           1u << 27,
-                           (1u << 28) - 1,
-                           1u << 28,
-                           (1u << 28) + 1,
-                           (1u << 29) + 1,
-                           2147352577,
-                           2147483647,
-                           (u64(1) << 31) + 11,
-                           4294967291,
-                           4294967295};
-
-u64 random_modulus(Rng& rng) { return std::max<u64>(1, (rng() >> 32) >> (rng() % 32)); }
 
 TEST(FhecoreModel, ConstantsOfEdgeModuli) {
   for (const u64 q : kEdgeModuli) {
@@ -60,52 +41,18 @@ TEST(FhecoreModel, ConstantsRefuse) {
   EXPECT_THROW(static_cast<void>(column_constants<6>(64)), ParameterError);
   ColumnConstants c = column_constants(65537);
   ++c.mu;
-  EXPECT_TRUE(in_range(c));  // hardware cannot tell,
+  EXPECT_TRUE(in_range(c));                                   // hardware cannot tell,
   EXPECT_THROW(static_cast<void>(check(c)), ParameterError);  // software must
   c = column_constants(65537);
   ++c.shift;
   EXPECT_THROW(static_cast<void>(check(c)), ParameterError);
 }
 
-// Every modulus and every product of small words: the bound of the quotient estimate.
-template <unsigned W>
-void exhaust_barrett() {
-  for (u32 q = (1u << (W - 4)) + 1; q < 1u << W; ++q) {
-    const u64 mu = (u64(1) << (2 * W + 1)) / q;
-    for (u64 p = 0; p < u64(1) << (2 * W); ++p) {
-      const u64 r = barrett_lazy<W>(p, q, mu);
-      ASSERT_LT(r, 2 * q) << "q " << q << " p " << p;
-      ASSERT_EQ(r % q, p % q) << "q " << q << " p " << p;
-    }
-  }
-}
-TEST(FhecoreModel, BarrettExhaustive) {
-  exhaust_barrett<6>();
-  exhaust_barrett<8>();
-}
-
-TEST(FhecoreModel, BarrettOf32Bits) {
-  Rng rng = test_rng();
-  const u64 top = ~u64(0);
-  for (u32 i = 0; i < 20000; ++i) {
-    const u64 modulus = i < 16 ? kEdgeModuli[i] : random_modulus(rng);
-    const ColumnConstants c = column_constants(modulus);
-    for (const u64 p : {u64(0), u64(c.q) - 1, u64(c.q), top, top - top % c.q, top - top % c.q - 1,
-                        rng(), rng() >> (rng() % 64)}) {
-      const u64 r = barrett_lazy<32>(p, c.q, c.mu);
-      ASSERT_LT(r, 2 * u64(c.q)) << "modulus " << modulus << " p " << p;
-      ASSERT_EQ(r % c.q, p % c.q) << "modulus " << modulus << " p " << p;
-    }
-  }
-}
-
 /// A tile product with memory as fhe_sync wants it.
 struct Product {
   alignas(32) u32 a[256] = {}, b[256] = {}, c[256] = {}, d[256] = {};
   ColumnConstants columns[16];
-  u32 run(bool with_c = true) {
-    return fhe_sync({d}, {a}, {b}, {with_c ? c : nullptr}, columns);
-  }
+  u32 run(bool with_c = true) { return fhe_sync({d}, {a}, {b}, {with_c ? c : nullptr}, columns); }
   void expect_column(u32 col, u64 q, bool with_c = true) const {
     for (u32 row = 0; row < 16; ++row)
       ASSERT_EQ(d[16 * row + col],
@@ -282,26 +229,6 @@ TEST(FhecoreModel, TilesOfLargerMatrices) {
   EXPECT_THROW(fhe_sync({nullptr}, {a, 40}, {b, 24}, {}, q), ParameterError);
   EXPECT_THROW(fhe_sync({d}, {a, 40}, {b, 24}, {}, std::vector<u64>(8, 5)), ParameterError);
   EXPECT_THROW(fhe_sync({d}, {a, 40}, {b, 24}, {}, std::vector<u64>{0}), ParameterError);
-}
-
-TEST(FhecoreModel, SmallWordsAndShapes) {
-  Rng rng = test_rng();
-  for (u32 repeat = 0; repeat < 2000; ++repeat) {
-    Column columns[2];
-    for (auto& c : columns) c = {column_constants<6>(1 + rng() % 63), true};
-    u32 a[4], b[4], c[4], d[4];
-    for (u32 e = 0; e < 4; ++e) {
-      a[e] = rng() % 64;
-      b[e] = rng() % 64 >> columns[e % 2].constants.shift;
-      c[e] = rng() % 64 >> columns[e % 2].constants.shift;
-    }
-    ASSERT_EQ(fhec<kFormal>(d, a, b, c, columns), 0u);
-    for (u32 i = 0; i < 2; ++i)
-      for (u32 j = 0; j < 2; ++j) {
-        const u32 q = columns[j].constants.q >> columns[j].constants.shift;
-        ASSERT_EQ(d[2 * i + j], (a[2 * i] * b[j] + a[2 * i + 1] * b[2 + j] + c[2 * i + j]) % q);
-      }
-  }
 }
 
 }  // namespace

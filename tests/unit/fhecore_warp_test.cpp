@@ -1,5 +1,5 @@
-// The CUDA kernels of FHECore on the host, lane by lane, against ref: values, faults and counts. What
-// is left for a GPU to show is that the compiler and the launches are right.
+// The CUDA kernels of FHECore on the host, lane by lane, against ref: values, faults and counts.
+// What is left for a GPU to show is that the compiler and the launches are right.
 #include "support/host_warp.h"
 
 //
@@ -51,8 +51,7 @@ TEST_F(FhecoreWarp, Tiles) {
              expected_faults = buffer(count);
   for (u32 set = 0; set < 2 * count; ++set) {
     fhecore::ColumnConstants columns[8];
-    for (auto& col : columns)
-      col = fhecore::column_constants(std::max<u64>(1, (rng() >> 32) >> (rng() % 32)));
+    for (auto& col : columns) col = fhecore::column_constants(random_modulus(rng));
     auto f = fhecore::to_fragment(columns);
     if (set % 5 == 1) f.at[rng() % 32] ^= u32(1) << (rng() % 32);
     std::copy_n(f.at, 32, constants.as<u32>() + set * 32);
@@ -64,9 +63,14 @@ TEST_F(FhecoreWarp, Tiles) {
     }
   }
   for (const bool with_c : {true, false}) {
-    device::FhecoreTiles tiles{expected.as<u32>(), a.as<u32>(), b.as<u32>(),
-                               with_c ? c.as<u32>() : nullptr, constants.as<u32>(), count,
-                               expected_faults.as<u32>(), count};
+    device::FhecoreTiles tiles{expected.as<u32>(),
+                               a.as<u32>(),
+                               b.as<u32>(),
+                               with_c ? c.as<u32>() : nullptr,
+                               constants.as<u32>(),
+                               count,
+                               expected_faults.as<u32>(),
+                               count};
     ref_->fhe_sync(*stream_, tiles);
     tiles.d = d.as<u32>();
     tiles.faults = faults.as<u32>();
@@ -99,8 +103,8 @@ TEST_F(FhecoreWarp, Passes) {
     std::vector<u32> moduli;
     for (u32 id = 0; id < 3; ++id) moduli.push_back(ring->modulus(id).q);
     for (const bool inverse : {false, true}) {
-      SCOPED_TRACE(cat("2^", log_n, ", first radix 2^", k.log_radices[0],
-                       inverse ? ", inverse" : ""));
+      SCOPED_TRACE(
+          cat("2^", log_n, ", first radix 2^", k.log_radices[0], inverse ? ", inverse" : ""));
       auto in = random_poly(*ring, rng, shape, limbs, inverse ? Domain::eval : Domain::coeff);
       auto out = empty_poly<u32>(shape, limbs, inverse ? Domain::coeff : Domain::eval);
       if (inverse)
@@ -151,9 +155,9 @@ TEST_F(FhecoreWarp, Conversions) {
     const auto ring = shared_ring<u32>(9, mixed_primes(9, k.sources + k.destinations));
     const auto moduli = moduli_of(*ring);
     const auto table = ref_->prepare(device::make_fhecore_conversion(
-        moduli, rns::make_base_conversion<u32>(
-                    moduli, LimbSet::range(0, k.sources),
-                    LimbSet::range(k.sources, k.sources + k.destinations))));
+        moduli,
+        rns::make_base_conversion<u32>(moduli, LimbSet::range(0, k.sources),
+                                       LimbSet::range(k.sources, k.sources + k.destinations))));
     const auto& t = table->table;
     const ring::PolyShape shape{k.log_n, 2, 1};
     auto in = random_poly(*ring, rng, shape, t.source, Domain::coeff);
@@ -186,9 +190,10 @@ TEST_F(FhecoreWarp, Conversions) {
     args.depth_tiles = table->depth_tiles;
     args.halves = table->halves;
     args.counters = counters_;
-    const u32 groups = (n / 16 + device::kFhecoreCoefficientTiles - 1) /
-                       device::kFhecoreCoefficientTiles;
-    launch_on_host(fhecore_convert, {(groups + kFhecoreWarps - 1) / kFhecoreWarps, table->halves, 2},
+    const u32 groups =
+        (n / 16 + device::kFhecoreCoefficientTiles - 1) / device::kFhecoreCoefficientTiles;
+    launch_on_host(fhecore_convert,
+                   {(groups + kFhecoreWarps - 1) / kFhecoreWarps, table->halves, 2},
                    32 * kFhecoreWarps, args);
     EXPECT_EQ(out.words, expected.words);
     expect_same_counts();

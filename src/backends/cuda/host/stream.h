@@ -31,6 +31,7 @@ class CudaDevice : public device::Backend {
       std::shared_ptr<const ring::Ring<u32>> ring) override;
   using device::Backend::make_kernels;
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override;
+  std::unique_ptr<device::FhecoreKernels> make_fhecore_kernels() override;
 
  private:
   GpuModel model_;
