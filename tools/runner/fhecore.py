@@ -12,7 +12,7 @@ REPORT = ROOT / "build" / "fhecore.xml"
 
 
 def install_tools() -> None:
-    """Simulator, synthesiser and solver from PyPI. Where they cannot be had, tests that need one skip by name."""
+    """Simulator, synthesiser and solver from PyPI; where one cannot be had, its tests skip by name."""
     try:
         env.pip_install("fhecore")
     except Stop as stop:
