@@ -1,0 +1,133 @@
+// Column constants of the FHECore unit: a table, one set a warp slot, and the two banks that the array uses.
+//
+// A set is (q', mu, s) a column. Its fragment, in beats of LANES words: word n is of column n % C; the words
+// n / C = 0, 1, 2 are q', the low W bits of mu, and mu's upper 5 bits with s << 8; further words are 0.
+// A column is invalid when q' is not in (2^(W-4), 2^W), s > W-2, or a reserved bit is set; and when its slot
+// was never set since reset. (mu is not checked against q'.) W >= 16.
+//
+// A bank holds the set of the slot that `owner` names until another set is loaded or that slot is set anew.
+// A tile of slot x takes the bank that holds x's set, else the one that the tile before did not use, which it
+// loads once no tile in flight needs it.
+`default_nettype none
+
+module fhecore_constants #(
+    parameter W = 32,
+    parameter C = 8,
+    parameter LANES = 32,
+    parameter SLOTS = 16,
+    parameter SLOT_BITS = 4,
+    parameter SHIFT_BITS = 5,
+    parameter SET_BEATS = 1
+) (
+    input  wire                    clk,
+    input  wire                    rst,
+    input  wire                    write,        // a beat of a fragment
+    input  wire                    write_last,
+    input  wire [SLOT_BITS-1:0]    write_slot,
+    input  wire [LANES*W-1:0]      write_data,
+    // the tile that would start in this cycle
+    input  wire [SLOT_BITS-1:0]    slot,
+    input  wire                    start,
+    input  wire [1:0]              bank_busy,    // tiles in flight need the bank
+    output wire                    ready,        // a bank is there for it
+    output wire                    bank,         // which
+    output wire [C*SHIFT_BITS-1:0] shift,
+    output wire [C-1:0]            invalid,
+    // to the array
+    output reg  [C*W-1:0]          q0,
+    output reg  [C*W-1:0]          q1,
+    output reg  [C*(W+5)-1:0]      mu0,
+    output reg  [C*(W+5)-1:0]      mu1
+);
+    localparam WORDS = SET_BEATS * LANES;
+    localparam MU = W + 5;
+    localparam ENTRY = C * (W + MU + SHIFT_BITS + 1);
+    localparam HIGH = 8;  // place of s in the third word
+    localparam MAX_SHIFT = W - 2;
+
+    // ---- fragment: the earlier beats are held, the last one comes with the write ----
+    wire [WORDS*W-1:0] fragment;
+    generate
+        if (SET_BEATS == 1) begin : whole
+            assign fragment = write_data;
+        end else begin : parts
+            reg [(SET_BEATS-1)*LANES*W-1:0] held;
+            always @(posedge clk)
+                if (write) held <= fragment[LANES*W +: (SET_BEATS-1)*LANES*W];
+            assign fragment = {write_data, held};
+        end
+    endgenerate
+
+    wire [C*W-1:0]          set_q;
+    wire [C*MU-1:0]         set_mu;
+    wire [C*SHIFT_BITS-1:0] set_shift;
+    wire [C-1:0]            set_invalid;
+    genvar j, n;
+    generate
+        for (j = 0; j < C; j = j + 1) begin : column
+            wire [W-1:0] q = fragment[j*W +: W];
+            wire [W-1:0] high = fragment[(2*C+j)*W +: W];
+            localparam EXTRA = (WORDS - 3*C - j + C - 1) / C;  // reserved words of this column
+            wire [W*(EXTRA+1)-1:0] reserved;
+            assign reserved[0 +: W] = high & ~({{(W-5){1'b0}}, 5'h1f}
+                                             | ({{(W-SHIFT_BITS){1'b0}}, {SHIFT_BITS{1'b1}}} << HIGH));
+            for (n = 0; n < EXTRA; n = n + 1) begin : rest
+                assign reserved[(n+1)*W +: W] = fragment[((3+n)*C+j)*W +: W];
+            end
+            wire [SHIFT_BITS-1:0] s = high[HIGH +: SHIFT_BITS];
+            wire in_range = (|q[W-1:W-4]) & (q != {4'd1, {(W-4){1'b0}}});  // q' > 2^(W-4)
+            assign set_q[j*W +: W] = q;
+            assign set_mu[j*MU +: MU] = {high[4:0], fragment[(C+j)*W +: W]};
+            assign set_shift[j*SHIFT_BITS +: SHIFT_BITS] = s;
+            assign set_invalid[j] = ~in_range | (|reserved) | (s > MAX_SHIFT[SHIFT_BITS-1:0]);
+        end
+    endgenerate
+
+    // ---- table ----
+    reg [ENTRY-1:0] table_sets [0:SLOTS-1];
+    reg [SLOTS-1:0] known;
+    wire set = write & write_last;
+    always @(posedge clk) begin
+        if (set) table_sets[write_slot] <= {set_invalid, set_shift, set_mu, set_q};
+        if (rst) known <= {SLOTS{1'b0}};
+        else if (set) known[write_slot] <= 1'b1;
+    end
+    wire [ENTRY-1:0] entry = table_sets[slot];
+    wire [C*W-1:0]   entry_q = entry[0 +: C*W];
+    wire [C*MU-1:0]  entry_mu = entry[C*W +: C*MU];
+    assign shift = entry[C*(W+MU) +: C*SHIFT_BITS];
+    assign invalid = entry[ENTRY-1 -: C] | {C{~known[slot]}};
+
+    // ---- banks ----
+    reg [SLOT_BITS-1:0] owner0, owner1;
+    reg [1:0]           owned;
+    reg                 latest;  // bank of the tile before
+    wire [1:0] hit = {owned[1] & (owner1 == slot), owned[0] & (owner0 == slot)};
+    assign bank = hit[1] | (~hit[0] & ~latest);
+    assign ready = (|hit) | ~bank_busy[bank];
+    wire load = start & ~(|hit);
+    wire [1:0] stale = {owner1 == write_slot, owner0 == write_slot};
+    always @(posedge clk) begin
+        if (rst) begin
+            owned <= 2'b00;
+            latest <= 1'b1;
+        end else begin
+            // A slot that is set anew in the cycle of the load: the bank has the set of before.
+            owned[0] <= ((load & ~bank) ? ~(set & slot == write_slot) : owned[0] & ~(set & stale[0]));
+            owned[1] <= ((load & bank) ? ~(set & slot == write_slot) : owned[1] & ~(set & stale[1]));
+            if (start) latest <= bank;
+        end
+        if (load & ~bank) begin
+            owner0 <= slot;
+            q0 <= entry_q;
+            mu0 <= entry_mu;
+        end
+        if (load & bank) begin
+            owner1 <= slot;
+            q1 <= entry_q;
+            mu1 <= entry_mu;
+        end
+    end
+endmodule
+
+`default_nettype wire
