@@ -1,0 +1,110 @@
+"""From marks to the proposed instructions: the trace of a kernel as it would be on a GPU with FHECore.
+
+kernels/fragments.cuh (StubUnit) marks one FHEC.16816 by two chained IMMA.16832.U8.U8, which together have
+its registers (8 of A, 4 of B, 4 of C and D), and one FHEC.SETC by NANOSLEEP with a register. The chain is
+found by data flow within a block: the second takes the first's result as its C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .sass import Function, Instruction
+from .trace import Launch, Walk, instruction_line
+
+MARK, CONSTANTS_MARK = "IMMA.16832.U8.U8", "NANOSLEEP"
+
+
+class RewriteError(ValueError):
+    """A mark without its partner; the message names function and offset."""
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    lines: list[str]  # instruction lines of the trace; "" where a mark was dropped
+    fhec: list[int]  # indices of FHEC
+    setc: list[int]  # indices of FHEC.SETC
+
+
+def rewrite(function: Function, launch: Launch) -> Rewritten:
+    """RewriteError where a mark has no partner in its block, or its operands are not those of the marks."""
+    lines = [instruction_line(function, k, launch.accesses.get(k)) for k in range(len(function.code))]
+    fhec, setc = [], []
+    for block in function.blocks:
+        first_half: dict[int, int] = {}  # by the first register of the result
+        for k in range(block.first, block.last):
+            i = function.code[k]
+            if i.base == CONSTANTS_MARK and i.sources:
+                lines[k] = _line("setc", i, i.sources, None)
+                setc.append(k)
+                continue
+            if i.opcode != MARK:
+                # A result that is overwritten otherwise ends its chain.
+                continue
+            addend = _addend(i)
+            if addend is not None and addend in first_half:
+                start = function.code[first_half.pop(addend)]
+                lines[k] = _line("fhec", i, _operands(function, start, i), i.dst, start.control.wait)
+                lines[function.code.index(start)] = ""
+                fhec.append(k)
+            else:
+                first_half[i.dst[0]] = k
+        if first_half:
+            raise RewriteError(
+                f"{function.name}: mark at {hex(function.code[min(first_half.values())].pc)} is alone"
+            )
+    return Rewritten(lines, fhec, setc)
+
+
+def _addend(i: Instruction) -> int | None:
+    """First register of C; None for RZ."""
+    return i.sources[2][0] if len(i.sources) == 3 else None
+
+
+def _operands(function: Function, start: Instruction, i: Instruction) -> tuple[tuple[int, int], ...]:
+    a, b = (start.sources[0], i.sources[0]), (start.sources[1], i.sources[1])
+    if [n for _, n in a] != [4, 4] or [n for _, n in b] != [2, 2]:
+        raise RewriteError(f"{function.name}: mark at {hex(i.pc)} has operands {i.sources}")
+    return (*a, *b, *start.sources[2:])
+
+
+def _line(unit: str, i: Instruction, sources, dst, more_wait: int = 0) -> str:
+    c = i.control
+    words = ["i", unit, f"st={c.stall}", *(f"s={first}:{count}" for first, count in sources)]
+    if dst:
+        words.append(f"d={dst[0]}:{dst[1]}")
+    if c.yield_:
+        words.append("y=1")
+    if c.wait | more_wait:
+        words.append(f"w={c.wait | more_wait}")
+    return " ".join(words)
+
+
+def executed(walk: Walk, indices: list[int]) -> int:
+    """Executions of these instructions over the launch (warp instructions)."""
+    block_of = {k: n for n, b in enumerate(walk.function.blocks) for k in range(b.first, b.last)}
+    return sum(walk.counts[block_of[k]] for k in indices)
+
+
+def total_instructions(walk: Walk, dropped: int = 0) -> int:
+    """Warp instructions of the launch, less `dropped` (executions of marks that went)."""
+    sums = zip(walk.function.blocks, walk.counts, strict=True)
+    return sum((b.last - b.first) * n for b, n in sums) - dropped
+
+
+# ---- what the mapping must give (fhecore.md D5) ------------------------------------------------------------
+def ntt_fhec(log_n: int = 16, side: int = 16) -> int:
+    """FHEC.16816 of a transform of 2^log_n = side^passes points: passes * N / (16 * 8) tiles, each of 16
+    deep."""
+    passes, left = 0, log_n
+    while left > 0:
+        left -= side.bit_length() - 1
+        passes += 1
+    if left < 0 or side != 16:
+        raise RewriteError(f"2^{log_n} points are no power of {side}: expected 16^k")
+    return passes * (1 << log_n) // (16 * 8)
+
+
+def convert_fhec(log_n: int, sources: int, destinations: int) -> int:
+    """(N/16) ceil(destinations/8) ceil(sources/16)."""
+    return (1 << log_n) // 16 * -(-destinations // 8) * -(-sources // 16)

@@ -1,0 +1,228 @@
+"""SASS as cuobjdump prints it: instructions with registers and control codes, basic blocks, loops.
+
+The 128-bit encoding of compute capability 7.0 and later carries, for the scheduler, in bits 105..125: stall
+cycles (4 bits), yield (1 bit, active low), write and read barrier (3 bits each, 7 = none), wait mask (6
+bits), reuse flags (4 bits). Layout: published dissections of Volta and Turing; unchanged in what nvcc 13
+makes for sm_90, which test_sim.py checks on code whose control codes follow from its text.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .registers import registers_of
+
+
+class SassError(ValueError):
+    """Text that is no SASS listing, or a tool that is missing; the message names it."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """What the compiler tells the scheduler about one instruction."""
+
+    stall: int  # cycles until the warp's next issue, 0..15
+    yield_: bool  # prefer another warp next
+    write_bar: int  # barrier that the result releases, 7 = none
+    read_bar: int  # barrier that reading the operands releases, 7 = none
+    wait: int  # mask of barriers that must be clear before the issue
+    reuse: int  # operand slots kept in the reuse cache
+
+    @staticmethod
+    def decode(encoding: int) -> Control:
+        """Of a 128-bit encoding."""
+        bits = encoding >> 105
+        return Control(
+            bits & 15, not bits >> 4 & 1, bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63, bits >> 17 & 15
+        )
+
+
+@dataclass(frozen=True)
+class Instruction:
+    pc: int  # byte offset in the function
+    predicate: str  # "" or like "!P0"
+    opcode: str  # with modifiers, like "IMAD.WIDE.U32"
+    operands: tuple[str, ...]
+    control: Control
+    dst: tuple[int, int] | None  # first register and number
+    sources: tuple[tuple[int, int], ...]
+
+    @property
+    def base(self) -> str:
+        return self.opcode.split(".")[0]
+
+    @property
+    def target(self) -> int | None:
+        """Byte offset that a branch goes to."""
+        if self.base not in ("BRA", "BSSY", "CALL", "JMP"):
+            return None
+        found = re.search(r"0x([0-9a-f]+)\s*$", self.operands[-1]) if self.operands else None
+        return int(found.group(1), 16) if found else None
+
+
+@dataclass
+class Block:
+    """Instructions [first, last) of the function, executed together."""
+
+    first: int
+    last: int
+    successors: list[int] = field(default_factory=list)
+    predecessors: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Blocks [header, latch] of a natural loop; blocks lie in address order."""
+
+    header: int
+    latch: int
+
+
+@dataclass
+class Function:
+    name: str
+    code: list[Instruction]
+
+    def __post_init__(self) -> None:
+        # The padding after the last EXIT is never executed.
+        while self.code and (
+            self.code[-1].base == "NOP"
+            or (self.code[-1].base == "BRA" and self.code[-1].target == self.code[-1].pc)
+        ):
+            self.code.pop()
+        self.blocks = basic_blocks(self.code)
+        self.loops = loops(self.blocks)
+
+
+def find_tool(name: str) -> str | None:
+    """Path of cuobjdump or nvdisasm: on PATH, or beside nvcc."""
+    found = shutil.which(name)
+    if found:
+        return found
+    nvcc = shutil.which("nvcc")
+    candidates = [Path("/usr/local/cuda/bin"), Path("/tmp/tools/nvidia/cu13/bin")]
+    if nvcc:
+        candidates.insert(0, Path(nvcc).resolve().parent)
+    for folder in candidates:
+        if (folder / name).exists():
+            return str(folder / name)
+    return None
+
+
+def disassemble(path: Path, function: str | None = None) -> str:
+    """cuobjdump's listing of an object, archive, program or cubin. SassError without the tool."""
+    tool = find_tool("cuobjdump")
+    if tool is None:
+        raise SassError("cuobjdump is not installed (CUDA toolkit, or the package nvidia-cuda-cuobjdump)")
+    command = [tool, "-sass", *(["-fun", function] if function else []), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode or "Function :" not in done.stdout:
+        raise SassError(f"{path}: no device code that cuobjdump lists: {done.stderr.strip()[:200]}")
+    return done.stdout
+
+
+_LINE = re.compile(
+    r"^\s*/\*(?P<pc>[0-9a-f]{4,})\*/\s+(?:@(?P<pred>!?U?P[0-9T]+)\s+)?(?P<text>[^;]*?)\s*;\s*"
+    r"/\*\s*0x(?P<low>[0-9a-f]{16})\s*\*/"
+)
+_HIGH = re.compile(r"^\s*/\*\s*0x([0-9a-f]{16})\s*\*/\s*$")
+
+
+def parse(listing: str) -> dict[str, Function]:
+    """Functions of a listing by mangled name. SassError where an encoding is cut off."""
+    functions: dict[str, Function] = {}
+    name, code, pending = "", [], None
+
+    def close() -> None:
+        if name and code:
+            functions[name] = Function(name, list(code))
+        code.clear()
+
+    for line in listing.splitlines():
+        if "Function :" in line:
+            close()
+            name = line.split("Function :")[1].strip()
+            continue
+        match = _LINE.match(line)
+        if match:
+            if pending is not None:
+                raise SassError(f"{name}: no second half of the encoding at {pending['pc']}")
+            pending = match.groupdict()
+            continue
+        high = _HIGH.match(line)
+        if high and pending is not None:
+            code.append(instruction(pending, int(high.group(1), 16)))
+            pending = None
+    if pending is not None:
+        raise SassError(f"{name}: no second half of the encoding at {pending['pc']}")
+    close()
+    if not functions:
+        raise SassError("no function in the listing")
+    return functions
+
+
+def instruction(fields: dict[str, str], high: int) -> Instruction:
+    opcode, _, rest = fields["text"].strip().partition(" ")
+    operands = tuple(part.strip() for part in rest.split(",")) if rest.strip() else ()
+    dst, sources = registers_of(opcode, operands)
+    encoding = high << 64 | int(fields["low"], 16)
+    return Instruction(
+        int(fields["pc"], 16), fields["pred"] or "", opcode, operands, Control.decode(encoding), dst, sources
+    )
+
+
+ENDS = ("BRA", "EXIT", "RET", "BRX", "JMP", "CALL", "BSYNC", "BREAK")
+
+
+def basic_blocks(code: list[Instruction]) -> list[Block]:
+    """In address order. Barriers of convergence (BSSY) do not end a block; where BSYNC goes on, one
+    begins."""
+    at = {i.pc: k for k, i in enumerate(code)}
+    leaders = {0}
+    for k, i in enumerate(code):
+        if i.target in at:
+            leaders.add(at[i.target])
+        if i.base in ENDS:
+            leaders.add(k + 1)
+    starts = sorted(x for x in leaders if x < len(code))
+    blocks = [Block(a, b) for a, b in zip(starts, [*starts[1:], len(code)], strict=True)]
+    index = {b.first: n for n, b in enumerate(blocks)}
+    for n, b in enumerate(blocks):
+        last = code[b.last - 1]
+        # BRA.DIV leaves the straight line only where a warp is not converged: no edge.
+        jumps = last.base in ("BRA", "JMP") and ".DIV" not in last.opcode
+        if jumps and last.target in at:
+            b.successors.append(index[at[last.target]])
+        always = last.base in ("BRA", "JMP", "EXIT", "RET", "BRX") and not conditional(last)
+        if not always and n + 1 < len(blocks) and n + 1 not in b.successors:
+            b.successors.append(n + 1)
+    for n, b in enumerate(blocks):
+        for s in b.successors:
+            blocks[s].predecessors.append(n)
+    return blocks
+
+
+def conditional(i: Instruction) -> bool:
+    """A branch that may fall through: predicated, or with a predicate among its operands."""
+    named = any(re.fullmatch(r"!?U?P[0-6]", operand) for operand in i.operands)
+    return (bool(i.predicate) and i.predicate not in ("PT", "!UPT")) or named or ".DIV" in i.opcode
+
+
+def loops(blocks: list[Block]) -> list[Loop]:
+    """Outermost first. Loops that share a header are one; compilers lay loops out contiguously, and what
+    is not laid out so raises SassError."""
+    latches: dict[int, int] = {}
+    for n, b in enumerate(blocks):
+        for s in b.successors:
+            if s <= n:
+                latches[s] = max(latches.get(s, 0), n)
+    found = [Loop(h, last) for h, last in latches.items()]
+    for a in found:
+        for b in found:
+            if a.header < b.header <= a.latch < b.latch:
+                raise SassError(f"loops of blocks {a} and {b} overlap: not structured")
+    return sorted(found, key=lambda x: (x.header, -x.latch))

@@ -1,0 +1,243 @@
+"""SASS front end, trace reconstruction, rewriting. No GPU; what needs nvcc or cuobjdump is skipped, by name,
+where they are not installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fhecore.sim import engine, micro, params, profiles, resources, rewrite, sass, static, trace
+
+HERE = Path(__file__).resolve().parent
+CUDA = shutil.which("nvcc") and sass.find_tool("cuobjdump")
+needs_cuda = pytest.mark.skipif(not CUDA, reason="nvcc or cuobjdump is not installed")
+
+
+def encode(stall=1, stay=1, write=7, read=7, wait=0, reuse=0) -> int:
+    return (stall | stay << 4 | write << 5 | read << 8 | wait << 11 | reuse << 17) << 105
+
+
+def listing(*lines, name="f") -> str:
+    """A listing as cuobjdump prints it; a line is text or (text, control fields)."""
+    out = [f"\t\tFunction : {name}"]
+    for k, line in enumerate(lines):
+        text, control = line if isinstance(line, tuple) else (line, {})
+        code = encode(**control) | 0x7947
+        pc = f"/*{16 * k:04x}*/"
+        out.append(f"        {pc}   {text} ;   /* 0x{code & (1 << 64) - 1:016x} */")
+        out.append(f"        /* 0x{code >> 64:016x} */")
+    return "\n".join(out)
+
+
+def function(*lines) -> sass.Function:
+    return sass.parse(listing(*lines))["f"]
+
+
+# ---- SASS
+# ---------------------------------------------------------------------------------------------------
+def test_control_codes():
+    c = sass.Control.decode(encode(stall=13, stay=0, write=2, read=5, wait=0b100101, reuse=3))
+    assert (c.stall, c.yield_, c.write_bar, c.read_bar, c.wait, c.reuse) == (13, True, 2, 5, 0b100101, 3)
+
+
+def test_registers_and_units():
+    f = function(
+        "IMAD.WIDE.U32 R4, R8, R9.reuse, R6", "@!P0 LDG.E.128 R12, desc[UR4][R2.64+0x10]",
+        "STS.64 [R3+0x8], R10",
+        "IADD3 R1, P0, R2, R5, RZ", "IMMA.16832.U8.U8 R44, R40.ROW, R8.COL, RZ", "S2UR UR5, SR_CTAID.X",
+        "CS2R R2, SR_CLOCKLO", "ISETP.GE.U32.AND P0, PT, R6, 0x10, PT", "EXIT",
+    )  # fmt: skip
+    spans = [(i.dst, i.sources) for i in f.code]
+    assert spans[0] == ((4, 2), ((8, 1), (9, 1), (6, 2)))
+    assert spans[1] == ((12, 4), ((2, 2),)) and f.code[1].predicate == "!P0"
+    assert spans[2] == (None, ((3, 1), (10, 2)))
+    assert spans[3] == ((1, 1), ((2, 1), (5, 1)))
+    assert spans[4] == ((44, 4), ((40, 4), (8, 2)))
+    assert spans[7] == (None, ((6, 1),))
+    units = [trace.unit_of(i.opcode, i.operands) for i in f.code]
+    assert units == ["fmawide", "ldg", "sts", "alu", "tensor", "s2r", "clock", "alu", "exit"]
+    with pytest.raises(KeyError, match="FROB"):
+        trace.unit_of("FROB.X", ())
+
+
+NESTED = (  # 0 | 1: outer header | 2: inner | 3: end of outer | 4
+    "MOV R0, 0x1", "@P0 BRA 0x20", "IADD3 R1, R1, 0x1, RZ", "IADD3 R2, R2, 0x1, RZ", "@P1 BRA 0x30",
+    "@P2 BRA 0x20", "EXIT", "BRA 0x70", "NOP",
+)  # fmt: skip
+
+
+def test_blocks_and_loops():
+    f = function(*NESTED)
+    assert len(f.code) == 7  # the padding is gone
+    assert [(b.first, b.last) for b in f.blocks] == [(0, 2), (2, 3), (3, 5), (5, 6), (6, 7)]
+    assert f.loops == [sass.Loop(1, 3), sass.Loop(2, 2)]
+    assert f.blocks[2].successors == [2, 3] and f.blocks[0].successors == [1]
+
+
+def test_bad_listings_are_refused():
+    with pytest.raises(sass.SassError, match="no function"):
+        sass.parse("nothing here")
+    with pytest.raises(sass.SassError, match="second half"):
+        sass.parse("\n".join(listing("NOP", "EXIT").splitlines()[:-1]))
+
+
+# ---- traces from counts
+# -------------------------------------------------------------------------------------
+def walk_of(f, counts, grid, warps) -> trace.Walk:
+    launch = trace.Launch("f", grid, warps, 32, 0)
+    return trace.Walk(f, counts, launch)
+
+
+def test_nested_loops_are_rebuilt_from_counts():
+    f = function(*NESTED)
+    # 6 warps, 2 outer rounds, 3 inner rounds each.
+    w = walk_of(f, [6, 12, 36, 12, 6], 3, 2)
+    assert w.path(4) == (0, 1, 2, 2, 2, 3, 1, 2, 2, 2, 3, 4)
+    w.check()
+    text = trace.text(w, 2)
+    assert "path 0:2 2:1" not in text and text.count("\ncta ") == 2  # CTAs 0 and 2 of three, on two SMs
+    assert text.count("\npath ") == 1
+
+
+def test_uneven_trips_still_add_up():
+    f = function(*NESTED)
+    counts = [8, 8, 30, 8, 8]  # inner rounds: 3 or 4
+    w = walk_of(f, counts, 2, 4)
+    w.check()
+    assert w.total() == counts
+    assert {w.path(k).count(2) for k in range(8)} == {3, 4}
+
+
+BRANCH = ("ISETP.NE.AND P0, PT, R0, RZ, PT", "@P0 BRA 0x40", "IADD3 R1, R1, R2, RZ", "BRA 0x50",
+          "IMAD R1, R1, R2, RZ", "EXIT")  # fmt: skip
+
+
+def test_branches_are_complementary_and_whole_ctas_take_them():
+    f = function(*BRANCH)
+    # 4 CTAs of 2 warps: two CTAs go each way.
+    w = walk_of(f, [8, 4, 4, 8], 4, 2)
+    w.check()
+    paths = [w.path(k) for k in range(8)]
+    assert sorted(set(paths)) == [(0, 1, 3), (0, 2, 3)]
+    assert all(paths[2 * c] == paths[2 * c + 1] for c in range(4))
+    # 3 of 8 warps, 5 of 8: no CTA as a whole.
+    w = walk_of(f, [8, 3, 5, 8], 4, 2)
+    w.check()
+    assert all(len(w.path(k)) == 3 for k in range(8))
+
+
+def test_divergent_warps_execute_both_sides():
+    w = walk_of(function(*BRANCH), [8, 8, 8, 8], 4, 2)
+    assert w.path(0) == (0, 1, 2, 3)
+    assert w.total() == [8, 8, 8, 8]
+
+
+def test_counts_that_do_not_fit_are_refused():
+    f = function(*NESTED)
+    with pytest.raises(trace.TraceError, match="first block executed 5"):
+        walk_of(f, [5, 5, 5, 5, 5], 3, 2)
+    with pytest.raises(trace.TraceError, match="block 1 has counts|block 2 has counts"):
+        trace.block_counts(f, [6, 6, 6, 12, 13, 6, 6])
+    with pytest.raises(trace.TraceError, match="2 loops, 1 trip"):
+        static.counts(f, trace.Launch("f", 1, 1, 32, 0), [2])
+
+
+def test_static_counts():
+    f = function(*NESTED)
+    launch = trace.Launch("f", 3, 2, 32, 0)
+    counts = static.counts(f, launch, [2, 3])
+    assert counts == [6, 12, 36, 12, 6]
+    assert static.total(f, counts) == 2 * 6 + 12 + 2 * 36 + 12 + 6
+    assert static.opcodes(f, counts) == {"MOV": 6, "BRA": 6 + 36 + 12, "IADD3": 12 + 36, "EXIT": 6}
+
+
+# ---- rewriting
+# ----------------------------------------------------------------------------------------------
+PAIR = ("NANOSLEEP R50", ("IMMA.16832.U8.U8 R44, R8.ROW, R32.COL, RZ", {"wait": 4}), "IADD3 R1, R2, R3, RZ",
+        ("IMMA.16832.U8.U8 R44, R12.ROW, R34.COL, R44", {"wait": 1, "stall": 5}), "EXIT")  # fmt: skip
+
+
+def test_marks_become_one_instruction_with_all_operands():
+    f = function(*PAIR)
+    launch = trace.Launch("f", 1, 1, 64, 0)
+    done = rewrite.rewrite(f, launch)
+    assert done.lines[1] == "" and done.fhec == [3] and done.setc == [0]
+    assert done.lines[3] == "i fhec st=5 s=8:4 s=12:4 s=32:2 s=34:2 d=44:4 w=5"
+    assert done.lines[0].startswith("i setc")
+    with_sum = [*PAIR[:1], "IMMA.16832.U8.U8 R44, R8.ROW, R32.COL, R20", *PAIR[2:]]
+    assert "s=20:4" in rewrite.rewrite(function(*with_sum), launch).lines[3]
+    with pytest.raises(rewrite.RewriteError, match="alone"):
+        rewrite.rewrite(function(*PAIR[:3], "EXIT"), launch)
+
+
+def test_counts_of_the_mapping():
+    assert rewrite.ntt_fhec(16) == 2048
+    assert rewrite.convert_fhec(16, 9, 27) == 16384
+    assert rewrite.convert_fhec(16, 18, 12) == 4096 * 2 * 2
+    with pytest.raises(rewrite.RewriteError, match="power of 16"):
+        rewrite.ntt_fhec(15)
+
+
+@pytest.fixture(scope="session")
+def unit(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unit")
+    instances = [("columns", "StubUnit", "TransformArgs"), ("rows", "StubUnit", "TransformArgs"),
+                 ("key_rows", "StubUnit", "KeyArgs"), ("divide_rows", "StubUnit, true", "DivideArgs"),
+                 ("convert", "StubUnit, 1", "ConvertArgs")]  # fmt: skip
+    lines = ['#include "fused.cuh"', "namespace crenel::fhecore::sim {"]
+    lines += [f"template __global__ void {k}<{t}>(const __grid_constant__ {a});" for k, t, a in instances]
+    (folder / "unit.cu").write_text("\n".join([*lines, "}"]))
+    out = folder / "unit.cubin"
+    command = ["nvcc", "-std=c++20", "-arch=sm_90", "-O3", f"-I{HERE}/kernels", "-cubin", "-o", str(out)]
+    subprocess.run([*command, str(folder / "unit.cu")], check=True)
+    return sass.parse(sass.disassemble(out)), resources.read(out)
+
+
+@needs_cuda
+@pytest.mark.parametrize(
+    ("kernel", "limbs", "polys", "trips", "fhec"),
+    [
+        ("columns", 3, 2, [1], 3 * 2 * 1024),
+        ("rows", 3, 2, [1, 2], 3 * 2 * 1024),
+        ("divide_rows", 3, 2, [2], 3 * 2 * 1024),
+        ("convert", 128, 2, [1, 1, 6], 2 * rewrite.convert_fhec(16, 12, 48)),
+    ],
+)
+def test_stub_kernels_have_the_mapping_s_counts(unit, kernel, limbs, polys, trips, fhec):
+    functions, usages = unit
+    name = next(n for n in functions if profiles.base_name(n) == kernel)
+    f, usage = functions[name], usages[name]
+    grid = limbs * polys if kernel == "convert" else 16 * limbs * polys
+    launch = trace.Launch(kernel, grid, 8, usage.registers, usage.shared_bytes)
+    walk = trace.Walk(f, static.counts(f, launch, trips), launch)
+    walk.check()
+    done = rewrite.rewrite(f, launch)
+    assert rewrite.executed(walk, done.fhec) == fhec
+    assert usage.stack_bytes == 0  # nothing spilled: the data movement is that of the algorithm
+    for k in done.fhec:  # 8 + 4 registers read, or 16 with C; 4 written
+        words = done.lines[k].split()
+        assert sum(int(w.split(":")[1]) for w in words if w.startswith("s=")) in (12, 16)
+        assert any(w.startswith("d=") and w.endswith(":4") for w in words)
+    result = engine.run(trace.text(walk, 132, done.lines), params.of_engine(params.load("h200")))
+    assert result["by_unit"]["fhec"] > 0 and "tensor" not in result["by_unit"]
+
+
+@needs_cuda
+def test_microbenchmarks_compile_to_what_is_meant(tmp_path):
+    cubin = tmp_path / "micro.cubin"
+    command = ["nvcc", "-std=c++20", "-arch=sm_90", "-O3", f"-I{HERE}/micro", "-cubin", "-o", str(cubin)]
+    subprocess.run([*command, str(HERE / "micro" / "micro.cu")], check=True)
+    functions, usages = micro.load(cubin)
+    values = params.of_engine(params.load("h200"))
+    for bench in micro.BENCHES:
+        micro.check_sass(bench, functions[micro.find(functions, bench.symbol)])
+    # A chain of 64 times 64 dependent multiply-adds takes at least their latency.
+    assert (
+        micro.predict(micro.BY_NAME["imad_chain"], functions, usages, values) >= 4096 * values["fma_latency"]
+    )
+    with pytest.raises(micro.MicroError, match="expected 64"):
+        wrong = micro.Bench("x", "3MadILi1E", 1, 32, 64, "DFMA", 64)
+        micro.check_sass(wrong, functions[micro.find(functions, wrong.symbol)])
