@@ -41,6 +41,7 @@ class Timing {
     for (const bool use_c : {true, false}) {
       latency(use_c);
       for (u32 sets = 1; sets <= std::min(3u, S.warp_slots); ++sets) rotation(sets, use_c);
+      shared(use_c);
       renewed(use_c);
     }
     back_pressure();
@@ -111,6 +112,18 @@ class Timing {
     for (std::size_t n = 1; sets < 3 && n < bench_.edges.start.size(); ++n)
       if (bench_.edges.start[n] - bench_.edges.start[n - 1] != interval(use_c))
         bench_.fail(name + ": tile " + std::to_string(n) + " started late");
+  }
+
+  /// All warps with the same constants, as in a transform of one limb: banks go by words.
+  void shared(bool use_c) {
+    fresh();
+    const Set common = draw_set(random_, 0);
+    for (u32 slot = 0; slot < S.warp_slots; ++slot) stream_.setc(slot, common);
+    bench_.drain();
+    for (u32 n = 0; n < 48; ++n) tile(n % S.warp_slots, use_c);
+    bench_.drain();
+    const std::string name = "interval_x2_shared_set" + suffix(use_c);
+    expect(name, pair_gap(bench_.edges.start, name), 2 * interval(use_c));
   }
 
   /// New constants for one warp before each of its tiles.

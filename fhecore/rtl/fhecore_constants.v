@@ -5,9 +5,9 @@
 // A column is invalid when q' is not in (2^(W-4), 2^W), s > W-2, or a reserved bit is set; and when its slot
 // was never set since reset. (mu is not checked against q'.) W >= 16.
 //
-// A bank holds the set of the slot that `owner` names until another set is loaded or that slot is set anew.
-// A tile of slot x takes the bank that holds x's set, else the one that the tile before did not use, which it
-// loads once no tile in flight needs it.
+// A tile takes the bank that holds its slot's constants, else the one that the tile before did not use, which it
+// loads once no tile in flight needs it. Banks are found by their words, not by the slot: warps that compute
+// modulo the same primes share one.
 `default_nettype none
 
 module fhecore_constants #(
@@ -99,34 +99,22 @@ module fhecore_constants #(
     assign invalid = entry[ENTRY-1 -: C] | {C{~known[slot]}};
 
     // ---- banks ----
-    reg [SLOT_BITS-1:0] owner0, owner1;
-    reg [1:0]           owned;
-    reg                 latest;  // bank of the tile before
-    wire [1:0] hit = {owned[1] & (owner1 == slot), owned[0] & (owner0 == slot)};
+    reg [1:0] loaded;
+    reg       latest;  // bank of the tile before
+    wire [1:0] hit = loaded & {{entry_q, entry_mu} == {q1, mu1}, {entry_q, entry_mu} == {q0, mu0}};
     assign bank = hit[1] | (~hit[0] & ~latest);
     assign ready = (|hit) | ~bank_busy[bank];
     wire load = start & ~(|hit);
-    wire [1:0] stale = {owner1 == write_slot, owner0 == write_slot};
     always @(posedge clk) begin
         if (rst) begin
-            owned <= 2'b00;
+            loaded <= 2'b00;
             latest <= 1'b1;
         end else begin
-            // A slot that is set anew in the cycle of the load: the bank has the set of before.
-            owned[0] <= ((load & ~bank) ? ~(set & slot == write_slot) : owned[0] & ~(set & stale[0]));
-            owned[1] <= ((load & bank) ? ~(set & slot == write_slot) : owned[1] & ~(set & stale[1]));
+            if (load) loaded[bank] <= 1'b1;
             if (start) latest <= bank;
         end
-        if (load & ~bank) begin
-            owner0 <= slot;
-            q0 <= entry_q;
-            mu0 <= entry_mu;
-        end
-        if (load & bank) begin
-            owner1 <= slot;
-            q1 <= entry_q;
-            mu1 <= entry_mu;
-        end
+        if (load & ~bank) {q0, mu0} <= {entry_q, entry_mu};
+        if (load & bank) {q1, mu1} <= {entry_q, entry_mu};
     end
 endmodule
 

@@ -92,7 +92,7 @@ class Sm {
     Stall why;
     const Warp& w = warps_[id];
     return w.earliest <= now &&
-           units_.free_at(w.subcore, id, w, current(w), why) <= static_cast<double>(now);
+           units_.free_at(w.subcore, w, current(w), why) <= static_cast<double>(now);
   }
 
   bool issue_one(Subcore& s, i64 now) {
@@ -125,7 +125,7 @@ class Sm {
         const Warp& w = warps_[id];
         Stall why = w.why, hazard;
         i64 t = w.earliest;
-        const double free = units_.free_at(w.subcore, id, w, current(w), hazard);
+        const double free = units_.free_at(w.subcore, w, current(w), hazard);
         if (free > static_cast<double>(t)) t = static_cast<i64>(std::ceil(free)), why = hazard;
         if (t < best) best = t, reason = why;
       }
@@ -140,7 +140,7 @@ class Sm {
     const Instruction& in = trace_.code[index];
     s.last = id, s.stay = !in.yield;
     ++result_.issued, ++result_.by_unit[static_cast<int>(in.unit)];
-    units_.issue(in, index, id, w, now);
+    units_.issue(in, index, w, now);
     advance(s, id, in, index, now);
   }
 

@@ -51,7 +51,7 @@ void Units::begin_cycle(int subcore, i64 now) {
   while (!queue.empty() && queue.front() <= static_cast<double>(now)) queue.pop_front();
 }
 
-double Units::free_at(int subcore, int id, const Warp& w, const Instruction& in, Stall& why) const {
+double Units::free_at(int subcore, const Warp& w, const Instruction& in, Stall& why) const {
   const Subcore& s = subcores_[subcore];
   why = pipe;
   switch (in.unit) {
@@ -72,7 +72,7 @@ double Units::free_at(int subcore, int id, const Warp& w, const Instruction& in,
     case Unit::setc:
       return s.port;
     case Unit::fhec:
-      return std::max({s.port, s.fhec, bank_free(s, id, w)});
+      return std::max({s.port, s.fhec, bank_free(s, w)});
     default:
       break;
   }
@@ -83,32 +83,33 @@ double Units::free_at(int subcore, int id, const Warp& w, const Instruction& in,
   return 0;
 }
 
-// Tiles of a warp need a bank with its constants: the one that has them, or one that no tile
-// uses.
-double Units::bank_free(const Subcore& s, int id, const Warp& w) const {
+// A tile needs a bank with its warp's constants: the one that has them, or one that no tile uses.
+// The unit compares words; the warps of a CTA of our kernels set the same ones in the same order,
+// and those of other CTAs are taken for different.
+double Units::bank_free(const Subcore& s, const Warp& w) const {
   if (s.banks.empty()) return 0;
   double first = s.banks.front().busy;
   for (const Bank& b : s.banks) {
-    if (b.owner == id && b.version == w.constants) return 0;
+    if (b.cta == w.cta && b.version == w.constants) return 0;
     first = std::min(first, b.busy);
   }
   return first;
 }
 
-void Units::take_bank(Subcore& s, int id, const Warp& w, double until) {
+void Units::take_bank(Subcore& s, const Warp& w, double until) {
   if (s.banks.empty()) return;
   Bank* chosen = &s.banks.front();
   for (Bank& b : s.banks) {
-    if (b.owner == id && b.version == w.constants) {
+    if (b.cta == w.cta && b.version == w.constants) {
       b.busy = until;
       return;
     }
     if (b.busy < chosen->busy) chosen = &b;
   }
-  *chosen = {id, w.constants, until};
+  *chosen = {w.cta, w.constants, until};
 }
 
-void Units::issue(const Instruction& in, int index, int id, Warp& w, i64 now) {
+void Units::issue(const Instruction& in, int index, Warp& w, i64 now) {
   Subcore& s = subcores_[w.subcore];
   const int u = static_cast<int>(in.unit);
   const double t = static_cast<double>(now);
@@ -145,7 +146,7 @@ void Units::issue(const Instruction& in, int index, int id, Warp& w, i64 now) {
       const double operands = std::ceil(in.source_registers() / p_.fhec_port_registers);
       s.port = t + operands;
       s.fhec = t + std::max(step, operands);
-      take_bank(s, id, w, done);
+      take_bank(s, w, done);
       break;
     }
     case Unit::ldgdepbar:

@@ -23,7 +23,7 @@ struct Warp {
   std::array<std::vector<i64>, 6> pending;  // completion times of what a barrier counts
   std::array<i64, 256> ready{};             // registers of fixed-latency results
   i64 copies = 0;                           // completion of all LDGSTS so far
-  int constants = 0;                        // sets of column constants given so far
+  int constants = 0;                        // sets of column constants given so far, one a CTA
   std::vector<i64> clocks;
 };
 
@@ -39,10 +39,10 @@ class Units {
 
   /// To be called once a cycle, before the questions about it.
   void begin_cycle(int subcore, i64 now);
-  /// Time from which the unit of `in` accepts it from warp `id`; `why` says which hazard it is.
-  double free_at(int subcore, int id, const Warp& w, const Instruction& in, Stall& why) const;
+  /// Time from which the unit of `in` accepts it from warp `w`; `why` says which hazard it is.
+  double free_at(int subcore, const Warp& w, const Instruction& in, Stall& why) const;
   /// Issues `in`, instruction number `index`: unit occupancy, results, barriers.
-  void issue(const Instruction& in, int index, int id, Warp& w, i64 now);
+  void issue(const Instruction& in, int index, Warp& w, i64 now);
   /// When all stores are through.
   double drained() const { return std::max(l2_write_.free, dram_.free); }
 
@@ -50,8 +50,8 @@ class Units {
 
  private:
   struct Bank {
-    int owner = -1, version = -1;  // whose constants, set by its how manieth SETC
-    double busy = 0;               // until the last tile that uses them is through
+    int cta = -1, version = -1;  // whose constants, set by its warps' how manieth SETC
+    double busy = 0;             // until the last tile that uses them is through
   };
   struct Subcore {
     std::vector<Bank> banks;  // of column constants in the FHEC unit; none: any set at any time
@@ -60,8 +60,8 @@ class Units {
     double mio_free = 0, last_departure = 0;
   };
 
-  double bank_free(const Subcore& s, int id, const Warp& w) const;
-  void take_bank(Subcore& s, int id, const Warp& w, double until);
+  double bank_free(const Subcore& s, const Warp& w) const;
+  void take_bank(Subcore& s, const Warp& w, double until);
   void memory(Subcore& s, const Instruction& in, int index, double t, double& done, double& read);
   double global(const Instruction& in, int index, double from);
 
