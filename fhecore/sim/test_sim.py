@@ -185,8 +185,9 @@ def test_fhec_and_tensor_instructions_share_ports(model):
 
 
 def test_fhec_constant_banks(model):
-    # Three CTAs with constants of their own on one sub-core (of twelve): tiles at 0 and 16 fill both banks, the
-    # third waits for the first to be through at 44; its exit follows at 45. With a set for everyone: 32, exit 33.
+    # Three CTAs with constants of their own on one sub-core (of twelve): tiles at 0 and 16 fill both banks,
+    # the third waits for the first to be through at 44; its exit follows at 45. With a set for everyone: 32,
+    # exit 33.
     three = [[0]] * 12
     assert model([FHEC.format(0)], *three)["cycles"] == 46
     assert model([FHEC.format(0)], *three, fhec_banks=0)["cycles"] == 34

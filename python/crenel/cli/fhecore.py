@@ -11,7 +11,7 @@ import typer
 
 from crenel.errors import UnsupportedError
 
-app = typer.Typer(help="The modulo-matmul unit FHECore: verification, synthesis, model.", no_args_is_help=True)
+app = typer.Typer(help="The hardware unit FHECore: verification, synthesis, model.", no_args_is_help=True)
 
 MARK = Path("fhecore") / "configs.toml"
 Root = Annotated[Path | None, typer.Option(help="The source tree; without it, that of the current folder.")]
