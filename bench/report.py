@@ -3,7 +3,7 @@
     python bench/report.py [--check] [--results FOLDER] [--page FILE]
 
 Reads *.json (told apart by "kind" and "suite": schemes, bootstraps, TFHE, comparisons, peers, ceilings,
-targets, profiles) and kernels-*.jsonl.
+targets, profiles, the hardware unit) and kernels-*.jsonl.
 --check writes nothing and fails when the page is not what the results say. A figure that was not measured
 stays blank.
 """
@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 from report.boot import boot_sections, openfhe_boot_sections
+from report.fhecore import fhecore_sections
 from report.kernels import kernel_sections
 from report.profile import profile_sections
 from report.scheme import client, operations, versus_openfhe, versus_peer
@@ -65,7 +66,8 @@ def render(results: Path) -> str:
     text += openfhe_boot_sections(files)
     text += tfhe_sections(files) + openfhe_tfhe_sections(files)
     text += tune_sections(files) + rotation_traffic_sections(files)
-    return text + kernel_sections(kernels, files) + profile_sections(files)
+    text += kernel_sections(kernels, files) + profile_sections(files)
+    return text + fhecore_sections(files)
 
 
 def main() -> int:

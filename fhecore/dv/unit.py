@@ -1,15 +1,20 @@
 """Builds and runs the Verilator bench of the wrapper.
 
 usage: python3 -m fhecore.dv.unit [--tiles N] [--seed S] [--config paper|small] [--carry-save] [--long]
-                                   [--work DIR]
+                                   [--work DIR] [--out FILE]
 
 Quick is 3,000 tiles, --long 100,000 and every coverage bin must be hit. Exit code 0 when all holds. The
-result (seed, measured latencies and intervals, coverage counts) is <work>/unit-<config>/result.json.
+result (seed, measured latencies and intervals, coverage counts) is <work>/unit-<config>/result.json; --out
+writes it with its provenance.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
+import json
+import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +22,7 @@ from pathlib import Path
 
 from fhecore import config
 from fhecore.dv import stimulus, tools
+from fhecore.provenance import provenance
 
 QUICK_TILES, LONG_TILES = 3_000, 100_000
 
@@ -85,6 +91,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--long", action="store_true", help="fail when a coverage bin stays empty")
     parser.add_argument("--work", type=Path, default=tools.WORK)
+    parser.add_argument("--out", type=Path, help="JSON file to write when all holds")
     options = parser.parse_args(arguments)
     tool = tools.verilator(options.work)
     if tool.path is None:
@@ -95,6 +102,17 @@ def main(arguments: list[str]) -> int:
     build = Build(config.load()[options.config], options.carry_save, options.work.resolve())
     code, text = run(build, tool.path, tiles, seed, options.long)
     print(text, end="")
+    if code == 0 and options.out:
+        record = {
+            "kind": "crenel-fhecore-verification",
+            "provenance": provenance(shlex.join(["python", "-m", "fhecore.dv.unit", *arguments])),
+            "config": options.config,
+            "elements": "carry-save" if options.carry_save else "behavioural",
+            "simulator": os.environ.get("FHECORE_VERILATOR")
+            or f"verilator {importlib.metadata.version('verilator')}",
+            **json.loads((build.folder / "result.json").read_text()),
+        }
+        options.out.write_text(json.dumps(record, indent=1) + "\n")
     return code
 
 

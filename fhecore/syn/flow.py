@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from fhecore.provenance import provenance
 from fhecore.syn import liberty, timing, tools
 from fhecore.syn.designs import Design
 from fhecore.syn.graph import Graph, Library
@@ -141,10 +142,10 @@ def netlist(
 
 def record(results: list[Result], found: Tools, command: str) -> dict:
     return {
+        "kind": "crenel-fhecore-synthesis",
+        "provenance": provenance(command),
         "results": [asdict(r) for r in results],
         "tools": found.versions,
         "liberty": {"file": found.liberty.name, "sha256": found.liberty_sha256},
-        "git_commit": tools.git_commit(),
-        "command": command,
         "conditions": "ASAP7 RVT TT 0.70 V 25 C; after synthesis: no wires, no clock tree, no utilisation",
     }

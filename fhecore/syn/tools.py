@@ -66,13 +66,3 @@ def find(step: str, liberty: str | None = None) -> Tools:
         sta=Path(sta),
         versions={"pyosys": importlib.metadata.version("pyosys"), "opensta": version[0] if version else "?"},
     )
-
-
-def git_commit() -> str:
-    """Commit of the checkout, with `+` when tracked files differ from it; `unknown` outside git."""
-    git = ["git", "-C", str(ROOT)]
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
-    if head.returncode:
-        return "unknown"
-    dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True).stdout
-    return head.stdout.strip() + ("+" if dirty else "")
