@@ -30,6 +30,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in long]
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    """CRENEL_REQUIRE=fhecore: a test that is skipped fails, as where its tool was expected."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and "fhecore" in os.environ.get("CRENEL_REQUIRE", "").split(","):
+        report.outcome = "failed"
+        report.longrepr = f"CRENEL_REQUIRE=fhecore, and {item.nodeid} was skipped: {report.longrepr}"
+
+
 @pytest.fixture(scope="session")
 def work() -> Path:
     """Where builds of simulators, netlists and reports go."""

@@ -1,5 +1,6 @@
 #include "crenel/fhecore/unit.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <set>
@@ -24,6 +25,16 @@ using Moduli = std::vector<u64>;
 
 /// Tables of so many rings are kept; they are megabytes each.
 constexpr std::size_t kKept = 16;
+
+/// Polynomials of one call: CUDA counts them in a dimension of a grid, which ends at 65,535.
+constexpr u32 kPolysACall = u32(1) << 15;
+
+// f(first, count) over parts of the rows.
+template <class F>
+void in_parts(u32 rows, const F& f) {
+  for (u32 first = 0; first < rows; first += kPolysACall)
+    f(first, std::min(kPolysACall, rows - first));
+}
 
 void expect_size(const char* name, std::size_t got, std::size_t expected) {
   if (got != expected)
@@ -140,10 +151,14 @@ struct Unit::State {
       return PolyView<u32>(data.as<u32>(), {log_n, 1, rows}, limbs, domain);
     };
     const Counts counts = counted([&] {
-      if (inverse)
-        kernels->intt(*stream, view(Domain::coeff), view(Domain::eval), table);
-      else
-        kernels->ntt(*stream, view(Domain::eval), view(Domain::coeff), table);
+      in_parts(rows, [&](u32 first, u32 count) {
+        const auto coeff = view(Domain::coeff).rows(first, count);
+        const auto eval = view(Domain::eval).rows(first, count);
+        if (inverse)
+          kernels->intt(*stream, coeff, eval, table);
+        else
+          kernels->ntt(*stream, eval, coeff, table);
+      });
     });
     download(out, data);
     return counts;
@@ -225,8 +240,12 @@ Counts Unit::base_convert(std::span<u32> out, std::span<const u32> in, u32 log_n
   const ring::PolyShape shape{log_n, 1, rows};
   const PolyView<u32> input(from.as<u32>(), shape, table->table.source, Domain::coeff);
   const PolyView<u32> output(to.as<u32>(), shape, table->table.destination, Domain::coeff);
-  const Counts counts =
-      s.counted([&] { s.kernels->base_convert(*s.stream, output, input, table); });
+  const Counts counts = s.counted([&] {
+    in_parts(rows, [&](u32 first, u32 count) {
+      s.kernels->base_convert(*s.stream, output.rows(first, count), input.rows(first, count),
+                              table);
+    });
+  });
   s.download(out, to);
   return counts;
 }

@@ -17,7 +17,9 @@
 
 #define __device__
 #define __host__
-#define __global__
+#define __global__ inline
+#define __grid_constant__
+#define __launch_bounds__(threads)
 #define __forceinline__ inline
 #define __shared__
 #define __align__(bytes) alignas(bytes)

@@ -89,7 +89,7 @@ def _everything(options, total: Counts) -> None:
     with stage("Python tests"):
         _pytest(options.k, extra, total)
     with stage("FHECore"):
-        fhecore.run_tests(options.k, long=False, total=total)
+        fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=total)
     if options.k:
         return
     with stage("layer rules"):

@@ -19,28 +19,35 @@ PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def source_tree(root: Path | None) -> Path:
-    """The folder with ./run and fhecore/: `root`, the variable CRENEL_ROOT, the current folder or one
-    above it, or where this package lies.
+    """The folder with ./run and fhecore/: `root`, else the variable CRENEL_ROOT, else the current folder or
+    one above it. One that was found and not named must belong to this user or to root, and nobody else may
+    write to it, since its programs are run.
 
     Raises
     ------
     UnsupportedError : no such folder
     """
-    if root is None and "CRENEL_ROOT" in os.environ:
-        root = Path(os.environ["CRENEL_ROOT"])
-    places = [root] if root else [Path.cwd(), *Path.cwd().parents, *Path(__file__).resolve().parents]
+    named = root or (Path(os.environ["CRENEL_ROOT"]) if "CRENEL_ROOT" in os.environ else None)
+    places = [named] if named else [Path.cwd(), *Path.cwd().parents]
     for place in places:
-        if (place / MARK).is_file() and (place / "run").is_file():
+        if (place / MARK).is_file() and (place / "run").is_file() and (named or _trusted(place)):
             return place.resolve()
+    where = named or f"{Path.cwd()} or a folder above it"
     raise UnsupportedError(
-        f"crenel fhecore works in a clone of the repository, and {root or Path.cwd()} is none "
-        f"(expected: {MARK}); name one by --root",
-        {"root": str(root or Path.cwd())},
+        f"crenel fhecore works in a clone of the repository, and {where} is none (expected: run and {MARK}, "
+        "not writable by others); name one by --root or CRENEL_ROOT",
+        {"root": str(named or Path.cwd())},
     )
+
+
+def _trusted(place: Path) -> bool:
+    states = [place.stat(), (place / "run").stat()]
+    return all(s.st_uid in (0, os.getuid()) and not s.st_mode & 0o022 for s in states)
 
 
 def _run(root: Path | None, command: str, arguments: list[str]) -> None:
     tree = source_tree(root)
+    print(f"crenel fhecore: {tree / 'run'} {command}", flush=True)
     raise typer.Exit(subprocess.run([str(tree / "run"), command, *arguments], cwd=tree).returncode)
 
 

@@ -15,7 +15,10 @@ WORD = 1 << 32
 
 def words(array: object, name: str) -> np.ndarray:
     """Integers of any dtype in [0, 2^32) as uint32; the same array when it is uint32 already."""
-    values = np.asarray(array)
+    try:
+        values = np.asarray(array)
+    except ValueError as error:  # ragged lists
+        raise ParameterError(f"{name} is not an array: {error}", {name: "ragged"}) from None
     if values.dtype == np.uint32:
         return values
     if values.dtype.kind not in "iu":

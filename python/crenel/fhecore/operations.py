@@ -95,7 +95,7 @@ def fhe_sync(
 
 def _columns(q: ArrayLike) -> np.ndarray:
     """Moduli as (1,), (16,) or (..., 16) uint32, checked."""
-    if np.ndim(q) == 0:
+    if not isinstance(q, (list, tuple)) and np.ndim(q) == 0:
         return np.array([arrays.modulus(q)], np.uint32)
     columns = arrays.words(q, "q")
     if columns.shape[-1] != 16:
@@ -103,7 +103,8 @@ def _columns(q: ArrayLike) -> np.ndarray:
             f"q has shape {columns.shape}, expected one modulus or (..., 16)", {"shape": str(columns.shape)}
         )
     if not columns.all():
-        raise ParameterError("q = 0, expected 1..2^32 - 1", {"q": "0"})
+        place = [int(i) for i in np.argwhere(columns == 0)[0]]
+        raise ParameterError(f"q{place} = 0, expected 1..2^32 - 1", {"q": "0"})
     return columns
 
 
@@ -141,11 +142,13 @@ def ntt(
     folded into the matrices (fhecore/doc/mapping.md).
     """
     values = arrays.words(x, "x")
-    one = np.ndim(q) == 0 and not isinstance(q, (_crenel.Params, _crenel.Context))
+    one = not isinstance(q, (list, tuple, _crenel.Params, _crenel.Context)) and np.ndim(q) == 0
     primes = [arrays.modulus(q)] if one else arrays.moduli(q, "q")
     log_n = arrays.log_dim(values, "x")
     if not one:
         arrays.expect_limbs(values, len(primes), "x")
+    if values.size == 0:
+        return np.empty_like(values)
     result, executed = _unit(device).transform(arrays.flat(values), log_n, primes, inverse, decomposition)
     record(executed)
     return result.reshape(values.shape)
@@ -184,6 +187,8 @@ def base_convert(
     from_primes, to_primes = arrays.moduli(sources, "sources"), arrays.moduli(destinations, "destinations")
     log_n = arrays.log_dim(values, "x")
     arrays.expect_limbs(values, len(from_primes), "x")
+    if values.size == 0:
+        return np.empty((*values.shape[:-2], len(to_primes), values.shape[-1]), np.uint32)
     result, executed = _unit(device).base_convert(arrays.flat(values), log_n, from_primes, to_primes)
     record(executed)
     return result.reshape(*values.shape[:-2], len(to_primes), values.shape[-1])

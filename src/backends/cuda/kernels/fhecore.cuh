@@ -71,7 +71,8 @@ __device__ __forceinline__ void store_fragment(const Registers<Map>& f, const Wr
   }
 }
 
-static __global__ void fhecore_tiles(FhecoreTilesArgs args) {
+__global__ void __launch_bounds__(32 * kFhecoreWarps)
+    fhecore_tiles(const __grid_constant__ FhecoreTilesArgs args) {
   begin_kernel();
   const auto& t = args.tiles;
   const u32 tile = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
@@ -96,7 +97,8 @@ static __global__ void fhecore_tiles(FhecoreTilesArgs args) {
   unit.finish(args.counters);
 }
 
-static __global__ void fhecore_pass(FhecorePassArgs args) {
+__global__ void __launch_bounds__(32 * kFhecoreWarps)
+    fhecore_pass(const __grid_constant__ FhecorePassArgs args) {
   extern __shared__ u32 shared[];
   begin_kernel();
   const device::FhecorePass& pass = args.pass;
@@ -156,7 +158,8 @@ static __global__ void fhecore_pass(FhecorePassArgs args) {
 }
 
 /// z_j = (x_j scale_j + half_j) mod d_j
-static __global__ void fhecore_scale(FhecoreScaleArgs args) {
+__global__ void __launch_bounds__(kFhecoreScaleThreads)
+    fhecore_scale(const __grid_constant__ FhecoreScaleArgs args) {
   begin_kernel();
   const u64 n = u64(1) << args.log_n;
   const u64 k = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -172,7 +175,8 @@ static __global__ void fhecore_scale(FhecoreScaleArgs args) {
   unit.finish(args.counters);
 }
 
-static __global__ void fhecore_convert(FhecoreConvertArgs args) {
+__global__ void __launch_bounds__(32 * kFhecoreWarps)
+    fhecore_convert(const __grid_constant__ FhecoreConvertArgs args) {
   begin_kernel();
   const u32 tiles = 1u << (args.log_n - 4), lane = threadIdx.x % 32, half = blockIdx.y;
   const u32 group = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
