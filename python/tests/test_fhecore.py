@@ -136,6 +136,22 @@ def test_base_conversion_in_integers(unit, rng):
         assert [value % p for p in destinations] == out[:, k].tolist()
 
 
+def test_more_polynomials_than_a_grid_counts(unit, rng):
+    rows = 65540 if unit.startswith("cuda") else 300  # emulated on a CPU, so many take a minute
+    x = rng.integers(0, TERMINAL, (rows, 1, 16), dtype=np.uint32)
+    y = fhecore.base_convert(x, [TERMINAL], [MAIN], device=unit)
+    for first in (0, rows // 2 - 3, rows - 6):
+        part = slice(first, first + 6)
+        assert (y[part] == fhecore.base_convert(x[part], [TERMINAL], [MAIN], device=unit)).all()
+
+
+def test_empty_batches():
+    none = np.empty((0, 1, 256), np.uint32)
+    assert fhecore.ntt(none, [MAIN], device="ref").shape == (0, 1, 256)
+    assert fhecore.base_convert(none, [MAIN], [TERMINAL, SPECIAL], device="ref").shape == (0, 2, 256)
+    assert fhecore.fhe_sync(np.empty((0, 16, 16), int), TILE, None, MAIN, device="ref").shape == (0, 16, 16)
+
+
 def test_work_of_the_paper():
     work = fhecore.conversion_work(16, 9, 27)
     assert (work.counts.fhe_sync, work.counts.fhec) == (8192, 16384)
@@ -177,7 +193,7 @@ def wide(value: int) -> np.ndarray:
         ((TILE, TILE, wide(1 << 27), TERMINAL), "c[0, 2, 5] = 134217728, expected below 2^27"),
         ((TILE, TILE, None, 0), "q = 0, expected 1..2^32 - 1"),
         ((TILE, TILE, None, 1 << 32), "q = 4294967296, expected 1..2^32 - 1"),
-        ((TILE, TILE, None, [5] * 15 + [0]), "q = 0, expected 1..2^32 - 1"),
+        ((TILE, TILE, None, [5] * 15 + [0]), "q[15] = 0, expected 1..2^32 - 1"),
         ((TILE, TILE, None, [5] * 8), "q has shape (8,), expected one modulus or (..., 16)"),
         ((TILE, TILE, None, 5.0), "q must be an integer, got 5.0"),
         ((TILE.astype(float), TILE, None, 5), "a must be integers, got dtype float64"),
@@ -211,6 +227,8 @@ def test_tile_refusals(arguments, text):
             "expected distinct odd primes",
         ),
         (lambda: fhecore.base_convert(np.zeros((1, 16), int), [MAIN], []), "0 destinations, expected 1..128"),
+        (lambda: fhecore.ntt([[1, 2], [3]], MAIN), "x is not an array"),
+        (lambda: fhecore.fhe_sync(TILE, TILE, None, [[5], [5, 6]]), "q is not an array"),
         (lambda: fhecore.conversion_work(16, 0, 1), "from 0 to 1 limbs"),
         (lambda: fhecore.transform_work(18), "log_n = 18, expected 8..17"),
     ],
