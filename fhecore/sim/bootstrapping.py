@@ -64,6 +64,22 @@ def bootstrap(csv_text: str, ratios: dict[str, dict[str, float]]) -> dict:
     return {"launches": len(launches), "classes": by_class}
 
 
+def without_times(predictions: dict) -> dict:
+    """Bootstrapping and sweep with their instruction counts alone."""
+    times = ("us", "with_us")
+
+    def stripped(row: dict) -> dict:
+        return {k: v for k, v in row.items() if k not in times}
+
+    out = dict(predictions)
+    if "bootstrap" in out:
+        classes = {k: stripped(v) for k, v in out["bootstrap"]["classes"].items()}
+        out["bootstrap"] = {**out["bootstrap"], "classes": classes}
+    if "sweep" in out:
+        out["sweep"] = [stripped(row) for row in out["sweep"]]
+    return out
+
+
 def work_of(kernel: str, limb_polys: float, multiply_adds: float) -> float:
     return multiply_adds if kernel in BY_PRODUCTS else limb_polys
 

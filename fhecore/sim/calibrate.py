@@ -26,18 +26,20 @@ class CalibrationError(ValueError):
     """Measurements that are missing or were made on another GPU."""
 
 
-def read(path: Path) -> tuple[dict, dict[str, dict]]:
-    """(device record, measurement by name). CalibrationError when a microbenchmark is missing."""
+def read(path: Path) -> tuple[dict, dict[str, dict], dict]:
+    """(device record, measurement by name, record of the chains of empty kernels). CalibrationError when a
+    microbenchmark is missing."""
     rows = [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]
     device = next((r for r in rows if "device" in r), None)
     found = {r["name"]: r for r in rows if "name" in r}
+    chain = next((r for r in rows if "chain" in r), None)
     missing = [b.name for b in micro.BENCHES if b.name not in found]
-    if device is None or missing:
-        raise CalibrationError(f"{path}: no measurement of {missing or 'the device'}")
+    if device is None or chain is None or missing:
+        raise CalibrationError(f"{path}: no measurement of {missing or 'the device or the launch chain'}")
     for b in micro.BENCHES:
         if (found[b.name]["threads"], found[b.name]["rounds"]) != (b.threads, b.rounds):
             raise CalibrationError(f"{path}: {b.name} was measured with another launch than micro.py has")
-    return device, found
+    return device, found, chain
 
 
 def bisect(predict: Callable[[float], float], goal: float, start: float, steps: int = STEPS) -> float:
@@ -87,6 +89,19 @@ def fit(target: str, measured: dict[str, dict], functions: dict, usages: dict) -
     return {"fitted": {name: values[name] for name, _ in order}, "errors": errors}
 
 
+def of_launches(null: float, model_null: float, chain: dict, clock_ghz: float) -> dict[str, float]:
+    """kernel_cycles and launch_us, so that the model gives both measurements of the empty kernel back: its
+    profile (`null` cycles) and its share of a chain replayed from a graph. The model's own start of a CTA is
+    in neither twice. launch_us is below 0 where launches overlap more than they cost. CalibrationError when
+    the model alone takes longer than the profile."""
+    if null < model_null:
+        raise CalibrationError(
+            f"empty kernel: {null:.0f} cycles measured, the model alone takes {model_null:.0f}"
+        )
+    each = float(chain["overlapped_us_each"])  # as the library launches
+    return {"kernel_cycles": null - model_null, "launch_us": each - null / (clock_ghz * 1e3)}
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("measured", type=Path)
@@ -97,13 +112,16 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--out", type=Path)
     args = parser.parse_args(arguments)
-    device, measured = read(args.measured)
+    device, measured, chain = read(args.measured)
     functions, usages = micro.load(args.program)
     for b in micro.BENCHES:
         micro.check_sass(b, functions[micro.find(functions, b.symbol)])
     result = fit(args.target, measured, functions, usages)
     if args.null_cycles is not None:
-        result["fitted"]["kernel_cycles"] = args.null_cycles
+        values = {**{k: float(v["value"]) for k, v in params.table(args.target).items()}, **result["fitted"]}
+        model_null = micro.null_cycles(functions, usages, params.of_engine(values))
+        result["fitted"] |= of_launches(args.null_cycles, model_null, chain, values["clock_ghz"])
+        result["launches"] = {"null_cycles": args.null_cycles, "model_null": model_null, **chain}
     worst = max(abs(e["error"]) for e in result["errors"])
     result |= {"kind": "fhecore-calibration", "target": args.target, "device": device["device"],
                "tolerance": TOLERANCE, "worst": worst, "passed": worst <= TOLERANCE}  # fmt: skip

@@ -150,8 +150,10 @@ def facts() -> dict:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "/tmp/fhecore-out")))
-    parser.add_argument("--build", type=Path, default=Path("/tmp/fhecore-build"))
+    parser.add_argument(
+        "--out", type=Path, default=Path(os.environ.get("OUT", ROOT / "build/fhecore/collected"))
+    )
+    parser.add_argument("--build", type=Path, default=ROOT / "build/fhecore/collect")
     parser.add_argument("--prebuilt", type=Path)
     parser.add_argument("--seconds", type=float, default=480)
     args = parser.parse_args(arguments)
@@ -207,7 +209,7 @@ def profile_null(s: Session, program: Path) -> None:
         "--print-units",
         "base",
         "--kernel-name",
-        "regex:nothing",
+        "regex:^nothing$",
     ]
     metrics = "sm__cycles_elapsed.max,gpc__cycles_elapsed.max,gpu__time_duration.sum"
     s.run("null_kernel", [*command, "--metrics", metrics, str(program), "--only", "alu_chain"], 60, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -15,8 +16,21 @@ SOURCES = ("sm_model.cpp", "sm_units.cpp", "sm_text.cpp", "sm_main.cpp")
 HEADERS = ("sm_model.h", "sm_units.h")
 
 
+# What turns machine code into traces: with the program and its parameters, the model.
+FRONT_END = ("sass.py", "registers.py", "trace.py", "profiles.py", "rewrite.py")
+
+
 class EngineError(RuntimeError):
     """The model cannot be built, or refuses its input; the message is its own."""
+
+
+def fingerprint(calibration: dict | None) -> str:
+    """SHA-256 of everything that a result of the model depends on: sources, parameters, calibration."""
+    digest = hashlib.sha256()
+    for name in (*SOURCES, *HEADERS, *FRONT_END, "params.toml"):
+        digest.update(name.encode() + b"\0" + (HERE / name).read_bytes() + b"\0")
+    digest.update(json.dumps(calibration, sort_keys=True).encode())
+    return digest.hexdigest()
 
 
 def build(folder: Path | None = None) -> Path:

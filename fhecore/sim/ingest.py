@@ -11,6 +11,7 @@ import csv
 import hashlib
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 from . import calibrate, compose, params, profiles, report, validate
@@ -24,13 +25,21 @@ def null_cycles(text: str) -> float | None:
     return min(found, default=None)
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tar", type=Path)
-    parser.add_argument("--work", type=Path, default=Path("/tmp/fhecore-ingest"))
-    parser.add_argument("--out", type=Path, default=Path("build/fhecore/report"))
-    args = parser.parse_args(arguments)
-    folder = profiles.unpack(args.tar, args.work)
+def wrong_products(text: str) -> int | None:
+    """Values that `unit --check` found different from sums on the host; None where it did not finish."""
+    rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return next((int(r["wrong"]) for r in rows if "wrong" in r), None)
+
+
+def ingest(tar: Path, work: Path, out: Path) -> int:
+    """Exit status of the first step that fails; 0."""
+    folder = profiles.unpack(tar, work)
+    check = folder / "unit-check.json"
+    wrong = wrong_products(check.read_text()) if check.exists() else None
+    if wrong != 0:
+        why = "did not run" if wrong is None else f"{wrong} values are wrong"
+        print(f"the check of the tensor-core transform: {why}", file=sys.stderr)
+        return 1
     null = null_cycles((folder / "null.csv").read_text()) if (folder / "null.csv").exists() else None
     if null is None:
         print("not measured: no profile of the empty kernel", file=sys.stderr)
@@ -45,11 +54,23 @@ def main(arguments: list[str]) -> int:
         code = compose.main([str(folder), "--target", target])
         if code:
             return code
-        report.main(["--target", target, "--out", str(args.out)])
-    digest = hashlib.sha256(args.tar.read_bytes()).hexdigest()
+        report.main(["--target", target, "--out", str(out)])
+    digest = hashlib.sha256(tar.read_bytes()).hexdigest()
     facts = json.loads((folder / "facts.json").read_text())
     (params.DATA / "session.json").write_text(json.dumps({"sha256": digest, **facts}, indent=1) + "\n")
     return 0
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tar", type=Path)
+    parser.add_argument("--work", type=Path, help="unpack here, and keep it; default: a temporary folder")
+    parser.add_argument("--out", type=Path, default=Path("build/fhecore/report"))
+    args = parser.parse_args(arguments)
+    if args.work:
+        return ingest(args.tar, args.work, args.out)
+    with tempfile.TemporaryDirectory(prefix="fhecore-") as folder:
+        return ingest(args.tar, Path(folder), args.out)
 
 
 if __name__ == "__main__":

@@ -131,6 +131,14 @@ def predict(
     return span(engine.run(text, values, program))
 
 
+def null_cycles(functions: dict, usages: dict, values: dict[str, float], program: Path | None = None) -> int:
+    """The model's cycles of the empty kernel: one warp."""
+    name = find(functions, "7nothingv")
+    launch = trace.Launch("nothing", 1, 1, usages[name].registers, usages[name].shared_bytes)
+    walk = trace.Walk(functions[name], static.counts(functions[name], launch), launch)
+    return engine.run(trace.text(walk, int(values["sms"])), values, program)["cycles"]
+
+
 def find(names, symbol: str) -> str:
     found = [n for n in names if symbol in n]
     if len(found) != 1:

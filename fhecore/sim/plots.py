@@ -76,6 +76,10 @@ def intervals(operations: list[dict], error: float, path: Path) -> None:
 def all_figures(predictions: dict, validation: dict, out: Path) -> None:
     operations, target = predictions["operations"], predictions["target"]
     validation_figure(validation, out)
+    timed = [o for o in operations if not o.get("refused")]
     stacked(operations, ("base", "with"), "instructions", out / f"instructions-{target}.png")
-    stacked(operations, ("base_us", "with_us_16"), "time", out / f"latency-{target}.png")
-    intervals(operations, validation["mean"], out / f"intervals-{target}.png")
+    if not timed:
+        return
+    stacked(timed, ("base_us", "with_us_16"), "time", out / f"latency-{target}.png")
+    band = validation["mean"] if target == "h200" else 0.0  # of no other GPU
+    intervals(timed, band, out / f"intervals-{target}.png")

@@ -17,6 +17,10 @@ _NO_DST = {
 _WIDE = {"DADD", "DMUL", "DFMA", "DSETP"}
 
 
+# Consecutive registers of each operand of the proposed instructions (doc/isa.md): D, A, B, C; constants.
+FHEC_WIDTHS = {"FHEC.16816.U32": (4, 8, 4, 4), "FHEC.SETC": (1,)}
+
+
 def memory_width(opcode: str) -> int:
     """Registers that a load or store moves a thread."""
     for suffix, count in ((".128", 4), (".64", 2)):
@@ -48,8 +52,10 @@ def registers_of(
     """((first, count) written or None, all (first, count) read); RZ, uniform and predicate registers left
     out."""
     base = opcode.split(".")[0]
-    if base in ("IMMA", "HMMA", "DMMA"):
-        widths = _matrix_widths(opcode)
+    if opcode == "FHEC.SETC":
+        return None, tuple((number, 1) for number in _numbers(operands[0]))
+    if base in ("IMMA", "HMMA", "DMMA", "FHEC"):
+        widths = FHEC_WIDTHS[opcode] if base == "FHEC" else _matrix_widths(opcode)
         places = [_numbers(o) for o in operands[:4]]
         spans = [(p[0], n) for p, n in zip(places, widths, strict=True) if p]
         dst = spans[0] if places[0] else None
@@ -103,7 +109,6 @@ _UNITS = {
     "fp64": "DADD DMUL DFMA DSETP",
     "tensor": "IMMA HMMA DMMA BMMA",
     "fhec": "FHEC",
-    "setc": "FHECSETC",
     "ldg": "LDG LD LDL ATOM ATOMG ATOMS",
     "stg": "STG ST STL RED REDG",
     "lds": "LDS LDSM",
@@ -125,6 +130,8 @@ _OF_BASE = {base: unit for unit, bases in _UNITS.items() for base in bases.split
 def unit_of(opcode: str, operands: tuple[str, ...]) -> str:
     """Unit of sm_model.h. KeyError names an opcode that is not known."""
     base = opcode.split(".")[0]
+    if opcode == "FHEC.SETC":
+        return "setc"
     if base == "IMAD":
         return "fmawide" if ".WIDE" in opcode or ".HI" in opcode else "fma"
     if base == "CS2R":

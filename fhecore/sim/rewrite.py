@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .registers import FHEC_WIDTHS
 from .sass import Function, Instruction
 from .trace import Launch, Walk, instruction_line
 
@@ -24,12 +25,13 @@ class Rewritten:
     lines: list[str]  # instruction lines of the trace; "" where a mark was dropped
     fhec: list[int]  # indices of FHEC
     setc: list[int]  # indices of FHEC.SETC
+    spans: dict[int, tuple[tuple[int, int], ...]]  # by index: registers read, as (first, count)
 
 
 def rewrite(function: Function, launch: Launch) -> Rewritten:
     """RewriteError where a mark has no partner in its block, or its operands are not those of the marks."""
     lines = [instruction_line(function, k, launch.accesses.get(k)) for k in range(len(function.code))]
-    fhec, setc = [], []
+    fhec, setc, spans = [], [], {}
     for block in function.blocks:
         first_half: dict[int, int] = {}  # by the first register of the result
         for k in range(block.first, block.last):
@@ -37,6 +39,7 @@ def rewrite(function: Function, launch: Launch) -> Rewritten:
             if i.base == CONSTANTS_MARK and i.sources:
                 lines[k] = _line("setc", i, i.sources, None)
                 setc.append(k)
+                spans[k] = i.sources
                 continue
             if i.opcode != MARK:
                 # A result that is overwritten otherwise ends its chain.
@@ -44,7 +47,8 @@ def rewrite(function: Function, launch: Launch) -> Rewritten:
             addend = _addend(i)
             if addend is not None and addend in first_half:
                 start = function.code[first_half.pop(addend)]
-                lines[k] = _line("fhec", i, _operands(function, start, i), i.dst, start.control.wait)
+                spans[k] = _operands(function, start, i)
+                lines[k] = _line("fhec", i, spans[k], i.dst, start.control.wait)
                 lines[function.code.index(start)] = ""
                 fhec.append(k)
             else:
@@ -53,7 +57,7 @@ def rewrite(function: Function, launch: Launch) -> Rewritten:
             raise RewriteError(
                 f"{function.name}: mark at {hex(function.code[min(first_half.values())].pc)} is alone"
             )
-    return Rewritten(lines, fhec, setc)
+    return Rewritten(lines, fhec, setc, spans)
 
 
 def _addend(i: Instruction) -> int | None:
@@ -80,16 +84,50 @@ def _line(unit: str, i: Instruction, sources, dst, more_wait: int = 0) -> str:
     return " ".join(words)
 
 
+def render(pc: int, predicate: str, setc: bool, dst: tuple[int, int] | None, sources) -> str:
+    """One proposed instruction in the text of doc/isa.md, section 5, which sass.parse_fhec reads.
+
+    `sources`: register spans of A, B and, unless it is RZ, C (FHEC), or of the constants (FHEC.SETC); halves
+    of A or B that follow each other are joined. RewriteError where the registers are not consecutive, or not
+    aligned to their number."""
+    spans: list[tuple[int, int]] = []
+    for first, count in sources:
+        wanted = (1,) if setc else (8, 4, 4)
+        if spans and spans[-1][1] < wanted[min(len(spans), len(wanted)) - 1]:
+            if sum(spans[-1]) != first:
+                raise RewriteError(f"{pc:#x}: R{spans[-1][0]} and R{first} are not consecutive")
+            spans[-1] = (spans[-1][0], spans[-1][1] + count)
+        else:
+            spans.append((first, count))
+    operands = spans if setc or dst is None else [dst, *spans]
+    opcode = "FHEC.SETC" if setc else "FHEC.16816.U32"
+    widths = FHEC_WIDTHS[opcode]
+    if len(operands) not in ((1,) if setc else (3, 4)):
+        raise RewriteError(f"{pc:#x}: {len(operands)} operands of {opcode}")
+    for (first, count), width in zip(operands, widths, strict=False):
+        if count != width or first % width or first + width > 255:
+            raise RewriteError(f"{pc:#x}: R{first}, {count} registers: expected {width}, aligned to {width}")
+    names = [f"R{first}" for first, _ in operands] + ["RZ"] * (len(widths) - len(operands))
+    return f"/*{pc:04x}*/ {'@' + predicate + ' ' if predicate else ''}{opcode} {', '.join(names)} ;"
+
+
+def listing(function: Function, done: Rewritten) -> list[str]:
+    """The proposed instructions of a rewritten function as text. Where the compiler gave the marks registers
+    that the instruction cannot have, the line is a comment that says which (real code would move them)."""
+    out = []
+    for k in sorted((*done.fhec, *done.setc)):
+        i, setc = function.code[k], k in done.setc
+        try:
+            out.append(render(i.pc, i.predicate, setc, None if setc else i.dst, done.spans[k]))
+        except RewriteError as error:
+            out.append(f"// {'FHEC.SETC' if setc else 'FHEC.16816.U32'} needs moves: {error}")
+    return out
+
+
 def executed(walk: Walk, indices: list[int]) -> int:
     """Executions of these instructions over the launch (warp instructions)."""
     block_of = {k: n for n, b in enumerate(walk.function.blocks) for k in range(b.first, b.last)}
     return sum(walk.counts[block_of[k]] for k in indices)
-
-
-def total_instructions(walk: Walk, dropped: int = 0) -> int:
-    """Warp instructions of the launch, less `dropped` (executions of marks that went)."""
-    sums = zip(walk.function.blocks, walk.counts, strict=True)
-    return sum((b.last - b.first) * n for b, n in sums) - dropped
 
 
 # ---- what the mapping must give (fhecore.md D5) ------------------------------------------------------------

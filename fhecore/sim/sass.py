@@ -8,13 +8,15 @@ makes for sm_90, which test_sim.py checks on code whose control codes follow fro
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sysconfig
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .registers import registers_of
+from .registers import FHEC_WIDTHS, registers_of
 
 
 class SassError(ValueError):
@@ -99,16 +101,19 @@ class Function:
 
 
 def find_tool(name: str) -> str | None:
-    """Path of cuobjdump or nvdisasm: on PATH, or beside nvcc."""
-    found = shutil.which(name)
-    if found:
-        return found
-    nvcc = shutil.which("nvcc")
-    candidates = [Path("/usr/local/cuda/bin"), Path("/tmp/tools/nvidia/cu13/bin")]
-    if nvcc:
-        candidates.insert(0, Path(nvcc).resolve().parent)
-    for folder in candidates:
-        if (folder / name).exists():
+    """Path of a CUDA tool: $CUDA_HOME, PATH, beside nvcc, /usr/local/cuda, or the PyPI package of its
+    name."""
+    folders = []
+    if os.environ.get("CUDA_HOME"):
+        folders.append(Path(os.environ["CUDA_HOME"]) / "bin")
+    for found in (shutil.which(name), shutil.which("nvcc")):
+        if found:
+            folders += [Path(found).parent, Path(found).resolve().parent]
+    folders.append(Path("/usr/local/cuda/bin"))
+    for site in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"))):
+        folders += sorted(Path(site).glob("nvidia/*/bin"), reverse=True)
+    for folder in folders:
+        if (folder / name).is_file() and os.access(folder / name, os.X_OK):
             return str(folder / name)
     return None
 
@@ -173,6 +178,41 @@ def instruction(fields: dict[str, str], high: int) -> Instruction:
     return Instruction(
         int(fields["pc"], 16), fields["pred"] or "", opcode, operands, Control.decode(encoding), dst, sources
     )
+
+
+# The proposed instructions in text (doc/isa.md, section 5). They have no encoding, so no control codes.
+_FHEC_LINE = re.compile(
+    r"^(?:/\*(?P<pc>[0-9a-fA-F]+)\*/)?\s*(?:@(?P<pred>!?(?:U?P[0-9]|PT))\s+)?"
+    r"(?P<opcode>FHEC\.SETC|FHEC\.16816\.U32)\s+(?P<operands>[^;]*?)\s*;$"
+)
+_FHEC_REGISTER = re.compile(r"R(\d+)(?:\.reuse)?")
+_NO_CONTROL = Control(0, False, 7, 7, 0, 0)
+
+
+def parse_fhec(text: str) -> list[Instruction]:
+    """FHEC and FHEC.SETC lines; `//` starts a comment, an address left out follows the last one. SassError
+    names the line that is none, or whose registers the instruction cannot have."""
+    out: list[Instruction] = []
+    for line in text.splitlines():
+        bare = line.split("//")[0].strip()
+        if not bare:
+            continue
+        match = _FHEC_LINE.match(bare)
+        if match is None:
+            raise SassError(f"{bare!r}: no FHEC.SETC or FHEC.16816.U32")
+        opcode = match["opcode"]
+        operands = tuple(part.strip() for part in match["operands"].split(","))
+        if len(operands) != len(FHEC_WIDTHS[opcode]):
+            raise SassError(f"{bare!r}: {len(operands)} operands, expected {len(FHEC_WIDTHS[opcode])}")
+        for place, (operand, width) in enumerate(zip(operands, FHEC_WIDTHS[opcode], strict=True)):
+            number = _FHEC_REGISTER.fullmatch(operand)
+            zero = operand == "RZ" and opcode != "FHEC.SETC" and place == 3
+            if not zero and (number is None or int(number[1]) % width or int(number[1]) + width > 255):
+                raise SassError(f"{bare!r}: {operand} is no R0..R254, first of {width} and a multiple of it")
+        pc = int(match["pc"], 16) if match["pc"] else (out[-1].pc + 16 if out else 0)
+        dst, sources = registers_of(opcode, operands)
+        out.append(Instruction(pc, match["pred"] or "", opcode, operands, _NO_CONTROL, dst, sources))
+    return out
 
 
 ENDS = ("BRA", "EXIT", "RET", "BRX", "JMP", "CALL", "BSYNC", "BREAK")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sysconfig
 import time
 from pathlib import Path
 
@@ -49,12 +50,16 @@ class Session:
 
 
 def tool(name: str) -> str:
-    for folder in ("", "/usr/local/cuda/bin/", "/opt/nvidia/nsight-compute/"):
-        found = shutil.which(folder + name)
-        if found:
-            return found
-    newest = sorted(Path("/opt/nvidia/nsight-compute").glob(f"*/{name}"), reverse=True)
-    return str(newest[0]) if newest else name
+    """Path of a CUDA tool, or its bare name where it is in none of the usual places."""
+    folders = [Path(os.environ["CUDA_HOME"]) / "bin"] if os.environ.get("CUDA_HOME") else []
+    found = shutil.which(name)
+    if found:
+        return found
+    folders += [Path("/usr/local/cuda/bin"), Path("/opt/nvidia/nsight-compute")]
+    folders += sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True)
+    for site in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"))):
+        folders += sorted(Path(site).glob("nvidia/*/bin"), reverse=True)
+    return next((str(f / name) for f in folders if os.access(f / name, os.X_OK)), name)
 
 
 def build_all(s: Session, prebuilt: Path | None) -> dict[str, Path]:

@@ -34,12 +34,3 @@ def counts(
 def total(function: Function, block_counts: Sequence[int]) -> int:
     """Warp instructions."""
     return sum((b.last - b.first) * n for b, n in zip(function.blocks, block_counts, strict=True))
-
-
-def opcodes(function: Function, block_counts: Sequence[int]) -> dict[str, int]:
-    """Warp instructions by opcode without modifiers."""
-    out: dict[str, int] = {}
-    for b, n in zip(function.blocks, block_counts, strict=True):
-        for i in function.code[b.first : b.last]:
-            out[i.base] = out.get(i.base, 0) + n
-    return out

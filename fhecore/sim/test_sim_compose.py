@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
-from fhecore.sim import bootstrapping, compose, ncu_export, profiles
+from fhecore.sim import bootstrapping, compose, ncu_export, params, profiles, report, trace, validate
 
 
 class Metric:
@@ -105,3 +107,76 @@ def test_bootstrap_composition():
         bootstrapping.sweep({"sweep": [{**choice, "kernels": {"add": [1, 1, 1]}}]}, costs, {})
     with pytest.raises(bootstrapping.ComposeError, match="no launch"):
         bootstrapping.bootstrap("", {})
+
+
+def test_other_targets_have_no_measured_times():
+    classes = {"NTT": {"launches": 1, "base": 8, "with": 4, "us": 2.0, "with_us": 1.0}}
+    row = {"coeff_to_slot": 2, "slot_to_coeff": 2, "levels_left": 9, "base": 8, "with": 4, "us": 2.0}
+    both = {"target": "a100", "bootstrap": {"launches": 1, "classes": classes}, "sweep": [row]}
+    only = bootstrapping.without_times(both)
+    assert only["bootstrap"]["classes"]["NTT"] == {"launches": 1, "base": 8, "with": 4}
+    assert "us" not in only["sweep"][0] and "us" in row
+    text = report.latency_table({"operations": [], **only}, 0.1)
+    assert "| ours: Bootstrap, kernels (ms) | not measured |" in text
+    assert "| 2, 2 | 9 | 8 | 4 | not measured | not measured | not measured |" in report.sweep_table(only)
+
+
+def test_operations_that_the_model_misses_are_refused():
+    assert compose.refusal(110.0, {"graph_us": 100.0}) is None
+    assert "+20.0 % off" in compose.refusal(120.0, {"graph_us": 100.0})
+    assert compose.refusal(120.0, None) == "not measured"
+
+
+def test_launches_that_predictions_use_are_checked(monkeypatch):
+    class Walk:
+        def check(self):
+            raise trace.TraceError("block 2 misses its count")
+
+    class Launch:
+        walk = staticmethod(Walk)
+
+    with pytest.raises(trace.TraceError, match="misses its count"):
+        compose.Times(program="unused").result(Launch(), {"sms": 132}, False)
+
+
+def test_compositions_of_key_rows():
+    # 4 digits of 59 limbs less the 47 that a digit has already, 1,024 products each.
+    assert compose.key_rows_fhec("hemult_47") == (4 * 59 - 47) * 1024
+    assert compose.key_rows_fhec("rotate_23") == (2 * 35 - 23) * 1024
+
+
+@pytest.mark.parametrize(("target", "base_us"), [("h200", 104.0), ("h200", 120.0), ("a100", 104.0)])
+def test_measurements_stay_with_the_gpu_that_was_measured(tmp_path, monkeypatch, target, base_us):
+    row = {"kernel": "row_forward", "fhec": 1, "base": 8, "with": 4, "base_us": 2.0, "with_us_16": 1.0}
+    monkeypatch.setattr(validate, "require", lambda *_: {"mean": 0.1, "fingerprint": "f"})
+    monkeypatch.setattr(compose, "Times", lambda: None)
+    monkeypatch.setattr(compose, "steps", lambda *_: [])
+    monkeypatch.setattr(compose, "total_us", lambda *_: base_us)
+    monkeypatch.setattr(compose, "operation", lambda name, *_: {"name": name, "rows": [row]})
+    monkeypatch.setattr(compose, "held_out_launches", lambda _: {})
+    monkeypatch.setattr(compose, "plain_rows", lambda *_: {"instructions": 0.5, "us": 0.5})
+    names = {"unit": "ntt_rows", "operations": "hemult_47"}
+    monkeypatch.setattr(validate, "load", lambda _, part: [(names[part], None)])
+    (tmp_path / "times.json").write_text('{"times": {"hemult_47": {"graph_us": 100.0}}}')
+    lines = ['"ID","Kernel Name","Metric Name","Metric Value"',
+             '"0","row_forward","smsp__inst_executed.sum","8"',
+             '"0","row_forward","gpu__time_duration.sum","2000"']  # fmt: skip
+    with gzip.open(tmp_path / "bootstrap.csv.gz", "wt") as out:
+        out.write("\n".join(lines))
+    done = compose.compose(tmp_path, target, tmp_path)
+    (found,) = done["operations"]
+    assert ("measured_us" in found) == (target == "h200")
+    assert bool(found["refused"]) == (base_us > 115)
+    ntt = done["bootstrap"]["classes"]["NTT"]
+    assert (ntt["base"], ntt["with"]) == (8, 4)
+    assert ("us" in ntt) == (target == "h200" and base_us < 115)
+
+
+def test_the_headline_is_the_rtl_s_latency():
+    table = params.table("h200")
+    assert table["fhec_latency"]["value"] + table["fhec_extra_latency"]["value"] == 64
+    assert {"fhec_extra_latency": 0} in compose.VARIANTS.values()  # the paper's 44
+    for change in compose.VARIANTS.values():
+        assert set(change) <= set(table)
+        # 16 steps of K and 16 operand registers: no product can start more often.
+        assert not set(change) & {"fhec_interval", "fhec_port_registers"}

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import json
+import subprocess
+import sys
 import tarfile
 from dataclasses import replace
 
 import pytest
 
+from fhecore.sim import __main__ as fhecore_sim
 from fhecore.sim import (
     calibrate,
+    engine,
     ingest,
     paper,
     params,
@@ -26,7 +31,7 @@ from fhecore.sim.test_sim_trace import NESTED, listing
 def rows(count=12, error=0.05, count_error=0.0):
     return [
         {"case": f"c{k}", "kernel": f"k{k}", "measured": 1000.0 * (k + 1), "count_error": count_error,
-            "hardware_error": 0.002,
+            "hardware_error": 0.002, "sources": {"trace": 9, "by_instruction": 9, "by_opcode": 9},
          "model": 1000.0 * (k + 1) * (1 + error * (-1) ** k), "error": error * (-1) ** k}
         for k in range(count)
     ]  # fmt: skip
@@ -63,14 +68,15 @@ def test_correlation():
 
 
 def write(folder, calibration=True, validation=None):
+    fit = {"fitted": {"alu_latency": 4.5}, "passed": calibration, "worst": 0.03}
     if calibration is not None:
-        (folder / "calibration-h200.json").write_text(
-            json.dumps({"fitted": {"alu_latency": 4.5}, "passed": calibration, "worst": 0.03})
-        )
+        (folder / "calibration-h200.json").write_text(json.dumps(fit))
     if validation is not None:
         verdict = validate.judge(validation)
         (folder / "validation-h200.json").write_text(
-            json.dumps({"rows": validation, **verdict, "passed": True})
+            json.dumps(
+                {"rows": validation, **verdict, "passed": True, "fingerprint": engine.fingerprint(fit)}
+            )
         )
 
 
@@ -85,9 +91,15 @@ OPERATION = {
 
 def test_no_prediction_without_validation(tmp_path, capsys):
     predictions = {"operations": [OPERATION], "target": "h200"}
-    (tmp_path / "predictions-h200.json").write_text(json.dumps(predictions))
+
+    def predict(**changes):
+        passed = {"fitted": {"alu_latency": 4.5}, "passed": True, "worst": 0.03}
+        data = {**predictions, "fingerprint": engine.fingerprint(passed), **changes}
+        (tmp_path / "predictions-h200.json").write_text(json.dumps(data))
+
+    predict()
     arguments = ["--data", str(tmp_path)]
-    shown = "ours: HEMult, 47 limbs"
+    shown = "ours: HEMult without rescaling, 47 limbs"
     for calibration, validation, why in (
         (None, None, "no calibration"), (True, None, "no validation"), (False, rows(),
         "outside its tolerance"),
@@ -104,12 +116,93 @@ def test_no_prediction_without_validation(tmp_path, capsys):
     assert report.main(arguments) == 0
     text = capsys.readouterr().out
     assert f"| {shown} | 900 | 300 | 3.00 |" in text
-    assert "OUTSIDE" not in text
+    assert "| refused" not in text
     assert "100.0 ± 5 %" in text and "2.00 / 1.67 / 1.43" in text
-    far = {**OPERATION, "measured_us": {"graph_us": 80.0}}
-    (tmp_path / "predictions-h200.json").write_text(json.dumps({**predictions, "operations": [far]}))
-    report.main(arguments)
-    assert "80.0 (model +25.0 %, OUTSIDE 15 %)" in capsys.readouterr().out
+    predict(operations=[{**OPERATION, "refused": "the model without the unit is +25.0 % off"}])
+    assert report.main(arguments) == 0
+    text = capsys.readouterr().out
+    assert "refused: the model without the unit is +25.0 % off" in text and "50.0 ±" not in text
+    assert "2.00 / " not in text and f"| {shown} | 900 | 300 | 3.00 |" in text  # counts are measured
+    predict(fingerprint="another")
+    assert report.main(arguments) == 3
+    text = capsys.readouterr().out
+    assert shown not in text and "compose again" in text
+    # Another calibration than the one that was validated.
+    predict()
+    other = {"fitted": {"alu_latency": 4.6}, "passed": True, "worst": 0.03}
+    (tmp_path / "calibration-h200.json").write_text(json.dumps(other))
+    assert report.main(arguments) == 3
+    assert "validate again" in capsys.readouterr().out
+
+
+def test_counts_by_opcode_are_required():
+    lacking = rows()
+    del lacking[3]["sources"]["by_opcode"]
+    assert validate.judge(lacking)["failures"] == ["no counts by opcode of ['c3']"]
+
+
+def test_means_do_not_mix_numbers_of_limbs():
+    def operation(name, base, after, **more):
+        o = {"name": name, "base_us": base, "with_us": {"16": after, "32": after, "44": after}, **more}
+        return {**o, "rows": [{"base": 100, "with": 50}]}
+
+    found = [operation("hemult_47", 60, 20), operation("rescale_47", 20, 20), operation("rotate_47", 32, 8),
+             operation("hemult_23", 9, 1), operation("rotate_23", 9, 1)]  # fmt: skip
+    everything = report.with_rescaled(found)
+    assert [o["name"] for o in everything[len(found) :]] == ["hemultrescale_47"]
+    # 80 / 40, 4 and 1; at 23 limbs Rescale is missing.
+    ((limbs, mean),) = report.means(everything, lambda o: o["base_us"] / o["with_us"]["16"])
+    assert limbs == "47" and mean == pytest.approx(2.0)
+    text = report.latency_table({"operations": found}, 0.05)
+    assert "| paper: geometric mean |  |  |  |  | 1.57 |" in text
+    assert "| ours: geometric mean, 47 limbs |  |  |  |  | 2.00 / 2.00 / 2.00 |" in text
+    assert "±" not in report.latency_table({"operations": found}, None)  # a GPU that was not validated
+    found[1]["refused"] = "too far"
+    assert "ours: geometric mean" not in report.latency_table({"operations": found}, 0.05)
+
+
+def test_launch_cost_is_counted_once():
+    chain = {"us_each": 2.0, "overlapped_us_each": 1.5}
+    found = calibrate.of_launches(2000.0, 350.0, chain, 2.0)
+    assert found == {"kernel_cycles": 1650.0, "launch_us": 0.5}
+    # Model, kernel_cycles and launch_us together: the chain's share of one kernel.
+    assert (350 + found["kernel_cycles"]) / 2e3 + found["launch_us"] == 1.5
+    with pytest.raises(calibrate.CalibrationError, match="the model alone takes 350"):
+        calibrate.of_launches(300.0, 350.0, chain, 2.0)
+
+
+def test_the_command_line():
+    def run(*arguments):
+        command = [sys.executable, "-m", "fhecore.sim", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=engine.ROOT)
+
+    done = run()
+    assert done.returncode == 0 and "collect.py" in done.stdout and "validation" in done.stdout
+    done = run("--help")
+    assert done.returncode == 0 and all(c in done.stdout for c in fhecore_sim.COMMANDS)
+    for name in fhecore_sim.COMMANDS:
+        assert hasattr(importlib.import_module(f"fhecore.sim.{fhecore_sim.COMMANDS[name][0]}"), "main")
+    assert run("validate", "--help").returncode == 0
+    assert run("frobnicate").returncode == 2
+
+
+def test_wrong_products_stop_the_session(tmp_path, capsys):
+    def tar(check):
+        path = tmp_path / "s.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            info = tarfile.TarInfo("unit-check.json")
+            info.size = len(check)
+            archive.addfile(info, io.BytesIO(check))
+        return [str(path)]
+
+    assert ingest.main(tar(b'{"check": "imma_columns", "values": 65536, "wrong": 3}\n')) == 1
+    assert "3 values are wrong" in capsys.readouterr().err
+    assert ingest.main(tar(b"")) == 1
+    assert "did not run" in capsys.readouterr().err
+    # Right products: the next thing that is missing. Two sessions do not share a folder.
+    assert ingest.main(tar(b'{"check": "imma_columns", "values": 65536, "wrong": 0}\n')) == 1
+    assert "no profile of the empty kernel" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["s.tar.gz"]
 
 
 def test_parameters_and_their_fit(tmp_path):

@@ -71,7 +71,9 @@ std::vector<Case> all_cases() {
 }
 
 struct Memory {
-  u32 *in, *out, *key, *outer, *matrices, *second, *inner, *constants, *scales, *convert;
+  // A buffer an operand: two that share one would share its sectors in the caches too.
+  u32 *in, *out, *key, *own, *subtrahend, *addend, *outer, *matrices, *second, *inner, *constants,
+      *scales, *convert;
   Prime* primes;
 
   static u32* words(std::size_t count, u32 below, u32 seed) {
@@ -86,6 +88,8 @@ struct Memory {
   Memory() {
     const std::size_t limbs = std::size_t(kMaxLimbs) * kMaxPolys * kN;
     in = words(limbs, kQ, 1), out = words(limbs, kQ, 2), key = words(2 * limbs, kQ, 3);
+    own = words(std::size_t(kMaxLimbs) * kN, kQ, 11), subtrahend = words(limbs, kQ, 12),
+    addend = words(limbs, kQ, 13);
     outer = words(std::size_t(kMaxLimbs) * kN, kQ, 4);
     matrices = words(kMaxLimbs * 256, 0xffffffff, 5),
     second = words(kMaxLimbs * 256, 0xffffffff, 6);
@@ -110,8 +114,8 @@ struct Memory {
 void launch(const Case& c, const Memory& m) {
   const TransformArgs t = m.transform(c.limbs, c.polys);
   const dim3 grid(16, c.polys, c.limbs);
-  const KeyArgs key = {t, m.key, nullptr, m.in, 12};
-  const DivideArgs divide = {t, m.key, m.scales, m.key};
+  const KeyArgs key = {t, m.key, nullptr, m.own, 12, c.limbs - 12};
+  const DivideArgs divide = {t, m.subtrahend, m.scales, m.addend};
   const ConvertArgs convert_args = {m.in,      m.out,          m.convert, m.constants,
                                     c.sources, c.destinations, kLogN};
   const dim3 tiles(kN / 512, c.polys);

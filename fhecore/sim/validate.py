@@ -33,6 +33,7 @@ def compare(
 ) -> dict:
     """One launch: cycles of model and hardware, and its instruction count from every source there is."""
     walk = launch.walk()
+    walk.check()
     text = trace.text(walk, int(values["sms"]))
     result = engine.run(text, params.of_engine(values), program)
     total = sum((b.last - b.first) * n for b, n in zip(launch.function.blocks, walk.total(), strict=True))
@@ -81,6 +82,7 @@ def judge(rows: list[dict]) -> dict:
     distinct = len({(r["case"], r["kernel"]) for r in rows})
     figures = {
         "kernels": distinct,
+        "without_opcodes": sorted({r["case"] for r in rows if "by_opcode" not in r["sources"]}),
         "mean": sum(errors) / len(errors) if errors else None,
         "worst": max(errors, default=None),
         "pearson": pearson([r["measured"] for r in rows], [r["model"] for r in rows])
@@ -101,6 +103,8 @@ def judge(rows: list[dict]) -> dict:
         failures += [f"{n} {figures[n]:.4f} above {limit}" for n, limit in checks if not figures[n] <= limit]
     if not figures["pearson"] >= PEARSON:
         failures.append(f"correlation {figures['pearson']:.3f} below {PEARSON}")
+    if figures["without_opcodes"]:
+        failures.append(f"no counts by opcode of {figures['without_opcodes']}")
     if figures["swapped"]:
         failures.append(f"order of {figures['swapped']}")
     return {**figures, "failures": failures, "passed": not failures}
@@ -139,6 +143,10 @@ def require(target: str = "h200", folder: Path = params.DATA) -> dict:
         raise NotValidated(
             f"calibration of {target} is outside its tolerance: worst {calibration.get('worst')}"
         )
+    if validation.get("fingerprint") != engine.fingerprint(calibration):
+        raise NotValidated(
+            f"validation of {target} is of another model, parameters or calibration: validate again"
+        )
     again = judge(validation["rows"])  # what is stored as passed must follow from the rows
     if not again["passed"]:
         raise NotValidated(f"model of {target} outside the criterion: {'; '.join(again['failures'])}")
@@ -170,7 +178,9 @@ def main(arguments: list[str]) -> int:
     print(json.dumps({k: v for k, v in verdict.items() if k != "swapped"}, indent=1))
     out = args.out or params.DATA / f"validation-{args.target}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
-    data = {"kind": "fhecore-validation", "target": args.target, "facts": facts, "rows": rows, **verdict}
+    fingerprint = engine.fingerprint(params.calibration(args.target))
+    data = {"kind": "fhecore-validation", "target": args.target, "fingerprint": fingerprint, "facts": facts,
+            "rows": rows, **verdict}  # fmt: skip
     out.write_text(json.dumps(data, indent=1) + "\n")
     return 0 if verdict["passed"] else 1
 

@@ -17,8 +17,18 @@ struct KeyArgs {
   const u32* key;      ///< [digit][2][limb][N]
   const u32* addend;   ///< [2][limb][N] or null
   const u32* own;      ///< [limb][N]: the digit that a limb belongs to, in evaluation form
-  u32 own_limbs_each;  ///< limb l belongs to digit l / own_limbs_each
+  u32 own_limbs_each;  ///< limb l of the chain belongs to digit l / own_limbs_each
+  u32 chain_limbs;     ///< limbs from here on are special ones: no digit has them
 };
+
+inline constexpr u32 kNoDigit = ~0u;
+/// The digit that has this limb already; kNoDigit for a special limb, also where the last digit is
+/// short.
+__host__ __device__ constexpr u32 own_digit_of(u32 limb, u32 limbs_each, u32 chain_limbs) {
+  return limb < chain_limbs ? limb / limbs_each : kNoDigit;
+}
+static_assert(own_digit_of(46, 12, 47) == 3 && own_digit_of(47, 12, 47) == kNoDigit);
+static_assert(own_digit_of(22, 12, 23) == 1 && own_digit_of(23, 12, 23) == kNoDigit);
 
 /// out[2][limb][N] = sum over digits of row pass(digit) * key. Grid: x tiles of rows, y 1, z limbs.
 template <class Unit>
@@ -29,7 +39,7 @@ __global__ void __launch_bounds__(kThreads, 2) key_rows(const __grid_constant__ 
   const RowTables<Unit> tables(r, limb, lane);
   const Prime p = tables.p;
   const u64 limb_words = u64(1) << kLogN, poly_words = r.limbs * limb_words;
-  const u32 own_digit = limb / args.own_limbs_each;
+  const u32 own_digit = own_digit_of(limb, args.own_limbs_each, args.chain_limbs);
   const u64 start = limb * limb_words + row * kSide;
 #pragma unroll 1
   for (int s = 0; s < 2; ++s) {
