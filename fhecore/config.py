@@ -30,12 +30,12 @@ class Config:
     modulo q_j (docs: fhecore/doc/microarchitecture.md)."""
 
     name: str
-    word_bits: int  # W, 6..32
+    word_bits: int  # W, 6..32; the wrapper needs 16
     rows: int  # R, 2..64
     cols: int  # C, 2..64
     depth: int  # K: steps a tile, 2..64
     pe_stages: int  # T: register levels of an element, 6
-    warp_slots: int  # sets of column constants held, 1..64
+    warp_slots: int  # sets of column constants held, 2..64; the wrapper needs a power of two
     lanes: int  # words a register-file beat, 2..32
 
     RANGES = {
@@ -44,7 +44,7 @@ class Config:
         "cols": (2, 64),
         "depth": (2, 64),
         "pe_stages": (6, 6),
-        "warp_slots": (1, 64),
+        "warp_slots": (2, 64),
         "lanes": (2, 32),
     }
 
@@ -58,6 +58,24 @@ class Config:
                 raise ConfigError(
                     f"{self.name}: {what} has {words} words, not a multiple of lanes = {self.lanes}"
                 )
+
+    def need_wrapper(self) -> None:
+        """ConfigError when there is an array but no wrapper (rtl/fhecore.v, whose limits these are): its
+        layout of the constants needs W >= 16, its slot number fills its bits."""
+        if self.word_bits < 16:
+            raise ConfigError(f"{self.name}.word_bits = {self.word_bits}: the wrapper needs 16..32")
+        if self.warp_slots & (self.warp_slots - 1):
+            raise ConfigError(
+                f"{self.name}.warp_slots = {self.warp_slots}: the wrapper needs a power of two in 2..64"
+            )
+
+    @property
+    def has_wrapper(self) -> bool:
+        try:
+            self.need_wrapper()
+        except ConfigError:
+            return False
+        return True
 
     # -- derived ----------------------------------------------------------------------------------------
     @property

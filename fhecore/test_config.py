@@ -21,7 +21,15 @@ def test_latency_of_the_papers_unit():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("word_bits", 33), ("word_bits", 5), ("rows", 1), ("pe_stages", 7), ("lanes", 2.0), ("depth", True)],
+    [
+        ("word_bits", 33),
+        ("word_bits", 5),
+        ("rows", 1),
+        ("pe_stages", 7),
+        ("lanes", 2.0),
+        ("depth", True),
+        ("warp_slots", 1),
+    ],
 )
 def test_values_out_of_range_are_named(field, value):
     paper = config.load()["paper"]
@@ -32,3 +40,23 @@ def test_values_out_of_range_are_named(field, value):
 def test_fragments_fill_whole_beats():
     with pytest.raises(config.ConfigError, match="not a multiple of lanes"):
         dataclasses.replace(config.load()["paper"], rows=3, cols=3)
+
+
+def test_shapes_with_a_wrapper():
+    """The formal shape is for element and array only."""
+    assert {name: shape.has_wrapper for name, shape in config.load().items()} == {
+        "paper": True,
+        "small": True,
+        "formal": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "needs"), [("word_bits", 15, r"16\.\.32"), ("warp_slots", 12, "a power of two")]
+)
+def test_what_the_wrapper_cannot_have_is_named(field, value, needs):
+    shape = dataclasses.replace(config.load()["paper"], **{field: value})
+    with pytest.raises(config.ConfigError, match=rf"{field} = {value}: the wrapper needs {needs}"):
+        shape.need_wrapper()
+    assert not shape.has_wrapper
+    dataclasses.replace(shape, **{field: 16}).need_wrapper()

@@ -80,6 +80,7 @@ def build(
     command = [
         *("verilator", "-cc", "--exe", "--vpi", "--prefix", "Vtop", "-o", top, "-Mdir", str(folder)),
         *("--top-module", top, "-Wno-fatal", "-Wno-lint", "--x-assign", "unique", "--x-initial", "unique"),
+        f"-I{tools.RTL}",  # also for copies elsewhere: fhecore_config.vh
         *("-LDFLAGS", libraries, "--timescale", "1ns/1ps"),
         *(f"-G{name}={value}" for name, value in parameters.items()),
         str(config.share_dir / "lib" / "verilator" / "verilator.cpp"),

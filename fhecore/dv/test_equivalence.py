@@ -29,7 +29,7 @@ def build(work, name, files, width, cells, options=()):
     command = [
         *(str(tool.path), "--cc", "--exe", "--build", "-j", "1", "-Mdir", str(folder)),
         *options,
-        *("-Wno-fatal", "-Wno-lint", "-CFLAGS", "-std=c++20", "-o", "pe_pair"),
+        *(f"-I{tools.RTL}", "-Wno-fatal", "-Wno-lint", "-CFLAGS", "-std=c++20", "-o", "pe_pair"),
         *("--top-module", "pe_pair", f"-GW={width}", f"-GCELLS={cells}"),
         *(str(path) for path in (HERE / "pe_pair.v", *files, HERE / "pe_pair.cpp")),
     ]

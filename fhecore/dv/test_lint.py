@@ -17,7 +17,7 @@ def lint(work, arguments, waivers=True):
     tool = tools.verilator(work)
     if tool.path is None:
         pytest.skip(tool.reason)
-    command = [str(tool.path), "--lint-only", "-Wall", "--language", "1364-2005", "-y", str(tools.RTL)]
+    command = [str(tool.path), "--lint-only", "-Wall", "--language", "1364-2005", f"-I{tools.RTL}"]
     command += [str(WAIVERS)] * waivers + arguments
     return subprocess.run(command, capture_output=True, text=True, env=tools.environment(work))
 
@@ -53,6 +53,24 @@ ODD = [
 def test_odd_shapes(work, values):
     done = lint(work, [f"-G{k}={v}" for k, v in values.items()] + [str(tools.RTL / "fhecore.v")])
     assert done.returncode == 0, done.stderr
+
+
+# What the unit refuses, with the name of the module that does not exist for it.
+REFUSED = [
+    ({"W": 15}, "fhecore_needs_w_of_16_to_32"),
+    ({"W": 33}, "fhecore_needs_w_of_16_to_32"),
+    ({"SLOTS": 12}, "fhecore_needs_slots_a_power_of_two"),
+    ({"SLOTS": 1}, "fhecore_needs_slots_a_power_of_two"),
+    ({"LANES": 24}, "fhecore_needs_lanes_that_divide"),
+    ({"STAGES": 5}, "modmul_pe_needs_six_stages"),
+]
+
+
+@pytest.mark.parametrize(("values", "module"), REFUSED, ids=lambda v: str(v))
+def test_impossible_parameters_are_refused(work, values, module):
+    shape = {**parameters(SHAPES["small"]), **values}
+    done = lint(work, [f"-G{k}={v}" for k, v in shape.items()] + [str(tools.RTL / "fhecore.v")])
+    assert done.returncode != 0 and module in done.stderr, done.stderr
 
 
 TOPS = [path.stem for path in sorted(tools.RTL.glob("*.v"))]

@@ -51,14 +51,16 @@ class Build:
 
 
 def compile_bench(build: Build, verilator: Path) -> Path:
-    """The bench's executable. BuildError when a step fails."""
+    """The bench's executable. BuildError when a step fails, ConfigError for a shape
+    without a wrapper."""
+    build.shape.need_wrapper()
     build.folder.mkdir(parents=True, exist_ok=True)
     command = [
         str(verilator), "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "unique",
         "--x-initial", "unique", "--top-module", "fhecore", "--prefix", "Vfhecore",
         *(f"-G{name}={value}" for name, value in build.parameters().items()),
         str(tools.RTL / "waivers.vlt"), str(Path(__file__).with_name("unit_public.vlt")), "-Wno-lint",
-        "-y", str(build.rtl), str(build.rtl / "fhecore.v"),
+        "-y", str(build.rtl), f"-I{tools.RTL}", str(build.rtl / "fhecore.v"),
         str(Path(__file__).with_name("verilator_unit.cpp")),
         "-CFLAGS", f"-std=c++20 -O1 -I{tools.ROOT} -I{tools.ROOT / 'src'} -I{tools.ROOT / 'include'} "
         f"-DFHECORE_CONFIG_VALUES={','.join(str(getattr(build.shape, f)) for f in config.MACROS.values())}",

@@ -44,6 +44,7 @@ class Timing {
       shared(use_c);
       renewed(use_c);
     }
+    alike();
     back_pressure();
     return figures_;
   }
@@ -124,6 +125,29 @@ class Timing {
     bench_.drain();
     const std::string name = "interval_x2_shared_set" + suffix(use_c);
     expect(name, pair_gap(bench_.edges.start, name), 2 * interval(use_c));
+  }
+
+  /// Sets that differ in one column's q' or mu only, in turn, with either one first: a bank that is
+  /// taken for the other's gives wrong words. Only the set whose mu belongs to q' is checked there.
+  void alike() {
+    const std::size_t before = bench_.tiles;
+    for (u32 n = 0; n < 4 * C; ++n) {
+      const u32 j = n / 4, first = n % 2;
+      fresh();
+      const Set right = draw_set(random_, 0);
+      Set wrong = right;
+      auto& q = wrong.words[j][0];
+      if (n / 2 % 2 == 0)
+        spoil_mu(random_, wrong, j);
+      else
+        q ^= q == (1u << 28) + 1 ? 2 : 1;  // stays valid
+      wrong.checked[j] = false;
+      stream_.setc(0, wrong);
+      stream_.setc(1, right);
+      for (u32 t = 0; t < 4; ++t) tile((first + t) % 2, false);
+      bench_.drain();
+    }
+    expect("tiles_of_sets_alike", bench_.tiles - before, 16 * C);
   }
 
   /// New constants for one warp before each of its tiles.

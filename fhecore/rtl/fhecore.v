@@ -2,19 +2,20 @@
 //
 // Command channel -> operand beats -> two operand sets -> systolic array -> result buffers -> result beats.
 // Ports, order of the beats, timing and faults: fhecore/doc/microarchitecture.md. Instructions: doc/isa.md.
+`include "fhecore_config.vh"
 `default_nettype none
 
 module fhecore #(
-    parameter W = 32,          // bits of a word, 16..32
-    parameter R = 16,          // rows, 2..64
-    parameter C = 8,           // columns, 2..64
-    parameter K = 16,          // steps of a tile, 2..64
-    parameter STAGES = 6,      // register levels of an array element
-    parameter SLOTS = 16,      // warps: sets of column constants, a power of two, 2..64
-    parameter LANES = 32,      // words of a beat; divides R*K, K*C and R*C
+    parameter W      = `FHECORE_PAPER_W,       // bits of a word, 16..32
+    parameter R      = `FHECORE_PAPER_R,       // rows, 2..64
+    parameter C      = `FHECORE_PAPER_C,       // columns, 2..64
+    parameter K      = `FHECORE_PAPER_K,       // steps of a tile, 2..64
+    parameter STAGES = `FHECORE_PAPER_STAGES,  // register levels of an array element
+    parameter SLOTS  = `FHECORE_PAPER_SLOTS,   // warps: sets of column constants, a power of two, 2..64
+    parameter LANES  = `FHECORE_PAPER_LANES,   // words of a beat, 2..32; divides R*K, K*C and R*C
     parameter TAG_BITS = 8,
-    parameter CARRY_SAVE = 0,  // 1: modmul_pe_cs elements, 0: modmul_pe
-    parameter CELLS = 1,       // of modmul_pe_cs
+    parameter CARRY_SAVE = 0,                  // 1: modmul_pe_cs elements, 0: modmul_pe
+    parameter CELLS = 1,                       // of modmul_pe_cs
     // Derived, not for setting: the least edges between two tiles, and the result buffers that keep up with
     // them, a tile having its own from its start until its last beat has left.
     parameter SLOT_BITS = $clog2(SLOTS),
@@ -60,6 +61,19 @@ module fhecore #(
     localparam RELEASE = (PERIOD > 3) ? PERIOD - 3 : 0;  // see fhecore_collect.v
     localparam SHIFT_BITS = $clog2(W);
     localparam BUF_BITS = (BUFS < 2) ? 1 : $clog2(BUFS);
+
+    // Config.need_wrapper in config.py has the same limits. modmul_pe checks STAGES.
+    generate
+        if (W < 16 || W > 32) begin : g_bad_width
+            fhecore_needs_w_of_16_to_32 w_out_of_range ();
+        end
+        if (SLOTS < 2 || SLOTS > 64 || (SLOTS & (SLOTS - 1)) != 0) begin : g_bad_slots
+            fhecore_needs_slots_a_power_of_two_of_2_to_64 slots_not_possible ();
+        end
+        if ((R * K) % LANES != 0 || (K * C) % LANES != 0 || (R * C) % LANES != 0) begin : g_bad_lanes
+            fhecore_needs_lanes_that_divide_all_operands lanes_do_not_divide ();
+        end
+    endgenerate
 
     wire                    write_a, write_b, write_c, write_set, write_last, write_half;
     wire [BEAT_BITS-1:0]    write_beat;

@@ -17,13 +17,14 @@
 // Duties of the user: last steps of two tiles are R or more cycles apart (else two rows of a column meet on
 // d_bus), so are first steps; constants of a bank (q', mu of every column) stand still from one cycle after
 // the edge that samples step 0 until the last element of the last tile of that bank has its result.
+`include "fhecore_config.vh"
 `default_nettype none
 
 module fhecore_array #(
-    parameter W = 32,          // bits of a word
-    parameter R = 16,          // rows
-    parameter C = 8,           // columns
-    parameter STAGES = 6,      // register levels of an element
+    parameter W      = `FHECORE_PAPER_W,       // bits of a word
+    parameter R      = `FHECORE_PAPER_R,       // rows
+    parameter C      = `FHECORE_PAPER_C,       // columns
+    parameter STAGES = `FHECORE_PAPER_STAGES,  // register levels of an element
     parameter CARRY_SAVE = 0,  // 1: elements of modmul_pe_cs (the one that is synthesised), 0: modmul_pe
     parameter CELLS = 1        // of modmul_pe_cs: 0 is the same function, far faster to simulate
 ) (

@@ -5,9 +5,9 @@
 // A column is invalid when q' is not in (2^(W-4), 2^W), s > W-2, or a reserved bit is set; and when its slot
 // was never set since reset. (mu is not checked against q'.) W >= 16.
 //
-// A tile takes the bank that holds its slot's constants, else the one that the tile before did not use, which it
-// loads once no tile in flight needs it. Banks are found by their words, not by the slot: warps that compute
-// modulo the same primes share one.
+// A tile takes the bank that holds its slot's constants, else the one that the tile before did not use,
+// which it loads once no tile in flight needs it. Banks are found by their words, not by the slot: warps that
+// compute modulo the same primes share one.
 `default_nettype none
 
 module fhecore_constants #(
@@ -92,7 +92,8 @@ module fhecore_constants #(
         if (rst) known <= {SLOTS{1'b0}};
         else if (set) known[write_slot] <= 1'b1;
     end
-    wire [ENTRY-1:0] entry = table_sets[slot];
+    // A slot that was never set reads as 0: noise in the table must not reach the comparison below.
+    wire [ENTRY-1:0] entry = known[slot] ? table_sets[slot] : {ENTRY{1'b0}};
     wire [C*W-1:0]   entry_q = entry[0 +: C*W];
     wire [C*MU-1:0]  entry_mu = entry[C*W +: C*MU];
     assign shift = entry[C*(W+MU) +: C*SHIFT_BITS];

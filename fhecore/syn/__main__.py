@@ -27,17 +27,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--width", type=int, default=32, help="word bits, 6..32")
     parser.add_argument("--check", action="store_true", help="compare with fhecore/syn/tolerances.toml")
     options = parser.parse_args(arguments)
-    unknown = sorted(set(options.design) - set(names))
-    if unknown:
-        parser.error(f"unknown design {unknown}: expected some of {names}")
     if not 6 <= options.width <= 32:
         parser.error(f"--width {options.width}: expected 6..32")
     table = designs(options.width)
+    unknown = sorted(set(options.design) - set(table))
+    if unknown:
+        parser.error(f"no design {unknown} at {options.width} bits: expected some of {list(table)}")
     folder = options.work / f"w{options.width}"
     results = []
     try:
         found = tools.find("synthesis", options.liberty)
-        for name in options.design or names:
+        for name in options.design or table:
             print(f"{name}: {table[name].note} ...", file=sys.stderr, flush=True)
             results.append(flow.synthesise(table[name], folder, found))
     except tools.Skipped as reason:

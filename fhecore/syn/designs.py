@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 BLOCKS = ("csa.v", "csatree.v", "prefix_adder.v", "booth_recode.v", "booth_rows.v")
+WRAPPER = (
+    *("fhecore.v", "fhecore_collect.v", "fhecore_constants.v", "fhecore_staging.v"),
+    *("fhecore_operand.v", "fhecore_results.v", "fhecore_array.v"),
+)
+WRAPPER_WIDTH = 16  # least, see Config.need_wrapper
 ARRAY = ("fhecore_array.v", "fhecore_delay.v", "fhecore_or.v")
 NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first", "last", "bank"))
 
@@ -28,6 +33,7 @@ class Design:
     period: int = 0
     blocks: tuple[str, ...] = ()
     behavioural: bool = False  # `*` left to yosys (Booth, Kogge-Stone)
+    memory: bool = False  # arrays of words, mapped to flip-flops
     note: str = ""
 
 
@@ -51,5 +57,11 @@ def designs(width: int = 32, rows: int = 16, cols: int = 8) -> dict[str, Design]
                 {**w, "R": rows, "C": cols, "CARRY_SAVE": 1}, still=constants, blocks=("modmul_pe_cs",),
                 note=f"{rows}x{cols} array without its elements: input and skew registers, column buses",
             ),
+            Design(
+                "wrapper_periphery", "fhecore", WRAPPER, {**w, "R": rows, "C": cols},
+                blocks=("fhecore_array",), memory=True,
+                note="unit without its array: operand and result buffers, constants, control",
+            ),
         )
+        if d.top != "fhecore" or width >= WRAPPER_WIDTH
     }  # fmt: skip

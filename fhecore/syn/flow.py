@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -64,6 +65,7 @@ def map_design(design: Design, work: Path, found: Tools) -> tuple[Path, Path]:
                 "parameters": design.parameters,
                 "blocks": list(design.blocks),
                 "behavioural": design.behavioural,
+                "memory": design.memory,
             }
         )
     )
@@ -124,18 +126,37 @@ def synthesise(design: Design, work: Path, found: Tools) -> Result:
     )
 
 
+def fingerprint(design: Design, found: Tools) -> str:
+    """SHA-256 of all that a netlist depends on: the design's sources and parameters, the headers, this flow's
+    files, the cell library and the versions of the tools."""
+    digest = hashlib.sha256(json.dumps([asdict(design), found.versions, found.liberty_sha256]).encode())
+    headers, flow_files = (
+        sorted(RTL.glob("*.vh")),
+        sorted([*tools.HERE.glob("*.py"), *tools.HERE.glob("*.v")]),
+    )
+    for file in [*(RTL / s for s in design.sources), *headers, *flow_files]:
+        if not file.name.startswith("test_"):
+            digest.update(f"\n{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}".encode())
+    return digest.hexdigest()
+
+
 def netlist(
     name: str = "modmul_pe_cs", *, width: int = 32, work: Path | None = None, path: str | None = None
 ):
-    """For gate-level simulation: path of the sized netlist of a design at `width` bits, made when it is not
-    there, and the sorted names of the library cells in it. Skipped when a tool or the library is missing."""
+    """For gate-level simulation: path of the sized netlist of a design at `width` bits, and the sorted names
+    of the library cells in it. Made when there is none of the same fingerprint. Skipped when a tool or the
+    library is missing."""
     from fhecore.syn.designs import designs
 
     found = tools.find(f"netlist of {name}", path)
+    design = designs(width)[name]
     folder = (work or tools.WORK) / f"w{width}"
-    file = folder / f"{name}.v"
-    if not file.exists():
-        synthesise(designs(width)[name], folder, found)
+    file, made_from = folder / f"{name}.v", folder / f"{name}.sha256"
+    wanted = fingerprint(design, found)
+    if not file.exists() or not made_from.exists() or made_from.read_text() != wanted:
+        made_from.unlink(missing_ok=True)  # a run that fails half-way leaves no netlist that looks right
+        synthesise(design, folder, found)
+        made_from.write_text(wanted)
     cells = re.findall(r"^\s+(\w+_ASAP7_75t_R) ", file.read_text(), re.M)
     return file, sorted(set(cells))
 

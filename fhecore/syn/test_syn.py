@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import pytest
 
@@ -54,6 +55,23 @@ def test_check_names_every_deviation(tmp_path):
     assert "no record" in report.check([result(design="other")], record)[0]
 
 
+def test_report_of_the_unit_says_when_the_clock_is_missed():
+    parts = [result(), result(design="array_periphery", area=2000.0)]
+    assert "unit, um2" not in report.tables(parts)
+    for period, verdict in ((800.0, "NOT MET"), (600.0, "met")):
+        text = report.tables([*parts, result(design="wrapper_periphery", area=30000.0, period=period)])
+        (area,) = (line for line in text.splitlines() if line.startswith("unit, um2"))
+        (clock,) = (line for line in text.splitlines() if line.startswith("unit, GHz"))
+        assert "160,000.0" in area and clock.endswith(f"{verdict})")
+    assert f"{432 * 160000 / 1e6 / 826:.1%}" in text
+
+
+def test_the_wrapper_is_not_among_the_designs_of_narrow_words():
+    assert set(designs(32)) - set(designs(15)) == {"wrapper_periphery"} and set(designs(16)) == set(
+        designs(32)
+    )
+
+
 def test_resize_changes_the_named_cells_only():
     text = "  INVx1_ASAP7_75t_R u1 (\n  INVx1_ASAP7_75t_R \\a[1].b  (\n"
     changed = flow.resize(text, {"u1": "INVx2_ASAP7_75t_R", "a[1].b": "INVx1_ASAP7_75t_R"})
@@ -64,6 +82,41 @@ def test_missing_library_is_skipped_with_instructions(tmp_path, monkeypatch):
     monkeypatch.setenv("CRENEL_ASAP7_LIB", str(tmp_path / "none.lib"))
     with pytest.raises(tools.Skipped, match="asap7sc7p5t_28"):
         tools.find_liberty("step", None)
+
+
+def test_netlist_is_made_anew_when_anything_behind_it_changes(tmp_path, monkeypatch):
+    rtl = tmp_path / "rtl"
+    shutil.copytree(tools.RTL, rtl)
+    library = tmp_path / "cells.lib"
+    found = tools.Tools(library, "sha of cells", tmp_path / "sta", {"pyosys": "1", "opensta": "2"})
+    made = []
+
+    def synthesise(design, work, _found):
+        made.append(design.name)
+        work.mkdir(parents=True, exist_ok=True)
+        (work / f"{design.name}.v").write_text("  INVx1_ASAP7_75t_R u1 (\n")
+
+    monkeypatch.setattr(flow, "RTL", rtl)
+    monkeypatch.setattr(flow, "synthesise", synthesise)
+    monkeypatch.setattr(tools, "find", lambda step, path=None: found)
+
+    def again() -> bool:
+        before = len(made)
+        _, cells = flow.netlist("modmul_pe_cs", work=tmp_path / "work")
+        assert cells == ["INVx1_ASAP7_75t_R"]
+        return len(made) > before
+
+    assert again() and not again()
+    for file in ("modmul_pe_cs.v", "csa.v", "fhecore_config.vh"):
+        (rtl / file).write_text((rtl / file).read_text() + "// changed\n")
+        assert again() and not again(), file
+    (rtl / "fhecore.v").write_text("// of another design\n")
+    assert not again()
+    for change in ({"liberty_sha256": "other"}, {"versions": {"pyosys": "3", "opensta": "2"}}):
+        found = dataclasses.replace(found, **change)
+        assert again() and not again(), change
+    (tmp_path / "work" / "w32" / "modmul_pe_cs.v").unlink()
+    assert again()
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from fhecore.syn.liberty import DONT_USE  # noqa: E402
 
 FLIPFLOP = "DFFHQNx1_ASAP7_75t_R"
 ABC = "strash;&get -n;&st;&dch;&nf;&put;buffer -c -N 32;topo;upsize;dnsize;stime -p"
+CHOICES = "&st;&dch;"  # left out with memories: over 5 minutes on their 350,000 nodes, mostly multiplexers
 CONSTRAINTS = "set_driving_cell BUFx4_ASAP7_75t_R\nset_load 2.0 [all_outputs]\n"
 TREE_DEPTH = 12  # passes of constants through the trees; more than the adders of any path
 
@@ -61,17 +62,21 @@ def main(job_path: str) -> None:
         ys.run_pass(line, design)
 
     (work / "abc.constr").write_text(CONSTRAINTS)
-    (work / "abc.script").write_text(ABC.replace(";", "\n") + "\n")
+    script = ABC.replace(CHOICES, "") if job["memory"] else ABC
+    (work / "abc.script").write_text(script.replace(";", "\n") + "\n")
     avoid = " ".join(f"-dont_use {p}" for p in DONT_USE)
     run(f"read_liberty -lib {liberty}")
     for source in job["sources"]:
         black_box = "-lib " if Path(source).stem in job["blocks"] else ""
-        run(f"read_verilog {black_box}{source}")
+        run(f"read_verilog {black_box}-I{Path(source).parent} {source}")
     run(f"read_verilog -lib {HERE / 'adder_stub.v'}")
     parameters = " ".join(f"-chparam {k} {v}" for k, v in job["parameters"].items())
     run(f"hierarchy -check -top {job['top']} {parameters}")
     for line in ("proc", "flatten", "opt -full"):
         run(line)
+    if job["memory"]:
+        for line in ("memory", "opt -full"):
+            run(line)
     for _ in range(TREE_DEPTH):
         run(f"techmap -map {HERE / 'adder_constants.v'} t:full_adder")
         run("opt_expr -full")

@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fhecore.dv import tools
+
 HERE = Path(__file__).resolve().parent
 LIMIT = 600  # seconds of one solver run unless a check says otherwise
 
@@ -65,7 +67,7 @@ def script(query: Query, smt2: Path) -> list[str]:
         f"-D{name}={value}" for name, value in {"FORMAL": "1", "PARAMETERS": "", **query.defines}.items()
     )
     files = [*query.files, query.property_file or HERE / f"{query.top}.v"]
-    reads = [f"read_verilog -formal -I{HERE} {defines} {path}" for path in files]
+    reads = [f"read_verilog -formal -I{HERE} -I{tools.RTL} {defines} {path}" for path in files]
     return [
         *reads,
         *(f"chparam -set {name} {value} {query.top}" for name, value in query.parameters.items()),
