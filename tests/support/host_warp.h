@@ -17,7 +17,8 @@
 
 #define __device__
 #define __host__
-#define __global__ inline
+// Internal: the library has CUDA's own functions of these names, which launch.
+#define __global__ static
 #define __grid_constant__
 #define __launch_bounds__(threads)
 #define __forceinline__ inline
