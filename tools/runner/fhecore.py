@@ -7,11 +7,9 @@ import os
 import shutil
 from pathlib import Path
 
-from runner import env, package
-from runner.counts import Counts, from_pytest
-from runner.shell import ROOT, Stop, run, run_logged, say, stage
-
-REPORT = ROOT / "build" / "fhecore.xml"
+from runner import env, package, pytests
+from runner.counts import Counts
+from runner.shell import Stop, run, say, stage
 
 
 def install_tools() -> None:
@@ -27,21 +25,11 @@ def install_tools() -> None:
 
 def run_tests(expression: str, long: bool, nvcc: str | None, total: Counts) -> None:
     """pytest of fhecore/; one count for each test. `nvcc`: for the kernels whose machine code is read."""
-    REPORT.parent.mkdir(exist_ok=True)
-    REPORT.unlink(missing_ok=True)
-    command = [env.PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={REPORT}", "fhecore"]
-    command += ["--long"] if long else []
-    command += ["-k", expression] if expression else []
+    arguments = ["fhecore"]
+    arguments += ["--long"] if long else []
+    arguments += ["-k", expression] if expression else []
     paths = env.tool_path()["PATH"] + (os.pathsep + str(Path(nvcc).parent) if nvcc else "")
-    code = run_logged(command, "fhecore", env={"PATH": paths}, check=False)
-    counts = from_pytest(REPORT)
-    if code not in (0, 5) and not counts.failed:
-        counts.add_one("pytest of fhecore itself (build/logs/fhecore.log)", passed=False)
-    say(f"   {counts.passed} pass, {counts.failed} fail, {counts.skipped} skip")
-    if counts.failed:
-        tail = (ROOT / "build" / "logs" / "fhecore.log").read_text(errors="replace").splitlines()[-100:]
-        say("\n".join(tail))
-    total.merge(counts)
+    pytests.run("fhecore", arguments, {"PATH": paths}, total)
 
 
 def test(arguments: list[str], long: bool = False) -> int:

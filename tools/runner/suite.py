@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from runner import cuda, env, fhecore, package, receipt
-from runner.counts import Counts, from_ctest, from_pytest
+from runner import cuda, env, fhecore, package, pytests, receipt
+from runner.counts import Counts, from_ctest
 from runner.shell import ROOT, Stop, capture, run, run_logged, say, stage, stage_times
 
 CTEST_TIMEOUT = 900
@@ -120,39 +120,12 @@ def _ctest(build: Path, expression: str, extra: dict[str, str], total: Counts) -
     counts = from_ctest(report)
     if code and not counts.failed:
         counts.add_one("ctest itself (build/logs/ctest.log)", passed=False)
-    _report(counts, "build/logs/ctest.log")
+    pytests.tell(counts, "build/logs/ctest.log")
     total.merge(counts)
 
 
 def _pytest(expression: str, extra: dict[str, str], total: Counts) -> None:
-    report = ROOT / "build" / "pytest.xml"
-    report.unlink(missing_ok=True)
-    command = [
-        env.PYTHON,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        f"--junitxml={report}",
-        "python/tests",
-    ]
-    if expression:
-        command += ["-k", expression]
-    code = run_logged(command, "pytest", env={**env.tool_path(), **extra}, check=False)
-    counts = from_pytest(report)
-    if code not in (0, 5) and not counts.failed:
-        counts.add_one("pytest itself (build/logs/pytest.log)", passed=False)
-    _report(counts, "build/logs/pytest.log")
-    total.merge(counts)
-
-
-def _report(counts: Counts, log: str) -> None:
-    say(f"   {counts.passed} pass, {counts.failed} fail, {counts.skipped} skip")
-    if counts.failed:
-        tail = (ROOT / log).read_text(errors="replace").splitlines()[-150:]
-        say("\n".join(tail))
-        say(f"   whole output: {log}")
+    pytests.run("pytest", ["python/tests", *(["-k", expression] if expression else [])], extra, total)
 
 
 def _sanitize(options, total: Counts) -> None:

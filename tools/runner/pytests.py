@@ -1,0 +1,30 @@
+"""Runs of pytest, counted out of their reports."""
+
+from __future__ import annotations
+
+from runner import env
+from runner.counts import Counts, from_pytest
+from runner.shell import ROOT, run_logged, say
+
+
+def run(name: str, arguments: list, extra: dict[str, str], total: Counts) -> None:
+    """pytest with these arguments; log and report are build/logs/<name>.log and build/<name>.xml."""
+    report = ROOT / "build" / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    command = [env.PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *arguments]
+    code = run_logged(command, name, env={**env.tool_path(), **extra}, check=False)
+    log = f"build/logs/{name}.log"
+    counts = from_pytest(report)
+    if code not in (0, 5) and not counts.failed:
+        counts.add_one(f"{name} itself ({log})", passed=False)
+    tell(counts, log)
+    total.merge(counts)
+
+
+def tell(counts: Counts, log: str) -> None:
+    """The counts, and the end of the log where something failed."""
+    say(f"   {counts.passed} pass, {counts.failed} fail, {counts.skipped} skip")
+    if counts.failed:
+        tail = (ROOT / log).read_text(errors="replace").splitlines()[-150:]
+        say("\n".join(tail))
+        say(f"   whole output: {log}")
