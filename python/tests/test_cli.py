@@ -155,3 +155,17 @@ def test_fhecore_hands_over_to_the_tree(run, tmp_path):
     assert (tmp_path / "said").read_text() == "fhecore-syn --out x.json\n"
     assert run("fhecore", "test", "--root", str(tmp_path), "--full")[0] == 77
     assert (tmp_path / "said").read_text() == "fhecore-full\n"
+
+
+def test_fhecore_takes_a_tree_that_it_finds_only_if_no_stranger_can_write_to_it(run, tmp_path, monkeypatch):
+    (tmp_path / "fhecore").mkdir()
+    (tmp_path / "fhecore" / "configs.toml").touch()
+    script = tmp_path / "run"
+    script.write_text("#!/bin/sh\nexit 77\n")
+    monkeypatch.chdir(tmp_path / "fhecore")
+    for mode, code in ((0o775, 77), (0o777, 2), (0o757, 2)):  # a umask of 002 leaves 775
+        script.chmod(mode)
+        assert run("fhecore", "syn")[0] == code, oct(mode)
+    script.chmod(0o755)
+    tmp_path.chmod(0o777)
+    assert run("fhecore", "syn")[0] == 2

@@ -21,7 +21,7 @@ PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 def source_tree(root: Path | None) -> Path:
     """The folder with ./run and fhecore/: `root`, else the variable CRENEL_ROOT, else the current folder or
     one above it. One that was found and not named must belong to this user or to root, and nobody else may
-    write to it, since its programs are run.
+    write to it, since its programs are run. (The user's own group may: a umask of 002 makes clones so.)
 
     Raises
     ------
@@ -41,8 +41,11 @@ def source_tree(root: Path | None) -> Path:
 
 
 def _trusted(place: Path) -> bool:
-    states = [place.stat(), (place / "run").stat()]
-    return all(s.st_uid in (0, os.getuid()) and not s.st_mode & 0o022 for s in states)
+    def closed(state: os.stat_result) -> bool:
+        others = 0o002 if state.st_gid == os.getgid() else 0o022
+        return state.st_uid in (0, os.getuid()) and not state.st_mode & others
+
+    return closed(place.stat()) and closed((place / "run").stat())
 
 
 def _run(root: Path | None, command: str, arguments: list[str]) -> None:
