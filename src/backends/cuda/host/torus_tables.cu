@@ -25,6 +25,9 @@ std::vector<T> in_pass_order(const std::vector<T>& tree, const PassPlan& plan) {
   return ordered;
 }
 
+u32 half(u32 x, u32 q) { return x % 2 == 0 ? x / 2 : (x + q) / 2; }
+u32 montgomery(u32 x, u32 q) { return static_cast<u32>((u64(x) << 32) % q); }
+
 std::vector<Pair> pairs_of(const std::vector<math::ShoupConstant<u32>>& from) {
   std::vector<Pair> pairs;
   for (const auto& c : from) pairs.push_back({c.value, c.quotient});
@@ -73,8 +76,7 @@ TorusTables::TorusTables(const std::shared_ptr<CudaDevice>& device, const device
     return;
   }
   const ring::Ring<u32> ring(plan.log_n, plan.primes);
-  TableBuilder builder;
-  std::size_t offset[kMaxPrimes] = {};
+  std::vector<u32> turns(2 * limbs_ * plan.ring_dim());
   for (u32 l = 0; l < limbs_; ++l) {
     const auto& tables = ring.prime(l);
     const auto& m = tables.modulus;
@@ -87,11 +89,17 @@ TorusTables::TorusTables(const std::shared_ptr<CudaDevice>& device, const device
     a.prime[l] = {m.q, m.q_inv, m.r, {shoup.value, shoup.quotient}};
     forward_tree_[l] = pairs_of(tables.roots);
     inverse_tree_[l] = pairs_of(tables.inverse_roots);
-    offset[l] = builder.add(forward_tree_[l]);
+    // Points are at most 2q, keys below q: a sum of so many products stays below q 2^32.
+    if (u64(plan.polys()) * plan.digits * 2 * m.q >> 32 != 0) a.folds = 1;
+    for (u32 entry = 0; entry < plan.ring_dim(); ++entry) {
+      const u32 w = tables.roots[entry].value, inverse = tables.inverse_roots[entry].value;
+      u32* const turn = &turns[2 * (entry * limbs_ + l)];
+      turn[0] = montgomery(a.ternary ? half(math::add_mod(w, inverse, m.q), m.q) : w, m.q);
+      turn[1] = a.ternary ? montgomery(half(math::sub_mod(w, inverse, m.q), m.q), m.q) : 0;
+    }
   }
-  roots_ = std::make_unique<DeviceBytes>(device, builder.bytes().data(), builder.bytes().size());
-  for (u32 l = 0; l < limbs_; ++l)
-    a.roots[l] = reinterpret_cast<const Pair*>(roots_->data() + offset[l]);
+  roots_ = std::make_unique<DeviceBytes>(device, turns.data(), turns.size() * sizeof(u32));
+  a.turns = reinterpret_cast<const u32*>(roots_->data());
 }
 
 void TorusTables::prepare(u32 rmax) {

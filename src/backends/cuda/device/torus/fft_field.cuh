@@ -65,7 +65,8 @@ struct FftField : FftPoints {
 
   /// Bytes of the tables in shared memory.
   static u64 table_bytes(u32 log_n, u32 twiddle_count) {
-    return u64(twiddle_count) * sizeof(double2) + ((u64(1) << (log_n - 1)) + 1) * sizeof(double);
+    return u64(twiddle_count) * sizeof(double2) +
+           (padded(1u << (log_n - 1), log_n) + 1) * sizeof(double);
   }
   __device__ __forceinline__ FftField(const RotateArgs& args, u8* tables)
       : FftPoints{reinterpret_cast<const double2*>(tables), args}, rules{args} {
@@ -73,7 +74,8 @@ struct FftField : FftPoints {
     for (u32 i = threadIdx.x; i < args.twiddle_count; i += blockDim.x) to[i] = args.twiddles[i];
     auto* c = reinterpret_cast<double*>(to + args.twiddle_count);
     const u32 quarter = 1u << (args.log_n - 1);
-    for (u32 i = threadIdx.x; i <= quarter; i += blockDim.x) c[i] = args.cosines[i];
+    for (u32 i = threadIdx.x; i <= quarter; i += blockDim.x)
+      c[padded(i, args.log_n)] = args.cosines[i];
     cosines = c;
   }
 
@@ -115,11 +117,17 @@ struct FftField : FftPoints {
   }
 
  private:
+  /// Where cosine i lies. Lanes look at multiples of N/16 from each other, as their points are in
+  /// bit-reversed order: unpadded, all of these share a bank.
+  static __host__ __device__ __forceinline__ u32 padded(u32 i, u32 log_n) {
+    return i + (i >> (log_n < 5 ? 0 : log_n - 4));
+  }
   /// cos(pi j / N), j < 2N.
   __device__ __forceinline__ double cosine(u32 j) const {
     const u32 n = 1u << rules.args.log_n;
     const u32 folded = j > n ? 2 * n - j : j;
-    return folded > n / 2 ? -cosines[n - folded] : cosines[folded];
+    const double value = cosines[padded(folded > n / 2 ? n - folded : folded, rules.args.log_n)];
+    return folded > n / 2 ? -value : value;
   }
   /// The integer x, where x + 1.5 * 2^52 = `shifted` was rounded (truncated where halves remain).
   static __device__ __forceinline__ Acc integer(double shifted) {

@@ -1,5 +1,6 @@
 // Residues modulo one or two primes below 2^28: the exact transform. Between stages words are lazy,
-// forward below 4q, inverse below 2q. Keys are in Montgomery form.
+// forward below 4q, inverse at most 2q. Keys are in Montgomery form: K0 + K1 and K0 - K1, as in the
+// double-precision transform.
 #pragma once
 
 #include "backends/cuda/device/torus/rotate_args.cuh"
@@ -124,31 +125,41 @@ struct NttField : NttPoints<L> {
   __device__ __forceinline__ u32 exponent_of(u32 f) const {
     return (__brev(f) >> (32 - args.log_points)) * 2 + 1;
   }
+  /// (psi^j - 1) s0 + (psi^-j - 1) s1 = c (s0 + s1) + s (s0 - s1) - (s0 + s1), at most 2q.
   template <bool Ternary>
-  __device__ __forceinline__ Element finish(const Sum& s, u32 e, u32 exponent) const {
-    const u32 two_n = 2u << args.log_n;
-    const u32 j = e * exponent & (two_n - 1);
+  __device__ __forceinline__ Element finish(Sum s, u32 e, u32 exponent) const {
+    const u32 n = 1u << args.log_n, j = e * exponent & (2 * n - 1);
+    const Residues<2 * L> turn = turn_of(__brev(j & (n - 1)) >> (32 - args.log_n));
+    if (args.folds) {
+#pragma unroll
+      for (u32 l = 0; l < L; ++l) {
+        s.a[l] = fold(s.a[l], args.prime[l].r);
+        if constexpr (Ternary) s.b[l] = fold(s.b[l], args.prime[l].r);
+      }
+    }
     Element z;
 #pragma unroll
     for (u32 l = 0; l < L; ++l) {
-      const u32 q = args.prime[l].q;
-      z.at[l] = shifted(s.a[l], j, l);
+      const u32 q = args.prime[l].q, q_inv = args.prime[l].q_inv;
+      const u32 x = mont_reduce(s.a[l], q, q_inv);
+      u64 product = u64(x) * turn.at[2 * l];  // both products are below q^2 < q 2^31
       if constexpr (Ternary)
-        z.at[l] = below(z.at[l] + shifted(s.b[l], (two_n - j) & (two_n - 1), l), 2 * q);
+        product = mad_wide(mont_reduce(s.b[l], q, q_inv), turn.at[2 * l + 1], product);
+      const u32 t = mont_reduce(product, q, q_inv);
+      z.at[l] = (j & n ? q - t : t) + (q - x);  // psi^N = -1
     }
     return z;
   }
 
  private:
-  /// (psi^j - 1) times a sum, in [0, 2q).
-  __device__ __forceinline__ u32 shifted(u64 sum, u32 j, u32 l) const {
-    const u32 q = args.prime[l].q, n = 1u << args.log_n;
-    const u32 x = mont_reduce(fold(sum, args.prime[l].r), q, args.prime[l].q_inv);
-    const uint2 pair = __ldg(reinterpret_cast<const uint2*>(args.roots[l]) +
-                             (__brev(j & (n - 1)) >> (32 - args.log_n)));
-    const u32 t = shoup_lazy(x, {pair.x, pair.y}, q);
-    const u32 signed_t = j & n ? 2 * q - t : t;  // psi^N = -1
-    return below(signed_t + q - x, 2 * q);       // at most 3q
+  __device__ __forceinline__ Residues<2 * L> turn_of(u32 entry) const {
+    if constexpr (L == 1) {
+      const uint2 t = __ldg(reinterpret_cast<const uint2*>(args.turns) + entry);
+      return {{t.x, t.y}};
+    } else {
+      const uint4 t = __ldg(reinterpret_cast<const uint4*>(args.turns) + entry);
+      return {{t.x, t.y, t.z, t.w}};
+    }
   }
   /// What is added to the accumulator, from the sum modulo the key's modulus.
   __device__ __forceinline__ Acc delta(u64 x) const {

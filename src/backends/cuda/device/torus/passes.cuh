@@ -9,6 +9,15 @@ namespace crenel::backend::cuda::torus {
 
 inline constexpr u32 kMaxPasses = 12;
 
+/// Where points lie: `last` levels are done in the last pass, `both` in the last two of three.
+struct Swizzle {
+  static constexpr u32 kNone = 31;
+  u32 last, both;
+};
+
+/// ... where every pass does one level.
+inline constexpr Swizzle kSingleLevels = {1, Swizzle::kNone};
+
 /// How the LP levels are split into passes of at most `rmax` levels, as evenly as it goes, larger
 /// ones first. rmax = 1 is a pass a level.
 struct PassPlan {
@@ -25,7 +34,7 @@ struct PassPlan {
       done += bits[p];
     }
   }
-  __host__ __device__ constexpr u32 last_bits() const { return bits[count - 1]; }
+  __host__ __device__ constexpr Swizzle swizzle() const;
 };
 
 /// Twiddles of a pass lie in slots of 2^depth neighbouring blocks each, so that threads with
@@ -47,11 +56,19 @@ __host__ __device__ constexpr u32 twiddle_offset(const PassPlan& plan, u32 pass)
   return offset;
 }
 
-/// Where point e of a polynomial lies: an exchange of low bits that keeps both the strided and the
-/// contiguous accesses of all passes free of bank conflicts.
+__host__ __device__ constexpr Swizzle PassPlan::swizzle() const {
+  return {bits[count - 1], count == 3 ? bits[2] + bits[1] : Swizzle::kNone};
+}
+
+/// Where point e of a polynomial lies: an exchange of low bits that keeps the accesses of all
+/// passes free of bank conflicts. Neighbouring lanes differ in the low bits in the first pass, in
+/// those above `last` in the last. In the middle one of three they differ in 2^last neighbours and
+/// in the bits above `both`, which matter where 2^last points are less than all banks. Linear:
+/// place(a ^ b) = place(a) ^ place(b).
 template <class Element>
-__device__ __forceinline__ u32 place(u32 e, u32 last_bits) {
-  return e ^ ((e >> last_bits) & (128 / sizeof(Element) - 1));
+__device__ __forceinline__ u32 place(u32 e, Swizzle s) {
+  constexpr u32 mask = 128 / sizeof(Element) - 1;
+  return e ^ ((e >> s.last) & mask) ^ (((e >> s.both) << s.last) & mask);
 }
 
 /// Work of one pass for one thread: block and offset of its points.
@@ -117,13 +134,15 @@ __device__ __forceinline__ void inverse_levels(const Field& field,
 template <class Field, u32 RB, bool First, class Load>
 __device__ __forceinline__ void forward_pass(const Field& field, typename Field::Element* work,
                                              u32 polys, u32 lp, u32 depth, u32 twiddles,
-                                             u32 last_bits, const Load& load) {
+                                             Swizzle swizzle, const Load& load) {
   using Element = typename Field::Element;
   const u32 log_tasks = lp - RB;
   for (u32 t = threadIdx.x; t < polys << log_tasks; t += blockDim.x) {
     const u32 poly = t >> log_tasks;
     const Task task(t & ((1u << log_tasks) - 1), lp, depth, RB);
     Element* const points = work + (poly << lp);
+    // The bits of task.base and of multiples of the stride are apart: one exclusive or a point.
+    const u32 at = place<Element>(task.base, swizzle);
     Element v[1u << RB];
 #pragma unroll
     for (u32 j = 0; j < (1u << RB); ++j) {
@@ -131,12 +150,12 @@ __device__ __forceinline__ void forward_pass(const Field& field, typename Field:
       if constexpr (First)
         v[j] = load(poly, e);
       else
-        v[j] = points[place<Element>(e, last_bits)];
+        v[j] = points[at ^ place<Element>(j * task.stride, swizzle)];
     }
     forward_levels<Field, RB, First>(field, v, twiddles, depth, task.block);
 #pragma unroll
     for (u32 j = 0; j < (1u << RB); ++j)
-      points[place<Element>(task.base + j * task.stride, last_bits)] = v[j];
+      points[at ^ place<Element>(j * task.stride, swizzle)] = v[j];
   }
 }
 
@@ -144,17 +163,19 @@ __device__ __forceinline__ void forward_pass(const Field& field, typename Field:
 template <class Field, u32 RB, bool Last, class Store>
 __device__ __forceinline__ void inverse_pass(const Field& field, typename Field::Element* work,
                                              u32 polys, u32 lp, u32 depth, u32 twiddles,
-                                             u32 last_bits, const Store& store) {
+                                             Swizzle swizzle, const Store& store) {
   using Element = typename Field::Element;
   const u32 log_tasks = lp - RB;
   for (u32 t = threadIdx.x; t < polys << log_tasks; t += blockDim.x) {
     const u32 poly = t >> log_tasks;
     const Task task(t & ((1u << log_tasks) - 1), lp, depth, RB);
     Element* const points = work + (poly << lp);
+    // The bits of task.base and of multiples of the stride are apart: one exclusive or a point.
+    const u32 at = place<Element>(task.base, swizzle);
     Element v[1u << RB];
 #pragma unroll
     for (u32 j = 0; j < (1u << RB); ++j)
-      v[j] = points[place<Element>(task.base + j * task.stride, last_bits)];
+      v[j] = points[at ^ place<Element>(j * task.stride, swizzle)];
     inverse_levels<Field, RB, Last>(field, v, twiddles, depth, task.block);
 #pragma unroll
     for (u32 j = 0; j < (1u << RB); ++j) {
@@ -162,7 +183,7 @@ __device__ __forceinline__ void inverse_pass(const Field& field, typename Field:
       if constexpr (Last)
         store(poly, e, v[j]);
       else
-        points[place<Element>(e, last_bits)] = v[j];
+        points[at ^ place<Element>(j * task.stride, swizzle)] = v[j];
     }
   }
 }
@@ -173,11 +194,11 @@ template <class Field, u32 LP, u32 RMax, u32 Pass = 0, class Load>
 __device__ __forceinline__ void forward(const Field& field, typename Field::Element* work,
                                         u32 polys, u32 log_points, const Load& load) {
   if constexpr (LP == 0) {
-    forward_pass<Field, 1, true>(field, work, polys, log_points, 0, 0, 1, load);
+    forward_pass<Field, 1, true>(field, work, polys, log_points, 0, 0, kSingleLevels, load);
     __syncthreads();
     for (u32 depth = 1; depth < log_points; ++depth) {
-      forward_pass<Field, 1, false>(field, work, polys, log_points, depth, (1u << depth) - 1, 1,
-                                    load);
+      forward_pass<Field, 1, false>(field, work, polys, log_points, depth, (1u << depth) - 1,
+                                    kSingleLevels, load);
       __syncthreads();
     }
   } else {
@@ -185,7 +206,7 @@ __device__ __forceinline__ void forward(const Field& field, typename Field::Elem
     if constexpr (Pass < plan.count) {
       forward_pass<Field, plan.bits[Pass], Pass == 0>(field, work, polys, LP, plan.depth[Pass],
                                                       twiddle_offset<Field::kEvenOnly>(plan, Pass),
-                                                      plan.last_bits(), load);
+                                                      plan.swizzle(), load);
       __syncthreads();
       forward<Field, LP, RMax, Pass + 1>(field, work, polys, log_points, load);
     }
@@ -199,18 +220,18 @@ __device__ __forceinline__ void inverse(const Field& field, typename Field::Elem
                                         u32 polys, u32 log_points, const Store& store) {
   if constexpr (LP == 0) {
     for (u32 depth = log_points - 1; depth > 0; --depth) {
-      inverse_pass<Field, 1, false>(field, work, polys, log_points, depth, (1u << depth) - 1, 1,
-                                    store);
+      inverse_pass<Field, 1, false>(field, work, polys, log_points, depth, (1u << depth) - 1,
+                                    kSingleLevels, store);
       __syncthreads();
     }
-    inverse_pass<Field, 1, true>(field, work, polys, log_points, 0, 0, 1, store);
+    inverse_pass<Field, 1, true>(field, work, polys, log_points, 0, 0, kSingleLevels, store);
   } else {
     constexpr PassPlan plan(LP, RMax);
     if constexpr (Pass < plan.count) {
       constexpr u32 p = plan.count - 1 - Pass;
       inverse_pass<Field, plan.bits[p], p == 0>(field, work, polys, LP, plan.depth[p],
                                                 twiddle_offset<Field::kEvenOnly>(plan, p),
-                                                plan.last_bits(), store);
+                                                plan.swizzle(), store);
       if constexpr (p != 0) __syncthreads();
       inverse<Field, LP, RMax, Pass + 1>(field, work, polys, log_points, store);
     }

@@ -52,8 +52,11 @@ struct RotateArgs {
   const Pair* forward[kMaxPrimes];  ///< twiddles in pass order
   const Pair* inverse[kMaxPrimes];
   Pair first_forward[kMaxPrimes][kFirstPairs], first_inverse[kMaxPrimes][kFirstPairs];
-  const Pair* roots[kMaxPrimes];  ///< psi^brev(j), j < N
-  double key_ratio;               ///< Q / T
+  /// Entry brev(j), j < N: for each prime c = (psi^j + psi^-j) / 2 and s = (psi^j - psi^-j) / 2
+  /// (ternary), or psi^j and 0, in Montgomery form.
+  const u32* turns;
+  u32 folds;         ///< sums may reach q 2^32
+  double key_ratio;  ///< Q / T
 };
 
 /// What the accumulator holds: centred residues modulo Q, words of 32 or 64 bits. Operand: the word

@@ -23,6 +23,8 @@ struct RotateShape {
   /// them (16 tasks each), the second one's banks follow the first one's.
   static constexpr u32 Pad = LP_ == 8 && RMax_ == 4 ? 16 : 0;
   static constexpr u32 Tiles = Tiles_;  ///< staged: points that a thread keeps sums for
+  /// Rows of the key on their way to a thread's registers.
+  static constexpr u32 Ahead = OG_ * BT_ == 1 && LP_ != 0 && LP_ <= 10 && Threads_ <= 512 ? 4 : 1;
 };
 
 /// E(x) of torus_kernels.h: from modulus q to 2N.
@@ -92,7 +94,9 @@ __device__ __forceinline__ void finish(const RotateArgs& args, const Rules& rule
   }
 }
 
-/// Adds the products of one digit's points with the key's rows to the sums of one thread.
+/// Adds the products of one digit's points with the key's rows to the sums of one thread. Key words
+/// are on their way while earlier ones are used: a row ahead, or more where a thread has one sum
+/// and nothing else hides the latency.
 template <class Field, class Shape, bool Ternary>
 __device__ __forceinline__ void multiply_rows(const Field& field, const RotateArgs& args, u32 lp,
                                               typename Field::Sum (&sum)[Shape::OG][Shape::BT],
@@ -100,30 +104,38 @@ __device__ __forceinline__ void multiply_rows(const Field& field, const RotateAr
                                               const typename Field::Key* key) {
   using Key = typename Field::Key;
   const u32 polys = args.polys;
-  Key next[2][Shape::OG];
+  constexpr u32 Ahead = Shape::Ahead;
+  Key next[Ahead][2][Shape::OG];
   const u32 row_words = (Ternary ? 2 : 1) * polys << lp;
-  const auto fetch = [&](u32 row) {
+  const auto fetch = [&](u32 row, Key(&to)[2][Shape::OG]) {
 #pragma unroll
     for (u32 c = 0; c < (Ternary ? 2u : 1u); ++c)
 #pragma unroll
       for (u32 o = 0; o < Shape::OG; ++o)
-        next[c][o] = key[u64(row) * row_words + ((c * polys + o) << lp)];
+        to[c][o] = key[u64(row) * row_words + ((c * polys + o) << lp)];
   };
-  fetch(0);
+#pragma unroll
+  for (u32 a = 0; a < Ahead; ++a)
+    if (a < polys) fetch(a, next[a]);
 #pragma unroll 1
-  for (u32 row = 0; row < polys; ++row) {
-    Key now[2][Shape::OG];
+  for (u32 first = 0; first < polys; first += Ahead) {
 #pragma unroll
-    for (u32 c = 0; c < (Ternary ? 2u : 1u); ++c)
+    for (u32 a = 0; a < Ahead; ++a) {
+      const u32 row = first + a;
+      if (row >= polys) break;
+      Key now[2][Shape::OG];
 #pragma unroll
-      for (u32 o = 0; o < Shape::OG; ++o) now[c][o] = next[c][o];
-    if (row + 1 < polys) fetch(row + 1);
+      for (u32 c = 0; c < (Ternary ? 2u : 1u); ++c)
 #pragma unroll
-    for (u32 b = 0; b < Shape::BT; ++b) {
-      const auto in = points[(b * polys + row) << lp];
+        for (u32 o = 0; o < Shape::OG; ++o) now[c][o] = next[a][c][o];
+      if (row + Ahead < polys) fetch(row + Ahead, next[a]);
 #pragma unroll
-      for (u32 o = 0; o < Shape::OG; ++o)
-        field.template multiply<Ternary>(sum[o][b], in, now[0][o], now[1][o]);
+      for (u32 b = 0; b < Shape::BT; ++b) {
+        const auto in = points[(b * polys + row) << lp];
+#pragma unroll
+        for (u32 o = 0; o < Shape::OG; ++o)
+          field.template multiply<Ternary>(sum[o][b], in, now[0][o], now[1][o]);
+      }
     }
   }
 }
@@ -137,7 +149,8 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
   constexpr u32 OG = Shape::OG, BT = Shape::BT, LP = Shape::LP;
   extern __shared__ __align__(16) u8 shared[];
   const u32 lp = LP != 0 ? LP : args.log_points;
-  const u32 last_bits = LP != 0 ? PassPlan(LP != 0 ? LP : 1, Shape::RMax).last_bits() : 1;
+  constexpr Swizzle swizzle =
+      LP != 0 ? PassPlan(LP != 0 ? LP : 1, Shape::RMax).swizzle() : kSingleLevels;
   const u32 all = args.polys * args.group;
   const u32 stages = Shape::Staged ? 1 : args.digits;
   const u64 work_bytes = u64(stages * all) * sizeof(Element) << lp;
@@ -181,7 +194,7 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
     // Outputs take the inputs' place once every thread has read them.
     const auto write = [&](const auto& sum, u32 f) {
       if (!active) return;
-      const u32 exponent = field.exponent_of(f), at = place<Element>(f, last_bits);
+      const u32 exponent = field.exponent_of(f), at = place<Element>(f, swizzle);
 #pragma unroll
       for (u32 b = 0; b < BT; ++b)
 #pragma unroll
@@ -194,7 +207,7 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
         multiply_rows<Field, Shape, Ternary>(
             field, args, lp, sum,
             work + (u64((Shape::Staged ? 0 : d) * all + member * args.polys) << lp) +
-                place<Element>(f, last_bits),
+                place<Element>(f, swizzle),
             key + digit_words * d + f);
     };
     if constexpr (Shape::Staged) {

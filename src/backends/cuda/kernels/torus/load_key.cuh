@@ -25,7 +25,15 @@ __device__ __forceinline__ const i64* source_poly(const LoadArgs& args, u32 c) {
           << t.log_n);
 }
 
-/// ... and where it writes variant c.
+/// Coefficient j of what is transformed: K0 + K1 and K0 - K1 for ternary secrets, K0 for binary.
+__device__ __forceinline__ i64 key_value(const LoadArgs& args, u32 c, u32 j) {
+  const i64 k0 = source_poly(args, 0)[j];
+  if (!args.tables.ternary) return k0;
+  const i64 k1 = source_poly(args, 1)[j];
+  return c == 0 ? k0 + k1 : k0 - k1;
+}
+
+/// Where the block writes variant c.
 template <class Key>
 __device__ __forceinline__ Key* target_points(const LoadArgs& args, u32 c) {
   const RotateArgs& t = args.tables;
@@ -40,24 +48,19 @@ template <class Key>
 __device__ __forceinline__ void write_points(const LoadArgs& args, u32 c, const Key* work) {
   Key* const to = target_points<Key>(args, c);
   for (u32 f = threadIdx.x; f < 1u << args.tables.log_points; f += kLoadThreads)
-    to[f] = work[place<Key>(f, 1)];
+    to[f] = work[place<Key>(f, kSingleLevels)];
   __syncthreads();
 }
 
-/// Ternary: the transforms of K0 + K1 and K0 - K1; binary: of K0.
 __global__ void __launch_bounds__(kLoadThreads)
     load_key_fft(const __grid_constant__ LoadArgs args) {
   begin_kernel();
   extern __shared__ __align__(16) double2 work[];
   const RotateArgs& t = args.tables;
   const FftPoints field{t.twiddles, t};
-  const i64 *k0 = source_poly(args, 0), *k1 = t.ternary ? source_poly(args, 1) : nullptr;
   const u32 half = 1u << t.log_points;
   for (u32 c = 0; c < (t.ternary ? 2u : 1u); ++c) {
-    const auto value = [&](u32 j) {
-      const i64 other = k1 == nullptr ? 0 : k1[j];
-      return __ll2double_rn(c == 0 ? k0[j] + other : k0[j] - other);
-    };
+    const auto value = [&](u32 j) { return __ll2double_rn(key_value(args, c, j)); };
     forward<FftPoints, 0, 1>(field, work, 1, t.log_points,
                              [&](u32, u32 e) { return make_double2(value(e), value(e + half)); });
     write_points<double2>(args, c, work);
@@ -74,11 +77,10 @@ __global__ void __launch_bounds__(kLoadThreads)
   const RotateArgs& t = args.tables;
   const NttPoints<L> field{t};
   for (u32 c = 0; c < (t.ternary ? 2u : 1u); ++c) {
-    const i64* const from = source_poly(args, c);
     forward<NttPoints<L>, 0, 1>(field, work, 1, t.log_points, [&](u32, u32 e) {
       Element v;
       for (u32 l = 0; l < L; ++l) {
-        const i64 q = t.prime[l].q, x = from[e] % q;
+        const i64 q = t.prime[l].q, x = key_value(args, c, e) % q;
         v.at[l] = static_cast<u32>(x < 0 ? x + q : x);
       }
       return v;
