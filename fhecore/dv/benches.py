@@ -88,7 +88,9 @@ def build(
     ]
     environment = tools.environment(work)
     runtime = Path(os.environ.get("CRENEL_FHECORE_WORK", tools.WORK)) / "cocotb" / "runtime"
-    for ready in runtime.glob("*.o"):  # the same for every design, and newer than their sources
+    # The same for every design, and newer than their sources. Not cocotb's verilator.o: it holds the size of
+    # Vtop, which grows with the ports; a design of more ports than the one it came from would overrun it.
+    for ready in runtime.glob("verilated*.o"):
         shutil.copyfile(ready, folder / ready.name)
     with (folder / "build.log").open("w") as log:
         make = ["make", "-C", str(folder), "-f", "Vtop.mk", "-j1", "OPT_FAST=-O1", "VM_PARALLEL_BUILDS=0"]
@@ -96,7 +98,7 @@ def build(
             done = subprocess.run(step, stdout=log, stderr=subprocess.STDOUT, env=environment)
             assert done.returncode == 0, f"{top}: {step[0]} fails, see {folder}/build.log"
     runtime.mkdir(parents=True, exist_ok=True)
-    for made in folder.glob("veril*.o"):
+    for made in folder.glob("verilated*.o"):
         if not (runtime / made.name).exists():
             shutil.copyfile(made, runtime / made.name)
 

@@ -14,8 +14,8 @@ from fhecore.dv.formal import engine
 
 HERE = Path(__file__).resolve().parent
 MUTATIONS = {
-    "bank used before it is loaded": ("hit = loaded & {", "hit = {"),
-    "slot never set reads noise": ("known[slot] ? table_sets[slot] : {ENTRY{1'b0}}", "table_sets[slot]"),
+    "bank used before it is loaded": ("hit <= loaded & {", "hit <= {"),
+    "slot never set reads noise": ("{(ENTRY-C){1'b0}}}", "table_sets[slot][ENTRY-C-1:0]}"),
 }
 
 
@@ -29,7 +29,7 @@ def simulate(file: Path, folder: Path) -> subprocess.CompletedProcess:
         "flatten",
         "async2sync",
         "chformal -lower",
-        f"sim -clock clk -reset rst -rstlen 2 -n 24 -assert -vcd {folder / 'trace.vcd'}",
+        f"sim -clock clk -reset rst -rstlen 2 -n 48 -assert -vcd {folder / 'trace.vcd'}",
     ]
     child = HERE / "formal" / "yosys_child.py"
     return subprocess.run([sys.executable, str(child), *commands], capture_output=True, text=True)

@@ -2,8 +2,10 @@
 // and the edges at which things happened.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -27,6 +29,14 @@ struct Expected {
   Outcome outcome;
   std::array<bool, C> checked{};
 };
+
+/// Edges from the take of a tile's command, and from the start before, to its earliest start: its
+/// constants are looked up meanwhile. From a start of the same slot that loaded no bank: one less.
+inline constexpr u64 kLookup = 4, kLookupAgain = kLookup - 1;
+/// Edges from the one that writes a set to the earliest start of a tile (without C) behind it.
+inline constexpr u64 kSetToStart = std::max<u64>(kBeatsA + kBeatsB + 1, kLookup);
+/// A SETC in the cycle of a start, and so many cycles later.
+inline const Names kLags{"same", "1", "2", "3"};
 
 /// How willing a side of a channel is, cycle by cycle.
 inline const Names kFlows{"always", "half", "sparse", "bursts"};
@@ -76,6 +86,10 @@ class Bench {
       : random_(seed), coverage_(coverage), top_(std::make_unique<Vfhecore>()) {
     coverage_.declare("flow", {"cmd_waits", "rf_waits", "rf_gap", "res_waits", "res_waits_64",
                                "start_waits_buffer", "start_waits_bank", "start_back_to_back"});
+    coverage_.declare("bank", {"held", "loaded"}, {"0", "1"});
+    coverage_.declare("set_after_start", kLags, {"own_slot", "other_slot"});
+    coverage_.declare("next_slot", {"stays", "changes"}, {"collected", "collecting"});
+    coverage_.declare("set_to_start", {"soonest", "later"});
   }
 
   /// Reset at once, whatever is in flight; everything queued is forgotten.
@@ -90,6 +104,8 @@ class Bench {
     edges = {};
     held_ = waited_ = false;
     beat_ = column_rows_ = res_wait_ = 0;
+    started_.reset();
+    set_.reset();
   }
 
   void push(Command command) {
@@ -115,6 +131,8 @@ class Bench {
     if (rf) beats_.pop_front();
   }
 
+  u64 set_edge() const { return set_ ? set_->edge : 0; }  ///< of the latest SETC
+
   void drain() {
     for (u64 limit = now + 100000; !expected.empty() || !commands.empty() || !beats_.empty();
          cycle())
@@ -136,6 +154,12 @@ class Bench {
   Beat shown_{};
   bool held_ = false, waited_ = false;
   u32 beat_ = 0, column_rows_ = 0, res_wait_ = 0;
+  struct At {
+    u64 edge;
+    u32 slot;
+  };
+  std::optional<At> started_, set_;  // the latest start and the latest SETC
+  u32 slot_before_ = 0;
 
   void edge() {
     top_->clk = 0;
@@ -176,10 +200,38 @@ class Bench {
     if (res_wait_ != 0) coverage_.hit("flow", "res_waits");
     if (res_wait_ == 64) coverage_.hit("flow", "res_waits_64");
     if (ready && !inside.fhecore__DOT__free) coverage_.hit("flow", "start_waits_buffer");
-    if (ready && !inside.fhecore__DOT__bank_ready) coverage_.hit("flow", "start_waits_bank");
+    if (ready && inside.fhecore__DOT__vacant && !inside.fhecore__DOT__bank_ready)
+      coverage_.hit("flow", "start_waits_bank");
     if (inside.fhecore__DOT__start && inside.fhecore__DOT__run)
       coverage_.hit("flow", "start_back_to_back");
+    watch_constants();
     check_stable();
+  }
+
+  /// Constants are looked up ahead of the start: what the lookup relies on, and the close calls.
+  void watch_constants() {
+    const auto& inside = *top_->rootp;
+    const u32 slot = inside.fhecore__DOT__tile_slot;
+    const bool start = inside.fhecore__DOT__start;
+    if (start && slot != slot_before_) fail("the slot of a starting tile came in the same cycle");
+    slot_before_ = slot;
+    if (started_ && now == started_->edge + 1) {
+      const bool there = inside.fhecore__DOT__tile_ready;
+      coverage_.hit("next_slot", slot == started_->slot ? "stays" : "changes",
+                    there ? "collected" : "collecting");
+    }
+    if (start) {
+      coverage_.hit("bank", inside.fhecore__DOT__constants__DOT__miss ? "loaded" : "held",
+                    inside.fhecore__DOT__bank ? "1" : "0");
+      started_ = At{now, slot};
+      if (set_ && set_->slot == slot)
+        coverage_.hit("set_to_start", now - set_->edge == kSetToStart ? "soonest" : "later");
+    }
+    if (!inside.fhecore__DOT__write_set || !inside.fhecore__DOT__write_last) return;
+    set_ = At{now, inside.fhecore__DOT__write_slot};
+    if (started_ && now - started_->edge < kLags.size())
+      coverage_.hit("set_after_start", kLags[now - started_->edge],
+                    set_->slot == started_->slot ? "own_slot" : "other_slot");
   }
 
   /// A result beat that is not taken stays as it is.

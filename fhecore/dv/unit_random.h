@@ -154,7 +154,8 @@ class Stream {
         setc(slot, random_set());
       if (setc_rate == 2 && random_.one_in(4)) setc(random_.below(S.warp_slots), random_set());
       random_tile(slot);
-      while (bench_.commands.size() > 6) bench_.cycle();
+      for (const u64 limit = bench_.now + 100000; bench_.commands.size() > 6; bench_.cycle())
+        if (bench_.now > limit) bench_.fail("the unit hangs");
     }
     if (random_.one_in(5)) {
       for (u32 n = random_.below(120); n > 0; --n) bench_.cycle();

@@ -14,9 +14,15 @@ namespace crenel::fhecore::dv {
 inline constexpr u64 kLatency = K + (R - 1) + (C - 1) + S.pe_stages;  ///< 44 for the paper's unit
 inline constexpr u64 kPeriod = K > R ? K : R;
 inline constexpr u64 beats_of(bool use_c) { return kBeatsA + kBeatsB + (use_c ? kBeatsC : 0); }
-inline constexpr u64 interval(bool use_c) { return std::max(kPeriod, beats_of(use_c)); }
+inline constexpr u64 interval(bool use_c, u64 lookup = kLookup) {
+  return std::max({kPeriod, beats_of(use_c), lookup});
+}
+/// From the start of a tile to that of one that has to load its bank: the array's latency, and one
+/// edge more where only three diagonals arrive.
+inline constexpr u64 kBankGap = kLatency + (R + C == 4 ? 1 : 0);
 /// A tile has a result buffer from its start to its last beat.
-inline constexpr u64 kBuffers = (kLatency + 3 + interval(false) - 1) / interval(false);
+inline constexpr u64 kBuffers =
+    (kLatency + 3 + interval(false, kLookupAgain) - 1) / interval(false, kLookupAgain);
 
 /// From the edge that can sample the first word of a tile to the one that takes the last of its
 /// first `beats` beats: a beat leaves an edge after its latest word, one beat an edge.
@@ -45,6 +51,7 @@ class Timing {
       renewed(use_c);
     }
     alike();
+    behind_setc();
     back_pressure();
     return figures_;
   }
@@ -83,7 +90,8 @@ class Timing {
     bench_.drain();
     const Edges& e = bench_.edges;
     expect("array_latency" + suffix(use_c), e.last_element.at(0) - e.step0.at(0), kLatency);
-    // take, beats, start, step 0; the array to the first word; the beats of the result
+    // take, beats, start, step 0 (the slot has been looked up: it is that of the last command); the
+    // array to the first word; the beats of the result
     const u64 first_word = 1 + beats_of(use_c) + 2 + (kLatency - (R + C - 2)),
               from = e.command.back();
     expect("command_to_first_beat" + suffix(use_c), e.first_beat.at(0) - from,
@@ -106,12 +114,14 @@ class Timing {
     for (u32 n = 0; n < 48; ++n) tile(n % sets, use_c);
     bench_.drain();
     const std::string name = "interval_x2_" + std::to_string(sets) + "_sets" + suffix(use_c);
-    const u64 steady = 2 * interval(use_c), want = sets < 3 ? steady : std::max(steady, kLatency);
+    const u64 each = interval(use_c, sets == 1 ? kLookupAgain : kLookup), steady = 2 * each;
+    const u64 want = sets < 3 ? steady : std::max(steady, kBankGap);
     expect(name, pair_gap(bench_.edges.start, name), want);
     if (pair_gap(bench_.edges.last_beat, name) != want)
       bench_.fail(name + " differs at the results");
     for (std::size_t n = 1; sets < 3 && n < bench_.edges.start.size(); ++n)
-      if (bench_.edges.start[n] - bench_.edges.start[n - 1] != interval(use_c))
+      if (bench_.edges.start[n] - bench_.edges.start[n - 1] !=
+          (n == 1 ? interval(use_c) : each))  // the first tile loads its bank
         bench_.fail(name + ": tile " + std::to_string(n) + " started late");
   }
 
@@ -160,7 +170,26 @@ class Timing {
     bench_.drain();
     const std::string name = "interval_x2_setc_each_tile" + suffix(use_c);
     expect(name, pair_gap(bench_.edges.start, name),
-           std::max({2 * (beats_of(use_c) + kBeatsSet), 2 * kPeriod, kLatency}));
+           std::max({2 * (beats_of(use_c) + kBeatsSet), 2 * interval(use_c), kBankGap}));
+  }
+
+  /// A tile right behind the SETC of its own slot starts when its operands are there: the lookup is
+  /// over by then. Each time the slot held another set, which is in a bank.
+  void behind_setc() {
+    fresh();
+    set(0);
+    for (u32 n = 0; n < 8; ++n) {
+      tile(0, false);
+      bench_.drain();
+      set(0);
+      tile(0, false);
+      bench_.drain();
+      const u64 edges = bench_.edges.start.back() - bench_.set_edge();
+      if (n == 0)
+        expect("setc_to_start", edges, kSetToStart);
+      else if (edges != kSetToStart)
+        bench_.fail("a tile behind a SETC started late");
+    }
   }
 
   /// A reader that stops: the unit fills up and no more, and loses nothing.

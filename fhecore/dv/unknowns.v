@@ -8,15 +8,22 @@ module unknowns (
     localparam C = 2;
     localparam LANES = 8;
 
-    reg [2:0] n;
-    always @(posedge clk) n <= rst ? 3'd0 : n + 3'd1;
+    reg [2:0] n;      // cycle of the present tile
+    reg [2:0] tile;
+    always @(posedge clk)
+        if (rst) {tile, n} <= 6'd0;
+        else begin
+            n <= (n == 3'd5) ? 3'd0 : n + 3'd1;
+            if (n == 3'd5) tile <= tile + 3'd1;
+        end
 
-    // Per column: q', mu of 21 bits in two words, a reserved word. Set in cycle 1; the tiles of slot 1 hit
-    // in cycles 4 and 7, those of other slots are never set.
+    // Per column: q', mu of 21 bits in two words, a reserved word. Slot 1 is set as the first tile, of
+    // another slot, starts; the tiles of slot 1 find it in a bank from the second on, those of other
+    // slots were never set. Each starts in its last cycle, when the verdict has long fallen.
     wire [LANES*W-1:0] fragment = {32'd0, {2{16'd3}}, {2{16'hfff4}}, {2{16'h8003}}};
-    wire               write = n == 3'd1;
-    wire               start = n != 3'd1;
-    wire [1:0]         slot = (n == 3'd2 || n == 3'd4 || n == 3'd7) ? 2'd1 : n[1:0] | 2'd2;
+    wire               write = tile == 3'd0 && n == 3'd5;
+    wire               start = n == 3'd5;
+    wire [1:0]         slot = (tile == 3'd1 || tile == 3'd3 || tile == 3'd4) ? 2'd1 : tile[1:0] | 2'd2;
 
     wire         ready, bank;
     wire [2*4-1:0]  shift;
@@ -28,9 +35,10 @@ module unknowns (
         .bank(bank), .shift(shift), .invalid(invalid));
 
     wire parity = ^{ready, bank, shift, invalid};
+    wire [1:0] expected = (slot == 2'd1) ? 2'b00 : 2'b11;
     always @(posedge clk)
         if (!rst) begin
-            assert (parity === 1'b0 || parity === 1'b1);
-            assert (invalid === ((n > 3'd1 && slot == 2'd1) ? 2'b00 : 2'b11));
+            assert (ready === 1'b0 || parity === 1'b0 || parity === 1'b1);
+            if (start) assert (ready === 1'b1 && invalid === expected);
         end
 endmodule

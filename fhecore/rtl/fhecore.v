@@ -21,7 +21,9 @@ module fhecore #(
     parameter SLOT_BITS = $clog2(SLOTS),
     parameter PERIOD = (K > R) ? K : R,  // K steps; R rows of C, and of results in a column
     parameter AB_BEATS = (R * K + K * C) / LANES,
-    parameter INTERVAL = (AB_BEATS > PERIOD) ? AB_BEATS : PERIOD,
+    parameter LOOKUP = 3,                // of constants, after a start; 4 where slot or bank change
+    parameter FEED = (AB_BEATS > PERIOD) ? AB_BEATS : PERIOD,
+    parameter INTERVAL = (FEED > LOOKUP) ? FEED : LOOKUP,
     parameter BUFS = (K + R + C - 2 + STAGES + 3 + INTERVAL - 1) / INTERVAL
 ) (
     input  wire                 clk,
@@ -57,7 +59,7 @@ module fhecore #(
     // A tile owns the array's input for PERIOD cycles.
     localparam STEP_BITS = $clog2(PERIOD);
     localparam LAST_STEP = K - 1;
-    localparam LAST_CYCLE = PERIOD - 1;
+    localparam BEFORE_LAST = PERIOD - 2;
     localparam RELEASE = (PERIOD > 3) ? PERIOD - 3 : 0;  // see fhecore_collect.v
     localparam SHIFT_BITS = $clog2(W);
     localparam BUF_BITS = (BUFS < 2) ? 1 : $clog2(BUFS);
@@ -84,11 +86,12 @@ module fhecore #(
 
     // ---- sequencer: the tile that streams ----
     reg                     run;
+    reg                     vacant;  // idle, or in a tile's last cycle: the next one may start
     reg [STEP_BITS-1:0]     step;
-    reg                     run_half, run_use_c, run_bank;
+    reg                     run_half, run_bank;
     reg [BUF_BITS-1:0]      run_buf;
     reg [C*SHIFT_BITS-1:0]  run_shift;
-    wire                    run_last = run & (step == LAST_CYCLE[STEP_BITS-1:0]);
+    wire                    run_last = run & vacant;
     wire                    release_set = run & (step == RELEASE[STEP_BITS-1:0]);
 
     wire                    free, bank_ready, bank;
@@ -96,15 +99,16 @@ module fhecore #(
     wire [BUF_BITS-1:0]     next_buf;
     wire [C*SHIFT_BITS-1:0] shift;
     wire [C-1:0]            invalid, overflow;
-    assign start = tile_ready & (~run | run_last) & free & bank_ready;
+    assign start = tile_ready & vacant & free & bank_ready;
     always @(posedge clk) begin
         if (rst) run <= 1'b0;
-        else run <= start | (run & ~run_last);
+        else run <= start | (run & ~vacant);
+        if (rst) vacant <= 1'b1;
+        else vacant <= ~start & (vacant | (step == BEFORE_LAST[STEP_BITS-1:0]));
         if (start) step <= {STEP_BITS{1'b0}};
         else if (run) step <= step + 1'b1;
         if (start) begin
             run_half <= tile_half;
-            run_use_c <= tile_use_c;
             run_bank <= bank;
             run_buf <= next_buf;
             run_shift <= shift;
@@ -134,11 +138,11 @@ module fhecore #(
     wire [C*W-1:0] b_row, c_row;
     wire           k_valid;
     fhecore_staging #(.W(W), .R(R), .C(C), .K(K), .LANES(LANES), .PTX(PTX), .BEAT_BITS(BEAT_BITS),
-                      .STEP_BITS(STEP_BITS), .SHIFT_BITS(SHIFT_BITS)) staging (
-        .clk(clk), .write_a(write_a), .write_b(write_b), .write_c(write_c), .write_half(write_half),
-        .write_beat(write_beat), .write_data(rf_data), .run(run), .run_half(run_half),
-        .run_use_c(run_use_c), .run_shift(run_shift), .step(step), .a_col(a_col), .b_row(b_row),
-        .c_row(c_row), .k_valid(k_valid), .overflow(overflow));
+                      .SHIFT_BITS(SHIFT_BITS)) staging (
+        .clk(clk), .rst(rst), .write_a(write_a), .write_b(write_b), .write_c(write_c),
+        .write_half(write_half), .write_beat(write_beat), .write_data(rf_data), .start(start),
+        .start_half(tile_half), .start_use_c(tile_use_c), .run_shift(run_shift), .a_col(a_col),
+        .b_row(b_row), .c_row(c_row), .k_valid(k_valid), .overflow(overflow));
 
     wire [C*W-1:0] d_bus;
     wire [C-1:0]   d_valid;

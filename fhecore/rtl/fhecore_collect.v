@@ -42,7 +42,7 @@ module fhecore_collect #(
     // oldest collected tile
     output wire                 tile_ready,
     output wire                 tile_half,     // the operand set it is in
-    output wire [SLOT_BITS-1:0] tile_slot,
+    output wire [SLOT_BITS-1:0] tile_slot,     // while none is collected: of the one that is being collected
     output wire                 tile_use_c,
     output wire [TAG_BITS-1:0]  tile_tag,
     input  wire                 start,         // it starts in this cycle
@@ -91,7 +91,10 @@ module fhecore_collect #(
     assign rf_ready = busy & (~(is_set & last) | all_started);
     wire accept = rf_ready & rf_valid;
     wire finish = accept & last;
-    wire collected = finish & ~is_set;
+    // Operands never wait. Saying so keeps `start` out of the enables of 32,000 registers and out of what
+    // their last beat sets off.
+    wire operand = busy & rf_valid & ~is_set;
+    wire collected = operand & last;
 
     // The next command: SETC at once, FHEC when its set is writable.
     wire head_setc = queue0[CMD_BITS-1];
@@ -123,9 +126,9 @@ module fhecore_collect #(
         end
     end
 
-    assign write_a = accept & (phase == AT_A);
-    assign write_b = accept & (phase == AT_B);
-    assign write_c = accept & (phase == AT_C);
+    assign write_a = operand & (phase == AT_A);
+    assign write_b = operand & (phase == AT_B);
+    assign write_c = operand & (phase == AT_C);
     assign write_set = accept & is_set;
     assign write_last = last;
     assign write_beat = beat;
@@ -140,7 +143,11 @@ module fhecore_collect #(
     end
     assign tile_ready = (waiting != 2'd0);
     assign tile_half = oldest;
-    assign {tile_use_c, tile_slot, tile_tag} = oldest ? held1 : held0;
+    wire [SLOT_BITS-1:0] held_slot;
+    assign {tile_use_c, held_slot, tile_tag} = oldest ? held1 : held0;
+    // Its constants are looked up while its operands still come: no SETC can write between the command's take
+    // and the start, for it would be behind the tile.
+    assign tile_slot = tile_ready ? held_slot : slot;
 endmodule
 
 `default_nettype wire

@@ -8,6 +8,11 @@
 // A tile takes the bank that holds its slot's constants, else the one that the tile before did not use,
 // which it loads once no tile in flight needs it. Banks are found by their words, not by the slot: warps that
 // compute modulo the same primes share one.
+//
+// Finding takes three edges: the table is read into `entry`; that is compared with both banks; the verdict is
+// registered, so that a start waits for no more than one gate here. `ready` holds back until slot, table and
+// banks have stood still for all three. Nobody waits for that: a tile's slot is known before its operands
+// come. A bank is loaded one edge after the start; the array needs it later still.
 `default_nettype none
 
 module fhecore_constants #(
@@ -25,12 +30,12 @@ module fhecore_constants #(
     input  wire                    write_last,
     input  wire [SLOT_BITS-1:0]    write_slot,
     input  wire [LANES*W-1:0]      write_data,
-    // the tile that would start in this cycle
+    // The tile that starts next. One that starts has had its slot in the cycle before, too.
     input  wire [SLOT_BITS-1:0]    slot,
-    input  wire                    start,
+    input  wire                    start,        // only when ready
     input  wire [1:0]              bank_busy,    // tiles in flight need the bank
-    output wire                    ready,        // a bank is there for it
-    output wire                    bank,         // which
+    output reg                     ready,        // a bank is there for it; 3 cycles after its slot was new
+    output reg                     bank,         // which
     output wire [C*SHIFT_BITS-1:0] shift,
     output wire [C-1:0]            invalid,
     // to the array
@@ -92,30 +97,63 @@ module fhecore_constants #(
         if (rst) known <= {SLOTS{1'b0}};
         else if (set) known[write_slot] <= 1'b1;
     end
-    // A slot that was never set reads as 0: noise in the table must not reach the comparison below.
-    wire [ENTRY-1:0] entry = known[slot] ? table_sets[slot] : {ENTRY{1'b0}};
+
+    // ---- first edge: the set ----
+    // A slot that was never set reads as 0, all columns invalid: noise in the table must not reach the
+    // comparison below.
+    wire [ENTRY-1:0] found = known[slot] ? table_sets[slot] : {{C{1'b1}}, {(ENTRY-C){1'b0}}};
+    reg  [ENTRY-1:0] entry;
+    reg  [SLOT_BITS-1:0] entry_slot;
+    reg              entry_current;
+    always @(posedge clk) begin
+        entry <= found;
+        entry_slot <= slot;
+        entry_current <= ~set & ~rst;
+    end
     wire [C*W-1:0]   entry_q = entry[0 +: C*W];
     wire [C*MU-1:0]  entry_mu = entry[C*W +: C*MU];
     assign shift = entry[C*(W+MU) +: C*SHIFT_BITS];
-    assign invalid = entry[ENTRY-1 -: C] | {C{~known[slot]}};
+    assign invalid = entry[ENTRY-1 -: C];
+
+    // What one edge has found still holds after the next when the slot is the same, no set is written and no
+    // bank is loaded at that edge, or after it for a tile that has just started.
+    reg  load;
+    wire still = (slot == entry_slot) & ~set & ~load & ~start & ~rst;
+
+    // ---- second edge: the banks that hold it ----
+    reg [1:0] loaded;
+    reg [1:0] hit;
+    reg       hit_current;
+    always @(posedge clk) begin
+        hit <= loaded & {{entry_q, entry_mu} == {q1, mu1}, {entry_q, entry_mu} == {q0, mu0}};
+        hit_current <= entry_current & still;
+    end
+
+    // ---- third edge: the verdict ----
+    reg  latest;  // bank of the tile before
+    reg  miss;    // the bank has to be loaded
+    wire choice = hit[1] | (~hit[0] & ~latest);
+    always @(posedge clk) begin
+        ready <= hit_current & still & ((|hit) | ~bank_busy[choice]);
+        bank <= choice;
+        miss <= ~(|hit);
+    end
 
     // ---- banks ----
-    reg [1:0] loaded;
-    reg       latest;  // bank of the tile before
-    wire [1:0] hit = loaded & {{entry_q, entry_mu} == {q1, mu1}, {entry_q, entry_mu} == {q0, mu0}};
-    assign bank = hit[1] | (~hit[0] & ~latest);
-    assign ready = (|hit) | ~bank_busy[bank];
-    wire load = start & ~(|hit);
+    // The entry is read again at the edge of the start, and then from the table before any set of that edge:
+    // it is still the tile's own when the bank takes it.
     always @(posedge clk) begin
         if (rst) begin
+            load <= 1'b0;
             loaded <= 2'b00;
             latest <= 1'b1;
         end else begin
-            if (load) loaded[bank] <= 1'b1;
+            load <= start & miss;
+            if (load) loaded[latest] <= 1'b1;
             if (start) latest <= bank;
         end
-        if (load & ~bank) {q0, mu0} <= {entry_q, entry_mu};
-        if (load & bank) {q1, mu1} <= {entry_q, entry_mu};
+        if (load & ~latest) {q0, mu0} <= {entry_q, entry_mu};
+        if (load & latest) {q1, mu1} <= {entry_q, entry_mu};
     end
 endmodule
 

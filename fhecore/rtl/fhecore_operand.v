@@ -5,7 +5,7 @@
 //   KIND 2 (C, R x C): step i is row i, WIDTH = C.
 // Word order. PTX = 1, the shape 16 x 8 x 16 with 32 lanes: the fragment of PTX's mma.m16n8k16 with one
 // register an element (doc/isa.md). PTX = 0: element (row, column) is word row * columns + column.
-// Storage is flip-flops; each output word selects among its own STEPS words of the half that is read.
+// Storage is flip-flops; each output word selects among its own STEPS words of either half.
 `default_nettype none
 
 module fhecore_operand #(
@@ -15,17 +15,15 @@ module fhecore_operand #(
     parameter STEPS = 16,
     parameter WIDTH = 16,
     parameter LANES = 32,
-    parameter BEAT_BITS = 3,
-    parameter STEP_BITS = 4
+    parameter BEAT_BITS = 3
 ) (
     input  wire                 clk,
     input  wire                 write,
     input  wire                 write_half,
     input  wire [BEAT_BITS-1:0] write_beat,
     input  wire [LANES*W-1:0]   write_data,
-    input  wire                 read_half,
-    input  wire [STEP_BITS-1:0] step,       // < STEPS
-    output wire [WIDTH*W-1:0]   vector
+    input  wire [2*STEPS-1:0]   pick,       // step, one-hot, of half 1 above those of half 0; 0: none
+    output wire [WIDTH*W-1:0]   vector      // 0 for none
 );
     // Word number of element `at` of the vector of step `s`.
     function integer place;
@@ -70,11 +68,10 @@ module fhecore_operand #(
             wire [2*STEPS*W-1:0] line;
             for (s = 0; s < STEPS; s = s + 1) begin : moment
                 localparam AT = place(s, n);
-                assign line[s*W +: W] = store[AT*W +: W];
-                assign line[(STEPS+s)*W +: W] = store[(STEPS*WIDTH+AT)*W +: W];
+                assign line[s*W +: W] = store[AT*W +: W] & {W{pick[s]}};
+                assign line[(STEPS+s)*W +: W] = store[(STEPS*WIDTH+AT)*W +: W] & {W{pick[STEPS+s]}};
             end
-            wire [STEPS*W-1:0] chosen = read_half ? line[STEPS*W +: STEPS*W] : line[0 +: STEPS*W];
-            assign vector[n*W +: W] = chosen[step*W +: W];
+            fhecore_or #(.WIDTH(W), .N(2*STEPS)) tree (.words(line), .any(vector[n*W +: W]));
         end
     endgenerate
 endmodule

@@ -52,9 +52,10 @@ module fhecore_results #(
     localparam LAST_BUF = BUFS - 1;
     localparam DIAGONALS = R + C - 1;
     localparam DIAG_BITS = $clog2(DIAGONALS + 1);
-    // The tile's last element takes its last step in the cycle in which this many diagonals have arrived: at
-    // the end of that cycle the bank may change.
-    localparam BANK_DONE = DIAGONALS - 2;
+    // The tile's last element takes its last step in the cycle in which DIAGONALS - 2 have arrived: the bank
+    // may change at its end. bank_busy falls a cycle earlier; a tile that waits for it starts in that cycle,
+    // as the verdict on the bank is registered, and loads the bank an edge later: one cycle is to spare.
+    localparam BANK_DONE = (DIAGONALS > 3) ? DIAGONALS - 3 : 1;
 
     // Word w of a result: row and column (the fragment of C; see fhecore_operand.v).
     function integer row_of;
@@ -150,15 +151,19 @@ module fhecore_results #(
             reg [ROW_BITS-1:0] at_row;
             reg [BUF_BITS-1:0] at_buf;
             reg [W-1:0]        words [0:(BUFS<<ROW_BITS)-1];
-            wire [SHIFT_BITS-1:0] s = shift[(at_buf*C + j)*SHIFT_BITS +: SHIFT_BITS];
+            // Looked up an edge ahead of the word; shifts stand since the tile's start.
+            reg [SHIFT_BITS-1:0] s;
+            wire bottom = d_valid[j] & (at_row == BOTTOM[ROW_BITS-1:0]);
+            wire [BUF_BITS-1:0] next_at = bottom ? after(at_buf) : at_buf;
             always @(posedge clk) begin
                 if (d_valid[j]) words[{at_buf, at_row}] <= d_bus[j*W +: W] >> s;
+                s <= shift[(next_at*C + j)*SHIFT_BITS +: SHIFT_BITS];
                 if (rst) begin
                     at_row <= {ROW_BITS{1'b0}};
                     at_buf <= {BUF_BITS{1'b0}};
-                end else if (d_valid[j]) begin
-                    at_row <= (at_row == BOTTOM[ROW_BITS-1:0]) ? {ROW_BITS{1'b0}} : at_row + 1'b1;
-                    if (at_row == BOTTOM[ROW_BITS-1:0]) at_buf <= after(at_buf);
+                end else begin
+                    if (d_valid[j]) at_row <= bottom ? {ROW_BITS{1'b0}} : at_row + 1'b1;
+                    at_buf <= next_at;
                 end
             end
             if (j == 0) begin : lead

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 BLOCKS = ("csa.v", "csatree.v", "prefix_adder.v", "booth_recode.v", "booth_rows.v")
 WRAPPER = (
     *("fhecore.v", "fhecore_collect.v", "fhecore_constants.v", "fhecore_staging.v"),
-    *("fhecore_operand.v", "fhecore_results.v", "fhecore_array.v"),
+    *("fhecore_operand.v", "fhecore_or.v", "fhecore_results.v", "fhecore_array.v"),
 )
 WRAPPER_WIDTH = 16  # least, see Config.need_wrapper
 ARRAY = ("fhecore_array.v", "fhecore_delay.v", "fhecore_or.v")

@@ -88,8 +88,11 @@ def main(job_path: str) -> None:
     run("techmap -map +/techmap.v -map +/choices/kogge-stone.v" if job["behavioural"] else "techmap")
     run("opt -full")
     run(f"techmap -map {HERE / 'adder_cells.v'} t:full_adder")
-    for line in ("techmap", "opt -full", "rename -wire t:$_DFF_P_"):
+    for line in ("techmap", "opt -full"):
         run(line)
+    if job["memory"]:  # enables become logic here, so that all flip-flops are named after their registers
+        run("dfflegalize -cell $_DFF_P_ x")
+    run("rename -wire t:$_DFF_P_")
     print("inverters absorbed by flip-flops:", absorb_inverters(design, ys))
     run(f"dfflibmap -liberty {liberty} {avoid}")
     run("opt")

@@ -64,6 +64,7 @@ def checks() -> list[Check]:
         if benches.sources(form):
             found += of_form(form)
     found += of_array()
+    found += of_control()
     if benches.sources("prefix_adder"):
         for width in (8, 34, 40, 64):
             query = Query(
@@ -119,6 +120,23 @@ def of_array() -> list[Check]:
     return found
 
 
+def of_control() -> list[Check]:
+    """Constants found ahead of a tile's start, and the order of commands that this relies on."""
+    lookup = Query(
+        "constants_lookup", "constants_lookup", (tools.RTL / "fhecore_constants.v",), {}, 6,
+        after_flatten=observe("found", "entry", "loaded", "miss"),
+    )  # fmt: skip
+    found = [Check(lookup, False, LOOKUP)]
+    for beats, edges in (((1, 1, 1), 11), ((1, 1, 1), 14), ((2, 1, 1), 16), ((1, 2, 2), 18)):
+        names = dict(zip(("SET_BEATS", "AB_BEATS", "C_BEATS"), beats, strict=True))
+        query = Query(
+            f"collect_order {beats[0]} {beats[1]} {beats[2]}, {edges} edges", "collect_order",
+            (tools.RTL / "fhecore_collect.v",), {**names, "EDGES": edges}, edges,
+        )  # fmt: skip
+        found.append(Check(query, edges > 11, ORDER if edges == 11 else ()))
+    return found
+
+
 CARRY_SAVE_ONLY = {"csa", "csatree", "full_adder", "prefix_adder", "booth_rows", "booth_recode"} | {
     "modular_accumulate",
     "modmul_pe_cs",
@@ -136,6 +154,25 @@ ARRAY = (
     Mutation("reset misses the skew", "fhecore_array.v", ".clear(rst)", ".clear(1'b0)"),
     Mutation("a column without its first row", "fhecore_array.v", "|dones", "|dones[R-1:1]"),
     Mutation("input register misses reset", "fhecore_array.v", "valid_in & ~rst", "valid_in"),
+)
+LOOKUP = (
+    Mutation("slot not watched", "fhecore_constants.v", "(slot == entry_slot) & ", "", long=False),
+    Mutation("set not watched", "fhecore_constants.v", "entry_slot) & ~set &", "entry_slot) &"),
+    Mutation("load not watched", "fhecore_constants.v", "& ~load & ~start", "& ~start"),
+    Mutation("start not watched", "fhecore_constants.v", "& ~load & ~start", "& ~load"),
+    Mutation("reset not watched", "fhecore_constants.v", "& ~start & ~rst;", "& ~start;"),
+    Mutation("entry not awaited", "fhecore_constants.v", "entry_current & still", "still"),
+    Mutation("hit not awaited", "fhecore_constants.v", "hit_current & still", "still"),
+    Mutation("verdict kept", "fhecore_constants.v", "hit_current & still", "hit_current"),
+    Mutation("bank loaded while in use", "fhecore_constants.v", "(|hit) | ~bank_busy[choice]", "1'b1"),
+    Mutation("bank not loaded", "fhecore_constants.v", "start & miss", "1'b0"),
+    Mutation("mu not compared", "fhecore_constants.v", "{entry_q, entry_mu} == {q1, mu1}", "entry_q == q1"),
+)
+ORDER = (
+    Mutation("setc overtakes a tile", "fhecore_collect.v", "(~(is_set & last) | all_started)", "1'b1", False),
+    Mutation("set overwritten", "fhecore_collect.v", "(head_setc | ~full[next_fill])", "1'b1"),
+    Mutation("slot of the tile before", "fhecore_collect.v", "held0 <= {use_c, s", "held0 <= {use_c, held_s"),
+    Mutation("slot shown late", "fhecore_collect.v", "tile_ready ? held_slot : slot", "held_slot"),
 )
 TREE = (Mutation("carry row off by one", "csa.v", "{carry[W-2:0], 1'b0}", "{carry[W-2:0], 1'b1}"),)
 BEHAVIOURAL = {
