@@ -39,7 +39,7 @@ def read_launches(csv_text: str) -> list[dict]:
     """Of the profiler's CSV with smsp__inst_executed.sum and gpu__time_duration.sum (ns) a launch."""
     launches: dict[str, dict] = {}
     for row in csv.DictReader(line for line in csv_text.splitlines() if line.startswith('"')):
-        name = row["Kernel Name"].split("(")[0].split("<")[0].split("::")[-1]
+        name = row["Kernel Name"].split("(")[0].split("<")[0].removeprefix("void ").split("::")[-1]
         entry = launches.setdefault(row["ID"], {"kernel": name})
         entry[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
     if not launches:

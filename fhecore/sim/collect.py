@@ -70,11 +70,11 @@ def known_metrics(s: Session) -> list[str]:
 
 def profile(s: Session, name: str, program: list[str], metrics: list[str], natural: bool) -> None:
     """One report and its export. `natural`: caches as the program leaves them, by running it again for every
-    pass; otherwise caches are emptied before each launch."""
+    pass; otherwise every launch is repeated, and finds caches (of code and constants, too) as its last
+    repetition left them."""
     report = s.build / f"{name}.ncu-rep"
-    caches = (
-        ["--replay-mode", "application", "--cache-control", "none"] if natural else ["--cache-control", "all"]
-    )
+    mode = "application" if natural else "kernel"
+    caches = ["--replay-mode", mode, "--cache-control", "none"]
     common = [
         tool("ncu"),
         "--profile-from-start",

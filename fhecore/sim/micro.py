@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import engine, resources, sass, static, trace
 
-WARM, WORDS, SECTOR = 4, 4096, 32
+WORDS, SECTOR = 4096, 32
 PROGRAM = "micro.cu"
 
 
@@ -25,6 +25,8 @@ class Bench:
     opcode: str
     ops: int
     access: dict[str, trace.Access] = field(default_factory=dict)  # by opcode without modifiers
+    shared: int = WORDS * 4  # bytes a block
+    warm: int = 4  # rounds before the clock
 
 
 def _load(sectors: float, wavefronts: float, l1: float, l2: float) -> dict[str, trace.Access]:
@@ -33,6 +35,10 @@ def _load(sectors: float, wavefronts: float, l1: float, l2: float) -> dict[str, 
 
 def _shared(wavefronts: float, opcode: str = "LDS") -> dict[str, trace.Access]:
     return {opcode: trace.Access(0, wavefronts)}
+
+
+def _copy(l2: float) -> dict[str, trace.Access]:
+    return {"LDG": trace.Access(16, 4, 0, l2), "STG": trace.Access(16, 4, 0, l2)}
 
 
 BENCHES = (
@@ -47,6 +53,8 @@ BENCHES = (
     Bench("hi_chain", "MulHiILi1E", 1, 32, 64, "IMAD.HI", 64),
     Bench("hi_throughput", "MulHiILi8E", 1, 512, 64, "IMAD.HI", 64),
     Bench("butterfly_mix", "Butterfly", 1, 512, 64, "IMAD", 16),
+    Bench("butterfly_full", "Butterfly", 1, 1024, 64, "IMAD", 16),
+    Bench("dual_issue", "DualIssue", 1, 512, 64, "LOP3", 32),
     Bench("mufu_chain", "RootMufuILi1E", 1, 32, 64, "MUFU", 32),
     Bench("mufu_throughput", "RootMufuILi8E", 1, 512, 64, "MUFU", 32),
     Bench("ldc_chain", "ConstantChain", 1, 32, 64, "LDC", 32),
@@ -64,10 +72,14 @@ BENCHES = (
     Bench("l1_bandwidth", "StreamILb1E", 1, 512, 64, "LDG", 8, _load(16, 4, 1, 1)),
     Bench("l2_bandwidth", "StreamILb0E", 4, 256, 64, "LDG", 8, _load(16, 4, 0, 1)),
     Bench("dram_bandwidth", "StreamILb0E", 4, 256, 64, "LDG", 8, _load(16, 4, 0, 0)),
+    Bench("dram_cold", "StreamILb0E", 4, 256, 2, "LDG", 8, _load(16, 4, 0, 0), warm=0),
     Bench("l2_write", "StreamWrite", 4, 256, 64, "STG", 8, {"STG": trace.Access(16, 4, 0, 1)}),
+    Bench("l2_copy", "StreamCopy", 4, 256, 64, "STG", 4, _copy(1)),
+    Bench("dram_copy", "StreamCopy", 4, 256, 64, "STG", 4, _copy(0)),
     Bench("bar_throughput", "Barrier", 1, 256, 64, "BAR", 16),
     Bench("branch_chain", "6Branch", 1, 32, 256, "BRA", 1),
     Bench("cta_waves", "6Branch", 64, 256, 16, "BRA", 1),
+    Bench("cta_serial", "6Branch", 16, 256, 16, "BRA", 1, shared=196608),
 )
 BY_NAME = {b.name: b for b in BENCHES}
 
@@ -94,7 +106,7 @@ def check_sass(bench: Bench, function: sass.Function) -> None:
 def trace_of(bench: Bench, function: sass.Function, usage: resources.Usage, sms: int) -> str:
     blocks = bench.blocks * sms if bench.blocks else 1
     launch = trace.Launch(
-        bench.name, blocks, bench.threads // 32, usage.registers, usage.shared_bytes + WORDS * 4
+        bench.name, blocks, bench.threads // 32, usage.registers, usage.shared_bytes + bench.shared
     )
     loop = function.loops[-1]
     timed = range(function.blocks[function.loops[1].header].first, function.blocks[loop.latch].last)
@@ -104,7 +116,7 @@ def trace_of(bench: Bench, function: sass.Function, usage: resources.Usage, sms:
         elif i.base in ("LDS", "STS"):
             launch.accesses[k] = trace.Access(0, 1)
     fill = -(-WORDS // bench.threads)
-    counts = static.counts(function, launch, [fill, WARM, bench.rounds])
+    counts = static.counts(function, launch, [fill, bench.warm, bench.rounds])
     return trace.text(trace.Walk(function, counts, launch), sms)
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from . import resources, sass, trace
 
 SECTOR, WORD_BYTES, BYTES_A_WAVEFRONT = 32, 16, 128
+UNIFORM = 1.0  # sectors: all lanes read the same words
+STORES, LOADS = ("STG", "ST", "RED"), ("LDG", "LD", "LDGSTS", "ATOMG")
 CYCLES = ("sm__cycles_elapsed.max", "gpc__cycles_elapsed.max")
 L2_READ = ("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_op_read.sum")
 
@@ -99,15 +101,13 @@ def hit_rates(metrics: dict[str, float]) -> tuple[float, float, float]:
 def accesses(
     code: Sequence[sass.Instruction], by_pc: dict, metrics: dict[str, float]
 ) -> dict[int, trace.Access]:
-    """Sectors and wavefronts of every memory instruction from its own counters; hit rates are the
-    launch's."""
+    """Sectors and wavefronts of every memory instruction from its own counters; hits are the launch's."""
 
     def column(name: str) -> dict[int, float]:
         return {int(offset) // WORD_BYTES: value for offset, value in by_pc.get(name, [])}
 
     executed, sectors = column("inst_executed"), column("memory_l2_theoretical_sectors_global")
     shared = column("memory_l1_wavefronts_shared")
-    l1, l2, kept = hit_rates(metrics)
     out = {}
     for k, i in enumerate(code):
         count = executed.get(k, 0.0)
@@ -115,28 +115,57 @@ def accesses(
             continue
         if i.base in ("LDS", "STS", "LDSM"):
             out[k] = trace.Access(0.0, max(1.0, shared.get(k, count) / count))
-        elif i.base in ("LDG", "STG", "LDGSTS", "LD", "ST", "RED", "ATOMG"):
+        elif i.base in (*STORES, *LOADS):
             own = sectors.get(k, 0.0) / count
-            passes = max(1.0, own * SECTOR / BYTES_A_WAVEFRONT)
-            store = i.base in ("STG", "ST", "RED")
-            bypass = i.base == "LDGSTS" and "BYPASS" in i.opcode
-            out[k] = trace.Access(own, passes, 0.0 if store or bypass else l1, kept if store else l2)
+            out[k] = trace.Access(own, max(1.0, own * SECTOR / BYTES_A_WAVEFRONT))
+    return with_hits(code, executed, out, hit_rates(metrics))
+
+
+def with_hits(
+    code: Sequence[sass.Instruction],
+    executed: dict[int, float],
+    moved: dict[int, trace.Access],
+    rates: tuple[float, float, float],
+) -> dict[int, trace.Access]:
+    """Hit rates of single instructions from those of the launch (`hit_rates`), which is all that is counted.
+    What is read again and again hits first: words that all lanes share, then tables (loads marked read-only),
+    then data."""
+    l1, l2, kept = rates
+    stores = {k for k, a in moved.items() if a.sectors and code[k].base in STORES}
+    loads = {k: a.sectors * executed[k] for k, a in moved.items() if a.sectors and k not in stores}
+    past = {k for k in loads if code[k].base == "LDGSTS" and "BYPASS" in code[k].opcode}
+
+    def order(k: int) -> int:
+        return 0 if moved[k].sectors <= UNIFORM else 1 if code[k].opcode.endswith(".CONSTANT") else 2
+
+    def shares(asked: dict[int, float], rate: float) -> dict[int, float]:
+        out, hits = {}, rate * sum(asked.values())
+        for step in range(3):
+            own = [k for k in asked if order(k) == step]
+            total = sum(asked[k] for k in own)
+            out |= dict.fromkeys(own, min(1.0, hits / total) if total else 0.0)
+            hits = max(0.0, hits - total)
+        return out
+
+    in_l1 = shares({k: n for k, n in loads.items() if k not in past}, l1) | dict.fromkeys(past, 0.0)
+    in_l2 = shares({k: n * (1 - in_l1[k]) for k, n in loads.items()}, l2)
+    out = dict(moved)
+    for k in loads:
+        out[k] = replace(moved[k], l1_hit=in_l1[k], l2_hit=in_l2[k])
+    for k in stores:
+        out[k] = replace(moved[k], l1_hit=0.0, l2_hit=kept)
     return out
 
 
 def in_place_of(old: Profiled, new: Profiled) -> Profiled:
     """`new` with the DRAM traffic of `old`, which it replaces in a sequence: it finds the same data in L2.
-    (Its own profile was taken with empty caches.)"""
+    (Its own profile was taken alone.)"""
     traffic = {
         n: old.metrics[n] for n in ("dram__bytes_read.sum", "dram__bytes_write.sum") if n in old.metrics
     }
-    _, l2, kept = hit_rates({**new.metrics, **traffic})
-    changed = {}
-    for k, a in new.accesses.items():
-        store = new.function.code[k].base in ("STG", "ST", "RED")
-        shared = a.sectors == 0
-        changed[k] = a if shared else replace(a, l2_hit=kept if store else l2)
-    return replace(new, accesses=changed)
+    executed = dict(enumerate(map(float, new.executed)))
+    rates = hit_rates({**new.metrics, **traffic})
+    return replace(new, accesses=with_hits(new.function.code, executed, new.accesses, rates))
 
 
 def read_listing(path: Path) -> dict[str, sass.Function]:

@@ -100,10 +100,41 @@ def _source_width(opcode: str, base: str, operand: str, place: int) -> int:
     return 1
 
 
+def by_bank(spans: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    """(even, odd registers) of spans."""
+    words = [w for first, count in spans for w in range(first, first + count)]
+    odd = sum(w % 2 for w in words)
+    return len(words) - odd, odd
+
+
+def bank_reads(
+    opcode: str, operands: tuple[str, ...], cached: dict[int, int]
+) -> tuple[tuple[int, int], dict[int, int]]:
+    """((even, odd registers read from the file), registers kept for the warp's next instruction by operand
+    slot). `cached`: what the instruction before kept: its operands marked .reuse, each for its own slot."""
+    base = opcode.split(".")[0]
+    counts, kept = [0, 0], {}
+    if base in ("IMMA", "HMMA", "DMMA", "FHEC"):
+        return by_bank(registers_of(opcode, operands)[1]), kept
+    rest = [o for o in operands if not re.fullmatch(r"!?U?P[0-9T]", o)]
+    if base not in _NO_DST and rest and _numbers(rest[0]) and "[" not in rest[0]:
+        rest = rest[1:]
+    for slot, operand in enumerate(rest):
+        for number in _numbers(operand):
+            if cached.get(slot) != number:
+                for word in range(number, number + _source_width(opcode, base, operand, slot)):
+                    counts[word % 2] += 1
+            if ".reuse" in operand:
+                kept[slot] = number
+    return (counts[0], counts[1]), kept
+
+
+# VIADD is with the multipliers: hardware counters by pipe say so, and two microbenchmarks from either side
+# (among the ALU's it would make butterfly_mix 8 % too fast and cta_waves 10 % too slow).
 _UNITS = {
-    "alu": "IADD3 VIADD VIADDMNMX IMNMX VIMNMX LOP3 SHF LEA ISETP SEL PRMT PLOP3 SGXT BMSK FMNMX FSETP FSEL "
+    "alu": "IADD3 VIADDMNMX IMNMX VIMNMX LOP3 SHF LEA ISETP SEL PRMT PLOP3 SGXT BMSK FMNMX FSETP FSEL "
     "IABS MOV P2R R2P ISCADD LOP ICMP I2FP I2IP VABSDIFF FADD_ALU CSEL VOTE UNIFORM_ALU",
-    "fma": "IMAD",
+    "fma": "IMAD VIADD",
     "fmalite": "FFMA FMUL FADD HFMA2 HADD2 HMUL2 IDP IDP4A FSWZADD",
     "mufu": "MUFU I2F F2I F2F POPC FLO BREV FRND I2FX F2IP",
     "fp64": "DADD DMUL DFMA DSETP",

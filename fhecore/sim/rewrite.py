@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .registers import FHEC_WIDTHS
+from .registers import FHEC_WIDTHS, by_bank
 from .sass import Function, Instruction
 from .trace import Launch, Walk, instruction_line
 
@@ -75,6 +75,7 @@ def _operands(function: Function, start: Instruction, i: Instruction) -> tuple[t
 def _line(unit: str, i: Instruction, sources, dst, more_wait: int = 0) -> str:
     c = i.control
     words = ["i", unit, f"st={c.stall}", *(f"s={first}:{count}" for first, count in sources)]
+    words += [f"r{bank}={n}" for bank, n in enumerate(by_bank(tuple(sources))) if n]
     if dst:
         words.append(f"d={dst[0]}:{dst[1]}")
     if c.yield_:

@@ -16,7 +16,7 @@ import sysconfig
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .registers import FHEC_WIDTHS, registers_of
+from .registers import FHEC_WIDTHS, bank_reads, registers_of
 
 
 class SassError(ValueError):
@@ -97,7 +97,16 @@ class Function:
         ):
             self.code.pop()
         self.blocks = basic_blocks(self.code)
+        self.bank_reads: list[tuple[int, int]] = []  # of every instruction
+        kept: dict[int, int] = {}
+        starts = {b.first for b in self.blocks}
+        for k, i in enumerate(self.code):
+            reads, kept = bank_reads(i.opcode, i.operands, {} if k in starts else kept)
+            self.bank_reads.append(reads)
         self.loops = loops(self.blocks)
+
+
+USUAL = Path("/usr/local/cuda/bin")
 
 
 def find_tool(name: str) -> str | None:
@@ -109,7 +118,7 @@ def find_tool(name: str) -> str | None:
     for found in (shutil.which(name), shutil.which("nvcc")):
         if found:
             folders += [Path(found).parent, Path(found).resolve().parent]
-    folders.append(Path("/usr/local/cuda/bin"))
+    folders.append(USUAL)
     for site in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"))):
         folders += sorted(Path(site).glob("nvidia/*/bin"), reverse=True)
     for folder in folders:

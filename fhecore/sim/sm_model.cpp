@@ -37,8 +37,7 @@ class Sm {
 
   Result run() {
     result_.ctas_resident = resident_;
-    for (int c = 0; c < resident_ && next_cta_ < trace_.ctas.size(); ++c)
-      start_cta(static_cast<i64>(cta_launch_ + c * cta_interval_));
+    for (int c = 0; c < resident_ && next_cta_ < trace_.ctas.size(); ++c) start_cta(0);
     i64 now = 0, last_change = 0;
     while (live_warps_ > 0) {
       bool issued = false;
@@ -65,7 +64,10 @@ class Sm {
  private:
   const Instruction& current(const Warp& w) const { return trace_.code[w.at]; }
 
-  void start_cta(i64 at) {
+  // Of a place that is free from `from` on. CTAs of the multiprocessor start one after the other.
+  void start_cta(i64 from) {
+    const i64 at = static_cast<i64>(
+        std::ceil(launcher_.serve(static_cast<double>(from), cta_interval_) + cta_launch_));
     Cta cta;
     const int id = static_cast<int>(ctas_.size());
     for (const int path : trace_.ctas[next_cta_]) {
@@ -216,7 +218,7 @@ class Sm {
     --live_warps_;
     Cta& cta = ctas_[w.cta];
     if (--cta.live > 0) return release(cta, now);
-    if (next_cta_ < trace_.ctas.size()) start_cta(now + 1 + static_cast<i64>(cta_launch_));
+    if (next_cta_ < trace_.ctas.size()) start_cta(now + 1);
   }
 
   void finish(i64 now) {
@@ -240,6 +242,7 @@ class Sm {
   int live_warps_ = 0;
   bool lru_;
   double active_sum_ = 0, cta_launch_, cta_interval_;
+  Server launcher_;
   i64 bar_latency_, branch_cycles_, clock_cycles_;
   Result result_;
 };

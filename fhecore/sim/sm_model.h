@@ -58,14 +58,15 @@ struct Instruction {
   Unit unit = Unit::nop;
   int dst = -1, dst_count = 0;               ///< registers written, first and number
   std::vector<std::pair<int, int>> sources;  ///< registers read: (first, number)
-  int stall = 1;  ///< cycles until this warp's next issue, from the encoding
+  std::array<int, 2> reads{};  ///< registers from the even and the odd bank of the register file
+  int stall = 1;               ///< cycles until this warp's next issue, from the encoding
   bool yield = false;
   int write_bar = 7, read_bar = 7;  ///< dependency barrier 0..5, 7 none
   unsigned wait = 0;                ///< mask of barriers that must be clear
-  int arg = 0;            ///< depbar: groups that may stay; tensor: issue interval, 0 default
-  int depbar = 0;         ///< depbar: barrier
-  double sectors = 0;     ///< global: 32-byte sectors a request
-  double wavefronts = 1;  ///< passes through the data stage of the LSU a request
+  int arg = 0;     ///< depbar: groups that may stay; tensor: 2 for twice the products of IMMA.16816
+  int depbar = 0;  ///< depbar: barrier
+  double sectors = 0;             ///< global: 32-byte sectors a request
+  double wavefronts = 1;          ///< passes through the data stage of the LSU a request
   double l1_hit = 0, l2_hit = 1;  ///< fraction of sectors
   int source_registers() const;
 };

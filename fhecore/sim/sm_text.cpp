@@ -29,6 +29,8 @@ void read_field(Instruction& in, const std::string& field, int line) {
     std::pair<int, int> s;
     value >> s.first >> colon >> s.second;
     in.sources.push_back(s);
+  } else if (key == "r0" || key == "r1") {
+    value >> in.reads[key[1] - '0'];
   } else if (key == "st") {
     value >> in.stall;
   } else if (key == "y") {
@@ -156,6 +158,8 @@ const std::vector<std::string>& Params::names() {
                                                  "shared_bytes",
                                                  "shared_reserved",
                                                  "scheduler",
+                                                 "bank_interval",
+                                                 "bank_queue",
                                                  "alu_interval",
                                                  "alu_latency",
                                                  "fma_interval",
@@ -171,6 +175,7 @@ const std::vector<std::string>& Params::names() {
                                                  "fp64_interval",
                                                  "fp64_latency",
                                                  "tensor_interval",
+                                                 "tensor32_interval",
                                                  "tensor_latency",
                                                  "fhec_interval",
                                                  "fhec_latency",
@@ -194,6 +199,8 @@ const std::vector<std::string>& Params::names() {
                                                  "l2_bytes_per_cycle",
                                                  "l2_write_bytes_per_cycle",
                                                  "dram_bytes_per_cycle",
+                                                 "dram_write_bytes_per_cycle",
+                                                 "l2_read_on_write",
                                                  "sm_fill_bytes_per_cycle",
                                                  "bar_latency",
                                                  "branch_cycles",

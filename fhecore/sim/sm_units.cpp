@@ -25,6 +25,7 @@ Units::Units(const Trace& trace, const Params& p) : carry_(trace.code.size(), 0.
   l2_rate_ = p["l2_bytes_per_cycle"] / busy;
   l2_write_rate_ = p["l2_write_bytes_per_cycle"] / busy;
   dram_rate_ = p["dram_bytes_per_cycle"] / busy;
+  dram_write_rate_ = p["dram_write_bytes_per_cycle"] / busy;
   const auto pipe = [&](Unit u, const char* name) {
     const std::string base = name;
     interval_[static_cast<int>(u)] = p[base + "_interval"];
@@ -36,14 +37,16 @@ Units::Units(const Trace& trace, const Params& p) : carry_(trace.code.size(), 0.
   latency_[static_cast<int>(Unit::fhec)] += p["fhec_extra_latency"];
   depth_ = static_cast<std::size_t>(p["mio_depth"]);
   for (Subcore& s : subcores_) s.banks.resize(static_cast<std::size_t>(p["fhec_banks"]));
-  p_ = {p["dram_latency"],     p["fhec_port_registers"],
-        p["l1_latency"],       p["l1_sectors_per_cycle"],
-        p["l2_latency"],       p["ldc_latency"],
-        p["lds_latency"],      p["lsu_cycles_per_wavefront"],
-        p["mio_interval"],     p["mio_latency"],
-        p["read_release"],     p["s2r_latency"],
-        p["setc_cycles"],      p["shfl_latency"],
-        p["store_queue_bytes"]};
+  p_ = {p["dram_latency"],      p["fhec_port_registers"],
+        p["l1_latency"],        p["l1_sectors_per_cycle"],
+        p["l2_latency"],        p["ldc_latency"],
+        p["lds_latency"],       p["lsu_cycles_per_wavefront"],
+        p["mio_interval"],      p["mio_latency"],
+        p["read_release"],      p["s2r_latency"],
+        p["setc_cycles"],       p["shfl_latency"],
+        p["store_queue_bytes"], p["tensor32_interval"],
+        p["bank_interval"],     p["bank_queue"],
+        p["l2_read_on_write"]};
 }
 
 void Units::begin_cycle(int subcore, i64 now) {
@@ -53,6 +56,14 @@ void Units::begin_cycle(int subcore, i64 now) {
 
 double Units::free_at(int subcore, const Warp& w, const Instruction& in, Stall& why) const {
   const Subcore& s = subcores_[subcore];
+  double registers = 0;
+  for (int b = 0; b < 2; ++b)
+    if (in.reads[b] > 0) registers = std::max(registers, s.register_bank[b] - p_.bank_queue);
+  return std::max(registers, unit_free_at(s, w, in, why));
+}
+
+double Units::unit_free_at(const Subcore& s, const Warp& w, const Instruction& in,
+                           Stall& why) const {
   why = pipe;
   switch (in.unit) {
     case Unit::alu:
@@ -114,6 +125,9 @@ void Units::issue(const Instruction& in, int index, Warp& w, i64 now) {
   const int u = static_cast<int>(in.unit);
   const double t = static_cast<double>(now);
   const double step = interval_[u];
+  for (int b = 0; b < 2; ++b)
+    if (in.reads[b] > 0)
+      s.register_bank[b] = std::max(s.register_bank[b], t) + in.reads[b] * p_.bank_interval;
   double done = t + latency_[u], read = t + p_.read_release;
   switch (in.unit) {
     case Unit::alu:
@@ -136,7 +150,7 @@ void Units::issue(const Instruction& in, int index, Warp& w, i64 now) {
       s.fp64 = paced(s.fp64, t, step);
       break;
     case Unit::tensor:
-      s.port = paced(s.port, t, in.arg > 0 ? in.arg * step : step);
+      s.port = paced(s.port, t, in.arg == 2 ? p_.tensor32_interval : step);
       break;
     case Unit::setc:
       s.port = t + p_.setc_cycles;
@@ -216,7 +230,7 @@ double Units::global(const Instruction& in, int index, double from) {
   if (in.unit == Unit::stg) {
     const double bytes = sectors * kSector;
     bytes_l2 += bytes, bytes_dram += bytes * (1 - in.l2_hit);
-    dram_.serve(from, bytes * (1 - in.l2_hit) / dram_rate_);
+    dram_.serve(from, bytes * (1 - in.l2_hit) / dram_write_rate_);
     return l2_write_.serve(from, bytes / l2_write_rate_);
   }
   double done = l1_.serve(from, sectors / p_.l1_sectors_per_cycle) + p_.l1_latency;
@@ -224,6 +238,8 @@ double Units::global(const Instruction& in, int index, double from) {
     bytes_l2 += missed, bytes_dram += far;
     const double fill = fill_.serve(from, missed / fill_rate_);
     const double l2 = std::max(fill, l2_.serve(from, missed / l2_rate_));
+    l2_write_.serve(from,
+                    p_.l2_read_on_write * missed / l2_rate_);  // stores go slower beside loads
     done = std::max(done, l2 + p_.l2_latency);
     if (far > 0) done = std::max(done, dram_.serve(from, far / dram_rate_) + p_.dram_latency);
   }

@@ -55,11 +55,13 @@ class Units {
   };
   struct Subcore {
     std::vector<Bank> banks;  // of column constants in the FHEC unit; none: any set at any time
+    std::array<double, 2> register_bank{};  // when it can begin the next instruction's reads
     double alu = 0, heavy = 0, lite = 0, uni = 0, mufu = 0, fp64 = 0, port = 0, fhec = 0;
     std::deque<double> queue;  // departure times of what the MIO queue holds
     double mio_free = 0, last_departure = 0;
   };
 
+  double unit_free_at(const Subcore& s, const Warp& w, const Instruction& in, Stall& why) const;
   double bank_free(const Subcore& s, const Warp& w) const;
   void take_bank(Subcore& s, const Warp& w, double until);
   void memory(Subcore& s, const Instruction& in, int index, double t, double& done, double& read);
@@ -69,12 +71,13 @@ class Units {
   std::vector<double> carry_;  // sectors of an instruction that are not whole yet
   std::array<double, kUnits> interval_{}, latency_{};
   std::size_t depth_ = 1;
-  double fill_rate_ = 1, l2_rate_ = 1, l2_write_rate_ = 1, dram_rate_ = 1;
+  double fill_rate_ = 1, l2_rate_ = 1, l2_write_rate_ = 1, dram_rate_ = 1, dram_write_rate_ = 1;
   Server lsu_, l1_, fill_, l2_, l2_write_, dram_;
   struct {
     double dram_latency, fhec_port_registers, l1_latency, l1_sectors_per_cycle, l2_latency,
         ldc_latency, lds_latency, lsu_cycles_per_wavefront, mio_interval, mio_latency, read_release,
-        s2r_latency, setc_cycles, shfl_latency, store_queue_bytes;
+        s2r_latency, setc_cycles, shfl_latency, store_queue_bytes, tensor32_interval, bank_interval,
+        bank_queue, l2_read_on_write;
   } p_{};
 };
 

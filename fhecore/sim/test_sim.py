@@ -12,7 +12,9 @@ PLAIN = {
     "fmawide_interval": 4, "mio_latency": 4, "mio_interval": 2, "mio_depth": 8, "lsu_cycles_per_wavefront":
     1, "lds_latency": 20, "bar_latency": 20, "read_release": 4, "l1_latency": 30, "l2_latency": 200,
     "dram_latency": 600, "dram_bytes_per_cycle": 8, "l2_bytes_per_cycle": 64, "l2_write_bytes_per_cycle":
-    16, "sm_fill_bytes_per_cycle": 64, "l1_sectors_per_cycle": 4, "tensor_interval": 2, "fhec_interval": 16,
+    16, "sm_fill_bytes_per_cycle": 64, "l1_sectors_per_cycle": 4,
+    "bank_interval": 1, "dram_write_bytes_per_cycle": 1000, "l2_read_on_write": 0, "bank_queue": 0,
+    "tensor_interval": 2, "tensor32_interval": 4, "fhec_interval": 16,
     "fhec_latency": 44, "fhec_extra_latency": 0, "fhec_port_registers": 1, "fhec_banks": 2, "setc_cycles":
     1, "branch_cycles": 8, "scheduler": 0,
 }  # fmt: skip
@@ -180,8 +182,17 @@ def test_fhec_operands_need_the_register_ports(model):
 def test_fhec_and_tensor_instructions_share_ports(model):
     # FHEC 0..16, IMMA at 16 (ports for 2), FHEC at 18: exit 19.
     assert model([FHEC.format(0), "tensor st=1 d=8:4", FHEC.format(4)])["cycles"] == 20
+    # IMMA of twice the products: ports for 4.
+    assert model([FHEC.format(0), "tensor st=1 d=8:4 arg=2", FHEC.format(4)])["cycles"] == 22
     # The ALU is not held up: issues at 1.
     assert model([FHEC.format(0), "alu st=1"])["cycles"] == 3
+
+
+def test_register_banks(model):
+    # Two registers of the even bank each: the second instruction's reads begin at 2. Odd ones are free at 1.
+    assert model(["fma st=1 r0=2", "alu st=1 r0=2"])["cycles"] == 4
+    assert model(["fma st=1 r0=2", "alu st=1 r1=2"])["cycles"] == 3
+    assert model(["fma st=1 r0=2", "alu st=1 r0=2"], bank_queue=1)["cycles"] == 3
 
 
 def test_fhec_constant_banks(model):

@@ -80,7 +80,7 @@ def test_operations_must_be_the_planned_launches(monkeypatch):
 def test_bootstrap_composition():
     text = '==PROF== noise\n"ID","Kernel Name","Metric Name","Metric Value"\n'
     for k, (kernel, count, ns) in enumerate(
-        (("row_forward<8>", "1,000", "2000"), ("hoisted_plain_sums", "500", "1000"))
+        (("void row_forward<8>(Args, Limbs)", "1,000", "2000"), ("hoisted_plain_sums", "500", "1000"))
     ):
         text += f'"{k}","{kernel}","smsp__inst_executed.sum","{count}"\n'
         text += f'"{k}","{kernel}","gpu__time_duration.sum","{ns}"\n'

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from fhecore.sim import (
     micro,
     params,
     profiles,
+    registers,
     resources,
     rewrite,
     sass,
@@ -177,7 +179,7 @@ def test_marks_become_one_instruction_with_all_operands():
     launch = trace.Launch("f", 1, 1, 64, 0)
     done = rewrite.rewrite(f, launch)
     assert done.lines[1] == "" and done.fhec == [3] and done.setc == [0]
-    assert done.lines[3] == "i fhec st=5 s=8:4 s=12:4 s=32:2 s=34:2 d=44:4 w=5"
+    assert done.lines[3] == "i fhec st=5 s=8:4 s=12:4 s=32:2 s=34:2 r0=6 r1=6 d=44:4 w=5"
     assert done.lines[0].startswith("i setc")
     # R8 and R12, R32 and R34 follow each other: the instruction can have them.
     assert rewrite.listing(f, done) == [
@@ -195,6 +197,38 @@ def test_marks_become_one_instruction_with_all_operands():
     assert "s=20:4" in rewrite.rewrite(function(*with_sum), launch).lines[3]
     with pytest.raises(rewrite.RewriteError, match="alone"):
         rewrite.rewrite(function(*PAIR[:3], "EXIT"), launch)
+
+
+def test_register_reads_by_bank():
+    reads, kept = registers.bank_reads("IMAD", ("R6", "R2", "R6", "R9.reuse"), {})
+    assert reads == (2, 1) and kept == {2: 9}
+    # R9 is at hand for the same slot of the next instruction, not for another slot.
+    assert registers.bank_reads("LOP3.LUT", ("R20", "R20", "R2", "R9", "0xe8", "!PT"), kept) == ((2, 0), {})
+    assert registers.bank_reads("LOP3.LUT", ("R20", "R20", "R9", "R2", "0xe8", "!PT"), kept)[0] == (2, 1)
+    # The sum of a wide product has two words; uniform registers and RZ are none.
+    assert registers.bank_reads("IMAD.WIDE.U32", ("R4", "R2", "UR4", "R6"), {})[0] == (2, 1)
+    assert registers.bank_reads("IADD3", ("R12", "P0", "P1", "R24", "R38", "RZ"), {})[0] == (2, 0)
+    assert registers.bank_reads("IMMA.16816.U8.U8", ("R4", "R8.ROW", "R11.COL", "R4"), {})[0] == (3, 4)
+    f = function("IMAD R6, R2, R6, R9.reuse", "IMAD R7, R2, R6, R9", "EXIT")
+    assert f.bank_reads == [(2, 1), (2, 0), (0, 0)]
+
+
+def test_hits_go_to_shared_words_then_tables_then_data():
+    code = function(
+        "LDG.E R1, [R2]", "LDG.E.CONSTANT R3, [R2]", "LDG.E R4, [R2]", "STG.E [R2], R4", "EXIT"
+    ).code
+    moved = {0: trace.Access(1, 1), 1: trace.Access(4, 1), 2: trace.Access(5, 1), 3: trace.Access(4, 1)}
+    executed = dict.fromkeys(range(4), 10.0)
+    out = profiles.with_hits(code, executed, moved, (0.3, 0.5, 0.9))
+    # 100 sectors loaded, 30 hit: 10 of the shared word, 20 of the table's 40. Of 70 that miss, 35 are in L2.
+    assert [out[k].l1_hit for k in range(4)] == [1.0, 0.5, 0.0, 0.0]
+    assert [out[k].l2_hit for k in range(4)] == pytest.approx([0.0, 1.0, 15 / 50, 0.9])
+
+
+def test_a_block_that_parted_lanes_reach_twice():
+    assert [trace.times(Fraction(2), v) for v in range(3)] == [2, 2, 2]
+    assert sum(trace.times(Fraction(3, 2), v) for v in range(4)) == 6
+    assert trace.times(Fraction(1, 3), 0) == 1
 
 
 def test_text_of_the_proposed_instructions_round_trips():
@@ -234,6 +268,7 @@ def test_tools_come_from_no_predictable_folder(tmp_path, monkeypatch):
     site = tmp_path / "site"
     (site / "nvidia" / "cu13").mkdir(parents=True)
     (tmp_path / "bin").rename(site / "nvidia" / "cu13" / "bin")
+    monkeypatch.setattr(sass, "USUAL", tmp_path / "none")
     monkeypatch.setattr(sass.sysconfig, "get_path", lambda _: str(site))
     assert sass.find_tool("cuobjdump") == str(site / "nvidia" / "cu13" / "bin" / "cuobjdump")
     shared = "/" + "tmp/"
@@ -320,7 +355,7 @@ def test_microbenchmarks_compile_to_what_is_meant(tmp_path, monkeypatch):
     command = ["nvcc", "-std=c++20", "-arch=sm_90", "-O3", f"-I{HERE}/micro", "-cubin", "-o", str(cubin)]
     subprocess.run([*command, str(HERE / "micro" / "micro.cu")], check=True)
     functions, usages = micro.load(cubin)
-    values = params.of_engine(params.load("h200"))
+    values = params.of_engine({k: float(v["value"]) for k, v in params.table("h200").items()})
     for bench in micro.BENCHES:
         micro.check_sass(bench, functions[micro.find(functions, bench.symbol)])
     # The empty kernel is the start of a CTA and an instruction or two.

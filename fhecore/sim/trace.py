@@ -148,6 +148,12 @@ def chosen(fraction: Fraction, visit: int, second: bool = False) -> bool:
     return chosen_before(fraction, visit + 1, second) > chosen_before(fraction, visit, second)
 
 
+def times(fraction: Fraction, visit: int) -> int:
+    """How often a chosen visit executes a block. More than once where the lanes of a warp parted: a BSYNC
+    counts for each side that comes to it."""
+    return max(1, math.floor((visit + 1) * fraction) - math.floor(visit * fraction))
+
+
 def second_sides(function: Function) -> list[bool]:
     """Of every block: it is reached only by the jumping side of a branch."""
     blocks = function.blocks
@@ -190,7 +196,7 @@ class Walk:
             if not chosen(fraction, index, second):
                 continue
             if isinstance(item, int):
-                out.append(item)
+                out += [item] * times(fraction, index)
                 continue
             trips = Fraction(item.visits, item.entries)
             before = chosen_before(fraction, index, second)
@@ -224,6 +230,7 @@ def instruction_line(function: Function, index: int, access: Access | None) -> s
     if i.dst and i.dst[0] + i.dst[1] <= 256:
         words.append(f"d={i.dst[0]}:{i.dst[1]}")
     words += [f"s={first}:{count}" for first, count in i.sources if first + count <= 256]
+    words += [f"r{bank}={n}" for bank, n in enumerate(function.bank_reads[index]) if n]
     if c.yield_:
         words.append("y=1")
     if c.write_bar != 7:

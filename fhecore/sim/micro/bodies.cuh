@@ -90,6 +90,16 @@ struct Butterfly {
     }
   }
 };
+// Both pipes full at once: an instruction a cycle.
+struct DualIssue {
+  static constexpr int kOps = 64;
+  __device__ static void round(State& s) {
+    MICRO_EACH(kOps / 2) {
+      asm volatile("mad.lo.u32 %0, %0, %1, %2;" : "+r"(s.x[i % 4]) : "r"(s.a), "r"(s.b));
+      asm volatile("lop3.b32 %0, %0, %1, %2, 0xe8;" : "+r"(s.x[4 + i % 4]) : "r"(s.a), "r"(s.b));
+    }
+  }
+};
 template <int Chains>
 struct Imma16816 {
   static constexpr int kOps = 16;
@@ -201,6 +211,25 @@ struct StreamWrite {
                    : "memory");
     }
     s.a += 8 * s.b;
+  }
+};
+struct StreamCopy {  // from the lower to the upper half of the words
+  static constexpr int kOps = 8;
+  __device__ static void round(State& s) {
+    u32 v[4][4];
+    const u32 half = (s.mask >> 1) & ~3u;
+    MICRO_EACH(4)
+    asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[i][0]), "=r"(v[i][1]), "=r"(v[i][2]), "=r"(v[i][3])
+                 : "l"(s.global + ((s.a + static_cast<u32>(i) * s.b) & half))
+                 : "memory");
+    MICRO_EACH(4)
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(s.out + half + 4 + ((s.a + static_cast<u32>(i) * s.b) & half)), "r"(v[i][0]),
+                   "r"(v[i][1]), "r"(v[i][2]), "r"(v[i][3])
+                 : "memory");
+    s.a += 4 * s.b;
   }
 };
 template <int Chains>

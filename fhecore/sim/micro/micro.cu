@@ -79,8 +79,6 @@ __global__ void nothing() {}
 // As the library's kernels start (begin_kernel): launched while the former one ends, then waiting.
 __global__ void nothing_overlapped() { asm volatile("griddepcontrol.wait;" : : : "memory"); }
 
-constexpr u32 kWarm = 4;  ///< rounds before the clock
-
 struct Bench {
   const char* name;
   void (*kernel)(Args);
@@ -89,6 +87,8 @@ struct Bench {
   u32 log_words = 0;  ///< of the memory touched; 0: none
   u32 walk = 0;       ///< words from element to element of a permutation
   bool stream = false;
+  u32 shared = 16384;  ///< bytes a block
+  u32 warm = 4;        ///< rounds before the clock
 };
 
 // The same table, what the model needs to know of it: micro.py.
@@ -104,6 +104,8 @@ const Bench kBenches[] = {
     {"hi_chain", run<MulHi<1>>, 1, 32, 64},
     {"hi_throughput", run<MulHi<8>>, 1, 512, 64},
     {"butterfly_mix", run<Butterfly>, 1, 512, 64},
+    {"butterfly_full", run<Butterfly>, 1, 1024, 64},
+    {"dual_issue", run<DualIssue>, 1, 512, 64},
     {"mufu_chain", run<RootMufu<1>>, 1, 32, 64},
     {"mufu_throughput", run<RootMufu<8>>, 1, 512, 64},
     {"ldc_chain", run<ConstantChain>, 1, 32, 64},
@@ -121,10 +123,14 @@ const Bench kBenches[] = {
     {"l1_bandwidth", run<Stream<true>>, 1, 512, 64, 3, 5, 0, 12, 0, true},
     {"l2_bandwidth", run<Stream<false>>, 4, 256, 64, 3, 5, 0, 22, 0, true},
     {"dram_bandwidth", run<Stream<false>>, 4, 256, 64, 3, 5, 0, 29, 0, true},
+    {"dram_cold", run<Stream<false>>, 4, 256, 2, 3, 5, 0, 26, 0, true, 16384, 0},
     {"l2_write", run<StreamWrite>, 4, 256, 64, 3, 5, 0, 22, 0, true},
+    {"l2_copy", run<StreamCopy>, 4, 256, 64, 3, 5, 0, 22, 0, true},
+    {"dram_copy", run<StreamCopy>, 4, 256, 64, 3, 5, 0, 28, 0, true},
     {"bar_throughput", run<Barrier>, 1, 256, 64},
     {"branch_chain", run<Branch>, 1, 32, 256},
     {"cta_waves", run<Branch>, 64, 256, 16},
+    {"cta_serial", run<Branch>, 16, 256, 16, 3, 5, 0, 0, 0, false, 196608},  // one at a time
 };
 
 // A cycle through all elements `step` words apart, in random order.
@@ -141,7 +147,7 @@ void measure(const Bench& bench, const cudaDeviceProp& gpu, u32* memory, u64* st
   Args args = {};
   const u32 blocks = bench.blocks ? bench.blocks * static_cast<u32>(gpu.multiProcessorCount) : 1;
   const u32 warps = blocks * bench.threads / 32;
-  args.memory = bench.log_words ? memory : nullptr, args.warm = kWarm;
+  args.memory = bench.log_words ? memory : nullptr, args.warm = bench.warm;
   args.stamps = stamps, args.sink = sink, args.rounds = bench.rounds;
   args.a = bench.a, args.b = bench.b, args.lane_stride = bench.lane_stride;
   args.mask = bench.log_words ? (1u << bench.log_words) - 1 : 0x55555555;
@@ -149,13 +155,20 @@ void measure(const Bench& bench, const cudaDeviceProp& gpu, u32* memory, u64* st
   if (bench.stream) args.step = blocks * bench.threads * 4, args.mask &= ~3u;
   // The block's own 8 KiB stay in L1.
   if (std::strcmp(bench.name, "l1_bandwidth") == 0) args.step = bench.threads * 4;
-  const u32 bytes = 16384;
+  TRY(cudaFuncSetAttribute(bench.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           static_cast<int>(bench.shared)));
   std::vector<u64> host(3 * warps), best;
   for (int launch = 0; launch < 6; ++launch) {
     // A chain in L2 is brought there by the launch before, one in L1 by the warm rounds; one in
-    // DRAM starts somewhere else every time.
-    if (bench.log_words > 24) args.start = static_cast<u32>(launch) * 7919 * bench.walk & args.mask;
-    bench.kernel<<<blocks, bench.threads, bytes>>>(args);
+    // DRAM starts somewhere else every time, after other words have taken its place in L2.
+    if (bench.log_words > 24 && bench.log_words < 28) {
+      if (bench.walk) args.start = static_cast<u32>(launch) * 7919 * bench.walk & args.mask;
+      Args other = args;
+      other.memory = memory + (std::size_t(1) << 28), other.mask = (1u << 28) - 4;
+      other.step = 132 * 4 * 256 * 4, other.warm = 0;
+      run<Stream<false>><<<528, 256, 16384>>>(other);
+    }
+    bench.kernel<<<blocks, bench.threads, bench.shared>>>(args);
     TRY(cudaGetLastError());
     TRY(cudaDeviceSynchronize());
     if (launch == 0) continue;
