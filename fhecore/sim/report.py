@@ -229,7 +229,7 @@ def validation_section(validation: dict | None, reason: str) -> str:
         for r in validation["rows"]
     ]
     text = (
-        f"{validation['kernels']} kernels that nothing was fitted to: mean error"
+        f"{validation['kernels']} kernels that no parameter was fitted to: mean error"
         f" {100 * validation['mean']:.1f} %, worst"
         f" {100 * validation['worst']:.1f} %, correlation {validation['pearson']:.3f}.\n\n"
     )

@@ -302,3 +302,11 @@ def test_null_kernel_line():
     text += "".join(f'"{k}","sm__cycles_elapsed.max","{v}"\n' for k, v in enumerate(("2,100", "1,900")))
     assert ingest.null_cycles(text) == 1900
     assert ingest.null_cycles("nothing") is None
+
+
+def test_the_committed_report_is_what_the_data_render(capsys):
+    assert report.main(["--target", "h200"]) == 0
+    committed = Path(report.__file__).parents[1] / "doc" / "report-h200.md"
+    assert capsys.readouterr().out == committed.read_text(), (
+        "run ./run fhecore-report --target h200 and commit"
+    )
