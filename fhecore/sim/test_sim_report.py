@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
