@@ -259,8 +259,7 @@ def markdown(target: str, predictions: dict | None, validation: dict | None, rea
         "## Occupancy and IPC (figure 7)\n", occupancy_table(predictions),
         "## FFT iterations (figure 8)\n",
         sweep_table(predictions),
-        "Paper: best at"
-        f" {paper.FFT_ITERATIONS_BEST}.\n",
+        f"Paper: best at {paper.FFT_ITERATIONS_BEST}.\n",
     ]  # fmt: skip
     return "\n".join(parts)
 
