@@ -6,7 +6,7 @@
 //   stream and by graph replay
 //   [--device NAME] [--set kernels|operations|all]
 //
-// The cases are shapes that nothing was fitted to. Limbs 47 and 23: those of boot40 after and
+// The cases are shapes that no parameter was fitted to. Limbs 47 and 23: those of boot40 after and
 // before bootstrapping (48 chain primes, 12 special ones, alpha 12).
 #include <cuda_profiler_api.h>
 

@@ -1,4 +1,4 @@
-"""The model against kernels that nothing was fitted to, and the criterion that guards every prediction.
+"""The model against kernels that no parameter was fitted to, and the criterion that guards every prediction.
 
 usage: validate.py FOLDER [--target h200] [--out FILE]     FOLDER: collect.py's files, unpacked
 
