@@ -2,7 +2,7 @@
 // timed on random keys (BOLT-FHE, figure 5 and tables 8 and 10).
 //
 //   torus_tune --set NAME [--slots 1,2,3] [--batch 16384] [--device NAME] [--arithmetic
-//   exact|approx]
+//   exact|approx|split]
 //              [--json FILE] [--all]
 //
 // `batch` counts messages; a block takes the most rows that fit, with --all every count is tried,
@@ -110,8 +110,7 @@ std::string digest(device::Stream& stream, const device::Buffer& out, std::size_
 void tune(const Options& o, device::Device& device, u32 slots, Json::Array& results) {
   auto params = tfhe::Params::preset(o.set).with_slots(tfhe::SlotCount(slots));
   if (!o.arithmetic.empty())
-    params = params.with_arithmetic(o.arithmetic == "approx" ? tfhe::Arithmetic::approx
-                                                             : tfhe::Arithmetic::exact);
+    params = params.with_arithmetic(tfhe::arithmetic_from_string(o.arithmetic));
   const auto plan = tfhe::plan_of(params);
   const auto kernels = device::backend_of(device).make_torus_kernels(plan);
   const auto stream = device.make_stream();
@@ -147,21 +146,20 @@ void tune(const Options& o, device::Device& device, u32 slots, Json::Array& resu
           static_cast<unsigned long long>(shape.local_bytes),
           static_cast<unsigned long long>(shape.shared_bytes), rate, t.median * 1e3, sum.c_str());
       std::fflush(stdout);
-      results.push_back(Json::Object{
-          {"set", o.set},
-          {"slots", slots},
-          {"arithmetic", plan.arithmetic == device::Arithmetic::approx ? "approx" : "exact"},
-          {"shape", shape.name},
-          {"rows", rows},
-          {"items_per_thread", shape.items_per_thread},
-          {"warps_per_poly", shape.warps_per_poly},
-          {"threads", shape.threads},
-          {"registers", shape.registers},
-          {"local_bytes", shape.local_bytes},
-          {"batch", batch},
-          {"median_s", t.median},
-          {"rotations_per_s", rate},
-          {"digest", sum}});
+      results.push_back(Json::Object{{"set", o.set},
+                                     {"slots", slots},
+                                     {"arithmetic", tfhe::to_string(params.arithmetic())},
+                                     {"shape", shape.name},
+                                     {"rows", rows},
+                                     {"items_per_thread", shape.items_per_thread},
+                                     {"warps_per_poly", shape.warps_per_poly},
+                                     {"threads", shape.threads},
+                                     {"registers", shape.registers},
+                                     {"local_bytes", shape.local_bytes},
+                                     {"batch", batch},
+                                     {"median_s", t.median},
+                                     {"rotations_per_s", rate},
+                                     {"digest", sum}});
       if (!o.all) break;
     }
   }

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "crenel/core/error.h"
+#include "crenel/tfhe/params.h"
+
 namespace crenel::bench {
 namespace {
 
@@ -11,7 +14,8 @@ namespace {
   std::fprintf(
       stderr,
       "%s\ncrenel_bench_tfhe [--set NAME] [--slots R] [--batch N] [--device NAME]\n"
-      "  [--arithmetic exact|approx] [--operation NAME] [--floor-bits N] [--include-transfers]\n"
+      "  [--arithmetic exact|approx|split] [--operation NAME] [--floor-bits N] "
+      "[--include-transfers]\n"
       "  [--verify GATES] [--no-latency] [--once] [--quick] [--json FILE]\n"
       "operations: a gate (nand, and, or, nor, xor, xnor, majority), refresh, lut, "
       "lut_negacyclic,\n"
@@ -27,6 +31,15 @@ T number(const std::string& key, const std::string& text) {
   if (error != std::errc() || end != text.data() + text.size())
     usage(key + " takes a number, got " + text);
   return value;
+}
+
+// The name itself, which the options keep: what is refused here is bad usage.
+std::string known_arithmetic(const std::string& name) {
+  try {
+    return tfhe::to_string(tfhe::arithmetic_from_string(name));
+  } catch (const ParameterError& error) {
+    usage(error.what());
+  }
 }
 
 }  // namespace
@@ -51,7 +64,7 @@ TfheOptions parse_tfhe_options(int argc, char** argv) {
       else if (key == "--set")
         o.set = value;
       else if (key == "--arithmetic")
-        o.arithmetic = value;
+        o.arithmetic = known_arithmetic(value);
       else if (key == "--operation")
         o.operation = value;
       else if (key == "--json")
@@ -68,8 +81,6 @@ TfheOptions parse_tfhe_options(int argc, char** argv) {
         usage(key);
     }
   }
-  if (!o.arithmetic.empty() && o.arithmetic != "exact" && o.arithmetic != "approx")
-    usage("--arithmetic takes exact or approx, got " + o.arithmetic);
   if (o.batch == 0 || o.slots == 0) usage("--batch and --slots must be positive");
   return o;
 }

@@ -38,8 +38,7 @@ tfhe::Params chosen(const bench::TfheOptions& o) {
   tfhe::Params params = tfhe::Params::preset(o.set);
   if (o.slots != 1) params = params.with_slots(tfhe::SlotCount(o.slots));
   if (!o.arithmetic.empty())
-    params = params.with_arithmetic(o.arithmetic == "exact" ? tfhe::Arithmetic::exact
-                                                            : tfhe::Arithmetic::approx);
+    params = params.with_arithmetic(tfhe::arithmetic_from_string(o.arithmetic));
   return params;
 }
 
@@ -181,8 +180,7 @@ int run(int argc, char** argv) {
   const auto ev = context.evaluator(keys);
   auto& stream = context.stream();
   std::printf("%s, %u messages a mask, %s: %s, 2^%.1f, %.1f bits; %s on %s\n", o.set.c_str(),
-              params.slots().value,
-              params.arithmetic() == tfhe::Arithmetic::exact ? "exact" : "approx", op.name.c_str(),
+              params.slots().value, tfhe::to_string(params.arithmetic()), op.name.c_str(),
               params.p_fail_log2(), params.security_bits(), "bootstraps",
               context.device().info().description.c_str());
   if (params.below_norm()) std::printf("%s\n", params.warning().c_str());
@@ -203,18 +201,17 @@ int run(int argc, char** argv) {
   budget.group_seconds = 0.05;
   if (o.quick) budget = {0.0, 0.5, 0.1, 3, 10};
   const auto axes = [&](const char* mode, u64 size, const std::string& sha) {
-    return Json::Object{
-        {"params", o.set},
-        {"params_id", params.id()},
-        {"slots", params.slots().value},
-        {"arithmetic", params.arithmetic() == tfhe::Arithmetic::exact ? "exact" : "approx"},
-        {"operation", op.name},
-        {"mode", mode},
-        {"bootstraps_per_operation", op.bootstraps},
-        {"p_fail_log2", params.p_fail_log2()},
-        {"security_bits", params.security_bits()},
-        {"size", size},
-        {"digest", sha}};
+    return Json::Object{{"params", o.set},
+                        {"params_id", params.id()},
+                        {"slots", params.slots().value},
+                        {"arithmetic", tfhe::to_string(params.arithmetic())},
+                        {"operation", op.name},
+                        {"mode", mode},
+                        {"bootstraps_per_operation", op.bootstraps},
+                        {"p_fail_log2", params.p_fail_log2()},
+                        {"security_bits", params.security_bits()},
+                        {"size", size},
+                        {"digest", sha}};
   };
   bool locked = false;
   const auto measure = [&](const char* mode, const Workload& w, u64 size,

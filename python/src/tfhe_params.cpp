@@ -6,17 +6,6 @@ namespace {
 
 using tfhe::Params;
 
-const char* name_of(tfhe::Arithmetic arithmetic) {
-  return arithmetic == tfhe::Arithmetic::exact ? "exact" : "approx";
-}
-
-tfhe::Arithmetic arithmetic_of(const std::string& name) {
-  if (name == "exact") return tfhe::Arithmetic::exact;
-  if (name == "approx") return tfhe::Arithmetic::approx;
-  throw ParameterError(cat("arithmetic must be 'exact' or 'approx', got '", name, "'"),
-                       {{"arithmetic", name}});
-}
-
 Params from_bytes(nb::handle data) {
   const BufferView view(data);
   return released([&] { return tfhe::params_from_bytes(view.bytes()); });
@@ -53,9 +42,9 @@ void bind_numbers(nb::class_<Params>& c) {
           "slots", [](const Params& p) { return p.slots().value; },
           "Messages under a mask, 1 to 16.")
       .def_prop_ro(
-          "arithmetic", [](const Params& p) { return name_of(p.arithmetic()); },
-          "'exact': integers; 'approx': double-precision transforms. Both give the same bits on\n"
-          "every device.")
+          "arithmetic", [](const Params& p) { return tfhe::to_string(p.arithmetic()); },
+          "'exact': integers; 'approx': double-precision transforms; 'split': transforms of\n"
+          "digits in two pieces. Each gives the same bits on every device.")
       .def_prop_ro(
           "plain_modulus", [](const Params& p) { return p.spec().plain_modulus; },
           "p: messages are residues modulo p, a message m stands at m q / p.")
@@ -95,19 +84,21 @@ void bind_methods(nb::class_<Params>& c) {
       .def(
           "with_arithmetic",
           [](const Params& p, const std::string& arithmetic) {
-            return p.with_arithmetic(arithmetic_of(arithmetic));
+            return p.with_arithmetic(tfhe::arithmetic_from_string(arithmetic));
           },
           "arithmetic"_a,
-          "The same set with 'exact' or 'approx' arithmetic. Raises UnsupportedError where the\n"
-          "transform's error is not small against the set's noise.")
+          "The same set with 'exact', 'approx' or 'split' arithmetic. Raises UnsupportedError\n"
+          "where the transform's error is not small against the set's noise, and for 'split'\n"
+          "with modulus raising or where whole digits give exact products (one prime).")
       .def_static("from_bytes", &from_bytes, "data"_a,
                   nb::sig("def from_bytes(data: bytes | bytearray | memoryview) -> TfheParams"),
                   "Parameters from `to_bytes`, checked like any others. Raises SerializationError.")
       .def("__repr__", [](const Params& p) {
         return cat("<tfhe.Params ", p.name(), ": p = ", p.spec().plain_modulus,
                    p.spec().padded ? " padded" : "", ", ", p.slots(), " a mask, ",
-                   name_of(p.arithmetic()), ", p_fail 2^", static_cast<int>(p.p_fail_log2() - 0.5),
-                   ", ", static_cast<int>(p.security_bits()), " bits>");
+                   tfhe::to_string(p.arithmetic()), ", p_fail 2^",
+                   static_cast<int>(p.p_fail_log2() - 0.5), ", ",
+                   static_cast<int>(p.security_bits()), " bits>");
       });
 }
 

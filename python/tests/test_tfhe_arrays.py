@@ -215,6 +215,12 @@ def test_params(bits):
             call()
     with pytest.raises(tfhe.UnsupportedError):
         tfhe.preset("G4").with_arithmetic("approx")
+    assert tfhe.preset("G4").arithmetic == "split"
+    assert [tfhe.preset("G2").with_arithmetic(a).arithmetic for a in ("exact", "approx", "split")] == [
+        "exact", "approx", "split",
+    ]  # fmt: skip
+    with pytest.raises(tfhe.UnsupportedError, match="split"):
+        p.with_arithmetic("split")
     assert tfhe.Params.from_bytes(p.to_bytes()) == p
 
 

@@ -98,6 +98,8 @@ def test_the_command(run):
         (["bench", "tfhe", "--batch", "-1"], "batch"),
         (["bench", "tfhe", "--slots", "17", "--set", "toy-raising"], "17"),
         (["bench", "tfhe", "--arithmetic", "approx", "--set", "G4"], "G4"),
+        (["bench", "tfhe", "--arithmetic", "split", "--set", "STD128"], "STD128"),
+        (["bench", "tfhe", "--arithmetic", "quick", "--set", "G4"], "or 'split', got 'quick'"),
         (["bench", "tfhe", "--json", "no-such-folder/tfhe.json"], "no-such-folder"),
     ],
 )
@@ -132,6 +134,13 @@ def test_bench_of_packed_messages_in_both_arithmetics(run):
         code, out, err = run("bench", "tfhe", *arguments, "--slots", "2", "--arithmetic", arithmetic)
         assert code in (0, 1), err  # one fresh bit in many thousands of this set is wrong
         assert f"2 a mask, {arithmetic}" in out
+
+
+def test_bench_of_digits_in_two_pieces(run):
+    arguments = ("--set", "toy-gadget2", "--device", "cpu", "--batch", "8", "--runs", "1")
+    code, out, err = run("bench", "tfhe", *arguments, "--arithmetic", "split")
+    assert code == 0, err
+    assert "1 a mask, split" in out
 
 
 def test_params_commands(run):

@@ -7,12 +7,18 @@ from tfhe_world import encrypted, tfhe_world
 from crenel import tfhe
 
 # Sets whose noise leaves room for messages modulo 16, and the bits that a bootstrap reads of them.
-LARGE = [("toy-raising", 1), ("toy-raising", 3), ("toy-gadget2", 1)]
+LARGE = [
+    ("toy-raising", 1, None),
+    ("toy-raising", 3, None),
+    ("toy-gadget2", 1, None),
+    ("toy-gadget2", 1, "split"),
+]
 
 
 @pytest.fixture(params=LARGE, ids=str)
 def world(request, device):
-    return tfhe_world(request.param[0], device, request.param[1])
+    name, packing, arithmetic = request.param
+    return tfhe_world(name, device, packing, arithmetic)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])

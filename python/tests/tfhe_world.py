@@ -47,6 +47,6 @@ def encrypted(world: TfheWorld, values, **options) -> tfhe.Ciphertext:
 
 
 @cache
-def tfhe_world(name: str, device: str, packing: int = 1) -> TfheWorld:
-    context = open_tfhe(tfhe.preset(name), device, packing=packing)
+def tfhe_world(name: str, device: str, packing: int = 1, arithmetic: str | None = None) -> TfheWorld:
+    context = open_tfhe(tfhe.preset(name), device, packing=packing, arithmetic=arithmetic)
     return TfheWorld(context, packing_key=packing > 1)

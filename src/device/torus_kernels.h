@@ -7,7 +7,7 @@
 //
 // The rules of device/kernels.h hold (stream order, no allocation, no synchronisation; out must not
 // overlap an input except where said). Exactness: with Arithmetic::exact every result is a
-// mathematical function of the inputs. With Arithmetic::approx the blind rotation is the sequence
+// mathematical function of the inputs. With approx and split the blind rotation is the sequence
 // of IEEE double operations stated at blind_rotate, without contraction or reordering, so that it
 // has the same bits on every backend too.
 #pragma once
@@ -122,6 +122,10 @@ class TorusKernels {
   ///     double(Q), magic) - magic; r = fma(-t, double(Q), v); delta = (r + magic) - magic,
   ///     truncated to an integer (for Q above 2^52 it may be a half);
   ///   ACC += delta modulo Q.
+  ///
+  /// split: as approx, with two operands in place of every digit x, in this order: its residue lo
+  /// modulo 2^p in [-2^(p-1), 2^(p-1)), p = piece_log(plan), and hi = (x - lo) / 2^p. Where lo
+  /// multiplies a key K, hi multiplies 2^p K modulo Q, centred: what sums P and D are formed of.
   virtual void blind_rotate(Stream& stream, u64* out, const u32* in, u32 batch, const void* key,
                             const LutView& luts) = 0;
 

@@ -1,6 +1,7 @@
 #include "device/torus_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "crenel/core/error.h"
@@ -65,14 +66,24 @@ void check_path(const TorusPlan& plan) {
 
 double digit_power(double range) { return range * range / 12; }
 
-// Mean square of the operands, summed over the digits: each is uniform, and the last one holds all
-// that the others left.
+// What the last digit ranges over: all that the others left.
+double last_range(const TorusPlan& plan) {
+  return std::ldexp(static_cast<double>(plan.modulus),
+                    -static_cast<int>(plan.base_log * plan.digits));
+}
+
+// Mean square of a digit, or sum of those of its pieces.
+double digit_power(const TorusPlan& plan, double range) {
+  if (plan.arithmetic != Arithmetic::split) return digit_power(range);
+  const double piece = std::ldexp(1.0, static_cast<int>(piece_log(plan)));
+  return range <= piece ? digit_power(range) : digit_power(piece) + digit_power(range / piece);
+}
+
+// Mean square of the operands, summed over the digits: each is uniform.
 double operand_power(const TorusPlan& plan) {
-  const double modulus = static_cast<double>(plan.modulus);
-  if (plan.path == NoisePath::raising) return digit_power(modulus);
+  if (plan.path == NoisePath::raising) return digit_power(static_cast<double>(plan.modulus));
   const double base = std::ldexp(1.0, static_cast<int>(plan.base_log));
-  const double rest = modulus / std::pow(base, plan.digits);
-  return (plan.digits - 1) * digit_power(base) + digit_power(rest);
+  return (plan.digits - 1) * digit_power(plan, base) + digit_power(plan, last_range(plan));
 }
 
 // Standard deviation of a coefficient of the sum before scaling and reduction, for uniform keys and
@@ -89,8 +100,23 @@ double scale_of(const TorusPlan& plan) {
              : 1.0;
 }
 
-void check_approx(const TorusPlan& plan) {
-  if (plan.arithmetic != Arithmetic::approx) return;
+void check_split(const TorusPlan& plan) {
+  if (plan.arithmetic != Arithmetic::split) return;
+  if (plan.path != NoisePath::gadget)
+    throw ParameterError("arithmetic = split, expected gadget decomposition with it",
+                         {{"arithmetic", "split"}, {"path", "raising"}});
+  TorusPlan whole = plan;
+  whole.arithmetic = Arithmetic::exact;
+  if (transform_is_exact(whole))
+    throw ParameterError(
+        cat("arithmetic = split, expected exact: the double-precision transform gives the integers "
+            "modulo ",
+            plan.modulus),
+        {{"arithmetic", "split"}, {"modulus", cat(plan.modulus)}});
+}
+
+void check_doubles(const TorusPlan& plan) {
+  if (plan.arithmetic == Arithmetic::exact) return;
   // what the rounding trick is applied to: the result, or its quotient by Q
   const double rounded = sum_std(plan) * scale_of(plan) /
                          (reduces_product(plan) ? static_cast<double>(plan.modulus) : 1.0);
@@ -102,6 +128,12 @@ void check_approx(const TorusPlan& plan) {
 }
 
 }  // namespace
+
+u32 piece_log(const TorusPlan& plan) {
+  const u32 last =
+      static_cast<u32>(std::bit_width((plan.modulus - 1) >> (plan.base_log * plan.digits)));
+  return (std::max(plan.digits > 1 ? plan.base_log : 0, last) + 1) / 2;
+}
 
 bool reduces_product(const TorusPlan& plan) {
   return plan.path == NoisePath::gadget ||
@@ -132,7 +164,8 @@ void check(const TorusPlan& plan) {
   range("log_lwe_modulus", plan.log_lwe_modulus, 1, 32);
   check_primes(plan);
   check_path(plan);
-  check_approx(plan);
+  check_split(plan);
+  check_doubles(plan);
   range("log_switch_modulus", plan.log_switch_modulus, 1, 40);
   if (plan.log_switch_modulus < plan.log_lwe_modulus)
     refuse("log_switch_modulus", plan.log_switch_modulus,

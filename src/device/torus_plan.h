@@ -17,6 +17,8 @@ enum class NoisePath : u8 {
 enum class Arithmetic : u8 {
   exact,   ///< integers: a mathematical function of the inputs
   approx,  ///< products by a double-precision transform, whose operations torus_kernels.h fixes
+  split,   ///< ... of digits in two pieces, each with a key of its own: gadgets whose whole digits
+           ///< approx would multiply with too large an error
 };
 
 /// Distribution of the LWE secrets. A ternary one takes two keys an element, a binary one takes
@@ -51,6 +53,10 @@ struct TorusPlan {
   u32 extracted_dim() const { return glwe_dim * ring_dim(); }  ///< kN
   u32 extracted_words() const { return extracted_dim() + slots; }
   u32 keys_per_element() const { return secret == LweSecret::ternary ? 2 : 1; }
+  /// Pieces that a digit is multiplied in.
+  u32 digit_pieces() const { return arithmetic == Arithmetic::split ? 2 : 1; }
+  /// Polynomials that one polynomial of the accumulator enters the products as.
+  u32 operands() const { return digits * digit_pieces(); }
   /// Polynomials of one element's bootstrapping key: [key][digit][row][out].
   u64 key_polys() const { return u64(keys_per_element()) * digits * polys() * polys(); }
   /// Product of the primes: the modulus of the bootstrapping key.
@@ -66,6 +72,8 @@ struct TorusPlan {
 /// twelve standard deviations of it, stays below 1/2 for uniform keys (docs/design/0012). Backends
 /// may then compute `exact` plans by it.
 bool transform_is_exact(const TorusPlan& plan);
+/// split: log2 of the weight of the digits' upper pieces, half of the bits of the widest digit.
+u32 piece_log(const TorusPlan& plan);
 /// Standard deviation of the error of one external product by the double-precision transform, in
 /// units of the accumulator's integers.
 double transform_error_std(const TorusPlan& plan);

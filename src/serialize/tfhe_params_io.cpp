@@ -9,7 +9,6 @@ using namespace serialize;
 
 constexpr u64 kMaxU32 = ~u32{0};
 constexpr const char* kPaths[] = {"gadget", "raising"};
-constexpr const char* kArithmetics[] = {"exact", "approx"};
 constexpr const char* kSecrets[] = {"ternary", "binary"};
 
 /// The value whose name the metadata holds.
@@ -19,6 +18,14 @@ T choice(DocumentReader& file, const std::string& name, const char* const (&name
   for (u8 i = 0; i < 2; ++i)
     if (found == names[i]) return static_cast<T>(i);
   file.refuse(name, cat("'", names[0], "' or '", names[1], "'"));
+}
+
+Arithmetic read_arithmetic(DocumentReader& file) {
+  try {
+    return arithmetic_from_string(file.text("arithmetic"));
+  } catch (const ParameterError& error) {
+    file.refuse("arithmetic", error.field("expected"));
+  }
 }
 
 /// "0" or a positive number.
@@ -49,7 +56,7 @@ Spec read_spec(DocumentReader& file) {
   spec.plain_modulus = word(file, "plain_modulus");
   spec.padded = file.flag("padded");
   spec.max_norm2 = optional_real(file, "max_norm2");
-  spec.arithmetic = choice<Arithmetic>(file, "arithmetic", kArithmetics);
+  spec.arithmetic = read_arithmetic(file);
   spec.security_bits = optional_real(file, "security_bits");
   spec.paper = file.flag("paper");
   return spec;
@@ -100,7 +107,7 @@ std::vector<u8> to_bytes(const Params& params) {
   file.integer("plain_modulus", spec.plain_modulus);
   file.flag("padded", spec.padded);
   real("max_norm2", spec.max_norm2);
-  file.text("arithmetic", kArithmetics[static_cast<u8>(params.arithmetic())]);
+  file.text("arithmetic", to_string(params.arithmetic()));
   real("security_bits", spec.security_bits);
   file.flag("paper", spec.paper);
   file.integer("slots", params.slots().value);

@@ -45,7 +45,7 @@ TEST_P(TorusIsa, BlindRotate) {
          {raising_plan(5, 1, 1, log_n, 17, 21), gadget_plan(5, 1, 1, log_n, 1, 27, 7, 3),
           gadget_plan(5, 1, 1, log_n, 2, 27, 14, 3)})
       for (const auto secret : {LweSecret::ternary, LweSecret::binary})
-        for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx}) {
+        for (const auto arithmetic : kinds_of_arithmetic(plan)) {
           plan.secret = secret, plan.arithmetic = arithmetic;
           expect_same(plan, 1, rng);
           if (HasFatalFailure()) return;
@@ -61,6 +61,11 @@ TEST_P(TorusIsa, Batches) {
         plan.arithmetic = Arithmetic::approx, plan.secret = secret;
         expect_same(plan, batch, rng);
       }
+  for (u32 batch = 1; batch <= 19; ++batch) {
+    TorusPlan plan = gadget_plan(5, 1, 2, 7, 2, 27, 27, 1);
+    plan.arithmetic = Arithmetic::split;
+    expect_same(plan, batch, rng);
+  }
 }
 
 // Conversions between integers and doubles at their limits; many rows, because above Q = 2^52 a
@@ -71,7 +76,8 @@ TEST_P(TorusIsa, WideNumbers) {
     for (const auto& [base_log, digits] :
          {std::pair{27u, 1u}, {28u, 1u}, {26u, 1u}, {13u, 4u}, {18u, 2u}, {1u, 53u}}) {
       TorusPlan plan = gadget_plan(4, 1, 2, 7, 2, 27, base_log, digits);
-      for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx}) {
+      for (const auto arithmetic : kinds_of_arithmetic(plan)) {
+        if (arithmetic == Arithmetic::split && base_log == 1) continue;  // digits have one bit
         plan.arithmetic = arithmetic;
         expect_same(plan, 12, rng, key);
       }

@@ -135,7 +135,7 @@ TEST_P(TorusMeaning, BlindRotationLooksUpThePhase) {
   for (TorusPlan plan : {raising_plan(13, 2, 3, 6, 17, 20), gadget_plan(13, 1, 2, 7, 1, 27, 7, 3),
                          gadget_plan(13, 1, 1, 8, 2, 25, 17, 2)})
     for (const auto secret : {LweSecret::ternary, LweSecret::binary})
-      for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx}) {
+      for (const auto arithmetic : kinds_of_arithmetic(plan)) {
         plan.secret = secret, plan.arithmetic = arithmetic;
         plan.log_switch_modulus = 40, plan.switch_digits = 8;  // finer than Q or nearly so
         SCOPED_TRACE(describe(plan));

@@ -85,6 +85,39 @@ TEST(TorusPlan, RefusesEveryFieldOutOfRange) {
   }
 }
 
+TEST(TorusPlan, SplitIsForGadgetsOfTwoPrimes) {
+  for (TorusPlan plan :
+       {gadget_plan(600, 1, 1, 11, 2, 25, 25, 1), gadget_plan(1305, 1, 16, 11, 2, 27, 27, 1),
+        gadget_plan(6, 1, 1, 7, 2, 27, 1, 53), gadget_plan(6, 1, 1, 3, 2, 8, 3, 1)}) {
+    plan.arithmetic = Arithmetic::split;
+    EXPECT_NO_THROW(device::check(plan)) << describe(plan);
+  }
+  for (TorusPlan plan :
+       {raising_plan(656, 3, 5, 9, 17, 20), raising_plan(6, 1, 1, 11, 22, 26),
+        gadget_plan(556, 1, 1, 10, 1, 27, 7, 3), gadget_plan(556, 1, 16, 11, 1, 25, 4, 6)}) {
+    plan.arithmetic = Arithmetic::split;
+    expect_refused("arithmetic", [&] { device::check(plan); });
+  }
+}
+
+// The widest digit: a base, or what the others leave.
+TEST(TorusPlan, PiecesAreHalvesOfTheWidestDigit) {
+  for (const auto& [base_log, digits, log] : {std::tuple{27u, 1u, 14u},
+                                              {26u, 1u, 14u},
+                                              {14u, 3u, 7u},
+                                              {18u, 2u, 9u},
+                                              {17u, 2u, 10u},
+                                              {5u, 9u, 5u},
+                                              {1u, 53u, 1u}}) {
+    TorusPlan plan = gadget_plan(6, 1, 1, 7, 2, 27, base_log, digits);
+    plan.arithmetic = Arithmetic::split;
+    EXPECT_EQ(device::piece_log(plan), log) << describe(plan);
+    EXPECT_EQ(plan.operands(), 2 * digits);
+    plan.arithmetic = Arithmetic::exact;
+    EXPECT_EQ(plan.operands(), digits);
+  }
+}
+
 // Sums of products that the rounding of doubles cannot hold.
 TEST(TorusPlan, RefusesApproxBeyondDoubles) {
   for (const u32 log_modulus : {46u, 54u}) {

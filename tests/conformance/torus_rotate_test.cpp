@@ -12,10 +12,10 @@ class TorusRotate : public DeviceTest {
     const TorusWorld candidate(device_, plan), reference(device::make_ref_device(), plan);
     ASSERT_EQ(first_difference(candidate.blind_rotate(in), reference.blind_rotate(in)), "");
   }
-  // Both kinds of secrets and, where the plan allows it, both kinds of arithmetic.
+  // Both kinds of secrets and every arithmetic that such a plan has.
   void expect_same_variants(TorusPlan plan, u32 batch, Rng& rng) const {
     for (const auto secret : {LweSecret::ternary, LweSecret::binary})
-      for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx}) {
+      for (const auto arithmetic : kinds_of_arithmetic(plan)) {
         plan.secret = secret, plan.arithmetic = arithmetic;
         expect_same(plan, rotation_input(plan, batch, 2, true, rng));
       }
@@ -67,8 +67,10 @@ TEST_P(TorusRotate, Batches) {
 TEST_P(TorusRotate, CiphertextModuli) {
   Rng rng = test_rng();
   for (const u32 log_q : {1u, 4u, 7u, 8u, 9u, 14u, 32u}) {
+    TorusPlan split = gadget_plan(20, 1, 1, 6, 2, 27, 27, 1);
+    split.arithmetic = Arithmetic::split;
     for (TorusPlan plan :
-         {raising_plan(20, 1, 1, 6, 17, 20), gadget_plan(20, 1, 1, 6, 1, 27, 7, 3)}) {
+         {raising_plan(20, 1, 1, 6, 17, 20), gadget_plan(20, 1, 1, 6, 1, 27, 7, 3), split}) {
       plan.log_lwe_modulus = log_q;
       plan.log_switch_modulus = std::max(log_q, 17u), plan.switch_digits = 8;
       expect_same(plan, rotation_input(plan, 3, 1, false, rng));
@@ -83,7 +85,10 @@ TEST_P(TorusRotate, SwitchModuli) {
     for (TorusPlan plan : {raising_plan(6, 1, 2, 6, 17, 20), gadget_plan(6, 1, 2, 6, 1, 27, 7, 3),
                            gadget_plan(6, 1, 2, 6, 2, 27, 27, 1)}) {
       plan.log_switch_modulus = log_switch, plan.switch_digits = 8;
-      expect_same(plan, rotation_input(plan, 2, 3, true, rng));
+      for (const auto arithmetic : kinds_of_arithmetic(plan)) {
+        plan.arithmetic = arithmetic;
+        expect_same(plan, rotation_input(plan, 2, 3, true, rng));
+      }
     }
 }
 
@@ -99,7 +104,7 @@ TEST_P(TorusRotate, Decompositions) {
     }
   for (const auto& [base_log, digits] :
        {std::pair{1u, 1u}, {5u, 10u}, {18u, 2u}, {27u, 1u}, {53u, 1u}})
-    for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx}) {
+    for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx, Arithmetic::split}) {
       TorusPlan plan = gadget_plan(6, 1, 1, 7, 2, 27, base_log, digits);
       // wider last digits leave no room for the double-precision quotient
       if (arithmetic == Arithmetic::approx && (digits == 1 && base_log != 27)) continue;
@@ -123,7 +128,7 @@ TEST_P(TorusRotate, AwkwardInputs) {
   Rng rng = test_rng();
   for (TorusPlan plan : {raising_plan(6, 2, 1, 7, 17, 20), gadget_plan(6, 1, 1, 7, 1, 27, 7, 3),
                          gadget_plan(6, 1, 2, 7, 2, 25, 25, 1)})
-    for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx})
+    for (const auto arithmetic : kinds_of_arithmetic(plan))
       for (const auto key : kTorusFills)
         for (const auto rows : kTorusFills)
           for (const auto tables : {TorusFill::random, TorusFill::top, TorusFill::bottom}) {
@@ -160,8 +165,10 @@ TEST_P(TorusRotate, Tables) {
 // The key comes in pieces of any size, in any order; an empty batch is nothing to do.
 TEST_P(TorusRotate, KeyInPieces) {
   Rng rng = test_rng();
+  TorusPlan split = gadget_plan(7, 1, 1, 7, 2, 27, 27, 1);
+  split.arithmetic = Arithmetic::split;
   for (const TorusPlan& plan :
-       {raising_plan(7, 1, 2, 7, 17, 20), gadget_plan(7, 1, 1, 7, 2, 25, 25, 1)}) {
+       {raising_plan(7, 1, 2, 7, 17, 20), gadget_plan(7, 1, 1, 7, 2, 25, 25, 1), split}) {
     const TorusWorld world(device_, plan);
     auto in = rotation_input(plan, 2, 1, false, rng);
     const auto whole = world.blind_rotate(in, world.load_key(in.key, 7));
@@ -182,9 +189,19 @@ TEST_P(TorusRotate, KeyInPieces) {
 // Sets of today, one bootstrap of few elements each.
 TEST_P(TorusRotate, LargeRings) {
   Rng rng = test_rng();
-  for (TorusPlan plan : {gadget_plan(4, 1, 1, 11, 2, 25, 25, 1),
-                         gadget_plan(4, 1, 1, 12, 1, 27, 7, 3), raising_plan(4, 1, 1, 11, 19, 22)})
+  for (TorusPlan plan :
+       {gadget_plan(4, 1, 1, 11, 2, 25, 25, 1), gadget_plan(4, 1, 1, 11, 2, 27, 27, 1),
+        gadget_plan(4, 1, 1, 12, 1, 27, 7, 3), raising_plan(4, 1, 1, 11, 19, 22)})
     expect_same_variants(plan, 1, rng);
+}
+
+// G4's shape, in every number of rows that a block of today's GPUs may take at once.
+TEST_P(TorusRotate, SplitBatches) {
+  Rng rng = test_rng();
+  TorusPlan plan = gadget_plan(3, 1, 1, 11, 2, 27, 27, 1);
+  plan.arithmetic = Arithmetic::split;
+  for (u32 batch = 1; batch <= 9; ++batch)
+    expect_same(plan, rotation_input(plan, batch, 2, true, rng));
 }
 
 }  // namespace

@@ -1,134 +1,11 @@
-// ref's exact blind rotation against schoolbook products of 128-bit integers, written from the
-// formulas of device/torus_kernels.h alone, and the error of approx against exact.
-#include <cmath>
+// ref's exact blind rotation against schoolbook products of 128-bit integers, and the errors of
+// approx and split against exact.
+#include "support/torus_schoolbook.h"
 
-#include "support/torus_world.h"
+#include <cmath>
 
 namespace crenel::test {
 namespace {
-
-using Poly = std::vector<i128>;
-
-i128 floor_divide(i128 a, i128 b) {  // b > 0
-  const i128 q = a / b;
-  return a % b < 0 ? q - 1 : q;
-}
-i128 positive(i128 a, i128 m) { return a - floor_divide(a, m) * m; }
-i128 centre(i128 a, i128 m) {
-  const i128 r = positive(a, m);
-  return 2 * r >= m ? r - m : r;
-}
-
-// X^e a, modulo X^N + 1.
-Poly shifted(const Poly& a, u64 e) {
-  Poly out(a.size());
-  for (u64 i = 0; i < a.size(); ++i) {
-    const u64 to = (i + e) % (2 * a.size());
-    out[to % a.size()] = to < a.size() ? a[i] : -a[i];
-  }
-  return out;
-}
-
-void add_product(Poly& sum, const Poly& a, const i64* b, i128 modulus) {
-  const u64 n = a.size();
-  for (u64 i = 0; i < n; ++i)
-    for (u64 j = 0; j < n; ++j) {
-      const i128 term = a[i] * b[j];
-      sum[(i + j) % n] += i + j < n ? term : -term;
-    }
-  for (auto& x : sum) x = centre(x, modulus);
-}
-
-class Schoolbook {
- public:
-  Schoolbook(const TorusPlan& plan, const RotationInput& in) : p_(plan), in_(in) {}
-
-  std::vector<u64> blind_rotate() const {
-    std::vector<u64> out;
-    for (u32 row = 0; row < in_.batch; ++row) append_row(out, row);
-    return out;
-  }
-
- private:
-  u64 exponent(u32 x) const {
-    const u64 two_n = 2 * p_.ring_dim();
-    const double exact = static_cast<double>(x) * static_cast<double>(two_n) /
-                         std::ldexp(1.0, static_cast<int>(p_.log_lwe_modulus));
-    return static_cast<u64>(std::floor(exact + 0.5)) % two_n;  // halves are powers of two: exact
-  }
-  u32 lut(u32 row, u32 slot) const {
-    return in_.index.empty() ? 0 : in_.index[row * p_.slots + slot];
-  }
-
-  // digit j (1..) of the centred accumulator, by rounding the quotients.
-  std::vector<Poly> operands(const std::vector<Poly>& acc) const {
-    const i128 q = p_.modulus, base = i128(1) << p_.base_log;
-    std::vector<Poly> out(p_.digits * acc.size(), Poly(p_.ring_dim()));
-    for (u64 poly = 0; poly < acc.size(); ++poly)
-      for (u64 c = 0; c < p_.ring_dim(); ++c) {
-        i128 x = centre(acc[poly][c], q);
-        if (p_.path == NoisePath::raising) {
-          out[poly][c] = x;
-          continue;
-        }
-        x = floor_divide(2 * x + base, 2 * base);
-        for (u32 d = 0; d < p_.digits; ++d) {
-          const i128 next = d + 1 < p_.digits ? floor_divide(2 * x + base, 2 * base) : 0;
-          out[d * acc.size() + poly][c] = x - next * base;
-          x = next;
-        }
-      }
-    return out;
-  }
-
-  void step(std::vector<Poly>& acc, u32 element, u64 e) const {
-    const i128 t = p_.key_modulus(), q = p_.modulus;
-    const auto in = operands(acc);
-    for (u32 out = 0; out < p_.polys(); ++out) {
-      Poly total(p_.ring_dim(), 0);
-      for (u32 k = 0; k < p_.keys_per_element(); ++k) {
-        Poly sum(p_.ring_dim(), 0);
-        for (u64 term = 0; term < in.size(); ++term) {
-          const u64 poly =
-              ((u64(element) * p_.keys_per_element() + k) * in.size() + term) * p_.polys() + out;
-          add_product(sum, in[term], &in_.key[poly * p_.ring_dim()], t);
-        }
-        const Poly moved = shifted(sum, k == 0 ? e : 2 * p_.ring_dim() - e);
-        for (u64 c = 0; c < total.size(); ++c) total[c] += moved[c] - sum[c];
-      }
-      for (u64 c = 0; c < total.size(); ++c) {
-        i128 x = centre(total[c], t);
-        if (p_.path == NoisePath::raising) x = floor_divide(2 * q * x + t, 2 * t);
-        acc[out][c] = positive(acc[out][c] + x, q);
-      }
-    }
-  }
-
-  void append_row(std::vector<u64>& out, u32 row) const {
-    const u64 n = p_.ring_dim();
-    const u32* words = &in_.rows[u64(row) * p_.words()];
-    std::vector<Poly> acc(p_.polys(), Poly(n, 0));
-    for (u32 j = 0; j < p_.slots; ++j) {
-      Poly table(n);
-      for (u64 c = 0; c < n; ++c) table[c] = in_.tables[lut(row, j) * n + c];
-      acc[p_.glwe_dim + j] = shifted(table, 2 * n - exponent(words[p_.lwe_dim + j]));
-    }
-    for (u32 i = 0; i < p_.lwe_dim; ++i) step(acc, i, exponent(words[i]));
-    const i128 q = p_.modulus;
-    const auto push = [&](i128 x) {
-      const i128 switch_modulus = i128(1) << p_.log_switch_modulus;
-      out.push_back(static_cast<u64>(
-          positive(floor_divide(positive(x, q) * switch_modulus + q / 2, q), switch_modulus)));
-    };
-    for (u32 t = 0; t < p_.glwe_dim; ++t)
-      for (u64 c = 0; c < n; ++c) push(c == 0 ? acc[t][0] : -acc[t][n - c]);
-    for (u32 j = 0; j < p_.slots; ++j)
-      push(acc[p_.glwe_dim + j][0] + i128(in_.offsets[lut(row, j)]));
-  }
-
-  const TorusPlan& p_;
-  const RotationInput& in_;
-};
 
 void expect_schoolbook(const TorusPlan& plan, const RotationInput& in) {
   SCOPED_TRACE(describe(plan));
@@ -175,21 +52,20 @@ TEST(TorusSchoolbook, AwkwardInputs) {
         }
 }
 
-// Standard deviation of approx - exact after one external product, in units of Q's integers. All
-// operands but the k masks are random; words of the output stand for coefficients.
+// Standard deviation of the plan's result - exact's after one external product, in units of Q's
+// integers. All operands but the k masks are random; words of the output stand for coefficients.
 double measured_error(TorusPlan plan, Rng& rng) {
   const u32 batch = 8;
   const auto in = rotation_input(plan, batch, 2, true, rng);
+  const auto found = TorusWorld(device::make_ref_device(), plan).blind_rotate(in);
   plan.arithmetic = Arithmetic::exact;
   const auto exact = TorusWorld(device::make_ref_device(), plan).blind_rotate(in);
-  plan.arithmetic = Arithmetic::approx;
-  const auto approx = TorusWorld(device::make_ref_device(), plan).blind_rotate(in);
   const double unit = static_cast<double>(plan.modulus) /
                       std::ldexp(1.0, static_cast<int>(plan.log_switch_modulus));
   const i128 modulus = i128(1) << plan.log_switch_modulus;
   double squares = 0, size = 0;
   for (u64 i = 0; i < exact.size(); ++i) {
-    const double d = static_cast<double>(centre(i128(approx[i]) - i128(exact[i]), modulus)) * unit;
+    const double d = static_cast<double>(centre(i128(found[i]) - i128(exact[i]), modulus)) * unit;
     squares += d * d, size += std::abs(d);
   }
   const double count = static_cast<double>(exact.size());
@@ -198,28 +74,45 @@ double measured_error(TorusPlan plan, Rng& rng) {
   return mean < 0.25 ? mean * std::sqrt(std::acos(-1.0) / 2) : std::sqrt(squares / count);
 }
 
+void expect_model(TorusPlan plan, Rng& rng) {
+  for (const auto secret : {LweSecret::ternary, LweSecret::binary}) {
+    plan.secret = secret;
+    SCOPED_TRACE(describe(plan));
+    const double measured = measured_error(plan, rng), model = device::transform_error_std(plan);
+    EXPECT_GT(measured / model, 0.3) << measured << " against " << model;
+    EXPECT_LT(measured / model, 3.0) << measured << " against " << model;
+  }
+}
+
+// Output words of a gadget plan that show errors of 2^-40 Q.
+TorusPlan fine_gadget_plan(u32 slots, u32 log_n, u32 bits, u32 base_log, u32 digits) {
+  TorusPlan plan = gadget_plan(1, 1, slots, log_n, 2, bits, base_log, digits);
+  plan.log_switch_modulus = 40, plan.switch_digits = 8;
+  return plan;
+}
+
 TEST(TorusError, ModelMeetsMeasurement) {
   Rng rng = test_rng();
-  std::vector<TorusPlan> plans;
   for (const u32 log_n : {5u, 8u, 10u}) {
     for (const auto& [bits, base_log, digits] :
-         {std::tuple{25u, 25u, 1u}, {27u, 18u, 2u}, {27u, 27u, 1u}}) {
-      plans.push_back(gadget_plan(1, 1, 15, log_n, 2, bits, base_log, digits));
-      plans.back().log_switch_modulus = 40, plans.back().switch_digits = 8;
-    }
+         {std::tuple{25u, 25u, 1u}, {27u, 18u, 2u}, {27u, 27u, 1u}})
+      for (const auto arithmetic : {Arithmetic::approx, Arithmetic::split}) {
+        // 15: as many rows as bodies make; 3 take less time
+        const u32 slots = arithmetic == Arithmetic::approx ? 15 : 3;
+        TorusPlan plan = fine_gadget_plan(slots, log_n, bits, base_log, digits);
+        plan.arithmetic = arithmetic;
+        expect_model(plan, rng);
+      }
     if (log_n == 5) continue;                      // too few words for so rare differences
     const u32 log_modulus = log_n == 8 ? 22 : 21;  // the largest that check() allows
-    plans.push_back(raising_plan(1, 1, 15, log_n, log_modulus, 26));
-    plans.back().log_switch_modulus = log_modulus, plans.back().switch_digits = 8;
+    TorusPlan plan = raising_plan(1, 1, 15, log_n, log_modulus, 26);
+    plan.arithmetic = Arithmetic::approx;
+    plan.log_switch_modulus = log_modulus, plan.switch_digits = 8;
+    expect_model(plan, rng);
   }
-  for (auto& plan : plans)
-    for (const auto secret : {LweSecret::ternary, LweSecret::binary}) {
-      plan.secret = secret;
-      SCOPED_TRACE(describe(plan));
-      const double measured = measured_error(plan, rng), model = device::transform_error_std(plan);
-      EXPECT_GT(measured / model, 0.3) << measured << " against " << model;
-      EXPECT_LT(measured / model, 3.0) << measured << " against " << model;
-    }
+  TorusPlan g4 = fine_gadget_plan(1, 11, 27, 27, 1);
+  g4.arithmetic = Arithmetic::split;
+  expect_model(g4, rng);
 }
 
 TEST(TorusError, TransformIsExactForOnePrime) {

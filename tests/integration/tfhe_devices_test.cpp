@@ -73,9 +73,10 @@ class TfheDevices : public test::DeviceTest {
 };
 
 TEST_P(TfheDevices, GatesHaveEqualBits) {
-  for (const char* name : {"gadget:exact", "gadget:approx:r3", "gadget2:exact:r3",
-                           "gadget2:approx:binary", "raising:exact:binary:r2", "raising:approx:r5",
-                           "raising:approx", "rounded:approx", "sparse:r3"}) {
+  for (const char* name :
+       {"gadget:exact", "gadget:approx:r3", "gadget2:exact:r3", "gadget2:approx:binary",
+        "raising:exact:binary:r2", "raising:approx:r5", "raising:approx", "rounded:approx",
+        "sparse:r3", "gadget2:split:r3", "large:split:binary"}) {
     Pair pair(GetParam(), name);
     const auto inputs = encrypted(pair, 3, 7, 4, 2);
     SCOPED_TRACE(name);

@@ -112,6 +112,7 @@ class TfheNoise : public test::DeviceTest {};
 TEST_P(TfheNoise, BootstrapsErrAsTheModelSays) {
   const Spec gadget = test::tfhe_toy_spec("gadget"), gadget2 = test::tfhe_toy_spec("gadget2");
   const Spec raising = test::tfhe_toy_spec("raising");
+  const Spec broad = test::tfhe_toy_spec("coarse");  // as G4
   Spec coarse = gadget, wide = raising, narrow = gadget2;
   narrow.log_modulus = 44, narrow.base_log = DecompBaseLog(15);
   coarse.base_log = DecompBaseLog(9);                   // two digits, a large dropped one
@@ -126,6 +127,7 @@ TEST_P(TfheNoise, BootstrapsErrAsTheModelSays) {
       {"coarse gadget", with(base(coarse, 48, 27, 27, 5), Arithmetic::approx), 3},
       {"two primes", with(base(gadget2, 48, 30, 40, 5), Arithmetic::exact)},
       {"two primes by doubles", with(base(narrow, 48, 30, 40, 5), Arithmetic::approx), 2},
+      {"two primes, split", with(base(broad, 48, 30, 40, 5), Arithmetic::split), 2},
       {"raising, blind rotation", with(base(raising, 64, 24, 24, 4), Arithmetic::exact)},
       {"raising by doubles", with(base(wide, 64, 26, 26, 4), Arithmetic::approx), 5},
       {"binary raising", with(base(raising, 64, 24, 24, 4), Arithmetic::approx, LweSecret::binary)},

@@ -28,10 +28,10 @@ inline std::string tfhe_parameter_row(const tfhe::Params& params) {
   else
     row << "T = 2^" << spec.log_raised_modulus;
   row << " | 2^" << spec.log_switch_modulus << ", 2^" << spec.switch_base_log << " | "
-      << (spec.arithmetic == tfhe::Arithmetic::exact ? "exact" : "approx") << " | "
-      << spec.plain_modulus << (spec.padded ? " padded" : "") << " | "
-      << tfhe_decimals(spec.max_norm2, 0) << " | 2^" << tfhe_decimals(params.p_fail_log2(), 1)
-      << " | " << tfhe_decimals(params.security_bits(), 1) << " |\n";
+      << tfhe::to_string(spec.arithmetic) << " | " << spec.plain_modulus
+      << (spec.padded ? " padded" : "") << " | " << tfhe_decimals(spec.max_norm2, 0) << " | 2^"
+      << tfhe_decimals(params.p_fail_log2(), 1) << " | " << tfhe_decimals(params.security_bits(), 1)
+      << " |\n";
   return row.str();
 }
 

@@ -60,12 +60,12 @@ inline tfhe::Spec tfhe_toy_spec(const std::string& shape) {
     spec.base_log = DecompBaseLog(17);
     spec.log_switch_modulus = 20;
   }
-  if (shape == "large") {  // as G4: results modulo up to 2^30
+  if (shape == "large" || shape == "coarse") {  // as G4: results modulo up to 2^30
     spec.log_modulus = 54;
-    spec.base_log = DecompBaseLog(14);
+    spec.base_log = DecompBaseLog(shape == "large" ? 14 : 27);
     spec.log_switch_modulus = 35;
     spec.switch_base_log = DecompBaseLog(5);
-    spec.lwe_dim = LweDim(6);
+    spec.lwe_dim = LweDim(shape == "large" ? 6 : 3);
   }
   if (shape == "raising" || shape == "sparse") {
     spec.path = NoisePath::raising;
@@ -98,7 +98,8 @@ inline tfhe::Spec tfhe_toy_spec(const std::string& shape) {
   return spec;
 }
 
-/// "<preset or toy shape>[:r<slots>][:exact|:approx][:binary]", e.g. "gadget:r3:approx:binary".
+/// "<preset or toy shape>[:r<slots>][:exact|:approx|:split][:binary]", e.g.
+/// "gadget:r3:approx:binary".
 inline const tfhe::Params& tfhe_params(const std::string& name) {
   static auto* made = new std::map<std::string, tfhe::Params>();
   if (const auto it = made->find(name); it != made->end()) return it->second;
@@ -110,14 +111,12 @@ inline const tfhe::Params& tfhe_params(const std::string& name) {
   tfhe::Spec spec = preset ? tfhe::Params::preset(shape).spec() : tfhe_toy_spec(shape);
   u32 slots = 1;
   while (std::getline(text, option, ':')) {
-    if (option == "exact")
-      spec.arithmetic = tfhe::Arithmetic::exact;
-    else if (option == "approx")
-      spec.arithmetic = tfhe::Arithmetic::approx;
-    else if (option == "binary")
+    if (option == "binary")
       spec.secret = tfhe::LweSecret::binary;
-    else
+    else if (option[0] == 'r')
       slots = static_cast<u32>(std::stoul(option.substr(1)));
+    else
+      spec.arithmetic = tfhe::arithmetic_from_string(option);
   }
   auto params = tfhe::Params::from_spec(spec).with_slots(tfhe::SlotCount(slots));
   return made->emplace(name, std::move(params)).first->second;

@@ -11,6 +11,7 @@
 #include "device/backend.h"
 #include "math/primes.h"
 #include "support/random.h"
+#include "tfhe/params/plan.h"
 
 namespace crenel::test {
 
@@ -62,13 +63,21 @@ inline TorusPlan raising_plan(u32 lwe_dim, u32 glwe_dim, u32 slots, u32 log_n, u
   return plan;
 }
 
+/// Every arithmetic that a plan of this shape has.
+inline std::vector<Arithmetic> kinds_of_arithmetic(const TorusPlan& plan) {
+  std::vector<Arithmetic> out{Arithmetic::exact, Arithmetic::approx};
+  // whole digits give exact products modulo one prime
+  if (plan.path == NoisePath::gadget && plan.primes.size() == 2) out.push_back(Arithmetic::split);
+  return out;
+}
+
 inline std::string describe(const TorusPlan& p) {
   return cat("n = ", p.lwe_dim, ", k = ", p.glwe_dim, ", r = ", p.slots, ", N = ", p.ring_dim(),
              ", q = 2^", p.log_lwe_modulus,
              p.path == NoisePath::gadget ? ", gadget " : ", raising ", p.base_log, " x ", p.digits,
              ", Q = ", p.modulus, ", ", p.primes.size(), " primes, ",
              p.secret == LweSecret::ternary ? "ternary, " : "binary, ",
-             p.arithmetic == Arithmetic::exact ? "exact" : "approx");
+             tfhe::to_string(tfhe::arithmetic_of(p)));
 }
 
 /// Everything that a blind rotation reads, on the host.

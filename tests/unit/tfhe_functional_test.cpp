@@ -144,13 +144,11 @@ TEST_P(TfheFunctional, SignFloorAndDigitsOfEveryMessage) {
   }
 }
 
-TEST_P(TfheFunctional, LargePrecision) {
+void expect_large_precision(test::TfheWorld& w, std::initializer_list<u32> logs, u64 count) {
   auto rng = test::test_rng();
-  auto& w = world("large:r3");
-  for (u32 log_p : {10u, 16u, 20u}) {
-    if (!exhaustive() && log_p != 10) continue;
+  for (const u32 log_p : logs) {
     const u64 p = u64(1) << log_p;
-    Messages x = test::random_messages(rng, exhaustive() ? 40 : 5, p);
+    Messages x = test::random_messages(rng, count, p);
     for (u64 m : {u64(0), u64(1), p / 2 - 1, p / 2, p / 2 + 1, p - 1}) x.push_back(m);
     const Ciphertext a = w.client.encrypt(x, u32(p));
     EXPECT_EQ(w.client.decrypt(a), x);
@@ -168,6 +166,23 @@ TEST_P(TfheFunctional, LargePrecision) {
       weight *= 4;
     }
     EXPECT_EQ(sum, x) << log_p;
+  }
+}
+
+TEST_P(TfheFunctional, LargePrecision) {
+  if (exhaustive())
+    expect_large_precision(world("large:r3"), {10, 16, 20}, 40);
+  else
+    expect_large_precision(world("large:r3"), {10}, 5);
+}
+
+// Three digits in two pieces each; one digit as wide as that of G4, whose noise leaves 16 bits.
+TEST_P(TfheFunctional, LargePrecisionBySplitDigits) {
+  if (exhaustive()) {
+    expect_large_precision(world("large:split:r3"), {10, 20}, 20);
+    expect_large_precision(world("coarse:split"), {16}, 20);
+  } else {
+    expect_large_precision(world("large:split"), {10}, 5);
   }
 }
 

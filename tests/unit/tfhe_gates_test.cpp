@@ -46,7 +46,7 @@ class TfheGates : public test::TfheTest {
             "gadget2:exact:r3",  "gadget2:approx:binary",   "raising:exact",
             "raising:approx:r5", "raising:binary:exact:r3", "raising:binary:approx",
             "sparse:r3",         "sparse:exact:binary",     "rounded:approx",
-            "rounded:exact:r5"};
+            "rounded:exact:r5",  "gadget2:split:r3"};
   }
   /// Fresh encryptions, sqrt(10.5 inputs), must be seven standard deviations away from the edge.
   static bool has_room(const test::TfheWorld& w, Gate gate) {

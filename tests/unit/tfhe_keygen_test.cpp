@@ -183,8 +183,8 @@ EvaluationKeyParts parts_of(const EvaluationKeys& keys, const std::vector<u64>& 
 }
 
 TEST_P(TfheKeygen, PartsGiveTheSameKeys) {
-  for (const char* name :
-       {"gadget:r3", "gadget2:approx:binary", "raising:r2", "large:r2", "many:r5"}) {
+  for (const char* name : {"gadget:r3", "gadget2:approx:binary", "gadget2:split", "raising:r2",
+                           "large:r2", "many:r5"}) {
     for (bool packing : {false, true}) {
       if (packing && std::string(name) == "many:r5") continue;  // a large key, with nothing new
       auto& w = world(name, packing);

@@ -68,6 +68,9 @@ TEST(TfheParamsValidate, ValidateNamesWhatIsWrong) {
                               [](Spec& s) { s.log_modulus = 11, s.base_log = DecompBaseLog(4); }}});
   expect_problems("G4",
                   {{"arithmetic is approx", [](Spec& s) { s.arithmetic = Arithmetic::approx; }}});
+  for (const char* name : {"bool128", "STD128"})
+    expect_problems(name,
+                    {{"arithmetic = split", [](Spec& s) { s.arithmetic = Arithmetic::split; }}});
 }
 
 TEST(TfheParamsValidate, AllProblemsAtOnce) {
@@ -150,6 +153,45 @@ TEST(TfheParamsVariants, ArithmeticIsChosenWhereItIsSafe) {
   } catch (const UnsupportedError& error) {
     EXPECT_EQ(error.field("name"), "G4");
     EXPECT_EQ(error.field("arithmetic"), "approx");
+  }
+}
+
+// Gadgets with two primes, whatever is their default; nothing else.
+TEST(TfheParamsVariants, SplitIsForGadgetsOfTwoPrimes) {
+  for (const std::string& name : Params::preset_names()) {
+    const Params params = Params::preset(name);
+    const bool possible = params.spec().path == NoisePath::gadget && params.primes().size() == 2;
+    for (const u32 slots : {1u, 5u, 16u}) {
+      const Params exact = params.with_arithmetic(Arithmetic::exact).with_slots(SlotCount(slots));
+      try {
+        const Params split = exact.with_arithmetic(Arithmetic::split);
+        EXPECT_TRUE(possible) << name;
+        EXPECT_EQ(split.arithmetic(), Arithmetic::split);
+        EXPECT_EQ(split.slots().value, slots);
+        EXPECT_NE(split.id(), exact.id());
+        EXPECT_EQ(split.with_arithmetic(Arithmetic::exact), exact);
+      } catch (const UnsupportedError& error) {
+        EXPECT_FALSE(possible) << error.what();
+        EXPECT_EQ(error.field("name"), name);
+        EXPECT_EQ(error.field("arithmetic"), "split");
+      }
+    }
+  }
+  EXPECT_EQ(Params::preset("G4").arithmetic(), Arithmetic::split);
+}
+
+TEST(TfheParamsVariants, ArithmeticsHaveNames) {
+  for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx, Arithmetic::split})
+    EXPECT_EQ(arithmetic_from_string(to_string(arithmetic)), arithmetic);
+  EXPECT_STREQ(to_string(Arithmetic::split), "split");
+  for (const char* name : {"", "Split", "exact ", "fast"}) {
+    try {
+      arithmetic_from_string(name);
+      ADD_FAILURE() << name;
+    } catch (const ParameterError& error) {
+      EXPECT_EQ(error.field("arithmetic"), name);
+      EXPECT_EQ(error.field("expected"), "'exact', 'approx' or 'split'");
+    }
   }
 }
 

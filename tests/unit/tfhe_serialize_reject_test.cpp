@@ -113,6 +113,8 @@ TEST(TfheSerializeReject, Metadata) {
            {"params", "\"slots\":\"1\"", "\"slots\":\"17\"", "'slots'"},
            {"params", "\"slots\":\"1\"", "\"slots\":\"2\"", "params_id"},
            {"params", "\"path\":\"raising\"", "\"path\":\"rising\"", "'path'"},
+           {"params", "\"arithmetic\":\"approx\"", "\"arithmetic\":\"appro\"", "'arithmetic'"},
+           {"params", "\"arithmetic\":\"approx\"", "\"arithmetic\":\"split\"", "params"},
            {"params", "\"lwe_dim\":\"16\"", "\"lwe_dim\":\"17\"", "params_id"},
            {"params", "\"lwe_dim\":\"16\"", "\"lwe_dim\":\"0\"", "params"},
            {"params", "\"poly_size\":\"64\"", "\"poly_size\":\"65\"", "params"},

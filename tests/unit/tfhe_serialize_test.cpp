@@ -219,8 +219,9 @@ TEST(TfheSerializeParams, EverySetTravels) {
 }
 
 TEST(TfheSerializeParams, ArithmeticTravels) {
-  const auto params = tfhe::Params::preset("bool128");
-  for (const auto arithmetic : {tfhe::Arithmetic::exact, tfhe::Arithmetic::approx}) {
+  const auto params = tfhe::Params::preset("G2");
+  for (const auto arithmetic :
+       {tfhe::Arithmetic::exact, tfhe::Arithmetic::approx, tfhe::Arithmetic::split}) {
     const auto loaded = tfhe::params_from_bytes(to_bytes(params.with_arithmetic(arithmetic)));
     EXPECT_EQ(loaded.arithmetic(), arithmetic);
   }

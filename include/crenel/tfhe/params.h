@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "crenel/tfhe/sizes.h"
@@ -11,8 +12,21 @@
 namespace crenel::tfhe {
 
 enum class NoisePath : u8 { gadget, raising };
-enum class Arithmetic : u8 { exact, approx };
 enum class LweSecret : u8 { ternary, binary };
+
+/// How external products are computed. Each gives the same bits on every device; what one encrypted
+/// under a set is not for the same set with another (their ids differ).
+enum class Arithmetic : u8 {
+  exact,   ///< integers
+  approx,  ///< double-precision transforms, whose error is part of the noise
+  split,   ///< ... of digits in two pieces, each with a key of its own: more products, of smaller
+           ///< numbers and so with a smaller error. Gadget decomposition only, for sets where
+           ///< approx errs too much (G4)
+};
+/// "exact", "approx" or "split".
+const char* to_string(Arithmetic arithmetic);
+/// The reverse; ParameterError for any other text.
+Arithmetic arithmetic_from_string(std::string_view name);
 
 /// Unchecked parameters, as read from params/tfhe-*.toml or assembled by hand. Symbols in brackets
 /// are those of BOLT-FHE, table 2.
@@ -56,8 +70,9 @@ class Params {
   /// Throws UnsupportedError where `approx` cannot round the products of so many rows, or where its
   /// error is no longer small against the noise (lut4-128 above 10), as with_arithmetic does.
   Params with_slots(SlotCount slots) const;
-  /// The same set with the other arithmetic. Throws UnsupportedError for approx where the
-  /// transform's error is not small against the set's noise (G4), naming both.
+  /// The same set with another arithmetic. Throws UnsupportedError for approx where the transform's
+  /// error is not small against the set's noise (G4), and for split with modulus raising or where
+  /// whole digits give exact products already (moduli of one prime), naming set and arithmetic.
   Params with_arithmetic(Arithmetic arithmetic) const;
 
   const Spec& spec() const;

@@ -66,7 +66,7 @@ def tfhe(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.")] = "auto",
     slots: Annotated[int, typer.Option(help="Messages under a mask, 1 to 16.")] = 1,
     batch: Annotated[int, typer.Option(help="Messages of a call; 0: 16384 on a GPU, else 256.")] = 0,
-    arithmetic: Annotated[str, typer.Option(help="exact or approx; default the set's own.")] = "",
+    arithmetic: Annotated[str, typer.Option(help="exact, approx or split; default the set's own.")] = "",
     runs: Annotated[int, typer.Option(help="Timed runs; 0: as many as fit a few seconds.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write the results, with their provenance.")] = None,
 ) -> None:

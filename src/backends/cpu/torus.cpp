@@ -16,7 +16,7 @@ constexpr u32 kGroupRows = 8;
 constexpr u64 kGroupBytes = u64(640) << 10;
 
 std::unique_ptr<TorusEngine> make_engine(const TorusPlan& plan, Isa isa) {
-  if (plan.arithmetic == device::Arithmetic::approx) return make_transform_engine(plan, isa);
+  if (plan.arithmetic != device::Arithmetic::exact) return make_transform_engine(plan, isa);
   // one-lane fused multiplications may be calls of the C library: integers are faster then
   if (device::transform_is_exact(plan) && torus_table(isa).lanes > 1)
     return make_transform_engine(plan, isa);

@@ -35,7 +35,7 @@ class TorusEngine {
                     u8* const* work, u8* shared) const = 0;
 };
 
-/// Products by the double-precision transform: approx plans, and exact ones that
+/// Products by the double-precision transform: approx and split plans, and exact ones that
 /// transform_is_exact.
 std::unique_ptr<TorusEngine> make_transform_engine(const TorusPlan& plan, Isa isa);
 /// Products by number-theoretic transforms modulo each prime.

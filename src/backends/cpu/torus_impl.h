@@ -15,8 +15,20 @@ inline I centred(I x, I mask, I half) {
   return Real::sub(Real::bit_xor(Real::bit_and(x, mask), half), half);
 }
 
-inline void decompose_poly(double* out, u64 digit_stride, const i64* acc, const TorusRounding& r) {
-  const u64 m = u64(1) << (r.log_n - 1);
+// A digit as the operand or the two operands from `out` on.
+inline void store_digit(double* out, u64 stride, I x, const TorusRounding& r) {
+  if (r.piece_log == 0) {
+    Real::store(out, Real::to_double(x));
+    return;
+  }
+  const i64 range = i64(1) << r.piece_log;
+  const I low = centred(x, Real::set1(range - 1), Real::set1(range / 2));
+  Real::store(out, Real::to_double(low));
+  Real::store(out + stride, Real::to_double(Real::shift_right(Real::sub(x, low), r.piece_log)));
+}
+
+inline void decompose_poly(double* out, u64 stride, const i64* acc, const TorusRounding& r) {
+  const u64 m = u64(1) << (r.log_n - 1), digit_stride = (r.piece_log == 0 ? 1 : 2) * stride;
   const i64 range = static_cast<i64>(r.raising ? r.modulus : u64(1) << r.base_log);
   const I mask = Real::set1(range - 1), half = Real::set1(range / 2);
   for (u64 j = 0; j < 2 * m; j += kLanes) {
@@ -30,10 +42,10 @@ inline void decompose_poly(double* out, u64 digit_stride, const i64* acc, const 
     for (u32 d = 0; d + 1 < r.digits; ++d) {
       x = Real::shift_right(Real::sub(x, digit), r.base_log);
       digit = centred(x, mask, half);
-      Real::store(to + d * digit_stride, Real::to_double(digit));
+      store_digit(to + d * digit_stride, stride, digit, r);
     }
     x = Real::shift_right(Real::sub(x, digit), r.base_log);
-    Real::store(to + (r.digits - 1) * digit_stride, Real::to_double(x));
+    store_digit(to + (r.digits - 1) * digit_stride, stride, x, r);
   }
 }
 

@@ -28,6 +28,7 @@ struct TorusRounding {
   u64 modulus;   ///< Q
   u32 base_log;  ///< gadget
   u32 digits;
+  u32 piece_log;           ///< split: log2 of the weight of upper pieces; else 0
   double scale;            ///< raising: (Q / T) / M; gadget: 1 / M
   double modulus_double;   ///< Q
   double modulus_inverse;  ///< 1 / Q
@@ -69,9 +70,9 @@ inline constexpr u32 kTorusLead = 4096;
 
 struct TorusTable {
   u32 lanes;
-  /// out[digit] (digit_stride apart) = the digits of acc[N] as transform operands. acc: raising:
-  /// any integers congruent modulo Q; gadget: centred.
-  void (*decompose)(double* out, u64 digit_stride, const i64* acc, const TorusRounding& rounding);
+  /// out[operand] (`stride` apart) = the digits of acc[N], or their pieces, as transform operands.
+  /// acc: raising: any integers congruent modulo Q; gadget: centred.
+  void (*decompose)(double* out, u64 stride, const i64* acc, const TorusRounding& rounding);
   /// The spectrum's vectors are `stride` doubles apart; forward overwrites z.
   void (*forward)(double* spectrum, u64 stride, double* z, const TorusFft& fft, const char* ahead);
   void (*inverse)(double* z, const double* spectrum, u64 stride, const TorusFft& fft,

@@ -29,16 +29,19 @@ class TransformEngine final : public TorusEngine {
         .modulus = plan.modulus,
         .base_log = plan.base_log,
         .digits = plan.digits,
+        .piece_log = plan.digit_pieces() == 2 ? device::piece_log(plan) : 0,
         .scale = raising ? q / static_cast<double>(plan.key_modulus()) / points_ : 1.0 / points_,
         .modulus_double = q,
         .modulus_inverse = 1.0 / q};
   }
 
-  u64 element_bytes() const override { return plan_.key_polys() * points_ * 16; }
+  u64 element_bytes() const override {
+    return plan_.digit_pieces() * plan_.key_polys() * points_ * 16;
+  }
   u64 row_bytes() const override { return terms() * plan_.ring_dim() * sizeof(double); }
   /// The digits of one polynomial, the buffer of the sums.
   u64 shared_bytes() const override {
-    return plan_.digits * plan_.ring_dim() * sizeof(double) +
+    return plan_.operands() * plan_.ring_dim() * sizeof(double) +
            plan_.polys() * 4 * 2 * lanes_ * sizeof(double);
   }
 
@@ -49,14 +52,15 @@ class TransformEngine final : public TorusEngine {
     for (u32 part = 0; part < parts; ++part)
       for (u64 t = 0; t < terms(); ++t)
         for (u64 o = 0; o < outs; ++o) {
-          const i64* first = keys + (t * outs + o) * n;
-          const i64* second = first + terms() * outs * n;
+          const u64 operand = t / outs, row = t % outs, pieces = plan_.digit_pieces();
+          const i64* first = keys + ((operand / pieces * outs + row) * outs + o) * n;
+          const i64* second = first + plan_.digits * outs * outs * n;
           for (u64 half = 0; half < 2; ++half)
             for (u64 c = 0; c < points_; ++c) {
               const u64 j = half * points_ + c;
-              const i64 x = parts == 1  ? first[j]
-                            : part == 0 ? first[j] + second[j]
-                                        : first[j] - second[j];
+              const i64 k0 = weighted(first[j], operand % pieces);
+              const i64 k1 = parts == 1 ? 0 : weighted(second[j], operand % pieces);
+              const i64 x = part == 0 ? k0 + k1 : k0 - k1;
               z[c / lanes_ * pair + half * lanes_ + c % lanes_] = static_cast<double>(x);
             }
           table_.forward(static_cast<double*>(element) + ((o * terms() + t) * parts + part) * pair,
@@ -78,12 +82,12 @@ class TransformEngine final : public TorusEngine {
       spectra[r] = reinterpret_cast<double*>(work[r]);
       for (u64 poly = 0; poly < polys; ++poly) {
         table_.decompose(z, n, acc[r] + poly * n, rounding_);
-        for (u64 d = 0; d < plan_.digits; ++d)
+        for (u64 d = 0; d < plan_.operands(); ++d)
           table_.forward(spectra[r] + (d * polys + poly) * pair, terms() * pair, z + d * n, tables_,
                          ahead.take());
       }
     }
-    table_.sum({static_cast<const double*>(element), spectra, z + plan_.digits * n, e, rows,
+    table_.sum({static_cast<const double*>(element), spectra, z + plan_.operands() * n, e, rows,
                 static_cast<u32>(terms()), plan_.polys(), points_ / lanes_, 2 * plan_.ring_dim(),
                 plan_.secret == device::LweSecret::ternary, cosine_.data(), exponents_.data()});
     ahead = {key + element_bytes(), key + (next ? 2 : 1) * element_bytes(), ahead_bytes()};
@@ -108,7 +112,14 @@ class TransformEngine final : public TorusEngine {
   };
 
   u64 ahead_bytes() const { return u64(points_) / (lanes_ * lanes_) * kTorusPrefetch; }
-  u64 terms() const { return u64(plan_.digits) * plan_.polys(); }
+  u64 terms() const { return u64(plan_.operands()) * plan_.polys(); }
+  // What multiplies a piece of a digit whose key is `key`.
+  i64 weighted(i64 key, u64 piece) const {
+    if (piece == 0) return key;
+    const i128 q = static_cast<i128>(plan_.modulus);
+    const i128 r = static_cast<i128>(key) * (i64(1) << rounding_.piece_log) % q;
+    return static_cast<i64>(2 * r > q ? r - q : 2 * r < -q ? r + q : r);
+  }
   // The leaf of ring/fft.h at lane k of a vector.
   u32 leaf(u32 vector, u32 k) const {
     return vector / lanes_ * lanes_ * lanes_ + lanes_ * k + vector % lanes_;

@@ -47,7 +47,17 @@ u32 RefTorusKernels::exponent(u32 x) const {
 
 std::vector<i64> RefTorusKernels::operands(const std::vector<u64>& acc) const {
   const TorusPlan& p = plan();
-  std::vector<i64> out(p.digits * acc.size());
+  std::vector<i64> out(p.operands() * acc.size());
+  const auto put = [&](u32 digit, u64 k, i64 x) {
+    i64* const to = &out[digit * p.digit_pieces() * acc.size() + k];
+    if (p.digit_pieces() == 1) {
+      *to = x;
+      return;
+    }
+    const u32 log = device::piece_log(p);
+    const i64 low = low_digit(x, log);
+    to[0] = low, to[acc.size()] = (x - low) / (i64(1) << log);
+  };
   for (u64 k = 0; k < acc.size(); ++k) {
     i64 x = centred(acc[k], p.modulus);
     if (p.path == device::NoisePath::raising) {
@@ -58,10 +68,10 @@ std::vector<i64> RefTorusKernels::operands(const std::vector<u64>& acc) const {
     x = (x - low_digit(x, p.base_log)) / base;
     for (u32 d = 0; d + 1 < p.digits; ++d) {
       const i64 digit = low_digit(x, p.base_log);
-      out[d * acc.size() + k] = digit;
+      put(d, k, digit);
       x = (x - digit) / base;
     }
-    out[(p.digits - 1) * acc.size() + k] = x;
+    put(p.digits - 1, k, x);
   }
   return out;
 }

@@ -25,8 +25,8 @@ class TorusProduct {
   virtual u64 element_bytes() const = 0;
   /// keys: [key][digit][row][out][N] centred integers.
   virtual void load(void* element, const i64* keys) const = 0;
-  /// increment[out][N] = the rounded sum for the exponent e; operands [digit][row][N]. Integers to
-  /// be added to the accumulator modulo Q.
+  /// increment[out][N] = the rounded sum for the exponent e; operands [operand][row][N]. Integers
+  /// to be added to the accumulator modulo Q.
   virtual void multiply(std::vector<i128>& increment, const std::vector<i64>& operands,
                         const void* element, u32 e) const = 0;
 };
@@ -63,7 +63,7 @@ class RefTorusKernels final : public device::TorusKernels {
   /// One row of blind_rotate; index: of the row's slots, may be null.
   void bootstrap_row(u64* out, const u32* in, const u8* key, const LutView& luts,
                      const u32* index) const;
-  /// Digits of the accumulator: [digit][row][N].
+  /// Digits of the accumulator, or their pieces: [digit][piece][row][N].
   std::vector<i64> operands(const std::vector<u64>& acc) const;
 
   std::unique_ptr<TorusProduct> product_;

@@ -21,28 +21,34 @@ class ApproxProduct final : public TorusProduct {
  public:
   explicit ApproxProduct(const TorusPlan& plan) : plan_(plan), fft_(plan.log_n) {}
 
-  u64 element_bytes() const override { return plan_.key_polys() * points() * sizeof(Complex); }
+  u64 element_bytes() const override {
+    return plan_.digit_pieces() * plan_.key_polys() * points() * sizeof(Complex);
+  }
 
-  // [P, D][digit][row][out][M].
+  // [P, D][digit][piece][row][out][M].
   void load(void* element, const i64* keys) const override {
-    const u64 n = plan_.ring_dim(), polys = plan_.key_polys() / plan_.keys_per_element();
+    const u64 n = plan_.ring_dim(), square = u64(plan_.polys()) * plan_.polys();
+    const u64 second = plan_.digits * square * n;
     Complex* out = static_cast<Complex*>(element);
     std::vector<i64> poly(n);
     for (u32 k = 0; k < plan_.keys_per_element(); ++k)
-      for (u64 i = 0; i < polys; ++i, out += points()) {
-        for (u64 c = 0; c < n; ++c) {
-          const i64 first = keys[i * n + c];
-          const i64 second = plan_.keys_per_element() == 2 ? keys[(polys + i) * n + c] : 0;
-          poly[c] = k == 0 ? first + second : first - second;
+      for (u32 operand = 0; operand < plan_.operands(); ++operand)
+        for (u64 i = 0; i < square; ++i, out += points()) {
+          const u32 piece = operand % plan_.digit_pieces();
+          const i64* const from = keys + (operand / plan_.digit_pieces() * square + i) * n;
+          for (u64 c = 0; c < n; ++c) {
+            const i64 k0 = weighted(from[c], piece);
+            const i64 k1 = plan_.keys_per_element() == 2 ? weighted(from[second + c], piece) : 0;
+            poly[c] = k == 0 ? k0 + k1 : k0 - k1;
+          }
+          const Points values = forward(poly.data());
+          std::copy(values.begin(), values.end(), out);
         }
-        const Points values = forward(poly.data());
-        std::copy(values.begin(), values.end(), out);
-      }
   }
 
   void multiply(std::vector<i128>& increment, const std::vector<i64>& operands, const void* element,
                 u32 e) const override {
-    const u64 n = plan_.ring_dim(), terms = u64(plan_.digits) * plan_.polys();
+    const u64 n = plan_.ring_dim(), terms = u64(plan_.operands()) * plan_.polys();
     const Complex* p = static_cast<const Complex*>(element);
     const Complex* d = p + terms * plan_.polys() * points();
     std::vector<Points> in;
@@ -69,6 +75,14 @@ class ApproxProduct final : public TorusProduct {
 
  private:
   u32 points() const { return fft_.points(); }
+
+  // What multiplies a piece of a digit whose key is `key`.
+  i64 weighted(i64 key, u32 piece) const {
+    if (piece == 0) return key;
+    const i128 q = static_cast<i128>(plan_.modulus);
+    const i128 r = (static_cast<i128>(key) << device::piece_log(plan_)) % q;
+    return static_cast<i64>(2 * r > q ? r - q : 2 * r < -q ? r + q : r);
+  }
 
   // (c - 1) a + i s b; a binary key has a = b.
   static Complex ternary(Complex root, Complex a, Complex b) {

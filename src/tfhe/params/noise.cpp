@@ -73,7 +73,7 @@ NoiseBudget noise_budget(const TorusPlan& plan, double sigma) {
   const u32 extracted = plan.extracted_dim();
   NoiseBudget budget;
   budget.blind_rotation = plan.lwe_dim * step_variance(plan, variance);
-  if (plan.arithmetic == device::Arithmetic::approx)
+  if (plan.arithmetic != device::Arithmetic::exact)
     budget.transform = plan.lwe_dim * squared(device::transform_error_std(plan)) *
                        (1 + extracted * kTernarySquare);
   const double log_q = std::log2(static_cast<double>(plan.modulus));
@@ -107,17 +107,21 @@ double failure_log2(const TorusPlan& plan, double sigma, double norm2, u32 plain
   return std::min(0.0, 1 - margin * margin / (2 * variance) * std::log2(std::exp(1.0)));
 }
 
-std::string approx_problem(const TorusPlan& plan) {
-  TorusPlan approx = plan;
-  approx.arithmetic = device::Arithmetic::approx;
-  const NoiseBudget budget = noise_budget(approx, std::sqrt(kErrorVariance));
+std::string plan_problem(const TorusPlan& plan) {
+  try {
+    device::check(plan);
+  } catch (const ParameterError& error) {
+    return error.what();
+  }
+  const NoiseBudget budget = noise_budget(plan, std::sqrt(kErrorVariance));
   const double to_rest = two_to(plan.log_lwe_modulus) / static_cast<double>(plan.modulus);
   const double transform = squared(to_rest) * budget.transform;
-  const double fresh = fresh_variance(approx, budget);
+  const double fresh = fresh_variance(plan, budget);
   const u32 least = plan.path == device::NoisePath::gadget ? 32 : 2;
   if (transform * least <= fresh) return {};
-  return cat("arithmetic is approx, but the transform's error has variance ", transform,
-             " of a fresh ciphertext's ", fresh, ", expected at most 1/", least);
+  return cat("arithmetic is ", to_string(arithmetic_of(plan)),
+             ", but the transform's error has variance ", transform, " of a fresh ciphertext's ",
+             fresh, ", expected at most 1/", least);
 }
 
 NoiseBudget noise_budget(const Params& params, double sigma) {

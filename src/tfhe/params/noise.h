@@ -14,12 +14,13 @@ NoiseBudget noise_budget(const device::TorusPlan& plan, double sigma);
 double fresh_variance(const device::TorusPlan& plan, const NoiseBudget& budget);
 double failure_log2(const device::TorusPlan& plan, double sigma, double norm2, u32 plain_modulus);
 
-/// Why the double-precision transform is not safe for this plan, or "" when it is.
+/// Why no backend may run this plan, or "" when all may: what device::check says, or that the
+/// double-precision transform of its arithmetic is not safe.
 ///
-/// Its error is compared with all that a fresh ciphertext carries. Gadget sets are published for
-/// exact arithmetic with bases as large as that allows: the transform may be 1/32 of the variance.
-/// A set with modulus raising chooses the rounding of its products with Q, and failure_log2 counts
-/// the transform in full: it may be half.
-std::string approx_problem(const device::TorusPlan& plan);
+/// The transform's error is compared with all that a fresh ciphertext carries. Gadget sets are
+/// published for exact arithmetic with bases as large as that allows: it may be 1/32 of the
+/// variance. A set with modulus raising chooses the rounding of its products with Q, and
+/// failure_log2 counts the transform in full: it may be half.
+std::string plan_problem(const device::TorusPlan& plan);
 
 }  // namespace crenel::tfhe

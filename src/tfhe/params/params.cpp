@@ -1,4 +1,4 @@
-// Params: checked, derived and shared state; named sets.
+// Params: checked, derived and shared state; named sets; names of kinds of arithmetic.
 #include "crenel/tfhe/params.h"
 
 #include <algorithm>
@@ -32,6 +32,8 @@ struct Params::State {
 namespace {
 
 constexpr double kNormBits = 128.0;  // both of security and of -log2 p_fail
+
+constexpr const char* kArithmetics[] = {"exact", "approx", "split"};  // in the order of Arithmetic
 
 // Every field that changes what keys and ciphertexts mean goes into the hash, little-endian. Names
 // and labels stay out.
@@ -96,6 +98,16 @@ std::string bits(double value) {
 
 }  // namespace
 
+const char* to_string(Arithmetic arithmetic) { return kArithmetics[static_cast<u8>(arithmetic)]; }
+
+Arithmetic arithmetic_from_string(std::string_view name) {
+  for (u8 i = 0; i < std::size(kArithmetics); ++i)
+    if (name == kArithmetics[i]) return static_cast<Arithmetic>(i);
+  constexpr const char* kExpected = "'exact', 'approx' or 'split'";
+  throw ParameterError(cat("arithmetic must be ", kExpected, ", got '", name, "'"),
+                       {{"arithmetic", std::string(name)}, {"expected", kExpected}});
+}
+
 Params::State::State(Spec wanted, SlotCount r) : spec(std::move(wanted)), slots(r) {
   const device::TorusPlan plan = plan_of(spec, slots);
   primes = plan.primes;
@@ -134,14 +146,7 @@ Params Params::with_slots(SlotCount slots) const {
     throw ParameterError(
         cat("slots is ", slots, ", expected 1..", kMaxSlots, " messages under a mask"),
         {{"slots", cat(slots)}, {"max", cat(kMaxSlots)}});
-  std::string problem;
-  try {
-    const device::TorusPlan plan = plan_of(state_->spec, slots);
-    device::check(plan);
-    if (arithmetic() == Arithmetic::approx) problem = approx_problem(plan);
-  } catch (const ParameterError& error) {
-    problem = error.what();
-  }
+  const std::string problem = plan_problem(plan_of(state_->spec, slots));
   if (!problem.empty())
     throw UnsupportedError(cat("'", name(), "' with ", slots, " slots: ", problem),
                            {{"name", name()}, {"slots", cat(slots)}});
@@ -151,16 +156,10 @@ Params Params::with_slots(SlotCount slots) const {
 Params Params::with_arithmetic(Arithmetic arithmetic) const {
   Spec spec = state_->spec;
   spec.arithmetic = arithmetic;
-  if (arithmetic == Arithmetic::approx) {
-    const std::string problem = approx_problem(plan_of(*this));
-    if (!problem.empty())
-      throw UnsupportedError(cat("'", spec.name, "': ", problem),
-                             {{"name", spec.name}, {"arithmetic", "approx"}});
-    const std::vector<std::string> problems = validate_spec(spec);
-    if (!problems.empty())
-      throw UnsupportedError(cat("'", spec.name, "': ", problems.front()),
-                             {{"name", spec.name}, {"arithmetic", "approx"}});
-  }
+  const std::string problem = plan_problem(plan_of(spec, slots()));
+  if (!problem.empty())
+    throw UnsupportedError(cat("'", spec.name, "': ", problem),
+                           {{"name", spec.name}, {"arithmetic", to_string(arithmetic)}});
   return Params(std::make_shared<const State>(std::move(spec), state_->slots));
 }
 

@@ -48,6 +48,15 @@ std::vector<u64> accumulator_primes(NoisePath path, u32 log_modulus, u32 ring_di
 
 namespace {
 
+// The same names in the same order, so that a value says the same on either side.
+static_assert(u8(Arithmetic::exact) == u8(device::Arithmetic::exact) &&
+              u8(Arithmetic::approx) == u8(device::Arithmetic::approx) &&
+              u8(Arithmetic::split) == u8(device::Arithmetic::split));
+
+device::Arithmetic device_arithmetic(Arithmetic arithmetic) {
+  return static_cast<device::Arithmetic>(arithmetic);
+}
+
 device::TorusPlan assemble(const Spec& spec, SlotCount slots, std::vector<u64> primes) {
   const bool gadget = spec.path == NoisePath::gadget;
   device::TorusPlan plan;
@@ -57,8 +66,7 @@ device::TorusPlan assemble(const Spec& spec, SlotCount slots, std::vector<u64> p
   plan.log_n = static_cast<u32>(std::countr_zero(spec.poly_size.value));
   plan.log_lwe_modulus = spec.log_lwe_modulus;
   plan.path = gadget ? device::NoisePath::gadget : device::NoisePath::raising;
-  plan.arithmetic =
-      spec.arithmetic == Arithmetic::exact ? device::Arithmetic::exact : device::Arithmetic::approx;
+  plan.arithmetic = device_arithmetic(spec.arithmetic);
   plan.secret =
       spec.secret == LweSecret::ternary ? device::LweSecret::ternary : device::LweSecret::binary;
   plan.primes = std::move(primes);
@@ -80,6 +88,10 @@ device::TorusPlan plan_of(const Spec& spec, SlotCount slots) {
 
 device::TorusPlan plan_of(const Params& params) {
   return assemble(params.spec(), params.slots(), params.primes());
+}
+
+Arithmetic arithmetic_of(const device::TorusPlan& plan) {
+  return static_cast<Arithmetic>(plan.arithmetic);
 }
 
 }  // namespace crenel::tfhe

@@ -11,6 +11,8 @@ namespace crenel::tfhe {
 /// 2^20.
 device::TorusPlan plan_of(const Spec& spec, SlotCount slots);
 device::TorusPlan plan_of(const Params& params);
+/// The arithmetic that plan_of made the plan's from.
+Arithmetic arithmetic_of(const device::TorusPlan& plan);
 
 /// Primes = 1 mod 2N below 2^28, in ascending order, empty when there are none: one for a gadget
 /// modulus of at most 28 bits (the largest below 2^log), otherwise two near 2^(log / 2). Of the

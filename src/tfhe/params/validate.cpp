@@ -102,16 +102,8 @@ class Checker {
           spec_.path == NoisePath::gadget ? spec_.log_modulus : spec_.log_raised_modulus, " bits");
       return;
     }
-    try {
-      device::check(plan);
-    } catch (const ParameterError& error) {
-      problems_.emplace_back(error.what());
-      return;
-    }
-    if (spec_.arithmetic == Arithmetic::approx) {
-      const std::string problem = approx_problem(plan);
-      if (!problem.empty()) problems_.push_back(problem);
-    }
+    const std::string problem = plan_problem(plan);
+    if (!problem.empty()) problems_.push_back(problem);
     const double estimate = security_estimate(spec_);
     if (spec_.security_bits > estimate + kSecurityTolerance)
       add("security_bits is ", spec_.security_bits, ", expected at most ",

@@ -8,6 +8,8 @@ std::span<const RotateInstance> gadget_instances() {
       fft_entry<false, i32, Gadget9Small>("gadget-9-small"),
       fft_entry<false, i64, Gadget10>("gadget-10-wide"),
       fft_entry<false, i64, Gadget10Small>("gadget-10-wide-small"),
+      split_entry<Split10>("split-10"),
+      split_entry<Split10Small>("split-10-small"),
   };
   return all;
 }

@@ -10,6 +10,8 @@ std::span<const RotateInstance> generic_instances() {
       fft_entry<false, i32, AnyShape, false>("any-gadget-binary"),
       fft_entry<false, i64, AnyShape, true, i64>("any-gadget-wide"),
       fft_entry<false, i64, AnyShape, false, i64>("any-gadget-wide-binary"),
+      split_entry<AnyShape, true, i64>("any-split"),
+      split_entry<AnyShape, false, i64>("any-split-binary"),
       ntt_entry<1, false, i32, AnyShape>("any-exact-1"),
       ntt_entry<1, false, i32, AnyShape, false>("any-exact-1-binary"),
       ntt_entry<2, false, i64, AnyShape, true, i64>("any-exact-2"),

@@ -16,6 +16,7 @@ RotateInstance entry(const char* name, bool fft, u32 limbs) {
           limbs,
           Rules::Raising,
           Ternary,
+          Rules::Pieces,
           sizeof(typename Field::Element),
           sizeof(typename Rules::Acc),
           sizeof(typename Rules::Operand),
@@ -29,10 +30,15 @@ RotateInstance entry(const char* name, bool fft, u32 limbs) {
           Shape::Blocks,
           Shape::Tiles};
 }
-template <bool Raising, class Acc, class Shape, bool Ternary = true, class Operand = i32>
+template <bool Raising, class Acc, class Shape, bool Ternary = true, class Operand = i32,
+          u32 Pieces = 1>
 RotateInstance fft_entry(const char* name) {
-  using Rules = Accumulator<Raising, Acc, Operand>;
+  using Rules = Accumulator<Raising, Acc, Operand, Pieces>;
   return entry<FftField<Rules>, Rules, Shape, Ternary>(name, true, 1);
+}
+template <class Shape, bool Ternary = true, class Operand = i32>
+RotateInstance split_entry(const char* name) {
+  return fft_entry<false, i64, Shape, Ternary, Operand, 2>(name);
 }
 template <u32 L, bool Raising, class Acc, class Shape, bool Ternary = true, class Operand = i32>
 RotateInstance ntt_entry(const char* name) {

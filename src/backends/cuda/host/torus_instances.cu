@@ -21,7 +21,7 @@ u32 twiddle_count(const RotateInstance& instance, u32 log_points) {
 bool RotateInstance::serves(const device::TorusPlan& plan, bool by_fft) const {
   const bool raised = plan.path == device::NoisePath::raising;
   if (fft != by_fft || (!fft && limbs != plan.primes.size()) || raising != raised ||
-      ternary != (plan.secret == device::LweSecret::ternary) ||
+      ternary != (plan.secret == device::LweSecret::ternary) || pieces != plan.digit_pieces() ||
       (lp != 0 && lp != log_points(plan)) || plan.polys() % og != 0)
     return false;
   // Sums that live in registers from digit to digit take a thread each.
@@ -30,7 +30,8 @@ bool RotateInstance::serves(const device::TorusPlan& plan, bool by_fft) const {
   const u64 acc_bound = acc_bytes == 8 ? u64(1) << 62 : u64(1) << 30;
   if (plan.modulus > acc_bound) return false;
   if (operand_bytes == 8) return true;
-  if (fft && plan.modulus >> 51 != 0) return false;  // see Accumulator
+  if (pieces == 2 && plan.digits != 1) return false;                // see Cut
+  if (fft && pieces == 1 && plan.modulus >> 51 != 0) return false;  // see Accumulator
   u64 operand = plan.modulus / 2;
   if (!raised) {
     operand = (operand >> (plan.base_log * plan.digits)) + 1;
@@ -42,7 +43,8 @@ bool RotateInstance::serves(const device::TorusPlan& plan, bool by_fft) const {
 }
 
 std::size_t RotateInstance::work_bytes(const device::TorusPlan& plan, u32 group) const {
-  return (staged ? 1 : plan.digits) * u64(plan.polys()) * group * element_bytes << log_points(plan);
+  const u64 operands = staged ? 1 : plan.operands();
+  return operands * plan.polys() * group * element_bytes << log_points(plan);
 }
 
 std::size_t RotateInstance::shared_bytes(const device::TorusPlan& plan, u32 group,

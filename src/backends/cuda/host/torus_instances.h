@@ -16,6 +16,7 @@ struct RotateInstance {
   u32 limbs;
   bool raising;
   bool ternary;
+  u32 pieces;  ///< that a digit is multiplied in
   u32 element_bytes, acc_bytes, operand_bytes;
   u32 lp, rmax, og, bt, threads;
   u32 pad;  ///< words between accumulator polynomials

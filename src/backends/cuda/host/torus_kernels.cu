@@ -15,11 +15,11 @@ using torus::RotateInstance;
 constexpr u32 kLoadLevels = 1;
 
 bool uses_fft(const device::TorusPlan& plan) {
-  return plan.arithmetic == Arithmetic::approx || device::transform_is_exact(plan);
+  return plan.arithmetic != Arithmetic::exact || device::transform_is_exact(plan);
 }
 
 u64 key_points(const device::TorusPlan& plan, bool by_fft) {
-  return plan.key_polys() << (by_fft ? plan.log_n - 1 : plan.log_n);
+  return plan.key_polys() * plan.digit_pieces() << (by_fft ? plan.log_n - 1 : plan.log_n);
 }
 u64 element_bytes(const device::TorusPlan& plan, bool by_fft) {
   return by_fft ? sizeof(double2) : 4 * plan.primes.size();
@@ -29,7 +29,8 @@ device::LaunchRecord rotation_cost(const RotateInstance& instance, const RotateA
                                    const device::TorusPlan& plan) {
   const u64 blocks = divide_up(args.batch, args.group), rows = args.batch;
   const u64 points = u64(1) << args.log_points;
-  const u64 key = u64(plan.lwe_dim) * plan.key_polys() * points * instance.element_bytes;
+  const u64 products = plan.key_polys() * plan.digit_pieces() * points;
+  const u64 key = u64(plan.lwe_dim) * products * instance.element_bytes;
   // Every row of parts that shares a thread's key words reads the key once.
   const u64 readers = args.group / instance.bt;
   device::LaunchRecord record;
@@ -40,9 +41,9 @@ device::LaunchRecord rotation_cost(const RotateInstance& instance, const RotateA
   record.read_bytes = blocks * readers * key + rows * plan.words() * sizeof(u32);
   record.streamed_bytes = blocks * readers * key;
   record.written_bytes = rows * plan.extracted_words() * sizeof(u64);
-  const u64 transforms = rows * plan.lwe_dim * plan.polys() * (plan.digits + 1);
+  const u64 transforms = rows * plan.lwe_dim * plan.polys() * (plan.operands() + 1);
   record.butterflies = transforms * (points / 2) * args.log_points;
-  record.multiply_adds = record.butterflies + rows * plan.lwe_dim * plan.key_polys() * points;
+  record.multiply_adds = record.butterflies + rows * plan.lwe_dim * products;
   return record;
 }
 
@@ -80,10 +81,10 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
             ", expected words of the double-precision path below 2^30, and accumulators within ",
             device_->model().shared_bytes, " bytes of shared memory"),
         {{"polys", cat(p.polys())}, {"ring_dim", cat(p.ring_dim())}, {"modulus", cat(p.modulus)}});
-  if (u64(p.polys()) * p.digits > 128)
+  if (u64(p.polys()) * p.operands() > 128)
     throw UnsupportedError(
-        cat(p.polys() * p.digits, " rows of a bootstrapping key, expected at most 128"),
-        {{"rows", cat(p.polys() * p.digits)}});
+        cat(p.polys() * p.operands(), " rows of a bootstrapping key, expected at most 128"),
+        {{"rows", cat(p.polys() * p.operands())}});
   tables_.prepare(kLoadLevels);
   for (const Choice& c : choices_) tables_.prepare(c.instance->rmax);
   if (device_->dry()) return;
@@ -105,7 +106,7 @@ void CudaTorusKernels::load_bootstrap_key(Stream& stream, void* key, u32 first, 
   torus::LoadArgs args = {tables_.arguments(kLoadLevels), polys, nullptr};
   const u64 element = key_points(plan(), by_fft_) * element_bytes(plan(), by_fft_);
   args.key = static_cast<u8*>(key) + first * element;
-  const dim3 grid(plan().polys() * plan().polys(), plan().digits, count);
+  const dim3 grid(plan().polys() * plan().polys(), plan().operands(), count);
   const std::size_t shared = element_bytes(plan(), by_fft_) << args.tables.log_points;
   const auto cost = [&] {
     device::LaunchRecord record;

@@ -49,6 +49,8 @@ TorusTables::TorusTables(const std::shared_ptr<CudaDevice>& device, const device
   a.log_lwe_modulus = plan.log_lwe_modulus;
   a.log_switch_modulus = plan.log_switch_modulus;
   a.digits = plan.digits;
+  a.operands = plan.operands();
+  a.piece_log = plan.digit_pieces() == 2 ? device::piece_log(plan) : 0;
   a.base_log = plan.base_log;
   a.ternary = plan.secret == device::LweSecret::ternary;
   a.modulus = plan.modulus;

@@ -41,6 +41,10 @@ using Gadget9Small = RotateShape<9, 3, 1, 1, 1024, true>;
 using Gadget10 = RotateShape<10, 4, 2, 3, 512, false>;  ///< G2: one digit
 using Gadget10Small = RotateShape<10, 4, 1, 1, 512, false>;
 
+/// Gadget, double precision, digits in two pieces.
+using Split10 = RotateShape<10, 4, 2, 2, 512, false>;  ///< G4
+using Split10Small = RotateShape<10, 4, 1, 1, 512, false>;
+
 /// Two primes, exact.
 using Exact11 = RotateShape<11, 4, 2, 3, 512, false>;  ///< G4
 using Exact11Pair = RotateShape<11, 3, 2, 1, 256, false, 2>;

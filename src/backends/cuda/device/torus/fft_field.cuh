@@ -9,13 +9,54 @@ namespace crenel::backend::cuda::torus {
 __device__ __forceinline__ double fma_rn(double a, double b, double c) { return __fma_rn(a, b, c); }
 inline constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
 
-/// An exact conversion by bits: the conversion instruction runs at a quarter of the rate.
-__device__ __forceinline__ double to_double(i32 x) {
-  return __dadd_rn(__hiloint2double(0x43300000, x ^ static_cast<i32>(0x80000000u)),
+/// Exact conversions by bits: the conversion instruction runs at a quarter of the rate.
+/// shifted = x + 2^31.
+__device__ __forceinline__ double shifted_to_double(u32 shifted) {
+  return __dadd_rn(__hiloint2double(0x43300000, static_cast<i32>(shifted)),
                    -4503601774854144.0);  // 2^52 + 2^31
 }
-
+__device__ __forceinline__ double to_double(i32 x) {
+  return shifted_to_double(static_cast<u32>(x) + 0x80000000u);
+}
 __device__ __forceinline__ double to_double(i64 x) { return __ll2double_rn(x); }
+
+/// Operand d of accumulator words as a double, what depends on d prepared: bits of the word plus
+/// `carry`, all from `shift` on or a residue.
+template <class Rules>
+struct Cut {
+  using Acc = typename Rules::Acc;
+  Acc carry;
+  u32 shift, mask, bias;
+
+  __device__ __forceinline__ Cut(const RotateArgs& args, u32 d)
+      : carry(static_cast<Acc>(args.carry)), shift(args.base_log * args.digits) {
+    u32 residue = 0;  // its modulus, a power of two; 0: all bits
+    if (Rules::Pieces == 1) {
+      if (d + 1 != args.digits) shift = args.base_log * (d + 1), residue = 1u << args.base_log;
+    } else {
+      carry += Acc(1) << (shift + args.piece_log - 1);
+      if (d == 0)
+        residue = 1u << args.piece_log;
+      else
+        shift += args.piece_log;
+    }
+    mask = residue - 1;
+    bias = 0x80000000u - residue / 2;
+  }
+  __device__ __forceinline__ double operator()(Acc c) const {
+    return shifted_to_double((static_cast<u32>((c + carry) >> shift) & mask) + bias);
+  }
+};
+
+/// Operands that no such cut gives: whole words, wide digits, pieces of several digits.
+template <class Rules>
+struct WholeCut {
+  const Rules& rules;
+  u32 d;
+  __device__ __forceinline__ double operator()(typename Rules::Acc c) const {
+    return to_double(rules.operand(c, d));
+  }
+};
 
 /// Arithmetic of the transform alone, twiddles in pass order.
 struct FftPoints {
@@ -79,11 +120,16 @@ struct FftField : FftPoints {
     cosines = c;
   }
 
-  /// Point e of a polynomial of the accumulator, digit d.
-  __device__ __forceinline__ double2 load(const Acc* poly, u32 e, u32 d) const {
+  /// What gives the points of a polynomial of the accumulator, operand d.
+  __device__ __forceinline__ auto points_of(const Acc* poly, u32 d) const {
+    const auto cut = [&] {
+      if constexpr (Rules::Raising || sizeof(typename Rules::Operand) == 8)
+        return WholeCut<Rules>{rules, d};
+      else
+        return Cut<Rules>(rules.args, d);
+    }();
     const u32 half = 1u << (rules.args.log_n - 1);
-    return make_double2(to_double(rules.operand(poly[e], d)),
-                        to_double(rules.operand(poly[e + half], d)));
+    return [=](u32 e) { return make_double2(cut(poly[e]), cut(poly[e + half])); };
   }
   __device__ __forceinline__ void store(Acc* poly, u32 e, double2 z) const {
     const u32 half = 1u << (rules.args.log_n - 1);
@@ -108,10 +154,11 @@ struct FftField : FftPoints {
   /// (X^e - 1) and (X^-e - 1) applied to the sums at the root with this exponent.
   template <bool Ternary>
   __device__ __forceinline__ double2 finish(const Sum& s, u32 e, u32 exponent) const {
-    const u32 n = 1u << rules.args.log_n;
-    const u32 j = e * exponent & (2 * n - 1);
-    const double u = __dadd_rn(cosine(j), -1.0);
-    const double v = cosine((j + 3 * (n / 2)) & (2 * n - 1));  // the sine
+    const u32 n = 1u << rules.args.log_n, j = e * exponent;
+    // The angle in the first half turn, from its nearer end.
+    const u32 f = j & (n - 1), near = min(f, n - f);
+    const double u = __dadd_rn(quadrant(near, j + n / 2), -1.0);
+    const double v = quadrant(n / 2 - near, j);  // the sine
     const double2 b = Ternary ? s.b : s.a;
     return make_double2(fma_rn(u, s.a.x, -__dmul_rn(v, b.y)), fma_rn(u, s.a.y, __dmul_rn(v, b.x)));
   }
@@ -122,12 +169,11 @@ struct FftField : FftPoints {
   static __host__ __device__ __forceinline__ u32 padded(u32 i, u32 log_n) {
     return i + (i >> (log_n < 5 ? 0 : log_n - 4));
   }
-  /// cos(pi j / N), j < 2N.
-  __device__ __forceinline__ double cosine(u32 j) const {
-    const u32 n = 1u << rules.args.log_n;
-    const u32 folded = j > n ? 2 * n - j : j;
-    const double value = cosines[padded(folded > n / 2 ? n - folded : folded, rules.args.log_n)];
-    return folded > n / 2 ? -value : value;
+  /// cos(pi i / N), i <= N/2, negative where bit N of `sign` is set.
+  __device__ __forceinline__ double quadrant(u32 i, u32 sign) const {
+    const double value = cosines[padded(i, rules.args.log_n)];
+    const u32 flip = sign << (31 - rules.args.log_n) & 0x80000000u;
+    return __hiloint2double(__double2hiint(value) ^ static_cast<i32>(flip), __double2loint(value));
   }
   /// The integer x, where x + 1.5 * 2^52 = `shifted` was rounded (truncated where halves remain).
   static __device__ __forceinline__ Acc integer(double shifted) {

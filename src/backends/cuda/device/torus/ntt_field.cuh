@@ -84,17 +84,20 @@ struct NttField : NttPoints<L> {
   static u64 table_bytes(u32, u32) { return 0; }
   __device__ __forceinline__ NttField(const RotateArgs& a, u8*) : Base{a}, rules{a} {}
 
-  __device__ __forceinline__ Element load(const Acc* poly, u32 e, u32 d) const {
-    const auto x = rules.operand(poly[e], d);
-    Element v;
+  /// What gives the points of a polynomial of the accumulator, operand d.
+  __device__ __forceinline__ auto points_of(const Acc* poly, u32 d) const {
+    return [=, this](u32 e) {
+      const auto x = rules.operand(poly[e], d);
+      Element v;
 #pragma unroll
-    for (u32 l = 0; l < L; ++l) {
-      const u32 q = args.prime[l].q;
-      // Narrow operands are below the primes (torus_instances.cu).
-      const auto r = sizeof(x) == 8 ? x % static_cast<decltype(x)>(q) : x;
-      v.at[l] = static_cast<u32>(r) + (r < 0 ? q : 0u);
-    }
-    return v;
+      for (u32 l = 0; l < L; ++l) {
+        const u32 q = args.prime[l].q;
+        // Narrow operands are below the primes (torus_instances.cu).
+        const auto r = sizeof(x) == 8 ? x % static_cast<decltype(x)>(q) : x;
+        v.at[l] = static_cast<u32>(r) + (r < 0 ? q : 0u);
+      }
+      return v;
+    };
   }
   __device__ __forceinline__ void store(Acc* poly, u32 e, const Element& z) const {
     u32 y[L];

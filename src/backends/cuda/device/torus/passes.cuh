@@ -129,7 +129,7 @@ __device__ __forceinline__ void inverse_levels(const Field& field,
   }
 }
 
-/// One forward pass over `polys` polynomials by all threads of the block. `load(poly, e)` gives a
+/// One forward pass over `polys` polynomials by all threads of the block. `load(poly)(e)` gives a
 /// point's input in the first pass.
 template <class Field, u32 RB, bool First, class Load>
 __device__ __forceinline__ void forward_pass(const Field& field, typename Field::Element* work,
@@ -144,12 +144,13 @@ __device__ __forceinline__ void forward_pass(const Field& field, typename Field:
     // The bits of task.base and of multiples of the stride are apart: one exclusive or a point.
     const u32 at = place<Element>(task.base, swizzle);
     Element v[1u << RB];
+    if constexpr (First) {
+      const auto input = load(poly);
 #pragma unroll
-    for (u32 j = 0; j < (1u << RB); ++j) {
-      const u32 e = task.base + j * task.stride;
-      if constexpr (First)
-        v[j] = load(poly, e);
-      else
+      for (u32 j = 0; j < (1u << RB); ++j) v[j] = input(task.base + j * task.stride);
+    } else {
+#pragma unroll
+      for (u32 j = 0; j < (1u << RB); ++j)
         v[j] = points[at ^ place<Element>(j * task.stride, swizzle)];
     }
     forward_levels<Field, RB, First>(field, v, twiddles, depth, task.block);

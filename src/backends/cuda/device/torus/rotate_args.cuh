@@ -6,8 +6,8 @@
 namespace crenel::backend::cuda::torus {
 
 inline constexpr u32 kMaxPrimes = 2;
-/// Twiddles of the pass of depth 0: at most four levels.
-inline constexpr u32 kFirstComplex = 8, kFirstPairs = 15;
+/// Twiddles of the pass of depth 0: at most five levels, four modulo primes.
+inline constexpr u32 kFirstComplex = 16, kFirstPairs = 15;
 
 /// Constants of one prime of the exact path.
 struct TorusPrime {
@@ -32,6 +32,8 @@ struct RotateArgs {
   u32 log_lwe_modulus;
   u32 log_switch_modulus;
   u32 digits, base_log;
+  u32 operands;   ///< of products, a polynomial: digits or their pieces
+  u32 piece_log;  ///< split: log2 of the weight of the digits' upper pieces
   u32 ternary;
   u32 log_modulus;  ///< raising: log2 Q
   u64 modulus;      ///< Q
@@ -60,18 +62,28 @@ struct RotateArgs {
 };
 
 /// What the accumulator holds: centred residues modulo Q, words of 32 or 64 bits. Operand: the word
-/// that digits fit. Wide: doubles before the last rounding may reach 2^51, where the bits of a sum
-/// with 1.5 * 2^52 no longer show the integer.
-template <bool Raising_, class Acc_, class Operand_ = i32>
+/// that digits fit. Pieces: that a digit is multiplied in. Wide: doubles before the last rounding
+/// may reach 2^51, where the bits of a sum with 1.5 * 2^52 no longer show the integer.
+template <bool Raising_, class Acc_, class Operand_ = i32, u32 Pieces_ = 1>
 struct Accumulator {
   static constexpr bool Raising = Raising_;
-  static constexpr bool Wide = sizeof(Operand_) == 8;
+  static constexpr u32 Pieces = Pieces_;
+  static constexpr bool Wide = sizeof(Operand_) == 8 || Pieces == 2;
   using Acc = Acc_;
   using Operand = Operand_;
   const RotateArgs& args;
 
-  /// The integer that digit d multiplies.
+  /// Operand d of c: a digit, or a piece of one, lower ones first.
   __device__ __forceinline__ Operand operand(Acc c, u32 d) const {
+    if constexpr (Pieces == 1) {
+      return digit(c, d);
+    } else {
+      const Operand half = Operand(1) << (args.piece_log - 1);
+      const Operand x = digit(c, d / 2) + half;
+      return d % 2 == 0 ? (x & (2 * half - 1)) - half : x >> args.piece_log;
+    }
+  }
+  __device__ __forceinline__ Operand digit(Acc c, u32 d) const {
     if constexpr (Raising) return static_cast<Operand>(c);
     const Acc t = c + static_cast<Acc>(args.carry);
     if (d + 1 == args.digits) return static_cast<Operand>(t >> (args.base_log * args.digits));

@@ -12,9 +12,10 @@ namespace crenel::backend::cuda::torus {
 /// Shape of an instance. LP: log2 of the points (0: of run time); RMax: levels of a transform that
 /// a thread does in registers; OG outputs times BT rows are accumulated by a thread; Staged: digit
 /// by digit with the sums in registers (the workspace does not depend on the digits), which needs a
-/// thread for every sum; otherwise all digits are transformed first.
+/// thread for every sum; otherwise all digits are transformed first. Digits are pieces of
+/// digits where a plan is split.
 template <u32 LP_, u32 RMax_, u32 OG_, u32 BT_, u32 Threads_, bool Staged_, u32 Blocks_ = 1,
-          u32 Tiles_ = 1>
+          u32 Tiles_ = 1, u32 Ahead_ = OG_ * BT_ == 1 && LP_ != 0 && Threads_ <= 512 ? 4 : 1>
 struct RotateShape {
   static constexpr u32 LP = LP_, RMax = RMax_, OG = OG_, BT = BT_, Threads = Threads_;
   static constexpr bool Staged = Staged_;
@@ -23,8 +24,9 @@ struct RotateShape {
   /// them (16 tasks each), the second one's banks follow the first one's.
   static constexpr u32 Pad = LP_ == 8 && RMax_ == 4 ? 16 : 0;
   static constexpr u32 Tiles = Tiles_;  ///< staged: points that a thread keeps sums for
-  /// Rows of the key on their way to a thread's registers.
-  static constexpr u32 Ahead = OG_ * BT_ == 1 && LP_ != 0 && LP_ <= 10 && Threads_ <= 512 ? 4 : 1;
+  /// Rows of the key on their way to a thread's registers: more where a thread has one sum and
+  /// nothing else hides the latency.
+  static constexpr u32 Ahead = Ahead_;
 };
 
 /// E(x) of torus_kernels.h: from modulus q to 2N.
@@ -94,47 +96,43 @@ __device__ __forceinline__ void finish(const RotateArgs& args, const Rules& rule
   }
 }
 
-/// Adds the products of one digit's points with the key's rows to the sums of one thread. Key words
-/// are on their way while earlier ones are used: a row ahead, or more where a thread has one sum
-/// and nothing else hides the latency.
+/// Adds the products of `terms` operands' points with the key's rows to the sums of one thread. Key
+/// words are on their way while earlier ones are used, Ahead rows before.
 template <class Field, class Shape, bool Ternary>
-__device__ __forceinline__ void multiply_rows(const Field& field, const RotateArgs& args, u32 lp,
+__device__ __forceinline__ void multiply_rows(const Field& field, u32 terms, u32 polys, u32 lp,
                                               typename Field::Sum (&sum)[Shape::OG][Shape::BT],
                                               const typename Field::Element* points,
                                               const typename Field::Key* key) {
-  using Key = typename Field::Key;
-  const u32 polys = args.polys;
-  constexpr u32 Ahead = Shape::Ahead;
-  Key next[Ahead][2][Shape::OG];
-  const u32 row_words = (Ternary ? 2 : 1) * polys << lp;
-  const auto fetch = [&](u32 row, Key(&to)[2][Shape::OG]) {
+  constexpr u32 Ahead = Shape::Ahead, Parts = Ternary ? 2 : 1;
+  struct Row {
+    typename Field::Key at[Parts][Shape::OG];
+  };
+  Row rows[Ahead + 1];
+  const u32 row_words = Parts * polys << lp;
+  const auto fetch = [&](u32 row, Row& to) {
 #pragma unroll
-    for (u32 c = 0; c < (Ternary ? 2u : 1u); ++c)
+    for (u32 c = 0; c < Parts; ++c)
 #pragma unroll
       for (u32 o = 0; o < Shape::OG; ++o)
-        to[c][o] = key[u64(row) * row_words + ((c * polys + o) << lp)];
+        to.at[c][o] = key[u64(row) * row_words + ((c * polys + o) << lp)];
   };
 #pragma unroll
   for (u32 a = 0; a < Ahead; ++a)
-    if (a < polys) fetch(a, next[a]);
+    if (a == 0 || a < terms) fetch(a, rows[a]);
 #pragma unroll 1
-  for (u32 first = 0; first < polys; first += Ahead) {
+  for (u32 first = 0; first < terms; first += Ahead + 1) {
 #pragma unroll
-    for (u32 a = 0; a < Ahead; ++a) {
+    for (u32 a = 0; a <= Ahead; ++a) {
       const u32 row = first + a;
-      if (row >= polys) break;
-      Key now[2][Shape::OG];
-#pragma unroll
-      for (u32 c = 0; c < (Ternary ? 2u : 1u); ++c)
-#pragma unroll
-        for (u32 o = 0; o < Shape::OG; ++o) now[c][o] = next[a][c][o];
-      if (row + Ahead < polys) fetch(row + Ahead, next[a]);
+      if (row >= terms) break;
+      if (row + Ahead < terms) fetch(row + Ahead, rows[(a + Ahead) % (Ahead + 1)]);
 #pragma unroll
       for (u32 b = 0; b < Shape::BT; ++b) {
-        const auto in = points[(b * polys + row) << lp];
+        const auto in = points[(b * terms + row) << lp];
 #pragma unroll
         for (u32 o = 0; o < Shape::OG; ++o)
-          field.template multiply<Ternary>(sum[o][b], in, now[0][o], now[1][o]);
+          field.template multiply<Ternary>(sum[o][b], in, rows[a].at[0][o],
+                                           rows[a].at[Parts - 1][o]);
       }
     }
   }
@@ -152,7 +150,7 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
   constexpr Swizzle swizzle =
       LP != 0 ? PassPlan(LP != 0 ? LP : 1, Shape::RMax).swizzle() : kSingleLevels;
   const u32 all = args.polys * args.group;
-  const u32 stages = Shape::Staged ? 1 : args.digits;
+  const u32 stages = Shape::Staged ? 1 : args.operands;
   const u64 work_bytes = u64(stages * all) * sizeof(Element) << lp;
   const bool spilled = LP == 0 && args.spill != nullptr;
   Element* const work =
@@ -177,14 +175,11 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
   const u64 digit_words = u64((Ternary ? 2 : 1) * args.polys * args.polys) << lp;
   const auto* key = static_cast<const typename Field::Key*>(args.key) + (u64(out) << lp);
 
-  for (u32 i = 0; i < args.lwe_dim; ++i, key += digit_words * args.digits) {
+  for (u32 i = 0; i < args.lwe_dim; ++i, key += digit_words * args.operands) {
     if (threadIdx.x < args.group)
       exponents[threadIdx.x] = rotation_exponent(
           args.in[u64(row_of(args, threadIdx.x)) * words + i], args.log_lwe_modulus, args.log_n);
     typename Field::Sum sums[Shape::Tiles][OG][BT];
-    const auto load = [&](u32 d) {
-      return [&, d](u32 poly, u32 e) { return field.load(acc + poly * acc_stride, e, d); };
-    };
     const auto clear = [&](auto& sum) {
 #pragma unroll
       for (u32 o = 0; o < OG; ++o)
@@ -202,32 +197,44 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
           work[(((member + b) * args.polys + out + o) << lp) + at] =
               field.template finish<Ternary>(sum[o][b], exponents[member + b], exponent);
     };
-    const auto multiply = [&](auto& sum, u32 f, u32 d) {
+    // The operands of a member lie one after the other.
+    const auto multiply = [&](auto& sum, u32 f, u32 terms, u32 d) {
       if (active)
         multiply_rows<Field, Shape, Ternary>(
-            field, args, lp, sum,
-            work + (u64((Shape::Staged ? 0 : d) * all + member * args.polys) << lp) +
-                place<Element>(f, swizzle),
+            field, terms, args.polys, lp, sum,
+            work + ((member * terms) << lp) + place<Element>(f, swizzle),
             key + digit_words * d + f);
     };
     if constexpr (Shape::Staged) {
 #pragma unroll
       for (u32 t = 0; t < Shape::Tiles; ++t) clear(sums[t]);
-      for (u32 d = 0; d < args.digits; ++d) {
+      for (u32 d = 0; d < args.operands; ++d) {
         if (d != 0) __syncthreads();
-        forward<Field, LP, Shape::RMax>(field, work, all, lp, load(d));
+        forward<Field, LP, Shape::RMax>(field, work, all, lp, [&](u32 poly) {
+          return field.points_of(acc + poly * acc_stride, d);
+        });
 #pragma unroll
-        for (u32 t = 0; t < Shape::Tiles; ++t) multiply(sums[t], point + t * tile, d);
+        for (u32 t = 0; t < Shape::Tiles; ++t) multiply(sums[t], point + t * tile, args.polys, d);
       }
       __syncthreads();
 #pragma unroll
       for (u32 t = 0; t < Shape::Tiles; ++t) write(sums[t], point + t * tile);
     } else {
-      for (u32 d = 0; d < args.digits; ++d)
-        forward<Field, LP, Shape::RMax>(field, work + (u64(d * all) << lp), all, lp, load(d));
+      const u32 terms = args.operands * args.polys;
+      // several operands are cut from what one thread stored
+      if (args.operands != 1) __syncthreads();
+      forward<Field, LP, Shape::RMax>(field, work, terms * args.group, lp, [&](u32 index) {
+        u32 poly = index, d = 0;
+        if (args.operands != 1) {
+          const u32 owner = index / terms, term = index % terms;
+          d = term / args.polys;
+          poly = owner * args.polys + term % args.polys;
+        }
+        return field.points_of(acc + poly * acc_stride, d);
+      });
       for (u32 f = point; f < 1u << lp; f += tile) {
         clear(sums[0]);
-        for (u32 d = 0; d < args.digits; ++d) multiply(sums[0], f, d);
+        multiply(sums[0], f, terms, 0);
         __syncthreads();
         write(sums[0], f);
       }
