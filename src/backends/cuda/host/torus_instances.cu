@@ -22,7 +22,8 @@ bool RotateInstance::serves(const device::TorusPlan& plan, bool by_fft) const {
   const bool raised = plan.path == device::NoisePath::raising;
   if (fft != by_fft || (!fft && limbs != plan.primes.size()) || raising != raised ||
       ternary != (plan.secret == device::LweSecret::ternary) || pieces != plan.digit_pieces() ||
-      (lp != 0 && lp != log_points(plan)) || plan.polys() % og != 0)
+      (polys != 0 && polys != plan.polys()) || (lp != 0 && lp != log_points(plan)) ||
+      plan.polys() % og != 0)
     return false;
   // Sums that live in registers from digit to digit take a thread each.
   if (staged && (plan.polys() / og) << log_points(plan) > threads * tiles) return false;

@@ -17,6 +17,7 @@ struct RotateInstance {
   bool raising;
   bool ternary;
   u32 pieces;  ///< that a digit is multiplied in
+  u32 polys;   ///< of the accumulator; 0: any
   u32 element_bytes, acc_bytes, operand_bytes;
   u32 lp, rmax, og, bt, threads;
   u32 pad;  ///< words between accumulator polynomials

@@ -10,6 +10,9 @@ namespace crenel::backend::cuda::torus {
 //                           LP RMax OG BT Threads Staged Blocks
 using AnyShape = RotateShape<0, 1, 1, 1, 512, false>;  ///< sizes of run time
 
+/// Instances of a shape with the polynomials of the accumulator as a constant come first where they
+/// are measured: addresses are immediate then.
+
 /// Raising, double precision, by log2 of the points. Pairs of blocks hide each other's barriers,
 /// where four rows fit half of the shared memory; otherwise a block takes all of it.
 using Raising8Pair = RotateShape<8, 4, 2, 4, 256, false, 2>;  ///< bool128, M3 with one slot
@@ -17,8 +20,9 @@ using Raising8 = RotateShape<8, 4, 2, 4, 512, false>;         ///< ... with more
 using Raising8Small = RotateShape<8, 3, 1, 1, 512, false>;    ///< latency: a row a block
 using Raising9Pair = RotateShape<9, 3, 2, 4, 256, false, 2>;  ///< M1
 using Raising9 = RotateShape<9, 3, 2, 4, 512, false>;         ///< M1 with slots, M5 with one
-using Raising9Three = RotateShape<9, 3, 3, 3, 384, false>;    ///< M4: six polynomials
-using Raising9Wide = RotateShape<9, 3, 4, 2, 256, false>;     ///< M5: eight polynomials
+using Raising9Six = RotateShape<9, 3, 2, 3, 384, false>;      ///< M4: six polynomials
+using Raising9Three = RotateShape<9, 3, 3, 3, 384, false>;    ///< three
+using Raising9Wide = RotateShape<9, 3, 2, 2, 512, false>;     ///< M5: eight polynomials
 using Raising9Small = RotateShape<9, 3, 1, 1, 512, false>;
 using Raising10 = RotateShape<10, 4, 2, 4, 512, false>;       ///< M2, M6
 using Raising10Three = RotateShape<10, 4, 3, 2, 384, false>;  ///< ... with two slots

@@ -92,8 +92,10 @@ struct FftPoints {
   }
 };
 
-template <class Rules>
+/// LP: log2 of the points, 0: of run time.
+template <class Rules, u32 LP = 0>
 struct FftField : FftPoints {
+  static constexpr u32 kHalves = 1;  ///< log2 of the coefficients a point
   using Acc = typename Rules::Acc;
   /// Products with the sum and the difference of the two keys.
   struct Sum {
@@ -128,13 +130,26 @@ struct FftField : FftPoints {
       else
         return Cut<Rules>(rules.args, d);
     }();
-    const u32 half = 1u << (rules.args.log_n - 1);
+    const u32 half = 1u << (log_n() - 1);
     return [=](u32 e) { return make_double2(cut(poly[e]), cut(poly[e + half])); };
   }
-  __device__ __forceinline__ void store(Acc* poly, u32 e, double2 z) const {
-    const u32 half = 1u << (rules.args.log_n - 1);
-    poly[e] = rules.add(poly[e], rounded(z.x));
-    poly[e + half] = rules.add(poly[e + half], rounded(z.y));
+  /// Adds points of the inverse transform to a polynomial of the accumulator.
+  template <u32 Count>
+  __device__ __forceinline__ void store(Acc* poly, u32 base, u32 stride,
+                                        const double2 (&z)[Count]) const {
+    const auto add = [&](auto rounded) {
+      const u32 half = 1u << (log_n() - 1);
+#pragma unroll
+      for (u32 j = 0; j < Count; ++j) {
+        Acc* const word = poly + base + j * stride;
+        word[0] = rules.add(word[0], rounded(z[j].x));
+        word[half] = rules.add(word[half], rounded(z[j].y));
+      }
+    };
+    if (Rules::Raising && !rules.args.reduces)
+      add([&](double x) { return integer(fma_rn(x, rules.args.scale, kMagic)); });
+    else
+      add([&](double x) { return reduced(x); });
   }
 
   static __device__ __forceinline__ Sum zero() { return {{0.0, 0.0}, {0.0, 0.0}}; }
@@ -149,12 +164,12 @@ struct FftField : FftPoints {
   }
   /// Exponent of the root that point f evaluates at, 1 mod 4.
   __device__ __forceinline__ u32 exponent_of(u32 f) const {
-    return (__brev(f) >> (32 - rules.args.log_points)) * 4 + 1;
+    return (__brev(f) >> (33 - log_n())) * 4 + 1;
   }
   /// (X^e - 1) and (X^-e - 1) applied to the sums at the root with this exponent.
   template <bool Ternary>
   __device__ __forceinline__ double2 finish(const Sum& s, u32 e, u32 exponent) const {
-    const u32 n = 1u << rules.args.log_n, j = e * exponent;
+    const u32 n = 1u << log_n(), j = e * exponent;
     // The angle in the first half turn, from its nearer end.
     const u32 f = j & (n - 1), near = min(f, n - f);
     const double u = __dadd_rn(quadrant(near, j + n / 2), -1.0);
@@ -164,6 +179,7 @@ struct FftField : FftPoints {
   }
 
  private:
+  __device__ __forceinline__ u32 log_n() const { return LP != 0 ? LP + 1 : rules.args.log_n; }
   /// Where cosine i lies. Lanes look at multiples of N/16 from each other, as their points are in
   /// bit-reversed order: unpadded, all of these share a bank.
   static __host__ __device__ __forceinline__ u32 padded(u32 i, u32 log_n) {
@@ -171,8 +187,8 @@ struct FftField : FftPoints {
   }
   /// cos(pi i / N), i <= N/2, negative where bit N of `sign` is set.
   __device__ __forceinline__ double quadrant(u32 i, u32 sign) const {
-    const double value = cosines[padded(i, rules.args.log_n)];
-    const u32 flip = sign << (31 - rules.args.log_n) & 0x80000000u;
+    const double value = cosines[padded(i, log_n())];
+    const u32 flip = sign << (31 - log_n()) & 0x80000000u;
     return __hiloint2double(__double2hiint(value) ^ static_cast<i32>(flip), __double2loint(value));
   }
   /// The integer x, where x + 1.5 * 2^52 = `shifted` was rounded (truncated where halves remain).
@@ -184,8 +200,7 @@ struct FftField : FftPoints {
     else
       return __double_as_longlong(shifted) - __double_as_longlong(kMagic);
   }
-  __device__ __forceinline__ Acc rounded(double z) const {
-    if (Rules::Raising && !rules.args.reduces) return integer(fma_rn(z, rules.args.scale, kMagic));
+  __device__ __forceinline__ Acc reduced(double z) const {
     const double v = __dmul_rn(z, rules.args.scale);
     const double t = __dsub_rn(fma_rn(v, rules.args.q_inverse, kMagic), kMagic);
     return integer(__dadd_rn(fma_rn(-t, rules.args.q, v), kMagic));

@@ -71,6 +71,7 @@ struct NttPoints {
 
 template <class Rules, u32 L>
 struct NttField : NttPoints<L> {
+  static constexpr u32 kHalves = 0;  ///< log2 of the coefficients a point
   using Base = NttPoints<L>;
   using Base::args;
   using Acc = typename Rules::Acc;
@@ -99,19 +100,12 @@ struct NttField : NttPoints<L> {
       return v;
     };
   }
-  __device__ __forceinline__ void store(Acc* poly, u32 e, const Element& z) const {
-    u32 y[L];
+  /// Adds points of the inverse transform to a polynomial of the accumulator.
+  template <u32 Count>
+  __device__ __forceinline__ void store(Acc* poly, u32 base, u32 stride,
+                                        const Element (&z)[Count]) const {
 #pragma unroll
-    for (u32 l = 0; l < L; ++l) {
-      const TorusPrime& p = args.prime[l];
-      y[l] = below(shoup_lazy(z.at[l], p.scale, p.q), p.q);
-    }
-    u64 x = y[0];
-    if constexpr (L == 2) {
-      x = u64(y[0]) * args.prime[1].q + u64(y[1]) * args.prime[0].q;
-      if (x >= args.key_modulus) x -= args.key_modulus;
-    }
-    poly[e] = rules.add(poly[e], delta(x));
+    for (u32 j = 0; j < Count; ++j) add(poly[base + j * stride], z[j]);
   }
 
   static __device__ __forceinline__ Sum zero() { return {}; }
@@ -155,6 +149,20 @@ struct NttField : NttPoints<L> {
   }
 
  private:
+  __device__ __forceinline__ void add(Acc& word, const Element& z) const {
+    u32 y[L];
+#pragma unroll
+    for (u32 l = 0; l < L; ++l) {
+      const TorusPrime& p = args.prime[l];
+      y[l] = below(shoup_lazy(z.at[l], p.scale, p.q), p.q);
+    }
+    u64 x = y[0];
+    if constexpr (L == 2) {
+      x = u64(y[0]) * args.prime[1].q + u64(y[1]) * args.prime[0].q;
+      if (x >= args.key_modulus) x -= args.key_modulus;
+    }
+    word = rules.add(word, delta(x));
+  }
   __device__ __forceinline__ Residues<2 * L> turn_of(u32 entry) const {
     if constexpr (L == 1) {
       const uint2 t = __ldg(reinterpret_cast<const uint2*>(args.turns) + entry);

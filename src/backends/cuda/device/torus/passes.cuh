@@ -160,7 +160,8 @@ __device__ __forceinline__ void forward_pass(const Field& field, typename Field:
   }
 }
 
-/// One inverse pass; `store(poly, e, value)` takes the points of the last one (that of depth 0).
+/// One inverse pass; `store(poly, base, stride, values)` takes a thread's points of the last one
+/// (that of depth 0), base, base + stride, ...
 template <class Field, u32 RB, bool Last, class Store>
 __device__ __forceinline__ void inverse_pass(const Field& field, typename Field::Element* work,
                                              u32 polys, u32 lp, u32 depth, u32 twiddles,
@@ -178,12 +179,11 @@ __device__ __forceinline__ void inverse_pass(const Field& field, typename Field:
     for (u32 j = 0; j < (1u << RB); ++j)
       v[j] = points[at ^ place<Element>(j * task.stride, swizzle)];
     inverse_levels<Field, RB, Last>(field, v, twiddles, depth, task.block);
+    if constexpr (Last) {
+      store(poly, task.base, task.stride, v);
+    } else {
 #pragma unroll
-    for (u32 j = 0; j < (1u << RB); ++j) {
-      const u32 e = task.base + j * task.stride;
-      if constexpr (Last)
-        store(poly, e, v[j]);
-      else
+      for (u32 j = 0; j < (1u << RB); ++j)
         points[at ^ place<Element>(j * task.stride, swizzle)] = v[j];
     }
   }

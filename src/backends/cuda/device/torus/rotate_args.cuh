@@ -71,6 +71,8 @@ struct Accumulator {
   static constexpr bool Wide = sizeof(Operand_) == 8 || Pieces == 2;
   using Acc = Acc_;
   using Operand = Operand_;
+  /// Operands of a polynomial where that is a constant, else 0.
+  static constexpr u32 kOperands = Raising ? 1 : Pieces == 2 && sizeof(Operand) == 4 ? 2 : 0;
   const RotateArgs& args;
 
   /// Operand d of c: a digit, or a piece of one, lower ones first.

@@ -96,9 +96,12 @@ __device__ __forceinline__ void finish(const RotateArgs& args, const Rules& rule
   }
 }
 
+/// Most rows of a key that are multiplied without a loop.
+inline constexpr u32 kUnrolledTerms = 8;
+
 /// Adds the products of `terms` operands' points with the key's rows to the sums of one thread. Key
-/// words are on their way while earlier ones are used, Ahead rows before.
-template <class Field, class Shape, bool Ternary>
+/// words are on their way while earlier ones are used, Ahead rows before. Terms: as a constant.
+template <class Field, class Shape, bool Ternary, u32 Terms>
 __device__ __forceinline__ void multiply_rows(const Field& field, u32 terms, u32 polys, u32 lp,
                                               typename Field::Sum (&sum)[Shape::OG][Shape::BT],
                                               const typename Field::Element* points,
@@ -119,7 +122,8 @@ __device__ __forceinline__ void multiply_rows(const Field& field, u32 terms, u32
 #pragma unroll
   for (u32 a = 0; a < Ahead; ++a)
     if (a == 0 || a < terms) fetch(a, rows[a]);
-#pragma unroll 1
+  constexpr u32 Unroll = Terms != 0 && Terms <= kUnrolledTerms ? Terms : 1;
+#pragma unroll Unroll
   for (u32 first = 0; first < terms; first += Ahead + 1) {
 #pragma unroll
     for (u32 a = 0; a <= Ahead; ++a) {
@@ -138,7 +142,8 @@ __device__ __forceinline__ void multiply_rows(const Field& field, u32 terms, u32
   }
 }
 
-template <class Field, class Rules, class Shape, bool Ternary>
+/// Polys: those of the accumulator as a constant, 0: of run time.
+template <class Field, class Rules, class Shape, bool Ternary, u32 Polys>
 __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
     blind_rotate(const __grid_constant__ RotateArgs args) {
   begin_kernel();
@@ -149,14 +154,17 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
   const u32 lp = LP != 0 ? LP : args.log_points;
   constexpr Swizzle swizzle =
       LP != 0 ? PassPlan(LP != 0 ? LP : 1, Shape::RMax).swizzle() : kSingleLevels;
-  const u32 all = args.polys * args.group;
-  const u32 stages = Shape::Staged ? 1 : args.operands;
+  const u32 polys = Polys != 0 ? Polys : args.polys;
+  constexpr u32 Operands = Rules::kOperands;
+  const u32 operands = Operands != 0 ? Operands : args.operands;
+  const u32 all = polys * args.group;
+  const u32 stages = Shape::Staged ? 1 : operands;
   const u64 work_bytes = u64(stages * all) * sizeof(Element) << lp;
   const bool spilled = LP == 0 && args.spill != nullptr;
   Element* const work =
       reinterpret_cast<Element*>(spilled ? args.spill + blockIdx.x * work_bytes : shared);
   Acc* const acc = reinterpret_cast<Acc*>(shared + (spilled ? 0 : work_bytes));
-  const u32 acc_stride = (1u << args.log_n) + Shape::Pad;
+  const u32 acc_stride = (1u << (LP != 0 ? LP + Field::kHalves : args.log_n)) + Shape::Pad;
   u8* const tables = reinterpret_cast<u8*>(acc + u64(all) * acc_stride);
   const Field field(args, tables + 16 * ((args.group + 3) / 4));
   u32* const exponents = reinterpret_cast<u32*>(tables);
@@ -168,14 +176,14 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
   // Where this thread multiplies: a point of the tile, OG outputs, BT rows of the group.
   const u32 tile = 1u << args.log_tile;
   const u32 point = threadIdx.x & (tile - 1), part = threadIdx.x >> args.log_tile;
-  const u32 outs = args.polys / OG;
+  const u32 outs = polys / OG;
   const u32 out = part % outs * OG, member = part / outs * BT;
   const bool active = member < args.group;
   const u32 words = args.lwe_dim + args.slots;
-  const u64 digit_words = u64((Ternary ? 2 : 1) * args.polys * args.polys) << lp;
+  const u64 digit_words = u64((Ternary ? 2 : 1) * polys * polys) << lp;
   const auto* key = static_cast<const typename Field::Key*>(args.key) + (u64(out) << lp);
 
-  for (u32 i = 0; i < args.lwe_dim; ++i, key += digit_words * args.operands) {
+  for (u32 i = 0; i < args.lwe_dim; ++i, key += digit_words * operands) {
     if (threadIdx.x < args.group)
       exponents[threadIdx.x] = rotation_exponent(
           args.in[u64(row_of(args, threadIdx.x)) * words + i], args.log_lwe_modulus, args.log_n);
@@ -194,41 +202,41 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
       for (u32 b = 0; b < BT; ++b)
 #pragma unroll
         for (u32 o = 0; o < OG; ++o)
-          work[(((member + b) * args.polys + out + o) << lp) + at] =
+          work[(((member + b) * polys + out + o) << lp) + at] =
               field.template finish<Ternary>(sum[o][b], exponents[member + b], exponent);
     };
     // The operands of a member lie one after the other.
     const auto multiply = [&](auto& sum, u32 f, u32 terms, u32 d) {
       if (active)
-        multiply_rows<Field, Shape, Ternary>(
-            field, terms, args.polys, lp, sum,
+        multiply_rows<Field, Shape, Ternary, Shape::Staged ? Polys : Operands * Polys>(
+            field, terms, polys, lp, sum,
             work + ((member * terms) << lp) + place<Element>(f, swizzle),
             key + digit_words * d + f);
     };
     if constexpr (Shape::Staged) {
 #pragma unroll
       for (u32 t = 0; t < Shape::Tiles; ++t) clear(sums[t]);
-      for (u32 d = 0; d < args.operands; ++d) {
+      for (u32 d = 0; d < operands; ++d) {
         if (d != 0) __syncthreads();
         forward<Field, LP, Shape::RMax>(field, work, all, lp, [&](u32 poly) {
           return field.points_of(acc + poly * acc_stride, d);
         });
 #pragma unroll
-        for (u32 t = 0; t < Shape::Tiles; ++t) multiply(sums[t], point + t * tile, args.polys, d);
+        for (u32 t = 0; t < Shape::Tiles; ++t) multiply(sums[t], point + t * tile, polys, d);
       }
       __syncthreads();
 #pragma unroll
       for (u32 t = 0; t < Shape::Tiles; ++t) write(sums[t], point + t * tile);
     } else {
-      const u32 terms = args.operands * args.polys;
+      const u32 terms = operands * polys;
       // several operands are cut from what one thread stored
-      if (args.operands != 1) __syncthreads();
+      if (operands != 1) __syncthreads();
       forward<Field, LP, Shape::RMax>(field, work, terms * args.group, lp, [&](u32 index) {
         u32 poly = index, d = 0;
-        if (args.operands != 1) {
+        if (operands != 1) {
           const u32 owner = index / terms, term = index % terms;
-          d = term / args.polys;
-          poly = owner * args.polys + term % args.polys;
+          d = term / polys;
+          poly = owner * polys + term % polys;
         }
         return field.points_of(acc + poly * acc_stride, d);
       });
@@ -240,9 +248,10 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
       }
     }
     __syncthreads();
-    inverse<Field, LP, Shape::RMax>(field, work, all, lp, [&](u32 poly, u32 e, const Element& z) {
-      field.store(acc + poly * acc_stride, e, z);
-    });
+    inverse<Field, LP, Shape::RMax>(field, work, all, lp,
+                                    [&](u32 poly, u32 base, u32 stride, const auto& v) {
+                                      field.store(acc + poly * acc_stride, base, stride, v);
+                                    });
   }
   __syncthreads();
   finish(args, rules, acc, acc_stride);
