@@ -6,8 +6,8 @@
 namespace crenel::backend::cuda::torus {
 
 inline constexpr u32 kMaxPrimes = 2;
-/// Twiddles of the pass of depth 0: at most five levels, four modulo primes.
-inline constexpr u32 kFirstComplex = 16, kFirstPairs = 15;
+/// Twiddles of the pass of depth 0: at most four levels.
+inline constexpr u32 kFirstComplex = 8, kFirstPairs = 15;
 
 /// Constants of one prime of the exact path.
 struct TorusPrime {

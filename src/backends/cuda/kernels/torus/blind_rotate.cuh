@@ -15,7 +15,8 @@ namespace crenel::backend::cuda::torus {
 /// thread for every sum; otherwise all digits are transformed first. Digits are pieces of
 /// digits where a plan is split.
 template <u32 LP_, u32 RMax_, u32 OG_, u32 BT_, u32 Threads_, bool Staged_, u32 Blocks_ = 1,
-          u32 Tiles_ = 1, u32 Ahead_ = OG_ * BT_ == 1 && LP_ != 0 && Threads_ <= 512 ? 4 : 1>
+          u32 Tiles_ = 1,
+          u32 Ahead_ = OG_ * BT_ == 1 && LP_ != 0 && LP_ <= 10 && Threads_ <= 512 ? 4 : 1>
 struct RotateShape {
   static constexpr u32 LP = LP_, RMax = RMax_, OG = OG_, BT = BT_, Threads = Threads_;
   static constexpr bool Staged = Staged_;
