@@ -100,6 +100,18 @@ struct DualIssue {
     }
   }
 };
+// The high half of a product and three instructions of the ALU pipe, whose time it shares.
+struct HighMix {
+  static constexpr int kOps = 16 * 4;
+  __device__ static void round(State& s) {
+    MICRO_EACH(kOps / 4) {
+      asm volatile("mul.hi.u32 %0, %0, %1;" : "+r"(s.x[i % 4]) : "r"(s.a));
+#pragma unroll
+      for (int j = 0; j < 3; ++j)
+        asm volatile("shf.l.wrap.b32 %0, %0, %1, 5;" : "+r"(s.x[4 + (3 * i + j) % 4]) : "r"(s.b));
+    }
+  }
+};
 template <int Chains>
 struct Imma16816 {
   static constexpr int kOps = 16;
@@ -126,6 +138,26 @@ struct Imma16832 {
           "{%0, %1, %2, %3};"
           : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
           : "r"(s.a), "r"(s.b), "r"(s.mask));
+    }
+  }
+};
+// A tensor instruction, then four of the multipliers (Mad) or of the ALU pipe.
+template <bool Mad>
+struct ImmaMix {
+  static constexpr int kOps = 16;
+  __device__ static void round(State& s) {
+    MICRO_EACH(kOps) {
+      asm volatile(
+          "mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, "
+          "%1, %2, %3};"
+          : "+r"(s.x[0]), "+r"(s.x[1]), "+r"(s.x[2]), "+r"(s.x[3])
+          : "r"(s.a), "r"(s.b), "r"(s.mask));
+#pragma unroll
+      for (int j = 4; j < 8; ++j)
+        if constexpr (Mad)
+          asm volatile("mad.lo.u32 %0, %0, %1, %0;" : "+r"(s.x[j]) : "r"(s.a));
+        else
+          asm volatile("shf.l.wrap.b32 %0, %0, %1, 5;" : "+r"(s.x[j]) : "r"(s.a));
     }
   }
 };
@@ -249,6 +281,24 @@ struct ConstantChain {  // an index from the table is the next index
 struct Barrier {
   static constexpr int kOps = 16;
   __device__ static void round(State&) { MICRO_EACH(kOps) __syncthreads(); }
+};
+// A load, work on what it brought, a barrier: do blocks of a multiprocessor fill each other's gaps?
+struct Phases {
+  static constexpr int kOps = 64;
+  __device__ static void round(State& s) {
+    u32 v;
+    asm volatile("ld.global.cg.u32 %0, [%1];"
+                 : "=r"(v)
+                 : "l"(s.global + ((s.x[0] + blockIdx.x * 1024) & s.mask))
+                 : "memory");
+    MICRO_EACH(6) s.x[2 + i] += v;
+    MICRO_EACH(kOps / 2) {
+      asm volatile("mad.lo.u32 %0, %0, %1, %0;" : "+r"(s.x[2 + i % 3]) : "r"(s.a));
+      asm volatile("shf.l.wrap.b32 %0, %0, %1, 5;" : "+r"(s.x[5 + i % 3]) : "r"(s.b));
+    }
+    s.x[0] = v;
+    __syncthreads();
+  }
 };
 struct Branch {  // nothing but the loop
   static constexpr int kOps = 1;

@@ -76,6 +76,23 @@ __global__ void run(const __grid_constant__ Args args) {
 }
 
 __global__ void nothing() {}
+// Constants that a multiprocessor reads for the first time in a launch: a chain through a table.
+struct Table {
+  u64* stamps;
+  u32 next[960];
+};
+__global__ void cold_constants(const __grid_constant__ Table args) {
+  const u64 begin = clock64();
+  u32 at = threadIdx.y;  // 0
+#pragma unroll
+  for (int i = 0; i < 8; ++i) at = args.next[at];
+  asm volatile("" : "+r"(at) : : "memory");
+  const u64 end = clock64();
+  u32 sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  u64* stamp = args.stamps + 3 * blockIdx.x;
+  if (threadIdx.x == 0) stamp[0] = sm, stamp[1] = begin, stamp[2] = end + (at == 1);
+}
 // As the library's kernels start (begin_kernel): launched while the former one ends, then waiting.
 __global__ void nothing_overlapped() { asm volatile("griddepcontrol.wait;" : : : "memory"); }
 
@@ -106,12 +123,18 @@ const Bench kBenches[] = {
     {"butterfly_mix", run<Butterfly>, 1, 512, 64},
     {"butterfly_full", run<Butterfly>, 1, 1024, 64},
     {"dual_issue", run<DualIssue>, 1, 512, 64},
+    {"high_mix", run<HighMix>, 1, 512, 64},
+    {"warp_order", run<Butterfly>, 1, 1024, 64},
+    {"phases_one", run<Phases>, 1, 256, 64, 3, 5, 0, 18, 32},
+    {"phases_four", run<Phases>, 4, 256, 64, 3, 5, 0, 18, 32},
     {"mufu_chain", run<RootMufu<1>>, 1, 32, 64},
     {"mufu_throughput", run<RootMufu<8>>, 1, 512, 64},
     {"ldc_chain", run<ConstantChain>, 1, 32, 64},
     {"imma_chain", run<Imma16816<1>>, 1, 32, 64},
     {"imma_throughput", run<Imma16816<2>>, 1, 1024, 64},
     {"imma32_throughput", run<Imma16832<2>>, 1, 1024, 64},
+    {"imma_alu", run<ImmaMix<false>>, 1, 1024, 64},
+    {"imma_mad", run<ImmaMix<true>>, 1, 1024, 64},
     {"lds_chain", run<SharedChain>, 1, 32, 64, 3, 5, 1},
     {"lds_throughput", run<SharedLoads>, 1, 512, 64, 3, 5, 1},
     {"lds_conflict", run<SharedLoads>, 1, 512, 16, 3, 5, 8},
@@ -157,6 +180,7 @@ void measure(const Bench& bench, const cudaDeviceProp& gpu, u32* memory, u64* st
   if (std::strcmp(bench.name, "l1_bandwidth") == 0) args.step = bench.threads * 4;
   TRY(cudaFuncSetAttribute(bench.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            static_cast<int>(bench.shared)));
+  const bool first_end = std::strcmp(bench.name, "warp_order") == 0;  // of all warps: who goes first?
   std::vector<u64> host(3 * warps), best;
   for (int launch = 0; launch < 6; ++launch) {
     // A chain in L2 is brought there by the launch before, one in L1 by the warm rounds; one in
@@ -177,7 +201,9 @@ void measure(const Bench& bench, const cudaDeviceProp& gpu, u32* memory, u64* st
     for (u32 w = 0; w < warps; ++w) {
       auto [it, fresh] = by_sm.try_emplace(host[3 * w], host[3 * w + 1], host[3 * w + 2]);
       it->second.first = std::min(it->second.first, host[3 * w + 1]);
-      it->second.second = std::max(it->second.second, host[3 * w + 2]);
+      it->second.second =
+          first_end ? std::min(it->second.second, host[3 * w + 2])
+                    : std::max(it->second.second, host[3 * w + 2]);
     }
     std::vector<u64> spans;
     for (const auto& [sm, span] : by_sm) spans.push_back(span.second - span.first);
@@ -192,6 +218,29 @@ void measure(const Bench& bench, const cudaDeviceProp& gpu, u32* memory, u64* st
       static_cast<unsigned long long>(best[best.size() / 2]),
       static_cast<unsigned long long>(best.front()), static_cast<unsigned long long>(best.back()),
       best.size());
+}
+
+void measure_cold(const char* name, u32 step, const cudaDeviceProp& gpu, u64* stamps) {
+  Table table = {};
+  table.stamps = stamps;
+  for (u32 i = 0; i < 960; ++i) table.next[i] = (i + step) % 960;
+  const u32 blocks = static_cast<u32>(gpu.multiProcessorCount);
+  std::vector<u64> host(3 * blocks), best;
+  for (int launch = 0; launch < 6; ++launch) {
+    cold_constants<<<blocks, 32>>>(table);
+    TRY(cudaDeviceSynchronize());
+    TRY(cudaMemcpy(host.data(), stamps, host.size() * sizeof(u64), cudaMemcpyDeviceToHost));
+    std::vector<u64> spans;
+    for (u32 b = 0; b < blocks; ++b) spans.push_back(host[3 * b + 2] - host[3 * b + 1]);
+    std::sort(spans.begin(), spans.end());
+    if (best.empty() || spans[blocks / 2] < best[blocks / 2]) best = spans;
+  }
+  std::printf(
+      "{\"name\": \"%s\", \"blocks\": %u, \"threads\": 32, \"rounds\": 1, \"cycles\": %llu, "
+      "\"min\": %llu, \"max\": %llu, \"sms\": %u}\n",
+      name, blocks, static_cast<unsigned long long>(best[blocks / 2]),
+      static_cast<unsigned long long>(best.front()), static_cast<unsigned long long>(best.back()),
+      blocks);
 }
 
 // Microseconds a kernel of a chain of empty ones, replayed from a graph: best of ten replays.
@@ -252,6 +301,10 @@ int main(int argc, char** argv) {
   for (const Bench& bench : kBenches)
     if (only == nullptr || std::strcmp(only, bench.name) == 0)
       measure(bench, gpu, memory, stamps, sink);
+  if (only == nullptr) {
+    measure_cold("constants_far", 64, gpu, stamps);   // 256 bytes from one to the next
+    measure_cold("constants_near", 4, gpu, stamps);  // 16 bytes
+  }
   if (only == nullptr)
     std::printf("{\"chain\": \"graph\", \"us_each\": %.5f, \"overlapped_us_each\": %.5f}\n",
                 chain_us(false), chain_us(true));
