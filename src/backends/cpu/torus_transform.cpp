@@ -1,5 +1,6 @@
 // External products by the double-precision transform.
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cpu/torus.h"
 #include "ring/fft.h"
@@ -33,6 +34,7 @@ class TransformEngine final : public TorusEngine {
         .scale = raising ? q / static_cast<double>(plan.key_modulus()) / points_ : 1.0 / points_,
         .modulus_double = q,
         .modulus_inverse = 1.0 / q};
+    piece_ratio_ = std::ldexp(1.0, static_cast<int>(rounding_.piece_log)) / q;
   }
 
   u64 element_bytes() const override {
@@ -116,9 +118,13 @@ class TransformEngine final : public TorusEngine {
   // What multiplies a piece of a digit whose key is `key`.
   i64 weighted(i64 key, u64 piece) const {
     if (piece == 0) return key;
-    const i128 q = static_cast<i128>(plan_.modulus);
-    const i128 r = static_cast<i128>(key) * (i64(1) << rounding_.piece_log) % q;
-    return static_cast<i64>(2 * r > q ? r - q : 2 * r < -q ? r + q : r);
+    // the quotient is off by 1 at most, and the remainder fits what wraps
+    const u64 q = plan_.modulus;
+    const double quotient = static_cast<double>(key) * piece_ratio_;
+    const u64 multiple = static_cast<u64>(static_cast<i64>(std::nearbyint(quotient))) * q;
+    const i64 r = static_cast<i64>((static_cast<u64>(key) << rounding_.piece_log) - multiple);
+    const i64 half = static_cast<i64>(q / 2);
+    return r > half ? r - static_cast<i64>(q) : r < -half ? r + static_cast<i64>(q) : r;
   }
   // The leaf of ring/fft.h at lane k of a vector.
   u32 leaf(u32 vector, u32 k) const {
@@ -143,6 +149,7 @@ class TransformEngine final : public TorusEngine {
   u32 lanes_, points_ = 0;
   std::vector<double> twiddles_, lane_twiddles_, cosine_;
   std::vector<u32> exponents_;
+  double piece_ratio_ = 0;  ///< split: 2^piece_log / Q
   TorusFft tables_{};
   TorusRounding rounding_{};
 };
