@@ -29,7 +29,7 @@ class Context:
     device : 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one, else the CPU)
     packing : messages under a mask, 1 to 16: smaller ciphertexts and faster gates on whole arrays; slices
         begin with a mask then, and integers need 1
-    arithmetic : 'exact', 'approx' or 'split', default the set's own: the fastest one of those that are safe
+    arithmetic : 'exact', 'approx' or 'split', default the set's own: fast, and safe for it
 
     Warns with InsecureParametersWarning for sets below today's norm, which are for reproduction of published
     figures and for tests. Raises DeviceError saying why a device cannot be had, UnsupportedError where the
