@@ -10,6 +10,7 @@ from pathlib import Path
 from . import engine, resources, sass, static, trace
 
 WORDS, SECTOR = 4096, 32
+FIRST_CONSTANT = 8  # bytes before the table in the parameters of cold_constants
 PROGRAM = "micro.cu"
 
 
@@ -28,6 +29,7 @@ class Bench:
     shared: int = WORDS * 4  # bytes a block
     warm: int = 4  # rounds before the clock
     first_end: bool = False  # until the first warp's end, not the last's
+    stride: int = 0  # bytes between the constants of a chain; no loops, no warm-up
 
 
 def _load(sectors: float, wavefronts: float, l1: float, l2: float) -> dict[str, trace.Access]:
@@ -63,6 +65,8 @@ BENCHES = (
     Bench("mufu_chain", "RootMufuILi1E", 1, 32, 64, "MUFU", 32),
     Bench("mufu_throughput", "RootMufuILi8E", 1, 512, 64, "MUFU", 32),
     Bench("ldc_chain", "ConstantChain", 1, 32, 64, "LDC", 32),
+    Bench("constants_far", "cold_constants", 1, 32, 1, "LDC", 7, shared=0, stride=256),
+    Bench("constants_near", "cold_constants", 1, 32, 1, "LDC", 7, shared=0, stride=16),
     Bench("imma_chain", "Imma16816ILi1E", 1, 32, 64, "IMMA.16816", 16),
     Bench("imma_throughput", "Imma16816ILi2E", 1, 1024, 64, "IMMA.16816", 16),
     Bench("imma32_throughput", "Imma16832ILi2E", 1, 1024, 64, "IMMA.16832", 16),
@@ -96,11 +100,17 @@ class MicroError(ValueError):
 
 
 def check_sass(bench: Bench, function: sass.Function) -> None:
-    """The timed loop, the last, holds the instructions meant, and little else that takes its pipe."""
-    if len(function.loops) != 3:
-        raise MicroError(f"{bench.name}: {len(function.loops)} loops in the SASS, expected 3")
-    loop = function.loops[-1]
-    body = function.code[function.blocks[loop.header].first : function.blocks[loop.latch].last]
+    """The timed loop, the last, holds the instructions meant, and little else that takes its pipe; without
+    loops, what lies between the clocks does."""
+    loops = 0 if bench.stride else 3
+    if len(function.loops) != loops:
+        raise MicroError(f"{bench.name}: {len(function.loops)} loops in the SASS, expected {loops}")
+    if bench.stride:
+        reads = [k for k, i in enumerate(function.code) if i.base == "CS2R" and "CLOCK" in i.operands[-1]]
+        body = function.code[reads[0] : reads[-1]]
+    else:
+        loop = function.loops[-1]
+        body = function.code[function.blocks[loop.header].first : function.blocks[loop.latch].last]
     found = sum(i.opcode.startswith(bench.opcode) for i in body)
     clocks = sum(i.base == "CS2R" and "CLOCK" in i.operands[-1] for i in function.code)
     if found < bench.ops or clocks != 2:
@@ -115,6 +125,12 @@ def trace_of(bench: Bench, function: sass.Function, usage: resources.Usage, sms:
     launch = trace.Launch(
         bench.name, blocks, bench.threads // 32, usage.registers, usage.shared_bytes + bench.shared
     )
+    if bench.stride:
+        chain = [k for k, i in enumerate(function.code) if i.base == "LDC" and "[R" in i.operands[-1]]
+        start = trace.constant_offset(function.code[chain[0]].operands) + FIRST_CONSTANT
+        for n, k in enumerate(chain):
+            launch.accesses[k] = trace.Access(line=(start + n * bench.stride) // trace.CONSTANT_LINE)
+        return trace.text(trace.Walk(function, static.counts(function, launch), launch), sms)
     loop = function.loops[-1]
     timed = range(function.blocks[function.loops[1].header].first, function.blocks[loop.latch].last)
     for k, i in enumerate(function.code):

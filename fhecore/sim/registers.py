@@ -111,7 +111,8 @@ def bank_reads(
     opcode: str, operands: tuple[str, ...], cached: dict[int, int]
 ) -> tuple[tuple[int, int], dict[int, int]]:
     """((even, odd registers read from the file), registers kept for the warp's next instruction by operand
-    slot). `cached`: what the instruction before kept: its operands marked .reuse, each for its own slot."""
+    slot). `cached`: what the instruction before kept: its operands marked .reuse, each for its own slot.
+    A register named twice is read once; products of twice the width read their factors twice (probes)."""
     base = opcode.split(".")[0]
     counts, kept = [0, 0], {}
     if base in ("IMMA", "HMMA", "DMMA", "FHEC"):
@@ -119,11 +120,14 @@ def bank_reads(
     rest = [o for o in operands if not re.fullmatch(r"!?U?P[0-9T]", o)]
     if base not in _NO_DST and rest and _numbers(rest[0]) and "[" not in rest[0]:
         rest = rest[1:]
+    wide = unit_of(opcode, operands) == "fmawide"
+    seen: set[int] = set()
     for slot, operand in enumerate(rest):
         for number in _numbers(operand):
             if cached.get(slot) != number:
                 for word in range(number, number + _source_width(opcode, base, operand, slot)):
-                    counts[word % 2] += 1
+                    counts[word % 2] += (2 if wide and slot < 2 else 1) * (word not in seen)
+                    seen.add(word)
             if ".reuse" in operand:
                 kept[slot] = number
     return (counts[0], counts[1]), kept

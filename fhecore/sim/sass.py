@@ -98,11 +98,14 @@ class Function:
             self.code.pop()
         self.blocks = basic_blocks(self.code)
         self.bank_reads: list[tuple[int, int]] = []  # of every instruction
+        self.bank_lost: list[tuple[int, int]] = []  # more, where another warp issued in between
         kept: dict[int, int] = {}
         starts = {b.first for b in self.blocks}
         for k, i in enumerate(self.code):
             reads, kept = bank_reads(i.opcode, i.operands, {} if k in starts else kept)
             self.bank_reads.append(reads)
+            even, odd = bank_reads(i.opcode, i.operands, {})[0]
+            self.bank_lost.append((even - reads[0], odd - reads[1]))
         self.loops = loops(self.blocks)
 
 

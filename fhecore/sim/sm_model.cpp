@@ -11,6 +11,7 @@ namespace crenel::fhecore::sim {
 namespace {
 
 constexpr i64 kNever = std::numeric_limits<i64>::max() / 4;
+enum Policy { kGreedyOldest, kRoundRobin, kLeastRecent };  // the last is greedy, too
 struct Cta {
   std::vector<int> warps;
   int live = 0, arrived = 0;
@@ -28,12 +29,13 @@ class Sm {
       : trace_(trace),
         units_(trace, params),
         resident_(resident_ctas(trace, params)),
-        lru_(params["scheduler"] != 0),
+        policy_(static_cast<int>(params["scheduler"])),
         cta_launch_(params["cta_launch"]),
         cta_interval_(params["cta_interval"]),
         bar_latency_(static_cast<i64>(params["bar_latency"])),
         branch_cycles_(static_cast<i64>(params["branch_cycles"])),
-        clock_cycles_(static_cast<i64>(params["clock_cycles"])) {}
+        clock_cycles_(static_cast<i64>(params["clock_cycles"])),
+        wide_stall_(static_cast<i64>(params["wide_stall"])) {}
 
   Result run() {
     result_.ctas_resident = resident_;
@@ -81,6 +83,7 @@ class Sm {
                                                     }) -
                                    subcores_.begin());
       w.earliest = at;
+      w.id = static_cast<int>(warps_.size());
       cta.warps.push_back(static_cast<int>(warps_.size()));
       subcores_[w.subcore].warps.push_back(static_cast<int>(warps_.size()));
       warps_.push_back(std::move(w));
@@ -98,25 +101,30 @@ class Sm {
   }
 
   bool issue_one(Subcore& s, i64 now) {
+    if (s.warps.empty()) return false;
+    int chosen =
+        policy_ != kRoundRobin && s.stay && s.last >= 0 && can_issue(s.last, now) ? s.last : -1;
+    if (chosen < 0) chosen = next_warp(s, now);
+    if (chosen < 0) return false;
+    issue(s, chosen, now);
+    return true;
+  }
+
+  // Of the warps that can issue, the one whose turn it is; -1 where none can.
+  int next_warp(const Subcore& s, i64 now) const {
     const std::size_t n = s.warps.size();
-    if (n == 0) return false;
     std::size_t first = 0;
     const auto last = std::find(s.warps.begin(), s.warps.end(), s.last);
-    if (last != s.warps.end()) {
-      const std::size_t place = static_cast<std::size_t>(last - s.warps.begin());
-      if (!lru_ && s.stay && can_issue(s.last, now)) {
-        issue(s, s.last, now);
-        return true;
-      }
-      if (lru_) first = place + 1;
-    }
+    if (policy_ == kRoundRobin && last != s.warps.end())
+      first = static_cast<std::size_t>(last - s.warps.begin()) + 1;
+    int best = -1;
     for (std::size_t k = 0; k < n; ++k) {
       const int id = s.warps[(first + k) % n];
       if (!can_issue(id, now)) continue;
-      issue(s, id, now);
-      return true;
+      if (policy_ != kLeastRecent) return id;
+      if (best < 0 || warps_[id].issued_at < warps_[best].issued_at) best = id;
     }
-    return false;
+    return best;
   }
 
   i64 next_time(i64 now) {
@@ -140,7 +148,7 @@ class Sm {
     Warp& w = warps_[id];
     const int index = w.at;
     const Instruction& in = trace_.code[index];
-    s.last = id, s.stay = !in.yield;
+    s.last = id, s.stay = !in.yield, w.issued_at = now;
     ++result_.issued, ++result_.by_unit[static_cast<int>(in.unit)];
     units_.issue(in, index, w, now);
     advance(s, id, in, index, now);
@@ -163,7 +171,8 @@ class Sm {
     i64 stall = std::max(1, in.stall);
     if (in.unit == Unit::bra && next != index + 1) stall = std::max(stall, branch_cycles_);
     if (in.unit == Unit::clock) stall = std::max(stall, clock_cycles_);
-    w.earliest = now + stall, w.why = fixed;
+    if (in.unit == Unit::fmawide) stall += wide_stall_;
+    w.earliest = std::max(now + stall, w.constants_at), w.why = fixed;
     wait_for(w, trace_.code[next]);
     if (in.unit == Unit::bar) {
       w.in_sync = true;
@@ -188,7 +197,8 @@ class Sm {
       for (std::size_t k = 0; k + stay < times.size(); ++k) until(times[k], barrier);
     }
     for (const auto& [first, count] : in.sources)
-      for (int r = first; r < first + count; ++r) until(w.ready[r], scoreboard);
+      for (int r = first; r < first + count; ++r)
+        until(in.unit == Unit::fmawide ? w.ready_wide[r] : w.ready[r], scoreboard);
     for (int r = 0; r < in.dst_count; ++r) until(w.ready[in.dst + r], scoreboard);
   }
 
@@ -215,6 +225,7 @@ class Sm {
   void retire(Subcore& s, int id, i64 now) {
     Warp& w = warps_[id];
     std::erase(s.warps, id);
+    if (s.last == id) s.last = -1;
     --live_warps_;
     Cta& cta = ctas_[w.cta];
     if (--cta.live > 0) return release(cta, now);
@@ -240,10 +251,10 @@ class Sm {
   std::vector<Cta> ctas_;
   std::size_t next_cta_ = 0;
   int live_warps_ = 0;
-  bool lru_;
+  int policy_;
   double active_sum_ = 0, cta_launch_, cta_interval_;
   Server launcher_;
-  i64 bar_latency_, branch_cycles_, clock_cycles_;
+  i64 bar_latency_, branch_cycles_, clock_cycles_, wide_stall_;
   Result result_;
 };
 

@@ -59,6 +59,8 @@ struct Instruction {
   int dst = -1, dst_count = 0;               ///< registers written, first and number
   std::vector<std::pair<int, int>> sources;  ///< registers read: (first, number)
   std::array<int, 2> reads{};  ///< registers from the even and the odd bank of the register file
+  std::array<int, 2> lost{};   ///< more, when another warp issued since the warp's last instruction
+  int constants = -1;          ///< line of constants read
   int stall = 1;               ///< cycles until this warp's next issue, from the encoding
   bool yield = false;
   int write_bar = 7, read_bar = 7;  ///< dependency barrier 0..5, 7 none

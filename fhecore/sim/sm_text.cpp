@@ -31,6 +31,10 @@ void read_field(Instruction& in, const std::string& field, int line) {
     in.sources.push_back(s);
   } else if (key == "r0" || key == "r1") {
     value >> in.reads[key[1] - '0'];
+  } else if (key == "m0" || key == "m1") {
+    value >> in.lost[key[1] - '0'];
+  } else if (key == "c") {
+    value >> in.constants;
   } else if (key == "st") {
     value >> in.stall;
   } else if (key == "y") {
@@ -166,6 +170,8 @@ const std::vector<std::string>& Params::names() {
                                                  "fma_latency",
                                                  "fmawide_interval",
                                                  "fmawide_latency",
+                                                 "wide_stall",
+                                                 "wide_alu_cycles",
                                                  "fmalite_interval",
                                                  "fmalite_latency",
                                                  "uni_interval",
@@ -190,6 +196,7 @@ const std::vector<std::string>& Params::names() {
                                                  "lds_latency",
                                                  "shfl_latency",
                                                  "ldc_latency",
+                                                 "constant_miss",
                                                  "s2r_latency",
                                                  "read_release",
                                                  "l1_latency",

@@ -46,7 +46,8 @@ Units::Units(const Trace& trace, const Params& p) : carry_(trace.code.size(), 0.
         p["setc_cycles"],       p["shfl_latency"],
         p["store_queue_bytes"], p["tensor32_interval"],
         p["bank_interval"],     p["bank_queue"],
-        p["l2_read_on_write"]};
+        p["l2_read_on_write"],  p["wide_stall"],
+        p["wide_alu_cycles"],   p["constant_miss"]};
 }
 
 void Units::begin_cycle(int subcore, i64 now) {
@@ -58,7 +59,7 @@ double Units::free_at(int subcore, const Warp& w, const Instruction& in, Stall& 
   const Subcore& s = subcores_[subcore];
   double registers = 0;
   for (int b = 0; b < 2; ++b)
-    if (in.reads[b] > 0) registers = std::max(registers, s.register_bank[b] - p_.bank_queue);
+    if (reads(s, w, in, b) > 0) registers = std::max(registers, s.register_bank[b] - p_.bank_queue);
   return std::max(registers, unit_free_at(s, w, in, why));
 }
 
@@ -126,16 +127,21 @@ void Units::issue(const Instruction& in, int index, Warp& w, i64 now) {
   const double t = static_cast<double>(now);
   const double step = interval_[u];
   for (int b = 0; b < 2; ++b)
-    if (in.reads[b] > 0)
-      s.register_bank[b] = std::max(s.register_bank[b], t) + in.reads[b] * p_.bank_interval;
+    if (const int n = reads(s, w, in, b); n > 0)
+      s.register_bank[b] = std::max(s.register_bank[b], t) + n * p_.bank_interval;
+  s.last = w.id;
   double done = t + latency_[u], read = t + p_.read_release;
   switch (in.unit) {
     case Unit::alu:
       s.alu = paced(s.alu, t, step);
       break;
     case Unit::fma:
-    case Unit::fmawide:
       s.heavy = paced(s.heavy, t, step);
+      break;
+    case Unit::fmawide:
+      // It takes time of the ALU pipe too, but does not wait for it.
+      s.heavy = paced(s.heavy, t, step);
+      s.alu = std::max(s.alu, t) + p_.wide_alu_cycles;
       break;
     case Unit::fmalite:
       s.lite = paced(s.lite, t, step);
@@ -174,11 +180,33 @@ void Units::issue(const Instruction& in, int index, Warp& w, i64 now) {
   }
   if (through_mio(in.unit)) memory(s, in, index, t, done, read);
   const i64 at = static_cast<i64>(std::ceil(done));
-  if (in.unit <= Unit::setc)
-    for (int r = 0; r < in.dst_count; ++r) w.ready[in.dst + r] = at;
+  if (in.unit <= Unit::setc) results(in, w, now, at);
+  if (in.constants >= 0 && in.unit != Unit::ldc)
+    w.constants_at = static_cast<i64>(std::ceil(constants_at(in.constants, t)));
   if (in.unit == Unit::ldgsts) w.copies = std::max(w.copies, at);
   if (in.write_bar < 6) w.pending[in.write_bar].push_back(at);
   if (in.read_bar < 6) w.pending[in.read_bar].push_back(static_cast<i64>(std::ceil(read)));
+}
+
+// When registers can be read. Stall counts of the code cover narrow readers of a wide product; wide
+// ones read later than others, and the high half (a single result counts as one) last.
+void Units::results(const Instruction& in, Warp& w, i64 now, i64 at) const {
+  const bool wide = in.unit == Unit::fmawide;
+  const bool narrow = in.unit == Unit::alu || in.unit == Unit::fma;
+  const i64 last = static_cast<i64>(
+      std::ceil(static_cast<double>(now) + latency_[static_cast<int>(Unit::fmawide)]));
+  for (int r = 0; r < in.dst_count; ++r) {
+    const bool high = wide && r + 1 == in.dst_count;
+    w.ready[in.dst + r] = wide ? now : at;
+    w.ready_wide[in.dst + r] =
+        wide || narrow ? last - (high ? 0 : static_cast<i64>(p_.wide_stall)) : at;
+  }
+}
+
+// The first reader of a line in a launch waits for it, and so do those that come before it is
+// there.
+double Units::constants_at(int line, double t) {
+  return lines_.try_emplace(line, t + p_.constant_miss).first->second;
 }
 
 void Units::memory(Subcore& s, const Instruction& in, int index, double t, double& done,
@@ -208,6 +236,7 @@ void Units::memory(Subcore& s, const Instruction& in, int index, double t, doubl
       done = end + p_.shfl_latency;
       break;
     case Unit::ldc:
+      if (in.constants >= 0) begin = std::max(begin, constants_at(in.constants, begin));
       done = begin + p_.ldc_latency;
       break;
     case Unit::s2r:

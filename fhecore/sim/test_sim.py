@@ -16,7 +16,8 @@ PLAIN = {
     "bank_interval": 1, "dram_write_bytes_per_cycle": 1000, "l2_read_on_write": 0, "bank_queue": 0,
     "tensor_interval": 2, "tensor32_interval": 4, "fhec_interval": 16,
     "fhec_latency": 44, "fhec_extra_latency": 0, "fhec_port_registers": 1, "fhec_banks": 2, "setc_cycles":
-    1, "branch_cycles": 8, "scheduler": 0,
+    1, "branch_cycles": 8, "scheduler": 0, "fmawide_latency": 9, "wide_stall": 2, "wide_alu_cycles": 2,
+    "constant_miss": 70, "ldc_latency": 30,
 }  # fmt: skip
 
 
@@ -65,6 +66,30 @@ def test_wide_multiplies_share_the_pipe_of_the_narrow(model):
     assert model(["fmawide st=1", "fma st=1", "fmawide st=1", "fma st=1"])["cycles"] == 12
     # ALU and multiplier run side by side: 0, 1, 2, 3, exit at 4.
     assert model(["fma st=1", "alu st=1", "fma st=1", "alu st=1"])["cycles"] == 5
+
+
+def test_wide_multiplies_hold_their_warp_and_the_alu(model):
+    # 0, wide at 1: the ALU, free at 2, is theirs until 4; the addition at 4, exit at 5.
+    assert model(["alu st=1", "fmawide st=1", "alu st=1"])["cycles"] == 6
+    assert model(["alu st=1", "fmawide st=1", "alu st=1"], wide_stall=0)["cycles"] == 6
+    assert model(["alu st=1", "fmawide st=1", "alu st=1"], wide_stall=0, wide_alu_cycles=0)["cycles"] == 4
+    # Alone they add 2 to the stall count: 0, 5, exit at 6.
+    assert model(["fmawide st=3 d=1:1", "alu st=1 s=1:1"])["cycles"] == 7
+
+
+def test_wide_multiplies_read_late(model):
+    # A sum of cycle 0 at 7, the high half of a product at 9, its low half at 7 (6 + 2 is later); exits +3.
+    assert model(["alu st=4 d=1:1", "fmawide st=1 s=1:1"])["cycles"] == 11
+    assert model(["fmawide st=6 d=2:2", "fmawide st=1 s=3:1"])["cycles"] == 13
+    assert model(["fmawide st=6 d=2:2", "fmawide st=1 s=2:1"])["cycles"] == 12
+
+
+def test_first_use_of_constants(model):
+    # The first reader goes on when the line is there, at 70; later ones do not wait: 0, 70, exit at 71.
+    assert model(["uni st=1 c=3", "uni st=1 c=3"])["cycles"] == 72
+    # A load gets it at 4 + 70 + 30; exit at 105. In the next line the same again, one at hand in 30.
+    assert model(["ldc st=1 wb=0 c=3", "alu st=1 w=1"])["cycles"] == 106
+    assert model(["uni st=1 c=3", "ldc st=1 wb=0 c=3", "alu st=1 w=1"])["cycles"] == 70 + 36
 
 
 def test_scoreboard_waits_where_the_stall_count_does_not(model):
@@ -195,6 +220,13 @@ def test_register_banks(model):
     assert model(["fma st=1 r0=2", "alu st=1 r0=2"], bank_queue=1)["cycles"] == 3
 
 
+def test_reused_operands_are_lost_to_another_warp(model):
+    # At hand, as the warp itself issued last: 0, 1 (one read), 2, exit 3. At first, all three are read: 0, 3.
+    code = ["alu st=1 r0=1 m0=2", "fma st=1 r0=1"]
+    assert model(["nop st=1", *code])["cycles"] == 4
+    assert model(code)["cycles"] == 5
+
+
 def test_fhec_constant_banks(model):
     # Three CTAs with constants of their own on one sub-core (of twelve): tiles at 0 and 16 fill both banks,
     # the third waits for the first to be through at 44; its exit follows at 45. With a set for everyone: 32,
@@ -227,6 +259,20 @@ def test_round_robin_and_greedy_finish_the_same_work(model):
     assert greedy["issued"] == robin["issued"] == 16 * 17
     # Four warps a sub-core, 16 instructions of 4 cycles each: both overlap them completely.
     assert abs(greedy["cycles"] - robin["cycles"]) <= 8
+
+
+def test_who_goes_first(model):
+    # Four warps a sub-core want the multiplier every second cycle. Oldest first, two of them take it all and
+    # end at 41, and then the others. Least recently issued first, they end together.
+    code = ["clock st=2", *["fma st=4"] * 10, "clock st=2"]
+
+    def ends(policy):
+        return sorted(c[-1] for c in model(code, warps=16, scheduler=policy)["clocks"])
+
+    oldest, recent = ends(0), ends(2)
+    assert oldest[-1] - oldest[0] > 30
+    assert recent[-1] - recent[0] <= 8
+    assert abs(oldest[-1] - recent[-1]) <= 8
 
 
 @pytest.mark.parametrize(

@@ -205,12 +205,17 @@ def test_register_reads_by_bank():
     # R9 is at hand for the same slot of the next instruction, not for another slot.
     assert registers.bank_reads("LOP3.LUT", ("R20", "R20", "R2", "R9", "0xe8", "!PT"), kept) == ((2, 0), {})
     assert registers.bank_reads("LOP3.LUT", ("R20", "R20", "R9", "R2", "0xe8", "!PT"), kept)[0] == (2, 1)
-    # The sum of a wide product has two words; uniform registers and RZ are none.
-    assert registers.bank_reads("IMAD.WIDE.U32", ("R4", "R2", "UR4", "R6"), {})[0] == (2, 1)
+    # The sum of a wide product has two words, and its factors are read twice; uniform registers and RZ are
+    # none.
+    assert registers.bank_reads("IMAD.WIDE.U32", ("R4", "R2", "UR4", "R6"), {})[0] == (3, 1)
+    assert registers.bank_reads("IMAD.HI.U32", ("R4", "R2", "R3", "RZ"), {})[0] == (2, 2)
+    # A register named twice is read once.
+    assert registers.bank_reads("VIADDMNMX.U32", ("R4", "R2", "R3", "R2", "PT"), {})[0] == (1, 1)
     assert registers.bank_reads("IADD3", ("R12", "P0", "P1", "R24", "R38", "RZ"), {})[0] == (2, 0)
     assert registers.bank_reads("IMMA.16816.U8.U8", ("R4", "R8.ROW", "R11.COL", "R4"), {})[0] == (3, 4)
     f = function("IMAD R6, R2, R6, R9.reuse", "IMAD R7, R2, R6, R9", "EXIT")
     assert f.bank_reads == [(2, 1), (2, 0), (0, 0)]
+    assert f.bank_lost == [(0, 0), (0, 1), (0, 0)]  # R9, where another warp issued in between
 
 
 def test_hits_go_to_shared_words_then_tables_then_data():

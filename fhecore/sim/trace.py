@@ -12,6 +12,7 @@ to complementary ones. Sums over the launch are exact by construction; `Walk.tot
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -32,6 +33,7 @@ class Access:
     wavefronts: float = 1.0
     l1_hit: float = 0.0
     l2_hit: float = 1.0
+    line: int | None = None  # of constants, where the operand does not tell
 
 
 @dataclass
@@ -222,6 +224,16 @@ class Walk:
                 )
 
 
+CONSTANT_LINE = 64  # bytes: microbenchmarks constants_near and constants_far
+_CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:U?R\w+)?\+?(?:0x([0-9a-f]+))?")
+
+
+def constant_offset(operands: Sequence[str]) -> int | None:
+    """Byte, bank included, that an instruction reads constants from, its index register taken for 0."""
+    found = next((m for o in operands if (m := _CONSTANT.search(o))), None)
+    return int(found.group(1), 16) << 16 | int(found.group(2) or "0", 16) if found else None
+
+
 def instruction_line(function: Function, index: int, access: Access | None) -> str:
     i = function.code[index]
     unit = unit_of(i.opcode, i.operands)
@@ -231,6 +243,10 @@ def instruction_line(function: Function, index: int, access: Access | None) -> s
         words.append(f"d={i.dst[0]}:{i.dst[1]}")
     words += [f"s={first}:{count}" for first, count in i.sources if first + count <= 256]
     words += [f"r{bank}={n}" for bank, n in enumerate(function.bank_reads[index]) if n]
+    words += [f"m{bank}={n}" for bank, n in enumerate(function.bank_lost[index]) if n]
+    offset = constant_offset(i.operands)
+    if offset is not None:
+        words.append(f"c={access.line if access and access.line is not None else offset // CONSTANT_LINE}")
     if c.yield_:
         words.append("y=1")
     if c.write_bar != 7:

@@ -180,7 +180,8 @@ void measure(const Bench& bench, const cudaDeviceProp& gpu, u32* memory, u64* st
   if (std::strcmp(bench.name, "l1_bandwidth") == 0) args.step = bench.threads * 4;
   TRY(cudaFuncSetAttribute(bench.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            static_cast<int>(bench.shared)));
-  const bool first_end = std::strcmp(bench.name, "warp_order") == 0;  // of all warps: who goes first?
+  const bool first_end =
+      std::strcmp(bench.name, "warp_order") == 0;  // of all warps: who goes first?
   std::vector<u64> host(3 * warps), best;
   for (int launch = 0; launch < 6; ++launch) {
     // A chain in L2 is brought there by the launch before, one in L1 by the warm rounds; one in
@@ -201,9 +202,8 @@ void measure(const Bench& bench, const cudaDeviceProp& gpu, u32* memory, u64* st
     for (u32 w = 0; w < warps; ++w) {
       auto [it, fresh] = by_sm.try_emplace(host[3 * w], host[3 * w + 1], host[3 * w + 2]);
       it->second.first = std::min(it->second.first, host[3 * w + 1]);
-      it->second.second =
-          first_end ? std::min(it->second.second, host[3 * w + 2])
-                    : std::max(it->second.second, host[3 * w + 2]);
+      it->second.second = first_end ? std::min(it->second.second, host[3 * w + 2])
+                                    : std::max(it->second.second, host[3 * w + 2]);
     }
     std::vector<u64> spans;
     for (const auto& [sm, span] : by_sm) spans.push_back(span.second - span.first);
@@ -302,7 +302,7 @@ int main(int argc, char** argv) {
     if (only == nullptr || std::strcmp(only, bench.name) == 0)
       measure(bench, gpu, memory, stamps, sink);
   if (only == nullptr) {
-    measure_cold("constants_far", 64, gpu, stamps);   // 256 bytes from one to the next
+    measure_cold("constants_far", 64, gpu, stamps);  // 256 bytes from one to the next
     measure_cold("constants_near", 4, gpu, stamps);  // 16 bytes
   }
   if (only == nullptr)
