@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "crenel/core/error.h"
-#include "crenel/tfhe/params.h"
 
 namespace crenel::bench {
 namespace {
@@ -33,10 +32,9 @@ T number(const std::string& key, const std::string& text) {
   return value;
 }
 
-// The name itself, which the options keep: what is refused here is bad usage.
-std::string known_arithmetic(const std::string& name) {
+tfhe::Arithmetic known_arithmetic(const std::string& name) {
   try {
-    return tfhe::to_string(tfhe::arithmetic_from_string(name));
+    return tfhe::arithmetic_from_string(name);
   } catch (const ParameterError& error) {
     usage(error.what());
   }

@@ -1,15 +1,18 @@
 // What the command line asked for.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "crenel/core/types.h"
+#include "crenel/tfhe/params.h"
 
 namespace crenel::bench {
 
 struct TfheOptions {
-  std::string device = "auto", set = "bool128", arithmetic, operation, json;
+  std::string device = "auto", set = "bool128", operation, json;
+  std::optional<tfhe::Arithmetic> arithmetic;  ///< none: the set's own
   u32 slots = 1;
   u32 batch = 1024;
   u64 verify = 0;      ///< gates of the check with fresh messages and bootstrapped inputs

@@ -37,8 +37,7 @@ double lap() {
 tfhe::Params chosen(const bench::TfheOptions& o) {
   tfhe::Params params = tfhe::Params::preset(o.set);
   if (o.slots != 1) params = params.with_slots(tfhe::SlotCount(o.slots));
-  if (!o.arithmetic.empty())
-    params = params.with_arithmetic(tfhe::arithmetic_from_string(o.arithmetic));
+  if (o.arithmetic) params = params.with_arithmetic(*o.arithmetic);
   return params;
 }
 

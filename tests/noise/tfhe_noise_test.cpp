@@ -112,7 +112,7 @@ class TfheNoise : public test::DeviceTest {};
 TEST_P(TfheNoise, BootstrapsErrAsTheModelSays) {
   const Spec gadget = test::tfhe_toy_spec("gadget"), gadget2 = test::tfhe_toy_spec("gadget2");
   const Spec raising = test::tfhe_toy_spec("raising");
-  const Spec broad = test::tfhe_toy_spec("coarse");  // as G4
+  const Spec broad = test::tfhe_toy_spec("broad");
   Spec coarse = gadget, wide = raising, narrow = gadget2;
   narrow.log_modulus = 44, narrow.base_log = DecompBaseLog(15);
   coarse.base_log = DecompBaseLog(9);                   // two digits, a large dropped one

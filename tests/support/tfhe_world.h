@@ -60,12 +60,16 @@ inline tfhe::Spec tfhe_toy_spec(const std::string& shape) {
     spec.base_log = DecompBaseLog(17);
     spec.log_switch_modulus = 20;
   }
-  if (shape == "large" || shape == "coarse") {  // as G4: results modulo up to 2^30
+  if (shape == "large" || shape == "broad") {  // as G4: results modulo up to 2^30
     spec.log_modulus = 54;
-    spec.base_log = DecompBaseLog(shape == "large" ? 14 : 27);
+    spec.base_log = DecompBaseLog(14);
     spec.log_switch_modulus = 35;
     spec.switch_base_log = DecompBaseLog(5);
-    spec.lwe_dim = LweDim(shape == "large" ? 6 : 3);
+    spec.lwe_dim = LweDim(6);
+  }
+  if (shape == "broad") {  // G4's one digit, whose noise leaves 16 bits
+    spec.base_log = DecompBaseLog(27);
+    spec.lwe_dim = LweDim(3);
   }
   if (shape == "raising" || shape == "sparse") {
     spec.path = NoisePath::raising;

@@ -180,7 +180,7 @@ TEST_P(TfheFunctional, LargePrecision) {
 TEST_P(TfheFunctional, LargePrecisionBySplitDigits) {
   if (exhaustive()) {
     expect_large_precision(world("large:split:r3"), {10, 20}, 20);
-    expect_large_precision(world("coarse:split"), {16}, 20);
+    expect_large_precision(world("broad:split"), {16}, 20);
   } else {
     expect_large_precision(world("large:split"), {10}, 5);
   }
