@@ -4,7 +4,7 @@
 //   ./probe
 #include <cstdio>
 
-#include "backends/cuda/device/modular.cuh"
+#include "backends/cuda/modular.cuh"
 #include "math/word.h"
 
 using namespace crenel;

@@ -1,12 +1,12 @@
 // Backend: what a device must additionally offer to the schemes. Implemented in backends/*.
 #pragma once
 
-#include "device/kernels.h"
-#include "device/torus_kernels.h"
+#include "device/poly/kernels.h"
+#include "device/torus/kernels.h"
 
 namespace crenel::device {
 
-class FhecoreKernels;  // device/fhecore_kernels.h
+class FhecoreKernels;  // device/fhecore/kernels.h
 
 class Backend : public Device {
  public:

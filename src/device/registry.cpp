@@ -3,7 +3,7 @@
 
 #include "crenel/core/error.h"
 #include "device/backend.h"
-#include "device/fhecore_kernels.h"
+#include "device/fhecore/kernels.h"
 
 namespace crenel::device {
 

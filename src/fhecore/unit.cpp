@@ -7,7 +7,7 @@
 
 #include "crenel/core/error.h"
 #include "device/backend.h"
-#include "device/fhecore_kernels.h"
+#include "device/fhecore/kernels.h"
 #include "fhecore/model/fhe_sync.h"
 #include "math/primes.h"
 

@@ -1,4 +1,4 @@
-// From keystream blocks to residues, host and device: the mappings stated in device/kernels.h.
+// From keystream blocks to residues, host and device: the mappings stated in device/poly/kernels.h.
 // Everything here is free of branches and table look-ups that depend on the random bits.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Poly: a batch of RNS polynomials with its memory.
 #pragma once
 
-#include "device/kernels.h"
+#include "device/poly/kernels.h"
 
 namespace crenel::rlwe {
 

@@ -30,7 +30,7 @@ const GateConstants& constants(Gate gate) {
   return kGates[i];
 }
 
-// E(x) of device/torus_kernels.h.
+// E(x) of device/torus/kernels.h.
 u32 exponent(const device::TorusPlan& plan, u64 x) {
   const u32 steps = plan.log_n + 1, log_q = plan.log_lwe_modulus;
   const u64 e =

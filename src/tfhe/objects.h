@@ -12,7 +12,7 @@
 
 namespace crenel::tfhe {
 
-/// Rows of n + r words u32 modulo 2^log_modulus (device/torus_kernels.h), r messages a row; slots
+/// Rows of n + r words u32 modulo 2^log_modulus (device/torus/kernels.h), r messages a row; slots
 /// behind the last message hold what the operation made of zeros.
 struct Ciphertext::Data {
   std::string params_id;

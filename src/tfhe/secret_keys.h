@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "device/kernels.h"
-#include "device/torus_kernels.h"
+#include "device/poly/kernels.h"
+#include "device/torus/kernels.h"
 #include "random/seed.h"
 
 namespace crenel::tfhe {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device/torus_kernels.h"
+#include "device/torus/kernels.h"
 
 namespace crenel::tfhe {
 

@@ -1,4 +1,4 @@
-// Arithmetic::split against what device/torus_kernels.h says of it: the stated sequence of
+// Arithmetic::split against what device/torus/kernels.h says of it: the stated sequence of
 // operations, by an own transform here, and exact results where the transform's error is below 1/2.
 #include "ring/fft.h"
 #include "support/devices.h"

@@ -1,7 +1,7 @@
 // FHECore kernels of a device beside the library's, and raw tiles in device memory.
 #pragma once
 
-#include "device/fhecore_kernels.h"
+#include "device/fhecore/kernels.h"
 #include "fhecore/model/fhe_sync.h"
 #include "support/same.h"
 

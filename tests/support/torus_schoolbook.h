@@ -1,5 +1,5 @@
 // A blind rotation by schoolbook products of 128-bit integers, written from the formulas of
-// device/torus_kernels.h alone.
+// device/torus/kernels.h alone.
 #pragma once
 
 #include <cmath>

@@ -3,8 +3,8 @@
 #include "support/host_warp.h"
 
 //
-#include "backends/cuda/host/convert_view.h"
-#include "backends/cuda/kernels/fhecore.cuh"
+#include "backends/cuda/fhecore/kernels/fhecore.cuh"
+#include "backends/cuda/poly/host/convert_view.h"
 #include "support/chains.h"
 #include "support/fhecore_world.h"
 

@@ -7,7 +7,7 @@
 
 #include "crenel/core/error.h"
 #include "crenel/tfhe/params.h"
-#include "device/torus_plan.h"
+#include "device/torus/plan.h"
 #include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {

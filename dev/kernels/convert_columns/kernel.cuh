@@ -6,9 +6,9 @@
 // it starts the column pass with, for a few destinations at a time, and then runs the pass of each.
 #pragma once
 
-#include "backends/cuda/device/conversion.cuh"
-#include "backends/cuda/device/transform.cuh"
-#include "backends/cuda/kernels/ntt_columns.cuh"
+#include "backends/cuda/poly/device/conversion.cuh"
+#include "backends/cuda/poly/device/transform.cuh"
+#include "backends/cuda/poly/kernels/ntt_columns.cuh"
 #include "backends/cuda/tuning/convert_columns.h"
 
 namespace crenel::backend::cuda {

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "backends/cuda/host/base_convert_launch.h"
 #include "backends/cuda/host/convert_columns.h"
-#include "backends/cuda/host/launch.cuh"
-#include "backends/cuda/kernels/base_convert.cuh"
 #include "backends/cuda/kernels/convert_columns.cuh"
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/poly/host/base_convert_launch.h"
+#include "backends/cuda/poly/kernels/base_convert.cuh"
 
 namespace crenel::backend::cuda {
 namespace {

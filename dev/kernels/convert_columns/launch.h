@@ -1,8 +1,8 @@
 // Launch of base conversions in front of a forward transform, shared by mod_up, key_switch, divide.
 #pragma once
 
-#include "backends/cuda/host/tables.h"
-#include "backends/cuda/host/transform_launch.h"
+#include "backends/cuda/poly/host/tables.h"
+#include "backends/cuda/poly/host/transform_launch.h"
 
 namespace crenel::backend::cuda {
 

@@ -1,6 +1,7 @@
-// The row pass with what the library fuses with it (src/backends/cuda/kernels/key_switch_rows.cuh,
-// row_divide.cuh), and base conversion, on m16n8k16 products. The element-wise parts are the
-// library's: Montgomery products and sums of canonical words.
+// The row pass with what the library fuses with it
+// (src/backends/cuda/poly/kernels/key_switch_rows.cuh, row_divide.cuh), and base conversion, on
+// m16n8k16 products. The element-wise parts are the library's: Montgomery products and sums of
+// canonical words.
 #pragma once
 
 #include "transform.cuh"

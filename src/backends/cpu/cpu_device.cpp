@@ -4,11 +4,11 @@
 #include <cstring>
 #include <fstream>
 
-#include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
-#include "backends/cpu/torus.h"
+#include "backends/cpu/poly/kernels.h"
+#include "backends/cpu/torus/kernels.h"
 #include "crenel/core/error.h"
-#include "device/fhecore_host.h"
+#include "device/fhecore/host.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 #include "backends/cpu/dispatch.h"
 
-#include "backends/cpu/isa_tables.h"
-#include "backends/cpu/torus_tables.h"
+#include "backends/cpu/poly/isa_tables.h"
+#include "backends/cpu/torus/tables.h"
 
 namespace crenel::backend::cpu {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/isa_table.h"
-#include "backends/cpu/torus_table.h"
+#include "backends/cpu/poly/isa_table.h"
+#include "backends/cpu/torus/table.h"
 
 namespace crenel::backend::cpu {
 

@@ -1,10 +1,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/ref/ref_kernels.h"
-#include "backends/ref/torus.h"
+#include "backends/ref/poly/kernels.h"
+#include "backends/ref/torus/kernels.h"
 #include "crenel/core/error.h"
-#include "device/fhecore_host.h"
+#include "device/fhecore/host.h"
 
 namespace crenel::backend::ref {
 namespace {

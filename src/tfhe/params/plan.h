@@ -2,7 +2,7 @@
 #pragma once
 
 #include "crenel/tfhe/params.h"
-#include "device/torus_plan.h"
+#include "device/torus/plan.h"
 
 namespace crenel::tfhe {
 

@@ -1,8 +1,0 @@
-#include "backends/cpu/vec_avx2.h"
-// the implementation follows the vector type
-#include "backends/cpu/arithmetic_impl.h"
-#include "backends/cpu/isa_tables.h"
-
-namespace crenel::backend::cpu::tables {
-const ArithmeticTable arithmetic_avx2 = kArithmetic;
-}  // namespace crenel::backend::cpu::tables

@@ -1,8 +1,0 @@
-#include "backends/cpu/vec_avx2.h"
-// the implementation follows the vector type
-#include "backends/cpu/basis_impl.h"
-#include "backends/cpu/isa_tables.h"
-
-namespace crenel::backend::cpu::tables {
-const BasisTable basis_avx2 = kBasis;
-}  // namespace crenel::backend::cpu::tables

@@ -1,8 +1,0 @@
-#include "backends/cpu/vec_scalar.h"
-// the implementation follows the vector type
-#include "backends/cpu/basis_impl.h"
-#include "backends/cpu/isa_tables.h"
-
-namespace crenel::backend::cpu::tables {
-const BasisTable basis_scalar = kBasis;
-}  // namespace crenel::backend::cpu::tables

@@ -1,8 +1,0 @@
-#include "backends/cpu/vec_avx2.h"
-// the implementation follows the vector type
-#include "backends/cpu/fused_impl.h"
-#include "backends/cpu/isa_tables.h"
-
-namespace crenel::backend::cpu::tables {
-const FusedTable fused_avx2 = kFused;
-}  // namespace crenel::backend::cpu::tables

@@ -1,8 +1,0 @@
-#include "backends/cpu/vec_avx2.h"
-// the implementation follows the vector type
-#include "backends/cpu/isa_tables.h"
-#include "backends/cpu/ntt_impl.h"
-
-namespace crenel::backend::cpu::tables {
-const NttTable ntt_avx2 = kNtt;
-}  // namespace crenel::backend::cpu::tables

@@ -1,0 +1,8 @@
+#include "backends/cpu/poly/vec_scalar.h"
+// the implementation follows the vector type
+#include "backends/cpu/poly/arithmetic_impl.h"
+#include "backends/cpu/poly/isa_tables.h"
+
+namespace crenel::backend::cpu::tables {
+const ArithmeticTable arithmetic_scalar = kArithmetic;
+}  // namespace crenel::backend::cpu::tables

@@ -1,0 +1,203 @@
+// Base conversion, ModUp and division by dropped primes.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/poly/kernels.h"
+#include "device/poly/checks.h"
+#include "device/poly/compose/workspace.h"
+
+namespace crenel::backend::cpu {
+
+namespace checks = device::checks;
+
+namespace {
+
+// Coefficients of one conversion task: enough to amortise its start, few enough to balance threads.
+constexpr u64 kConvertPiece = 3072;
+
+const ConvertTable& convert_table_of(const std::shared_ptr<void>& device) {
+  if (device == nullptr) throw StateError("table was not prepared by this device");
+  return *static_cast<const ConvertTable*>(device.get());
+}
+
+}  // namespace
+
+// `factors`, when given, multiply the outputs: one a destination.
+std::shared_ptr<ConvertTable> CpuKernels::convert_table(const rns::BaseConversion<u32>& c,
+                                                        const std::vector<u32>* factors) const {
+  auto table = std::make_shared<ConvertTable>();
+  const u32 n = c.source_size();
+  for (u32 j = 0; j < n; ++j) {
+    const auto& t = ring().prime(c.source[j]);
+    const u32 scale = math::mul_mod<u32>(c.source_scale[j].value, t.n_inv.value, t.modulus);
+    const u32 root = math::mul_mod<u32>(scale, t.inverse_roots[1].value, t.modulus);
+    table->intt_scale.push_back(shoup(scale, c.source[j]));
+    table->intt_scale_root.push_back(shoup(root, c.source[j]));
+  }
+  std::vector<u128> sums;
+  for (u32 i = 0; i < c.destination.size(); ++i) {
+    const auto& m = ring().modulus(c.destination[i]);
+    const u32 factor = factors ? math::mul_mod<u32>((*factors)[i], m.r, m) : m.r;
+    const u64 offset = math::mul_mod<u32>(c.offset[i], factor, m);
+    u128 sum = offset;
+    for (u32 j = 0; j < n; ++j) {
+      table->matrix.push_back(math::mul_mod<u32>(c.matrix[u64(i) * n + j], factor, m));
+      sum += static_cast<u128>(table->matrix.back()) * (prime(c.source[j]).q - 1);
+    }
+    sums.push_back(sum);
+    table->lazy = table->lazy && sum >> 64 == 0;
+    table->targets.push_back({m.q, m.q_inv, offset, nullptr, {}});
+  }
+  for (u32 i = 0; i < c.destination.size(); ++i) {
+    ConvertTarget& t = table->targets[i];
+    t.matrix = table->matrix.data() + u64(i) * n;
+    // folded sums stay below 2 p * 2^32
+    const u128 bound = table->lazy ? sums[i] + 1 : static_cast<u128>(t.p) << 33;
+    for (u32 k = 0; static_cast<u128>(t.p) << (32 + k) < bound; ++k) {
+      t.fold[k] = t.p << k;
+      table->folds = std::max(table->folds, k + 1);
+    }
+  }
+  return table;
+}
+
+Prepared<rns::BaseConversion<u32>> CpuKernels::prepare(rns::BaseConversion<u32> table) {
+  auto prepared = Base::prepare(std::move(table));
+  prepared.device = convert_table(*prepared, nullptr);
+  return prepared;
+}
+
+Prepared<rns::ModUp<u32>> CpuKernels::prepare(rns::ModUp<u32> table) {
+  return Base::prepare(std::move(table));
+}
+
+Prepared<rns::Divide<u32>> CpuKernels::prepare(rns::Divide<u32> table) {
+  auto prepared = Base::prepare(std::move(table));
+  // the conversion gives -r / B at once
+  std::vector<u32> factors;
+  for (u32 i = 0; i < prepared->output.size(); ++i)
+    factors.push_back(
+        math::neg_mod<u32>(prepared->result_scale[i].value, prime(prepared->output[i]).q));
+  prepared.device = convert_table(prepared->conversion, &factors);
+  return prepared;
+}
+
+u64 CpuKernels::convert_pieces() const {
+  return (ring().ring_dim() + kConvertPiece - 1) / kConvertPiece;
+}
+
+void CpuKernels::convert_piece(const ConvertTable& table, const u32* z, u32* const* out,
+                               u64 piece) const {
+  const u64 n = ring().ring_dim(), begin = piece * kConvertPiece;
+  isa_.basis->convert({z, z_stride(), static_cast<u32>(table.intt_scale.size()),
+                       static_cast<u32>(table.targets.size()), table.targets.data(), out,
+                       table.folds, table.lazy, begin, std::min(kConvertPiece, n - begin)});
+}
+
+void CpuKernels::base_convert(Stream& stream, View out, ConstView in,
+                              const Prepared<rns::BaseConversion<u32>>& table) {
+  checks::base_convert<u32>(ring(), out, in, *table);
+  const ConvertTable& fast = convert_table_of(table.device);
+  const u32 sources = in.limbs.size();
+  const u64 n = ring().ring_dim();
+  const auto buffer = stream.allocate(sources * z_stride() * sizeof(u32));
+  u32* const z = buffer.as<u32>();
+  for (u32 b = 0; b < out.shape.batch; ++b)
+    for (u32 c = 0; c < out.shape.components; ++c) {
+      parallel_for(sources, sources * n, [&](u64 j) {
+        const u32 l = static_cast<u32>(j);
+        isa_.arithmetic->scale_shift(z + j * z_stride(), in.limb(b, c, l), n,
+                                     table->source_scale[j], table->half[j], prime(in.limbs[l]).q);
+      });
+      u32* rows[rns::kMaxLimbs];
+      for (u32 l = 0; l < out.limbs.size(); ++l) rows[l] = out.limb(b, c, l);
+      parallel_for(convert_pieces(), n * (sources + out.limbs.size()),
+                   [&](u64 piece) { convert_piece(fast, z, rows, piece); });
+    }
+}
+
+// Three parallel loops: inverse transforms of all limbs; conversions of all digits; forward
+// transforms, limb-major, so that the digits share the twiddles of a prime.
+void CpuKernels::mod_up(Stream& stream, View out, ConstView in,
+                        const Prepared<rns::ModUp<u32>>& table) {
+  checks::mod_up<u32>(ring(), out, in, *table);
+  const u64 n = ring().ring_dim(), stride = z_stride();
+  const auto& digits = table->digits;
+  const u32 digit_count = static_cast<u32>(digits.size()), limbs = in.limbs.size();
+  std::vector<u32> digit_of(limbs);
+  std::vector<const ConvertTable*> fast(digit_count);
+  for (u32 d = 0; d < digit_count; ++d) {
+    std::fill_n(digit_of.begin() + digits[d].first, digits[d].count, d);
+    fast[d] = &convert_table_of(device::compose::conversion_of<u32>(table, d).device);
+  }
+  const auto buffer = stream.allocate(limbs * stride * sizeof(u32));
+  u32* const z = buffer.as<u32>();
+  for (u32 b = 0; b < out.shape.batch; ++b) {
+    parallel_for(limbs, 16 * limbs * n, [&](u64 i) {
+      const u32 l = static_cast<u32>(i), d = digit_of[l], j = l - digits[d].first;
+      inverse_row(z + i * stride, in.limb(b, 0, l), in.limbs[l], fast[d]->intt_scale[j],
+                  fast[d]->intt_scale_root[j], digits[d].conversion.half[j]);
+      std::memcpy(out.limb(b, d, l), in.limb(b, 0, l), n * sizeof(u32));
+    });
+    const u64 pieces = convert_pieces();
+    parallel_for(digit_count * pieces, 16 * out.words() / out.shape.batch, [&](u64 i) {
+      const u32 d = static_cast<u32>(i / pieces);
+      // the output is the window followed by others: the digit's own limbs are in between
+      u32* rows[rns::kMaxLimbs];
+      for (u32 k = 0; k < fast[d]->targets.size(); ++k)
+        rows[k] = out.limb(b, d, k < digits[d].first ? k : k + digits[d].count);
+      convert_piece(*fast[d], z + digits[d].first * stride, rows, i % pieces);
+    });
+    parallel_for(
+        u64(out.limbs.size()) * digit_count, 16 * out.words() / out.shape.batch,
+        [&](u64 i) {
+          const u32 l = static_cast<u32>(i / digit_count), d = static_cast<u32>(i % digit_count);
+          u32* const row = out.limb(b, d, l);
+          if (l >= limbs || digit_of[l] != d) forward_row(row, row, out.limbs[l]);
+        },
+        digit_count);
+  }
+}
+
+void CpuKernels::divide(Stream& stream, View out, ConstView in,
+                        const Prepared<rns::Divide<u32>>& table, const ConstView* addend) {
+  checks::divide<u32>(ring(), out, in, *table, addend);
+  const ConvertTable& fast = convert_table_of(table.device);
+  const u64 n = ring().ring_dim();
+  const u32 components = out.shape.components, dropped = table->dropped.size();
+  const u64 words = std::max<u64>(u64(dropped) * components, 1) * z_stride();
+  const auto buffer = stream.allocate(words * sizeof(u32));
+  u32* const z = buffer.as<u32>();
+  for (u32 b = 0; b < out.shape.batch; ++b) {
+    parallel_for(
+        u64(dropped) * components, 16 * u64(dropped) * components * n,
+        [&](u64 i) {
+          const u32 j = static_cast<u32>(i / components), c = static_cast<u32>(i % components);
+          const u32 id = table->dropped[j], l = static_cast<u32>(table->input.find(id));
+          inverse_row(z + (c * dropped + j) * z_stride(), in.limb(b, c, l), id, fast.intt_scale[j],
+                      fast.intt_scale_root[j], table->conversion.half[j]);
+        },
+        components);
+    const u64 pieces = convert_pieces();
+    parallel_for(components * pieces, out.words(), [&](u64 i) {
+      const u32 c = static_cast<u32>(i / pieces);
+      u32* rows[rns::kMaxLimbs];
+      for (u32 l = 0; l < out.limbs.size(); ++l) rows[l] = out.limb(b, c, l);
+      convert_piece(fast, z + c * dropped * z_stride(), rows, i % pieces);
+    });
+    parallel_for(
+        u64(out.limbs.size()) * components, 16 * out.words(),
+        [&](u64 i) {
+          const u32 l = static_cast<u32>(i / components), c = static_cast<u32>(i % components);
+          const int from = table->input.find(out.limbs[l]);
+          const bool add = addend != nullptr && c < addend->shape.components;
+          forward_row(out.limb(b, c, l), out.limb(b, c, l), out.limbs[l],
+                      from < 0 ? nullptr : in.limb(b, c, static_cast<u32>(from)),
+                      table->input_scale[l], add ? addend->limb(b, c, l) : nullptr);
+        },
+        components);
+  }
+}
+
+}  // namespace crenel::backend::cpu

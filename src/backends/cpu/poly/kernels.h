@@ -1,0 +1,108 @@
+// Kernels<u32> on the CPU: loops over rows here, rows in the per-ISA functions of isa_table.h.
+#pragma once
+
+#include <vector>
+
+#include "backends/cpu/dispatch.h"
+#include "device/poly/kernels.h"
+
+namespace crenel::backend::cpu {
+
+using device::Prepared;
+using device::Stream;
+using ring::Domain;
+using ring::LimbSet;
+
+/// A base conversion as BasisTable::convert wants it; target.matrix points into `matrix`.
+struct ConvertTable {
+  std::vector<u64> matrix;
+  std::vector<ConvertTarget> targets;
+  std::vector<Shoup> intt_scale;  ///< per source: source_scale / N, for a fused inverse transform
+  std::vector<Shoup> intt_scale_root;  ///< the same times the last twiddle
+  u32 folds = 0;
+  bool lazy = true;
+};
+
+class CpuKernels final : public device::Kernels<u32> {
+ public:
+  using Base = device::Kernels<u32>;
+
+  CpuKernels(std::shared_ptr<const ring::Ring<u32>> ring, Isa isa);
+
+  Prepared<rns::BaseConversion<u32>> prepare(rns::BaseConversion<u32> table) override;
+  Prepared<rns::ModUp<u32>> prepare(rns::ModUp<u32> table) override;
+  Prepared<rns::Divide<u32>> prepare(rns::Divide<u32> table) override;
+
+  void add(Stream& stream, View out, ConstView a, ConstView b) override;
+  void sub(Stream& stream, View out, ConstView a, ConstView b) override;
+  void neg(Stream& stream, View out, ConstView a) override;
+  void mul(Stream& stream, View out, ConstView a, ConstView b) override;
+  void mul_add(Stream& stream, View out, ConstView a, ConstView b) override;
+  void mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+
+  void ntt(Stream& stream, View out, ConstView in) override;
+  void intt(Stream& stream, View out, ConstView in) override;
+  void automorphism(Stream& stream, View out, ConstView in, u64 element) override;
+
+  void base_convert(Stream& stream, View out, ConstView in,
+                    const Prepared<rns::BaseConversion<u32>>& table) override;
+  void reduce_signed(Stream& stream, View out, const i64* values) override;
+  void lift_signed(Stream& stream, i64* values, ConstView in) override;
+
+  void sample_uniform(Stream& stream, View out, const random::Seed& seed,
+                      random::Nonce nonce) override;
+  void sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                      random::Nonce nonce) override;
+  void sample_error(Stream& stream, View out, const random::Seed& seed,
+                    random::Nonce nonce) override;
+
+  void tensor(Stream& stream, View out, ConstView a, ConstView b) override;
+  void tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) override;
+  void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
+                          std::span<const Scalars> scalars, const Scalars* constant) override;
+  void plain_multiply_sum(Stream& stream, std::span<const View> out, std::span<const ConstView> in,
+                          const Grid& plain) override;
+  void automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                        const ConstView* addend) override;
+  void mod_up(Stream& stream, View out, ConstView in,
+              const Prepared<rns::ModUp<u32>>& table) override;
+  void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
+                    u32 first_digit) override;
+  void divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide<u32>>& table,
+              const ConstView* addend) override;
+  void hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
+                          std::span<const ConstView> keys, std::span<const u64> elements,
+                          const Scalars& special, u32 first_digit) override;
+  void hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits, ConstView b,
+                          ConstView a, std::span<const ConstView> keys,
+                          std::span<const u64> elements, const Grid& plain, const Scalars& special,
+                          u32 first_digit) override;
+
+ private:
+  struct Permutation;  // a BlockPermutation with its storage
+
+  const Prime& prime(u32 id) const { return primes_[id]; }
+  Shoup shoup(u32 value, u32 id) const { return math::make_shoup<u32>(value, primes_[id].q); }
+  Permutation permutation(Stream& stream, u64 element, bool inverse) const;
+  /// addend: added to the leading components of in, may be null
+  void permute_rows(Stream& stream, View out, ConstView in, u64 element, bool add_to,
+                    const ConstView* addend = nullptr) const;
+  /// scale: includes 1/N; shift is added at the end
+  void inverse_row(u32* out, const u32* in, u32 id, Shoup scale, Shoup scale_root, u32 shift) const;
+  void forward_row(u32* out, const u32* in, u32 id, const u32* tail = nullptr,
+                   Shoup tail_scale = {}, const u32* addend = nullptr) const;
+  /// Conversion in pieces of coefficients; z rows are z_stride() apart.
+  u64 convert_pieces() const;
+  void convert_piece(const ConvertTable& table, const u32* z, u32* const* out, u64 piece) const;
+  std::shared_ptr<ConvertTable> convert_table(const rns::BaseConversion<u32>& table,
+                                              const std::vector<u32>* factors) const;
+  /// Rows of a power-of-two distance would fall into the same cache sets.
+  u64 z_stride() const { return ring().ring_dim() + 17 * kMaxLanes; }
+
+  const IsaTable& isa_;
+  std::vector<Prime> primes_;
+};
+
+}  // namespace crenel::backend::cpu

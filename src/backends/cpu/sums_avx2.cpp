@@ -1,8 +1,0 @@
-#include "backends/cpu/vec_avx2.h"
-// the implementation follows the vector type
-#include "backends/cpu/isa_tables.h"
-#include "backends/cpu/sums_impl.h"
-
-namespace crenel::backend::cpu::tables {
-const SumsTable sums_avx2 = kSums;
-}  // namespace crenel::backend::cpu::tables

@@ -1,0 +1,89 @@
+// TorusKernels on the CPU. A bootstrap walks rows in small groups through the elements of the key
+// in lock-step, so that a group reads the key from memory once; groups are spread over threads.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/dispatch.h"
+#include "backends/cpu/torus/table.h"
+#include "device/torus/kernels.h"
+
+namespace crenel::backend::cpu {
+
+using device::LutView;
+using device::LweTerm;
+using device::Stream;
+using device::SwitchShape;
+using device::TorusPlan;
+
+/// One step of a blind rotation. Accumulators are [polys][N] integers: raising: congruent to the
+/// residue modulo Q, any representative; gadget: centred in (-Q/2, Q/2).
+class TorusEngine {
+ public:
+  virtual ~TorusEngine() = default;
+  /// Bytes of the key of one LWE element, a multiple of 64.
+  virtual u64 element_bytes() const = 0;
+  /// Bytes of workspace of each row of a step, and of a step or load in all; multiples of 64.
+  virtual u64 row_bytes() const = 0;
+  virtual u64 shared_bytes() const = 0;
+  /// keys: [key][digit][row][out][N], as load_bootstrap_key takes them.
+  virtual void load(void* element, const i64* keys, u8* shared) const = 0;
+  /// ACC += (X^e - 1)(ACC (x) K0) + (X^-e - 1)(ACC (x) K1) for `rows` rows; acc, e and work a row.
+  /// next: the element that follows in memory comes next.
+  virtual void step(i64* const* acc, const u32* e, u32 rows, const void* element, bool next,
+                    u8* const* work, u8* shared) const = 0;
+};
+
+/// Products by the double-precision transform: approx and split plans, and exact ones that
+/// transform_is_exact.
+std::unique_ptr<TorusEngine> make_transform_engine(const TorusPlan& plan, Isa isa);
+/// Products by number-theoretic transforms modulo each prime.
+std::unique_ptr<TorusEngine> make_exact_engine(const TorusPlan& plan, Isa isa);
+
+class CpuTorusKernels final : public device::TorusKernels {
+ public:
+  CpuTorusKernels(TorusPlan plan, Isa isa);
+
+  u64 bootstrap_key_bytes() const override;
+  void load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
+                          const i64* polys) override;
+  void blind_rotate(Stream& stream, u64* out, const u32* in, u32 batch, const void* key,
+                    const LutView& luts) override;
+  void key_switch(Stream& stream, const SwitchShape& shape, u32* out, const u64* in, u32 batch,
+                  const void* key) override;
+  void linear(Stream& stream, u32* out, std::span<const LweTerm> terms, u32 constant, u32 batch,
+              u32 log_modulus) override;
+  void mod_switch(Stream& stream, u32* out, u32 log_to, const u32* in, u32 log_from,
+                  u32 batch) override;
+  void sample_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots, u32 log_modulus,
+                  const random::Seed& mask_seed, u64 mask_serial, const random::Seed& secret_seed,
+                  u64 error_serial, const i8* secrets, const u64* messages) override;
+  void expand_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots, u32 log_modulus,
+                  const random::Seed& mask_seed, u64 mask_serial, const u64* bodies) override;
+  void phase(Stream& stream, u32* out, const u32* in, u64 rows, u32 dim, u32 slots, u32 log_modulus,
+             const i8* secrets) override;
+
+ private:
+  u32 exponent(u32 x) const;
+  void start(i64* acc, const u32* in, const LutView& luts, const u32* index) const;
+  void extract(u64* out, const i64* acc, const LutView& luts, const u32* index) const;
+  /// Rows [first, first + rows) in lock-step.
+  void rotate_group(u64* out, const u32* in, u64 first, u32 rows, const void* key,
+                    const LutView& luts, u8* work) const;
+  /// Rows that one thread takes through the key in lock-step.
+  u32 group_rows() const;
+  u64 group_bytes() const {
+    return group_rows() * (acc_bytes() + engine_->row_bytes()) + engine_->shared_bytes();
+  }
+  u64 acc_bytes() const { return u64(plan().polys()) * plan().ring_dim() * sizeof(i64); }
+
+  const TorusTable& table_;
+  const SampleTable& sample_;
+  std::unique_ptr<TorusEngine> engine_;
+};
+
+/// x modulo 2^bits, bits <= 64.
+inline u64 low_bits(u64 x, u32 bits) { return bits >= 64 ? x : x & ((u64(1) << bits) - 1); }
+
+}  // namespace crenel::backend::cpu

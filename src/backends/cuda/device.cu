@@ -1,0 +1,104 @@
+#include "backends/cuda/gpu.h"
+#include "backends/cuda/poly/host/kernels.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+__global__ void probe() {}
+
+// "" when device `index` can run the kernels of this build.
+std::string unusable_reason(int index) {
+  int count = 0;
+  const std::string missing = device::cuda_missing_reason();
+  if (!missing.empty()) return missing;
+  CRENEL_CUDA_TRY(cudaGetDeviceCount(&count));
+  if (index >= count) return cat("there are only ", count, " GPUs");
+  cudaFuncAttributes attributes;
+  const DeviceGuard guard(index);
+  if (const cudaError_t status = cudaFuncGetAttributes(&attributes, probe); status != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return cat("this build has no code for the GPU (CRENEL_CUDA_ARCHITECTURES): ",
+               cudaGetErrorString(status));
+  }
+  return {};
+}
+
+GpuModel model_of(int index, const cudaDeviceProp& properties) {
+  return {index, properties.major, static_cast<u32>(properties.multiProcessorCount),
+          properties.sharedMemPerBlockOptin};
+}
+
+device::DeviceInfo info_of(int index, const cudaDeviceProp& properties) {
+  device::DeviceInfo info;
+  info.kind = device::Kind::cuda;
+  info.name = cat("cuda:", index);
+  info.description = cat(properties.name, ", compute capability ", properties.major, ".",
+                         properties.minor, ", ", properties.totalGlobalMem >> 30, " GiB");
+  info.memory_bytes = properties.totalGlobalMem;
+  return info;
+}
+
+cudaDeviceProp properties_of(int index) {
+  cudaDeviceProp properties;
+  CRENEL_CUDA_TRY(cudaGetDeviceProperties(&properties, index));
+  return properties;
+}
+
+}  // namespace
+
+GpuDevice::GpuDevice(int index)
+    : CudaDevice(model_of(index, properties_of(index)), info_of(index, properties_of(index))) {}
+
+std::shared_ptr<device::Stream> GpuDevice::make_stream() {
+  return std::make_shared<GpuStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
+}
+
+void* GpuDevice::allocate(std::size_t bytes) {
+  const DeviceGuard guard(index());
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
+  if (status == cudaSuccess) return memory;
+  static_cast<void>(cudaGetLastError());
+  throw DeviceError(
+      cat(info().name, ": no memory for ", bytes, " bytes: ", cudaGetErrorString(status)),
+      {{"device", info().name}, {"bytes", cat(bytes)}});
+}
+
+void GpuDevice::deallocate(void* memory) noexcept { static_cast<void>(cudaFree(memory)); }
+
+std::unique_ptr<device::Kernels<u32>> CudaDevice::make_kernels(
+    std::shared_ptr<const ring::Ring<u32>> ring) {
+  return std::make_unique<CudaKernels>(std::static_pointer_cast<CudaDevice>(shared_from_this()),
+                                       std::move(ring));
+}
+
+}  // namespace crenel::backend::cuda
+
+namespace crenel::device {
+
+std::string cuda_missing_reason() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess) return count > 0 ? "" : "no GPU";
+  static_cast<void>(cudaGetLastError());
+  if (status == cudaErrorNoDevice) return "no GPU";
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "no NVIDIA driver";
+  return cat("the NVIDIA driver (CUDA ", driver / 1000, ".", driver % 1000 / 10,
+             ") cannot be used: ", cudaGetErrorString(status));
+}
+
+int cuda_device_count() noexcept {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  static_cast<void>(cudaGetLastError());
+  return 0;
+}
+
+std::shared_ptr<Backend> make_cuda_device(int index) {
+  if (const std::string reason = crenel::backend::cuda::unusable_reason(index); !reason.empty())
+    throw DeviceError(cat("cuda:", index, ": ", reason), {{"device", cat("cuda:", index)}});
+  return std::make_shared<crenel::backend::cuda::GpuDevice>(index);
+}
+
+}  // namespace crenel::device

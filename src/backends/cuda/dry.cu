@@ -1,0 +1,90 @@
+// "cuda:dry": a model of an H200 that executes nothing. What is queued on it is only stated to the
+// account, so that any machine can say what a GPU would have to do.
+#include <map>
+#include <mutex>
+
+#include "backends/cuda/stream.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+constexpr GpuModel kModel = {kDry, 9, 132, 227 << 10};
+constexpr u64 kMemory = u64(139) << 30;
+
+device::DeviceInfo dry_info() {
+  return {device::Kind::cuda, "cuda:dry",
+          "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB",
+          kMemory};
+}
+
+class DryStream final : public CudaStream {
+ public:
+  explicit DryStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(device) {}
+  ~DryStream() override { release_pool(); }
+
+  void synchronize() override {}
+  void copy_in(void*, const void*, std::size_t bytes) override {
+    if (bytes != 0) state_copy("copy_in", 0, bytes);
+  }
+  void copy_out(void*, const void*, std::size_t) override {
+    throw UnsupportedError("cuda:dry computes nothing: there is no data to read from it",
+                           {{"device", "cuda:dry"}});
+  }
+  void copy(void*, const void*, std::size_t bytes) override {
+    if (bytes != 0) state_copy("copy", bytes, bytes);
+  }
+  void copy_rows(void*, std::size_t, const void*, std::size_t, std::size_t row_bytes,
+                 std::size_t rows) override {
+    if (row_bytes * rows != 0) state_copy("copy", row_bytes * rows, row_bytes * rows);
+  }
+  void fill_zero(void*, std::size_t bytes) override {
+    if (bytes != 0) state_copy("fill_zero", 0, bytes);
+  }
+  void wait_for(device::Stream& other) override { static_cast<void>(cuda_stream(other)); }
+};
+
+// Addresses are unique, aligned, and never those of real memory (not canonical on x86-64).
+class DryDevice final : public CudaDevice {
+ public:
+  DryDevice() : CudaDevice(kModel, dry_info()) {}
+  std::shared_ptr<device::Stream> make_stream() override {
+    return std::make_shared<DryStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
+  }
+  void* allocate(std::size_t bytes) override {
+    std::lock_guard lock(mutex_);
+    if (bytes > kMemory - in_use_)
+      throw DeviceError(
+          cat(info().name, ": no memory for ", bytes, " bytes, ", in_use_, " are in use"),
+          {{"device", info().name}, {"bytes", cat(bytes)}});
+    void* memory = reinterpret_cast<void*>(next_);
+    next_ += (bytes / kAlignment + 1) * kAlignment;
+    in_use_ += bytes;
+    sizes_.emplace(memory, bytes);
+    return memory;
+  }
+  void deallocate(void* memory) noexcept override {
+    std::lock_guard lock(mutex_);
+    const auto it = sizes_.find(memory);
+    if (it == sizes_.end()) return;
+    in_use_ -= it->second;
+    sizes_.erase(it);
+  }
+
+ private:
+  static constexpr u64 kAlignment = 256;
+  std::mutex mutex_;
+  std::map<void*, u64> sizes_;
+  u64 next_ = u64(0xd) << 56;
+  u64 in_use_ = 0;
+};
+
+}  // namespace
+}  // namespace crenel::backend::cuda
+
+namespace crenel::device {
+
+std::shared_ptr<Backend> make_dry_cuda_device() {
+  return std::make_shared<crenel::backend::cuda::DryDevice>();
+}
+
+}  // namespace crenel::device

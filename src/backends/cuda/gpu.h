@@ -1,0 +1,35 @@
+// A GPU of this machine.
+#pragma once
+
+#include "backends/cuda/stream.h"
+
+namespace crenel::backend::cuda {
+
+class GpuDevice final : public CudaDevice {
+ public:
+  explicit GpuDevice(int index);
+  std::shared_ptr<device::Stream> make_stream() override;
+  void* allocate(std::size_t bytes) override;
+  void deallocate(void* memory) noexcept override;
+};
+
+class GpuStream final : public CudaStream {
+ public:
+  explicit GpuStream(const std::shared_ptr<CudaDevice>& device);
+  ~GpuStream() override;
+
+  void synchronize() override;
+  void copy_in(void* to, const void* from, std::size_t bytes) override;
+  void copy_out(void* to, const void* from, std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                 std::size_t row_bytes, std::size_t rows) override;
+  void fill_zero(void* data, std::size_t bytes) override;
+  void wait_for(device::Stream& other) override;
+  void* native_handle() override { return handle_; }
+
+ protected:
+  std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;
+};
+
+}  // namespace crenel::backend::cuda

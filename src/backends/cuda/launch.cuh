@@ -1,0 +1,37 @@
+// The one way kernels are launched: checked, on the stream's device, capturable.
+#pragma once
+
+#include <utility>
+
+#include "backends/cuda/stream.h"
+#include "backends/cuda/traffic.h"
+
+namespace crenel::backend::cuda {
+
+/// Nothing is launched for an empty grid. `cost` returns the LaunchRecord (traffic.h); it is asked
+/// only when an account is attached.
+template <class Cost, class... Params, class... Args>
+void launch(device::Stream& stream, const Cost& cost, void (*kernel)(Params...), dim3 grid,
+            u32 block, std::size_t shared_bytes, Args&&... args) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  CudaStream& queue = cuda_stream(stream);
+  if (queue.account() != nullptr) queue.state(cost());
+  if (queue.dry()) return;
+  const DeviceGuard guard(queue.device_index());
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(block);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = queue.handle();
+  // Overlap with the end of the previous kernel; see begin_kernel in device/ptx.cuh.
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &overlap;
+  config.numAttrs = queue.can_overlap() ? 1 : 0;
+  CRENEL_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
+}
+
+inline u32 divide_up(u64 a, u32 b) { return static_cast<u32>((a + b - 1) / b); }
+
+}  // namespace crenel::backend::cuda

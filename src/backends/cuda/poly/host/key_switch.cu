@@ -1,0 +1,197 @@
+// mod_up, key_multiply, key_switch, divide: the parts of hybrid key switching.
+#include <algorithm>
+
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/poly/host/base_convert_launch.h"
+#include "backends/cuda/poly/host/convert_view.h"
+#include "backends/cuda/poly/host/kernels.h"
+#include "backends/cuda/poly/host/transform_launch.h"
+#include "backends/cuda/poly/kernels/key_multiply.cuh"
+#include "device/poly/checks.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+const ConversionTables& conversions(const std::shared_ptr<void>& device) {
+  if (device == nullptr) throw StateError("table was not prepared by these kernels");
+  return *static_cast<const ConversionTables*>(device.get());
+}
+
+// Limbs `limbs` of `in`, to coefficient form, scaled for the conversion and centred, into
+// `workspace`.
+void inverse_centred(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
+                     const ring::PolyView<const u32>& in, const LimbSet& limbs,
+                     Poly<u32> workspace) {
+  TransformArgs args = {};
+  args.primes = tables.primes;
+  args.roots = tables.inverse.pairs;
+  args.last_roots = tables.inverse.words;
+  args.in = poly(in);
+  args.out = workspace;
+  args.log_n = in.shape.log_n;
+  args.components = in.shape.components;
+  args.polys = in.shape.polys();
+  args.prime = prime_bytes(limbs);
+  args.in_position = position_bytes(limbs, in.limbs);
+  launch_row_inverse(stream, args, limbs.size());
+  launch_column_inverse(stream, in_place(args), limbs.size(), conversion.inverse);
+}
+
+// Dense memory for `polys` polynomials.
+Poly<u32> dense(const device::Buffer& buffer, const ring::PolyShape& shape, u32 limbs) {
+  const u64 component = u64(limbs) << shape.log_n;
+  return {buffer.as<u32>(), component, component * shape.components};
+}
+
+Poly<const u32> read_only(const Poly<u32>& p) {
+  return {p.data, p.component_stride, p.batch_stride};
+}
+
+// Arguments of passes in place on `out`, limbs `limbs`.
+TransformArgs forward_args(const RingTables& tables, const Poly<u32>& out,
+                           const ring::PolyShape& shape, const LimbSet& limbs) {
+  TransformArgs args = {};
+  args.primes = tables.primes;
+  args.roots = tables.forward.pairs;
+  args.last_roots = tables.forward.words;
+  args.out = out;
+  args.log_n = shape.log_n;
+  args.components = shape.components;
+  args.polys = shape.polys();
+  args.prime = prime_bytes(limbs);
+  return in_place(args);
+}
+
+// The limbs of `output` that each digit has already, in `in`.
+OwnLimbs own_limbs(const rns::ModUp<u32>& table, const ring::PolyView<const u32>& in) {
+  OwnLimbs own = {no_limbs(), position_bytes(table.output, table.input), poly(in)};
+  for (u32 d = 0; d < table.digits.size(); ++d)
+    for (u32 l = 0; l < table.digits[d].count; ++l)
+      own.component.at[table.digits[d].first + l] = static_cast<u8>(d);
+  return own;
+}
+
+// The bytes [first, ...) of a list.
+LimbBytes shifted(const LimbBytes& bytes, u32 first) {
+  LimbBytes s = no_limbs();
+  for (u32 l = first; l < rns::kMaxLimbs; ++l) s.at[l - first] = bytes.at[l];
+  return s;
+}
+
+Poly<const u32> key_from(const ring::PolyView<const u32>& key, u32 first_digit) {
+  Poly<const u32> p = poly(key);
+  p.data += first_digit * key.batch_stride;
+  return p;
+}
+
+}  // namespace
+
+void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
+                         const Prepared<rns::ModUp<u32>>& table) {
+  if (!fast()) return Base::mod_up(stream, out, in, table);
+  device::checks::mod_up<u32>(ring(), out, in, *table);
+  const device::Stage stage(stream, "mod_up");
+  const ConversionTables& conversion = conversions(table.device);
+  const std::size_t bytes = u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n;
+  const device::Buffer workspace = stream.allocate(bytes);
+  const Poly<u32> centred = dense(workspace, in.shape, in.limbs.size());
+  inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
+  const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
+  const OwnLimbs own = own_limbs(*table, in);
+  launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
+  launch_column_forward(stream, args, out.limbs.size(), own.component);
+  launch_row_forward(stream, args, out.limbs.size(), own);
+}
+
+void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
+                               u32 first_digit) {
+  device::checks::key_multiply<u32>(ring(), out, digits, key, first_digit);
+  const device::Stage stage(stream, "key_multiply");
+  KeyArgs args = {};
+  args.primes = tables_.primes;
+  args.out = poly(out);
+  args.digits = poly(digits);
+  args.key = key_from(key, first_digit);
+  args.log_n = out.shape.log_n;
+  args.count = digits.shape.components;
+  args.prime = prime_bytes(out.limbs);
+  // The kernel addresses key limbs by prime id: checks made sure that the key has all of them.
+  const auto cost = [&] { return traffic::key_multiply(traffic::extent(out), args.count); };
+  launch(stream, cost, cuda::key_multiply,
+         dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(), out.shape.batch),
+         kElementThreads, 0, args);
+}
+
+// Some limbs of all digits at a time, all of them when the digits are not too large.
+void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
+                             const Prepared<rns::ModUp<u32>>& table, ConstView key, u32 first_digit,
+                             const ConstView* addend, const Scalars* factor) {
+  // The last pass knows one factor a limb: real ones.
+  const bool real = addend == nullptr || factor == nullptr ||
+                    std::equal(factor->low, factor->low + addend->limbs.size(), factor->high);
+  if (!fused_key_switch_ || !real)
+    return Base::key_switch(stream, out, in, table, key, first_digit, addend, factor);
+  device::checks::key_switch<u32>(ring(), out, in, *table, key, first_digit, addend, factor);
+  const device::Stage stage(stream, "key_switch");
+  const ConversionTables& conversion = conversions(table.device);
+  const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
+  const ring::PolyShape raised{in.shape.log_n, digits, in.shape.batch};
+  const u64 limb_bytes = u64(raised.polys()) * sizeof(u32) << in.shape.log_n;
+  const u32 chunks = divide_up(limbs * limb_bytes, static_cast<u32>(kKeySwitchBytes));
+  const u32 chunk = divide_up(limbs, chunks);
+  const device::Buffer source =
+      stream.allocate(u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n);
+  const device::Buffer workspace = stream.allocate(chunk * limb_bytes);
+  const Poly<u32> centred = dense(source, in.shape, in.limbs.size());
+  inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
+  const OwnLimbs own = own_limbs(*table, in);
+  KeySwitchTail tail = {};
+  tail.key = key_from(key, first_digit);
+  if (addend != nullptr) {
+    tail.addend = poly(*addend);
+    tail.addend_components = addend->shape.components;
+    tail.addend_limbs = addend->limbs.size();
+    std::copy_n(factor->low, tail.addend_limbs, tail.factor);
+  }
+  for (u32 first = 0; first < limbs; first += chunk) {
+    const u32 count = std::min(chunk, limbs - first);
+    const Poly<u32> part = dense(workspace, raised, count);
+    TransformArgs args = forward_args(tables_, part, raised, out.limb_window(first, count).limbs);
+    const OwnLimbs own_part = {shifted(own.component, first), shifted(own.position, first),
+                               own.from};
+    launch_base_convert(stream, tables_, conversion, read_only(centred), part, in.shape, false,
+                        first, first + count);
+    launch_column_forward(stream, args, count, own_part.component);
+    args.out = poly(out);
+    tail.own = own_part;
+    tail.first_limb = first;
+    launch_key_switch_rows(stream, args, count, tail);
+  }
+}
+
+void CudaKernels::divide(Stream& stream, View out, ConstView in,
+                         const Prepared<rns::Divide<u32>>& table, const ConstView* addend) {
+  if (!fast() || table->dropped.empty()) return Base::divide(stream, out, in, table, addend);
+  device::checks::divide<u32>(ring(), out, in, *table, addend);
+  const device::Stage stage(stream, "divide");
+  const ConversionTables& conversion = conversions(table.device);
+  const u32 dropped = table->dropped.size();
+  const std::size_t bytes = u64(in.shape.polys()) * dropped * sizeof(u32) << in.shape.log_n;
+  const device::Buffer workspace = stream.allocate(bytes);
+  const Poly<u32> centred = dense(workspace, in.shape, dropped);
+  inverse_centred(stream, tables_, conversion, in, table->dropped, centred);
+  const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
+  DivideTail tail = {};
+  tail.x = poly(in);
+  tail.x_position = position_bytes(out.limbs, in.limbs);
+  tail.x_scale = conversion.x_scale;
+  if (addend != nullptr) {
+    tail.addend = poly(*addend);
+    tail.addend_components = addend->shape.components;
+  }
+  launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
+  launch_column_forward(stream, args, out.limbs.size(), no_limbs());
+  launch_row_divide(stream, args, out.limbs.size(), tail);
+}
+
+}  // namespace crenel::backend::cuda

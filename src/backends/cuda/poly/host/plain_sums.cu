@@ -1,0 +1,208 @@
+// Sums of products with plaintexts.
+#include <algorithm>
+
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/poly/host/convert_view.h"
+#include "backends/cuda/poly/host/kernels.h"
+#include "backends/cuda/poly/kernels/plain_sums.cuh"
+#include "device/poly/checks.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+using Grid = device::PlainGrid<u32>;
+using View = ring::PolyView<u32>;
+
+// One launch: giant steps [first, first + args.giants) and the columns of some baby steps.
+struct Launch {
+  PlainArgs args;
+  bool few;   ///< giant steps, four values a thread; otherwise two
+  bool full;  ///< a plaintext word a value
+  u32 steps;
+  u32 baby[kLaunchBabies];
+  GridColumn column[kLaunchBabies];
+  u64 products;  ///< entries
+};
+
+// f(launch) for launches that cover the grid; a column without entries in a launch is left out. The
+// first launch of some giant steps writes the outputs, also where no entry is there.
+template <class F>
+void for_launches(const Grid& plain, std::span<const View> out, u32 log_n, const F& f) {
+  const u32 shift = log_n - plain.log_words;
+  for (u32 first = 0, count = 0; first < plain.giants; first += count) {
+    count = std::min(kManyGiants, plain.giants - first);
+    Launch l = {};
+    // Threads of four values would meet two words where each is repeated once.
+    l.few = count <= kFewGiants && shift != 1;
+    l.full = shift == 0;
+    for (u32 g = 0; g < count; ++g) l.args.out[g] = poly(out[first + g]);
+    l.args.data = plain.entry(first, 0);
+    l.args.giant_stride = plain.babies * plain.entry_words();
+    l.args.log_words = plain.log_words;
+    l.args.giants = count;
+    const auto flush = [&] {
+      f(static_cast<const Launch&>(l));
+      l.args.add = 1, l.steps = 0, l.products = 0;
+    };
+    for (u32 b = 0; b < plain.babies; ++b) {
+      GridColumn column = {b * plain.entry_words(), 0};
+      for (u32 g = 0; g < count; ++g) column.giants |= u32(plain.has(first + g, b)) << g;
+      if (column.giants == 0) continue;
+      if (l.steps == kLaunchBabies) flush();
+      l.baby[l.steps] = b;
+      l.column[l.steps++] = column;
+      for (u32 g = 0; g < count; ++g) l.products += column.giants >> g & 1;
+    }
+    if (l.steps != 0 || l.args.add == 0) flush();
+  }
+}
+
+template <u32 Giants>
+constexpr u32 kTile = kPlainThreads * (kPlainSums / (2 * Giants));
+
+// Values of a block.
+u32 tile_of(const Launch& l) { return l.few ? kTile<kFewGiants> : kTile<kManyGiants>; }
+
+dim3 grid_of(const Launch& l, u64 ring_dim, u32 y, u32 limbs) {
+  return {divide_up(ring_dim, tile_of(l)), y, limbs};
+}
+
+// What the products and the outputs of a launch move: `values` of one component, and the plaintexts
+// once for each of `readers` blocks a tile, at least a sector each.
+void count_products(device::LaunchRecord& r, const Launch& l, const Grid& plain, u32 log_n,
+                    u64 values, u32 components, u32 readers) {
+  const u32 tile = tile_of(l), words = tile >> (log_n - plain.log_words);
+  const u64 tile_bytes = std::max<u64>(words * sizeof(u32), traffic::kSector);
+  const u64 limb_bytes =
+      l.full ? sizeof(u32) << log_n : divide_up(u64(1) << log_n, tile) * tile_bytes;
+  const u64 plain_bytes = l.products * plain.limbs.size() * readers * limb_bytes;
+  const u64 out_bytes = l.args.giants * components * values * sizeof(u32);
+  r.limbs = plain.limbs.size();
+  r.read_bytes += plain_bytes + (l.args.add ? out_bytes : 0);
+  if (l.full) r.streamed_bytes += plain_bytes;
+  r.written_bytes += out_bytes;
+  r.multiply_adds += l.products * components * values;
+}
+
+auto sums_kernel(const Launch& l) {
+  if (l.few) return l.full ? plain_sums<kFewGiants, true> : plain_sums<kFewGiants, false>;
+  return l.full ? plain_sums<kManyGiants, true> : plain_sums<kManyGiants, false>;
+}
+
+template <u32 Digits>
+auto hoisted_kernel(const Launch& l) {
+  if (l.few)
+    return l.full ? hoisted_sums<kFewGiants, true, Digits>
+                  : hoisted_sums<kFewGiants, false, Digits>;
+  return l.full ? hoisted_sums<kManyGiants, true, Digits>
+                : hoisted_sums<kManyGiants, false, Digits>;
+}
+
+auto hoisted_kernel(const Launch& l, u32 digits) {
+  switch (digits) {
+    case 1:
+      return hoisted_kernel<1>(l);
+    case 2:
+      return hoisted_kernel<2>(l);
+    case 3:
+      return hoisted_kernel<3>(l);
+    case 4:
+      return hoisted_kernel<4>(l);
+    case 5:
+      return hoisted_kernel<5>(l);
+    default:
+      return hoisted_kernel<0>(l);
+  }
+}
+
+}  // namespace
+
+void CudaKernels::plain_multiply_sum(Stream& stream, std::span<const View> out,
+                                     std::span<const ConstView> in, const Grid& plain) {
+  device::checks::plain_multiply_sum<u32>(ring(), out, in, plain);
+  if (out.empty()) return;
+  const ring::PolyShape shape = out[0].shape;
+  const u32 limbs = plain.limbs.size(), pairs = (shape.components + 1) / 2;
+  for_launches(plain, out, shape.log_n, [&](const Launch& l) {
+    PlainSumArgs args = {};
+    args.primes = tables_.primes;
+    args.plain = l.args;
+    args.log_n = shape.log_n;
+    args.components = shape.components;
+    args.steps = l.steps;
+    args.prime = prime_bytes(plain.limbs);
+    for (u32 s = 0; s < l.steps; ++s) {
+      args.in[s] = poly(in[l.baby[s]]);
+      args.column[s] = l.column[s];
+    }
+    const auto cost = [&] {
+      device::LaunchRecord r;
+      r.kernel = "plain_sums";
+      r.work = traffic::Work::elementwise;
+      r.polys = shape.polys() * l.args.giants;
+      const u64 values = (u64(limbs) << shape.log_n) * shape.batch;
+      r.read_bytes = l.steps * shape.components * values * sizeof(u32);
+      count_products(r, l, plain, shape.log_n, values, shape.components, shape.batch * pairs);
+      return r;
+    };
+    launch(stream, cost, sums_kernel(l), grid_of(l, shape.ring_dim(), shape.batch * pairs, limbs),
+           kPlainThreads, 0, args);
+  });
+}
+
+void CudaKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
+                                     ConstView b, ConstView a, std::span<const ConstView> keys,
+                                     std::span<const u64> elements, const Grid& plain,
+                                     const Scalars& special, u32 first_digit) {
+  device::checks::hoisted_plain_sums<u32>(ring(), out, digits, b, a, keys, elements, plain,
+                                          first_digit);
+  if (out.empty()) return;
+  const ring::PolyShape shape = digits.shape;
+  const u32 limbs = plain.limbs.size(), window = b.limbs.size();
+  for_launches(plain, out, shape.log_n, [&](const Launch& l) {
+    HoistedArgs args = {};
+    args.primes = tables_.primes;
+    args.plain = l.args;
+    args.digits = poly(digits);
+    args.b = poly(b);
+    args.a = poly(a);
+    args.log_n = shape.log_n;
+    args.count = shape.components;
+    args.window = window;
+    args.steps = l.steps;
+    args.prime = prime_bytes(plain.limbs);
+    std::copy_n(special.low, window, args.special);
+    u32 switched = 0;
+    for (u32 s = 0; s < l.steps; ++s) {
+      const u32 baby = l.baby[s];
+      HoistedStep& step = args.step[s];
+      step.column = l.column[s];
+      step.element = static_cast<u32>(elements[baby]);
+      if (elements[baby] == 1) continue;
+      const ConstView& key = keys[baby];
+      step.key = key.data + first_digit * key.batch_stride;
+      step.digit_stride = key.batch_stride;
+      step.component_stride = key.component_stride;
+      ++switched;
+    }
+    const auto cost = [&] {
+      device::LaunchRecord r;
+      r.kernel = "hoisted_sums";
+      r.work = traffic::Work::key_multiply;
+      r.polys = 2 * shape.batch * l.args.giants;
+      const u64 values = (u64(limbs) << shape.log_n) * shape.batch;
+      const u64 lifted = (u64(window) << shape.log_n) * shape.batch;
+      const u64 products = u64(switched) * shape.components * 2 * values;
+      const u64 lifts = (switched + 2 * (l.steps - switched)) * lifted;
+      r.streamed_bytes = products * sizeof(u32);
+      r.read_bytes = (products + products / 2 + lifts) * sizeof(u32);
+      r.multiply_adds = products + lifts;
+      count_products(r, l, plain, shape.log_n, values, 2, shape.batch);
+      return r;
+    };
+    launch(stream, cost, hoisted_kernel(l, args.count),
+           grid_of(l, shape.ring_dim(), shape.batch, limbs), kPlainThreads, 0, args);
+  });
+}
+
+}  // namespace crenel::backend::cuda

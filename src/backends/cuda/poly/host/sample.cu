@@ -1,0 +1,74 @@
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/poly/host/convert_view.h"
+#include "backends/cuda/poly/host/kernels.h"
+#include "backends/cuda/poly/kernels/sample.cuh"
+#include "device/poly/checks.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+// Arguments that carry the key of a seed; the host copy is wiped at the end.
+struct SeededArgs {
+  SampleArgs args = {};
+
+  SeededArgs(const RingTables& tables, const ring::PolyView<u32>& out) {
+    args.moduli = tables.moduli;
+    args.out = poly(out);
+    args.log_n = out.shape.log_n;
+    args.components = out.shape.components;
+    args.limbs = out.limbs.size();
+    args.prime = prime_bytes(out.limbs);
+  }
+  SeededArgs(const RingTables& tables, const ring::PolyView<u32>& out, const random::Seed& seed,
+             random::Nonce nonce)
+      : SeededArgs(tables, out) {
+    args.state = random::chacha20_state(seed, nonce);
+  }
+  ~SeededArgs() { random::secure_zero(&args.state, sizeof args.state); }
+  SeededArgs(const SeededArgs&) = delete;
+  SeededArgs& operator=(const SeededArgs&) = delete;
+};
+
+dim3 grid_of(const ring::PolyView<u32>& out, u32 limbs) {
+  return {divide_up(out.ring_dim(), 4 * kSampleThreads), limbs, out.shape.polys()};
+}
+
+auto cost_of(const char* kernel, const ring::PolyView<u32>& out, u32 read_bytes) {
+  return
+      [=, extent = traffic::extent(out)] { return traffic::sampling(kernel, extent, read_bytes); };
+}
+
+}  // namespace
+
+void CudaKernels::sample_uniform(Stream& stream, View out, const random::Seed& seed,
+                                 random::Nonce nonce) {
+  device::checks::source<u32>("sample_uniform", ring(), out);
+  const SeededArgs seeded(tables_, out, seed, nonce);
+  launch(stream, cost_of("sample_uniform", out, 0), cuda::sample_uniform,
+         grid_of(out, out.limbs.size()), kSampleThreads, 0, seeded.args);
+}
+
+void CudaKernels::sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                                 random::Nonce nonce) {
+  device::checks::source<u32>("sample_ternary", ring(), out, Domain::coeff);
+  const SeededArgs seeded(tables_, out, seed, nonce);
+  launch(stream, cost_of("sample_ternary", out, 0), sample_small<true>, grid_of(out, 1),
+         kSampleThreads, 0, seeded.args);
+}
+
+void CudaKernels::sample_error(Stream& stream, View out, const random::Seed& seed,
+                               random::Nonce nonce) {
+  device::checks::source<u32>("sample_error", ring(), out, Domain::coeff);
+  const SeededArgs seeded(tables_, out, seed, nonce);
+  launch(stream, cost_of("sample_error", out, 0), sample_small<false>, grid_of(out, 1),
+         kSampleThreads, 0, seeded.args);
+}
+
+void CudaKernels::reduce_signed(Stream& stream, View out, const i64* values) {
+  device::checks::source<u32>("reduce_signed", ring(), out, Domain::coeff);
+  const SeededArgs plain(tables_, out);
+  launch(stream, cost_of("reduce_signed", out, sizeof(i64)), cuda::reduce_signed, grid_of(out, 1),
+         kSampleThreads, 0, plain.args, values);
+}
+
+}  // namespace crenel::backend::cuda

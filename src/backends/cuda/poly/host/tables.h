@@ -1,0 +1,58 @@
+// Device copies of the ring's tables and of prepared base conversions.
+#pragma once
+
+#include "backends/cuda/memory.h"
+#include "backends/cuda/poly/device/conversion.cuh"
+#include "ring/ring.h"
+#include "rns/tables.h"
+
+namespace crenel::backend::cuda {
+
+struct PrimeConstants;
+struct InverseScale;
+
+/// Everything a ring needs on the device.
+struct RingTables {
+  std::unique_ptr<DeviceBytes> memory;
+  const PrimeConstants* primes = nullptr;
+  const math::Modulus<u32>* moduli = nullptr;
+  /// One direction: Shoup pairs for all stages but the last four, [prime][N / 16], and words times
+  /// R for all of them, [prime][N].
+  struct Twiddles {
+    const uint2* pairs = nullptr;
+    const u32* words = nullptr;
+  };
+  Twiddles forward, inverse;
+};
+
+RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring<u32>& ring);
+
+/// Conversions that run in one launch (the digits of a ModUp), with what is fused around them.
+struct ConversionTables {
+  std::unique_ptr<DeviceBytes> memory;
+  std::vector<ConversionTable> host;  ///< what `tables` points to
+  const ConversionTable* tables = nullptr;
+  const i32* matrices = nullptr;
+  const u32* source_scales = nullptr;
+  const InverseScale* inverse = nullptr;  ///< per limb of the inverse transform in front
+  const u32* x_scale = nullptr;           ///< divide: A/B times R per output limb
+  u32 count = 0;
+  u32 max_sources = 0;
+  u32 max_destinations = 0;
+  bool fold_often = false;  ///< sums of some row could exceed 63 bits
+};
+
+/// One conversion as the host knows it.
+struct ConversionInput {
+  const rns::BaseConversion<u32>* conversion;
+  u32 first;                        ///< position of its first source limb in the input
+  const rns::LimbSet* output;       ///< limbs of the output component
+  const std::vector<u32>* factors;  ///< per destination, multiplies the result; null: 1
+};
+
+ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
+                                    const ring::Ring<u32>& ring,
+                                    const std::vector<ConversionInput>& inputs,
+                                    const std::vector<u32>& x_scale);
+
+}  // namespace crenel::backend::cuda

@@ -1,0 +1,123 @@
+// Last stages of the transforms of all digits, fused with the inner product with a switching key:
+// the digits in evaluation form are never written.
+#pragma once
+
+#include "backends/cuda/poly/device/transform.cuh"
+
+namespace crenel::backend::cuda {
+
+/// args.in holds the digits after the column pass, args.components the digits of a batch entry;
+/// args.out and `own` are addressed by limb plus first_limb.
+struct KeySwitchTail {
+  OwnLimbs own;
+  Poly<const u32> key;  ///< batch entry = digit; limb position = prime id
+  u32 first_limb;
+  Poly<const u32> addend;  ///< factor * addend is added, on the first addend_limbs limbs
+  u32 addend_components;   ///< 0: none
+  u32 addend_limbs;
+  u32 factor[rns::kMaxLimbs];  ///< by limb of the addend
+};
+
+/// Tile, the rows of one digit, and the key values of two digits.
+template <u32 Bits>
+inline constexpr u32 kKeySwitchRowBytes =
+    (kRowTileWords<Bits> + kRowHeapWords<Bits> + 5 * (kTileRows<Bits> << Bits)) * 4;
+
+__device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q, u32 q_inv) {
+  return make_uint4(add_mod(acc.x, mont_mul(x.x, y.x, q, q_inv), q),
+                    add_mod(acc.y, mont_mul(x.y, y.y, q, q_inv), q),
+                    add_mod(acc.z, mont_mul(x.z, y.z, q, q_inv), q),
+                    add_mod(acc.w, mont_mul(x.w, y.w, q, q_inv), q));
+}
+
+/// Grid: x tiles of rows, y batch, z limbs. The rows and key values of the next digit travel to
+/// shared memory while a digit is transformed.
+template <u32 Bits>
+__global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
+    key_switch_rows(const __grid_constant__ TransformArgs args,
+                    const __grid_constant__ KeySwitchTail tail) {
+  begin_kernel();
+  extern __shared__ __align__(16) u32 shared[];
+  constexpr u32 kBlockWords = kTileRows<Bits> << Bits, kStep = 4 * kRowThreads<Bits>;
+  const RowPlace<Bits> place;
+  const u32 limb = place.limb, id = args.prime.at[limb], batch = blockIdx.y;
+  const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
+  const u32 own_digit = tail.own.component.at[limb];
+  u32* tile = place.tile(shared);
+  u32* heaps = shared + kRowTileWords<Bits>;
+  u32* rows = heaps + kRowHeapWords<Bits>;
+  u32* keys = rows + kBlockWords + 4 * threadIdx.x;  // [digit parity][component]
+  const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
+  const u32 row_in_block = (place.row % kTileRows<Bits>) << Bits;
+  const auto fetch = [&](u32 d) {
+    const u32* from =
+        d == own_digit ? own : args.in.limb(batch, d, args.in_position.at[limb], args.log_n);
+    const u32* key0 = tail.key.limb(d, 0, id, args.log_n) + place.start;
+    const u32* key1 = key0 + tail.key.component_stride;
+    u32* to = keys + (d & 1) * 2 * kBlockWords;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      copy_async(rows + row_in_block + place.at(k), from + place.start + place.at(k));
+      copy_async(to + k * kStep, key0 + place.at(k));
+      copy_async(to + kBlockWords + k * kStep, key1 + place.at(k));
+    }
+  };
+  const u32 node = place.node(args.log_n);
+  const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
+  const SharedTwiddles first_round =
+      fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
+  fetch(0);
+  const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
+  // Sums are R^-1 times the result until the end: so is the factor's product as it stands.
+  uint4 acc[2][4] = {};
+  const u32 out_limb = tail.first_limb + limb;
+  if (out_limb < tail.addend_limbs) {
+    const u32 f = tail.factor[out_limb];
+#pragma unroll
+    for (u32 c = 0; c < 2; ++c) {
+      if (c >= tail.addend_components) break;
+      const u32* from = tail.addend.limb(batch, c, out_limb, args.log_n) + place.start;
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) {
+        const uint4 v = load4(from + place.at(k));
+        acc[c][k] = make_uint4(mont_mul(v.x, f, q, q_inv), mont_mul(v.y, f, q, q_inv),
+                               mont_mul(v.z, f, q, q_inv), mont_mul(v.w, f, q, q_inv));
+      }
+    }
+  }
+  for (u32 d = 0; d < args.components; ++d) {
+    wait_for_copies();
+    __syncwarp();  // the row is complete: it was fetched by threads of this warp
+    u32 x[kPerThread];
+    if (d == own_digit) {
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k)
+        store4(tile + row_slot(place.at(k)), load4(rows + row_in_block + place.at(k)));
+    } else {
+      read_row<Bits>(x, rows + row_in_block, place.i);
+    }
+    __syncwarp();
+    if (d + 1 < args.components) fetch(d + 1);
+    if (d != own_digit) forward_row<Bits>(x, tile, first_round, roots, last_round, node, place.i);
+    const u32* key = keys + (d & 1) * 2 * kBlockWords;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      const uint4 v = load4(tile + row_slot(place.at(k)));
+      acc[0][k] = multiply_add(acc[0][k], v, load4(key + k * kStep), q, q_inv);
+      acc[1][k] = multiply_add(acc[1][k], v, load4(key + kBlockWords + k * kStep), q, q_inv);
+    }
+  }
+  const u32 r2 = args.primes[id].r2;
+#pragma unroll
+  for (u32 c = 0; c < 2; ++c)
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      const uint4 v = acc[c][k];
+      store4(
+          args.out.limb(batch, c, tail.first_limb + limb, args.log_n) + place.start + place.at(k),
+          make_uint4(mont_mul(v.x, r2, q, q_inv), mont_mul(v.y, r2, q, q_inv),
+                     mont_mul(v.z, r2, q, q_inv), mont_mul(v.w, r2, q, q_inv)));
+    }
+}
+
+}  // namespace crenel::backend::cuda

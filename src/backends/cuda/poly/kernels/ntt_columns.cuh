@@ -1,0 +1,125 @@
+// The column pass of 2^10 .. 2^17 points, forward and inverse.
+#pragma once
+
+#include "backends/cuda/poly/device/transform.cuh"
+
+namespace crenel::backend::cuda {
+
+enum class InverseTail { canonical, centred };
+
+// Tile of the column pass. A thread of group g holds either the rows g + e 2^(Bits-4) (split) or
+// 16 g + e (joined). When a row is only 16 words wide, 16 more every 16 rows put the two groups of
+// a warp on different banks.
+template <u32 Bits>
+inline constexpr u32 kColumnPad = kTileColumns<Bits> == 16 ? 16 : 0;
+template <u32 Bits>
+inline constexpr u32 kColumnTileWords = (kTileColumns<Bits> << Bits) + 16 * kColumnPad<Bits>;
+template <u32 Bits>
+__device__ __forceinline__ u32 split_slot(u32 group, u32 e, u32 lane) {
+  return group * kTileColumns<Bits> + lane +
+         e * ((kTileColumns<Bits> << (Bits - 4)) + kColumnPad<Bits>);
+}
+template <u32 Bits>
+__device__ __forceinline__ u32 joined_slot(u32 group, u32 e, u32 lane) {
+  return group * (16 * kTileColumns<Bits> + kColumnPad<Bits>)+lane + e * kTileColumns<Bits>;
+}
+
+// Starts bringing the twiddles of all stages of the pass: the same for every column.
+template <u32 Bits>
+__device__ __forceinline__ SharedTwiddles fetch_column_twiddles(uint2* heap,
+                                                                const ShoupTwiddles& roots) {
+  for (u32 k = threadIdx.x; k < (1u << Bits) / 2; k += blockDim.x)
+    copy_async(reinterpret_cast<u32*>(heap + 2 * k),
+               reinterpret_cast<const u32*>(roots.table + 2 * k));
+  return {heap, roots.q};
+}
+
+// Grid: x tiles of columns, y groups of polynomials, z limbs in descending order: the passes before
+// and after go through them in ascending order, so each starts with what L2 still holds.
+
+/// First stages; component skip.at[limb] is left out.
+template <u32 LogN>
+__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
+    column_forward(const __grid_constant__ TransformArgs args,
+                   const __grid_constant__ LimbBytes skip) {
+  begin_kernel();
+  constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>;
+  constexpr u32 kColumns = kTileColumns<Bits>;
+  constexpr u32 kHigh = Bits - 4;
+  __shared__ u32 tile[kColumnTileWords<Bits>];
+  __shared__ __align__(16) uint2 heap[1u << Bits];
+  const u32 limb = gridDim.z - 1 - blockIdx.z;
+  const u32 id = args.prime.at[limb];
+  const u32 q = args.primes[id].q;
+  const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
+  const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
+  const u32 column = blockIdx.x * kColumns + lane;
+  const u32 first = blockIdx.y * args.polys_per_block;
+  const u32 last = min(first + args.polys_per_block, args.polys);
+  for (u32 p = first; p < last; ++p) {
+    const u32 b = p / args.components, c = p % args.components;
+    if (skip.at[limb] == c) continue;
+    const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
+    u32* to = args.out.limb(b, c, limb, LogN) + column;
+    u32 x[kPerThread];
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << kRow) + (e << (kHigh + kRow))];
+    wait_for_copies();
+    __syncthreads();
+    forward_round<kHigh>(x, twiddles, 1, q);
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) tile[split_slot<Bits>(group, e, lane)] = x[e];
+    __syncthreads();
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[joined_slot<Bits>(group, e, lane)];
+    forward_round<4>(x, twiddles, (1u << kHigh) + group, q);
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) to[(group << (4 + kRow)) + (e << kRow)] = x[e];
+  }
+}
+
+template <u32 LogN, InverseTail Tail>
+__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
+    column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
+  begin_kernel();
+  constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>;
+  constexpr u32 kColumns = kTileColumns<Bits>;
+  constexpr u32 kHigh = Bits - 4;
+  __shared__ u32 tile[kColumnTileWords<Bits>];
+  __shared__ __align__(16) uint2 heap[1u << Bits];
+  const u32 limb = gridDim.z - 1 - blockIdx.z;
+  const u32 id = args.prime.at[limb];
+  const u32 q = args.primes[id].q;
+  const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
+  const InverseScale scale =
+      scales ? scales[limb] : InverseScale{args.primes[id].n_inv, args.primes[id].n_inv_root};
+  const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
+  const u32 column = blockIdx.x * kColumns + lane;
+  const u32 first = blockIdx.y * args.polys_per_block;
+  const u32 last = min(first + args.polys_per_block, args.polys);
+  for (u32 p = first; p < last; ++p) {
+    const u32 b = p / args.components, c = p % args.components;
+    const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
+    u32* to = args.out.limb(b, c, limb, LogN) + column;
+    u32 x[kPerThread];
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << (4 + kRow)) + (e << kRow)];
+    wait_for_copies();
+    __syncthreads();
+    inverse_round<4>(x, twiddles, (1u << kHigh) + group, q);
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) tile[joined_slot<Bits>(group, e, lane)] = x[e];
+    __syncthreads();
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits>(group, e, lane)];
+    // A round of fewer than four stages leaves pairs at distance 8 only in its last stage.
+    inverse_round_scaled<kHigh>(x, twiddles, q, scale.c, scale.c_root);
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) {
+      const u32 v = Tail == InverseTail::centred ? static_cast<u32>(centre(x[e], q)) : x[e];
+      to[(group << kRow) + (e << (kHigh + kRow))] = v;
+    }
+  }
+}
+
+}  // namespace crenel::backend::cuda

@@ -1,0 +1,68 @@
+// Device and stream of the CUDA backend: what launchers ask of them. A GPU (gpu.h) or a model of
+// one that executes nothing (dry.cu).
+#pragma once
+
+#include "backends/cuda/error.h"
+#include "crenel/device/account.h"
+#include "device/backend.h"
+
+namespace crenel::backend::cuda {
+
+/// What decides launches.
+struct GpuModel {
+  int index;  ///< of the GPU; kDry: none, nothing is executed
+  int compute_major;
+  u32 processors;            ///< multiprocessors
+  std::size_t shared_bytes;  ///< shared memory that a block may ask for
+};
+inline constexpr int kDry = -1;
+
+class CudaDevice : public device::Backend {
+ public:
+  CudaDevice(const GpuModel& model, device::DeviceInfo info)
+      : model_(model), info_(std::move(info)) {}
+  const GpuModel& model() const { return model_; }
+  int index() const { return model_.index; }
+  /// Addresses are made up and must reach no CUDA call.
+  bool dry() const { return model_.index == kDry; }
+
+  const device::DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<device::Kernels<u32>> make_kernels(
+      std::shared_ptr<const ring::Ring<u32>> ring) override;
+  using device::Backend::make_kernels;
+  std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override;
+  std::unique_ptr<device::FhecoreKernels> make_fhecore_kernels() override;
+
+ private:
+  GpuModel model_;
+  device::DeviceInfo info_;
+};
+
+class CudaStream : public device::Stream {
+ public:
+  const GpuModel& model() const { return model_; }
+  u32 processors() const { return model_.processors; }
+  int device_index() const { return model_.index; }
+  bool dry() const { return model_.index == kDry; }
+  cudaStream_t handle() const { return handle_; }
+  /// Programmatic dependent launch.
+  bool can_overlap() const { return model_.compute_major >= 9; }
+
+  /// Adds to the account, which must be attached, in the stage that is open.
+  void state(device::LaunchRecord record);
+
+ protected:
+  explicit CudaStream(const std::shared_ptr<CudaDevice>& device)
+      : Stream(device), model_(device->model()) {}
+  void state_copy(const char* name, std::size_t read, std::size_t written);
+
+  cudaStream_t handle_ = nullptr;
+
+ private:
+  GpuModel model_;
+};
+
+/// The CUDA stream behind a stream; StateError for a stream of another backend.
+CudaStream& cuda_stream(device::Stream& stream);
+
+}  // namespace crenel::backend::cuda

@@ -1,0 +1,202 @@
+// Key switch, samples and element-wise operations of LWE rows.
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/torus/host/kernels.h"
+#include "backends/cuda/torus/kernels/key_switch.cuh"
+#include "backends/cuda/torus/kernels/lwe.cuh"
+#include "backends/cuda/torus/tuning/rotation.h"
+#include "device/torus/checks.h"
+
+namespace crenel::backend::cuda {
+namespace {
+
+using device::LaunchRecord;
+using device::Work;
+using random::Purpose;
+
+auto cost_of(const char* kernel, Work work, u64 read, u64 written) {
+  return [=] {
+    LaunchRecord record;
+    record.kernel = kernel;
+    record.work = work;
+    record.limbs = record.polys = 1;
+    record.read_bytes = read;
+    record.written_bytes = written;
+    return record;
+  };
+}
+
+template <class Word>
+void run_switch(Stream& stream, torus::SwitchArgs args, const device::SwitchShape& shape) {
+  const u32 words = shape.out_words(), processors = cuda_stream(stream).processors();
+  const u64 sums = u64(args.batch) * words * sizeof(Word);
+  const device::Buffer workspace = stream.allocate(sums);
+  args.sums = workspace.data();
+  stream.fill_zero(args.sums, sums);
+  const u64 in_bytes = u64(args.batch) * (shape.in_dim + shape.slots) * sizeof(u64);
+  const std::size_t tiles =
+      torus::kSwitchStages * (std::size_t(torus::kSwitchColumns) << shape.base_log) * sizeof(Word);
+  const bool tiled = args.batch >= torus::kTiledSwitchRows &&
+                     shape.base_log <= torus::kTiledSwitchBaseLog &&
+                     tiles <= cuda_stream(stream).model().shared_bytes;
+  const u32 columns = divide_up(words, tiled ? torus::kSwitchColumns : torus::kDirectThreads);
+  const u32 rows = tiled ? divide_up(args.batch, torus::kSwitchBlockRows<Word>) : args.batch;
+  const u32 wanted = divide_up(u64(processors) * torus::kSwitchBlocksEach, columns * rows);
+  args.part = divide_up(shape.in_dim, std::min(std::max(1u, wanted), shape.in_dim));
+  const u32 parts = divide_up(shape.in_dim, args.part);
+  if (tiled)
+    launch(stream,
+           cost_of("switch_tiled", Work::key_multiply, rows * shape.key_bytes() + in_bytes, sums),
+           torus::switch_tiled<Word>, dim3(columns, rows, parts), torus::kSwitchThreads, tiles,
+           args);
+  else
+    for (u32 first = 0; first < rows; first += 65535) {  // the grid's limit
+      torus::SwitchArgs some = args;
+      some.in += u64(first) * (shape.in_dim + shape.slots);
+      some.sums = static_cast<Word*>(args.sums) + u64(first) * words;
+      const u32 count = std::min(rows - first, 65535u);
+      launch(
+          stream,
+          cost_of("switch_direct", Work::key_multiply,
+                  u64(count) * shape.in_dim * shape.digits * words * sizeof(Word) + in_bytes, sums),
+          torus::switch_direct<Word>, dim3(columns, count, parts), torus::kDirectThreads, 0, some);
+    }
+  launch(stream, cost_of("switch_finish", Work::elementwise, sums + in_bytes, sums),
+         torus::switch_finish<Word>, dim3(divide_up(u64(args.batch) * words, 256)), 256, 0, args);
+}
+
+// Arguments with the state of a secret seed, wiped at the end.
+struct SampleLwe {
+  torus::SampleLweArgs args = {};
+  ~SampleLwe() { random::secure_zero(&args, sizeof args); }
+};
+
+template <bool Sample>
+void run_rows(Stream& stream, const char* name, const torus::SampleLweArgs& args) {
+  if (args.rows == 0) return;
+  const u64 bytes = args.rows * (args.dim + args.slots) * (args.log_modulus <= 32 ? 4 : 8);
+  const auto cost = cost_of(name, Work::sampling, args.rows * args.slots * sizeof(u64), bytes);
+  if (args.log_modulus <= 32)
+    launch(stream, cost, torus::lwe_rows<u32, Sample>, dim3(divide_up(args.rows, 4)), 128, 0, args);
+  else
+    launch(stream, cost, torus::lwe_rows<u64, Sample>, dim3(divide_up(args.rows, 4)), 128, 0, args);
+}
+
+}  // namespace
+
+void CudaTorusKernels::allow_large_tiles() const {
+  const int most = static_cast<int>(device_->model().shared_bytes);
+  CRENEL_CUDA_TRY(cudaFuncSetAttribute(torus::switch_tiled<u32>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+  CRENEL_CUDA_TRY(cudaFuncSetAttribute(torus::switch_tiled<u64>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+}
+
+void CudaTorusKernels::key_switch(Stream& stream, const device::SwitchShape& shape, u32* out,
+                                  const u64* in, u32 batch, const void* key) {
+  device::torus_checks::key_switch(shape, out, in, batch, key);
+  if (batch == 0) return;
+  torus::SwitchArgs args = {};
+  args.out = out;
+  args.in = in;
+  args.key = key;
+  args.batch = batch;
+  args.in_dim = shape.in_dim;
+  args.out_dim = shape.out_dim;
+  args.slots = shape.slots;
+  args.base_log = shape.base_log;
+  args.digits = shape.digits;
+  args.log_modulus = shape.log_modulus;
+  args.log_out_modulus = shape.log_out_modulus;
+  if (shape.key_word_bytes() == 4)
+    run_switch<u32>(stream, args, shape);
+  else
+    run_switch<u64>(stream, args, shape);
+}
+
+void CudaTorusKernels::linear(Stream& stream, u32* out, std::span<const device::LweTerm> terms,
+                              u32 constant, u32 batch, u32 log_modulus) {
+  device::torus_checks::linear(out, terms, batch, log_modulus);
+  const u64 count = u64(batch) * plan().words();
+  // The addends that are the output itself must be read before anything is written: one factor.
+  std::vector<device::LweTerm> all{{out, 0}};
+  for (const device::LweTerm& t : terms) {
+    if (t.data == out)
+      all[0].factor =
+          static_cast<i64>(static_cast<u64>(all[0].factor) + static_cast<u64>(t.factor));
+    else
+      all.push_back(t);
+  }
+  // More terms than one launch takes: the sum so far is the first term of the next.
+  for (std::size_t done = 1; done == 1 || done < all.size();) {
+    torus::LinearArgs args = {};
+    args.out = out;
+    args.mask = 0xffffffffu >> (32 - log_modulus);
+    args.dim = plan().lwe_dim;
+    args.words = plan().words();
+    args.count = count;
+    const i64 own = done == 1 ? all[0].factor : 1;
+    if (done == 1) args.constant = constant;
+    if (own != 0) {
+      args.in[args.terms] = out;
+      args.factor[args.terms++] = static_cast<u32>(own);
+    }
+    for (; done < all.size() && args.terms < torus::kMaxTerms; ++done) {
+      args.in[args.terms] = all[done].data;
+      args.factor[args.terms++] = static_cast<u32>(all[done].factor);
+    }
+    launch(stream, cost_of("lwe_linear", Work::elementwise, args.terms * count * 4, count * 4),
+           torus::lwe_linear, dim3(divide_up(count, torus::kLweThreads)), torus::kLweThreads, 0,
+           args);
+    if (all.size() == 1) break;
+  }
+}
+
+void CudaTorusKernels::mod_switch(Stream& stream, u32* out, u32 log_to, const u32* in, u32 log_from,
+                                  u32 batch) {
+  device::torus_checks::mod_switch(out, log_to, in, log_from, batch);
+  const u64 count = u64(batch) * plan().words();
+  launch(stream, cost_of("lwe_mod_switch", Work::elementwise, count * 4, count * 4),
+         torus::lwe_mod_switch, dim3(divide_up(count, torus::kLweThreads)), torus::kLweThreads, 0,
+         out, log_to, in, log_from, count);
+}
+
+void CudaTorusKernels::sample_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots,
+                                  u32 log_modulus, const random::Seed& mask_seed, u64 mask_serial,
+                                  const random::Seed& secret_seed, u64 error_serial,
+                                  const i8* secrets, const u64* messages) {
+  device::torus_checks::rows("sample_lwe", out, rows, dim, slots, log_modulus, secrets);
+  // Made in place: a temporary would keep the secret state.
+  SampleLwe sample{{out, rows, dim, slots, log_modulus,
+                    random::chacha20_state(mask_seed, {Purpose::uniform, mask_serial}),
+                    random::chacha20_state(secret_seed, {Purpose::error, error_serial}), secrets,
+                    messages}};
+  run_rows<true>(stream, "sample_lwe", sample.args);
+}
+
+void CudaTorusKernels::expand_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots,
+                                  u32 log_modulus, const random::Seed& mask_seed, u64 mask_serial,
+                                  const u64* bodies) {
+  device::torus_checks::rows("expand_lwe", out, rows, dim, slots, log_modulus, bodies);
+  torus::SampleLweArgs args = {};
+  args.out = out;
+  args.rows = rows;
+  args.dim = dim;
+  args.slots = slots;
+  args.log_modulus = log_modulus;
+  args.mask = random::chacha20_state(mask_seed, {Purpose::uniform, mask_serial});
+  args.values = bodies;
+  run_rows<false>(stream, "expand_lwe", args);
+}
+
+void CudaTorusKernels::phase(Stream& stream, u32* out, const u32* in, u64 rows, u32 dim, u32 slots,
+                             u32 log_modulus, const i8* secrets) {
+  device::torus_checks::phase(out, in, rows, dim, slots, log_modulus, secrets);
+  if (rows == 0) return;
+  const torus::PhaseArgs args = {out,    in, rows, dim, slots, 0xffffffffu >> (32 - log_modulus),
+                                 secrets};
+  launch(stream,
+         cost_of("lwe_phase", Work::elementwise, rows * (dim + slots) * 4, rows * slots * 4),
+         torus::lwe_phase, dim3(divide_up(rows, 4)), 128, 0, args);
+}
+
+}  // namespace crenel::backend::cuda

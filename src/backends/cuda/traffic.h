@@ -1,0 +1,65 @@
+// What launches state to an account: bytes between the first-level caches and L2, and core
+// products.
+//
+// Counted are whole 32-byte sectors that a kernel asks for: its data, keys and twiddles, once a
+// block where the first-level cache or shared memory serves the other uses within the block. Left
+// out is what is small: constants of primes, arguments, instructions.
+#pragma once
+
+#include "backends/cuda/poly/device/views.cuh"
+#include "crenel/device/account.h"
+#include "ring/poly_view.h"
+
+namespace crenel::backend::cuda {
+
+struct TransformArgs;
+struct OwnLimbs;
+struct DivideTail;
+struct KeySwitchTail;
+struct ConversionTables;
+
+namespace traffic {
+
+using device::LaunchRecord;
+using device::Work;
+
+/// Unit of what a first-level cache asks for.
+inline constexpr u64 kSector = 32;
+
+/// `limbs` limbs of `polys` polynomials of 2^log_n values.
+struct Extent {
+  u32 log_n, limbs, polys;
+  u64 values() const { return (u64(limbs) * polys) << log_n; }
+  u64 bytes() const { return values() * sizeof(u32); }
+};
+Extent extent(const ring::PolyView<u32>& out);
+
+/// For every value of the output `reads` values are read and `products` multiplications made.
+LaunchRecord elementwise(const char* kernel, Work work, const Extent& out, u32 reads, u32 products);
+LaunchRecord tensor(const Extent& out);
+LaunchRecord tensor_square(const Extent& out);
+/// `gathered` values are read permuted, and with `add` the output in order. Coefficient form
+/// gathers single words: value j comes from j * stride modulo 2N.
+LaunchRecord automorphism(const Extent& out, u64 gathered, bool add, bool eval, u64 stride);
+LaunchRecord key_multiply(const Extent& out, u32 digits);
+/// Two words a coefficient are written.
+LaunchRecord lift_signed(const Extent& in);
+LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_coefficient);
+
+/// A whole transform in one block a limb.
+LaunchRecord small_transform(const char* kernel, const TransformArgs& args, u32 limbs);
+/// `left_out`: per limb, the component without transform (kNone: none).
+LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limbs,
+                         const LimbBytes& left_out);
+LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
+LaunchRecord row_inverse(const TransformArgs& args, u32 limbs);
+LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail);
+LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail);
+
+/// Output limbs [first, last) of `polys` input polynomials; `outputs` destinations a block, of
+/// `values` coefficients each.
+LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
+                          u32 outputs, u32 values);
+
+}  // namespace traffic
+}  // namespace crenel::backend::cuda

@@ -1,0 +1,72 @@
+#include "device/fhecore/kernels.h"
+
+#include "crenel/core/error.h"
+#include "device/poly/checks.h"
+
+namespace crenel::device {
+
+Prepared<FhecoreTransform> FhecoreKernels::prepare(FhecoreTransform table) {
+  return {std::make_shared<const FhecoreTransform>(std::move(table)), nullptr};
+}
+
+Prepared<FhecoreConversion> FhecoreKernels::prepare(FhecoreConversion table) {
+  return {std::make_shared<const FhecoreConversion>(std::move(table)), nullptr};
+}
+
+namespace fhecore_checks {
+namespace {
+
+void aligned(const char* name, const void* pointer) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (pointer == nullptr || address % 32 != 0)
+    throw ParameterError(
+        cat("fhe_sync: ", name, " at address ", address, ", expected a multiple of 32, not null"),
+        {{name, cat(address)}});
+}
+
+void not_empty(const char* op, const char* name, const FhecoreKernels::ConstView& v) {
+  if (v.shape.components == 0 || v.shape.batch == 0 || v.data == nullptr)
+    throw StateError(cat(op, ": ", name, " is empty"));
+}
+
+}  // namespace
+
+void tiles(const FhecoreTiles& t) {
+  if (t.count == 0) return;
+  aligned("d", t.d);
+  aligned("a", t.a);
+  aligned("b", t.b);
+  if (t.c != nullptr) aligned("c", t.c);
+  aligned("constants", t.constants);
+  if (t.sets != 1 && t.sets != t.count)
+    throw ParameterError(cat("fhe_sync: ", t.sets, " sets of constants for ", t.count,
+                             " tiles, expected 1 or ", t.count),
+                         {{"sets", cat(t.sets)}});
+}
+
+void transform(const char* op, const FhecoreKernels::ConstView& out,
+               const FhecoreKernels::ConstView& in, const FhecoreTransform& table, Domain from,
+               Domain to) {
+  checks::transform<u32>(op, *table.ring, out, in, from, to);
+}
+
+void base_convert(const FhecoreKernels::ConstView& out, const FhecoreKernels::ConstView& in,
+                  const FhecoreConversion& table) {
+  const char* op = "base_convert";
+  not_empty(op, "output", out);
+  not_empty(op, "input", in);
+  if (in.shape.log_n < 4 || in.shape.log_n > 17)
+    throw ParameterError(cat(op, ": log_n = ", in.shape.log_n, ", expected 4..17"),
+                         {{"log_n", cat(in.shape.log_n)}});
+  checks::equal(op, "log_n", in.shape.log_n, out.shape.log_n);
+  checks::equal(op, "components", in.shape.components, out.shape.components);
+  checks::equal(op, "batch", in.shape.batch, out.shape.batch);
+  checks::limbs(op, in.limbs, table.table.source, "input");
+  checks::limbs(op, out.limbs, table.table.destination, "output");
+  checks::domain(op, in.domain, Domain::coeff, "input");
+  checks::domain(op, out.domain, Domain::coeff, "output");
+  checks::overlap<u32>(op, out, in, false);
+}
+
+}  // namespace fhecore_checks
+}  // namespace crenel::device

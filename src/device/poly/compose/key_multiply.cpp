@@ -1,0 +1,49 @@
+#include "device/poly/checks.h"
+#include "device/poly/compose/workspace.h"
+
+namespace crenel::device {
+
+template <class W>
+void Kernels<W>::key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
+                              u32 first_digit) {
+  checks::key_multiply<W>(ring(), out, digits, key, first_digit);
+  // Each stretch of the digits' limbs that is contiguous in the key as well.
+  for (const auto& run : compose::common_runs(out.limbs, key.limbs))
+    for (u32 c = 0; c < 2; ++c) {
+      const View to = out.components(c, 1).limb_window(run.first, run.count);
+      for (u32 d = 0; d < digits.shape.components; ++d) {
+        const ConstView digit = digits.components(d, 1).limb_window(run.first, run.count);
+        const ConstView factor = compose::batch_entry(key, first_digit + d)
+                                     .components(c, 1)
+                                     .limb_window(run.second, run.count);
+        if (d == 0)
+          mul(stream, to, digit, factor);
+        else
+          mul_add(stream, to, digit, factor);
+      }
+    }
+}
+
+template <class W>
+void Kernels<W>::key_switch(Stream& stream, View out, ConstView in,
+                            const Prepared<rns::ModUp<W>>& table, ConstView key, u32 first_digit,
+                            const ConstView* addend, const Scalars* factor) {
+  checks::key_switch<W>(ring(), out, in, *table, key, first_digit, addend, factor);
+  PolyShape shape = in.shape;
+  shape.components = static_cast<u32>(table->digits.size());
+  compose::Temporary<W> digits(stream, shape, table->output, Domain::eval);
+  mod_up(stream, digits.view(), in, table);
+  key_multiply(stream, out, digits.view(), key, first_digit);
+  if (addend == nullptr) return;
+  const View window = out.components(0, addend->shape.components);
+  mul_add_scalar(stream, window.limb_window(0, addend->limbs.size()), *addend, *factor);
+}
+
+template void Kernels<u32>::key_switch(Stream&, View, ConstView, const Prepared<rns::ModUp<u32>>&,
+                                       ConstView, u32, const ConstView*, const Scalars*);
+template void Kernels<u64>::key_switch(Stream&, View, ConstView, const Prepared<rns::ModUp<u64>>&,
+                                       ConstView, u32, const ConstView*, const Scalars*);
+template void Kernels<u32>::key_multiply(Stream&, View, ConstView, ConstView, u32);
+template void Kernels<u64>::key_multiply(Stream&, View, ConstView, ConstView, u32);
+
+}  // namespace crenel::device
