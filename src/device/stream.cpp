@@ -53,6 +53,13 @@ class OwningGraph final : public GraphExec {
 
 }  // namespace
 
+std::shared_ptr<Stream> Device::shared_stream() {
+  const std::lock_guard lock(shared_mutex_);
+  auto stream = shared_.lock();
+  if (!stream) shared_ = stream = make_stream();
+  return stream;
+}
+
 Buffer::~Buffer() {
   if (data_) stream_->recycle(data_, bytes_, capacity_, secret_);
 }

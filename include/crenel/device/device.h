@@ -25,17 +25,25 @@ class Account;
 class Stage;
 class Stream;
 
-/// One processor with its memory. Obtained from open(); shared by contexts.
+/// One processor with its memory. Obtained from open(); contexts of any scheme and parameters share
+/// one object, and objects of contexts with equal parameters then work together.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
   /// A new stream of work with its own memory pool.
   virtual std::shared_ptr<Stream> make_stream() = 0;
+  /// The stream that this device's contexts queue on: one for all that live at a time, so that what
+  /// one of them made another may use, in stream order.
+  std::shared_ptr<Stream> shared_stream();
 
   /// Raw device memory, 256-byte aligned. Throws DeviceError naming the bytes asked for.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* memory) noexcept = 0;
+
+ private:
+  std::mutex shared_mutex_;
+  std::weak_ptr<Stream> shared_;  ///< weak: a stream keeps its device alive
 };
 
 /// "ref", "cpu", "cuda", "cuda:<index>" or "auto" (the first GPU when there is one, else "cpu"), or
