@@ -18,7 +18,7 @@ inline void bench_transform(World& w, Table& table, u32 limbs, u32 giants) {
   const View raised = w.make(digits, extended, Domain::eval);
   const View input = w.make(2, window, Domain::eval);
   std::vector<View> out, steps;
-  std::vector<ring::PolyView<const u32>> keys(kBabies);
+  std::vector<device::KeyView<u32>> keys(kBabies);
   std::vector<u64> elements{1};
   for (u32 g = 0; g < giants; ++g) out.push_back(w.make(2, extended, Domain::eval));
   for (u32 b = 1; b < kBabies; ++b) {

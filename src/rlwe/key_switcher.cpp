@@ -61,8 +61,8 @@ Poly KeySwitcher::finish_rotation(const Poly& acc, ConstView b, u64 element, u32
 Poly KeySwitcher::rotate_sum(ConstView ciphertext, std::span<const SwitchKey* const> keys,
                              std::span<const u64> elements, u32 level) const {
   const Poly digits = mod_up(ciphertext.components(1, 1), level);
-  std::vector<ConstView> views;
-  for (const SwitchKey* key : keys) views.push_back(key ? key->pairs.view() : ConstView());
+  std::vector<KeyView> views;
+  for (const SwitchKey* key : keys) views.push_back(key ? key->pairs.view() : KeyView());
   Poly acc(stream_, shape(2, ciphertext.shape.batch), ring_.extended(level), Domain::eval);
   ring_.kernels().hoisted_rotate_sum(
       stream_, acc.view(), digits.view(), ciphertext.components(0, 1), ciphertext.components(1, 1),

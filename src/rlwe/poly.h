@@ -9,6 +9,7 @@ using Word = u32;  // the residue word of the 25-30 prime system (docs/design/00
 using View = ring::PolyView<Word>;
 using ConstView = ring::PolyView<const Word>;
 using Scalars = device::LimbScalars<Word>;
+using KeyView = device::KeyView<Word>;
 using ring::Domain;
 using ring::LimbSet;
 using ring::PolyShape;

@@ -154,7 +154,7 @@ TEST_P(CpuIsa, PlainSums) {
       expect_same<u32>(p, polys, 3, [&](Ctx& c, const V& v) {
         const device::PlainGrid<u32> plain{v[7].data, extended, log_words, 3, 3, present.data()};
         const std::vector<ring::PolyView<u32>> out(v.begin(), v.begin() + 3);
-        const std::vector<ring::PolyView<const u32>> keys(3, v[6]);
+        const std::vector<device::KeyView<u32>> keys(3, v[6]);
         c.kernels->hoisted_plain_sums(*c.stream, out, v[3], v[4], v[5], keys, elements, plain,
                                       scalars, 1);
       });
@@ -229,7 +229,7 @@ void key_switching(Pair<u32>& p, Rng& rng, const Chain& chain, u32 begin, u32 en
                    {poly(2, batch, extended), poly(digits, batch, extended), poly(1, batch, window),
                     poly(1, batch, window), key},
                    [&](Ctx& c, const V& v) {
-                     const std::vector<ring::PolyView<const u32>> keys(elements.size(), v[4]);
+                     const std::vector<device::KeyView<u32>> keys(elements.size(), v[4]);
                      c.kernels->hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], keys,
                                                    elements, scalars, first);
                    });

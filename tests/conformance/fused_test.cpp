@@ -303,10 +303,10 @@ TEST_P(Fused, HoistedRotateSum) {
       SCOPED_TRACE(cat(elements.size(), " elements"));
       const auto call = [&](bool composed) {
         return [&, composed](Ctx& c, const V& v) {
-          std::vector<PolyView<const u32>> keys;
+          std::vector<device::KeyView<u32>> keys;
           for (std::size_t r = 0; r < elements.size(); ++r)
-            keys.push_back(elements[r] == 1 ? PolyView<const u32>() : v[4 + r % 2]);
-          const std::span<const PolyView<const u32>> key_span(keys);
+            keys.push_back(elements[r] == 1 ? device::KeyView<u32>() : v[4 + r % 2]);
+          const std::span<const device::KeyView<u32>> key_span(keys);
           if (composed)
             c.kernels->K::hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], key_span, elements,
                                              special, first_digit(s));

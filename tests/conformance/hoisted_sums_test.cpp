@@ -69,10 +69,11 @@ std::vector<TestPoly<u32>> hoisted_polys(const ring::Ring<u32>& ring, Rng& rng,
 }
 
 // Alternates between the two keys; an element 1 has none.
-std::vector<ConstView> keys_of(const V& v, u32 outputs, const std::vector<u64>& elements) {
-  std::vector<ConstView> keys;
+std::vector<device::KeyView<u32>> keys_of(const V& v, u32 outputs,
+                                          const std::vector<u64>& elements) {
+  std::vector<device::KeyView<u32>> keys;
   for (std::size_t r = 0; r < elements.size(); ++r)
-    keys.push_back(elements[r] == 1 ? ConstView() : v[outputs + 3 + r % 2]);
+    keys.push_back(elements[r] == 1 ? device::KeyView<u32>() : v[outputs + 3 + r % 2]);
   return keys;
 }
 

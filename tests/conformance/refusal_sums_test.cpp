@@ -149,7 +149,7 @@ TEST_P(RefusalSums, HoistedPlainSums) {
   struct Call {
     std::vector<View> out;
     ConstView digits, b, a;
-    std::vector<ConstView> keys;
+    std::vector<device::KeyView<u32>> keys;
     std::vector<u64> elements;
     device::PlainGrid<u32> plain;
     u32 first_digit = 0;

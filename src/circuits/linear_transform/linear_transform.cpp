@@ -142,11 +142,11 @@ Ciphertext LinearTransform::State::hoisted(const Evaluator& ev, const Ciphertext
   const auto& ring = s.ring();
   const auto ks = s.switcher();
   const ConstView in = v.data().poly.view(), b = in.components(0, 1), a = in.components(1, 1);
-  std::vector<ConstView> keys;
+  std::vector<rlwe::KeyView> keys;
   std::vector<u64> elements;
   for (u64 step : plan.babies) {
     elements.push_back(s.rotation_element(static_cast<i64>(step), plan.slots));
-    keys.push_back(elements.back() == 1 ? ConstView()
+    keys.push_back(elements.back() == 1 ? rlwe::KeyView()
                                         : s.galois_key(elements.back())->pairs.view());
   }
   const u32 batch = v.batch(), giants = static_cast<u32>(plan.giants.size());

@@ -66,10 +66,10 @@ void mod_up(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<
             const rns::ModUp<W>& table);
 template <class W>
 void key_multiply(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& digits,
-                  const ConstView<W>& key, u32 first_digit);
+                  const KeyView<W>& key, u32 first_digit);
 template <class W>
 void key_switch(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
-                const rns::ModUp<W>& table, const ConstView<W>& key, u32 first_digit,
+                const rns::ModUp<W>& table, const KeyView<W>& key, u32 first_digit,
                 const ConstView<W>* addend, const LimbScalars<W>* factor);
 template <class W>
 void divide(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
@@ -77,7 +77,7 @@ void divide(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<
 template <class W>
 void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
                         const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
-                        std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                        std::span<const KeyView<W>> keys, std::span<const u64> elements,
                         u32 first_digit);
 template <class W>
 void plain_multiply_sum(const ring::Ring<W>& ring, std::span<const PolyView<W>> out,
@@ -85,7 +85,7 @@ void plain_multiply_sum(const ring::Ring<W>& ring, std::span<const PolyView<W>> 
 template <class W>
 void hoisted_plain_sums(const ring::Ring<W>& ring, std::span<const PolyView<W>> out,
                         const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
-                        std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                        std::span<const KeyView<W>> keys, std::span<const u64> elements,
                         const PlainGrid<W>& plain, u32 first_digit);
 
 }  // namespace crenel::device::checks

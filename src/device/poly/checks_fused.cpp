@@ -9,13 +9,17 @@ void eval_view(const char* op, const ring::Ring<W>& ring, const ConstView<W>& v,
   domain(op, v.domain, Domain::eval, name);
 }
 
-// A switching key with enough gadget digits.
+// A switching key with enough gadget digits and the limbs of the digits; nothing is written on it.
 template <class W>
-void switching_key(const char* op, const ring::Ring<W>& ring, const ConstView<W>& key, u32 digits) {
-  eval_view<W>(op, ring, key, "key");
-  equal(op, "components of the key", key.shape.components, 2);
-  limbs(op, key.limbs, LimbSet::range(0, ring.prime_count()), "key");
-  if (key.shape.batch < digits) equal(op, "digits of the key", key.shape.batch, digits);
+void switching_key(const char* op, const ring::Ring<W>& ring, const KeyView<W>& key,
+                   const ConstView<W>& out, u32 digits) {
+  const ConstView<W>& pairs = key.pairs;
+  eval_view<W>(op, ring, pairs, "key");
+  equal(op, "components of the key", pairs.shape.components, 2);
+  if (!pairs.limbs.contains_all(out.limbs))
+    limbs(op, pairs.limbs.intersect(out.limbs), out.limbs, "key");
+  if (pairs.shape.batch < digits) equal(op, "digits of the key", pairs.shape.batch, digits);
+  if (key.slot == nullptr) overlap<W>(op, out, pairs, false);
 }
 
 }  // namespace
@@ -51,21 +55,20 @@ void mod_up(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<
 
 template <class W>
 void key_multiply(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& digits,
-                  const ConstView<W>& key, u32 first_digit) {
+                  const KeyView<W>& key, u32 first_digit) {
   const char* op = "key_multiply";
   eval_view<W>(op, ring, out, "output");
   eval_view<W>(op, ring, digits, "digits");
   equal(op, "components of the output", out.shape.components, 2);
   equal(op, "batch of the digits", digits.shape.batch, out.shape.batch);
   limbs(op, digits.limbs, out.limbs, "digits");
-  switching_key<W>(op, ring, key, first_digit + digits.shape.components);
+  switching_key<W>(op, ring, key, out, first_digit + digits.shape.components);
   overlap<W>(op, out, digits, false);
-  overlap<W>(op, out, key, false);
 }
 
 template <class W>
 void key_switch(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
-                const rns::ModUp<W>& table, const ConstView<W>& key, u32 first_digit,
+                const rns::ModUp<W>& table, const KeyView<W>& key, u32 first_digit,
                 const ConstView<W>* addend, const LimbScalars<W>* factor) {
   const char* op = "key_switch";
   eval_view<W>(op, ring, out, "output");
@@ -75,9 +78,8 @@ void key_switch(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstV
   equal(op, "batch of the input", in.shape.batch, out.shape.batch);
   limbs(op, in.limbs, table.input, "input");
   limbs(op, out.limbs, table.output, "output");
-  switching_key<W>(op, ring, key, first_digit + static_cast<u32>(table.digits.size()));
+  switching_key<W>(op, ring, key, out, first_digit + static_cast<u32>(table.digits.size()));
   overlap<W>(op, out, in, false);
-  overlap<W>(op, out, key, false);
   if (addend == nullptr) return;
   if (factor == nullptr) throw StateError("key_switch: an addend without its factor");
   eval_view<W>(op, ring, *addend, "addend");
@@ -114,7 +116,7 @@ namespace {
 template <class W>
 void hoisted_inputs(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out,
                     const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
-                    std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                    std::span<const KeyView<W>> keys, std::span<const u64> elements,
                     u32 first_digit) {
   eval_view<W>(op, ring, out, "output");
   eval_view<W>(op, ring, digits, "digits");
@@ -133,6 +135,7 @@ void hoisted_inputs(const char* op, const ring::Ring<W>& ring, const ConstView<W
     overlap<W>(op, out, v, false);
   };
   window(b, "b");
+  const KeyView<W>* first = nullptr;
   for (std::size_t r = 0; r < elements.size(); ++r) {
     element(op, elements[r], ring.log_n());
     if (elements[r] == 1) {
@@ -140,8 +143,9 @@ void hoisted_inputs(const char* op, const ring::Ring<W>& ring, const ConstView<W
       limbs(op, a.limbs, b.limbs, "a");
       continue;
     }
-    switching_key<W>(op, ring, keys[r], first_digit + digits.shape.components);
-    overlap<W>(op, out, keys[r], false);
+    switching_key<W>(op, ring, keys[r], out, first_digit + digits.shape.components);
+    if (first == nullptr) first = &keys[r];
+    limbs(op, keys[r].pairs.limbs, first->pairs.limbs, "key");
   }
 }
 
@@ -175,7 +179,7 @@ void plain_grid(const char* op, const ring::Ring<W>& ring, std::span<const PolyV
 template <class W>
 void hoisted_rotate_sum(const ring::Ring<W>& ring, const ConstView<W>& out,
                         const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
-                        std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                        std::span<const KeyView<W>> keys, std::span<const u64> elements,
                         u32 first_digit) {
   hoisted_inputs<W>("hoisted_rotate_sum", ring, out, digits, b, a, keys, elements, first_digit);
 }
@@ -199,7 +203,7 @@ void plain_multiply_sum(const ring::Ring<W>& ring, std::span<const PolyView<W>> 
 template <class W>
 void hoisted_plain_sums(const ring::Ring<W>& ring, std::span<const PolyView<W>> out,
                         const ConstView<W>& digits, const ConstView<W>& b, const ConstView<W>& a,
-                        std::span<const ConstView<W>> keys, std::span<const u64> elements,
+                        std::span<const KeyView<W>> keys, std::span<const u64> elements,
                         const PlainGrid<W>& plain, u32 first_digit) {
   const char* op = "hoisted_plain_sums";
   plain_grid<W>(op, ring, out, elements.size(), plain);
@@ -207,26 +211,26 @@ void hoisted_plain_sums(const ring::Ring<W>& ring, std::span<const PolyView<W>> 
     hoisted_inputs<W>(op, ring, o, digits, b, a, keys, elements, first_digit);
 }
 
-#define CRENEL_INSTANTIATE(W)                                                                      \
-  template void tensor<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,          \
-                          const ConstView<W>&);                                                    \
-  template void mod_up<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,          \
-                          const rns::ModUp<W>&);                                                   \
-  template void key_multiply<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,    \
-                                const ConstView<W>&, u32);                                         \
-  template void key_switch<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,      \
-                              const rns::ModUp<W>&, const ConstView<W>&, u32, const ConstView<W>*, \
-                              const LimbScalars<W>*);                                              \
-  template void divide<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,          \
-                          const rns::Divide<W>&, const ConstView<W>*);                             \
-  template void hoisted_rotate_sum<W>(                                                             \
-      const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, const ConstView<W>&,         \
-      const ConstView<W>&, std::span<const ConstView<W>>, std::span<const u64>, u32);              \
-  template void plain_multiply_sum<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,          \
-                                      std::span<const ConstView<W>>, const PlainGrid<W>&);         \
-  template void hoisted_plain_sums<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,          \
-                                      const ConstView<W>&, const ConstView<W>&,                    \
-                                      const ConstView<W>&, std::span<const ConstView<W>>,          \
+#define CRENEL_INSTANTIATE(W)                                                                    \
+  template void tensor<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,        \
+                          const ConstView<W>&);                                                  \
+  template void mod_up<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,        \
+                          const rns::ModUp<W>&);                                                 \
+  template void key_multiply<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,  \
+                                const KeyView<W>&, u32);                                         \
+  template void key_switch<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,    \
+                              const rns::ModUp<W>&, const KeyView<W>&, u32, const ConstView<W>*, \
+                              const LimbScalars<W>*);                                            \
+  template void divide<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&,        \
+                          const rns::Divide<W>&, const ConstView<W>*);                           \
+  template void hoisted_rotate_sum<W>(                                                           \
+      const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, const ConstView<W>&,       \
+      const ConstView<W>&, std::span<const KeyView<W>>, std::span<const u64>, u32);              \
+  template void plain_multiply_sum<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,        \
+                                      std::span<const ConstView<W>>, const PlainGrid<W>&);       \
+  template void hoisted_plain_sums<W>(const ring::Ring<W>&, std::span<const PolyView<W>>,        \
+                                      const ConstView<W>&, const ConstView<W>&,                  \
+                                      const ConstView<W>&, std::span<const KeyView<W>>,          \
                                       std::span<const u64>, const PlainGrid<W>&, u32);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)

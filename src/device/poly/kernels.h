@@ -73,10 +73,32 @@ struct PlainGrid {
   bool has(u32 giant, u32 baby) const { return present[u64(giant) * babies + baby] != 0; }
 };
 
+/// A switching key as an operation reads it: one batch entry a gadget digit, 2 components, at least
+/// the limbs of the digits. Its words lie at pairs.data or, where `slot` is set, at the address
+/// that stands in *slot, memory of the device, when the operation runs: what was recorded once then
+/// serves every key of this shape.
+template <class W>
+struct KeyView {
+  PolyView<const W> pairs;
+  const W* const* slot = nullptr;
+
+  KeyView() = default;
+  KeyView(const PolyView<const W>& direct) : pairs(direct) {}  // NOLINT: implicit on purpose
+  KeyView(const PolyView<const W>& shape, const W* const* where) : pairs(shape), slot(where) {}
+
+  /// The key behind the slot, for backends whose memory is the host's.
+  PolyView<const W> resolved() const {
+    PolyView<const W> v = pairs;
+    if (slot != nullptr) v.data = *slot;
+    return v;
+  }
+};
+
 template <class W>
 class Kernels {
  public:
   using Grid = PlainGrid<W>;
+  using Key = KeyView<W>;
   using View = PolyView<W>;
   using ConstView = PolyView<const W>;
   using Scalars = LimbScalars<W>;
@@ -176,16 +198,16 @@ class Kernels {
   /// one component a digit and limbs table.output. A digit's own limbs are copied, the others are
   /// ntt(base_convert(intt(in digit))).
   virtual void mod_up(Stream& stream, View out, ConstView in, const Prepared<rns::ModUp<W>>& table);
-  /// out_c = sum_d digits_d * key^(first_digit + d, c), c = 0, 1, eval. `key` has one batch entry a
-  /// gadget digit, 2 components and ALL limbs 0..prime_count-1; digits has one component a digit.
-  virtual void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
+  /// out_c = sum_d digits_d * key^(first_digit + d, c), c = 0, 1, eval; digits has one component a
+  /// digit.
+  virtual void key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
                             u32 first_digit);
   /// key_multiply of the digits that mod_up makes of `in`, for callers that need the digits only
   /// once: a backend need not store them. out has 2 components and limbs table.output. When addend
   /// is not null (limbs table.input, the batch of in, 1 or 2 components), out_c += factor *
   /// addend_c on its limbs; factor as in mul_scalar.
   virtual void key_switch(Stream& stream, View out, ConstView in,
-                          const Prepared<rns::ModUp<W>>& table, ConstView key, u32 first_digit,
+                          const Prepared<rns::ModUp<W>>& table, const Key& key, u32 first_digit,
                           const ConstView* addend = nullptr, const Scalars* factor = nullptr);
   /// Division by dropped primes (rns::Divide), eval to eval; when addend is not null (same batch
   /// and limbs as out, components <= out's), out_c += addend_c for c < addend components, after the
@@ -198,9 +220,9 @@ class Kernels {
   /// b has 1 component and the leading limbs of out (the window); special = P mod q_l per limb of
   /// b; the special limbs get no b. An element 1 takes no key: it contributes special * (b, a) with
   /// `a` the polynomial whose digits are given (window limbs), keys[r] is then ignored; without
-  /// such an element `a` may be empty.
+  /// such an element `a` may be empty. All keys have the same limbs.
   virtual void hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b,
-                                  ConstView a, std::span<const ConstView> keys,
+                                  ConstView a, std::span<const Key> keys,
                                   std::span<const u64> elements, const Scalars& special,
                                   u32 first_digit);
 
@@ -210,7 +232,7 @@ class Kernels {
   /// with digits, b, a, keys, elements, special and first_digit as in hoisted_rotate_sum; `out` one
   /// view a giant step. A backend need not store the baby steps.
   virtual void hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
-                                  ConstView b, ConstView a, std::span<const ConstView> keys,
+                                  ConstView b, ConstView a, std::span<const Key> keys,
                                   std::span<const u64> elements, const Grid& plain,
                                   const Scalars& special, u32 first_digit);
 

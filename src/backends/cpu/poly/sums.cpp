@@ -112,7 +112,7 @@ void CpuKernels::plain_multiply_sum(Stream&, std::span<const View> out,
 // An aligned block of elements comes, under every automorphism, from an aligned block: a task makes
 // the baby steps of one block of the result in memory of its own, and multiplies them there.
 void CpuKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
-                                    ConstView b, ConstView a, std::span<const ConstView> keys,
+                                    ConstView b, ConstView a, std::span<const Key> keys,
                                     std::span<const u64> elements, const Grid& plain,
                                     const Scalars& special, u32 first_digit) {
   checks::hoisted_plain_sums<u32>(ring(), out, digits, b, a, keys, elements, plain, first_digit);
@@ -124,7 +124,9 @@ void CpuKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, C
   std::vector<Permutation> maps;
   maps.reserve(babies);
   std::vector<u8> used(babies, 0);
+  std::vector<ConstView> pairs;
   for (u32 r = 0; r < babies; ++r) {
+    pairs.push_back(keys[r].resolved());
     maps.push_back(permutation(stream, elements[r], true));
     for (u32 g = 0; g < plain.giants; ++g) used[r] |= plain.has(g, r);
   }
@@ -152,9 +154,10 @@ void CpuKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, C
       in.push_back(step.out0), in.push_back(step.out1);
       if (!used[r]) continue;
       step.count = identity ? 0 : count;
+      const u32 in_key = identity ? 0 : static_cast<u32>(pairs[r].limbs.find(id));
       for (u32 d = 0; d < step.count; ++d) {
         digit[d] = digits.limb(entry, d, l) + start;
-        for (u32 c = 0; c < 2; ++c) key[c][d] = keys[r].limb(first_digit + d, c, id) + start;
+        for (u32 c = 0; c < 2; ++c) key[c][d] = pairs[r].limb(first_digit + d, c, in_key) + start;
       }
       step.digits = digit, step.key0 = key[0], step.key1 = key[1];
       step.n = piece;

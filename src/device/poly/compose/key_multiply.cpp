@@ -4,16 +4,17 @@
 namespace crenel::device {
 
 template <class W>
-void Kernels<W>::key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
+void Kernels<W>::key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
                               u32 first_digit) {
   checks::key_multiply<W>(ring(), out, digits, key, first_digit);
+  const ConstView pairs = key.resolved();
   // Each stretch of the digits' limbs that is contiguous in the key as well.
-  for (const auto& run : compose::common_runs(out.limbs, key.limbs))
+  for (const auto& run : compose::common_runs(out.limbs, pairs.limbs))
     for (u32 c = 0; c < 2; ++c) {
       const View to = out.components(c, 1).limb_window(run.first, run.count);
       for (u32 d = 0; d < digits.shape.components; ++d) {
         const ConstView digit = digits.components(d, 1).limb_window(run.first, run.count);
-        const ConstView factor = compose::batch_entry(key, first_digit + d)
+        const ConstView factor = compose::batch_entry(pairs, first_digit + d)
                                      .components(c, 1)
                                      .limb_window(run.second, run.count);
         if (d == 0)
@@ -26,7 +27,7 @@ void Kernels<W>::key_multiply(Stream& stream, View out, ConstView digits, ConstV
 
 template <class W>
 void Kernels<W>::key_switch(Stream& stream, View out, ConstView in,
-                            const Prepared<rns::ModUp<W>>& table, ConstView key, u32 first_digit,
+                            const Prepared<rns::ModUp<W>>& table, const Key& key, u32 first_digit,
                             const ConstView* addend, const Scalars* factor) {
   checks::key_switch<W>(ring(), out, in, *table, key, first_digit, addend, factor);
   PolyShape shape = in.shape;
@@ -40,10 +41,10 @@ void Kernels<W>::key_switch(Stream& stream, View out, ConstView in,
 }
 
 template void Kernels<u32>::key_switch(Stream&, View, ConstView, const Prepared<rns::ModUp<u32>>&,
-                                       ConstView, u32, const ConstView*, const Scalars*);
+                                       const Key&, u32, const ConstView*, const Scalars*);
 template void Kernels<u64>::key_switch(Stream&, View, ConstView, const Prepared<rns::ModUp<u64>>&,
-                                       ConstView, u32, const ConstView*, const Scalars*);
-template void Kernels<u32>::key_multiply(Stream&, View, ConstView, ConstView, u32);
-template void Kernels<u64>::key_multiply(Stream&, View, ConstView, ConstView, u32);
+                                       const Key&, u32, const ConstView*, const Scalars*);
+template void Kernels<u32>::key_multiply(Stream&, View, ConstView, const Key&, u32);
+template void Kernels<u64>::key_multiply(Stream&, View, ConstView, const Key&, u32);
 
 }  // namespace crenel::device

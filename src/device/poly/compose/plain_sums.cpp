@@ -41,7 +41,7 @@ void Kernels<W>::plain_multiply_sum(Stream& stream, std::span<const View> out,
 
 template <class W>
 void Kernels<W>::hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
-                                    ConstView b, ConstView a, std::span<const ConstView> keys,
+                                    ConstView b, ConstView a, std::span<const Key> keys,
                                     std::span<const u64> elements, const Grid& plain,
                                     const Scalars& special, u32 first_digit) {
   checks::hoisted_plain_sums<W>(ring(), out, digits, b, a, keys, elements, plain, first_digit);
@@ -68,11 +68,11 @@ void Kernels<W>::hoisted_plain_sums(Stream& stream, std::span<const View> out, C
   plain_multiply_sum(stream, out, views, plain);
 }
 
-#define CRENEL_INSTANTIATE(W)                                                                      \
-  template void Kernels<W>::plain_multiply_sum(Stream&, std::span<const View>,                     \
-                                               std::span<const ConstView>, const Grid&);           \
-  template void Kernels<W>::hoisted_plain_sums(                                                    \
-      Stream&, std::span<const View>, ConstView, ConstView, ConstView, std::span<const ConstView>, \
+#define CRENEL_INSTANTIATE(W)                                                                \
+  template void Kernels<W>::plain_multiply_sum(Stream&, std::span<const View>,               \
+                                               std::span<const ConstView>, const Grid&);     \
+  template void Kernels<W>::hoisted_plain_sums(                                              \
+      Stream&, std::span<const View>, ConstView, ConstView, ConstView, std::span<const Key>, \
       std::span<const u64>, const Grid&, const Scalars&, u32);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)

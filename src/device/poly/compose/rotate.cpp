@@ -18,7 +18,7 @@ void Kernels<W>::automorphism_add(Stream& stream, View out, ConstView in, u64 el
 
 template <class W>
 void Kernels<W>::hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b,
-                                    ConstView a, std::span<const ConstView> keys,
+                                    ConstView a, std::span<const Key> keys,
                                     std::span<const u64> elements, const Scalars& special,
                                     u32 first_digit) {
   checks::hoisted_rotate_sum<W>(ring(), out, digits, b, a, keys, elements, first_digit);
@@ -38,10 +38,10 @@ void Kernels<W>::hoisted_rotate_sum(Stream& stream, View out, ConstView digits, 
   }
 }
 
-#define CRENEL_INSTANTIATE(W)                                                                    \
-  template void Kernels<W>::automorphism_add(Stream&, View, ConstView, u64, const ConstView*);   \
-  template void Kernels<W>::hoisted_rotate_sum(Stream&, View, ConstView, ConstView, ConstView,   \
-                                               std::span<const ConstView>, std::span<const u64>, \
+#define CRENEL_INSTANTIATE(W)                                                                  \
+  template void Kernels<W>::automorphism_add(Stream&, View, ConstView, u64, const ConstView*); \
+  template void Kernels<W>::hoisted_rotate_sum(Stream&, View, ConstView, ConstView, ConstView, \
+                                               std::span<const Key>, std::span<const u64>,     \
                                                const Scalars&, u32);
 CRENEL_INSTANTIATE(u32)
 CRENEL_INSTANTIATE(u64)

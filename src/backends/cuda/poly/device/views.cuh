@@ -18,6 +18,19 @@ struct Poly {
   }
 };
 
+/// device::KeyView from the first digit in use on, [digit][b, a][limb][N].
+struct KeyPoly {
+  const u32* data;         ///< where `slot` is null
+  const u32* const* slot;  ///< where the address stands
+  u64 first;               ///< words before the first digit in use
+  u64 component_stride;
+  u64 digit_stride;
+
+  __device__ __forceinline__ const u32* words() const {
+    return (slot == nullptr ? data : *slot) + first;
+  }
+};
+
 /// One byte a limb: prime ids, or positions of the limbs in another polynomial.
 struct LimbBytes {
   u8 at[rns::kMaxLimbs];

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/cuda/poly/device/views.cuh"
-#include "ring/poly_view.h"
+#include "device/poly/kernels.h"
 
 namespace crenel::backend::cuda {
 
@@ -16,6 +16,11 @@ template <class Word>
 Poly<Word> broadcast_poly(const ring::PolyView<Word>& v) {
   return {v.data, v.shape.components == 1 ? 0 : v.component_stride,
           v.shape.batch == 1 ? 0 : v.batch_stride};
+}
+
+inline KeyPoly key_poly(const device::KeyView<u32>& key, u32 first_digit) {
+  const auto& p = key.pairs;
+  return {p.data, key.slot, first_digit * p.batch_stride, p.component_stride, p.batch_stride};
 }
 
 inline LimbBytes prime_bytes(const rns::LimbSet& limbs) {

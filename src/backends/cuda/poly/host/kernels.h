@@ -58,17 +58,16 @@ class CudaKernels final : public device::Kernels<u32> {
                         const ConstView* addend = nullptr) override;
   void mod_up(Stream& stream, View out, ConstView in,
               const Prepared<rns::ModUp<u32>>& table) override;
-  void key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
+  void key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
                     u32 first_digit) override;
   void key_switch(Stream& stream, View out, ConstView in, const Prepared<rns::ModUp<u32>>& table,
-                  ConstView key, u32 first_digit, const ConstView* addend,
+                  const Key& key, u32 first_digit, const ConstView* addend,
                   const Scalars* factor) override;
   void divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide<u32>>& table,
               const ConstView* addend = nullptr) override;
   void hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits, ConstView b,
-                          ConstView a, std::span<const ConstView> keys,
-                          std::span<const u64> elements, const Grid& plain, const Scalars& special,
-                          u32 first_digit) override;
+                          ConstView a, std::span<const Key> keys, std::span<const u64> elements,
+                          const Grid& plain, const Scalars& special, u32 first_digit) override;
 
  private:
   bool fast() const;  ///< the two-pass transforms and what is fused with them cover this ring size

@@ -78,12 +78,6 @@ LimbBytes shifted(const LimbBytes& bytes, u32 first) {
   return s;
 }
 
-Poly<const u32> key_from(const ring::PolyView<const u32>& key, u32 first_digit) {
-  Poly<const u32> p = poly(key);
-  p.data += first_digit * key.batch_stride;
-  return p;
-}
-
 }  // namespace
 
 void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
@@ -103,7 +97,7 @@ void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
   launch_row_forward(stream, args, out.limbs.size(), own);
 }
 
-void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, ConstView key,
+void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
                                u32 first_digit) {
   device::checks::key_multiply<u32>(ring(), out, digits, key, first_digit);
   const device::Stage stage(stream, "key_multiply");
@@ -111,11 +105,11 @@ void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, Const
   args.primes = tables_.primes;
   args.out = poly(out);
   args.digits = poly(digits);
-  args.key = key_from(key, first_digit);
+  args.key = key_poly(key, first_digit);
   args.log_n = out.shape.log_n;
   args.count = digits.shape.components;
   args.prime = prime_bytes(out.limbs);
-  // The kernel addresses key limbs by prime id: checks made sure that the key has all of them.
+  args.in_key = position_bytes(out.limbs, key.pairs.limbs);
   const auto cost = [&] { return traffic::key_multiply(traffic::extent(out), args.count); };
   launch(stream, cost, cuda::key_multiply,
          dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(), out.shape.batch),
@@ -124,8 +118,8 @@ void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, Const
 
 // Some limbs of all digits at a time, all of them when the digits are not too large.
 void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
-                             const Prepared<rns::ModUp<u32>>& table, ConstView key, u32 first_digit,
-                             const ConstView* addend, const Scalars* factor) {
+                             const Prepared<rns::ModUp<u32>>& table, const Key& key,
+                             u32 first_digit, const ConstView* addend, const Scalars* factor) {
   // The last pass knows one factor a limb: real ones.
   const bool real = addend == nullptr || factor == nullptr ||
                     std::equal(factor->low, factor->low + addend->limbs.size(), factor->high);
@@ -146,7 +140,8 @@ void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
   inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
   const OwnLimbs own = own_limbs(*table, in);
   KeySwitchTail tail = {};
-  tail.key = key_from(key, first_digit);
+  tail.key = key_poly(key, first_digit);
+  const LimbBytes in_key = position_bytes(out.limbs, key.pairs.limbs);
   if (addend != nullptr) {
     tail.addend = poly(*addend);
     tail.addend_components = addend->shape.components;
@@ -164,6 +159,7 @@ void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
     launch_column_forward(stream, args, count, own_part.component);
     args.out = poly(out);
     tail.own = own_part;
+    tail.in_key = shifted(in_key, first);
     tail.first_limb = first;
     launch_key_switch_rows(stream, args, count, tail);
   }

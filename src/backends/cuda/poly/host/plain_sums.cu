@@ -151,7 +151,7 @@ void CudaKernels::plain_multiply_sum(Stream& stream, std::span<const View> out,
 }
 
 void CudaKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
-                                     ConstView b, ConstView a, std::span<const ConstView> keys,
+                                     ConstView b, ConstView a, std::span<const Key> keys,
                                      std::span<const u64> elements, const Grid& plain,
                                      const Scalars& special, u32 first_digit) {
   device::checks::hoisted_plain_sums<u32>(ring(), out, digits, b, a, keys, elements, plain,
@@ -179,10 +179,8 @@ void CudaKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, 
       step.column = l.column[s];
       step.element = static_cast<u32>(elements[baby]);
       if (elements[baby] == 1) continue;
-      const ConstView& key = keys[baby];
-      step.key = key.data + first_digit * key.batch_stride;
-      step.digit_stride = key.batch_stride;
-      step.component_stride = key.component_stride;
+      step.key = key_poly(keys[baby], first_digit);
+      args.in_key = position_bytes(plain.limbs, keys[baby].pairs.limbs);  // the same in all
       ++switched;
     }
     const auto cost = [&] {

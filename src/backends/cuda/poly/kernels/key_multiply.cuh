@@ -10,10 +10,11 @@ struct KeyArgs {
   const PrimeConstants* primes;
   Poly<u32> out;
   Poly<const u32> digits;
-  Poly<const u32> key;  ///< batch entry = digit; limb position = prime id
+  KeyPoly key;
   u32 log_n;
   u32 count;  ///< digits
   LimbBytes prime;
+  LimbBytes in_key;  ///< position of the limb
 };
 
 /// out_c = sum_d digits_d key_(d,c). Grid: x tiles of 4 * kElementThreads values, y limbs, z batch.
@@ -26,14 +27,16 @@ __global__ void __launch_bounds__(kElementThreads)
   if (at >= (1u << args.log_n)) return;
   const PrimeConstants m = args.primes[id];
   const u64 policy = streaming_policy();
+  const u32* key = args.key.words() + (u64(args.in_key.at[limb]) << args.log_n) + at;
   u64 acc[2][4] = {};
   for (u32 first = 0; first < args.count; first += kKeyDigitsInFlight) {
     uint4 x[kKeyDigitsInFlight], k[2][kKeyDigitsInFlight];
 #pragma unroll
     for (u32 j = 0; j < kKeyDigitsInFlight; ++j) {
       if (first + j >= args.count) break;
-      k[0][j] = load_streaming(args.key.limb(first + j, 0, id, args.log_n) + at, policy);
-      k[1][j] = load_streaming(args.key.limb(first + j, 1, id, args.log_n) + at, policy);
+      k[0][j] = load_streaming(key, policy);
+      k[1][j] = load_streaming(key + args.key.component_stride, policy);
+      key += args.key.digit_stride;
       x[j] = load4(args.digits.limb(batch, first + j, limb, args.log_n) + at);
     }
     if (first != 0) {

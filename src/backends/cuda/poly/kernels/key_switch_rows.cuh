@@ -7,10 +7,11 @@
 namespace crenel::backend::cuda {
 
 /// args.in holds the digits after the column pass, args.components the digits of a batch entry;
-/// args.out and `own` are addressed by limb plus first_limb.
+/// args.out is addressed by limb plus first_limb, the lists by limb.
 struct KeySwitchTail {
   OwnLimbs own;
-  Poly<const u32> key;  ///< batch entry = digit; limb position = prime id
+  KeyPoly key;
+  LimbBytes in_key;  ///< position of the limb
   u32 first_limb;
   Poly<const u32> addend;  ///< factor * addend is added, on the first addend_limbs limbs
   u32 addend_components;   ///< 0: none
@@ -49,10 +50,11 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
   u32* keys = rows + kBlockWords + 4 * threadIdx.x;  // [digit parity][component]
   const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
   const u32 row_in_block = (place.row % kTileRows<Bits>) << Bits;
+  const u32* key_limb = tail.key.words() + (u64(tail.in_key.at[limb]) << args.log_n) + place.start;
   const auto fetch = [&](u32 d) {
     const u32* from =
         d == own_digit ? own : args.in.limb(batch, d, args.in_position.at[limb], args.log_n);
-    const u32* key0 = tail.key.limb(d, 0, id, args.log_n) + place.start;
+    const u32* key0 = key_limb + d * tail.key.digit_stride;
     const u32* key1 = key0 + tail.key.component_stride;
     u32* to = keys + (d & 1) * 2 * kBlockWords;
 #pragma unroll

@@ -20,10 +20,8 @@ struct PlainSumArgs {
 };
 
 struct HoistedStep {
-  const u32* key;  ///< its first digit in use; null: no rotation, no key
-  u64 digit_stride;
-  u64 component_stride;
-  u32 element;
+  KeyPoly key;
+  u32 element;  ///< 1: no rotation, no key
   GridColumn column;
 };
 
@@ -38,6 +36,7 @@ struct HoistedArgs {
   u32 window;  ///< limbs of b and a
   u32 steps;
   LimbBytes prime;
+  LimbBytes in_key;  ///< position of the limb in every key
   u32 special[rns::kMaxLimbs];
   HoistedStep step[kLaunchBabies];
 };
@@ -101,8 +100,9 @@ __device__ __forceinline__ void add_digits(u64 (&sum)[2][Values], const HoistedA
   Words<Values> x[Count], k[2][Count];
 #pragma unroll
   for (u32 d = 0; d < Count; ++d) {
-    k[0][d] = Words<Values>::load_once(key + d * step.digit_stride, policy);
-    k[1][d] = Words<Values>::load_once(key + d * step.digit_stride + step.component_stride, policy);
+    k[0][d] = Words<Values>::load_once(key + d * step.key.digit_stride, policy);
+    k[1][d] = Words<Values>::load_once(key + d * step.key.digit_stride + step.key.component_stride,
+                                       policy);
     x[d] = Words<Values>::load(digit + d * args.digits.component_stride);
   }
 #pragma unroll
@@ -127,7 +127,7 @@ __device__ __forceinline__ void inner_product(u64 (&sum)[2][Values], const Hoist
     for (u32 pair = args.count / 2; pair != 0; --pair) {
       add_digits<2>(sum, args, step, digit, key, q, policy);
       digit += 2 * args.digits.component_stride;
-      key += 2 * step.digit_stride;
+      key += 2 * step.key.digit_stride;
     }
     if (args.count % 2 != 0) add_digits<1>(sum, args, step, digit, key, q, policy);
   }
@@ -145,15 +145,21 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
   constexpr u32 kValues = Sums::kValues;
   const u32 limb = blockIdx.z, batch = blockIdx.y, id = args.prime.at[limb];
   const u32 at = kValues * (threadIdx.x + blockIdx.x * kPlainThreads);
+  // Addresses that stand in memory are read once a block: every step would wait for its own.
+  __shared__ const u32* keys[kLaunchBabies];
+  if (threadIdx.x < args.steps && args.step[threadIdx.x].element != 1)
+    keys[threadIdx.x] = args.step[threadIdx.x].key.words();
+  __syncthreads();
   if (at >= (1u << args.log_n)) return;
   const PrimeConstants m = args.primes[id];
   const u64 policy = streaming_policy();
+  const u64 key_limb = u64(args.in_key.at[limb]) << args.log_n;
   const bool lifted = limb < args.window;
   const u32 special = args.special[limb];
   Sums sums(args.plain, limb, args.log_n, at);
   for (u32 s = 0; s < args.steps; ++s) {
     const HoistedStep& step = args.step[s];
-    const bool has_key = step.key != nullptr;
+    const bool has_key = step.element != 1;
     if (!has_key && !lifted) continue;
     const u32 source = ring::galois_eval_source(at, step.element, args.log_n);
     const u32 from = source & ~(kValues - 1);
@@ -164,7 +170,7 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
     u64 sum[2][kValues] = {};
     if (has_key)
       inner_product<Digits>(sum, args, step, args.digits.limb(batch, 0, limb, args.log_n) + from,
-                            step.key + (u64(id) << args.log_n) + from, m.q, policy);
+                            keys[s] + key_limb + from, m.q, policy);
     // At most one digit was not folded: with the lift two products.
     if (lifted) {
 #pragma unroll
