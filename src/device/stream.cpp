@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "crenel/core/error.h"
@@ -52,6 +53,24 @@ class OwningGraph final : public GraphExec {
 };
 
 }  // namespace
+
+HostBuffer Device::allocate_host(std::size_t bytes) {
+  return HostBuffer(shared_from_this(), allocate_host_bytes(bytes), bytes);
+}
+
+void* Device::allocate_host_bytes(std::size_t bytes) {
+  void* memory = std::malloc(std::max<std::size_t>(bytes, 1));
+  if (memory == nullptr)
+    throw DeviceError(cat(info().name, ": no host memory for ", bytes, " bytes"),
+                      {{"device", info().name}, {"bytes", cat(bytes)}});
+  return memory;
+}
+
+void Device::deallocate_host_bytes(void* memory) noexcept { std::free(memory); }
+
+HostBuffer::~HostBuffer() {
+  if (data_) device_->deallocate_host_bytes(data_);
+}
 
 std::shared_ptr<Stream> Device::shared_stream() {
   const std::lock_guard lock(shared_mutex_);

@@ -22,8 +22,15 @@ struct DeviceInfo {
 };
 
 class Account;
+class HostBuffer;
 class Stage;
 class Stream;
+
+/// Bytes of a device's memory, by its driver's count: every process and library is in it.
+struct MemoryUse {
+  u64 used = 0;
+  u64 total = 0;  ///< 0: host memory, which is not counted
+};
 
 /// One processor with its memory. Obtained from open(); contexts of any scheme and parameters share
 /// one object, and objects of contexts with equal parameters then work together.
@@ -40,8 +47,17 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Raw device memory, 256-byte aligned. Throws DeviceError naming the bytes asked for.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* memory) noexcept = 0;
+  virtual MemoryUse memory() const { return {}; }
+  /// Host memory that copies to and from this device need not wait for (page-locked on CUDA).
+  HostBuffer allocate_host(std::size_t bytes);
+
+ protected:
+  /// Throw DeviceError naming the bytes asked for; the default is ordinary memory.
+  virtual void* allocate_host_bytes(std::size_t bytes);
+  virtual void deallocate_host_bytes(void* memory) noexcept;
 
  private:
+  friend class HostBuffer;
   std::mutex shared_mutex_;
   std::weak_ptr<Stream> shared_;  ///< weak: a stream keeps its device alive
 };
@@ -54,6 +70,45 @@ std::shared_ptr<Device> open(const std::string& name);
 std::vector<DeviceInfo> available();
 /// Why there is no CUDA device ("" when there is one): not built, no driver, no GPU.
 std::string cuda_unavailable_reason();
+
+/// Memory of Device::allocate_host.
+class HostBuffer {
+ public:
+  HostBuffer() = default;
+  HostBuffer(std::shared_ptr<Device> device, void* data, std::size_t bytes)
+      : device_(std::move(device)), data_(data), bytes_(bytes) {}
+  HostBuffer(HostBuffer&& other) noexcept { swap(other); }
+  HostBuffer& operator=(HostBuffer&& other) noexcept {
+    HostBuffer(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~HostBuffer();
+
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void swap(HostBuffer& o) noexcept {
+    std::swap(device_, o.device_);
+    std::swap(data_, o.data_);
+    std::swap(bytes_, o.bytes_);
+  }
+  std::shared_ptr<Device> device_;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// A point in the work of a stream (Stream::mark).
+class Event {
+ public:
+  virtual ~Event() = default;
+  /// Waits, on the host, until the work before it is done.
+  virtual void synchronize() = 0;
+};
 
 /// Device memory, returned to its stream's pool when destroyed (stream order makes reuse safe).
 class Buffer {
@@ -123,6 +178,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual void synchronize() = 0;
   /// Host to device; `from` may be reused when the call returns. Not capturable.
   virtual void copy_in(void* to, const void* from, std::size_t bytes) = 0;
+  /// Host to device, stream-ordered and without waiting: `from` lies in a HostBuffer of this device
+  /// and keeps its contents until the copy is done (mark() tells). Not capturable.
+  virtual void upload(void* to, const void* from, std::size_t bytes) { copy_in(to, from, bytes); }
   /// Device to host; waits for the data. Not capturable.
   virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
   /// Device to device, stream-ordered.
@@ -133,6 +191,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual void fill_zero(void* data, std::size_t bytes) = 0;
   /// Work queued here from now on starts after the work queued on `other` so far.
   virtual void wait_for(Stream& other) = 0;
+  /// The work queued so far. Null where operations are immediate.
+  virtual std::shared_ptr<Event> mark() { return nullptr; }
+  /// Work queued here from now on starts after what `event` marks; null: at once.
+  virtual void wait_for(const std::shared_ptr<Event>& event) { static_cast<void>(event); }
   /// The backend's own handle (cudaStream_t), nullptr where there is none.
   virtual void* native_handle() { return nullptr; }
 

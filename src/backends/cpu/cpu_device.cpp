@@ -46,6 +46,7 @@ class CpuStream final : public device::Stream {
       std::memset(static_cast<char*>(data) + at, 0, size);
     });
   }
+  using Stream::wait_for;
   void wait_for(Stream&) override {}
 
  private:

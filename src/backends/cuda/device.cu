@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "backends/cuda/gpu.h"
 #include "backends/cuda/poly/host/kernels.h"
 
@@ -65,6 +67,28 @@ void* GpuDevice::allocate(std::size_t bytes) {
 }
 
 void GpuDevice::deallocate(void* memory) noexcept { static_cast<void>(cudaFree(memory)); }
+
+device::MemoryUse GpuDevice::memory() const {
+  const DeviceGuard guard(index());
+  std::size_t free = 0, total = 0;
+  CRENEL_CUDA_TRY(cudaMemGetInfo(&free, &total));
+  return {total - free, total};
+}
+
+void* GpuDevice::allocate_host_bytes(std::size_t bytes) {
+  const DeviceGuard guard(index());
+  void* memory = nullptr;
+  const cudaError_t status = cudaMallocHost(&memory, std::max<std::size_t>(bytes, 1));
+  if (status == cudaSuccess) return memory;
+  static_cast<void>(cudaGetLastError());
+  throw DeviceError(cat(info().name, ": no page-locked host memory for ", bytes,
+                        " bytes: ", cudaGetErrorString(status)),
+                    {{"device", info().name}, {"bytes", cat(bytes)}});
+}
+
+void GpuDevice::deallocate_host_bytes(void* memory) noexcept {
+  static_cast<void>(cudaFreeHost(memory));
+}
 
 std::unique_ptr<device::Kernels<u32>> CudaDevice::make_kernels(
     std::shared_ptr<const ring::Ring<u32>> ring) {

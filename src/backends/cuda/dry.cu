@@ -40,6 +40,7 @@ class DryStream final : public CudaStream {
   void fill_zero(void*, std::size_t bytes) override {
     if (bytes != 0) state_copy("fill_zero", 0, bytes);
   }
+  using CudaStream::wait_for;
   void wait_for(device::Stream& other) override { static_cast<void>(cuda_stream(other)); }
 };
 
@@ -62,6 +63,10 @@ class DryDevice final : public CudaDevice {
     sizes_.emplace(memory, bytes);
     return memory;
   }
+  device::MemoryUse memory() const override {
+    std::lock_guard lock(mutex_);
+    return {in_use_, kMemory};
+  }
   void deallocate(void* memory) noexcept override {
     std::lock_guard lock(mutex_);
     const auto it = sizes_.find(memory);
@@ -72,7 +77,7 @@ class DryDevice final : public CudaDevice {
 
  private:
   static constexpr u64 kAlignment = 256;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<void*, u64> sizes_;
   u64 next_ = u64(0xd) << 56;
   u64 in_use_ = 0;

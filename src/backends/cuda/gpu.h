@@ -11,6 +11,11 @@ class GpuDevice final : public CudaDevice {
   std::shared_ptr<device::Stream> make_stream() override;
   void* allocate(std::size_t bytes) override;
   void deallocate(void* memory) noexcept override;
+  device::MemoryUse memory() const override;
+
+ protected:
+  void* allocate_host_bytes(std::size_t bytes) override;
+  void deallocate_host_bytes(void* memory) noexcept override;
 };
 
 class GpuStream final : public CudaStream {
@@ -25,7 +30,10 @@ class GpuStream final : public CudaStream {
   void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                  std::size_t row_bytes, std::size_t rows) override;
   void fill_zero(void* data, std::size_t bytes) override;
+  void upload(void* to, const void* from, std::size_t bytes) override;
   void wait_for(device::Stream& other) override;
+  std::shared_ptr<device::Event> mark() override;
+  void wait_for(const std::shared_ptr<device::Event>& event) override;
   void* native_handle() override { return handle_; }
 
  protected:

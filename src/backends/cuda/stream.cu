@@ -17,12 +17,23 @@ class CudaGraph final : public device::GraphExec {
   cudaGraphExec_t exec_;
 };
 
-struct Event {
-  cudaEvent_t event = nullptr;
-  Event() { CRENEL_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)); }
-  ~Event() { static_cast<void>(cudaEventDestroy(event)); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
+class CudaEvent final : public device::Event {
+ public:
+  explicit CudaEvent(cudaStream_t stream) {
+    CRENEL_CUDA_TRY(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
+    const cudaError_t status = cudaEventRecord(event_, stream);
+    if (status == cudaSuccess) return;
+    static_cast<void>(cudaEventDestroy(event_));
+    fail(status, "cudaEventRecord");
+  }
+  ~CudaEvent() override { static_cast<void>(cudaEventDestroy(event_)); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  void synchronize() override { CRENEL_CUDA_TRY(cudaEventSynchronize(event_)); }
+  cudaEvent_t handle() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
 };
 
 }  // namespace
@@ -68,6 +79,12 @@ void GpuStream::copy_in(void* to, const void* from, std::size_t bytes) {
   synchronize();  // `from` may be pinned, or still be read for the last chunk
 }
 
+void GpuStream::upload(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  state_copy("upload", 0, bytes);
+  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle_));
+}
+
 void GpuStream::copy_out(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   state_copy("copy_out", bytes, 0);
@@ -100,9 +117,18 @@ void GpuStream::fill_zero(void* data, std::size_t bytes) {
 void GpuStream::wait_for(device::Stream& other) {
   CudaStream& source = cuda_stream(other);
   if (source.dry()) throw StateError("a GPU cannot wait for a dry stream");
-  Event event;
-  CRENEL_CUDA_TRY(cudaEventRecord(event.event, source.handle()));
-  CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle_, event.event, 0));
+  const CudaEvent event(source.handle());
+  CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle_, event.handle(), 0));
+}
+
+std::shared_ptr<device::Event> GpuStream::mark() {
+  const DeviceGuard guard(device_index());
+  return std::make_shared<CudaEvent>(handle_);
+}
+
+void GpuStream::wait_for(const std::shared_ptr<device::Event>& event) {
+  if (!event) return;
+  CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle_, static_cast<const CudaEvent&>(*event).handle(), 0));
 }
 
 std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>& work) {

@@ -32,6 +32,7 @@ class RefStream final : public Stream {
   void fill_zero(void* data, std::size_t bytes) override {
     if (bytes != 0) std::memset(data, 0, bytes);
   }
+  using Stream::wait_for;
   void wait_for(Stream&) override {}
 };
 
