@@ -1,4 +1,5 @@
-// Look-up tables: padded sets by one bootstrap, others as OpenFHE's EvalFunc (tfhe.md 2c).
+// Look-up tables: padded sets by one bootstrap, others as OpenFHE's EvalFunc (docs/theory/tfhe.md,
+// "Functions of messages").
 #include <algorithm>
 
 #include "crenel/core/error.h"

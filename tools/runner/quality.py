@@ -35,6 +35,7 @@ def lint(arguments: list[str]) -> int:
         ("ruff format", [ruff, "format", *([] if fix else ["--check"]), "."]),
         ("codespell", [env.tool("codespell"), "-L", DICTIONARY_EXCEPTIONS, *text]),
         ("layer rules", [sys.executable, "-B", "tools/check_layers.py"]),
+        ("citations", [sys.executable, "-B", "tools/check_citations.py"]),
     ]
     failed = []
     for name, command in checks:
