@@ -45,7 +45,7 @@ std::string table(const std::vector<Row>& rows) {
 }
 
 std::string page_path(const std::string& page) {
-  return std::string(CRENEL_SOURCE_DIR) + "/docs/theory/" + page;
+  return std::string(CRENEL_SOURCE_DIR) + "/docs/theory/" + page + ".md";
 }
 
 void expect_table(const std::string& page, const std::string& name, const std::vector<Row>& rows) {
@@ -102,9 +102,9 @@ TEST(TheoryPages, PrimeSystem) {
                     cat(params.normal_top_level() - 3), cat(params.chain_limbs()),
                     fixed(params.log_pq(), 2), fixed(params.scale_deviation(), 4)});
   }
-  expect_table("ckks-primes.md", "conversions", conversions);
-  expect_table("ckks-primes.md", "digits", digits);
-  expect_table("ckks-primes.md", "sets", sets);
+  expect_table("ckks-primes", "conversions", conversions);
+  expect_table("ckks-primes", "digits", digits);
+  expect_table("ckks-primes", "sets", sets);
 }
 
 TEST(TheoryPages, LevelsOfBoot40) {
@@ -117,7 +117,7 @@ TEST(TheoryPages, LevelsOfBoot40) {
                     l ? bits(params.rescale_ratio(l), 4) : "",
                     l <= params.normal_top_level() ? bits(params.scale(l), 5) : ""});
   }
-  expect_table("ckks-primes.md", "boot40", rows);
+  expect_table("ckks-primes", "boot40", rows);
 }
 
 TEST(TheoryPages, FitOfTheSine) {
@@ -134,7 +134,7 @@ TEST(TheoryPages, FitOfTheSine) {
     for (const double e : error.by_integer) row.push_back(bits(e));
     rows.push_back(row);
   }
-  expect_table("bootstrapping.md", "fit", rows);
+  expect_table("bootstrapping", "fit", rows);
 }
 
 TEST(TheoryPages, PartsOfABootstrapsError) {
@@ -158,7 +158,7 @@ TEST(TheoryPages, PartsOfABootstrapsError) {
         row.push_back(fixed(-std::log2(e), 1));
     rows.push_back(row);
   }
-  expect_table("precision.md", "parts", rows);
+  expect_table("precision", "parts", rows);
 }
 
 TEST(TheoryPages, SineAlone) {
@@ -177,7 +177,7 @@ TEST(TheoryPages, SineAlone) {
     }
     rows.push_back(row);
   }
-  expect_table("precision.md", "sine", rows);
+  expect_table("precision", "sine", rows);
 }
 
 TEST(TheoryPages, GainOfEvalMod) {
@@ -192,7 +192,7 @@ TEST(TheoryPages, GainOfEvalMod) {
   add("all merged but `T_2`", circuits::mod1_noise_gain(params, 2, merged));
   add("all merged but `T_2` and `T_4` (what the code does)",
       circuits::mod1_noise_gain(params, 4, merged));
-  expect_table("precision.md", "gain", rows);
+  expect_table("precision", "gain", rows);
 }
 
 TEST(TheoryPages, NoiseBudgets) {
@@ -225,7 +225,7 @@ TEST(TheoryPages, NoiseBudgets) {
                     fixed(tfhe::fresh_std(params, sigma) * steps / rest, 3),
                     cat("`2^", fixed(params.p_fail_log2(), 1), "`")});
   }
-  expect_table("tfhe.md", "budgets", rows);
+  expect_table("tfhe", "budgets", rows);
 }
 
 }  // namespace
