@@ -3,8 +3,8 @@
 A cited page (`docs/theory/tfhe.md`, by its path, or by an end of its path that names one file) exists, and
 so does the section named behind it (`docs/theory/tfhe.md, "Gates"`). Keys of the bibliography exist. Paths of
 the repository that pages and comments name exist. Nothing cites numbered issues, work sessions or documents
-elsewhere. Comments of C++ keep to the line length, which clang-format leaves alone there, and a ruler stands
-beside its heading.
+elsewhere. The notation's names occur in the code. Comments of C++ keep to the line length, which clang-format
+leaves alone there, and a ruler stands beside its heading.
 """
 
 from __future__ import annotations
@@ -133,6 +133,33 @@ def check_comments(file: str, text: str) -> list[str]:
     return found
 
 
+@cache
+def identifiers() -> frozenset[str]:
+    words: set[str] = set()
+    for file in tracked():
+        if file.startswith(("include/", "src/", "python/crenel/", "python/src/")) and file.endswith(
+            (*CXX, ".py")
+        ):
+            words.update(re.findall(r"\w+", (ROOT / file).read_text(encoding="utf-8")))
+    return frozenset(words)
+
+
+def check_notation(file: str, text: str) -> list[str]:
+    """Names in the second column of the notation's tables, "Name in code", occur in the code."""
+    found = []
+    for line in text.split("\n"):
+        cells = line.split("|")
+        for name in re.findall(r"`([\w:/*]+)`", cells[2] if len(cells) > 2 else ""):
+            words = re.findall(r"\w+", name)
+            if name.endswith("*"):
+                known = any(word.startswith(words[0]) for word in identifiers())
+            else:
+                known = "/" in name or words[-1] in identifiers()
+            if not known and len(words[0]) > 2:  # Q, P, s_l are symbols
+                found.append(f"{file}: {name} is no name in the code")
+    return found
+
+
 def check(file: str, text: str) -> list[str]:
     """Every violation of one file, given by its path from the root."""
     page = file.endswith(".md")
@@ -143,6 +170,8 @@ def check(file: str, text: str) -> list[str]:
         found += check_comments(file, text)
     if file.endswith((*CXX, ".md", ".toml")) and not file.startswith("docs/notes/"):  # notes tell what was
         found += check_names(file, text)
+    if file == "docs/notation.md":
+        found += check_notation(file, text)
     if page or file.endswith((*CXX, ".py", ".toml")):
         found += check_keys(file, text)
     return found

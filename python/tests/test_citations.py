@@ -43,3 +43,10 @@ def test_pages_name_what_exists():
     assert citations.check("docs/theory/some.md", page) == []
     (found,) = citations.check("docs/theory/some.md", "`src/ckks/nothing`\n")
     assert "src/ckks/nothing" in found
+
+
+def test_notation_names_what_the_code_says():
+    row = "| concept | `{}` | note |\n"
+    assert citations.check("docs/notation.md", row.format("rescale_ratio")) == []
+    (found,) = citations.check("docs/notation.md", row.format("rescaling_quotient"))
+    assert "rescaling_quotient" in found
