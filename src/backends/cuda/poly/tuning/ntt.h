@@ -41,7 +41,7 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 // us of mod_up, mod_down, hmult at 48 limbs | at 24 limbs:
 //   kNttBlocksPerSm       4: 125.7 75.8 247.2 | 46.4 47.7 118.3
 //                         3: 128.6 77.6 248.8 | 46.2 48.5 118.5
-//     (an earlier version, no hmult)  4: 127.9 80.3 | 50.9 53.4   5: 125.5 82.0 | 53.7 55.1 (spills)
+//     (an earlier version, no hmult) 4: 127.9 80.3 | 50.9 53.4   5: 125.5 82.0 | 53.7 55.1 (spills)
 //   kRowPolysPerBlock     4: 129.0 82.0   1: 128.3 82.1
 //   kColumnPolysPerBlock  1: 127.9 80.3   2: 129.6 85.2
 //   kKeySwitchBlocksPerSm (key_switch)  2: 212.3   3: 215.1 (spills)   4: 224.5
