@@ -20,7 +20,7 @@ CXX = (".h", ".cpp", ".cu", ".cuh")
 READ = (*CXX, ".py", ".toml", ".v", ".md", ".sh", ".cmake", ".txt", ".yml", ".json")
 COLUMNS = 100
 
-PAGE = re.compile(r"(?<![\w./-])((?:\.{1,2}/)*[\w-]+(?:/[\w.-]+)*\.md)\b(?:`?,\s+\"([^\"]+)\")?")
+PAGE = re.compile(r"(?<![\w./-])((?:\.{1,2}/)*[\w-]+(?:/[\w.-]+)*\.md)\b(?:`?,?\s+\"([^\"]+)\")?")
 RECORD = re.compile(r"docs/design/(\d{4})(?![\w-])")
 FOLDERS = "bench|cmake|dev|docs|examples|fhecore|include|params|python|requirements|src|tests|tools"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./-]*[\w-])[/`]")

@@ -1,8 +1,9 @@
 // Tuner of the blind rotation: every shape that serves a parameter set, at every packing asked for,
 // timed on random keys (BOLT-FHE, figure 5 and tables 8 and 10).
 //
-//   torus_tune --set NAME [--slots 1,2,3] [--batch 16384] [--device NAME]
-//              [--arithmetic exact|approx|split] [--json FILE] [--all]
+//   torus_tune --set NAME [--slots 1,2,3] [--batch 16384] [--device NAME] [--arithmetic
+//   exact|approx|split]
+//              [--json FILE] [--all]
 //
 // `batch` counts messages; a block takes the most rows that fit, with --all every count is tried,
 // and the shapes for any size too. Outputs of all shapes must agree to the bit: the digest is

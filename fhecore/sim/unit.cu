@@ -1,10 +1,9 @@
 // Kernels of the proposed unit (marks instead of its instructions) and of today's tensor cores, for
 // the profiler:
 //
-//   unit --check       the tensor-core products against sums on the host; exit code 1 when one is
-//                      not the same
-//   unit --list FILE   the cases as JSON, in order
-//   unit --profile     every case once between cudaProfilerStart and Stop
+//   unit --check          the tensor-core products against sums on the host, exit code 1 when one
+//   differs unit --list FILE      the cases as JSON, in order unit --profile        every case once
+//   between cudaProfilerStart and Stop
 //
 // The stubs' values mean nothing; instructions, addresses and register allocation do.
 #include <cuda_profiler_api.h>

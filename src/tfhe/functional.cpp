@@ -1,7 +1,6 @@
 // Floor, sign and digits of messages that may be larger than one bootstrap reads: OpenFHE's
-// EvalFloor, EvalSign and EvalDecomp (docs/theory/tfhe.md, "Functions of messages"). A message m
-// modulo p stands at m 2 beta modulo M = 2 beta p; a bootstrap reads the phase modulo q, hence at
-// most q / 2 beta messages of it.
+// EvalFloor, EvalSign and EvalDecomp (tfhe.md 2c). A message m modulo p stands at m 2 beta modulo M
+// = 2 beta p; a bootstrap reads the phase modulo q, hence at most q / 2 beta messages of it.
 #include <bit>
 #include <cmath>
 

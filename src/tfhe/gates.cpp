@@ -1,4 +1,4 @@
-// Gates of one bootstrap with OpenFHE's constants (docs/theory/tfhe.md, "Gates").
+// Gates of one bootstrap with OpenFHE's constants (docs: tfhe.md 2c).
 #include "crenel/core/error.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"

@@ -1,5 +1,4 @@
-// Look-up tables: padded sets by one bootstrap, others as OpenFHE's EvalFunc (docs/theory/tfhe.md,
-// "Functions of messages").
+// Look-up tables: padded sets by one bootstrap, others as OpenFHE's EvalFunc (tfhe.md 2c).
 #include <algorithm>
 
 #include "crenel/core/error.h"

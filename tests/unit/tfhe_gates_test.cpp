@@ -87,8 +87,7 @@ TEST_P(TfheGates, TruthTables) {
 }
 
 TEST_P(TfheGates, WindowsAreOpenFhes) {
-  // c / q of docs/theory/tfhe.md, "Gates": the output is 0 in [c, c + q/2), for every phase of the
-  // sum.
+  // c / q of tfhe.md 2c; the output is 0 in [c, c + q/2), for every phase of the sum.
   const std::pair<u32, u32> window[] = {{7, 8}, {5, 8},   {3, 8},  {1, 8},   {6, 8}, {2, 8},
                                         {7, 8}, {11, 12}, {7, 12}, {15, 16}, {9, 16}};
   for (const char* name : {"gadget:r3", "sparse:r3"}) {

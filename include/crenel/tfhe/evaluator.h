@@ -13,7 +13,7 @@
 namespace crenel::tfhe {
 
 /// Gates of one bootstrap. p = 4 for two inputs and majority; inputs of AND3, OR3 have p = 6, of
-/// AND4, OR4 p = 8 (docs/theory/tfhe.md, "Gates"). NOT costs nothing.
+/// AND4, OR4 p = 8 (OpenFHE's constants, tfhe.md 2c). NOT costs nothing.
 enum class Gate : u8 { and_, or_, nand, nor, xor_, xnor, majority, and3, or3, and4, or4 };
 const char* name_of(Gate gate);
 u32 fan_in(Gate gate);
@@ -61,9 +61,9 @@ class Evaluator {
   // ---- look-up tables ---------------------------------------------------------------------------
   /// luts.size() == 1: that table for every message; otherwise luts[index[i]] for message i.
   /// Padded sets: any table, one bootstrap. Others: EvalFunc of OpenFHE (negacyclic tables one
-  /// bootstrap; periodic and arbitrary ones two: docs/theory/tfhe.md, "Functions of messages").
-  /// Throws ParameterError for tables of another length, entries >= out_modulus (>= half of it,
-  /// padded) or an index that does not fit; UnsupportedError for an arbitrary table with 2 q > 2 N.
+  /// bootstrap; periodic ones and arbitrary ones two, tfhe.md 2c). Throws ParameterError for tables
+  /// of another length, entries >= out_modulus (>= half of it, padded) or an index that does not
+  /// fit; UnsupportedError for an arbitrary table where 2 q > 2 N.
   Ciphertext lut(const Ciphertext& a, const Lut& lut) const;
   Ciphertext lut(const Ciphertext& a, std::span<const Lut> luts, std::span<const u32> index) const;
 

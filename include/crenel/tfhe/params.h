@@ -48,9 +48,8 @@ struct Spec {
   bool padded = false;     ///< the upper half of the p messages is kept free (programmable LUTs)
   double max_norm2 = 2.0;  ///< sum of squared factors of bootstrapped inputs p_fail is stated for
   Arithmetic arithmetic = Arithmetic::exact;  ///< the faster safe choice, by measurement
-  /// From the lattice estimator or interpolated from it (docs/theory/security.md).
-  double security_bits = 0.0;
-  bool paper = false;  ///< below today's norm: for reproduction of published figures
+  double security_bits = 0.0;  ///< from the lattice estimator (tfhe.md 6) or interpolated from it
+  bool paper = false;          ///< below today's norm: for reproduction of published figures
   std::string provenance;
 };
 
@@ -88,8 +87,8 @@ class Params {
   double security_bits() const;
   bool below_norm() const;      ///< p_fail above 2^-128 or security below 128 bits
   std::string warning() const;  ///< "" or what is below today's norm, in one sentence
-  /// 32 hex digits: a content hash carried by every object and file.
-  const std::string& id() const;
+  const std::string& id()
+      const;  ///< 32 hex digits: a content hash carried by every object and file
   bool operator==(const Params& other) const;
 
   struct State;
@@ -110,9 +109,8 @@ struct NoiseBudget {
   double rotation_rounding = 0.0;  ///< at 2N, only when q > 2N: modulus switch q -> 2N
 };
 
-/// docs/theory/tfhe.md, "Noise of a bootstrap": as BOLT appendix A (modulus raising), with uniform
-/// operands; gadgets by the variance of their digits. `sigma`: of key errors (sqrt(10.5) for the
-/// library's sampler).
+/// BOLT-FHE appendix A and WLX+25 theorem 4.2 (raising), tfhe.md 3; the gadget path by the standard
+/// variance of OpenFHE's decomposition. `sigma`: of key errors (the library's sampler: sqrt(10.5)).
 NoiseBudget noise_budget(const Params& params, double sigma);
 /// Standard deviation at q of a bootstrapped ciphertext's phase error.
 double fresh_std(const Params& params, double sigma);
