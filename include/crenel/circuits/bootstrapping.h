@@ -92,8 +92,8 @@ struct BootstrapReport {
 ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
                                        const BootstrapOptions& options = {});
 
-/// Bossuat et al. 2021 with sparse-secret encapsulation (2022): docs/theory/bootstrapping.md. One
-/// object a stream and thread.
+/// Bossuat et al. 2021 with sparse-secret encapsulation (2022): ckks_algorithms.md 2.1. One object
+/// a stream and thread.
 class Bootstrapper {
  public:
   /// Encodes all plaintexts. ParameterError for options that the parameters cannot serve;
