@@ -1,5 +1,5 @@
-"""Renders docs/reference/benchmarks.md, and tables of docs/theory/gpu.md, from bench/results: no number there is
-typed by hand.
+"""Renders docs/reference/benchmarks.md, and tables of docs/theory/gpu.md, from bench/results: no number there
+is typed by hand.
 
     python bench/report.py [--check] [--results FOLDER] [--page FILE]
 
