@@ -66,7 +66,7 @@ def bisect(predict: Callable[[float], float], goal: float, start: float, steps: 
 def fit(target: str, measured: dict[str, dict], functions: dict, usages: dict) -> dict:
     """Fitted parameters and the error of every microbenchmark (model / measured - 1)."""
     table = params.table(target)
-    values = {k: float(v["value"]) for k, v in table.items()}
+    values = params.start(target)
     order = [(name, v["fit"]) for name, v in table.items() if v.get("fit") in micro.BY_NAME]
     program = engine.build()
 
@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> int:
         micro.check_sass(b, functions[micro.find(functions, b.symbol)])
     result = fit(args.target, measured, functions, usages)
     if args.null_cycles is not None:
-        values = {**{k: float(v["value"]) for k, v in params.table(args.target).items()}, **result["fitted"]}
+        values = {**params.start(args.target), **result["fitted"]}
         model_null = micro.null_cycles(functions, usages, params.of_engine(values))
         result["fitted"] |= of_launches(args.null_cycles, model_null, chain, values["clock_ghz"])
         result["launches"] = {"null_cycles": args.null_cycles, "model_null": model_null, **chain}

@@ -130,7 +130,7 @@ def trace_of(bench: Bench, function: sass.Function, usage: resources.Usage, sms:
         start = trace.constant_offset(function.code[chain[0]].operands) + FIRST_CONSTANT
         for n, k in enumerate(chain):
             launch.accesses[k] = trace.Access(line=(start + n * bench.stride) // trace.CONSTANT_LINE)
-        return trace.text(trace.Walk(function, static.counts(function, launch), launch), sms)
+        return trace.text(trace.Walk(function, static.static_counts(function, launch.all_warps), launch), sms)
     loop = function.loops[-1]
     timed = range(function.blocks[function.loops[1].header].first, function.blocks[loop.latch].last)
     for k, i in enumerate(function.code):
@@ -139,7 +139,7 @@ def trace_of(bench: Bench, function: sass.Function, usage: resources.Usage, sms:
         elif i.base in ("LDS", "STS"):
             launch.accesses[k] = trace.Access(0, 1)
     fill = -(-WORDS // bench.threads)
-    counts = static.counts(function, launch, [fill, bench.warm, bench.rounds])
+    counts = static.static_counts(function, launch.all_warps, [fill, bench.warm, bench.rounds])
     return trace.text(trace.Walk(function, counts, launch), sms)
 
 
@@ -154,8 +154,8 @@ def load(program: Path) -> tuple[dict[str, sass.Function], dict[str, resources.U
     folder)."""
     if program.is_dir():
         with gzip.open(program / "micro.sass.gz", "rt") as file:
-            return sass.parse(file.read()), resources.parse((program / "micro.usage.txt").read_text())
-    return sass.parse(sass.disassemble(program)), resources.read(program)
+            return sass.parse(file.read()), resources.parse_usage((program / "micro.usage.txt").read_text())
+    return sass.parse(sass.disassemble(program)), resources.read_usage(program)
 
 
 def predict(
@@ -171,7 +171,7 @@ def null_cycles(functions: dict, usages: dict, values: dict[str, float], program
     """The model's cycles of the empty kernel: one warp."""
     name = find(functions, "7nothingv")
     launch = trace.Launch("nothing", 1, 1, usages[name].registers, usages[name].shared_bytes)
-    walk = trace.Walk(functions[name], static.counts(functions[name], launch), launch)
+    walk = trace.Walk(functions[name], static.static_counts(functions[name], launch.all_warps), launch)
     return engine.run(trace.text(walk, int(values["sms"])), values, program)["cycles"]
 
 

@@ -20,18 +20,28 @@ class ParamsError(ValueError):
     """A target or parameter that does not exist, or a fit of something that is not to be fitted."""
 
 
+def everything() -> dict:
+    """params.toml."""
+    return tomllib.loads((HERE / "params.toml").read_text())
+
+
 def table(target: str) -> dict[str, dict]:
     """{parameter: {"value", "from", "fit"?}} of a target, its base's entries filled in."""
-    everything = tomllib.loads((HERE / "params.toml").read_text())
-    if target not in everything:
-        raise ParamsError(f"target {target!r}: expected one of {sorted(everything)}")
-    own = {k: v for k, v in everything[target].items() if isinstance(v, dict)}
-    base = everything[target].get("base")
+    targets = everything()
+    if target not in targets:
+        raise ParamsError(f"target {target!r}: expected one of {sorted(targets)}")
+    own = {k: v for k, v in targets[target].items() if isinstance(v, dict)}
+    base = targets[target].get("base")
     return {**table(base), **own} if base else own
 
 
+def start(target: str) -> dict[str, float]:
+    """What the model starts from: the values of a target before any fit."""
+    return {k: float(v["value"]) for k, v in table(target).items()}
+
+
 def note(target: str) -> str:
-    return tomllib.loads((HERE / "params.toml").read_text())[target]["note"]
+    return everything()[target]["note"]
 
 
 def calibration(target: str, folder: Path = DATA) -> dict | None:
@@ -39,17 +49,17 @@ def calibration(target: str, folder: Path = DATA) -> dict | None:
     path = folder / f"calibration-{target}.json"
     if path.exists():
         return json.loads(path.read_text())
-    base = tomllib.loads((HERE / "params.toml").read_text()).get(target, {}).get("base")
+    base = everything().get(target, {}).get("base")
     return calibration(base, folder) if base else None
 
 
 def load(target: str, folder: Path = DATA, **overrides: float) -> dict[str, float]:
     """All parameters as numbers. What a target states itself is never replaced by its base's fit."""
-    everything = tomllib.loads((HERE / "params.toml").read_text())
-    values = {k: float(v["value"]) for k, v in table(target).items()}
+    values = start(target)
     fit = calibration(target, folder)
     if fit:
-        own = everything[target] if everything[target].get("base") else {}
+        own = everything()[target]
+        own = own if own.get("base") else {}
         for name, value in fit["fitted"].items():
             if name not in values:
                 raise ParamsError(f"calibration fits {name!r}, which is no parameter")

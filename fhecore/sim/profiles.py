@@ -176,7 +176,7 @@ def read_listing(path: Path) -> dict[str, sass.Function]:
 def read(profile: Path, listing: Path, usage: Path) -> list[Profiled]:
     """Launches in order. ProfileError where a launch has no counts by instruction or no code in the
     listing."""
-    functions, usages = read_listing(listing), resources.parse(usage.read_text())
+    functions, usages = read_listing(listing), resources.parse_usage(usage.read_text())
     with gzip.open(profile, "rt") as file:
         launches = json.load(file)["launches"]
     out = []

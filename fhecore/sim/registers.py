@@ -176,5 +176,5 @@ def unit_of(opcode: str, operands: tuple[str, ...]) -> str:
     if base == "R2UR" or (base.startswith("U") and base not in _OF_BASE) or base == "VOTEU":
         return "uni"
     if base not in _OF_BASE:
-        raise KeyError(f"opcode {opcode}: not in the table of registers.py")
+        raise KeyError(f"opcode {opcode}: not in the table of units")
     return _OF_BASE[base]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .sass import SassError, find_tool
+from .sass import SassError, cuobjdump
 
 # Listed with every kernel that uses shared memory at all; the model adds it to every CTA (shared_reserved).
 RESERVED = 1024
@@ -20,15 +19,15 @@ class Usage:
     stack_bytes: int  # of a thread
 
 
-_LINE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+)")
+_USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+)")
 
 
-def parse(text: str) -> dict[str, Usage]:
+def parse_usage(text: str) -> dict[str, Usage]:
     out, name = {}, None
     for line in text.splitlines():
         if "Function " in line:
             name = line.split("Function ")[1].strip().rstrip(":")
-        found = _LINE.search(line)
+        found = _USAGE.search(line)
         if found and name:
             registers, stack, shared = map(int, found.groups())
             out[name] = Usage(registers, max(0, shared - RESERVED), stack)
@@ -36,13 +35,10 @@ def parse(text: str) -> dict[str, Usage]:
     return out
 
 
-def read(program: Path) -> dict[str, Usage]:
+def read_usage(program: Path) -> dict[str, Usage]:
     """By mangled name. SassError without cuobjdump or without device code."""
-    tool = find_tool("cuobjdump")
-    if tool is None:
-        raise SassError("cuobjdump is not installed")
-    done = subprocess.run([tool, "-res-usage", str(program)], capture_output=True, text=True)
-    out = parse(done.stdout + done.stderr)
+    done = cuobjdump(program, "-res-usage")
+    out = parse_usage(done.stdout + done.stderr)
     if not out:
         raise SassError(f"{program}: no resource usage: {done.stderr.strip()[:200]}")
     return out

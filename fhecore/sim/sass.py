@@ -109,19 +109,19 @@ class Function:
         self.loops = loops(self.blocks)
 
 
-USUAL = Path("/usr/local/cuda/bin")
+USUAL, PROFILER = Path("/usr/local/cuda/bin"), Path("/opt/nvidia/nsight-compute")
 
 
 def find_tool(name: str) -> str | None:
-    """Path of a CUDA tool: $CUDA_HOME, PATH, beside nvcc, /usr/local/cuda, or the PyPI package of its
-    name."""
+    """Path of a CUDA tool: $CUDA_HOME, PATH, beside nvcc, /usr/local/cuda, Nsight Compute's folders, or the
+    PyPI package of its name."""
     folders = []
     if os.environ.get("CUDA_HOME"):
         folders.append(Path(os.environ["CUDA_HOME"]) / "bin")
     for found in (shutil.which(name), shutil.which("nvcc")):
         if found:
             folders += [Path(found).parent, Path(found).resolve().parent]
-    folders.append(USUAL)
+    folders += [USUAL, PROFILER, *sorted(PROFILER.glob("*"), reverse=True)]
     for site in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"))):
         folders += sorted(Path(site).glob("nvidia/*/bin"), reverse=True)
     for folder in folders:
@@ -130,13 +130,17 @@ def find_tool(name: str) -> str | None:
     return None
 
 
-def disassemble(path: Path, function: str | None = None) -> str:
-    """cuobjdump's listing of an object, archive, program or cubin. SassError without the tool."""
+def cuobjdump(path: Path, *options: str) -> subprocess.CompletedProcess:
+    """A run of the tool. SassError where it is not installed."""
     tool = find_tool("cuobjdump")
     if tool is None:
         raise SassError("cuobjdump is not installed (CUDA toolkit, or the package nvidia-cuda-cuobjdump)")
-    command = [tool, "-sass", *(["-fun", function] if function else []), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run([tool, *options, str(path)], capture_output=True, text=True)
+
+
+def disassemble(path: Path, function: str | None = None) -> str:
+    """cuobjdump's listing of an object, archive, program or cubin. SassError without device code."""
+    done = cuobjdump(path, "-sass", *(["-fun", function] if function else []))
     if done.returncode or "Function :" not in done.stdout:
         raise SassError(f"{path}: no device code that cuobjdump lists: {done.stderr.strip()[:200]}")
     return done.stdout

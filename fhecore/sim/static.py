@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .sass import Function
-from .trace import Launch, TraceError
+from .sass import Function, SassError
 
 
-def counts(
-    function: Function, launch: Launch, trips: Sequence[float] = (), skipped: Sequence[int] = ()
+def static_counts(
+    function: Function, warps: int, trips: Sequence[float] = (), skipped: Sequence[int] = ()
 ) -> list[int]:
-    """Executions of every block by the whole launch (warp level). `trips`: of each loop, in the order of
-    their headers, rounds an entry, mean over warps; `skipped`: blocks that no warp executes. All other
-    branches are taken as going on (a guard that lets every warp pass). TraceError when a loop has no trip
-    count."""
+    """Executions of every block by a launch of so many warps, without a GPU. `trips`: of each loop, in the
+    order of their headers, rounds an entry, mean over warps; `skipped`: blocks that no warp executes. All
+    other branches are taken as going on (a guard that lets every warp pass). SassError when a loop has no
+    trip count."""
     if len(trips) != len(function.loops):
-        raise TraceError(f"{function.name}: {len(function.loops)} loops, {len(trips)} trip counts")
+        raise SassError(f"{function.name}: {len(function.loops)} loops, {len(trips)} trip counts")
     out = []
     for n in range(len(function.blocks)):
-        rounds = float(launch.all_warps)
+        rounds = float(warps)
         for loop, trip in zip(function.loops, trips, strict=True):
             if loop.header <= n <= loop.latch:
                 rounds *= trip
@@ -31,6 +30,6 @@ def counts(
     return out
 
 
-def total(function: Function, block_counts: Sequence[int]) -> int:
-    """Warp instructions."""
+def instructions(function: Function, block_counts: Sequence[int]) -> int:
+    """Warp instructions, of executions of every block."""
     return sum((b.last - b.first) * n for b, n in zip(function.blocks, block_counts, strict=True))

@@ -37,7 +37,7 @@ def model(program):
         text = [f"kernel t\nlaunch {len(ctas[0])} {registers} {shared} {grid or len(ctas)}"]
         text += ["i " + line for line in lines] + [f"path {p}" for p in paths]
         text += ["cta " + " ".join(map(str, c)) for c in ctas]
-        values = params.of_engine({k: float(v["value"]) for k, v in params.table("h200").items()})
+        values = params.of_engine(params.start("h200"))
         return engine.run("\n".join(text) + "\n", {**values, **PLAIN, **overrides}, program)
 
     return run
@@ -286,13 +286,13 @@ def test_who_goes_first(model):
     ],
 )
 def test_bad_traces_are_refused(program, text, message):
-    values = params.of_engine({k: float(v["value"]) for k, v in params.table("h200").items()})
+    values = params.of_engine(params.start("h200"))
     with pytest.raises(engine.EngineError, match=message):
         engine.run(text, values, program)
 
 
 def test_parameters_must_be_complete_and_known(program):
-    values = params.of_engine({k: float(v["value"]) for k, v in params.table("h200").items()})
+    values = params.of_engine(params.start("h200"))
     text = "kernel t\nlaunch 1 32 0 1\ni exit st=1\npath 0:1\ncta 0\n"
     with pytest.raises(engine.EngineError, match="alu_latency is missing"):
         engine.run(text, {k: v for k, v in values.items() if k != "alu_latency"}, program)

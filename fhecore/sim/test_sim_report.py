@@ -136,6 +136,20 @@ def test_no_prediction_without_validation(tmp_path, capsys):
     assert "validate again" in capsys.readouterr().out
 
 
+def test_the_fingerprint_is_of_what_the_code_does():
+    code = '"""Words."""\nimport re\nLIMIT = 3\n\ndef f(a):\n    """Words."""\n    return sass.g(a) + LIMIT  # why\n'
+    moved = ["def f(a):\n    return g(a) + LIMIT\n", "LIMIT = 3\n"]
+    assert engine.definitions([code]) == engine.definitions(moved)
+    for old, new in (
+        ("3", "4"),
+        ("+", "-"),
+        ("(a) +", "(LIMIT) +"),
+        ("def f", "def h"),
+        ("sass.g", "sass.h"),
+    ):
+        assert engine.definitions([code.replace(old, new)]) != engine.definitions(moved), (old, new)
+
+
 def test_counts_by_opcode_are_required():
     lacking = rows()
     del lacking[3]["sources"]["by_opcode"]

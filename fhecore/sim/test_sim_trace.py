@@ -156,16 +156,15 @@ def test_counts_that_do_not_fit_are_refused():
         walk_of(f, [5, 5, 5, 5, 5], 3, 2)
     with pytest.raises(trace.TraceError, match="block 1 has counts|block 2 has counts"):
         trace.block_counts(f, [6, 6, 6, 12, 13, 6, 6])
-    with pytest.raises(trace.TraceError, match="2 loops, 1 trip"):
-        static.counts(f, trace.Launch("f", 1, 1, 32, 0), [2])
+    with pytest.raises(sass.SassError, match="2 loops, 1 trip"):
+        static.static_counts(f, 1, [2])
 
 
 def test_static_counts():
     f = function(*NESTED)
-    launch = trace.Launch("f", 3, 2, 32, 0)
-    counts = static.counts(f, launch, [2, 3])
+    counts = static.static_counts(f, 6, [2, 3])
     assert counts == [6, 12, 36, 12, 6]
-    assert static.total(f, counts) == 2 * 6 + 12 + 2 * 36 + 12 + 6
+    assert static.instructions(f, counts) == 2 * 6 + 12 + 2 * 36 + 12 + 6
 
 
 # ---- rewriting
@@ -301,7 +300,7 @@ def unit(tmp_path_factory):
     out = folder / "unit.cubin"
     command = ["nvcc", "-std=c++20", "-arch=sm_90", "-O3", f"-I{HERE}/kernels", "-cubin", "-o", str(out)]
     subprocess.run([*command, str(folder / "unit.cu")], check=True)
-    return sass.parse(sass.disassemble(out)), resources.read(out)
+    return sass.parse(sass.disassemble(out)), resources.read_usage(out)
 
 
 @needs_cuda
@@ -320,7 +319,7 @@ def test_stub_kernels_have_the_mapping_s_counts(unit, kernel, limbs, polys, trip
     f, usage = functions[name], usages[name]
     grid = limbs * polys if kernel == "convert" else 16 * limbs * polys
     launch = trace.Launch(kernel, grid, 8, usage.registers, usage.shared_bytes)
-    walk = trace.Walk(f, static.counts(f, launch, trips), launch)
+    walk = trace.Walk(f, static.static_counts(f, launch.all_warps, trips), launch)
     walk.check()
     done = rewrite.rewrite(f, launch)
     assert rewrite.executed(walk, done.fhec) == fhec
@@ -340,7 +339,7 @@ def test_key_rows_multiplies_what_no_digit_has(unit, limbs, digits):
     name = next(n for n in functions if profiles.base_name(n) == "key_rows")
     f, extended = functions[name], limbs + 12
     launch = trace.Launch("key_rows", 16 * extended, 8, usages[name].registers, usages[name].shared_bytes)
-    counts = static.counts(f, launch, [2, digits])
+    counts = static.static_counts(f, launch.all_warps, [2, digits])
     marks = {n for n, b in enumerate(f.blocks) for i in f.code[b.first : b.last] if i.opcode == rewrite.MARK}
     (transform,) = marks
     (fork,) = f.blocks[transform].predecessors
@@ -360,7 +359,7 @@ def test_microbenchmarks_compile_to_what_is_meant(tmp_path, monkeypatch):
     command = ["nvcc", "-std=c++20", "-arch=sm_90", "-O3", f"-I{HERE}/micro", "-cubin", "-o", str(cubin)]
     subprocess.run([*command, str(HERE / "micro" / "micro.cu")], check=True)
     functions, usages = micro.load(cubin)
-    values = params.of_engine({k: float(v["value"]) for k, v in params.table("h200").items()})
+    values = params.of_engine(params.start("h200"))
     for bench in micro.BENCHES:
         micro.check_sass(bench, functions[micro.find(functions, bench.symbol)])
     # The empty kernel is the start of a CTA and an instruction or two.

@@ -36,15 +36,15 @@ def compare(
     walk.check()
     text = trace.text(walk, int(values["sms"]))
     result = engine.run(text, params.of_engine(values), program)
-    total = sum((b.last - b.first) * n for b, n in zip(launch.function.blocks, walk.total(), strict=True))
+    total = static.instructions(launch.function, walk.total())
     model = result["cycles"] + values["kernel_cycles"]
     counted = launch.instructions
     sources = {"trace": total, "by_instruction": sum(launch.executed)}
     if launch.opcodes:
         sources["by_opcode"] = sum(launch.opcodes.values())
     if launch.name in STATIC:
-        blocks = static.counts(launch.function, walk.launch, STATIC[launch.name])
-        sources["static"] = static.total(launch.function, blocks)
+        blocks = static.static_counts(launch.function, walk.launch.all_warps, STATIC[launch.name])
+        sources["static"] = static.instructions(launch.function, blocks)
     return {
         "case": case, "kernel": launch.name, "grid": launch.grid, "model": model, "measured": launch.cycles,
         "error": model / launch.cycles - 1, "instructions": counted, "sources": sources,
