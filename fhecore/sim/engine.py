@@ -19,7 +19,7 @@ ROOT = HERE.parents[1]
 SOURCES = ("sm_model.cpp", "sm_units.cpp", "sm_text.cpp", "sm_main.cpp")
 HEADERS = ("sm_model.h", "sm_units.h")
 # Modules that turn machine code into traces: with the program and its parameters, the model.
-FRONT_END = ("sass", "registers", "resources", "static", "trace", "profiles", "rewrite")
+FRONT_END = ("sass", "trace", "profiles", "rewrite")
 
 
 class EngineError(RuntimeError):

@@ -7,7 +7,7 @@ import gzip
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import engine, resources, sass, static, trace
+from . import engine, sass, trace
 
 WORDS, SECTOR = 4096, 32
 FIRST_CONSTANT = 8  # bytes before the table in the parameters of cold_constants
@@ -120,7 +120,7 @@ def check_sass(bench: Bench, function: sass.Function) -> None:
         )
 
 
-def trace_of(bench: Bench, function: sass.Function, usage: resources.Usage, sms: int) -> str:
+def trace_of(bench: Bench, function: sass.Function, usage: sass.Usage, sms: int) -> str:
     blocks = bench.blocks * sms if bench.blocks else 1
     launch = trace.Launch(
         bench.name, blocks, bench.threads // 32, usage.registers, usage.shared_bytes + bench.shared
@@ -130,7 +130,7 @@ def trace_of(bench: Bench, function: sass.Function, usage: resources.Usage, sms:
         start = trace.constant_offset(function.code[chain[0]].operands) + FIRST_CONSTANT
         for n, k in enumerate(chain):
             launch.accesses[k] = trace.Access(line=(start + n * bench.stride) // trace.CONSTANT_LINE)
-        return trace.text(trace.Walk(function, static.static_counts(function, launch.all_warps), launch), sms)
+        return trace.text(trace.Walk(function, sass.static_counts(function, launch.all_warps), launch), sms)
     loop = function.loops[-1]
     timed = range(function.blocks[function.loops[1].header].first, function.blocks[loop.latch].last)
     for k, i in enumerate(function.code):
@@ -139,7 +139,7 @@ def trace_of(bench: Bench, function: sass.Function, usage: resources.Usage, sms:
         elif i.base in ("LDS", "STS"):
             launch.accesses[k] = trace.Access(0, 1)
     fill = -(-WORDS // bench.threads)
-    counts = static.static_counts(function, launch.all_warps, [fill, bench.warm, bench.rounds])
+    counts = sass.static_counts(function, launch.all_warps, [fill, bench.warm, bench.rounds])
     return trace.text(trace.Walk(function, counts, launch), sms)
 
 
@@ -149,13 +149,13 @@ def span(result: dict, first_end: bool = False) -> int:
     return (min(ends) if first_end else max(ends)) - min(c[0] for c in result["clocks"])
 
 
-def load(program: Path) -> tuple[dict[str, sass.Function], dict[str, resources.Usage]]:
+def load(program: Path) -> tuple[dict[str, sass.Function], dict[str, sass.Usage]]:
     """SASS and resources of the compiled micro.cu, or of the listings that collect.py made of it (a
     folder)."""
     if program.is_dir():
         with gzip.open(program / "micro.sass.gz", "rt") as file:
-            return sass.parse(file.read()), resources.parse_usage((program / "micro.usage.txt").read_text())
-    return sass.parse(sass.disassemble(program)), resources.read_usage(program)
+            return sass.parse(file.read()), sass.parse_usage((program / "micro.usage.txt").read_text())
+    return sass.parse(sass.disassemble(program)), sass.read_usage(program)
 
 
 def predict(
@@ -171,7 +171,7 @@ def null_cycles(functions: dict, usages: dict, values: dict[str, float], program
     """The model's cycles of the empty kernel: one warp."""
     name = find(functions, "7nothingv")
     launch = trace.Launch("nothing", 1, 1, usages[name].registers, usages[name].shared_bytes)
-    walk = trace.Walk(functions[name], static.static_counts(functions[name], launch.all_warps), launch)
+    walk = trace.Walk(functions[name], sass.static_counts(functions[name], launch.all_warps), launch)
     return engine.run(trace.text(walk, int(values["sms"])), values, program)["cycles"]
 
 

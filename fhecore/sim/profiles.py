@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import resources, sass, trace
+from . import sass, trace
 
 SECTOR, WORD_BYTES, BYTES_A_WAVEFRONT = 32, 16, 128
 UNIFORM = 1.0  # sectors: all lanes read the same words
@@ -28,7 +28,7 @@ class Profiled:
     """One launch: its code, executed counts, what the hardware counted."""
 
     function: sass.Function
-    usage: resources.Usage
+    usage: sass.Usage
     grid: int
     warps: int
     executed: list[int]  # by instruction, warp level
@@ -176,7 +176,7 @@ def read_listing(path: Path) -> dict[str, sass.Function]:
 def read(profile: Path, listing: Path, usage: Path) -> list[Profiled]:
     """Launches in order. ProfileError where a launch has no counts by instruction or no code in the
     listing."""
-    functions, usages = read_listing(listing), resources.parse_usage(usage.read_text())
+    functions, usages = read_listing(listing), sass.parse_usage(usage.read_text())
     with gzip.open(profile, "rt") as file:
         launches = json.load(file)["launches"]
     out = []

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .registers import FHEC_WIDTHS, by_bank
-from .sass import Function, Instruction
+from .sass import FHEC_WIDTHS, Function, Instruction, by_bank
 from .trace import Launch, Walk, instruction_line
 
 MARK, CONSTANTS_MARK = "IMMA.16832.U8.U8", "NANOSLEEP"
@@ -131,7 +130,7 @@ def executed(walk: Walk, indices: list[int]) -> int:
     return sum(walk.counts[block_of[k]] for k in indices)
 
 
-# ---- what the mapping must give (fhecore.md D5) ------------------------------------------------------------
+# ---- what the mapping must give (doc/mapping.md)
 def ntt_fhec(log_n: int = 16, side: int = 16) -> int:
     """FHEC.16816 of a transform of 2^log_n = side^passes points: passes * N / (16 * 8) tiles, each of 16
     deep."""

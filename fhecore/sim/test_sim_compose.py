@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from fhecore.sim import bootstrapping, compose, ncu_export, params, profiles, report, trace, validate
+from fhecore.sim import bootstrapping, collect, compose, params, profiles, report, trace, validate
 
 
 class Metric:
@@ -53,7 +53,7 @@ def test_export_of_a_report():
         metric_names = staticmethod(lambda: list(metrics))
         metric_by_name = staticmethod(metrics.__getitem__)
 
-    entry = ncu_export.launch(Action, object())
+    entry = collect.launch(Action, object())
     assert entry["function"] == "_Z4workv" and entry["grid"] == [3, 1, 1] and entry["block"] is None
     assert entry["by_pc"]["inst_executed"] == [[0, 6], [16, 6], [32, 12]]
     assert entry["by_pc"]["memory_l1_wavefronts_shared"] == [[16, 24]]

@@ -17,13 +17,13 @@ import pytest
 from fhecore.sim import __main__ as fhecore_sim
 from fhecore.sim import (
     calibrate,
+    collect,
     engine,
     ingest,
     paper,
     params,
     profiles,
     report,
-    session,
     validate,
 )
 from fhecore.sim.test_sim_trace import NESTED, listing
@@ -137,7 +137,7 @@ def test_no_prediction_without_validation(tmp_path, capsys):
 
 
 def test_the_fingerprint_is_of_what_the_code_does():
-    code = '"""Words."""\nimport re\nLIMIT = 3\n\ndef f(a):\n    """Words."""\n    return sass.g(a) + LIMIT  # why\n'
+    code = 'import re\nLIMIT = 3\n\ndef f(a):\n    """Words."""\n    return sass.g(a) + LIMIT  # why\n'
     moved = ["def f(a):\n    return g(a) + LIMIT\n", "LIMIT = 3\n"]
     assert engine.definitions([code]) == engine.definitions(moved)
     for old, new in (
@@ -300,7 +300,7 @@ def test_tars_are_unpacked_flat(tmp_path):
 
 
 def test_a_failed_step_does_not_stop_the_session(tmp_path):
-    s = session.Session(tmp_path, tmp_path, 60)
+    s = collect.Session(tmp_path, tmp_path, 60)
     assert s.run("good", ["echo", "hello"], stdout=tmp_path / "hello.txt")
     assert not s.run("bad", ["false"])
     assert not s.run("absent", ["no-such-program"])
@@ -308,7 +308,7 @@ def test_a_failed_step_does_not_stop_the_session(tmp_path):
     assert [(step["step"], step["ok"]) for step in s.steps] == [
         ("good", True), ("bad", False), ("absent", False), ("slow", False)]  # fmt: skip
     assert (tmp_path / "hello.txt").read_text() == "hello\n"
-    late = session.Session(tmp_path, tmp_path, 0)
+    late = collect.Session(tmp_path, tmp_path, 0)
     assert not late.run("late", ["true"]) and late.steps[0]["why"] == "no time left"
 
 

@@ -18,11 +18,8 @@ from fhecore.sim import (
     micro,
     params,
     profiles,
-    registers,
-    resources,
     rewrite,
     sass,
-    static,
     trace,
 )
 
@@ -72,10 +69,10 @@ def test_registers_and_units():
     assert spans[3] == ((1, 1), ((2, 1), (5, 1)))
     assert spans[4] == ((44, 4), ((40, 4), (8, 2)))
     assert spans[7] == (None, ((6, 1),))
-    units = [trace.unit_of(i.opcode, i.operands) for i in f.code]
+    units = [sass.unit_of(i.opcode, i.operands) for i in f.code]
     assert units == ["fmawide", "ldg", "sts", "alu", "tensor", "s2r", "clock", "alu", "exit"]
     with pytest.raises(KeyError, match="FROB"):
-        trace.unit_of("FROB.X", ())
+        sass.unit_of("FROB.X", ())
 
 
 NESTED = (  # 0 | 1: outer header | 2: inner | 3: end of outer | 4
@@ -157,14 +154,14 @@ def test_counts_that_do_not_fit_are_refused():
     with pytest.raises(trace.TraceError, match="block 1 has counts|block 2 has counts"):
         trace.block_counts(f, [6, 6, 6, 12, 13, 6, 6])
     with pytest.raises(sass.SassError, match="2 loops, 1 trip"):
-        static.static_counts(f, 1, [2])
+        sass.static_counts(f, 1, [2])
 
 
 def test_static_counts():
     f = function(*NESTED)
-    counts = static.static_counts(f, 6, [2, 3])
+    counts = sass.static_counts(f, 6, [2, 3])
     assert counts == [6, 12, 36, 12, 6]
-    assert static.instructions(f, counts) == 2 * 6 + 12 + 2 * 36 + 12 + 6
+    assert sass.instructions(f, counts) == 2 * 6 + 12 + 2 * 36 + 12 + 6
 
 
 # ---- rewriting
@@ -199,19 +196,19 @@ def test_marks_become_one_instruction_with_all_operands():
 
 
 def test_register_reads_by_bank():
-    reads, kept = registers.bank_reads("IMAD", ("R6", "R2", "R6", "R9.reuse"), {})
+    reads, kept = sass.bank_reads("IMAD", ("R6", "R2", "R6", "R9.reuse"), {})
     assert reads == (2, 1) and kept == {2: 9}
     # R9 is at hand for the same slot of the next instruction, not for another slot.
-    assert registers.bank_reads("LOP3.LUT", ("R20", "R20", "R2", "R9", "0xe8", "!PT"), kept) == ((2, 0), {})
-    assert registers.bank_reads("LOP3.LUT", ("R20", "R20", "R9", "R2", "0xe8", "!PT"), kept)[0] == (2, 1)
+    assert sass.bank_reads("LOP3.LUT", ("R20", "R20", "R2", "R9", "0xe8", "!PT"), kept) == ((2, 0), {})
+    assert sass.bank_reads("LOP3.LUT", ("R20", "R20", "R9", "R2", "0xe8", "!PT"), kept)[0] == (2, 1)
     # The sum of a wide product has two words, and its factors are read twice; uniform registers and RZ are
     # none.
-    assert registers.bank_reads("IMAD.WIDE.U32", ("R4", "R2", "UR4", "R6"), {})[0] == (3, 1)
-    assert registers.bank_reads("IMAD.HI.U32", ("R4", "R2", "R3", "RZ"), {})[0] == (2, 2)
+    assert sass.bank_reads("IMAD.WIDE.U32", ("R4", "R2", "UR4", "R6"), {})[0] == (3, 1)
+    assert sass.bank_reads("IMAD.HI.U32", ("R4", "R2", "R3", "RZ"), {})[0] == (2, 2)
     # A register named twice is read once.
-    assert registers.bank_reads("VIADDMNMX.U32", ("R4", "R2", "R3", "R2", "PT"), {})[0] == (1, 1)
-    assert registers.bank_reads("IADD3", ("R12", "P0", "P1", "R24", "R38", "RZ"), {})[0] == (2, 0)
-    assert registers.bank_reads("IMMA.16816.U8.U8", ("R4", "R8.ROW", "R11.COL", "R4"), {})[0] == (3, 4)
+    assert sass.bank_reads("VIADDMNMX.U32", ("R4", "R2", "R3", "R2", "PT"), {})[0] == (1, 1)
+    assert sass.bank_reads("IADD3", ("R12", "P0", "P1", "R24", "R38", "RZ"), {})[0] == (2, 0)
+    assert sass.bank_reads("IMMA.16816.U8.U8", ("R4", "R8.ROW", "R11.COL", "R4"), {})[0] == (3, 4)
     f = function("IMAD R6, R2, R6, R9.reuse", "IMAD R7, R2, R6, R9", "EXIT")
     assert f.bank_reads == [(2, 1), (2, 0), (0, 0)]
     assert f.bank_lost == [(0, 0), (0, 1), (0, 0)]  # R9, where another warp issued in between
@@ -243,7 +240,7 @@ def test_text_of_the_proposed_instructions_round_trips():
     ]
     assert text[1] == "/*0410*/ @!P0 FHEC.16816.U32 R40, R8, R32, R40 ;"
     setc, full, zero = sass.parse_fhec("\n".join(["// a trace", *text]))
-    assert [trace.unit_of(i.opcode, i.operands) for i in (setc, full, zero)] == ["setc", "fhec", "fhec"]
+    assert [sass.unit_of(i.opcode, i.operands) for i in (setc, full, zero)] == ["setc", "fhec", "fhec"]
     assert (setc.pc, setc.dst, setc.sources) == (0x400, None, ((7, 1),))
     assert (full.predicate, full.dst, full.sources) == ("!P0", (40, 4), ((8, 8), (32, 4), (40, 4)))
     assert (zero.dst, zero.sources) == ((248, 4), ((240, 8), (32, 4)))
@@ -273,10 +270,11 @@ def test_tools_come_from_no_predictable_folder(tmp_path, monkeypatch):
     (site / "nvidia" / "cu13").mkdir(parents=True)
     (tmp_path / "bin").rename(site / "nvidia" / "cu13" / "bin")
     monkeypatch.setattr(sass, "USUAL", tmp_path / "none")
+    monkeypatch.setattr(sass, "PROFILER", tmp_path / "none")
     monkeypatch.setattr(sass.sysconfig, "get_path", lambda _: str(site))
     assert sass.find_tool("cuobjdump") == str(site / "nvidia" / "cu13" / "bin" / "cuobjdump")
     shared = "/" + "tmp/"
-    for name in ("sass.py", "collect.py", "session.py", "ingest.py", "engine.py"):
+    for name in ("sass.py", "collect.py", "ingest.py", "engine.py"):
         assert shared not in (HERE / name).read_text(), name
 
 
@@ -300,7 +298,7 @@ def unit(tmp_path_factory):
     out = folder / "unit.cubin"
     command = ["nvcc", "-std=c++20", "-arch=sm_90", "-O3", f"-I{HERE}/kernels", "-cubin", "-o", str(out)]
     subprocess.run([*command, str(folder / "unit.cu")], check=True)
-    return sass.parse(sass.disassemble(out)), resources.read_usage(out)
+    return sass.parse(sass.disassemble(out)), sass.read_usage(out)
 
 
 @needs_cuda
@@ -319,7 +317,7 @@ def test_stub_kernels_have_the_mapping_s_counts(unit, kernel, limbs, polys, trip
     f, usage = functions[name], usages[name]
     grid = limbs * polys if kernel == "convert" else 16 * limbs * polys
     launch = trace.Launch(kernel, grid, 8, usage.registers, usage.shared_bytes)
-    walk = trace.Walk(f, static.static_counts(f, launch.all_warps, trips), launch)
+    walk = trace.Walk(f, sass.static_counts(f, launch.all_warps, trips), launch)
     walk.check()
     done = rewrite.rewrite(f, launch)
     assert rewrite.executed(walk, done.fhec) == fhec
@@ -339,7 +337,7 @@ def test_key_rows_multiplies_what_no_digit_has(unit, limbs, digits):
     name = next(n for n in functions if profiles.base_name(n) == "key_rows")
     f, extended = functions[name], limbs + 12
     launch = trace.Launch("key_rows", 16 * extended, 8, usages[name].registers, usages[name].shared_bytes)
-    counts = static.static_counts(f, launch.all_warps, [2, digits])
+    counts = sass.static_counts(f, launch.all_warps, [2, digits])
     marks = {n for n, b in enumerate(f.blocks) for i in f.code[b.first : b.last] if i.opcode == rewrite.MARK}
     (transform,) = marks
     (fork,) = f.blocks[transform].predecessors

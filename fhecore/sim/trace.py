@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from .registers import unit_of
-from .sass import Function, Loop, conditional
+from .sass import Function, Loop, conditional, unit_of
 
 
 class TraceError(ValueError):

@@ -16,7 +16,7 @@ import json
 import sys
 from pathlib import Path
 
-from . import engine, params, profiles, static, trace
+from . import engine, params, profiles, sass, trace
 
 ENOUGH, MEAN, WORST, PEARSON, ORDER = 12, 0.15, 0.30, 0.97, 0.10
 COUNTS, HARDWARE = 1e-3, 1e-2
@@ -36,15 +36,15 @@ def compare(
     walk.check()
     text = trace.text(walk, int(values["sms"]))
     result = engine.run(text, params.of_engine(values), program)
-    total = static.instructions(launch.function, walk.total())
+    total = sass.instructions(launch.function, walk.total())
     model = result["cycles"] + values["kernel_cycles"]
     counted = launch.instructions
     sources = {"trace": total, "by_instruction": sum(launch.executed)}
     if launch.opcodes:
         sources["by_opcode"] = sum(launch.opcodes.values())
     if launch.name in STATIC:
-        blocks = static.static_counts(launch.function, walk.launch.all_warps, STATIC[launch.name])
-        sources["static"] = static.instructions(launch.function, blocks)
+        blocks = sass.static_counts(launch.function, walk.launch.all_warps, STATIC[launch.name])
+        sources["static"] = sass.instructions(launch.function, blocks)
     return {
         "case": case, "kernel": launch.name, "grid": launch.grid, "model": model, "measured": launch.cycles,
         "error": model / launch.cycles - 1, "instructions": counted, "sources": sources,
