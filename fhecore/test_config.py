@@ -16,7 +16,7 @@ def test_generated_headers_are_up_to_date():
 
 def test_latency_of_the_papers_unit():
     paper = config.load()["paper"]
-    assert paper.latency == 2 * paper.rows + paper.cols + paper.pe_stages - 2 == 44
+    assert paper.latency == 2 * paper.rows + paper.cols + config.LEVELS - 2 == 44
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,6 @@ def test_latency_of_the_papers_unit():
         ("word_bits", 33),
         ("word_bits", 5),
         ("rows", 1),
-        ("pe_stages", 7),
         ("lanes", 2.0),
         ("depth", True),
         ("warp_slots", 1),

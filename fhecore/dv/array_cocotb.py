@@ -18,7 +18,7 @@ from fhecore.dv import golden, stimulus
 from fhecore.dv.golden import Column, Matrix
 
 SHAPE = config.load()[os.environ.get("FHECORE_SHAPE", "paper")]
-W, R, C, K, STAGES = SHAPE.word_bits, SHAPE.rows, SHAPE.cols, SHAPE.depth, SHAPE.pe_stages
+W, R, C, K, LEVELS = SHAPE.word_bits, SHAPE.rows, SHAPE.cols, SHAPE.depth, config.LEVELS
 
 
 @dataclass
@@ -99,8 +99,8 @@ class Bench:
         for i in range(R):
             self.c_rows[begin + i] = list(c[i])
             for j in range(C):
-                self.due.setdefault(final + i + j + STAGES + 1, {})[j] = d[i][j]
-        self.last_due = self.busy_until[bank] = final + R + C - 2 + STAGES + 1
+                self.due.setdefault(final + i + j + LEVELS + 1, {})[j] = d[i][j]
+        self.last_due = self.busy_until[bank] = final + R + C - 2 + LEVELS + 1
         return begin
 
     async def cycle(self, check: bool = True) -> None:
@@ -149,7 +149,7 @@ async def latency(dut):
     bench = await begin(dut, "latency")
     edge = bench.tile()
     await bench.drain()
-    assert bench.last_due - edge == SHAPE.latency == K + R + C - 2 + STAGES
+    assert bench.last_due - edge == SHAPE.latency == K + R + C - 2 + LEVELS
     if SHAPE.name == "paper":
         assert SHAPE.latency == 44
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fhecore.config import LEVELS
 from fhecore.dv.golden import Column, barrett
-
-LEVELS = 6  # register levels; the accumulator is the last
 
 
 @dataclass(frozen=True)

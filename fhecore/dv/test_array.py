@@ -29,7 +29,7 @@ PORTS = [
 def run(work, name, carry_save=0):
     benches.need_cocotb(work)
     shape = config.load()[name]
-    parameters = {"W": shape.word_bits, "R": shape.rows, "C": shape.cols, "STAGES": shape.pe_stages}
+    parameters = {"W": shape.word_bits, "R": shape.rows, "C": shape.cols}
     if carry_save:
         parameters |= {"CARRY_SAVE": 1, "CELLS": 0}
     files = benches.sources("fhecore_array")

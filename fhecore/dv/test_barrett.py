@@ -1,4 +1,4 @@
-"""Reduction: every q' and p at small widths, aimed products at 32 bits, the standalone unit on Verilator."""
+"""Reduction: estimates of both forms, for every q' and p at small widths and aimed products at 32 bits."""
 
 from __future__ import annotations
 
@@ -65,35 +65,3 @@ def test_the_count_notices(work, name):
     (copy,) = benches.mutate(folder, [HERE / "exhaustive.cpp"], {"exhaustive.cpp": [MUTATIONS[name]]})
     with pytest.raises(AssertionError, match="estimate off by"):
         count(compiled(folder, copy), 8)
-
-
-# -- barrett.v ------------------------------------------------------------------------------------------
-
-
-def run_unit(work, files, width=32, products=2000):
-    stages = re.search(r"parameter\s+STAGES\s*=\s*(\d+)", (files[0]).read_text())
-    assert stages, "barrett.v: no parameter STAGES"
-    env = {
-        "FHECORE_BARRETT_WIDTH": str(width),
-        "FHECORE_BARRETT_COUNT": str(products),
-        "FHECORE_BARRETT_STAGES": stages[1],
-    }
-    return benches.simulate(
-        work, "barrett_bench", "barrett", files, {"W": width, "CELLS": 0}, env, ["clk", "p", "q", "mu", "r"]
-    )
-
-
-def unit_files():
-    files = benches.sources("barrett")
-    if not files:
-        pytest.skip("fhecore/rtl/barrett.v does not exist")
-    return files
-
-
-@pytest.mark.parametrize(
-    ("width", "products"),
-    [(32, 2000), *(pytest.param(w, 100_000, marks=pytest.mark.long) for w in (6, 9, 32))],
-)
-def test_unit(work, width, products):
-    benches.need_cocotb(work)
-    assert run_unit(work, unit_files(), width, products) == 2

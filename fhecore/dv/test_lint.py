@@ -62,7 +62,6 @@ REFUSED = [
     ({"SLOTS": 12}, "fhecore_needs_slots_a_power_of_two"),
     ({"SLOTS": 1}, "fhecore_needs_slots_a_power_of_two"),
     ({"LANES": 24}, "fhecore_needs_lanes_that_divide"),
-    ({"STAGES": 5}, "modmul_pe_needs_six_stages"),
 ]
 
 

@@ -188,7 +188,7 @@ RESET_MUTATIONS = {
 
 
 def odd(r, c, k, lanes, slots):
-    return config.Config(f"odd-{r}-{c}-{k}", 32, r, c, k, 6, slots, lanes)
+    return config.Config(f"odd-{r}-{c}-{k}", 32, r, c, k, slots, lanes)
 
 
 def mutant(work, mutations, name, files):

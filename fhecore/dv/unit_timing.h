@@ -11,7 +11,7 @@
 namespace crenel::fhecore::dv {
 
 /// Clock edges of an undisturbed unit, from the specification (doc/microarchitecture.md).
-inline constexpr u64 kLatency = K + (R - 1) + (C - 1) + S.pe_stages;  ///< 44 for the paper's unit
+inline constexpr u64 kLatency = K + (R - 1) + (C - 1) + kLevels;  ///< 44 for the paper's unit
 inline constexpr u64 kPeriod = K > R ? K : R;
 inline constexpr u64 beats_of(bool use_c) { return kBeatsA + kBeatsB + (use_c ? kBeatsC : 0); }
 inline constexpr u64 interval(bool use_c, u64 lookup = kLookup) {

@@ -3,19 +3,20 @@
 
 namespace crenel::fhecore {
 
+inline constexpr unsigned kLevels = 6;  ///< register levels of an element
+
 /// A shape of the unit: fhecore/config.py describes the fields.
 struct Config {
   unsigned word_bits;
   unsigned rows;
   unsigned cols;
   unsigned depth;
-  unsigned pe_stages;
   unsigned warp_slots;
   unsigned lanes;
 };
 
-inline constexpr Config kPaper{32, 16, 8, 16, 6, 16, 32};
-inline constexpr Config kSmall{32, 4, 2, 4, 6, 4, 4};
-inline constexpr Config kFormal{6, 2, 2, 2, 6, 2, 2};
+inline constexpr Config kPaper{32, 16, 8, 16, 16, 32};
+inline constexpr Config kSmall{32, 4, 2, 4, 4, 4};
+inline constexpr Config kFormal{6, 2, 2, 2, 2, 2};
 
 }  // namespace crenel::fhecore

@@ -6,16 +6,15 @@
 `default_nettype none
 
 module fhecore #(
-    parameter W      = `FHECORE_PAPER_W,       // bits of a word, 16..32
-    parameter R      = `FHECORE_PAPER_R,       // rows, 2..64
-    parameter C      = `FHECORE_PAPER_C,       // columns, 2..64
-    parameter K      = `FHECORE_PAPER_K,       // steps of a tile, 2..64
-    parameter STAGES = `FHECORE_PAPER_STAGES,  // register levels of an array element
-    parameter SLOTS  = `FHECORE_PAPER_SLOTS,   // warps: sets of column constants, a power of two, 2..64
-    parameter LANES  = `FHECORE_PAPER_LANES,   // words of a beat, 2..32; divides R*K, K*C and R*C
+    parameter W = `FHECORE_PAPER_W,          // bits of a word, 16..32
+    parameter R = `FHECORE_PAPER_R,          // rows, 2..64
+    parameter C = `FHECORE_PAPER_C,          // columns, 2..64
+    parameter K = `FHECORE_PAPER_K,          // steps of a tile, 2..64
+    parameter SLOTS = `FHECORE_PAPER_SLOTS,  // warps: sets of column constants, a power of two, 2..64
+    parameter LANES = `FHECORE_PAPER_LANES,  // words of a beat, 2..32; divides R*K, K*C and R*C
     parameter TAG_BITS = 8,
-    parameter CARRY_SAVE = 0,                  // 1: modmul_pe_cs elements, 0: modmul_pe
-    parameter CELLS = 1,                       // of modmul_pe_cs
+    parameter CARRY_SAVE = 0,                // 1: modmul_pe_cs elements, 0: modmul_pe
+    parameter CELLS = 1,                     // of modmul_pe_cs
     // Derived, not for setting: the least edges between two tiles, and the result buffers that keep up with
     // them, a tile having its own from its start until its last beat has left.
     parameter SLOT_BITS = $clog2(SLOTS),
@@ -24,7 +23,7 @@ module fhecore #(
     parameter LOOKUP = 3,                // of constants, after a start; 4 where slot or bank change
     parameter FEED = (AB_BEATS > PERIOD) ? AB_BEATS : PERIOD,
     parameter INTERVAL = (FEED > LOOKUP) ? FEED : LOOKUP,
-    parameter BUFS = (K + R + C - 2 + STAGES + 3 + INTERVAL - 1) / INTERVAL
+    parameter BUFS = (K + R + C - 2 + `FHECORE_LEVELS + 3 + INTERVAL - 1) / INTERVAL
 ) (
     input  wire                 clk,
     input  wire                 rst,        // synchronous; tiles in flight are lost, all slots invalid
@@ -64,7 +63,7 @@ module fhecore #(
     localparam SHIFT_BITS = $clog2(W);
     localparam BUF_BITS = (BUFS < 2) ? 1 : $clog2(BUFS);
 
-    // Config.need_wrapper in config.py has the same limits. modmul_pe checks STAGES.
+    // Config.need_wrapper in config.py has the same limits.
     generate
         if (W < 16 || W > 32) begin : g_bad_width
             fhecore_needs_w_of_16_to_32 w_out_of_range ();
@@ -146,8 +145,7 @@ module fhecore #(
 
     wire [C*W-1:0] d_bus;
     wire [C-1:0]   d_valid;
-    fhecore_array #(.W(W), .R(R), .C(C), .STAGES(STAGES), .CARRY_SAVE(CARRY_SAVE),
-                  .CELLS(CELLS)) array (
+    fhecore_array #(.W(W), .R(R), .C(C), .CARRY_SAVE(CARRY_SAVE), .CELLS(CELLS)) array (
         .clk(clk), .rst(rst), .a_col(a_col), .b_row(b_row), .c_row(c_row), .valid_in(k_valid),
         .first_in(step == 0), .last_in(step == LAST_STEP[STEP_BITS-1:0]), .bank_in(run_bank),
         .q0(q0), .q1(q1), .mu0(mu0), .mu1(mu1), .d_bus(d_bus), .d_valid(d_valid));

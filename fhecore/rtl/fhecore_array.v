@@ -11,8 +11,8 @@
 // Element (i, j) of a tile stands on d_bus word j, with d_valid[j], for one cycle: row 0 first, a row a
 // cycle, column j one cycle after column j-1. The bus is the AND-OR of the accumulators, not registered.
 // Counted from the edge that samples the last step, the edge that can sample element (i, j) is
-// i + j + STAGES + 1 later; without gaps that is K + i + j + STAGES after the edge of step 0: 44 for the last
-// element of 16 x 8 with K = 16 and 6 stages.
+// i + j + 7 later (6 register levels of the element, 1 of the array's input); without gaps that is K + i + j + 6
+// after the edge of step 0: 44 for the last element of 16 x 8 with K = 16.
 //
 // Duties of the user: last steps of two tiles are R or more cycles apart (else two rows of a column meet on
 // d_bus), so are first steps; constants of a bank (q', mu of every column) stand still from one cycle after
@@ -21,10 +21,9 @@
 `default_nettype none
 
 module fhecore_array #(
-    parameter W      = `FHECORE_PAPER_W,       // bits of a word
-    parameter R      = `FHECORE_PAPER_R,       // rows
-    parameter C      = `FHECORE_PAPER_C,       // columns
-    parameter STAGES = `FHECORE_PAPER_STAGES,  // register levels of an element
+    parameter W = `FHECORE_PAPER_W,  // bits of a word
+    parameter R = `FHECORE_PAPER_R,  // rows
+    parameter C = `FHECORE_PAPER_C,  // columns
     parameter CARRY_SAVE = 0,  // 1: elements of modmul_pe_cs (the one that is synthesised), 0: modmul_pe
     parameter CELLS = 1        // of modmul_pe_cs: 0 is the same function, far faster to simulate
 ) (
@@ -86,6 +85,19 @@ module fhecore_array #(
     wire [R*C*W-1:0]       acc;    // masked by done
     wire [R*C-1:0]         done;
 
+    // Ports of element (i, j), whichever form it has.
+`define FHECORE_ELEMENT_PORTS ( \
+    .clk(clk), .rst(rst), \
+    .a_in(a_net[HERE*W +: W]), .b_in(b_net[AT*W +: W]), .c_in(c_edge[j*W +: W]), \
+    .valid_in(ctl_net[HERE*CTL]), .first_in(ctl_net[HERE*CTL+1]), \
+    .last_in(ctl_net[HERE*CTL+2]), .bank_in(ctl_net[HERE*CTL+3]), \
+    .q0(q0[j*W +: W]), .q1(q1[j*W +: W]), \
+    .mu0(mu0[j*(W+5) +: W+5]), .mu1(mu1[j*(W+5) +: W+5]), \
+    .a_out(a_net[(HERE+1)*W +: W]), .b_out(b_net[(AT+C)*W +: W]), \
+    .valid_out(ctl_net[(HERE+1)*CTL]), .first_out(ctl_net[(HERE+1)*CTL+1]), \
+    .last_out(ctl_net[(HERE+1)*CTL+2]), .bank_out(ctl_net[(HERE+1)*CTL+3]), \
+    .acc(acc_raw), .done(done[AT]))
+
     assign b_net[0 +: C*W] = b_edge;
     generate
         for (i = 0; i < R; i = i + 1) begin : row
@@ -96,34 +108,15 @@ module fhecore_array #(
                 localparam AT = i*C + j;
                 wire [W-1:0] acc_raw;
                 if (CARRY_SAVE != 0) begin : cs
-                    modmul_pe_cs #(.W(W), .STAGES(STAGES), .CELLS(CELLS)) pe (
-                        .clk(clk), .rst(rst),
-                        .a_in(a_net[HERE*W +: W]), .b_in(b_net[AT*W +: W]), .c_in(c_edge[j*W +: W]),
-                        .valid_in(ctl_net[HERE*CTL]), .first_in(ctl_net[HERE*CTL+1]),
-                        .last_in(ctl_net[HERE*CTL+2]), .bank_in(ctl_net[HERE*CTL+3]),
-                        .q0(q0[j*W +: W]), .q1(q1[j*W +: W]),
-                        .mu0(mu0[j*(W+5) +: W+5]), .mu1(mu1[j*(W+5) +: W+5]),
-                        .a_out(a_net[(HERE+1)*W +: W]), .b_out(b_net[(AT+C)*W +: W]),
-                        .valid_out(ctl_net[(HERE+1)*CTL]), .first_out(ctl_net[(HERE+1)*CTL+1]),
-                        .last_out(ctl_net[(HERE+1)*CTL+2]), .bank_out(ctl_net[(HERE+1)*CTL+3]),
-                        .acc(acc_raw), .done(done[AT]));
+                    modmul_pe_cs #(.W(W), .CELLS(CELLS)) pe `FHECORE_ELEMENT_PORTS;
                 end else begin : beh
-                    modmul_pe #(.W(W), .STAGES(STAGES)) pe (
-                        .clk(clk), .rst(rst),
-                        .a_in(a_net[HERE*W +: W]), .b_in(b_net[AT*W +: W]), .c_in(c_edge[j*W +: W]),
-                        .valid_in(ctl_net[HERE*CTL]), .first_in(ctl_net[HERE*CTL+1]),
-                        .last_in(ctl_net[HERE*CTL+2]), .bank_in(ctl_net[HERE*CTL+3]),
-                        .q0(q0[j*W +: W]), .q1(q1[j*W +: W]),
-                        .mu0(mu0[j*(W+5) +: W+5]), .mu1(mu1[j*(W+5) +: W+5]),
-                        .a_out(a_net[(HERE+1)*W +: W]), .b_out(b_net[(AT+C)*W +: W]),
-                        .valid_out(ctl_net[(HERE+1)*CTL]), .first_out(ctl_net[(HERE+1)*CTL+1]),
-                        .last_out(ctl_net[(HERE+1)*CTL+2]), .bank_out(ctl_net[(HERE+1)*CTL+3]),
-                        .acc(acc_raw), .done(done[AT]));
+                    modmul_pe #(.W(W)) pe `FHECORE_ELEMENT_PORTS;
                 end
                 assign acc[AT*W +: W] = acc_raw & {W{done[AT]}};
             end
         end
     endgenerate
+`undef FHECORE_ELEMENT_PORTS
 
     // Column buses: one row at most is done in a column in a cycle.
     generate

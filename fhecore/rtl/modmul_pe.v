@@ -7,11 +7,10 @@
 // The product is reduced before it meets the accumulator, so that the loop around acc is one stage.
 //
 // modmul_pe_cs has the same ports and the same values in the same cycles; it is the one to synthesise.
-// Operands sampled at edge n reach acc after edge n + STAGES - 1. c_in counts with first_in only.
+// Operands sampled at edge n reach acc after edge n + 5, the sixth register level. c_in counts with first_in only.
 // q0, mu0 (bank 0) and q1, mu1 (bank 1) may change only while no step of that bank is in flight.
 module modmul_pe #(
-    parameter W      = 32,  // word bits, 6..32
-    parameter STAGES = 6    // register levels, acc included; the split below is made for 6
+    parameter W = 32  // word bits, 6..32
 ) (
     input  wire         clk,
     input  wire         rst,        // synchronous; clears control only
@@ -35,12 +34,6 @@ module modmul_pe #(
     output reg  [W-1:0] acc,        // in [0, q)
     output reg          done        // acc holds a finished element, for this one cycle
 );
-    generate
-        if (STAGES != 6) begin : g_unsupported
-            modmul_pe_needs_six_stages stages_must_be_6 ();
-        end
-    endgenerate
-
     // Level 1: operands.
     reg [W-1:0] c1;
     always @(posedge clk) begin

@@ -17,12 +17,11 @@
 //
 // Constants are picked from the banks, and their Booth digits found, one level ahead of use.
 module modmul_pe_cs #(
-    parameter W      = 32,  // word bits, 6..32
-    parameter STAGES = 6,   // register levels, acc included; the split is made for 6
-    parameter CELLS  = 1,   // 1: trees of full_adder cells; 0: of equations (csa)
-    parameter TREE1  = 3,   // rows in level 1, 2..4: above 2, part of the tree moves to level 2
-    parameter TREE3  = 3,   // rows in level 3, likewise
-    parameter ADDER  = 2    // prefix_adder KIND of levels 2 and 4
+    parameter W     = 32,  // word bits, 6..32
+    parameter CELLS = 1,   // 1: trees of full_adder cells; 0: of equations (csa)
+    parameter TREE1 = 3,   // rows in level 1, 2..4: above 2, part of the tree moves to level 2
+    parameter TREE3 = 3,   // rows in level 3, likewise
+    parameter ADDER = 2    // prefix_adder KIND of levels 2 and 4
 ) (
     input  wire         clk,
     input  wire         rst,
@@ -53,12 +52,6 @@ module modmul_pe_cs #(
     localparam HI = 2 * W + 10;       // one past the last
     localparam Q  = HI - LO;          // W+8: the low 6 columns only carry into qh
     localparam R  = W + 2;            // bits of qh and of the remainder
-
-    generate
-        if (STAGES != 6) begin : g_unsupported
-            modmul_pe_needs_six_stages stages_must_be_6 ();
-        end
-    endgenerate
 
     // Control: index = level. Only valid needs a reset; first and last are read together with it.
     reg [5:2] valid, first, last;

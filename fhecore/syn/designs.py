@@ -51,7 +51,6 @@ def designs(width: int = 32, rows: int = 16, cols: int = 8) -> dict[str, Design]
                 "modmul_pe", "modmul_pe", ("modmul_pe.v",), w, NEIGHBOURS, constants, 800,
                 behavioural=True, note="the same element from `*` and `+`",
             ),
-            Design("barrett", "barrett", (*BLOCKS, "barrett.v"), w, period=540, note="reduction unit alone"),
             Design(
                 "array_periphery", "fhecore_array", (*ARRAY, "modmul_pe_cs.v"),
                 {**w, "R": rows, "C": cols, "CARRY_SAVE": 1}, still=constants, blocks=("modmul_pe_cs",),
