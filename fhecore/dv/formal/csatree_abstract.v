@@ -1,5 +1,5 @@
-// Stand-in for csatree in proofs about the element: the same sum in row 0, nothing in the others. csatree_sum
-// shows that the real tree keeps the sum; Yosys takes minutes to work out the real one's schedule.
+// Stand-in for csatree in the proof of the 8-bit product, where the real one gives no verdict in minutes: the
+// same sum in row 0, nothing in the others. csatree_sum shows that the real tree keeps the sum.
 module csatree #(
     parameter N     = 18,
     parameter W     = 64,

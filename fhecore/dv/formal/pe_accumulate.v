@@ -1,14 +1,8 @@
 // The accumulating stage at full width: with any r2 < 2q in its registers (pe_reduce gives that) and acc < q
 // or a first step, the next acc is again below q and congruent to acc + r2. Both at once.
 // The script cuts the registers of r2 free and ties them to r5 (or r5s, r5c) here.
-module pe_accumulate #(
-    parameter W = 32,
-    parameter Q0 = 0,  // moduli of the banks, 0: any
-    parameter Q1 = 0
-) (
-    input clk, rst, valid_in, first_in, last_in, bank_in,
-    input [W-1:0] a_in, b_in, c_in
-);
+module pe_accumulate
+`include "pe_ports.vh"
 `include "pe_window.vh"
 
 `include "pe_remainder.vh"

@@ -1,14 +1,8 @@
 // Control of a processing element with its multipliers cut out (any values): operands and control go on after
 // one edge, done is up for exactly the edge six after a valid last step, acc changes for valid steps only,
 // and a reset drops every step in flight.
-module pe_control #(
-    parameter W = 32,
-    parameter Q0 = 0,  // moduli of the banks, 0: any
-    parameter Q1 = 0
-) (
-    input clk, rst, valid_in, first_in, last_in, bank_in,
-    input [W-1:0] a_in, b_in, c_in
-);
+module pe_control
+`include "pe_ports.vh"
 `include "pe_window.vh"
 
     always @* begin

@@ -1,13 +1,7 @@
 // Levels 1 and 2: the product register holds a*b + (first ? c : 0), all inputs free. Two bits more than the
 // register: the sum does not wrap.
-module pe_product #(
-    parameter W = 6,
-    parameter Q0 = 0,  // moduli of the banks, 0: any
-    parameter Q1 = 0
-) (
-    input clk, rst, valid_in, first_in, last_in, bank_in,
-    input [W-1:0] a_in, b_in, c_in
-);
+module pe_product
+`include "pe_ports.vh"
 `include "pe_window.vh"
 
     wire [2*W-1:0] p2;

@@ -1,13 +1,7 @@
 // Levels 3 to 5: for any product register p (cut free) the remainder rows sum, mod 2^(W+2), to r2 in [0, 2q)
 // with r2 = p mod q after at most one subtraction; q of the bank that travelled with the step.
-module pe_reduce #(
-    parameter W = 6,
-    parameter Q0 = 0,  // moduli of the banks, 0: any
-    parameter Q1 = 0
-) (
-    input clk, rst, valid_in, first_in, last_in, bank_in,
-    input [W-1:0] a_in, b_in, c_in
-);
+module pe_reduce
+`include "pe_ports.vh"
 `include "pe_window.vh"
 `include "pe_remainder.vh"
 

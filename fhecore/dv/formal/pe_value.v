@@ -1,14 +1,8 @@
 // One step of a processing element, all inputs and constants free: acc becomes
 // ((first ? 0 : acc) + a*b + (first ? c : 0)) mod q of the step's bank, six edges after the step was sampled.
 // Hypothesis: acc < q before a step that is not the first (pe_accumulate shows that steps keep it so).
-module pe_value #(
-    parameter W = 6,
-    parameter Q0 = 0,  // moduli of the banks, 0: any
-    parameter Q1 = 0
-) (
-    input clk, rst, valid_in, first_in, last_in, bank_in,
-    input [W-1:0] a_in, b_in, c_in
-);
+module pe_value
+`include "pe_ports.vh"
 `include "pe_window.vh"
 
     wire [3*W-1:0] one = 1;
