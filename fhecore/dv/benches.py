@@ -1,4 +1,4 @@
-"""Builds and runs a cocotb bench on Verilator; what test_pe.py and test_barrett.py share."""
+"""Builds and runs a cocotb bench on Verilator; what the tests of element, array and wrapper share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import shutil
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,21 +85,7 @@ def build(
         str(config.share_dir / "lib" / "verilator" / "verilator.cpp"),
         *(str(path) for path in (public, *files)),
     ]
-    environment = tools.environment(work)
-    runtime = Path(os.environ.get("CRENEL_FHECORE_WORK", tools.WORK)) / "cocotb" / "runtime"
-    # The same for every design, and newer than their sources. Not cocotb's verilator.o: it holds the size of
-    # Vtop, which grows with the ports; a design of more ports than the one it came from would overrun it.
-    for ready in runtime.glob("verilated*.o"):
-        shutil.copyfile(ready, folder / ready.name)
-    with (folder / "build.log").open("w") as log:
-        make = ["make", "-C", str(folder), "-f", "Vtop.mk", "-j1", "OPT_FAST=-O1", "VM_PARALLEL_BUILDS=0"]
-        for step in (command, make):
-            done = subprocess.run(step, stdout=log, stderr=subprocess.STDOUT, env=environment)
-            assert done.returncode == 0, f"{top}: {step[0]} fails, see {folder}/build.log"
-    runtime.mkdir(parents=True, exist_ok=True)
-    for made in folder.glob("verilated*.o"):
-        if not (runtime / made.name).exists():
-            shutil.copyfile(made, runtime / made.name)
+    tools.compile_bench(command, folder, work, ("OPT_FAST=-O1", "VM_PARALLEL_BUILDS=0"))
 
 
 def execute(work: Path, folder: Path, bench: str, top: str, env: dict[str, str]) -> int:

@@ -25,16 +25,14 @@ def build(work, name, files, width, cells, options=()):
     if not tool:
         pytest.skip(tool.reason)
     folder = work / "pe_pair" / f"{name}-W{width}-CELLS{cells}"
-    folder.mkdir(parents=True, exist_ok=True)
     command = [
-        *(str(tool.path), "--cc", "--exe", "--build", "-j", "1", "-Mdir", str(folder)),
+        *(str(tool.path), "--cc", "--exe", "-Mdir", str(folder)),
         *options,
         *(f"-I{tools.RTL}", "-Wno-fatal", "-Wno-lint", "-CFLAGS", "-std=c++20", "-o", "pe_pair"),
         *("--top-module", "pe_pair", f"-GW={width}", f"-GCELLS={cells}"),
         *(str(path) for path in (HERE / "pe_pair.v", *files, HERE / "pe_pair.cpp")),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, env=tools.environment(work))
-    assert done.returncode == 0, done.stdout + done.stderr
+    tools.compile_bench(command, folder, work)
     return folder / "pe_pair"
 
 

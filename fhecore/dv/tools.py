@@ -17,6 +17,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,12 +27,17 @@ WORK = ROOT / "build" / "fhecore"
 OLDEST = (5, 22)
 
 
+class CompileError(AssertionError):
+    """Verilator or the compiler failed; the text ends with what it said."""
+
+
 @dataclass(frozen=True)
 class Tool:
     """A program, or None and the reason why there is none."""
 
     path: Path | None
     reason: str = ""
+    version: str = ""
 
     def __bool__(self) -> bool:
         return self.path is not None
@@ -73,7 +79,7 @@ def _checked(path: Path, version: str = "") -> Tool:
         return Tool(None, f"{path} --version fails: {answer.stderr.strip() or answer.stdout.strip()}")
     if (int(found[1]), int(found[2])) < OLDEST:
         return Tool(None, f"{path} is Verilator {found[0]}, older than {OLDEST[0]}.{OLDEST[1]:03d}")
-    return Tool(path)
+    return Tool(path, version=version or answer.stdout.strip())
 
 
 def cocotb() -> Tool:
@@ -94,3 +100,38 @@ def environment(work: Path = WORK) -> dict[str, str]:
     env["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
     env["PYTHONPATH"] = os.pathsep.join(p for p in (str(ROOT), env.get("PYTHONPATH", "")) if p)
     return env
+
+
+def compile_bench(command: list[str], folder: Path, work: Path, options: tuple[str, ...] = ()) -> None:
+    """Run Verilator's `command`, which writes C++ into `folder`, and make there with these options; what both
+    say is in <folder>/build.log. CompileError when one fails.
+
+    Verilator's own runtime is the same for every design, and compiles for longer than a small one does: the
+    objects are kept, for each version of the tools, and copied in. Not what includes a design's header:
+    cocotb's verilator.o holds the size of Vtop, which grows with the ports."""
+    env = environment(work)
+    made_by = verilator(work).version + subprocess.getoutput("c++ --version") + str("--vpi" in command)
+    root = Path(os.environ.get("CRENEL_FHECORE_WORK", WORK))
+    shared = root / "runtime" / f"{zlib.crc32(made_by.encode()):08x}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "build.log").unlink(missing_ok=True)
+    _step(command, folder, env)
+    (makefile,) = (p for p in folder.glob("V*.mk") if not p.stem.endswith("_classes"))
+    for ready in shared.glob("verilated*.o"):  # now: make wants them newer than the makefile
+        shutil.copyfile(ready, folder / ready.name)
+    _step(["make", "-C", str(folder), "-f", makefile.name, "-j1", *options], folder, env)
+    shared.mkdir(parents=True, exist_ok=True)
+    for made in folder.glob("verilated*.o"):
+        if not (shared / made.name).exists():
+            fresh = shared / f"{made.name}.{os.getpid()}"  # renamed: another process may be copying
+            shutil.copyfile(made, fresh)
+            fresh.replace(shared / made.name)
+
+
+def _step(command: list[str], folder: Path, env: dict[str, str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    said = done.stdout + done.stderr
+    with (folder / "build.log").open("a") as log:
+        log.write(said)
+    if done.returncode:
+        raise CompileError(f"{command[0]} fails, see {folder}/build.log:\n{said[-3000:]}")

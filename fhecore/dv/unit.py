@@ -27,10 +27,6 @@ from fhecore.provenance import provenance
 QUICK_TILES, LONG_TILES = 3_000, 100_000
 
 
-class BuildError(RuntimeError):
-    """Verilator or the compiler failed; the text ends with what it said."""
-
-
 @dataclass(frozen=True)
 class Build:
     """Which unit and where."""
@@ -51,12 +47,11 @@ class Build:
 
 
 def compile_bench(build: Build, verilator: Path) -> Path:
-    """The bench's executable. BuildError when a step fails, ConfigError for a shape
+    """The bench's executable. CompileError when a step fails, ConfigError for a shape
     without a wrapper."""
     build.shape.need_wrapper()
-    build.folder.mkdir(parents=True, exist_ok=True)
     command = [
-        str(verilator), "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "unique",
+        str(verilator), "--cc", "--exe", "-O3", "--x-assign", "unique",
         "--x-initial", "unique", "--top-module", "fhecore", "--prefix", "Vfhecore",
         *(f"-G{name}={value}" for name, value in build.parameters().items()),
         str(tools.RTL / "waivers.vlt"), str(Path(__file__).with_name("unit_public.vlt")), "-Wno-lint",
@@ -66,10 +61,7 @@ def compile_bench(build: Build, verilator: Path) -> Path:
         f"-DFHECORE_CONFIG_VALUES={','.join(str(getattr(build.shape, f)) for f in config.MACROS.values())}",
         "--Mdir", str(build.folder), "-o", "bench",
     ]  # fmt: skip
-    done = subprocess.run(command, env=tools.environment(build.work), capture_output=True, text=True)
-    (build.folder / "build.log").write_text(done.stdout + done.stderr)
-    if done.returncode:
-        raise BuildError(f"{build.folder / 'build.log'}:\n{(done.stdout + done.stderr)[-3000:]}")
+    tools.compile_bench(command, build.folder, build.work)
     return build.folder / "bench"
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from runner import env, package, pytests
 from runner.counts import Counts
 from runner.shell import Stop, run, say, stage
+
+BENCHES = tuple(f"fhecore/dv/test_{part}.py" for part in ("array", "equivalence", "pe", "unit"))
 
 
 def install_tools() -> None:
@@ -24,12 +27,20 @@ def install_tools() -> None:
 
 
 def run_tests(expression: str, long: bool, nvcc: str | None, total: Counts) -> None:
-    """pytest of fhecore/; one count for each test. `nvcc`: for the kernels whose machine code is read."""
-    arguments = ["fhecore"]
-    arguments += ["--long"] if long else []
+    """pytest of fhecore/; one count for each test. `nvcc`: for the kernels whose machine code is read.
+
+    Nearly all of it is one thread that waits for a compiler or a solver: two processes, where there are the
+    cores for them, one of which has the benches of the RTL."""
+    arguments = ["--long"] if long else []
     arguments += ["-k", expression] if expression else []
-    paths = env.tool_path()["PATH"] + (os.pathsep + str(Path(nvcc).parent) if nvcc else "")
-    pytests.run("fhecore", arguments, {"PATH": paths}, total)
+    paths = {"PATH": env.tool_path()["PATH"] + (os.pathsep + str(Path(nvcc).parent) if nvcc else "")}
+    rest = ["fhecore", *(f"--ignore={bench}" for bench in BENCHES)]
+    parts = (("fhecore-benches", list(BENCHES), Counts()), ("fhecore", rest, Counts()))
+    with ThreadPoolExecutor(min(len(parts), env.jobs())) as pool:
+        runs = [pool.submit(pytests.run, n, [*files, *arguments], paths, own) for n, files, own in parts]
+    for part, (_, _, own) in zip(runs, parts, strict=True):
+        part.result()
+        total.merge(own)
 
 
 def test(arguments: list[str], long: bool = False) -> int:
