@@ -69,7 +69,7 @@ class Reduction:
 
 
 def barrett(p: int, shifted: int, mu: int, width: int = 32) -> Reduction:
-    """Fixed-shift Barrett: estimate = ((p >> (W-5)) * mu) >> (W+6), for p < 2^(2W) (Barrett 1986, with shifts
+    """Fixed-shift Barrett: estimate = ((p >> (W-5)) * mu) >> (W+6), for p < 2^(2W) ([Barrett86], with shifts
     that do not depend on q). The error bound needs mu = floor(2^(2W+1) / q') and q' > 2^(W-4)."""
     check_range("p", p, 0, 1 << (2 * width))
     check_range("q'", shifted, 1, 1 << width)
@@ -188,9 +188,8 @@ class Conversion:
 
 
 def base_convert(residues: Sequence[int], source: Sequence[int], target: Sequence[int]) -> Conversion:
-    """Fast base conversion from the CRT: sum_i [x_i Phat_i^-1]_{p_i} Phat_i = x + e P (Halevi, Polyakov,
-    Shoup 2019, without the correction of e), so the residues are (x + e P) mod q_j. Source primes are
-    coprime."""
+    """Fast base conversion from the CRT: sum_i [x_i Phat_i^-1]_{p_i} Phat_i = x + e P ([HPS19], without
+    the correction of e), so the residues are (x + e P) mod q_j. Source primes are coprime."""
     product = math.prod(source)
     total = 0
     for residue, p in zip(residues, source, strict=True):

@@ -1,9 +1,8 @@
 // Held-out kernels and whole operations of the library, for the profiler and for the clock.
 //
-//   heldout --list FILE     writes, as JSON, what each case launches, in order (any device:
-//   cuda:dry will do) heldout --profile       runs every case once between cudaProfilerStart and
-//   Stop, in the same order heldout --time FILE     times the whole operations: medians, on a
-//   stream and by graph replay
+//   heldout --list FILE   as JSON what each case launches, in order (any device: cuda:dry will do)
+//   heldout --profile     every case once between cudaProfilerStart and Stop, in the same order
+//   heldout --time FILE   times of the operations: medians, on a stream and by graph replay
 //   [--device NAME] [--set kernels|operations|all]
 //
 // The cases are shapes that no parameter was fitted to. Limbs 47 and 23: those of boot40 after and

@@ -1,4 +1,4 @@
-"""The paper's figures (FHECore, tables V to X), to stand beside ours. Data only."""
+"""The paper's figures ([FHECore], tables V to X), to stand beside ours."""
 
 INSTRUCTIONS = {  # table VI: A100, A100 with FHEC
     "HEMult": (139_449_088, 57_604_096), "Rotate": (146_941_952, 57_383_936), "Rescale": (29_974_528,

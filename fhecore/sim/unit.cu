@@ -1,9 +1,9 @@
 // Kernels of the proposed unit (marks instead of its instructions) and of today's tensor cores, for
 // the profiler:
 //
-//   unit --check          the tensor-core products against sums on the host, exit code 1 when one
-//   differs unit --list FILE      the cases as JSON, in order unit --profile        every case once
-//   between cudaProfilerStart and Stop
+//   unit --check       tensor-core products against sums on the host; exit code 1 if one differs
+//   unit --list FILE   the cases as JSON, in order
+//   unit --profile     every case once between cudaProfilerStart and Stop
 //
 // The stubs' values mean nothing; instructions, addresses and register allocation do.
 #include <cuda_profiler_api.h>
@@ -16,17 +16,9 @@
 #include <vector>
 
 #include "fused.cuh"
+#include "host.cuh"
 
 using namespace crenel::fhecore::sim;
-
-#define TRY(call)                                                                          \
-  do {                                                                                     \
-    const cudaError_t error_ = (call);                                                     \
-    if (error_ != cudaSuccess) {                                                           \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
-  } while (0)
 
 namespace {
 

@@ -1,6 +1,5 @@
-"""Reader of a liberty file's non-linear delay tables: what the sizer (sizing.py) and the reports need.
-
-OpenSTA, not this reader, gives the figures that are reported.
+"""Reader of liberty files: groups (for dv/liberty_cells.py, too) and the non-linear delay tables that the
+sizer (sizing.py) needs. OpenSTA, not this reader, gives the times that are reported.
 """
 
 from __future__ import annotations
@@ -81,22 +80,30 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str) -> Group:
+    """The library group. LibertyError where the text is none, or ends early."""
     tokens = [t for t in TOKEN.findall(text) if not t.startswith(("/*", "\\"))]
     root = Group("", [])
     stack, i = [root], 0
+
+    def find(mark: str) -> int:
+        try:
+            return tokens.index(mark, i)
+        except ValueError:
+            raise LibertyError(f"token {i}, {tokens[i]!r}: no {mark!r} follows") from None
+
     while i < len(tokens):
-        name = tokens[i]
-        if name == "}":
+        name, after = tokens[i], tokens[i + 1] if i + 1 < len(tokens) else ""
+        if name == "}" and len(stack) > 1:
             stack.pop()
             i += 1
         elif name == ";":
             i += 1
-        elif i + 1 < len(tokens) and tokens[i + 1] == ":":
-            end = tokens.index(";", i)
+        elif after == ":":
+            end = find(";")
             stack[-1].attrs[name] = " ".join(tokens[i + 2 : end]).strip('"')
             i = end + 1
-        elif i + 1 < len(tokens) and tokens[i + 1] == "(":
-            end = tokens.index(")", i)
+        elif after == "(":
+            end = find(")")
             args = [t.strip('"') for t in tokens[i + 2 : end] if t != ","]
             if end + 1 < len(tokens) and tokens[end + 1] == "{":
                 group = Group(name, args)
@@ -108,6 +115,8 @@ def parse(text: str) -> Group:
                 i = end + 1
         else:
             raise LibertyError(f"token {i}, {name!r}: expected an attribute or a group")
+    if len(stack) > 1:
+        raise LibertyError(f"group {stack[-1].name!r} does not end")
     libraries = root.all("library")
     if not libraries:
         raise LibertyError("no library group")

@@ -41,14 +41,13 @@ class Tools:
 
 
 def find_liberty(step: str, named: str | None) -> Path:
-    """--liberty, else CRENEL_ASAP7_LIB, else the place beside the checkout. Skipped when there is none."""
-    places = [named, os.environ.get("CRENEL_ASAP7_LIB"), ROOT / "../shared/design/asap7/asap7_rvt_tt.lib.gz"]
-    place = Path(next(p for p in places if p))
-    if place.is_file():
-        return place.resolve()
-    if named or os.environ.get("CRENEL_ASAP7_LIB"):
+    """--liberty, else CRENEL_ASAP7_LIB. Skipped when neither names a file."""
+    place = named or os.environ.get("CRENEL_ASAP7_LIB")
+    if not place:
+        raise Skipped(f"{step}: no cell library\n{LIBRARY_HELP}")
+    if not Path(place).is_file():
         raise Skipped(f"{step}: cell library {place}: no such file\n{LIBRARY_HELP}")
-    raise Skipped(f"{step}: no cell library\n{LIBRARY_HELP}")
+    return Path(place).resolve()
 
 
 def find(step: str, liberty: str | None = None) -> Tools:

@@ -1,15 +1,15 @@
 // Fragments of m16n16k16 on 32-bit words and two ways to multiply them:
 //
 //  * StubUnit: a place holder with the registers of the proposed instruction. Two chained
-//  IMMA.16832
-//    stand for one FHEC.16816 (8 registers of A, 4 of B, 4 of C and D), NANOSLEEP for FHEC.SETC.
-//    The values are meaningless; control flow, addresses and register allocation are those of the
-//    real thing. fhecore/sim/rewrite.py turns the marks into the proposed instructions.
+//    IMMA.16832 stand for one FHEC.16816 (8 registers of A, 4 of B, 4 of C and D), NANOSLEEP for
+//    FHEC.SETC. The values are meaningless; control flow, addresses and register allocation are
+//    those of the real thing. fhecore/sim/rewrite.py makes the proposed instructions of the marks.
 //  * TensorUnit: the exact product modulo q on the int8 tensor cores of today, by byte planes.
 //
-// Register r of a fragment holds, lane = 4 g + t: A: row g + 8 ((r >> 1) & 1), k = 2 t + (r & 1) +
-// 8 (r >> 2); B: k = 2 t + (r & 1) + 8 (r >> 1), column g; C and D: row g + 8 (r >> 1), column 2 t
-// + (r & 1).
+// Register r of a fragment holds, lane = 4 g + t:
+//   A        row g + 8 ((r >> 1) & 1), k = 2 t + (r & 1) + 8 (r >> 2)
+//   B        k = 2 t + (r & 1) + 8 (r >> 1), column g
+//   C and D  row g + 8 (r >> 1), column 2 t + (r & 1)
 #pragma once
 
 #include <cstdint>

@@ -15,18 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "../host.cuh"
 #include "bodies.cuh"
 
 using namespace micro;
-
-#define TRY(call)                                                                          \
-  do {                                                                                     \
-    const cudaError_t error_ = (call);                                                     \
-    if (error_ != cudaSuccess) {                                                           \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
-  } while (0)
 
 struct Args {
   u32* memory;
