@@ -122,7 +122,7 @@ def synthesise(design: Design, work: Path, found: Tools) -> Result:
         critical_cells=path.cells,
         unsized_area=float(unsized),
         boxes=boxes,
-        netlist=str(netlist),
+        netlist=netlist.name,
     )
 
 
