@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -115,16 +116,22 @@ def _run(
     query: Query, what: str, command: list[str], out, limit: int, allowed: tuple[int, ...] = (0,)
 ) -> int:
     out.flush()
+    # A session of its own: smtbmc's solver has to end with it.
+    done = subprocess.Popen(
+        command,
+        stdout=out,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PATH": _path()},
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            command,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            timeout=limit,
-            env={**os.environ, "PATH": _path()},
-        )
+        done.wait(limit)
     except subprocess.TimeoutExpired:
         raise ProofError(f"{query.name}: {what} ran past {limit} s, see {out.name}") from None
+    finally:
+        if done.poll() is None:
+            os.killpg(done.pid, signal.SIGKILL)
+            done.wait()
     if done.returncode not in allowed:
         raise ProofError(f"{query.name}: {what} ended with {done.returncode}, see {out.name}")
     return done.returncode
