@@ -127,9 +127,9 @@ def trace_of(bench: Bench, function: sass.Function, usage: sass.Usage, sms: int)
     )
     if bench.stride:
         chain = [k for k, i in enumerate(function.code) if i.base == "LDC" and "[R" in i.operands[-1]]
-        start = trace.constant_offset(function.code[chain[0]].operands) + FIRST_CONSTANT
+        start = sass.constant_offset(function.code[chain[0]].operands) + FIRST_CONSTANT
         for n, k in enumerate(chain):
-            launch.accesses[k] = trace.Access(line=(start + n * bench.stride) // trace.CONSTANT_LINE)
+            launch.accesses[k] = trace.Access(line=(start + n * bench.stride) // sass.CONSTANT_LINE)
         return trace.text(trace.Walk(function, sass.static_counts(function, launch.all_warps), launch), sms)
     loop = function.loops[-1]
     timed = range(function.blocks[function.loops[1].header].first, function.blocks[loop.latch].last)

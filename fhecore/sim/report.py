@@ -76,12 +76,12 @@ def accepted(predictions: dict) -> list[dict]:
 
 
 def counts_table(predictions: dict | None) -> str:
-    rows = []
+    head, rows = ["warp instructions", "without", "with FHEC", "ratio"], []
     for name, pair in paper.INSTRUCTIONS.items():
         rows.append([f"paper: {name}", f"{pair[0]:,}", f"{pair[1]:,}", f"{paper.ratio(pair):.2f}"])
     if predictions is None:
         rows.append(["ours", NOT, NOT, NOT])
-        return table(["warp instructions", "without", "with FHEC", "ratio"], rows)
+        return table(head, rows)
     operations = with_rescaled(predictions["operations"])
     for o in operations:
         base, after = sums(o)
@@ -91,13 +91,12 @@ def counts_table(predictions: dict | None) -> str:
     if "bootstrap" in predictions:
         classes = predictions["bootstrap"]["classes"].values()
         base, after = (sum(c[k] for c in classes) for k in ("base", "with"))
-        rows.append(
-            ["ours: Bootstrap (by composition)", f"{base:,.0f}", f"{after:,.0f}", f"{base / after:.2f}"]
-        )
+        figures = [f"{base:,.0f}", f"{after:,.0f}", f"{base / after:.2f}"]
+        rows.append(["ours: Bootstrap (by composition)", *figures])
     else:
         rows.append(["ours: Bootstrap", NOT, NOT, NOT])
     rows.append(["ours: LR, ResNet20, BERT-Tiny", NOT, NOT, NOT])
-    return table(["warp instructions", "without", "with FHEC", "ratio"], rows)
+    return table(head, rows)
 
 
 def latency_row(o: dict, band: str) -> list[str]:
@@ -184,14 +183,8 @@ def occupancy_table(predictions: dict | None) -> str:
             key = "base_us" if side == "base" else "with_us_16"
             total = sum(r[key] for r in o["rows"])
             ipc, warps = (sum(r[f"{side}_{f}"] * r[key] for r in o["rows"]) / total for f in ("ipc", "warps"))
-            rows.append(
-                [
-                    label(o["name"]),
-                    "without" if side == "base" else "with",
-                    f"{ipc:.2f}",
-                    f"{100 * warps / 64:.0f} %",
-                ]
-            )
+            which = "without" if side == "base" else "with"
+            rows.append([label(o["name"]), which, f"{ipc:.2f}", f"{100 * warps / 64:.0f} %"])
     return table(["operation", "FHECore", "IPC of a multiprocessor", "warps of 64"], rows)
 
 
@@ -200,15 +193,8 @@ def sweep_table(predictions: dict | None) -> str:
     3."""
     if predictions is None or "sweep" not in predictions:
         return NOT + "\n"
-    head = [
-        "factors (in, out)",
-        "levels left",
-        "instructions without",
-        "with",
-        "ms without",
-        "with",
-        "ms a level, with",
-    ]
+    head = ["factors (in, out)", "levels left", "instructions without", "with"]
+    head += ["ms without", "with", "ms a level, with"]
     rows = []
     for r in predictions["sweep"]:
         times = [NOT] * 3

@@ -195,6 +195,16 @@ def unit_of(opcode: str, operands: tuple[str, ...]) -> str:
     return _OF_BASE[base]
 
 
+CONSTANT_LINE = 64  # bytes: microbenchmarks constants_near and constants_far
+_CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:U?R\w+)?\+?(?:0x([0-9a-f]+))?")
+
+
+def constant_offset(operands: Sequence[str]) -> int | None:
+    """Byte, bank included, that an instruction reads constants from, its index register taken for 0."""
+    found = next((m for o in operands if (m := _CONSTANT.search(o))), None)
+    return int(found.group(1), 16) << 16 | int(found.group(2) or "0", 16) if found else None
+
+
 # ---- listings
 @dataclass(frozen=True)
 class Control:

@@ -12,12 +12,11 @@ to complementary ones. Sums over the launch are exact by construction; `Walk.tot
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from .sass import Function, Loop, conditional, unit_of
+from .sass import CONSTANT_LINE, Function, Loop, conditional, constant_offset, unit_of
 
 
 class TraceError(ValueError):
@@ -221,16 +220,6 @@ class Walk:
                 raise TraceError(
                     f"{self.function.name}: block {n} {got} times in the trace, {wanted} counted"
                 )
-
-
-CONSTANT_LINE = 64  # bytes: microbenchmarks constants_near and constants_far
-_CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\]\[(?:U?R\w+)?\+?(?:0x([0-9a-f]+))?")
-
-
-def constant_offset(operands: Sequence[str]) -> int | None:
-    """Byte, bank included, that an instruction reads constants from, its index register taken for 0."""
-    found = next((m for o in operands if (m := _CONSTANT.search(o))), None)
-    return int(found.group(1), 16) << 16 | int(found.group(2) or "0", 16) if found else None
 
 
 def instruction_line(function: Function, index: int, access: Access | None) -> str:
