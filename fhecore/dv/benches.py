@@ -85,7 +85,7 @@ def build(
         str(config.share_dir / "lib" / "verilator" / "verilator.cpp"),
         *(str(path) for path in (public, *files)),
     ]
-    tools.compile_bench(command, folder, work, ("OPT_FAST=-O1", "VM_PARALLEL_BUILDS=0"))
+    tools.compile_bench(command, folder, work, ("OPT_FAST=-O1", *tools.ONE_FILE))
 
 
 def execute(work: Path, folder: Path, bench: str, top: str, env: dict[str, str]) -> int:

@@ -32,7 +32,7 @@ def build(work, name, files, width, cells, options=()):
         *("--top-module", "pe_pair", f"-GW={width}", f"-GCELLS={cells}"),
         *(str(path) for path in (HERE / "pe_pair.v", *files, HERE / "pe_pair.cpp")),
     ]
-    tools.compile_bench(command, folder, work)
+    tools.compile_bench(command, folder, work, () if cells else tools.ONE_FILE)
     return folder / "pe_pair"
 
 

@@ -25,6 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]  # the checkout
 RTL = ROOT / "fhecore" / "rtl"
 WORK = ROOT / "build" / "fhecore"
 OLDEST = (5, 22)
+# For make: all that Verilator writes in one compilation, as most of it is the headers. Not for designs of
+# thousands of cells.
+ONE_FILE = ("VM_PARALLEL_BUILDS=0",)
 
 
 class CompileError(AssertionError):

@@ -61,7 +61,7 @@ def compile_bench(build: Build, verilator: Path) -> Path:
         f"-DFHECORE_CONFIG_VALUES={','.join(str(getattr(build.shape, f)) for f in config.MACROS.values())}",
         "--Mdir", str(build.folder), "-o", "bench",
     ]  # fmt: skip
-    tools.compile_bench(command, build.folder, build.work)
+    tools.compile_bench(command, build.folder, build.work, tools.ONE_FILE)
     return build.folder / "bench"
 
 
