@@ -7,7 +7,7 @@ from report.text import duration, number, provenance_line, table
 
 MIB = 1 << 20
 GIB = 1 << 30
-# Milliseconds for one ciphertext of all slots, from issue 3; both with 13 levels left at scale 2^40.
+# Milliseconds for one ciphertext of all slots; both with 13 levels left at scale 2^40.
 TARGETS = [
     {
         "device": "NVIDIA H200",

@@ -6,7 +6,7 @@ from report.text import duration, number, provenance_line, table
 
 MIB = 1 << 20
 BATCH = 16384
-# Issue 4, "Figures to reach": a second on one NVIDIA H200, batch 16,384, with host transfers. `published` is
+# Figures to reach, a second on one NVIDIA H200, batch 16,384, with host transfers. `published` is
 # BOLT-FHE's on an RTX 4090, at its best r; ours at that r, and at a better one where there is.
 TARGETS = [
     {"params": "M3", "slots": 5, "published": 40166, "floor": 80000, "aim": 200000},
@@ -123,7 +123,7 @@ def tfhe_sections(files: dict[str, dict]) -> str:
         text += (
             "\n## TFHE: figures to reach\n\nOperations a second on one NVIDIA H200, batch 16,384 or more, "
         )
-        text += "host transfers included; published: BOLT-FHE on an RTX 4090. Issue 4.\n\n"
+        text += "host transfers included; published: BOLT-FHE on an RTX 4090.\n\n"
         header = ["", "published", "with transfers", "resident", "against published", "floor", "aim"]
         header += ["arithmetic", "source"]
         text += table(header, [target_line(t, files) for t in TARGETS])

@@ -56,7 +56,8 @@ struct BenchWorld {
     for (auto& x : v) x = {u(rng), u(rng)};
     return v;
   }
-  /// 2^-20 at scale 2^40 and N = 2^16 (ckks_algorithms.md 6), in proportion elsewhere.
+  /// 2^-20 at scale 2^40 and N = 2^16 (docs/theory/precision.md,
+  /// "Operations"), in proportion elsewhere.
   double bound(double scale) const {
     return std::exp2(std::max(-40.0, 20.0 - std::log2(scale) + (params().log_n() - 16.0)));
   }

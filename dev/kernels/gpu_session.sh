@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One device session: build, conformance, memory checker on a subset, micro-benchmarks. Every part
+# One run on a GPU host: build, conformance, memory checker on a subset, micro-benchmarks. Every part
 # can be left out; logs go to $OUT. Usage: gpu_session.sh [build] [conformance] [memcheck] [bench] [ncu]
 set -uo pipefail
 cd "$(dirname "$0")/../.."

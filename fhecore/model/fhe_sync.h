@@ -92,8 +92,7 @@ inline u32 fhe_sync(SyncC& d, const FragmentA& a, const SyncB& b, const SyncC* c
   return faults;
 }
 
-// ---- tiles in memory
-// -----------------------------------------------------------------------------
+// ---- tiles in memory ----------------------------------------------------------------------------
 
 /// A 16 x 16 tile inside a row-major matrix; `stride` words between rows.
 template <class Word>

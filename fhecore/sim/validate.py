@@ -2,7 +2,7 @@
 
 usage: validate.py FOLDER [--target h200] [--out FILE]     FOLDER: collect.py's files, unpacked
 
-Criterion (design notes C3): at least 12 kernels; mean absolute error of cycles at most 15 %, worst 30 %;
+Criterion: at least 12 kernels; mean absolute error of cycles at most 15 %, worst 30 %;
 Pearson correlation at least 0.97; kernels of one family keep their order; instruction counts of trace,
 profiler (by instruction, by opcode) and, where known, shape alone agree within 0.1 %, and with the
 hardware's own counter, which is taken in another pass, within 1 %. Whole operations: 15 %, reported.

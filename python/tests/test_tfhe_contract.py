@@ -1,4 +1,4 @@
-"""The script that issue 4 states as a contract, word by word, on the best device."""
+"""A script that users were promised, word by word, on the best device."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-// Level alignment (ckks_algorithms.md 1.1): drop limbs where the target's primes are a part of the
-// source's; otherwise one constant product and rational rescale.
+// Level alignment (docs/theory/ckks-primes.md, "Canonical scales"): drop limbs where the target's
+// primes are a part of the source's; otherwise one constant product and rational rescale.
 #include "ckks/levels.h"
 
 #include <cmath>

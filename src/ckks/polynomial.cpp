@@ -1,5 +1,5 @@
 // Polynomial evaluation: Paterson-Stockmeyer in the power or the Chebyshev basis, depth-optimal,
-// with exact scales (ckks_algorithms.md 2.2).
+// with exact scales (BMTH21, PS73).
 //
 // Every partial result is produced at a prescribed (level, scale): a leaf encodes each coefficient
 // at (wanted scale)/(scale of its basis element), so all terms of a sum agree exactly whatever the

@@ -1,6 +1,6 @@
-// Sparse-secret encapsulation (ckks_algorithms.md 2.1, steps 2-4): a ciphertext of the last level
-// goes under an ephemeral sparse secret, so that the multiples of q0 that raising the modulus
-// brings in stay few, and comes back under the dense secret at the top.
+// Sparse-secret encapsulation (docs/theory/bootstrapping.md, "Encapsulation"): a ciphertext of the
+// last level goes under an ephemeral sparse secret, so that the multiples of q0 that raising the
+// modulus brings in stay few, and comes back under the dense secret at the top.
 #pragma once
 
 #include "rlwe/keys.h"

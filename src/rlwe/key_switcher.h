@@ -8,8 +8,8 @@
 
 namespace crenel::rlwe {
 
-/// Hybrid key switching (ckks_algorithms.md 3). Inputs and outputs in evaluation form on the window
-/// of `level`; batch entries are independent ciphertexts.
+/// Hybrid key switching (docs/theory/ckks-primes.md, "Digits of key switching"). Inputs and outputs
+/// in evaluation form on the window of `level`; batch entries are independent ciphertexts.
 class KeySwitcher {
  public:
   KeySwitcher(const RingContext& ring, device::Stream& stream) : ring_(ring), stream_(stream) {}
@@ -26,8 +26,7 @@ class KeySwitcher {
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
   /// ModDown and rescale in one division, by P q..., to level - 1. The base conversion then has
-  /// alpha
-  /// + k sources: its noise is that of alpha + k dropped primes (rns::BaseConversion).
+  /// alpha + k sources: its noise is that of alpha + k dropped primes (rns::BaseConversion).
   Poly mod_down_rescale(const Poly& acc, u32 level) const;
   /// Applies X -> X^element to every component.
   Poly automorphism(ConstView in, u64 element) const;

@@ -43,9 +43,8 @@ class RingContext {
   const math::Modulus<Word>& modulus(u32 prime_id) const { return ring_->modulus(prime_id); }
 
   const LimbSet& window(u32 level) const { return levels_[level].window; }
-  const LimbSet& extended(u32 level) const {
-    return levels_[level].extended;
-  }  ///< window and special
+  /// Window and special.
+  const LimbSet& extended(u32 level) const { return levels_[level].extended; }
   const LimbSet& special() const { return special_; }
   const LimbSet& everything() const { return everything_; }
   /// Gadget digit that the window of `level` starts in.

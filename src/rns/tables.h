@@ -18,7 +18,8 @@ using Moduli = std::vector<math::Modulus<W>>;
 ///   out_i = sum_j y_j * (D/d_j)  mod p_i
 ///
 /// which is s*x + u*D for an integer u of zero mean, |u| <= (#source)/2. Centring is what keeps the
-/// error at (#source)/12 in variance (ckks_algorithms.md 1.2, 6). In integers without signs:
+/// error at (#source)/12 in variance (docs/theory/ckks-primes.md, "Base conversion, centred, in
+/// integers"). In integers without signs:
 ///
 ///   z_j = (x_j * source_scale_j + half_j) mod d_j            (so y_j = z_j - half_j)
 ///   out_i = (sum_j z_j * matrix_ij + offset_i) mod p_i
@@ -32,7 +33,8 @@ struct BaseConversion {
   std::vector<W> offset;  ///< -sum_j half_j (D/d_j) mod p_i, canonical
   /// Largest c such that for every destination any c consecutive products z_j * matrix_ij, plus one
   /// value below p_i, stay below 2^(2 bits): the accumulator needs no reduction in between.
-  /// source.size() when the chain is overflow-free (ckks_algorithms.md 1.6).
+  /// source.size() when the chain is overflow-free (docs/theory/ckks-primes.md, "When twelve
+  /// products fit 64 bits").
   u32 lazy_terms = 0;
 
   u32 source_size() const { return source.size(); }
@@ -51,8 +53,8 @@ struct ModUp {
   std::vector<Digit> digits;
 };
 
-/// Division by B = prod of the dropped primes with A = prod of the added primes (rational rescale,
-/// ModDown, and both merged; ckks_algorithms.md 1.2 and 3):
+/// Division by B = prod of the dropped primes with A = prod of the added primes: rational rescale,
+/// ModDown, and both merged (docs/theory/ckks-primes.md, "Rescaling by a rational number"):
 ///
 ///   r   = BaseConversion(x * A) from the dropped primes to the output
 ///   y_i = x_i * (A / B) - r_i / B   mod p_i    (x_i = 0 for the added primes, where A = 0)

@@ -217,7 +217,7 @@ TEST(BootstrapStages, EvalModAlone) {
                             e.fit.rms * e.fit.rms / to_message +
                             k * k * slot_variance(kErrorVariance + kRounding, n, plan.eval_scale);
     EXPECT_NEAR(rms / std::sqrt(variance), 1.0, 0.25) << "2^" << std::log2(rms);
-    // Rare integers are fitted with little weight: 2^-27 (ckks_algorithms.md 2.2).
+    // Rare integers are fitted with little weight: 2^-27 (docs/theory/bootstrapping.md, "EvalMod").
     run(each, plan.mod1.fit_radius, rms, worst);
     EXPECT_LT(worst, 0x1p-26);
     // Beyond the radius of the fit it degrades slowly: constants of ratio 2^3.

@@ -42,8 +42,8 @@ TEST(NoiseChain, ThirteenSquarings) { squarings(false); }
 TEST(NoiseChain, ThirteenMergedSquarings) { squarings(true); }
 
 TEST(NoiseChain, ProductChainStaysWithinTheBound) {
-  // ckks_algorithms.md 6: depth-13 chain of values in [-1, 1] at 2^40, N = 2^16: 2^-18. The error
-  // grows with N (sqrt(N) each from the slots and from the weight of the secret).
+  // docs/theory/precision.md, "Operations": depth-13 chain of values in [-1, 1] at 2^40, N = 2^16:
+  // 2^-18. The error grows with N (sqrt(N) each from the slots and from the weight of the secret).
   auto& w = noise_world();
   const double bound = std::exp2(-18.0 - (16.0 - w.params().log_n()));
   const auto value = [&] {

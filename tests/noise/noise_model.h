@@ -1,5 +1,5 @@
-// Variances of the errors of CKKS operations, as formulas (ckks_algorithms.md 6), in units of one
-// coefficient of the polynomial at its scale.
+// Variances of the errors of CKKS operations, as formulas (docs/theory/precision.md), in units of
+// one coefficient of the polynomial at its scale.
 //
 // Notation: N ring degree; h nonzero coefficients of the secret (+-1 each); sigma^2 error variance;
 // alpha special primes; P their product; D_d product of the alpha_d primes of digit d.

@@ -122,7 +122,7 @@ inline Values rolled(const Values& a, i64 steps, u64 slots = 0) {
 }
 
 /// Bound on the error of one operation at this scale for N <= 2^14, values of absolute value
-/// <= 1.5: about 8 times the expected maximum (ckks_algorithms.md 6).
+/// <= 1.5: about 8 times the expected maximum (docs/theory/precision.md).
 inline double tolerance(const ckks::Params& params, double operations = 1.0) {
   return operations * std::exp2(18.0 + (params.log_n() - 11) - params.spec().log_scale) / 8.0;
 }

@@ -1,5 +1,5 @@
-// The precision model against the tables of ckks_algorithms.md 2.5, 2.6 and 6, and against
-// simulated messages.
+// The precision model against the tables of docs/theory/precision.md, against figures of another
+// library, and against simulated messages.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -147,7 +147,7 @@ TEST(BootstrapPrecision, ModularErrorIsAccurate) {
 }
 
 TEST(BootstrapPrecision, TableOfOperations) {
-  // ckks_algorithms.md 6, N = 2^16, dense h = 2^15: slot maxima at 2^40 and 2^35.
+  // docs/theory/precision.md, "Operations", N = 2^16, dense h = 2^15: slot maxima at 2^40 and 2^35.
   const auto max = [](double variance, double log_scale) {
     return std::log2(slot_error(variance, 16, 1 << 15, log_scale).max);
   };
@@ -175,8 +175,8 @@ TEST(BootstrapPrecision, NoiseGainOfEvalMod) {
 }
 
 TEST(BootstrapPrecision, PublishedPrecisionOfAnotherLibrary) {
-  // ckks_algorithms.md 2.6: mean precision of Lattigo's sets (the mean of |error| over real and
-  // imaginary parts), with one 64-bit prime per rescale and exact ModDown. The model of the noise
+  // Mean precision that Lattigo states for its sets (the mean of |error| over real and imaginary
+  // parts), with one 64-bit prime per rescale and exact ModDown. The model of the noise
   // has no free parameter here.
   struct Set {
     double h, log_q0;
@@ -254,7 +254,7 @@ TEST(BootstrapPrecision, PartsScaleAsTheyShould) {
 }
 
 TEST(BootstrapPrecision, BoundsOfTheTestPlan) {
-  // ckks_algorithms.md 6: what the tests of boot40 will demand must follow from the model.
+  // docs/theory/precision.md: what the tests of boot40 will demand must follow from the model.
   const auto total = [](MessageKind kind, u32 rho) {
     return bits(estimate_precision(with(rho), {kind}).total);
   };

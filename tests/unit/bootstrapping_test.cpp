@@ -99,7 +99,7 @@ TEST_P(Bootstrapping, EverySetWithExactlyTheKeysItAsksFor) {
   auto rng = test::test_rng();
   struct Row {
     const char* params;
-    u32 output;  // ckks_algorithms.md 1.5
+    u32 output;  // docs/theory/ckks-primes.md, "Levels for bootstrapping"
   };
   for (const auto& [params, output] :
        {Row{"toy-boot30", 18}, Row{"toy-boot35", 15}, Row{"toy-boot40", 13}, Row{"toy-boot45", 11},

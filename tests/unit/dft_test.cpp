@@ -118,8 +118,8 @@ TEST(Dft, FactorMultipliesEachMatrix) {
             1e-12);
 }
 
-// ckks_algorithms.md 2.3: diagonals, strides and periods of 4+3+4+4 and 5+5+5 stages; more baby
-// steps than there, since giant steps are dearer.
+// docs/theory/bootstrapping.md, "CoeffToSlot and SlotToCoeff": diagonals, strides, steps and
+// periods of 4+3+4+4 and 5+5+5 stages.
 TEST(Dft, FullSizeStructure) {
   struct Row {
     u64 diagonals, stride, babies, giants, rotations, period;

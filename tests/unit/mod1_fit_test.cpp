@@ -54,7 +54,7 @@ TEST(Mod1Integers, TailsKeepTheirDigits) {
 }
 
 TEST(Mod1Integers, FailureProbabilities) {
-  // ckks_algorithms.md 2.4.
+  // docs/theory/bootstrapping.md, "Failure".
   EXPECT_NEAR(log2_overflow_probability(32, 16, 1 << 16), -132.66, 0.01);
   EXPECT_NEAR(log2_overflow_probability(32, 14, 1 << 16), -58, 0.5);
   EXPECT_NEAR(log2_overflow_probability(32, 13, 1 << 16), -42.8, 0.05);
@@ -66,7 +66,7 @@ TEST(Mod1Integers, FailureProbabilities) {
   EXPECT_LT(log2_overflow_probability(1024, 500, 1), -2000);  // beyond the exponents of double
 }
 
-// ckks_algorithms.md 2.2, T_0, T_2, .. T_30.
+// Another fit, made in multiple precision with Gaussian weights: T_0, T_2, .. T_30.
 const std::vector<double> kListed{
     0.1251771527935109631045911,      0.2894467809468351376103638,
     0.362733276206186370984306,       0.3011136844023691824521598,
@@ -141,8 +141,8 @@ TEST(Mod1Fit, StaysGoodBeyondTheRadius) {
 }
 
 TEST(Mod1Fit, HigherDegreesReachDouble) {
-  // Section 2.2 has 2^-38, 2^-60, 2^-79 for uniform fits. Coefficients near 1/2 in double leave
-  // about 16 errors of 2^-56 rms, and the double angles multiply them by up to 8: 2^-50 or so.
+  // In exact arithmetic uniform fits reach 2^-38, 2^-60, 2^-79. Coefficients near 1/2 in doubles
+  // leave about 16 errors of 2^-56 rms, and double angles multiply them by up to 8: 2^-50 or so.
   Mod1Params p;
   p.fit_radius = 0x1p-8;
   const double bounds[] = {-51.0, -51.5, -51.5};

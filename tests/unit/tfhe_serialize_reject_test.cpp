@@ -10,8 +10,6 @@ namespace {
 
 using tfhe::to_bytes;
 
-// -----------------------------------------------------------------------------------
-
 struct Files {
   tfhe::Context context{tfhe::Params::preset("toy-raising"), "ref"};
   tfhe::Client client = context.keygen();

@@ -31,6 +31,7 @@ def lint(arguments: list[str]) -> int:
     style = ["-i"] if fix else ["--dry-run", "--Werror"]
     checks = [
         ("clang-format", [env.tool("clang-format"), *style, *sources] if sources else None),
+        ("citations", [sys.executable, "-B", "tools/check_citations.py"]),
         ("ruff", [ruff, "check", *(["--fix"] if fix else []), "."]),
         ("ruff format", [ruff, "format", *([] if fix else ["--check"]), "."]),
         ("codespell", [env.tool("codespell"), "-L", DICTIONARY_EXCEPTIONS, *text]),

@@ -6,8 +6,8 @@
 namespace crenel::backend::cuda {
 
 // Not measured yet. To compare with the two kernels in its place:
-//   dev/kernels/sweep.sh base "tuning/convert_columns.h:s/kConvertColumns = true/kConvertColumns =
-//   false/"
+//   dev/kernels/sweep.sh base
+//     "tuning/convert_columns.h:s/kConvertColumns = true/kConvertColumns = false/"
 
 /// Whether the fused kernel is used where it can be.
 inline constexpr bool kConvertColumns = false;

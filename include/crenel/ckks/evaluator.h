@@ -30,8 +30,7 @@ class Evaluator {
   Evaluator on(std::shared_ptr<device::Stream> stream) const;
   device::Stream& stream() const;
 
-  // -- linear: level l -> l, scale s -> s
-  // ------------------------------------------------------------
+  // -- linear: level l -> l, scale s -> s ---------------------------------------------------------
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext negate(const Ciphertext& a) const;
@@ -43,8 +42,7 @@ class Evaluator {
   /// |b|.
   Ciphertext multiply_integer(const Ciphertext& a, i64 re, i64 im = 0) const;
 
-  // -- products: scale s_a s_b (rescale to return to a canonical scale)
-  // ------------------------------
+  // -- products: scale s_a s_b (rescale to return to a canonical scale) ---------------------------
   //    StateError when that scale is not below the level's modulus (a product at level 0, say)
   Ciphertext multiply(const Ciphertext& a, const Plaintext& b) const;
   /// By a constant encoded at `scale` (default: the level's rescale ratio times the canonical scale
@@ -63,16 +61,14 @@ class Evaluator {
   /// rescale(relinearise(a)), merged likewise.
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
 
-  // -- levels
-  // ------------------------------------------------------------------------------------------
+  // -- levels -------------------------------------------------------------------------------------
   /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0.
   Ciphertext rescale(const Ciphertext& a) const;
   /// To a lower level and (default: that level's canonical) scale; the message is unchanged. Costs
   /// a constant product and a rescale where the target's primes are not a part of the source's.
   Ciphertext adjust_level(const Ciphertext& a, u32 level, double scale = 0.0) const;
 
-  // -- slots: level and scale stay
-  // ---------------------------------------------------------------------
+  // -- slots: level and scale stay ----------------------------------------------------------------
   /// Slot i of the result is slot (i + steps) mod slots of a. KeyMissingError names the rotation.
   Ciphertext rotate(const Ciphertext& a, i64 steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
@@ -84,8 +80,7 @@ class Evaluator {
   /// sum_k a[i + k stride]. Needs the rotations stride * 2^j, j < log2 count.
   Ciphertext sum_slots(const Ciphertext& a, u64 count, i64 stride = 1) const;
 
-  // -- polynomials
-  // -------------------------------------------------------------------------------------
+  // -- polynomials --------------------------------------------------------------------------------
   /// sum_k coefficients[k] x^k (lowest first) or sum_k coefficients[k] T_k((2x - a - b)/(b - a)),
   /// by Paterson-Stockmeyer with depth ceil(log2(degree + 1)), one more for an interval other than
   /// [-1, 1], and lazy relinearisation. The result has the canonical scale of its level; a

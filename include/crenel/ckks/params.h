@@ -110,8 +110,8 @@ class Params {
   const std::vector<u64>& primes() const;  ///< all L + alpha primes in position order
   u32 window_begin(u32 level) const;       ///< first position of level's window
   u32 window_end(u32 level) const;         ///< one past the last position
-  /// Canonical scale s_l (ckks_algorithms.md 1.1): s_0 = 2^log_scale, s_l = sqrt(s_{l-1} rp(l));
-  /// above normal_top_level: the scale path of the bootstrapping levels is not defined here and
+  /// Canonical scale: s_0 = 2^log_scale, s_l = sqrt(s_{l-1} rp(l)) (docs/theory/ckks-primes.md).
+  /// Above normal_top_level the scale path of the bootstrapping levels is not defined here, and
   /// 2^log_scale is returned.
   double scale(u32 level) const;
   /// rp(l) = Q_l / Q_{l-1}, l >= 1.

@@ -6,7 +6,7 @@
 namespace crenel::backend::cuda {
 
 // First statement of every kernel: waits until the previous kernel of the stream has finished and
-// its writes are visible. The launch asks for this (host/launch.cuh), so that blocks are scheduled
+// its writes are visible. The launch asks for this (launch.cuh), so that blocks are scheduled
 // while the previous kernel drains; a kernel without this call would break the order. No early
 // griddepcontrol.launch_dependents: it lets the next grid pile up on the multiprocessors that drain
 // first, which cost 4 % (48 limbs) to 12 % (12 limbs) of HMult (H200, dev/kernels/README.md v9).
@@ -16,8 +16,8 @@ __device__ __forceinline__ void begin_kernel() {
 #endif
 }
 
-// High word of a * b by one full-rate IMAD.WIDE; __umulhi becomes IMAD.HI, which runs at half rate
-// on sm_90 (h200.md: 7.3 against 15.9 T/s).
+// High word of a * b by IMAD.WIDE. __umulhi becomes IMAD.HI: both run at half rate on sm_90, but
+// butterflies by wide products are faster (docs/theory/gpu.md, "Arithmetic").
 __device__ __forceinline__ u32 mul_hi_wide(u32 a, u32 b) {
   u32 hi;
   asm("{\n\t.reg .u64 p;\n\t.reg .u32 l;\n\tmul.wide.u32 p, %1, %2;\n\tmov.b64 {l, %0}, p;\n\t}"

@@ -1,4 +1,4 @@
-// The pipeline of ckks_algorithms.md 2.1.
+// The pipeline of docs/theory/bootstrapping.md, whose steps are numbered there.
 #include <cmath>
 
 #include "circuits/bootstrapping/report.h"
@@ -95,7 +95,7 @@ Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& a) const {
   return finish(ev, ev.adjust_level(reduced, reduced.level() - 1));
 }
 
-// Meta-BTS (ePrint 2022/1167): m - BTS(m) is small; times 2^k it is bootstrapped again, and takes
+// Meta-BTS (BCCKK22): m - BTS(m) is small; times 2^k it is bootstrapped again, and takes
 // the error of the first bootstrap away.
 Ciphertext Bootstrapper::State::refined(const Ev& ev, const Ciphertext& a) const {
   const i64 gain = i64(1) << correction;

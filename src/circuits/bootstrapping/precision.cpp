@@ -62,7 +62,7 @@ double level_rounding(const BootstrapModel& m, const TransformLevel& level) {
 void transform(Walk& w, const BootstrapModel& m, const TransformLevel& level, u32 largest) {
   const double n = std::exp2(m.log_n), gain = std::exp2(level.stages + 2 * *level.log_gain);
   // Diagonals are rounded to integers at the scale rp. They are periodic, that is in a subring:
-  // only 2 * period coefficients are there to be rounded (ckks_algorithms.md 2.3).
+  // only 2 * period coefficients are there to be rounded.
   const double period = std::exp2(largest);
   const bool wraps = period >= static_cast<double>(m.slots);  // strides +-slots/2 coincide
   const double diagonals = std::exp2(level.stages + !wraps) - !wraps;
@@ -150,7 +150,7 @@ StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
 
 double raise_variance(const BootstrapModel& m) {
   // The message's scale is Q_0 / 2^rho. The switch back is one product with a key modulo Q P; only
-  // its ModDown counts (ckks_algorithms.md 2.1).
+  // its ModDown counts (docs/theory/bootstrapping.md, "Encapsulation").
   const double coefficient = rescale_variance(m.encapsulation_primes, m.mod1.secret_weight) +
                              key_switch_variance(m.alpha, m.dense_weight);
   return 2.0 * static_cast<double>(m.slots) * coefficient *

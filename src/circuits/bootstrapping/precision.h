@@ -1,5 +1,5 @@
 // Expected precision of a bootstrap, as formulas: what `describe()` prints and what the precision
-// tests hold measurements against (ckks_algorithms.md 2.5 and 6). No device, no randomness.
+// tests hold measurements against (docs/theory/precision.md). No device, no randomness.
 #pragma once
 
 #include <optional>
@@ -96,7 +96,7 @@ double mean_square(const Message& message, u64 slots);
 constexpr double rescale_variance(u32 dropped, double weight) {
   return dropped * (1.0 + weight) / 12.0;
 }
-/// A key switch: ModDown by `alpha` primes. The gadget term is 2^-17 of it (section 6), left out.
+/// A key switch: ModDown by `alpha` primes. The gadget term is below 2^-17 of it, and left out.
 constexpr double key_switch_variance(u32 alpha, double weight) {
   return rescale_variance(alpha, weight);
 }

@@ -1,5 +1,5 @@
-// How the roundings inside EvalMod reach its output: first-order propagation through the evaluation
-// of ckks_algorithms.md 2.2, on the values that occur.
+// How the roundings inside EvalMod reach its output: first-order propagation through its evaluation
+// on the values that occur (docs/theory/precision.md, "Roundings inside EvalMod").
 #include <bit>
 #include <cmath>
 #include <map>

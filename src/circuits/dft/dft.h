@@ -1,4 +1,4 @@
-// CoeffToSlot and SlotToCoeff as products of sparse matrices (ckks_algorithms.md 2.3).
+// CoeffToSlot and SlotToCoeff as products of sparse matrices (docs/theory/bootstrapping.md).
 #pragma once
 
 #include <span>

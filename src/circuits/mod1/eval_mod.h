@@ -6,7 +6,8 @@
 
 namespace crenel::circuits {
 
-/// The homomorphic sine of ckks_algorithms.md 2.2 on real slots in [-1, 1], y = t / (q0 K):
+/// The homomorphic sine (docs/theory/bootstrapping.md, "EvalMod") on real slots in [-1, 1],
+/// y = t / (q0 K):
 /// Chebyshev polynomial of y - 1/(4K), then double angles. Takes bit_width(degree) + double_angles
 /// levels. Scales follow squaring and rescaling from the input's scale; `coefficients` as from
 /// fit_mod1.

@@ -8,8 +8,9 @@
 
 namespace crenel::circuits {
 
-/// Parameters of EvalMod (ckks_algorithms.md 2.2): a Chebyshev fit of c0 cos(2 pi (x - 1/4) / 2^r),
-/// then r double angles v -> 2 v^2 - c0^(2^i) that end at sin(2 pi x) / 2 pi.
+/// Parameters of EvalMod (docs/theory/bootstrapping.md, "EvalMod"): a Chebyshev fit of
+/// c0 cos(2 pi (x - 1/4) / 2^r), then r double angles v -> 2 v^2 - c0^(2^i) that end at
+/// sin(2 pi x) / 2 pi.
 struct Mod1Params {
   u32 range = 16;               ///< K: |I| < K for the integers I of t = m + q0 I
   u32 degree = 30;              ///< of the fit, even, 2 (range - 1) to 4 (range - 1)

@@ -1,4 +1,4 @@
-// Search of leveled chains in the 25-30 prime system (ckks_algorithms.md 1).
+// Search of leveled chains in the 25-30 prime system (docs/theory/ckks-primes.md).
 #pragma once
 
 #include <optional>

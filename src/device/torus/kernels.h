@@ -76,8 +76,7 @@ class TorusKernels {
   /// The switch from extracted ciphertexts to those at rest.
   SwitchShape switch_shape() const;
 
-  // ---- bootstrapping
-  // ------------------------------------------------------------------------------
+  // ---- bootstrapping ----------------------------------------------------------------------------
   /// Device bytes of a bootstrapping key in this backend's order.
   virtual u64 bootstrap_key_bytes() const = 0;
   /// Brings the keys of the LWE elements [first, first + count) into this backend's order.
@@ -135,8 +134,7 @@ class TorusKernels {
   /// it has none such. Not for use while other threads run the same kernels.
   virtual void use_shape(std::size_t index, u32 rows);
 
-  // ---- LWE
-  // ----------------------------------------------------------------------------------------
+  // ---- LWE --------------------------------------------------------------------------------------
   /// Key switch (BOLT-FHE algorithm 4) and modulus switch: out [batch][out_dim + slots] u32, in
   /// [batch][in_dim + slots] u64 modulo 2^log_modulus. Key rows [in_dim][digits][2^base_log - 1] of
   /// out_words words modulo 2^log_modulus (u32 or u64, key_word_bytes); row (i, j, v - 1) encrypts
@@ -155,15 +153,13 @@ class TorusKernels {
   virtual void mod_switch(Stream& stream, u32* out, u32 log_to, const u32* in, u32 log_from,
                           u32 batch) = 0;
 
-  // ---- sample
-  // -----------------------------------------------------------------------------------------
+  // ---- sample -----------------------------------------------------------------------------------
   /// Fresh encryptions: rows of dim + slots words (u32 when log_modulus <= 32, else u64) modulo
   /// 2^log_modulus. Mask word i of row y: the low bits of word i mod 16 of ChaCha20 block i / 16 of
-  /// (mask_seed, {uniform, mask_serial + y}); for u64 words, of the 64-bit word i mod 8 of block i
-  /// /
-  /// 8. Error of slot j: random::error_value number j mod 8 of block j / 8 of (secret_seed, {error,
-  /// error_serial + y}). `secrets`: device memory [slots][dim], entries -1, 0, 1. `messages`:
-  /// device memory [rows][slots] or null (zeros).
+  /// (mask_seed, {uniform, mask_serial + y}); for u64 words, of the 64-bit word i mod 8 of block
+  /// i / 8. Error of slot j: random::error_value number j mod 8 of block j / 8 of (secret_seed,
+  /// {error, error_serial + y}). `secrets`: device memory [slots][dim], entries -1, 0, 1.
+  /// `messages`: device memory [rows][slots] or null (zeros).
   virtual void sample_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots, u32 log_modulus,
                           const random::Seed& mask_seed, u64 mask_serial,
                           const random::Seed& secret_seed, u64 error_serial, const i8* secrets,

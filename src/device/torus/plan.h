@@ -41,8 +41,8 @@ struct TorusPlan {
   /// below 2^56.
   std::vector<u64> primes;
   u32 base_log = 0;  ///< gadget: log2 of the base [B_g]
-  u32 digits =
-      1;  ///< gadget: digits in use, weights 2^base_log, ..., 2^(base_log digits). Raising: 1
+  /// Gadget: digits in use, weights 2^base_log, ..., 2^(base_log digits). Raising: 1.
+  u32 digits = 1;
   u32 log_switch_modulus = 0;  ///< log2 of the modulus [Q_KS] of extracted ciphertexts, 1..40
   u32 switch_base_log = 0;     ///< log2 of the base [B_KS] of the key switch
   u32 switch_digits = 0;       ///< [d_KS], switch_base_log * switch_digits >= log_switch_modulus

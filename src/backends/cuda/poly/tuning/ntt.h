@@ -39,10 +39,12 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 // Measured on one H200 (sm_90, CUDA 13.0), 2026-11-21, N = 2^16, by
 //   dev/kernels/sweep.sh "tuning/ntt.h:s/NAME = OLD/NAME = NEW/"
 // us of mod_up, mod_down, hmult at 48 limbs | at 24 limbs:
-//   kNttBlocksPerSm   4: 125.7 75.8 247.2 | 46.4 47.7 118.3   3: 128.6 77.6 248.8 | 46.2 48.5 118.5
-//   (an earlier version, no hmult)  4: 127.9 80.3 | 50.9 53.4   5: 125.5 82.0 | 53.7 55.1 (spills)
-//   kRowPolysPerBlock 4: 129.0 82.0   1: 128.3 82.1;  kColumnPolysPerBlock 1: 127.9 80.3   2:
-//   129.6 85.2 kKeySwitchBlocksPerSm (key_switch)  2: 212.3   3: 215.1 (spills)   4: 224.5
+//   kNttBlocksPerSm       4: 125.7 75.8 247.2 | 46.4 47.7 118.3
+//                         3: 128.6 77.6 248.8 | 46.2 48.5 118.5
+//     (an earlier version, no hmult) 4: 127.9 80.3 | 50.9 53.4   5: 125.5 82.0 | 53.7 55.1 (spills)
+//   kRowPolysPerBlock     4: 129.0 82.0   1: 128.3 82.1
+//   kColumnPolysPerBlock  1: 127.9 80.3   2: 129.6 85.2
+//   kKeySwitchBlocksPerSm (key_switch)  2: 212.3   3: 215.1 (spills)   4: 224.5
 
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
 inline constexpr u32 kNttBlocksPerSm = 4;

@@ -17,8 +17,8 @@ struct SwitchArgs {
 };
 
 inline constexpr u32 kSwitchThreads = 512;
-inline constexpr u32 kSwitchColumns =
-    64;  ///< of the output that a block takes: two neighbours a lane
+/// Columns of the output that a block takes: two neighbours a lane.
+inline constexpr u32 kSwitchColumns = 64;
 /// Input rows a warp: a lane holds the input word of each. Sums of 64 bits leave room for fewer.
 template <class Word>
 inline constexpr u32 kSwitchRows = sizeof(Word) == 4 ? 32 : 16;
