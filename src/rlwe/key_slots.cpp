@@ -11,9 +11,11 @@ KeySlots::KeySlots(device::Stream& stream, const EvaluationKeySet& set) {
   bound_.assign(ids.size(), nullptr);
   for (Staging& staging : staging_) staging.words = stream.device().allocate_host(bytes);
   for (std::size_t i = 0; i < ids.size(); ++i) {
+    // Shape only: the address, which must not be null, is the slot's and never read as a key.
     ConstView shape = set.find(ids[i])->pairs.view();
-    shape.data = nullptr;
-    slots_.emplace(ids[i], Slot{KeyView(shape, table_.as<const Word* const>() + i), i});
+    const auto slot = table_.as<const Word* const>() + i;
+    shape.data = reinterpret_cast<const Word*>(slot);
+    slots_.emplace(ids[i], Slot{KeyView(shape, slot), i});
   }
 }
 
