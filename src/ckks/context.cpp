@@ -100,19 +100,26 @@ void expect_home(const std::string& params_id, const rlwe::Poly& poly,
                      {{"found", params_id}, {"expected", context.params.id()}});
   const device::Device& home = poly.stream().device();
   expect_same_device(home, context, what);
-  // On a GPU the other context's stream may free or still write the memory while ours reads it.
+  // On a GPU the other device's stream may free or still write the memory while ours reads it.
   if (context.ring->device().info().kind == device::Kind::cuda && &home != &context.ring->device())
-    throw StateError(cat(what, " of another context on ", home.info().name, "; pass it as bytes"),
-                     {{"found", "another context"}, {"expected", "this context"}});
+    throw StateError(cat(what, " of another device object of ", home.info().name,
+                         "; let the contexts share one device, or pass it as bytes"),
+                     {{"found", "another device object"}, {"expected", "this context's"}});
 }
 
+Context::Context(const Params& params, std::shared_ptr<device::Device> device)
+    : state_(std::make_shared<State>(
+          params, std::make_shared<const rlwe::RingContext>(chain_of(params), std::move(device)),
+          Encoder(params.log_n()))) {}
+
 Context::Context(const Params& params, const std::string& device)
-    : state_(std::make_shared<State>(State{
-          params, std::make_shared<const rlwe::RingContext>(chain_of(params), device::open(device)),
-          Encoder(params.log_n())})) {}
+    : Context(params, device::open(device)) {}
 
 const Params& Context::params() const { return state_->params; }
 device::Device& Context::device() const { return state_->ring->device(); }
+const std::shared_ptr<device::Device>& Context::shared_device() const {
+  return state_->ring->shared_device();
+}
 device::Stream& Context::stream() const { return state_->ring->stream(); }
 
 Plaintext Context::encode(std::span<const Complex> values, std::optional<u32> level, double scale,

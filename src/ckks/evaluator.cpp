@@ -49,13 +49,15 @@ Evaluator::Evaluator(const Context& context, EvaluationKeys keys) {
         cat("keys of parameters ", keys.data()->params_id, ", context has ", context.params().id()),
         {{"found", keys.data()->params_id}, {"expected", context.params().id()}});
   const auto& stream = context.state().ring->shared_stream();
+  std::shared_ptr<rlwe::KeySource> source;
   if (keys.data()) {
     const auto& home = *keys.data()->ring;
     expect_same_device(home.device(), context.state(), "keys");
-    // Keys of another context may still be in the making on its stream.
+    // Keys of another device object may still be in the making on its stream.
     if (&home.stream() != stream.get()) stream->wait_for(home.stream());
+    source = keys.data()->source();
   }
-  state_ = std::make_shared<State>(State{context, std::move(keys), stream});
+  state_ = std::make_shared<State>(State{context, std::move(keys), stream, std::move(source)});
 }
 
 const Context& Evaluator::context() const { return state_->context; }
@@ -67,8 +69,8 @@ Evaluator Evaluator::on(std::shared_ptr<device::Stream> stream) const {
   expect_same_device(stream->device(), state_->context.state(), "stream");
   if (stream != state_->stream)
     stream->wait_for(*state_->stream);  // keys, and operands made so far
-  return Evaluator(
-      std::make_shared<State>(State{state_->context, state_->keys, std::move(stream)}));
+  return Evaluator(std::make_shared<State>(
+      State{state_->context, state_->keys, std::move(stream), state_->source}));
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
@@ -228,10 +230,11 @@ Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double 
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_components(a, 3, "relinearisation");
-  const auto& key = s.relinearisation_key();
+  s.require_relinearisation();
+  const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  const auto acc = ks.switch_key(v.components(2, 1), key, a.level());
+  const auto acc = ks.switch_key(v.components(2, 1), key[0], a.level());
   return s.wrap(ks.mod_down(acc, a.level(), &low), a.metadata());
 }
 
@@ -239,10 +242,11 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_components(a, 3, "relinearisation");
   s.check_can_rescale(a);
-  const auto& key = s.relinearisation_key();
+  s.require_relinearisation();
+  const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  const auto acc = ks.switch_key(v.components(2, 1), key, a.level(), &low);
+  const auto acc = ks.switch_key(v.components(2, 1), key[0], a.level(), &low);
   Metadata meta = a.metadata();
   meta.scale = s.rescaled(meta.scale, meta.level);
   meta.level -= 1;
@@ -250,17 +254,17 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
-  state_->relinearisation_key();  // refuse before any work
+  state_->require_relinearisation();  // refuse before any work
   return relinearise(multiply_lazy(a, b));
 }
 
 Ciphertext Evaluator::square(const Ciphertext& a) const {
-  state_->relinearisation_key();
+  state_->require_relinearisation();
   return relinearise(square_lazy(a));
 }
 
 Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b) const {
-  state_->relinearisation_key();
+  state_->require_relinearisation();
   state_->check_can_rescale(a);
   return relinearise_rescale(multiply_lazy(a, b));
 }

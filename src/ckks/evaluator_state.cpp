@@ -1,8 +1,26 @@
 #include "ckks/evaluator_state.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace crenel::ckks {
+
+namespace {
+
+// A rotation as its steps, any other key by its name.
+std::string name_of_key(rlwe::KeyId id, u32 log_n) {
+  if (id == rlwe::kRelinearisation) return "relinearisation";
+  if (id == rlwe::kDenseToSparse || id == rlwe::kSparseToDense) return "encapsulation";
+  if (id == ring::galois_element_for_conjugation(log_n)) return "conjugate";
+  const i64 slots = i64(1) << (log_n - 1);
+  const u64 mask = (u64(2) << log_n) - 1;
+  u64 element = 1;
+  for (i64 k = 0; k < slots; ++k, element = element * 5 & mask)
+    if (element == id) return cat(k > slots / 2 ? k - slots : k);
+  return cat("element ", id);
+}
+
+}  // namespace
 
 bool scales_agree(double a, double b) {
   return std::abs(a - b) <= kScaleTolerance * std::max(std::abs(a), std::abs(b));
@@ -90,18 +108,27 @@ void Evaluator::State::check_can_rescale(const Ciphertext& a) const {
                      {{"level", "0"}, {"expected", ">= 1"}});
 }
 
-const rlwe::SwitchKey& Evaluator::State::relinearisation_key() const {
-  if (!keys.has_relinearisation())
-    throw KeyMissingError("the evaluation keys hold no relinearisation key",
-                          {{"key", "relinearisation"}});
-  return *keys.data()->set.relinearisation;
+rlwe::KeyLease Evaluator::State::lease(std::span<const rlwe::KeyId> ids) const {
+  const auto none = [](rlwe::KeyId id) { return id == rlwe::kNoKey; };
+  if (std::all_of(ids.begin(), ids.end(), none))
+    return rlwe::KeyLease(std::vector<rlwe::KeyView>(ids.size()));
+  return source->lease(*stream, ids);
 }
 
-const rlwe::SwitchKey* Evaluator::State::galois_key(u64 element) const {
-  if (!keys.data()) return nullptr;
-  const auto& galois = keys.data()->set.galois;
-  const auto it = galois.find(element);
-  return it == galois.end() ? nullptr : &it->second;
+void Evaluator::State::expect_keys(std::span<const rlwe::KeyId> ids, const char* what) const {
+  std::string missing;
+  for (rlwe::KeyId id : ids)
+    if (id != rlwe::kNoKey && !has_key(id))
+      missing += (missing.empty() ? "" : ", ") + name_of_key(id, params().log_n());
+  if (!missing.empty())
+    throw KeyMissingError(cat("no evaluation keys for the ", what, ": ", missing),
+                          {{"rotation", missing}});
+}
+
+void Evaluator::State::require_relinearisation() const {
+  if (!has_key(rlwe::kRelinearisation))
+    throw KeyMissingError("the evaluation keys hold no relinearisation key",
+                          {{"key", "relinearisation"}});
 }
 
 u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
@@ -110,10 +137,10 @@ u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
   if (reduced == 0) return 1;
   // The key that was asked for by this number, before the others that do as well.
   const u64 asked = ring::galois_element_for_rotation(steps, params().log_n());
-  if (galois_key(asked)) return asked;
+  if (has_key(asked)) return asked;
   for (i64 k = reduced; k < static_cast<i64>(params().slots()); k += n) {
     const u64 element = ring::galois_element_for_rotation(k, params().log_n());
-    if (galois_key(element)) return element;
+    if (has_key(element)) return element;
   }
   throw KeyMissingError(cat("no evaluation key for rotation ", steps,
                             "; ask for it by "
@@ -124,7 +151,7 @@ u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
 
 u64 Evaluator::State::conjugation_element() const {
   const u64 element = ring::galois_element_for_conjugation(params().log_n());
-  if (!galois_key(element))
+  if (!has_key(element))
     throw KeyMissingError(
         "no evaluation key for conjugation; ask for it by "
         "evaluation_keys(conjugate=True)",

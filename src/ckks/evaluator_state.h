@@ -13,6 +13,7 @@ struct Evaluator::State {
   Context context;
   EvaluationKeys keys;
   std::shared_ptr<device::Stream> stream;
+  std::shared_ptr<rlwe::KeySource> source;  ///< where the keys are read; null without keys
 
   const Params& params() const { return context.params(); }
   const rlwe::RingContext& ring() const { return *context.state().ring; }
@@ -44,9 +45,14 @@ struct Evaluator::State {
   Metadata product_metadata(Metadata meta, double factor_scale, bool real) const;
   void check_can_rescale(const Ciphertext& a) const;
 
-  const rlwe::SwitchKey& relinearisation_key() const;
-  /// The key for X -> X^element; null when missing.
-  const rlwe::SwitchKey* galois_key(u64 element) const;
+  bool has_key(rlwe::KeyId id) const { return source && source->has(id); }
+  /// For work on this stream; ids of keys that are there, or rlwe::kNoKey.
+  rlwe::KeyLease lease(std::span<const rlwe::KeyId> ids) const;
+  rlwe::KeyLease lease(rlwe::KeyId id) const { return lease(std::span(&id, 1)); }
+  /// KeyMissingError that names every key that is not there; `what` asks for them.
+  void expect_keys(std::span<const rlwe::KeyId> ids, const char* what) const;
+  /// KeyMissingError unless the relinearisation key is there.
+  void require_relinearisation() const;
   /// Element of a rotation of vectors with `slots` slots for which a key exists (rotations that
   /// agree modulo `slots` are interchangeable); 1 when no key is needed. KeyMissingError names
   /// `steps`.

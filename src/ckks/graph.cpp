@@ -1,38 +1,48 @@
-// Graph: record an evaluation once, replay it on new inputs.
+// Graph: record an evaluation once, replay it on new inputs and with other keys.
+#include <algorithm>
+
 #include "ckks/evaluator_state.h"
+#include "rlwe/key_slots.h"
 
 namespace crenel::ckks {
 
 struct Graph::State {
-  Evaluator evaluator;
-  Function function;
+  Evaluator evaluator;                    ///< what was recorded with; no keys where they are slots
+  std::shared_ptr<rlwe::KeySlots> slots;  ///< null: keys are no argument
+  std::shared_ptr<device::Stream> last;   ///< that a replay was queued on
+  std::function<void()> run;
   std::vector<Ciphertext> inputs;           ///< the recorded addresses
   std::vector<Ciphertext> outputs;          ///< written by every replay
   std::unique_ptr<device::GraphExec> exec;  ///< last member: released before the memory it uses
+
+  State(Evaluator ev, std::shared_ptr<rlwe::KeySlots> key_slots, std::span<const Ciphertext> in);
+  void expect_signature(std::span<const Ciphertext* const> found) const;
+  const std::vector<Ciphertext>& replay(const std::shared_ptr<device::Stream>& stream,
+                                        std::span<const Ciphertext* const> in);
 };
 
-Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f)
-    : state_(new State{evaluator, f, {}, {}, nullptr}) {
-  for (const auto& input : inputs) {
+Graph::State::State(Evaluator ev, std::shared_ptr<rlwe::KeySlots> key_slots,
+                    std::span<const Ciphertext> in)
+    : evaluator(std::move(ev)), slots(std::move(key_slots)), last(evaluator.state().stream) {
+  for (const auto& input : in) {
     evaluator.state().check(input);
-    state_->inputs.push_back(evaluator.state().copy(input));  // forgets the seed: data changes
-  }
-  State* s = state_.get();
-  state_->exec = evaluator.stream().capture([s] { s->outputs = s->function(s->inputs); });
-  state_->exec->launch(evaluator.stream());  // outputs of the recording are written from now on
-}
-
-Graph::Graph(Graph&&) noexcept = default;
-Graph::~Graph() {
-  if (!state_) return;
-  // Work in flight still writes to the recorded addresses.
-  try {
-    state_->evaluator.stream().synchronize();
-  } catch (...) {
+    inputs.push_back(evaluator.state().copy(input));  // forgets the seed: data changes
   }
 }
 
 namespace {
+
+std::vector<const Ciphertext*> pointers_to(std::span<const Ciphertext> inputs) {
+  std::vector<const Ciphertext*> pointers;
+  for (const auto& input : inputs) pointers.push_back(&input);
+  return pointers;
+}
+
+void expect_fixed(const std::shared_ptr<rlwe::KeySource>& source) {
+  if (source && !source->fixed())
+    throw StateError("a recording with staged keys, expected keys in device memory",
+                     {{"found", "staged keys"}, {"expected", "keys in device memory"}});
+}
 
 void expect_equal(std::size_t index, const char* what, double found, double expected) {
   if (found != expected)
@@ -43,20 +53,55 @@ void expect_equal(std::size_t index, const char* what, double found, double expe
 
 }  // namespace
 
-const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext> inputs) {
-  std::vector<const Ciphertext*> pointers;
-  for (const auto& input : inputs) pointers.push_back(&input);
-  return replay(std::span<const Ciphertext* const>(pointers));
+Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f)
+    : state_(new State(evaluator, nullptr, inputs)) {
+  expect_fixed(evaluator.state().source);
+  State* s = state_.get();
+  s->run = [s, f] { s->outputs = f(s->inputs); };
+  s->exec = evaluator.stream().capture(s->run);
+  s->exec->launch(evaluator.stream());  // outputs of the recording are written from now on
 }
 
-const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext* const> inputs) {
-  State& s = *state_;
-  if (inputs.size() != s.inputs.size())
-    throw StateError(cat("graph got ", inputs.size(), " inputs, recorded with ", s.inputs.size()),
-                     {{"inputs", cat(inputs.size())}, {"expected", cat(s.inputs.size())}});
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto &a = *inputs[i], &b = s.inputs[i];
-    s.evaluator.state().check(a);
+Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs,
+             const KeyedFunction& f) {
+  const Evaluator::State& lender = evaluator.state();
+  expect_fixed(lender.source);
+  // What is queued by others meanwhile must not be recorded.
+  const auto stream = lender.context.device().make_stream();
+  stream->wait_for(*lender.stream);
+  static const rlwe::EvaluationKeySet kNone;
+  const auto slots = std::make_shared<rlwe::KeySlots>(
+      *stream, lender.keys.data() ? lender.keys.data()->set : kNone);
+  state_.reset(new State(Evaluator(std::make_shared<Evaluator::State>(
+                             Evaluator::State{lender.context, EvaluationKeys(), stream, slots})),
+                         slots, inputs));
+  State* s = state_.get();
+  s->run = [s, f] { s->outputs = f(s->evaluator, s->inputs); };
+  // The first run must read keys: all of them, since which are in use is not known yet.
+  if (lender.source) slots->bind_all(*stream, *lender.source);
+  s->exec = stream->capture(s->run);
+  s->exec->launch(*stream);
+  lender.stream->wait_for(*stream);
+  stream->trim();
+}
+
+Graph::Graph(Graph&&) noexcept = default;
+Graph::~Graph() {
+  if (!state_) return;
+  // Work in flight still writes to the recorded addresses.
+  try {
+    state_->last->synchronize();
+  } catch (...) {
+  }
+}
+
+void Graph::State::expect_signature(std::span<const Ciphertext* const> found) const {
+  if (found.size() != inputs.size())
+    throw StateError(cat("graph got ", found.size(), " inputs, recorded with ", inputs.size()),
+                     {{"inputs", cat(found.size())}, {"expected", cat(inputs.size())}});
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto &a = *found[i], &b = inputs[i];
+    evaluator.state().check(a);
     expect_equal(i, "level", a.level(), b.level());
     expect_equal(i, "scale", a.scale(), b.scale());
     expect_equal(i, "slots", a.slots(), b.slots());
@@ -66,12 +111,54 @@ const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext* const> 
       throw StateError(cat("graph input ", i, " has complex slots, recorded with real ones"),
                        {{"input", cat(i)}, {"real", "false"}, {"expected", "true"}});
   }
-  auto& stream = s.evaluator.stream();
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    stream.copy(s.inputs[i].data().poly.data(), inputs[i]->data().poly.data(),
-                inputs[i]->data().poly.bytes());
-  s.exec->launch(stream);
-  return s.outputs;
+}
+
+// The signature was checked.
+const std::vector<Ciphertext>& Graph::State::replay(const std::shared_ptr<device::Stream>& stream,
+                                                    std::span<const Ciphertext* const> in) {
+  for (std::size_t i = 0; i < in.size(); ++i)
+    stream->copy(inputs[i].data().poly.data(), in[i]->data().poly.data(),
+                 in[i]->data().poly.bytes());
+  exec->launch(*stream);
+  return outputs;
+}
+
+const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext> inputs) {
+  return replay(std::span<const Ciphertext* const>(pointers_to(inputs)));
+}
+
+const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext* const> inputs) {
+  State& s = *state_;
+  if (s.slots)
+    throw StateError(
+        "replay without keys of a graph whose keys are an argument; pass the evaluator",
+        {{"expected", "an evaluator"}});
+  s.expect_signature(inputs);
+  return s.replay(s.evaluator.state().stream, inputs);
+}
+
+bool Graph::serves(const Evaluator& evaluator) const {
+  if (!state_->slots) return false;
+  const std::vector<rlwe::KeyId> used = state_->slots->used();
+  const auto there = [&](rlwe::KeyId id) { return evaluator.state().has_key(id); };
+  return std::all_of(used.begin(), used.end(), there);
+}
+
+const std::vector<Ciphertext>& Graph::replay(const Evaluator& evaluator,
+                                             std::span<const Ciphertext> inputs) {
+  State& s = *state_;
+  if (!s.slots)
+    throw StateError("replay with keys of a graph that was recorded with its own",
+                     {{"expected", "a function of the evaluator"}});
+  const std::vector<const Ciphertext*> pointers = pointers_to(inputs);
+  s.expect_signature(pointers);
+  const Evaluator::State& with = evaluator.state();
+  expect_same_device(with.stream->device(), s.evaluator.state().context.state(), "evaluator");
+  with.expect_keys(s.slots->used(), "graph");
+  if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other
+  s.last = with.stream;
+  if (with.source) s.slots->bind(*with.stream, *with.source);
+  return s.replay(with.stream, pointers);
 }
 
 }  // namespace crenel::ckks

@@ -15,11 +15,12 @@ Evaluator Context::evaluator(EvaluationKeys keys) const {
   return Evaluator(*this, std::move(keys));
 }
 
-bool EvaluationKeys::has_relinearisation() const { return data_ && data_->set.relinearisation; }
+bool EvaluationKeys::has_relinearisation() const {
+  return data_ && data_->has(rlwe::kRelinearisation);
+}
 
 bool EvaluationKeys::has_conjugation() const {
-  return data_ &&
-         data_->set.galois.count(ring::galois_element_for_conjugation(data_->ring->log_n()));
+  return data_ && data_->has(ring::galois_element_for_conjugation(data_->ring->log_n()));
 }
 
 std::vector<i64> EvaluationKeys::rotations() const {
@@ -27,25 +28,52 @@ std::vector<i64> EvaluationKeys::rotations() const {
   if (!data_) return steps;
   const i64 order = static_cast<i64>(data_->ring->ring_dim() / 2);
   const u64 mask = 4 * static_cast<u64>(order) - 1;
-  u64 element = 1;
-  for (i64 k = 0; k < order; ++k, element = (element * 5) & mask)
-    if (data_->set.galois.count(element)) steps.push_back(k > order / 2 ? k - order : k);
+  u64 element = 5;
+  for (i64 k = 1; k < order; ++k, element = (element * 5) & mask)
+    if (data_->has(element)) steps.push_back(k > order / 2 ? k - order : k);
   std::sort(steps.begin(), steps.end());
   return steps;
 }
 
-bool EvaluationKeys::has_encapsulation() const { return data_ && data_->set.encapsulation; }
+bool EvaluationKeys::has_encapsulation() const { return data_ && data_->has(rlwe::kDenseToSparse); }
 
 u64 EvaluationKeys::bytes() const {
+  if (!data_) return 0;
+  if (data_->staged) return data_->staged->device_bytes();
   u64 total = 0;
-  if (data_) data_->set.for_each([&](const rlwe::SwitchKey& key) { total += key.pairs.bytes(); });
+  data_->set.for_each([&](const rlwe::SwitchKey& key) { total += key.pairs.bytes(); });
   return total;
 }
 
+u64 EvaluationKeys::host_bytes() const {
+  return data_ && data_->staged ? data_->staged->host_bytes() : 0;
+}
+
+EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
+  auto data = std::make_shared<Data>();
+  if (!data_) return *this;
+  if (data_->staged)
+    throw StateError("staging of keys that are staged, expected keys in device memory",
+                     {{"found", "staged keys"}, {"expected", "keys in device memory"}});
+  std::map<rlwe::KeyId, rlwe::HostKey> keys;
+  for (rlwe::KeyId id : data_->set.ids())
+    keys.emplace(id, rlwe::to_host(*data_->ring, *data_->set.find(id)));
+  data->params_id = data_->params_id;
+  data->ring = data_->ring;
+  data->staged = std::make_shared<rlwe::StagedKeys>(data->ring, std::move(keys), device_bytes);
+  return EvaluationKeys(std::move(data));
+}
+
+u32 EvaluationKeys::count() const { return data_ ? static_cast<u32>(data_->ids().size()) : 0; }
+
 u64 EvaluationKeys::wire_bytes() const {
-  u64 keys = 0;
-  if (data_) data_->set.for_each([&](const rlwe::SwitchKey&) { ++keys; });
-  return bytes() / 2 + keys * sizeof(random::Seed);
+  u64 halves = bytes() / 2;
+  if (host_bytes() != 0) {  // what lies on the device besides the frames is in the wire form too
+    halves = host_bytes();
+    for (rlwe::KeyId id : {rlwe::kDenseToSparse, rlwe::kSparseToDense})
+      if (data_->has(id)) halves += data_->staged->resident_bytes(id) / 2;
+  }
+  return halves + count() * sizeof(random::Seed);
 }
 
 Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {

@@ -1,12 +1,16 @@
 // The private halves of the public objects; for ckks/ and serialize/ only.
 #pragma once
 
+#include <map>
+#include <mutex>
+
 #include "ckks/encoder.h"
 #include "crenel/ckks/evaluator.h"
+#include "rlwe/key_source.h"
 #include "rlwe/key_switcher.h"
-#include "rlwe/keys.h"
 #include "rlwe/ring_context.h"
 #include "rlwe/secret/secret_key.h"
+#include "rlwe/staged_keys.h"
 
 namespace crenel::ckks {
 
@@ -24,16 +28,46 @@ struct Ciphertext::Data {
   std::optional<random::Seed> seed;
 };
 
+/// Objects that belong to a context and are made once for all who ask by the same key. They live as
+/// long as somebody uses them.
+class SharedObjects {
+ public:
+  template <class T, class Make>
+  std::shared_ptr<T> get(const std::string& key, const Make& make) {
+    const std::lock_guard lock(mutex_);
+    auto& entry = entries_[key];
+    auto found = std::static_pointer_cast<T>(entry.lock());
+    if (!found) entry = found = make();
+    return found;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<void>> entries_;
+};
+
 struct Context::State {
+  State(Params p, std::shared_ptr<const rlwe::RingContext> r, Encoder e)
+      : params(std::move(p)), ring(std::move(r)), encoder(std::move(e)) {}
+
   Params params;
   std::shared_ptr<const rlwe::RingContext> ring;
   Encoder encoder;
+  mutable SharedObjects shared;  ///< keyed by kind and content
 };
 
 struct EvaluationKeys::Data {
   std::string params_id;
   std::shared_ptr<const rlwe::RingContext> ring;  ///< where the keys live
-  rlwe::EvaluationKeySet set;
+  rlwe::EvaluationKeySet set;                     ///< in device memory
+  std::shared_ptr<rlwe::StagedKeys> staged;       ///< or in host memory: the set is then empty
+
+  bool has(rlwe::KeyId id) const { return staged ? staged->has(id) : set.find(id) != nullptr; }
+  std::vector<rlwe::KeyId> ids() const { return staged ? staged->ids() : set.ids(); }
+  std::shared_ptr<rlwe::KeySource> source() const {
+    if (staged) return staged;
+    return std::make_shared<rlwe::ResidentKeys>(set);
+  }
 };
 
 struct PublicKey::Data {

@@ -216,7 +216,7 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
     throw StateError(cat("polynomial of degree ", degree, " needs ", depth,
                          " levels, ciphertext is at level ", x.level()),
                      {{"level", cat(x.level())}, {"expected", cat(">= ", depth)}});
-  if (degree > 1) s.relinearisation_key();
+  if (degree > 1) s.require_relinearisation();
   s.constant_scale(x);  // refuses an unrescaled product before any work
   const u32 target = x.level() - depth;
   const double scale = s.params().scale(target);

@@ -11,7 +11,7 @@ Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
   s.check_components(a, 2, "rotation");
   const u64 element = s.rotation_element(steps, a.slots());
   if (element == 1) return s.copy(a);
-  auto out = s.switcher().rotate(a.data().poly.view(), *s.galois_key(element), element, a.level());
+  auto out = s.switcher().rotate(a.data().poly.view(), s.lease(element)[0], element, a.level());
   return s.wrap(std::move(out), a.metadata());
 }
 
@@ -19,7 +19,7 @@ Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_components(a, 2, "conjugation");
   const u64 element = s.conjugation_element();
-  auto out = s.switcher().rotate(a.data().poly.view(), *s.galois_key(element), element, a.level());
+  auto out = s.switcher().rotate(a.data().poly.view(), s.lease(element)[0], element, a.level());
   return s.wrap(std::move(out), a.metadata());
 }
 
@@ -40,7 +40,7 @@ std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
     }
     if (!digits) digits = ks.mod_up(v.components(1, 1), a.level());
     out.push_back(s.wrap(
-        ks.rotate_hoisted(v.components(0, 1), digits, *s.galois_key(element), element, a.level()),
+        ks.rotate_hoisted(v.components(0, 1), digits, s.lease(element)[0], element, a.level()),
         a.metadata()));
   }
   return out;
@@ -51,12 +51,9 @@ Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps
   s.check_components(a, 2, "rotation");
   if (steps.empty()) throw ParameterError("rotate_sum of no steps, expected at least one", {});
   std::vector<u64> elements;
-  std::vector<const rlwe::SwitchKey*> keys;
-  for (i64 k : steps) {
-    elements.push_back(s.rotation_element(k, a.slots()));
-    keys.push_back(elements.back() == 1 ? nullptr : s.galois_key(elements.back()));
-  }
-  return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys, elements, a.level()),
+  for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
+  const auto keys = s.lease(elements);
+  return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys.views(), elements, a.level()),
                 a.metadata());
 }
 

@@ -9,21 +9,6 @@ constexpr u32 kSpecialPrimes = 2;    // of P'
 constexpr u32 kMaxBasePrimes = 2;    // of q0: what lift_signed takes
 constexpr double kMaxBaseBits = 62;  // its integers are 64-bit
 
-/// out = polynomial * key: a pair from a polynomial, whose limbs lie in the key in one or two runs.
-void multiply(device::Kernels<Word>& k, device::Stream& stream, View out, ConstView polynomial,
-              ConstView key, u32 first_run) {
-  const u32 rest = out.limbs.size() - first_run;
-  for (u32 c = 0; c < 2; ++c) {
-    const auto part = [&](u32 first, u32 count) {
-      const ConstView factor = polynomial.limb_window(first, count);
-      k.mul(stream, out.components(c, 1).limb_window(first, count), factor,
-            key.components(c, 1).restrict_to(factor.limbs));
-    };
-    part(0, first_run);
-    if (rest != 0) part(first_run, rest);
-  }
-}
-
 double base_bits(const RingContext& ring) {
   const LimbSet& base = ring.window(0);
   double bits = 0;
@@ -63,15 +48,14 @@ Encapsulation::Encapsulation(const RingContext& ring) : ring_(ring) {
 }
 
 Poly Encapsulation::to_sparse(device::Stream& stream, ConstView ciphertext,
-                              const EncapsulationKeys& keys) const {
+                              const KeyView& dense_to_sparse) const {
   auto& k = ring_.kernels();
   const u32 batch = ciphertext.shape.batch;
   const ConstView b = ciphertext.components(0, 1), a = ciphertext.components(1, 1);
   Poly extended(stream, {ring_.log_n(), 1, batch}, mod_up_->output, Domain::eval);
   k.mod_up(stream, extended.view(), a, mod_up_);
   Poly acc(stream, {ring_.log_n(), 2, batch}, extended.limbs(), Domain::eval);
-  multiply(k, stream, acc.view(), extended.view(), keys.dense_to_sparse.pairs.view(),
-           acc.limbs().size());
+  k.key_multiply(stream, acc.view(), extended.view(), dense_to_sparse, 0);
   Poly out(stream, acc.shape(), ring_.window(0), Domain::eval);
   k.divide(stream, out.view(), acc.view(), mod_down_, &b);
   return out;
@@ -92,15 +76,12 @@ Poly Encapsulation::lift(device::Stream& stream, ConstView polynomial, const Lim
 }
 
 Poly Encapsulation::raise(device::Stream& stream, ConstView sparse_ciphertext,
-                          const EncapsulationKeys& keys, u32 level) const {
+                          const KeyView& sparse_to_dense, u32 level) const {
   auto& k = ring_.kernels();
   const LimbSet& window = ring_.window(level);
   const Poly a = lift(stream, sparse_ciphertext.components(1, 1), ring_.extended(level));
   Poly acc(stream, {ring_.log_n(), 2, a.shape().batch}, a.limbs(), Domain::eval);
-  // The special primes follow the window directly only at levels that end with the chain.
-  const bool one_run = ring_.chain().windows[level].end == ring_.chain().chain_limbs;
-  multiply(k, stream, acc.view(), a.view(), keys.sparse_to_dense.pairs.view(),
-           one_run ? a.limbs().size() : window.size());
+  k.key_multiply(stream, acc.view(), a.view(), sparse_to_dense, 0);
   const Poly b = lift(stream, sparse_ciphertext.components(0, 1), window);
   const ConstView addend = b.view();
   Poly out(stream, acc.shape(), window, Domain::eval);

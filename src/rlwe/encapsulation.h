@@ -28,11 +28,12 @@ class Encapsulation {
   /// Level 0 to level 0: the same message under the sparse secret. Adds errors of variance
   /// 10.5 N (k / 12) (q0 / P')^2, of a digit of k primes, and (2 / 12) (weight + 1), of a division
   /// by two.
-  Poly to_sparse(device::Stream& stream, ConstView ciphertext, const EncapsulationKeys& keys) const;
+  Poly to_sparse(device::Stream& stream, ConstView ciphertext,
+                 const KeyView& dense_to_sparse) const;
   /// ModRaise. A ciphertext of level 0 under the sparse secret is lifted as it stands, to the
   /// integers in (-q0/2, q0/2), at the modulus of `level`, where it decrypts to m + q0 I with
   /// |I| <= (weight + 1) / 2; then it is switched to the dense secret.
-  Poly raise(device::Stream& stream, ConstView sparse_ciphertext, const EncapsulationKeys& keys,
+  Poly raise(device::Stream& stream, ConstView sparse_ciphertext, const KeyView& sparse_to_dense,
              u32 level) const;
 
  private:

@@ -10,17 +10,16 @@ Poly KeySwitcher::mod_up(ConstView a, u32 level) const {
   return digits;
 }
 
-Poly KeySwitcher::multiply(const Poly& digits, const SwitchKey& key, u32 level) const {
+Poly KeySwitcher::multiply(const Poly& digits, const KeyView& key, u32 level) const {
   Poly acc(stream_, shape(2, digits.shape().batch), ring_.extended(level), Domain::eval);
-  ring_.kernels().key_multiply(stream_, acc.view(), digits.view(), key.pairs.view(),
-                               ring_.first_digit(level));
+  ring_.kernels().key_multiply(stream_, acc.view(), digits.view(), key, ring_.first_digit(level));
   return acc;
 }
 
-Poly KeySwitcher::switch_key(ConstView a, const SwitchKey& key, u32 level,
+Poly KeySwitcher::switch_key(ConstView a, const KeyView& key, u32 level,
                              const ConstView* addend) const {
   Poly acc(stream_, shape(2, a.shape.batch), ring_.extended(level), Domain::eval);
-  ring_.kernels().key_switch(stream_, acc.view(), a, ring_.mod_up(level), key.pairs.view(),
+  ring_.kernels().key_switch(stream_, acc.view(), a, ring_.mod_up(level), key,
                              ring_.first_digit(level), addend, &ring_.special_scalars(level));
   return acc;
 }
@@ -43,12 +42,12 @@ Poly KeySwitcher::automorphism(ConstView in, u64 element) const {
   return out;
 }
 
-Poly KeySwitcher::rotate(ConstView ciphertext, const SwitchKey& key, u64 element, u32 level) const {
+Poly KeySwitcher::rotate(ConstView ciphertext, const KeyView& key, u64 element, u32 level) const {
   const Poly acc = switch_key(ciphertext.components(1, 1), key, level);
   return finish_rotation(acc, ciphertext.components(0, 1), element, level);
 }
 
-Poly KeySwitcher::rotate_hoisted(ConstView b, const Poly& digits, const SwitchKey& key, u64 element,
+Poly KeySwitcher::rotate_hoisted(ConstView b, const Poly& digits, const KeyView& key, u64 element,
                                  u32 level) const {
   return finish_rotation(multiply(digits, key, level), b, element, level);
 }
@@ -58,15 +57,13 @@ Poly KeySwitcher::finish_rotation(const Poly& acc, ConstView b, u64 element, u32
   return automorphism(switched.view(), element);
 }
 
-Poly KeySwitcher::rotate_sum(ConstView ciphertext, std::span<const SwitchKey* const> keys,
+Poly KeySwitcher::rotate_sum(ConstView ciphertext, std::span<const KeyView> keys,
                              std::span<const u64> elements, u32 level) const {
   const Poly digits = mod_up(ciphertext.components(1, 1), level);
-  std::vector<KeyView> views;
-  for (const SwitchKey* key : keys) views.push_back(key ? key->pairs.view() : KeyView());
   Poly acc(stream_, shape(2, ciphertext.shape.batch), ring_.extended(level), Domain::eval);
   ring_.kernels().hoisted_rotate_sum(
       stream_, acc.view(), digits.view(), ciphertext.components(0, 1), ciphertext.components(1, 1),
-      views, elements, ring_.special_scalars(level), ring_.first_digit(level));
+      keys, elements, ring_.special_scalars(level), ring_.first_digit(level));
   return mod_down(acc, level, nullptr);
 }
 

@@ -17,11 +17,11 @@ class KeySwitcher {
   /// ModUp of a one-component polynomial: one component a digit, extended basis.
   Poly mod_up(ConstView a, u32 level) const;
   /// sum of digits times key: two components, extended basis.
-  Poly multiply(const Poly& digits, const SwitchKey& key, u32 level) const;
+  Poly multiply(const Poly& digits, const KeyView& key, u32 level) const;
   /// multiply(mod_up(a), key) in one operation: nothing keeps the digits.
   /// With `addend` (1 or 2 components, window of the level): + P * addend, for one division of
   /// both.
-  Poly switch_key(ConstView a, const SwitchKey& key, u32 level,
+  Poly switch_key(ConstView a, const KeyView& key, u32 level,
                   const ConstView* addend = nullptr) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
@@ -31,12 +31,12 @@ class KeySwitcher {
   /// Applies X -> X^element to every component.
   Poly automorphism(ConstView in, u64 element) const;
   /// Full rotation of (b, a): the key decrypts under element^-1(s).
-  Poly rotate(ConstView ciphertext, const SwitchKey& key, u64 element, u32 level) const;
+  Poly rotate(ConstView ciphertext, const KeyView& key, u64 element, u32 level) const;
   /// The same with the digits of a at hand (hoisting).
-  Poly rotate_hoisted(ConstView b, const Poly& digits, const SwitchKey& key, u64 element,
+  Poly rotate_hoisted(ConstView b, const Poly& digits, const KeyView& key, u64 element,
                       u32 level) const;
-  /// Sum of rotations with one ModUp and one ModDown; keys[i] is null for element 1.
-  Poly rotate_sum(ConstView ciphertext, std::span<const SwitchKey* const> keys,
+  /// Sum of rotations with one ModUp and one ModDown; keys[i] is not read for element 1.
+  Poly rotate_sum(ConstView ciphertext, std::span<const KeyView> keys,
                   std::span<const u64> elements, u32 level) const;
 
  private:

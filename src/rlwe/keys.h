@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "rlwe/poly.h"
 
@@ -15,7 +16,15 @@ namespace crenel::rlwe {
 struct SwitchKey {
   Poly pairs;         ///< [digit][b, a][every prime][N], evaluation form
   random::Seed seed;  ///< expands every a_j: nonce {uniform, j}
+
+  KeyView view() const { return KeyView(pairs.view()); }
 };
+
+/// Names a key of a set: a Galois element, which is odd, or one of the even numbers below.
+using KeyId = u64;
+inline constexpr KeyId kRelinearisation = 0, kDenseToSparse = 2, kSparseToDense = 4;
+/// The element of the identity: no key is needed.
+inline constexpr KeyId kNoKey = 1;
 
 /// RLWE sample of zero over every chain prime (any level's window is a part of it).
 struct PublicKey {
@@ -39,6 +48,21 @@ struct EvaluationKeySet {
   std::map<u64, SwitchKey> galois;  ///< by element; the key decrypts under element^-1 (s)
   std::optional<EncapsulationKeys> encapsulation;
 
+  /// Null when the set has no such key.
+  const SwitchKey* find(KeyId id) const {
+    if (id == kRelinearisation) return relinearisation ? &*relinearisation : nullptr;
+    if (id == kDenseToSparse) return encapsulation ? &encapsulation->dense_to_sparse : nullptr;
+    if (id == kSparseToDense) return encapsulation ? &encapsulation->sparse_to_dense : nullptr;
+    const auto it = galois.find(id);
+    return it == galois.end() ? nullptr : &it->second;
+  }
+  std::vector<KeyId> ids() const {
+    std::vector<KeyId> all;
+    if (relinearisation) all.push_back(kRelinearisation);
+    for (const auto& [element, key] : galois) all.push_back(element);
+    if (encapsulation) all.insert(all.end(), {kDenseToSparse, kSparseToDense});
+    return all;
+  }
   /// visit(key) for every key, of encapsulation both.
   template <class Visitor>
   void for_each(Visitor visit) const {

@@ -15,7 +15,7 @@ RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
   auto ring = std::make_shared<const ring::Ring<Word>>(chain_.log_n, chain_.primes);
   ring_ = ring;
   kernels_ = device::backend_of(*device_).make_kernels(ring);
-  stream_ = device_->make_stream();
+  stream_ = device_->shared_stream();
 
   const u32 total = ring->prime_count();
   special_ = LimbSet::range(chain_.chain_limbs, total);

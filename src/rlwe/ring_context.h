@@ -25,7 +25,8 @@ struct Chain {
   u32 dnum() const { return (chain_limbs + alpha - 1) / alpha; }
 };
 
-/// Immutable after construction, except for the stream's memory pool.
+/// Immutable after construction, except for the stream's memory pool. Queues on the stream that all
+/// contexts of the device share.
 class RingContext {
  public:
   RingContext(Chain chain, std::shared_ptr<device::Device> device);
@@ -35,6 +36,7 @@ class RingContext {
   u64 ring_dim() const { return u64(1) << chain_.log_n; }
   u32 top_level() const { return chain_.top_level(); }
   device::Device& device() const { return *device_; }
+  const std::shared_ptr<device::Device>& shared_device() const { return device_; }
   device::Stream& stream() const { return *stream_; }
   const std::shared_ptr<device::Stream>& shared_stream() const { return stream_; }
   device::Kernels<Word>& kernels() const { return *kernels_; }

@@ -70,13 +70,11 @@ class OutputFile {
 
 void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
                           const std::string& path) {
-  static const rlwe::EvaluationKeySet kNone;
   const std::string& id = context.params().id();
   if (keys.data()) require_context("evaluation keys", keys.data()->params_id, id);
 
   DocumentWriter document(kind::kEvaluationKeys, id);
-  const auto parts =
-      declare_keys(document, *context.state().ring, keys.data() ? keys.data()->set : kNone);
+  const auto parts = declare_keys(document, *context.state().ring, resident_keys(keys));
   document.layout();
   OutputFile out(path);
   std::vector<u8> half;
@@ -94,12 +92,18 @@ void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
 }
 
 EvaluationKeys load_evaluation_keys(const Context& context, const std::string& path,
-                                    const KeySelection& selection) {
+                                    const KeySelection& selection,
+                                    std::optional<u64> staged_bytes) {
   const MappedFile file(path);
   auto data = std::make_shared<EvaluationKeys::Data>();
   data->params_id = context.params().id();
   data->ring = context.state().ring;
-  data->set = KeyReader(*data->ring, data->params_id, file.bytes()).load(selection);
+  KeyReader reader(*data->ring, data->params_id, file.bytes());
+  if (staged_bytes)
+    data->staged = std::make_shared<rlwe::StagedKeys>(data->ring, reader.load_to_host(selection),
+                                                      *staged_bytes);
+  else
+    data->set = reader.load(selection);
   return EvaluationKeys(std::move(data));
 }
 

@@ -1,5 +1,9 @@
 #include "serialize/key_set.h"
 
+#include <algorithm>
+#include <set>
+
+#include "ckks/objects.h"
 #include "rlwe/encapsulation.h"
 #include "rlwe/secret/secret_key.h"
 #include "serialize/poly_io.h"
@@ -27,6 +31,15 @@ bool usable_element(u64 element, u64 ring_dim) {
 }
 
 }  // namespace
+
+const rlwe::EvaluationKeySet& resident_keys(const ckks::EvaluationKeys& keys) {
+  static const rlwe::EvaluationKeySet kNone;
+  if (!keys.data()) return kNone;
+  if (keys.data()->staged)
+    throw UnsupportedError("staged keys cannot be saved: save the keys that they were made from",
+                           {{"found", "staged keys"}, {"expected", "keys in device memory"}});
+  return keys.data()->set;
+}
 
 std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext& ring,
                                   const rlwe::EvaluationKeySet& set) {
@@ -137,17 +150,32 @@ std::vector<u64> KeyReader::elements(const ckks::KeySelection& selection) const 
   return chosen;
 }
 
+template <class Visit>
+void KeyReader::for_selected(const ckks::KeySelection& selection, const Visit& visit) const {
+  const std::vector<u64> chosen = elements(selection);
+  if (selection.relinearisation && relinearisation_)
+    visit(rlwe::kRelinearisation, *relinearisation_);
+  for (u64 element : std::set<u64>(chosen.begin(), chosen.end()))
+    visit(element, galois_.at(element));
+  if (!selection.encapsulation || !encapsulation_) return;
+  visit(rlwe::kDenseToSparse, encapsulation_->dense_to_sparse);
+  visit(rlwe::kSparseToDense, encapsulation_->sparse_to_dense);
+}
+
 template <class Load>
 rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, Load load) const {
   rlwe::EvaluationKeySet set;
-  const std::vector<u64> chosen = elements(selection);
-  if (selection.relinearisation && relinearisation_) set.relinearisation = load(*relinearisation_);
-  for (u64 element : chosen)
-    if (!set.galois.contains(element)) set.galois.emplace(element, load(galois_.at(element)));
-  if (selection.encapsulation && encapsulation_)
-    set.encapsulation =
-        rlwe::EncapsulationKeys{load(encapsulation_->dense_to_sparse),
-                                load(encapsulation_->sparse_to_dense), encapsulation_->weight};
+  for_selected(selection, [&](rlwe::KeyId id, const Entry& entry) {
+    if (id == rlwe::kRelinearisation)
+      set.relinearisation = load(entry);
+    else if (id == rlwe::kDenseToSparse)
+      set.encapsulation.emplace().dense_to_sparse = load(entry);
+    else if (id == rlwe::kSparseToDense)
+      set.encapsulation->sparse_to_dense = load(entry);
+    else
+      set.galois.emplace(id, load(entry));
+  });
+  if (set.encapsulation) set.encapsulation->weight = encapsulation_->weight;
   return set;
 }
 
@@ -172,6 +200,21 @@ rlwe::EvaluationKeySet KeyReader::load(const ckks::KeySelection& selection) {
     check(e, half, seed);
     return upload(e, half, seed);
   });
+}
+
+std::map<rlwe::KeyId, rlwe::HostKey> KeyReader::load_to_host(const ckks::KeySelection& selection) {
+  std::map<rlwe::KeyId, rlwe::HostKey> keys;
+  for_selected(selection, [&](rlwe::KeyId id, const Entry& e) {
+    rlwe::HostKey key = rlwe::make_host_key(ring_, e.digits, e.limbs);
+    const auto from_half = file_.data(*e.half), from_seed = file_.data(*e.seed);
+    const std::span<u8> half(key.half.as<u8>(), key.half.bytes());
+    const std::vector<u8> seed(from_seed.begin(), from_seed.end());
+    std::copy(from_half.begin(), from_half.end(), half.begin());
+    check(e, half, seed);
+    key.seed = read_seed(seed);
+    keys.emplace(id, std::move(key));
+  });
+  return keys;
 }
 
 }  // namespace crenel::serialize

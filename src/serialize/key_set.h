@@ -2,8 +2,7 @@
 #pragma once
 
 #include "crenel/ckks/serialize.h"
-#include "rlwe/keys.h"
-#include "rlwe/ring_context.h"
+#include "rlwe/staged_keys.h"
 #include "serialize/document.h"
 
 namespace crenel::serialize {
@@ -13,6 +12,9 @@ struct KeyPart {
   const rlwe::SwitchKey* key;
   std::size_t half, seed;
 };
+
+/// The keys in device memory, none for no keys. UnsupportedError for staged keys.
+const rlwe::EvaluationKeySet& resident_keys(const ckks::EvaluationKeys& keys);
 
 /// Declares every key of the set, and the metadata of the kind, in file order.
 std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext& ring,
@@ -29,6 +31,8 @@ class KeyReader {
   /// The keys selected, one by one through a copy that is checked: the bytes of the others are not
   /// read, and bytes that change meanwhile (a mapped file) do not get past the checks.
   rlwe::EvaluationKeySet load(const ckks::KeySelection& selection);
+  /// The same to host memory.
+  std::map<rlwe::KeyId, rlwe::HostKey> load_to_host(const ckks::KeySelection& selection);
 
  private:
   struct Entry {
@@ -50,6 +54,9 @@ class KeyReader {
   rlwe::SwitchKey upload(const Entry& entry, std::span<const u8> half, std::span<const u8> seed);
   /// The elements selected; KeyMissingError names every rotation that is not there.
   std::vector<u64> elements(const ckks::KeySelection& selection) const;
+  /// visit(id, entry) for every key selected.
+  template <class Visit>
+  void for_selected(const ckks::KeySelection& selection, const Visit& visit) const;
   template <class Load>
   rlwe::EvaluationKeySet assemble(const ckks::KeySelection& selection, Load load) const;
 

@@ -19,12 +19,10 @@ void fill(DocumentWriter& file, std::size_t half, std::size_t seed_index, const 
 }  // namespace
 
 std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
-  static const rlwe::EvaluationKeySet kNone;
   const std::string& id = context.params().id();
   if (keys.data()) require_context("evaluation keys", keys.data()->params_id, id);
   DocumentWriter file(kind::kEvaluationKeys, id);
-  const auto parts =
-      declare_keys(file, *context.state().ring, keys.data() ? keys.data()->set : kNone);
+  const auto parts = declare_keys(file, *context.state().ring, resident_keys(keys));
   file.allocate();
   for (const auto& [key, half, seed] : parts) fill(file, half, seed, key->pairs, key->seed);
   return file.finish();

@@ -91,8 +91,10 @@ TEST(BootstrapStages, IntegersOfModRaiseAreFew) {
     for (int i = 0; i < 4; ++i) {
       std::vector<i64> message(w.ring_dim());
       for (auto& x : message) x = u(rng);
-      const auto sparse = w.encapsulation.to_sparse(w.stream(), w.encrypt(message).view(), w.keys);
-      const auto raised = w.encapsulation.raise(w.stream(), sparse.view(), w.keys, w.top());
+      const auto sparse = w.encapsulation.to_sparse(w.stream(), w.encrypt(message).view(),
+                                                    w.keys.dense_to_sparse.view());
+      const auto raised =
+          w.encapsulation.raise(w.stream(), sparse.view(), w.keys.sparse_to_dense.view(), w.top());
       const auto t = test::integers_of(w.ring, w.secret.decrypt(raised.view()));
       for (u64 k = 0; k < t.size(); ++k) {
         const auto rest = static_cast<double>(t[k] - message[k]);

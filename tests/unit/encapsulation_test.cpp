@@ -73,7 +73,8 @@ TEST_P(Encapsulation, ToSparseKeepsTheMessageUnderASecretOfWeight32) {
     const rlwe::SecretKey sparse(w.context.state().ring, fixed_source(2), coefficients);
     Rng rng = test_rng();
     const auto message = random_message(rng, w.base_modulus(), w.ring_dim());
-    const rlwe::Poly ct = w.encapsulation.to_sparse(w.stream(), w.encrypt(message).view(), w.keys);
+    const rlwe::Poly ct = w.encapsulation.to_sparse(w.stream(), w.encrypt(message).view(),
+                                                    w.keys.dense_to_sparse.view());
     EXPECT_EQ(ct.limbs(), w.ring.window(0));
     const std::vector<u32> found = words_of(sparse.decrypt(ct.view()));
     const i64 bound = static_cast<i64>(kSigmas * sparse_std(w));
@@ -98,12 +99,13 @@ TEST_P(Encapsulation, RaisedMessageIsTheMessageAndFewMultiplesOfTheBase) {
     const i64 q0 = w.base_modulus();
     Rng rng = test_rng();
     const auto message = random_message(rng, q0, w.ring_dim());
-    const rlwe::Poly sparse =
-        w.encapsulation.to_sparse(w.stream(), w.encrypt(message).view(), w.keys);
+    const rlwe::Poly sparse = w.encapsulation.to_sparse(w.stream(), w.encrypt(message).view(),
+                                                        w.keys.dense_to_sparse.view());
     // The top; a level whose window ends before the chain does; one of few limbs.
     for (const u32 level : {w.top(), w.context.params().normal_top_level(), 3u}) {
       SCOPED_TRACE(cat(name, " level ", level));
-      const rlwe::Poly raised = w.encapsulation.raise(w.stream(), sparse.view(), w.keys, level);
+      const rlwe::Poly raised =
+          w.encapsulation.raise(w.stream(), sparse.view(), w.keys.sparse_to_dense.view(), level);
       EXPECT_EQ(raised.limbs(), w.ring.window(level));
       const auto t = integers_of(w.ring, w.secret.decrypt(raised.view()));
       i64 most = 0, largest = 0;
@@ -126,8 +128,10 @@ TEST_P(Encapsulation, BatchEntriesAreIndependent) {
   EncapsulationWorld w(GetParam(), "toy-boot40");
   Rng rng = test_rng();
   const rlwe::Poly both = w.encrypt(random_message(rng, w.base_modulus(), 2 * w.ring_dim()), 2);
-  const rlwe::Poly sparse = w.encapsulation.to_sparse(w.stream(), both.view(), w.keys);
-  const rlwe::Poly raised = w.encapsulation.raise(w.stream(), sparse.view(), w.keys, w.top());
+  const rlwe::Poly sparse =
+      w.encapsulation.to_sparse(w.stream(), both.view(), w.keys.dense_to_sparse.view());
+  const rlwe::Poly raised =
+      w.encapsulation.raise(w.stream(), sparse.view(), w.keys.sparse_to_dense.view(), w.top());
   const auto entry = [](const rlwe::Poly& poly, u32 b) {
     rlwe::ConstView v = poly.view();
     v.data += b * v.batch_stride;
@@ -136,8 +140,10 @@ TEST_P(Encapsulation, BatchEntriesAreIndependent) {
   };
   const auto sparse_words = words_of(sparse), raised_words = words_of(raised);
   for (u32 b = 0; b < 2; ++b) {
-    const rlwe::Poly one = w.encapsulation.to_sparse(w.stream(), entry(both, b), w.keys);
-    const rlwe::Poly up = w.encapsulation.raise(w.stream(), entry(sparse, b), w.keys, w.top());
+    const rlwe::Poly one =
+        w.encapsulation.to_sparse(w.stream(), entry(both, b), w.keys.dense_to_sparse.view());
+    const rlwe::Poly up =
+        w.encapsulation.raise(w.stream(), entry(sparse, b), w.keys.sparse_to_dense.view(), w.top());
     const auto s = words_of(one), r = words_of(up);
     EXPECT_TRUE(
         std::equal(s.begin(), s.end(), sparse_words.begin() + static_cast<i64>(b * s.size())));
@@ -157,11 +163,12 @@ TEST_P(EncapsulationBits, EqualRefInKeysAndResults) {
     Rng rng = test_rng();
     const auto message = random_message(rng, ref.base_modulus(), ref.ring_dim());
     const auto run = [&](EncapsulationWorld& w) {
-      const rlwe::Poly sparse =
-          w.encapsulation.to_sparse(w.stream(), w.encrypt(message).view(), w.keys);
+      const rlwe::Poly sparse = w.encapsulation.to_sparse(w.stream(), w.encrypt(message).view(),
+                                                          w.keys.dense_to_sparse.view());
       auto words = words_of(sparse);
       for (const u32 level : {w.top(), w.context.params().normal_top_level()}) {
-        const auto more = words_of(w.encapsulation.raise(w.stream(), sparse.view(), w.keys, level));
+        const auto more = words_of(
+            w.encapsulation.raise(w.stream(), sparse.view(), w.keys.sparse_to_dense.view(), level));
         words.insert(words.end(), more.begin(), more.end());
       }
       return words;

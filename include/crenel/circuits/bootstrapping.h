@@ -38,7 +38,8 @@ struct BootstrapOptions {
   /// 2: Meta-BTS: the error of the first bootstrap is bootstrapped too. The result's scale is then
   /// larger by 2^correction_bits().
   u32 iterations = 1;
-  KeyMode keys = KeyMode::hoisted;
+  /// Default: hoisted, or minimal where the keys at hand serve nothing else.
+  std::optional<KeyMode> keys;
   /// Butterfly stages of each factor; empty: 4 and 3 factors of equal size.
   std::vector<u32> coeff_to_slot_stages, slot_to_coeff_stages;
   /// Replay a recorded graph where the device has them; eager results are the same bits.
@@ -85,6 +86,8 @@ struct BootstrapReport {
   double expected_rms = 0.0;
   double worst_error = 0.0;   ///< largest slot error for any values bounded by 1
   double log2_failure = 0.0;  ///< of one bootstrap
+  KeyMode keys = KeyMode::hoisted;
+  bool keys_decided = false;  ///< by the keys at hand, which serve no other mode
   std::string text() const;
 };
 
@@ -92,18 +95,21 @@ struct BootstrapReport {
 ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
                                        const BootstrapOptions& options = {});
 
-/// Bossuat et al. 2021 with sparse-secret encapsulation (2022): ckks_algorithms.md 2.1. One object
-/// a stream and thread.
+/// Bossuat et al. 2021 with sparse-secret encapsulation (2022): docs/theory/bootstrapping.md. What
+/// it holds (plan, plaintexts, workspace, recorded graph) is made once for a context and options,
+/// however many clients' keys it is used with: keys are an argument of the call. Cheap to copy;
+/// calls of several threads are served one after the other where a graph is replayed.
 class Bootstrapper {
  public:
-  /// Encodes all plaintexts. ParameterError for options that the parameters cannot serve;
-  /// KeyMissingError that names every missing key; StateError for keys of other parameters.
+  /// Encodes all plaintexts, or shares those of a bootstrapper with the same options.
+  /// ParameterError for options that the parameters cannot serve.
+  explicit Bootstrapper(const ckks::Context& context, const BootstrapOptions& options = {});
+  /// The same with keys at hand, for calls that name none. KeyMissingError that names every missing
+  /// key; StateError for keys of other parameters.
   Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys keys,
                const BootstrapOptions& options = {});
-  Bootstrapper(Bootstrapper&&) noexcept;
-  ~Bootstrapper();
 
-  const BootstrapOptions& options() const;
+  const BootstrapOptions& options() const;  ///< with every default filled in
   const BootstrapLevels& levels() const;
   BootstrapReport describe() const;
   /// Expected largest slot error of one iteration for messages of this kind, by the model that
@@ -112,18 +118,32 @@ class Bootstrapper {
   /// log2 of the factor by which a second iteration enlarges the scale; 0 with one iteration.
   u32 correction_bits() const;
 
-  /// Refreshes a ciphertext (any batch) at levels().input with the canonical scale of that level.
-  /// StateError names level, scale or slots and what was expected.
-  ckks::Ciphertext operator()(const ckks::Ciphertext& ciphertext);
-  /// Never uses a graph.
-  ckks::Ciphertext eager(const ckks::Ciphertext& ciphertext) const;
+  /// Refreshes a ciphertext (any batch) at levels().input with the canonical scale of that level,
+  /// by the keys of `evaluator` and on its stream. StateError names level, scale or slots and what
+  /// was expected; KeyMissingError every missing key.
+  ckks::Ciphertext operator()(const ckks::Evaluator& evaluator,
+                              const ckks::Ciphertext& ciphertext) const;
+  /// Never uses a graph; the same bits.
+  ckks::Ciphertext eager(const ckks::Evaluator& evaluator,
+                         const ckks::Ciphertext& ciphertext) const;
   /// Two real vectors at once (options().message == pair).
+  std::pair<ckks::Ciphertext, ckks::Ciphertext> pair(const ckks::Evaluator& evaluator,
+                                                     const ckks::Ciphertext& u,
+                                                     const ckks::Ciphertext& v) const;
+
+  /// With the keys at hand; StateError where there are none.
+  ckks::Ciphertext operator()(const ckks::Ciphertext& ciphertext) const;
+  ckks::Ciphertext eager(const ckks::Ciphertext& ciphertext) const;
   std::pair<ckks::Ciphertext, ckks::Ciphertext> pair(const ckks::Ciphertext& u,
-                                                     const ckks::Ciphertext& v);
+                                                     const ckks::Ciphertext& v) const;
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  const ckks::Evaluator& own() const;
+
+  std::shared_ptr<State> state_;
+  std::optional<ckks::Evaluator> own_;
+  bool keys_decided_ = false;
 };
 
 }  // namespace crenel::circuits

@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,11 +63,18 @@ class Ciphertext {
   u64 bytes() const;  ///< device bytes of the payload
   const std::string& params_id() const;
   Ciphertext clone() const;
+  /// The rows [first, first + count) of the batch, copied. ParameterError for no rows or rows that
+  /// are not there.
+  Ciphertext slice(u32 first, u32 count) const;
   const Data& data() const { return *data_; }
   Data& data() { return *data_; }
 
  private:
   std::unique_ptr<Data> data_;
 };
+
+/// The rows of all parts, one after the other, as one batch. StateError unless the parts have equal
+/// parameters, device, level, scale, slots and components; ParameterError for no parts.
+Ciphertext concatenate(std::span<const Ciphertext* const> parts);
 
 }  // namespace crenel::ckks

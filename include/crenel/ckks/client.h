@@ -33,8 +33,17 @@ class EvaluationKeys {
   bool has_encapsulation() const;
   /// Rotation steps with a key, in (-N/4, N/4], ascending.
   std::vector<i64> rotations() const;
+  u32 count() const;       ///< keys, of encapsulation both
   u64 bytes() const;       ///< on the device
+  u64 host_bytes() const;  ///< of staged keys, in page-locked host memory
   u64 wire_bytes() const;  ///< serialised (uniform halves are seeds)
+
+  /// The same keys in page-locked host memory, half of each beside its seed. Operations bring them
+  /// to the device when they need them, and a bootstrap ahead of need; at most `device_bytes` are
+  /// there at a time. For keys that do not fit: every key that is not there costs its transfer,
+  /// which a batch shares. ParameterError where not even two keys fit, StateError for keys that are
+  /// staged. An operation that reads more keys at once than fit throws StateError.
+  EvaluationKeys staged(u64 device_bytes) const;
   const Data* data() const { return data_.get(); }
 
  private:

@@ -21,11 +21,15 @@ class Evaluator;
 class Context {
  public:
   struct State;
-  /// Tables for `params` on `device` (a name for device::open). Throws DeviceError.
+  /// Tables for `params` on a device that other contexts, of any scheme, may share: objects of
+  /// contexts of equal parameters on one device work together.
+  Context(const Params& params, std::shared_ptr<device::Device> device);
+  /// On a device of its own (a name for device::open). Throws DeviceError.
   explicit Context(const Params& params, const std::string& device = "auto");
 
   const Params& params() const;
   device::Device& device() const;
+  const std::shared_ptr<device::Device>& shared_device() const;
   device::Stream& stream() const;
 
   /// A new secret key with randomness of the operating system.

@@ -93,6 +93,7 @@ class Evaluator {
   const State& state() const { return *state_; }
 
  private:
+  friend class Graph;
   explicit Evaluator(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };
@@ -103,21 +104,37 @@ u32 polynomial_depth(u32 degree);
 std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a,
                                            double b, u32 degree);
 
-/// A recorded evaluation: run once to record, replayed on new inputs of the same signature.
+/// A recorded evaluation: run once to record, replayed on new inputs of the same signature, and
+/// with the keys of any client where they are an argument.
 class Graph {
  public:
   using Function = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;
+  /// Uses no keys but those of the evaluator that it is given.
+  using KeyedFunction =
+      std::function<std::vector<Ciphertext>(const Evaluator&, std::span<const Ciphertext>)>;
+
   /// Records f on copies of `inputs` (level, scale, slots, components and batch of each are the
-  /// signature, and that the slots are real when they are). No other thread may use the evaluator's
-  /// stream meanwhile.
+  /// signature, and that the slots are real when they are). Keys that f uses are those it used
+  /// while it was recorded. No other thread may use the evaluator's stream meanwhile.
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
+  /// The same with keys as an argument of the replay: `evaluator` lends its own for the recording,
+  /// which happens on a stream of its own. StateError for keys that have no lasting address
+  /// (EvaluationKeys::staged).
+  Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const KeyedFunction& f);
   Graph(Graph&&) noexcept;
   ~Graph();
   /// Copies the inputs in, replays, and lends the outputs (valid until the next replay). StateError
-  /// names the first difference between an input and the signature.
+  /// names the first difference between an input and the signature; it is also thrown where keys
+  /// are an argument. One replay at a time.
   const std::vector<Ciphertext>& replay(std::span<const Ciphertext> inputs);
   /// The same for inputs that do not lie in one array.
   const std::vector<Ciphertext>& replay(std::span<const Ciphertext* const> inputs);
+  /// Whether keys are an argument and `evaluator` has all that the recording used.
+  bool serves(const Evaluator& evaluator) const;
+  /// Replays with the keys of `evaluator`, on its stream. KeyMissingError names every key that the
+  /// recording used and it lacks; StateError where keys are no argument.
+  const std::vector<Ciphertext>& replay(const Evaluator& evaluator,
+                                        std::span<const Ciphertext> inputs);
 
  private:
   struct State;

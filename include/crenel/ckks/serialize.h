@@ -41,8 +41,10 @@ void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
 /// Reads a key file by memory map: the whole header is checked, but only the keys selected are
 /// read, checked and expanded. KeyMissingError names every selected rotation that the file lacks;
 /// SerializationError as ever, and for a file that cannot be read. Nobody may shorten the file
-/// meanwhile (replacing it is fine).
+/// meanwhile (replacing it is fine). With `staged_bytes` the keys go to page-locked host memory and
+/// never need more than that of the device: EvaluationKeys::staged, which states the errors.
 EvaluationKeys load_evaluation_keys(const Context& context, const std::string& path,
-                                    const KeySelection& selection = {});
+                                    const KeySelection& selection = {},
+                                    std::optional<u64> staged_bytes = {});
 
 }  // namespace crenel::ckks

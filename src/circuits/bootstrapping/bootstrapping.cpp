@@ -2,8 +2,9 @@
 #include <cmath>
 
 #include "circuits/bootstrapping/report.h"
-#include "circuits/bootstrapping/stages.h"
 #include "circuits/bootstrapping/state.h"
+#include "circuits/bootstrapping/steps.h"
+#include "circuits/linear_transform/keys.h"
 #include "circuits/mod1/eval_mod.h"
 #include "ckks/levels.h"
 #include "crenel/device/account.h"
@@ -15,37 +16,39 @@ using device::Stage;
 
 // Steps 1-4: integer scale-up, sparse secret, exact lift, dense secret; the copies of a vector of
 // fewer slots are summed. The polynomial is m + q0 I with scale 1.
-Ciphertext Bootstrapper::State::raise(const Ciphertext& a) const {
+Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
   const Stage stage(ev.stream(), "mod_raise");
   const auto& s = ev.state();
   const Ciphertext scaled = ev.multiply_integer(a, i64(1) << plan.scale_up);
-  const auto& keys = *ev.keys().data()->set.encapsulation;
-  const auto sparse = encapsulation.to_sparse(*s.stream, scaled.data().poly.view(), keys);
+  const auto sparse = encapsulation.to_sparse(*s.stream, scaled.data().poly.view(),
+                                              s.lease(rlwe::kDenseToSparse)[0]);
   ckks::Metadata meta = a.metadata();
   meta.level = plan.levels.raised;
   meta.scale = 1.0;
   meta.real = false;
   Ciphertext raised =
-      s.wrap(encapsulation.raise(*s.stream, sparse.view(), keys, plan.levels.raised), meta);
+      s.wrap(encapsulation.raise(*s.stream, sparse.view(), s.lease(rlwe::kSparseToDense)[0],
+                                 plan.levels.raised),
+             meta);
   return trace(ev, std::move(raised), trace_steps);
 }
 
-Ciphertext Bootstrapper::State::apply(const std::vector<LinearTransform>& factors,
+Ciphertext Bootstrapper::State::apply(const Ev& ev, const std::vector<LinearTransform>& factors,
                                       Ciphertext a) const {
   for (const auto& factor : factors) a = factor(ev, with_slots(std::move(a), factor.slots()));
   return a;
 }
 
 // Steps 1-5: the coefficients of m + q0 I, in the slots.
-Ciphertext Bootstrapper::State::raise_to_slots(const Ciphertext& a) const {
-  Ciphertext raised = raise(a);
+Ciphertext Bootstrapper::State::raise_to_slots(const Ev& ev, const Ciphertext& a) const {
+  Ciphertext raised = raise(ev, a);
   const Stage stage(ev.stream(), "coeff_to_slot");
-  return apply(coeff_to_slot, std::move(raised));
+  return apply(ev, coeff_to_slot, std::move(raised));
 }
 
 // Steps 6-8 without SlotToCoeff: real and imaginary parts through EvalMod, in one batch (or,
 // joined, in the two halves of one vector).
-Ciphertext Bootstrapper::State::modular_reduction(const Ciphertext& a) const {
+Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, const Ciphertext& a) const {
   std::optional<Ciphertext> parts;
   {
     const Stage stage(ev.stream(), "coeff_to_slot");
@@ -61,15 +64,15 @@ Ciphertext Bootstrapper::State::modular_reduction(const Ciphertext& a) const {
 }
 
 // Step 8: SlotToCoeff, on as few limbs as the target allows; then the slots are the message's.
-Ciphertext Bootstrapper::State::back_to_slots(Ciphertext a) const {
+Ciphertext Bootstrapper::State::back_to_slots(const Ev& ev, Ciphertext a) const {
   const Stage stage(ev.stream(), "slot_to_coeff");
   if (a.level() != plan.levels.slot_to_coeff)
     a = ckks::drop_limbs(ev.state(), a, plan.levels.slot_to_coeff);
-  return with_scale(with_slots(apply(slot_to_coeff, std::move(a)), plan.slots()),
+  return with_scale(with_slots(apply(ev, slot_to_coeff, std::move(a)), plan.slots()),
                     plan.output_scale);
 }
 
-Ciphertext Bootstrapper::State::finish(Ciphertext a) const {
+Ciphertext Bootstrapper::State::finish(const Ev& ev, Ciphertext a) const {
   if (plan.options.message == BootstrapMessage::real) {
     if (!plan.slot_to_coeff_first()) a = ev.add(a, ev.conjugate(a));
     a.data().meta.real = true;
@@ -77,82 +80,110 @@ Ciphertext Bootstrapper::State::finish(Ciphertext a) const {
   return a.level() == plan.levels.output ? std::move(a) : ev.adjust_level(a, plan.levels.output);
 }
 
-Ciphertext Bootstrapper::State::once(const Ciphertext& a) const {
+Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& a) const {
   if (!plan.slot_to_coeff_first())
-    return finish(back_to_slots(modular_reduction(raise_to_slots(a))));
+    return finish(ev, back_to_slots(ev, modular_reduction(ev, raise_to_slots(ev, a))));
   Ciphertext low = [&] {
     const Stage stage(ev.stream(), "slot_to_coeff");
-    return apply(slot_to_coeff, ev.state().copy(a));
+    return apply(ev, slot_to_coeff, ev.state().copy(a));
   }();
   // The slots are now the message divided by q0 / Delta', at a large scale: read them as the
   // message, and come down to the canonical scale.
-  Ciphertext reduced = modular_reduction(raise_to_slots(low));
+  Ciphertext reduced = modular_reduction(ev, raise_to_slots(ev, low));
   const double ratio = plan.q0 / (context.params().scale(0) * std::exp2(plan.scale_up));
   reduced = with_scale(std::move(reduced), reduced.scale() / ratio);
-  return finish(ev.adjust_level(reduced, reduced.level() - 1));
+  return finish(ev, ev.adjust_level(reduced, reduced.level() - 1));
 }
 
 // Meta-BTS (BCCKK22): m - BTS(m) is small; times 2^k it is bootstrapped again, and takes
 // the error of the first bootstrap away.
-Ciphertext Bootstrapper::State::refined(const Ciphertext& a) const {
+Ciphertext Bootstrapper::State::refined(const Ev& ev, const Ciphertext& a) const {
   const i64 gain = i64(1) << correction;
-  const Ciphertext coarse = once(ev.adjust_level(a, plan.levels.input));
+  const Ciphertext coarse = once(ev, ev.adjust_level(a, plan.levels.input));
   const Ciphertext low = ev.adjust_level(coarse, a.level(), a.scale());
   const Ciphertext error = ev.multiply_integer(ev.sub(a, low), gain);
-  const Ciphertext fine = once(ev.adjust_level(error, plan.levels.input));
+  const Ciphertext fine = once(ev, ev.adjust_level(error, plan.levels.input));
   Ciphertext sum = ev.add(ev.multiply_integer(coarse, gain), fine);
   return with_scale(std::move(sum), coarse.scale() * static_cast<double>(gain));
 }
 
+Ciphertext Bootstrapper::State::eager(const Ev& ev, const Ciphertext& a) const {
+  check_input(ev, a);
+  check_keys(ev);
+  const rlwe::KeySource::Pass pass(ev.state().source, this);
+  return plan.options.iterations > 1 ? refined(ev, a) : once(ev, a);
+}
+
+Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
+  const bool graphs = context.device().info().kind == device::Kind::cuda;
+  const bool fixed = ev.state().source && ev.state().source->fixed();
+  if (!plan.options.graph || !graphs || !fixed || plan.options.iterations > 1) return eager(ev, a);
+  check_input(ev, a);
+  check_keys(ev);
+  const std::lock_guard lock(mutex_);
+  if (!graph_ || graph_batch_ != a.batch() || graph_real_ != a.metadata().real ||
+      !graph_->serves(ev)) {
+    graph_.reset();  // first: its memory serves the next one
+    const ckks::Graph::KeyedFunction body = [this](const Ev& keys, std::span<const Ciphertext> in) {
+      std::vector<Ciphertext> out;
+      out.push_back(once(keys, in[0]));
+      return out;
+    };
+    graph_ = std::make_unique<ckks::Graph>(ev, std::span(&a, 1), body);
+    graph_batch_ = a.batch();
+    graph_real_ = a.metadata().real;
+  }
+  return ev.state().copy(graph_->replay(ev, std::span(&a, 1))[0]);
+}
+
+Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options)
+    : state_(State::shared(context, plan_bootstrap(context.params(), options))) {}
+
+namespace {
+
+bool serves(const ckks::EvaluationKeys& keys, const ckks::Context& context,
+            BootstrapOptions options, KeyMode mode) {
+  options.keys = mode;
+  const auto request = bootstrap_key_request(context.params(), options);
+  const auto& s = context.evaluator(keys).state();
+  return missing_rotations(s, request.rotations, context.params().slots()).empty();
+}
+
+}  // namespace
+
 Bootstrapper::Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys keys,
-                           const BootstrapOptions& options)
-    : state_(std::make_unique<State>(context, std::move(keys), options)) {}
-Bootstrapper::Bootstrapper(Bootstrapper&&) noexcept = default;
-Bootstrapper::~Bootstrapper() = default;
+                           const BootstrapOptions& options) {
+  BootstrapOptions chosen = options;
+  if (!options.keys && !serves(keys, context, options, KeyMode::hoisted) &&
+      serves(keys, context, options, KeyMode::minimal)) {
+    chosen.keys = KeyMode::minimal;
+    keys_decided_ = true;
+  }
+  own_ = context.evaluator(std::move(keys));
+  state_ = State::shared(context, plan_bootstrap(context.params(), chosen));
+  state_->check_keys(*own_);
+}
 
 const BootstrapOptions& Bootstrapper::options() const { return state_->plan.options; }
 const BootstrapLevels& Bootstrapper::levels() const { return state_->plan.levels; }
-
-BootstrapReport Bootstrapper::describe() const {
-  const State& s = *state_;
-  BootstrapReport r = report_of(s.context.params(), s.plan);
-  s.ev.keys().data()->set.for_each([&](const auto& key) {
-    ++r.key_count;
-    r.key_bytes += key.pairs.bytes();
-  });
-  r.plaintext_bytes = 0;
-  for (const auto* factors : {&s.coeff_to_slot, &s.slot_to_coeff})
-    for (const auto& factor : *factors) r.plaintext_bytes += factor.plaintext_bytes();
-  return r;
-}
+u32 Bootstrapper::correction_bits() const { return state_->correction; }
 
 double Bootstrapper::expected_error(const Message& message) const {
   return expected_error_of(state_->context.params(), state_->plan, message);
 }
 
-u32 Bootstrapper::correction_bits() const { return state_->correction; }
-
-Ciphertext Bootstrapper::State::eager(const Ciphertext& a) const {
-  check_input(a);
-  return plan.options.iterations > 1 ? refined(a) : once(a);
-}
-
-Ciphertext Bootstrapper::State::run(const Ciphertext& a) {
-  const bool graphs = context.device().info().kind == device::Kind::cuda;
-  if (!plan.options.graph || !graphs || plan.options.iterations > 1) return eager(a);
-  check_input(a);
-  if (!graph || graph_batch != a.batch() || graph_meta.real != a.metadata().real) {
-    graph.reset();  // first: its memory serves the next one
-    graph =
-        std::make_unique<ckks::Graph>(ev, std::span(&a, 1), [this](std::span<const Ciphertext> in) {
-          std::vector<Ciphertext> out;
-          out.push_back(once(in[0]));
-          return out;
-        });
-    graph_batch = a.batch();
-    graph_meta = a.metadata();
+BootstrapReport Bootstrapper::describe() const {
+  const State& s = *state_;
+  BootstrapReport r = report_of(s.context.params(), s.plan);
+  if (own_) {
+    r.key_count = static_cast<u32>(own_->keys().count());
+    r.key_bytes = own_->keys().bytes();
   }
-  return ev.state().copy(graph->replay(std::span(&a, 1))[0]);
+  r.keys_decided = keys_decided_;
+  r.plaintext_bytes = 0;
+  for (const auto* factors : {&s.coeff_to_slot, &s.slot_to_coeff})
+    for (const auto& factor : *factors) r.plaintext_bytes += factor.plaintext_bytes();
+  return r;
 }
 
 namespace {
@@ -166,25 +197,40 @@ void expect_one_vector(const BootstrapPlan& plan) {
 
 }  // namespace
 
-Ciphertext Bootstrapper::eager(const Ciphertext& a) const {
-  expect_one_vector(state_->plan);
-  return state_->eager(a);
+const ckks::Evaluator& Bootstrapper::own() const {
+  if (!own_)
+    throw StateError(
+        "bootstrap without keys; pass an evaluator, or make the bootstrapper with keys",
+        {{"expected", "an evaluator"}});
+  return *own_;
 }
 
-Ciphertext Bootstrapper::operator()(const Ciphertext& a) {
+Ciphertext Bootstrapper::operator()(const ckks::Evaluator& ev, const Ciphertext& a) const {
   expect_one_vector(state_->plan);
-  return state_->run(a);
+  return state_->run(ev, a);
 }
 
-std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const Ciphertext& u, const Ciphertext& v) {
-  State& s = *state_;
-  if (s.plan.options.message != BootstrapMessage::pair)
+Ciphertext Bootstrapper::eager(const ckks::Evaluator& ev, const Ciphertext& a) const {
+  expect_one_vector(state_->plan);
+  return state_->eager(ev, a);
+}
+
+std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const ckks::Evaluator& ev, const Ciphertext& u,
+                                                     const Ciphertext& v) const {
+  if (state_->plan.options.message != BootstrapMessage::pair)
     throw StateError("bootstrap of a pair, made with another kind of message",
                      {{"expected", "BootstrapMessage::pair"}});
-  const Ciphertext both = s.run(s.ev.add(u, s.ev.multiply_integer(v, 0, 1)));
-  const Ciphertext parts = split_real_imaginary(s.ev, both);
-  Ciphertext first = batch_rows(s.ev, parts, 0, u.batch());
-  return {std::move(first), batch_rows(s.ev, parts, u.batch(), u.batch())};
+  const Ciphertext both = state_->run(ev, ev.add(u, ev.multiply_integer(v, 0, 1)));
+  const Ciphertext parts = split_real_imaginary(ev, both);
+  Ciphertext first = parts.slice(0, u.batch());
+  return {std::move(first), parts.slice(u.batch(), u.batch())};
+}
+
+Ciphertext Bootstrapper::operator()(const Ciphertext& a) const { return (*this)(own(), a); }
+Ciphertext Bootstrapper::eager(const Ciphertext& a) const { return eager(own(), a); }
+std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const Ciphertext& u,
+                                                     const Ciphertext& v) const {
+  return pair(own(), u, v);
 }
 
 }  // namespace crenel::circuits

@@ -112,6 +112,7 @@ void check_options(const ckks::Params& params, const BootstrapOptions& o) {
 
 BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions options) {
   options.slots = checked_slots(params, options.slots);
+  if (!options.keys) options.keys = KeyMode::hoisted;
   const u32 log_slots = static_cast<u32>(std::bit_width(options.slots)) - 1;
   options.coeff_to_slot_stages = checked_stages(std::move(options.coeff_to_slot_stages), log_slots,
                                                 kCoeffToSlotFactors, "CoeffToSlot");

@@ -123,6 +123,7 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
   const BootstrapModel model = model_of(params, plan);
   const auto uniform = estimate_precision(model, {MessageKind::uniform_complex}).total;
   r.levels = plan.levels;
+  r.keys = *plan.options.keys;
   r.iterations = plan.options.iterations;
   r.correction_bits = correction_bits(params, plan);
   r.workspace_bytes = workspace_bytes(params, plan);
@@ -149,7 +150,9 @@ std::string BootstrapReport::text() const {
     out << "iterations      " << iterations << ": the errors above, of one iteration, shrink by 2^"
         << correction_bits << " or more; the scale grows by as much\n";
   out << "failure         2^" << std::fixed << std::setprecision(1) << log2_failure
-      << " a bootstrap";
+      << " a bootstrap\n"
+      << "key mode        " << (keys == KeyMode::hoisted ? "hoisted" : "minimal")
+      << (keys_decided ? ": the keys given serve no other" : "");
   return out.str();
 }
 

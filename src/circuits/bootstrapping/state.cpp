@@ -1,4 +1,4 @@
-// Keys and plaintexts of a bootstrap, and what its inputs must be.
+// Plaintexts of a bootstrap, and what its keys and inputs must be.
 #include "circuits/bootstrapping/state.h"
 
 #include <cmath>
@@ -26,7 +26,7 @@ std::vector<LinearTransform> transforms(const ckks::Context& context, const Boot
     LinearTransformOptions o;
     o.level = level;
     o.plain_scale = keep_scale ? std::exp2(log_scale / static_cast<double>(matrices.size())) : 0.0;
-    o.keys = plan.options.keys;
+    o.keys = *plan.options.keys;
     out.emplace_back(context, matrix, o);
     --level;
   }
@@ -49,7 +49,7 @@ void for_each_rotations(const ckks::Params& params, const BootstrapPlan& plan,
     for (const auto& matrix : *matrices) {
       std::vector<u64> offsets;
       for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
-      visit(linear_transform_rotations(offsets, matrix.slots, 0, plan.options.keys), matrix.slots);
+      visit(linear_transform_rotations(offsets, matrix.slots, 0, *plan.options.keys), matrix.slots);
     }
   visit(trace_rotations(params, plan.slots()), params.slots());
 }
@@ -70,42 +70,56 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
   return request;
 }
 
-Bootstrapper::State::State(const ckks::Context& c, ckks::EvaluationKeys keys,
-                           const BootstrapOptions& options)
+Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p)
     : context(c),
-      plan(plan_bootstrap(c.params(), options)),
-      ev(c.evaluator(std::move(keys))),
+      plan(std::move(p)),
       encapsulation(*c.state().ring),
       sine(fit_mod1(plan.mod1)),
       correction(circuits::correction_bits(c.params(), plan)),
       trace_steps(trace_rotations(c.params(), plan.slots())) {
   const auto cts = coeff_to_slot_matrices(plan), stc = slot_to_coeff_matrices(plan);
-  check_keys(cts, stc);
+  for_each_rotations(c.params(), plan, cts, stc, [&](std::vector<i64> steps, u64 slots) {
+    rotations.push_back({std::move(steps), slots});
+  });
   coeff_to_slot = transforms(c, plan, cts, plan.levels.raised, true);
   slot_to_coeff = transforms(c, plan, stc, plan.levels.slot_to_coeff, !plan.slot_to_coeff_first());
 }
 
-void Bootstrapper::State::check_keys(const std::vector<DiagonalMatrix>& cts,
-                                     const std::vector<DiagonalMatrix>& stc) const {
+std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(const ckks::Context& context,
+                                                                 BootstrapPlan plan) {
+  const BootstrapOptions& o = plan.options;
+  std::string key =
+      cat("bootstrapper ", o.slots, " ", o.message_ratio, " ", int(o.message), " ", int(o.order),
+          " ", o.arcsine_degree, " ", plan.levels.output, " ", plan.levels.slot_to_coeff, " ",
+          o.iterations, " ", int(*o.keys), " ", o.graph);
+  for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
+    key += " |";
+    for (u32 s : *stages) key += cat(" ", s);
+  }
+  return context.state().shared.get<State>(
+      key, [&] { return std::make_shared<State>(context, std::move(plan)); });
+}
+
+void Bootstrapper::State::check_keys(const ckks::Evaluator& ev) const {
+  const auto& s = ev.state();
   std::set<i64> missing;
-  for_each_rotations(context.params(), plan, cts, stc,
-                     [&](const std::vector<i64>& steps, u64 slots) {
-                       const auto some = missing_rotations(ev.state(), steps, slots);
-                       missing.insert(some.begin(), some.end());
-                     });
+  for (const RotationNeed& need : rotations) {
+    const auto some = missing_rotations(s, need.steps, need.slots);
+    missing.insert(some.begin(), some.end());
+  }
   std::string names;
   const auto miss = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   for (i64 k : missing) miss(cat(k));
-  if (!ev.keys().has_conjugation()) miss("conjugate");
-  if (!ev.keys().has_relinearisation()) miss("relinearisation");
-  if (!ev.keys().has_encapsulation()) miss("encapsulation");
+  if (!s.has_key(ring::galois_element_for_conjugation(s.params().log_n()))) miss("conjugate");
+  if (!s.has_key(rlwe::kRelinearisation)) miss("relinearisation");
+  if (!s.has_key(rlwe::kDenseToSparse)) miss("encapsulation");
   if (!names.empty())
     throw KeyMissingError(cat("no evaluation keys for bootstrapping: ", names,
                               "; ask for them by evaluation_keys(bootstrap=True)"),
                           {{"rotation", names}});
 }
 
-void Bootstrapper::State::check_input(const Ciphertext& a) const {
+void Bootstrapper::State::check_input(const ckks::Evaluator& ev, const Ciphertext& a) const {
   const auto& s = ev.state();
   const u32 input = plan.levels.input;
   s.check_components(a, 2, "bootstrap");

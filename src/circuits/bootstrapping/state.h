@@ -1,4 +1,4 @@
-// The private half of a Bootstrapper.
+// The private half of a Bootstrapper: everything but keys.
 #pragma once
 
 #include "circuits/bootstrapping/plan.h"
@@ -7,35 +7,49 @@
 
 namespace crenel::circuits {
 
+/// Rotations that need keys, of vectors with this many slots.
+struct RotationNeed {
+  std::vector<i64> steps;
+  u64 slots = 0;
+};
+
 struct Bootstrapper::State {
   ckks::Context context;
   BootstrapPlan plan;
-  ckks::Evaluator ev;
   rlwe::Encapsulation encapsulation;
   std::vector<double> sine;  ///< Chebyshev coefficients of EvalMod
   u32 correction = 0;        ///< log2 of the second iteration's gain
   std::vector<i64> trace_steps;
   std::vector<LinearTransform> coeff_to_slot, slot_to_coeff;
-  std::unique_ptr<ckks::Graph> graph;  ///< of the last signature
-  ckks::Metadata graph_meta;
-  u32 graph_batch = 0;
+  std::vector<RotationNeed> rotations;
 
-  State(const ckks::Context& c, ckks::EvaluationKeys keys, const BootstrapOptions& options);
+  State(const ckks::Context& c, BootstrapPlan plan);
+  /// One for a context and plan.
+  static std::shared_ptr<State> shared(const ckks::Context& context, BootstrapPlan plan);
 
-  void check_keys(const std::vector<DiagonalMatrix>& cts,
-                  const std::vector<DiagonalMatrix>& stc) const;
-  void check_input(const ckks::Ciphertext& a) const;
+  void check_keys(const ckks::Evaluator& ev) const;
+  void check_input(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
   void check_refinable(const ckks::Ciphertext& a, bool canonical) const;
-  ckks::Ciphertext eager(const ckks::Ciphertext& a) const;
-  ckks::Ciphertext run(const ckks::Ciphertext& a);
-  ckks::Ciphertext once(const ckks::Ciphertext& a) const;
-  ckks::Ciphertext raise(const ckks::Ciphertext& a) const;
-  ckks::Ciphertext raise_to_slots(const ckks::Ciphertext& a) const;
-  ckks::Ciphertext apply(const std::vector<LinearTransform>& factors, ckks::Ciphertext a) const;
-  ckks::Ciphertext modular_reduction(const ckks::Ciphertext& a) const;
-  ckks::Ciphertext back_to_slots(ckks::Ciphertext a) const;
-  ckks::Ciphertext finish(ckks::Ciphertext a) const;
-  ckks::Ciphertext refined(const ckks::Ciphertext& a) const;
+  ckks::Ciphertext eager(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
+  /// By the graph where there is one.
+  ckks::Ciphertext run(const ckks::Evaluator& ev, const ckks::Ciphertext& a);
+
+ private:
+  using Ev = ckks::Evaluator;
+  using Ct = ckks::Ciphertext;
+  Ct once(const Ev& ev, const Ct& a) const;
+  Ct raise(const Ev& ev, const Ct& a) const;
+  Ct raise_to_slots(const Ev& ev, const Ct& a) const;
+  Ct apply(const Ev& ev, const std::vector<LinearTransform>& factors, Ct a) const;
+  Ct modular_reduction(const Ev& ev, const Ct& a) const;
+  Ct back_to_slots(const Ev& ev, Ct a) const;
+  Ct finish(const Ev& ev, Ct a) const;
+  Ct refined(const Ev& ev, const Ct& a) const;
+
+  std::mutex mutex_;                    ///< one recording or replay at a time
+  std::unique_ptr<ckks::Graph> graph_;  ///< of the last signature; keys are its argument
+  u32 graph_batch_ = 0;
+  bool graph_real_ = false;
 };
 
 }  // namespace crenel::circuits

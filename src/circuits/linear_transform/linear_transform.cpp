@@ -46,6 +46,8 @@ struct LinearTransform::State {
   KeyMode keys;
   DiagonalPlaintexts plaintexts;
 
+  /// The evaluator's context may be another one of the same parameters and device.
+  void expect_home(const Evaluator::State& s) const;
   Ciphertext hoisted(const Evaluator& ev, const Ciphertext& v) const;
   Ciphertext minimal(const Evaluator& ev, const Ciphertext& v) const;
 };
@@ -120,9 +122,7 @@ u64 LinearTransform::plaintext_bytes() const { return state_->plaintexts.bytes()
 Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v) const {
   const auto& s = ev.state();
   s.check_components(v, 2, "linear transform");
-  if (&s.ring() != state_->context.state().ring.get())
-    throw StateError("linear transform of one context with the evaluator of another",
-                     {{"found", s.params().id()}, {"expected", state_->context.params().id()}});
+  state_->expect_home(s);
   if (v.level() != level())
     throw StateError(cat("linear transform of a ciphertext at level ", v.level(), ", expected ",
                          level(), ", where its plaintexts are"),
@@ -134,6 +134,17 @@ Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v)
   return state_->keys == KeyMode::hoisted ? state_->hoisted(ev, v) : state_->minimal(ev, v);
 }
 
+void LinearTransform::State::expect_home(const Evaluator::State& s) const {
+  if (s.params().id() != context.params().id())
+    throw StateError("linear transform of one context with the evaluator of another",
+                     {{"found", s.params().id()}, {"expected", context.params().id()}});
+  if (s.context.device().info().kind != device::Kind::cuda)
+    return ckks::expect_same_device(s.context.device(), context.state(), "evaluator");
+  if (&s.context.device() != &context.device())
+    throw StateError("linear transform of one device object with the evaluator of another",
+                     {{"found", "another device object"}, {"expected", "this context's"}});
+}
+
 // Double hoisting: baby steps stay in the extended basis (b times P), where they meet the
 // plaintexts; a giant step divides its `a` by P and switches it again; all is summed in the
 // extended basis, and divided once, together with the rescale.
@@ -142,20 +153,17 @@ Ciphertext LinearTransform::State::hoisted(const Evaluator& ev, const Ciphertext
   const auto& ring = s.ring();
   const auto ks = s.switcher();
   const ConstView in = v.data().poly.view(), b = in.components(0, 1), a = in.components(1, 1);
-  std::vector<rlwe::KeyView> keys;
   std::vector<u64> elements;
-  for (u64 step : plan.babies) {
+  for (u64 step : plan.babies)
     elements.push_back(s.rotation_element(static_cast<i64>(step), plan.slots));
-    keys.push_back(elements.back() == 1 ? rlwe::KeyView()
-                                        : s.galois_key(elements.back())->pairs.view());
-  }
   const u32 batch = v.batch(), giants = static_cast<u32>(plan.giants.size());
   Poly sums(*s.stream, {ring.log_n(), 2, giants * batch}, ring.extended(level), ring::Domain::eval);
   std::vector<View> rows;
   for (u32 g = 0; g < giants; ++g) rows.push_back(sums.view().rows(g * batch, batch));
   {
     const Poly digits = ks.mod_up(a, level);
-    s.kernels().hoisted_plain_sums(*s.stream, rows, digits.view(), b, a, keys, elements,
+    const auto keys = s.lease(elements);
+    s.kernels().hoisted_plain_sums(*s.stream, rows, digits.view(), b, a, keys.views(), elements,
                                    plaintexts.grid(), ring.special_scalars(level),
                                    ring.first_digit(level));
   }
@@ -176,7 +184,7 @@ Ciphertext LinearTransform::State::hoisted(const Evaluator& ev, const Ciphertext
     for (u32 g = first; g < giants; ++g) {
       const u64 element = s.rotation_element(static_cast<i64>(plan.giants[g]), plan.slots);
       const Poly switched = ks.switch_key(divided.view().rows((g - first) * batch, batch),
-                                          *s.galois_key(element), level);
+                                          s.lease(element)[0], level);
       const ConstView row_b = ConstView(rows[g]).components(0, 1);
       s.kernels().automorphism_add(*s.stream, acc, switched.view(), element, &row_b);
     }

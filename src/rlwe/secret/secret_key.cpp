@@ -60,7 +60,12 @@ std::vector<i8> SecretKey::export_coefficients() const {
 }
 
 void expand_uniform(const RingContext& ring, View out, const random::Seed& seed) {
-  ring.kernels().sample_uniform(ring.stream(), out, seed, {Purpose::uniform, 0});
+  expand_uniform(ring, ring.stream(), out, seed);
+}
+
+void expand_uniform(const RingContext& ring, device::Stream& stream, View out,
+                    const random::Seed& seed) {
+  ring.kernels().sample_uniform(stream, out, seed, {Purpose::uniform, 0});
 }
 
 Poly SecretKey::encrypt(ConstView message, random::Seed& seed) {

@@ -56,6 +56,9 @@ Poly encrypt_with_public_key(const RingContext& ring, const PublicKey& key, Cons
                              random::SecretSource& source);
 
 /// Expands the uniform component(s) of a sample from its public seed: batch entry j uses serial j.
+/// On the ring's stream, or on another of its device.
 void expand_uniform(const RingContext& ring, View out, const random::Seed& seed);
+void expand_uniform(const RingContext& ring, device::Stream& stream, View out,
+                    const random::Seed& seed);
 
 }  // namespace crenel::rlwe

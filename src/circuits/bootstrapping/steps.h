@@ -9,9 +9,6 @@ namespace crenel::circuits {
 ckks::Ciphertext split_real_imaginary(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a);
 /// The reverse without the factor: first half of the batch + i times the second half.
 ckks::Ciphertext join_real_imaginary(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a);
-/// The rows [first, first + count) of the batch, copied.
-ckks::Ciphertext batch_rows(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a, u32 first,
-                            u32 count);
 /// Sum over the rotations steps[0], then steps[1], ...: each adds the rotated sum to itself.
 ckks::Ciphertext trace(const ckks::Evaluator& evaluator, ckks::Ciphertext a,
                        std::span<const i64> steps);

@@ -1,4 +1,4 @@
-#include "circuits/bootstrapping/stages.h"
+#include "circuits/bootstrapping/steps.h"
 
 namespace crenel::circuits {
 
@@ -38,13 +38,6 @@ Ciphertext join_real_imaginary(const Evaluator& ev, const Ciphertext& a) {
   Metadata meta = a.metadata();
   meta.real = false;
   return s.wrap(std::move(out), meta);
-}
-
-Ciphertext batch_rows(const Evaluator& ev, const Ciphertext& a, u32 first, u32 count) {
-  const auto& s = ev.state();
-  Poly out = s.poly(a.components(), count, a.level());
-  s.stream->copy(out.data(), a.data().poly.view().rows(first, count).data, out.bytes());
-  return s.wrap(std::move(out), a.metadata());
 }
 
 Ciphertext trace(const Evaluator& ev, Ciphertext a, std::span<const i64> steps) {

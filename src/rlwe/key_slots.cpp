@@ -1,0 +1,73 @@
+#include "rlwe/key_slots.h"
+
+#include <algorithm>
+
+namespace crenel::rlwe {
+
+KeySlots::KeySlots(device::Stream& stream, const EvaluationKeySet& set) {
+  const std::vector<KeyId> ids = set.ids();
+  const std::size_t bytes = ids.size() * sizeof(const Word*);
+  table_ = stream.allocate(std::max(bytes, sizeof(const Word*)));
+  bound_.assign(ids.size(), nullptr);
+  for (Staging& staging : staging_) staging.words = stream.device().allocate_host(bytes);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    // Shape only: the address, which must not be null, is the slot's and never read as a key.
+    ConstView shape = set.find(ids[i])->pairs.view();
+    const auto slot = table_.as<const Word* const>() + i;
+    shape.data = reinterpret_cast<const Word*>(slot);
+    slots_.emplace(ids[i], Slot{KeyView(shape, slot), i});
+  }
+}
+
+KeyLease KeySlots::lease(device::Stream&, std::span<const KeyId> ids) {
+  std::vector<KeyView> views;
+  const std::lock_guard lock(mutex_);
+  for (KeyId id : ids) {
+    if (id == kNoKey) {
+      views.emplace_back();
+      continue;
+    }
+    Slot& slot = slots_.at(id);
+    slot.used = true;
+    views.push_back(slot.view);
+  }
+  return KeyLease(std::move(views));
+}
+
+std::vector<KeyId> KeySlots::used() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<KeyId> ids;
+  for (const auto& [id, slot] : slots_)
+    if (slot.used) ids.push_back(id);
+  return ids;
+}
+
+void KeySlots::bind_all(device::Stream& stream, KeySource& source) {
+  std::vector<KeyId> ids;
+  for (const auto& [id, slot] : slots_) ids.push_back(id);
+  bind(stream, source, ids);
+}
+
+void KeySlots::bind(device::Stream& stream, KeySource& source, std::span<const KeyId> ids) {
+  const KeyLease keys = source.lease(stream, ids);
+  std::vector<const Word*> wanted = bound_;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Slot& slot = slots_.at(ids[i]);
+    const ConstView &found = keys[i].pairs, &expected = slot.view.pairs;
+    if (!(found.shape == expected.shape && found.limbs == expected.limbs))
+      throw StateError(
+          cat("a switching key of ", found.shape.batch, " digits and ", found.limbs.size(),
+              " limbs, recorded with ", expected.shape.batch, " and ", expected.limbs.size()),
+          {{"found", cat(found.limbs.size())}, {"expected", cat(expected.limbs.size())}});
+    wanted[slot.at] = found.data;
+  }
+  if (wanted == bound_) return;
+  Staging& staging = staging_[next_++ % staging_.size()];
+  if (staging.copied) staging.copied->synchronize();
+  std::copy(wanted.begin(), wanted.end(), staging.words.as<const Word*>());
+  stream.upload(table_.data(), staging.words.data(), staging.words.bytes());
+  staging.copied = stream.mark();
+  bound_ = std::move(wanted);
+}
+
+}  // namespace crenel::rlwe

@@ -1,0 +1,53 @@
+// Addresses of switching keys in device memory: what is recorded with them serves other keys.
+#pragma once
+
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "rlwe/key_source.h"
+
+namespace crenel::rlwe {
+
+/// One slot a key. Operations that are queued with its views read the keys that the slots hold when
+/// they run.
+class KeySlots final : public KeySource {
+ public:
+  /// Slots for the keys of `set`, which is not kept.
+  KeySlots(device::Stream& stream, const EvaluationKeySet& set);
+
+  bool has(KeyId id) const override { return slots_.count(id) != 0; }
+  /// Notes which keys are asked for: those are what bind() needs.
+  KeyLease lease(device::Stream& stream, std::span<const KeyId> ids) override;
+
+  /// The ids asked for so far, ascending.
+  std::vector<KeyId> used() const;
+  /// What is queued on `stream` from now on reads the keys of `source`, until the next call. The
+  /// source has every key in use, with the shape of the slot (StateError otherwise), and keeps them
+  /// until the work is queued. One caller at a time.
+  void bind(device::Stream& stream, KeySource& source) { bind(stream, source, used()); }
+  /// The same with every key that there is a slot for, for the recording itself.
+  void bind_all(device::Stream& stream, KeySource& source);
+
+ private:
+  void bind(device::Stream& stream, KeySource& source, std::span<const KeyId> ids);
+
+  struct Slot {
+    KeyView view;    ///< shape, and the slot's address
+    std::size_t at;  ///< index in the table
+    bool used = false;
+  };
+  struct Staging {
+    device::HostBuffer words;
+    std::shared_ptr<device::Event> copied;
+  };
+
+  mutable std::mutex mutex_;  ///< of `used`
+  std::map<KeyId, Slot> slots_;
+  device::Buffer table_;            ///< [slots] addresses
+  std::vector<const Word*> bound_;  ///< what the table holds, null where nothing was bound
+  std::array<Staging, 4> staging_;  ///< in turn, so that an upload need not wait for the last one
+  std::size_t next_ = 0;
+};
+
+}  // namespace crenel::rlwe

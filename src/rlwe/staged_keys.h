@@ -1,0 +1,84 @@
+// Switching keys that do not fit the device: they lie in page-locked host memory, half of each (the
+// other half is expanded from its seed), and come to the device ahead of use.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+
+#include "rlwe/key_source.h"
+#include "rlwe/ring_context.h"
+
+namespace crenel::rlwe {
+
+/// The b halves of a SwitchKey, [digit][limb][N], and what gives the a halves.
+struct HostKey {
+  device::HostBuffer half;
+  random::Seed seed{};
+  u32 digits = 0;
+  LimbSet limbs;
+};
+/// Memory for the half of a key of this shape.
+HostKey make_host_key(const RingContext& ring, u32 digits, const LimbSet& limbs);
+HostKey to_host(const RingContext& ring, const SwitchKey& key);
+
+/// Frames on the device, each with room for one key. A lease brings what is missing; work of a
+/// known order (KeySource::Pass) is read ahead of, each key in the frame whose own key is needed
+/// last.
+class StagedKeys final : public KeySource, public std::enable_shared_from_this<StagedKeys> {
+ public:
+  /// As many frames as `device_bytes` have room for; keys of another shape than most
+  /// (encapsulation) stay on the device, and count. ParameterError where no two frames fit.
+  StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
+             u64 device_bytes);
+
+  bool has(KeyId id) const override { return keys_.count(id) != 0 || resident_.count(id) != 0; }
+  bool fixed() const override { return false; }
+  /// StateError when the keys of one operation are more than there are frames. Waits for leases of
+  /// other threads to end where frames are short.
+  KeyLease lease(device::Stream& stream, std::span<const KeyId> ids) override;
+
+  std::vector<KeyId> ids() const;
+  u64 device_bytes() const;  ///< of frames and resident keys
+  u64 host_bytes() const;
+  u64 resident_bytes(KeyId id) const { return resident_.at(id).pairs.bytes(); }
+
+ protected:
+  void begin_pass(const void* order) override;
+  void end_pass() override;
+
+ private:
+  struct Frame {
+    Poly pairs;
+    KeyId id = kNoKey;
+    u32 leases = 0;
+    u64 last_used = 0;                      ///< number of the lease
+    std::shared_ptr<device::Event> loaded;  ///< the key is here
+    std::shared_ptr<device::Event> read;    ///< the last work that read it
+  };
+
+  Frame* find(KeyId id);
+  /// The frame to give up among those that no lease and none of `keep` needs: null when there is
+  /// none, or only such as are needed within `distance` keys of the order.
+  Frame* victim(std::span<const KeyId> keep, u64 distance);
+  /// Keys of the order until `id` is needed; far away when it is not in it.
+  u64 distance_to(KeyId id) const;
+  void load(Frame& frame, KeyId id);
+  void read_ahead();
+  void release(std::span<Frame* const> frames, device::Stream& stream);
+
+  std::shared_ptr<const RingContext> ring_;
+  std::map<KeyId, HostKey> keys_;
+  std::map<KeyId, SwitchKey> resident_;
+  std::shared_ptr<device::Stream> copies_;
+  std::vector<Frame> frames_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable released_;
+  u64 leases_ = 0;
+  std::map<const void*, std::vector<KeyId>> orders_;  ///< of finished passes
+  std::vector<KeyId> pass_;                           ///< keys of the pass so far
+  const void* order_of_pass_ = nullptr;
+};
+
+}  // namespace crenel::rlwe
