@@ -36,15 +36,16 @@ ALLOWED = {
     "fhecore": DEVICE | MODEL,
     "serialize": DEVICE | {"rlwe", "ckks", "tfhe"},
 }
-# bench/micro times the kernel interface and sees internal headers, like the tests.
-OUTSIDE = (
-    "python/src",
-    "bench/harness",
-    "bench/scheme",
-    "bench/boot",
-    "examples",
-    "tests/integration/find_package",
-)
+# Rooms of device and of every backend -> rooms that they may include besides their own.
+ROOMS = {"poly": set(), "torus": {"poly"}, "fhecore": {"poly"}}
+# Outside of the library: public headers only.
+OUTSIDE = ("python/src", "bench", "examples", "tests/integration/find_package")
+# But for these, and why.
+INSIDE = {
+    "bench/micro/": "times the kernel interface, like the tests",
+    "bench/harness/digest.cpp": "the library's SHA-256",
+    "bench/tfhe/host_copy.cpp": "times transfers of the payloads themselves",
+}
 CUDA_HEADERS = re.compile(r"^(cuda|cub/|cuda/|cooperative_groups|thrust/|nvtx)")
 
 
@@ -55,6 +56,15 @@ def layer_of(path: str) -> str | None:
     if name not in ALLOWED:
         name = parts[0]
     return name if len(parts) > 1 and name in ALLOWED else None
+
+
+def room_of(path: str) -> str | None:
+    """'torus' of 'device/torus/plan.h' and of 'backends/cpu/torus/lwe.cpp'."""
+    layer = layer_of(path)
+    if layer != "device" and not (layer or "").startswith("backends/"):
+        return None
+    parts = path.removeprefix(f"{layer}/").split("/")
+    return parts[0] if len(parts) > 1 and parts[0] in ROOMS else None
 
 
 def public_layer(include: str) -> str | None:
@@ -78,6 +88,9 @@ def check_source(file: Path, root: Path = ROOT / "src") -> list[str]:
         target = layer_of(include) or public_layer(include)
         if target and target != layer and target not in ALLOWED[layer]:
             found.append(f"{file}: {layer} must not include {include} ({target})")
+        room, other = room_of(inside), room_of(include)
+        if room and other and other != room and other not in ROOMS[room]:
+            found.append(f"{file}: {room} must not include {include} ({other})")
         if not cuda and CUDA_HEADERS.match(include):
             found.append(f"{file}: CUDA header {include} outside src/backends/cuda")
         if bracket == '"' and include.startswith(".."):
@@ -99,11 +112,30 @@ def check_public(file: Path) -> list[str]:
 
 
 def check_outside(file: Path) -> list[str]:
-    """Python bindings, benchmarks and examples see the installed headers and their own folder."""
-    return [
-        f"{file}: only public headers (crenel/...) here, not {include}"
-        for bracket, include in INCLUDE.findall(file.read_text(encoding="utf-8"))
-        if layer_of(include) or (bracket == '"' and "src/" in include)
+    """Python bindings, benchmarks and examples see the installed headers and their own folders."""
+    inside = file.relative_to(ROOT).as_posix()
+    if any(inside.startswith(prefix) for prefix in INSIDE):
+        return []
+    found = [
+        include
+        for _, include in INCLUDE.findall(file.read_text(encoding="utf-8"))
+        if not include.startswith("crenel/")
+        and not any((folder / include).is_file() for folder in (file.parent, ROOT / "bench"))
+        and (layer_of(include) or "src/" in include)
+    ]
+    return [f"{file}: only public headers (crenel/...) here, not {include}" for include in found]
+
+
+def check_table() -> list[str]:
+    """Every layer of ALLOWED includes layers before it: the table is the order."""
+    seen: set[str] = set()
+    found = []
+    for layer, below in ALLOWED.items():
+        if below - seen:
+            found.append(f"check_layers.py: {layer} comes before {', '.join(sorted(below - seen))}")
+        seen.add(layer)
+    return found + [
+        f"check_layers.py: INSIDE names {p}, not there" for p in INSIDE if not (ROOT / p).exists()
     ]
 
 
@@ -123,7 +155,7 @@ def files(folder: str, suffixes: tuple[str, ...] = SIZED) -> list[Path]:
 
 
 def main() -> int:
-    errors, warnings = [], []
+    errors, warnings = check_table(), []
     for file in files("src"):
         errors += check_source(file)
     for file in files("fhecore/model"):

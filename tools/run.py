@@ -2,7 +2,7 @@
 
 import sys
 
-from runner import demo, fhecore, quality, suite
+from runner import bench, demo, fhecore, quality, suite
 from runner.shell import Stop, say
 
 USAGE = """usage: ./run COMMAND [arguments]
@@ -12,7 +12,7 @@ USAGE = """usage: ./run COMMAND [arguments]
   test --gpu                   the same, where skipped CUDA tests fail; writes tests/gpu_receipt.json
   test --sanitize              CPU suite under ASan and UBSan
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
-  bench [...]                  build and run the benchmarks
+  bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
   lint [--fix]                 clang-format, ruff, codespell, layer rules
   docs [--serve]               build the documentation into site/
   fuzz [SECONDS]               libFuzzer targets (clang)
@@ -31,7 +31,7 @@ environment
 COMMANDS = {
     "demo": demo.main,
     "test": suite.main,
-    "bench": quality.bench,
+    "bench": bench.main,
     "lint": quality.lint,
     "docs": quality.docs,
     "fuzz": quality.fuzz,

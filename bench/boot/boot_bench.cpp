@@ -1,280 +1,149 @@
 // Latency and precision of bootstrapping through the public interface.
 //
 //   crenel_bench_boot --device cuda --params boot40 --runs 100 --json out.json
-//
-// --runs: fresh random messages whose errors make the statistics; --kinds: other
-// kinds of messages as well, against the model; --once: eager bootstraps only, for profilers.
-#include <chrono>
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <random>
-#include <utility>
 
-#include "crenel/circuits/bootstrapping.h"
-#include "crenel/core/error.h"
-#include "harness/recorder.h"
+#include "boot/world.h"
+#include "crenel/ckks/serialize.h"
+#include "harness/digest.h"
+#include "harness/suites.h"
 
+namespace crenel::bench {
 namespace {
 
-using namespace crenel;
-using Values = std::vector<std::complex<double>>;
-
-struct Arguments {
-  std::string device = "auto", params = "boot40", json;
-  circuits::BootstrapOptions options;
-  u32 runs = 10;
-  u32 batch = 1;
-  bool kinds = false;
-  bool once = false;
-  bool quick = false;
+/// One row of results: a call, and what its output decrypts to.
+struct Row {
+  Json::Object axes;
+  std::function<ckks::Ciphertext()> call;
+  const Values& expected;
 };
 
-[[noreturn]] void usage(const std::string& problem) {
-  std::fprintf(
-      stderr,
-      "%s\ncrenel_bench_boot [--device NAME] [--params NAME] [--runs N] [--batch N] [--slots N]\n"
-      "  [--ratio BITS] [--target LEVEL] [--minimal] [--stc-first] [--kinds] [--once] [--quick]\n"
-      "  [--json FILE]\n",
-      problem.c_str());
-  std::exit(2);
-}
-
-Arguments parse(int argc, char** argv) {
-  Arguments a;
-  for (int i = 1; i < argc; ++i) {
-    const std::string key = argv[i];
-    if (key == "--minimal") {
-      a.options.keys = circuits::KeyMode::minimal;
-    } else if (key == "--stc-first") {
-      a.options.order = circuits::BootstrapOrder::slot_to_coeff_first;
-    } else if (key == "--kinds") {
-      a.kinds = true;
-    } else if (key == "--once") {
-      a.once = true;
-    } else if (key == "--quick") {
-      a.quick = true;
-    } else {
-      if (i + 1 == argc) usage(key);
-      const std::string value = argv[++i];
-      const auto number = [&] {
-        return static_cast<u32>(std::strtoul(value.c_str(), nullptr, 10));
-      };
-      if (key == "--device")
-        a.device = value;
-      else if (key == "--params")
-        a.params = value;
-      else if (key == "--json")
-        a.json = value;
-      else if (key == "--runs")
-        a.runs = number();
-      else if (key == "--batch")
-        a.batch = number();
-      else if (key == "--slots")
-        a.options.slots = number();
-      else if (key == "--ratio")
-        a.options.message_ratio = number();
-      else if (key == "--target")
-        a.options.target_level = number();
-      else
-        usage(key);
-    }
+/// Times rows; those of equal inputs must have equal bits.
+class Rows {
+ public:
+  Rows(BootWorld& world, Recorder& recorder) : w_(world), recorder_(recorder) {
+    if (w_.options.quick) budget_ = {0.0, 0.5, 0.1, 3, 10};
   }
-  return a;
-}
 
-Values uniform(std::mt19937_64& rng, u64 count) {
-  std::uniform_real_distribution<double> u(-1.0, 1.0);
-  Values v(count);
-  for (auto& x : v) x = {u(rng), u(rng)};
-  return v;
-}
-
-// Errors of every slot of many bootstraps.
-struct Errors {
-  double worst = 0.0, sum_of_maxima = 0.0, squares = 0.0;
-  u64 slots = 0, runs = 0;
-
-  double add(const Values& found, const Values& expected) {
-    double largest = found.size() == expected.size() ? 0.0 : HUGE_VAL;
-    for (std::size_t i = 0; i < found.size() && i < expected.size(); ++i) {
-      const double e = std::abs(found[i] - expected[i]);
-      if (!(e <= largest)) largest = std::isnan(e) ? HUGE_VAL : e;
-      squares += e * e;
-    }
-    slots += found.size(), ++runs;
-    worst = std::max(worst, largest), sum_of_maxima += largest;
-    return largest;
+  void time(const Row& row) {
+    w_.stream().reset_peak();
+    Result r{"bootstrap", w_.axes(), {}, w_.options.batch, 0.0, w_.bound(), 0.0};
+    r.axes.insert(r.axes.end(), row.axes.begin(), row.axes.end());
+    check(row, r);
+    r.timing = measure([&] { row.call(); }, [&] { w_.stream().synchronize(); }, budget_);
+    const double gained = w_.report.levels.output - w_.report.levels.input;
+    const double work = gained * static_cast<double>(w_.slots() * w_.options.batch);
+    r.axes.emplace_back("slot_level_ns", 1e9 * r.timing.median / work);
+    peak_ = std::max<u64>(peak_, w_.stream().peak_bytes());
+    recorder_.add(r);
   }
-  double mean_max() const { return sum_of_maxima / static_cast<double>(runs); }
-  double rms() const { return std::sqrt(squares / static_cast<double>(slots)); }
+  u64 peak_bytes() const { return peak_; }
+
+ private:
+  // Error, size and digest of one output, which is gone before the timing starts.
+  void check(const Row& row, Result& r) {
+    Errors errors;
+    const ckks::Ciphertext output = row.call();
+    r.error = errors.add(w_.client.decrypt(output), row.expected);
+    r.bytes = static_cast<double>(output.bytes());
+    const std::string bits = digest(ckks::to_bytes(w_.context, output));
+    r.axes.emplace_back("rms_log2", std::log2(errors.rms()));
+    r.axes.emplace_back("digest", bits);
+    if (digest_.empty()) digest_ = bits;
+    if (bits == digest_) return;
+    std::fprintf(stderr, "other bits than the first row's: %s\n", bits.c_str());
+    r.error = HUGE_VAL;
+  }
+
+  BootWorld& w_;
+  Recorder& recorder_;
+  Budget budget_;
+  std::string digest_;
+  u64 peak_ = 0;
 };
 
-struct Kind {
-  const char* name;
-  circuits::Message message;
-  std::function<Values(std::mt19937_64&, u64)> draw;
-};
-
-std::vector<Kind> kinds() {
-  using K = circuits::MessageKind;
-  const auto real = [](std::mt19937_64& rng, u64 n, double a, double b) {
-    std::uniform_real_distribution<double> u(a, b);
-    Values v(n);
-    for (auto& x : v) x = u(rng);
-    return v;
-  };
-  return {
-      {"uniform_complex", {K::uniform_complex}, uniform},
-      {"uniform_real", {K::uniform_real}, [=](auto& r, u64 n) { return real(r, n, -1.0, 1.0); }},
-      {"uniform_unit", {K::uniform_unit}, [=](auto& r, u64 n) { return real(r, n, 0.0, 1.0); }},
-      {"constant", {K::constant}, [](auto&, u64 n) { return Values(n, 1.0); }},
-      {"one_hot",
-       {K::one_hot},
-       [](auto& r, u64 n) {
-         Values v(n);
-         v[r() % n] = 1.0;
-         return v;
-       }},
-      {"period_16",
-       {K::periodic},
-       [=](auto& r, u64 n) {
-         const Values few = real(r, 16, -1.0, 1.0);
-         Values v(n);
-         for (u64 i = 0; i < n; ++i) v[i] = few[i % 16];
-         return v;
-       }},
-      {"at_the_bound", {K::bound}, [](auto& r, u64 n) {
-         Values v(n);
-         for (auto& x : v) x = r() & 1 ? 1.0 : -1.0;
-         return v;
-       }}};
-}
-
-// Seconds since the last call.
-double lap() {
-  static auto last = std::chrono::steady_clock::now();
-  const auto now = std::chrono::steady_clock::now();
-  return std::chrono::duration<double>(now - std::exchange(last, now)).count();
-}
-
-int run(int argc, char** argv) {
-  const Arguments a = parse(argc, argv);
-  bench::Recorder recorder("boot", argc, argv);
-  lap();
-  const auto params = ckks::Params::preset(a.params, true);
-  const ckks::Context context(params, a.device);
-  const double context_s = lap();
-  auto client = context.keygen();
-  const auto keys = client.evaluation_keys(circuits::bootstrap_key_request(params, a.options));
-  auto& stream = context.stream();
-  stream.synchronize();
-  const double keys_s = lap();
-  circuits::Bootstrapper boot(context, keys, a.options);
-  stream.synchronize();
-  const double setup_s = lap();
-  stream.reset_peak();
-  const u64 before = stream.bytes_in_use();
-  const auto report = boot.describe();
-  std::printf("%s on %s\n%s\n", a.params.c_str(), context.device().info().description.c_str(),
-              report.text().c_str());
-
-  std::mt19937_64 rng(2026);
-  const u64 slots = boot.options().slots;
-  const auto encrypt = [&](const Values& z) {
-    return client.encrypt(z, boot.levels().input, 0.0, slots, a.batch);
-  };
-  const Values z = uniform(rng, slots * a.batch);
-  const auto input = encrypt(z);
-  if (a.once) {
-    for (int i = 0; i < 2; ++i) boot.eager(input);
-    stream.synchronize();
-    return 0;
-  }
-  const double bound = 8.0 * report.expected_error;
-  const auto check = [&](const ckks::Ciphertext& out, const Values& expected) {
+void measure_kinds(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
+  Json::Object measured;
+  for (const Kind& kind : kinds()) {
     Errors e;
-    return e.add(client.decrypt(out), expected);
-  };
-  bench::Budget budget;
-  if (a.quick) budget = {0.0, 0.5, 0.1, 3, 10};
-  const auto axes = [&](bool graph) {
-    return bench::Json::Object{
-        {"params", a.params},
-        {"params_id", params.id()},
-        {"log_n", params.log_n()},
-        {"log_pq", params.log_pq()},
-        {"slots", slots},
-        {"message_ratio", boot.options().message_ratio},
-        {"keys", a.options.keys == circuits::KeyMode::minimal ? "minimal" : "hoisted"},
-        {"input_level", report.levels.input},
-        {"output_level", report.levels.output},
-        {"graph", graph}};
-  };
-  const bool graphs = context.device().info().kind == device::Kind::cuda;
-  u64 peak = 0;
-  for (bool graph : graphs ? std::vector<bool>{false, true} : std::vector<bool>{false}) {
-    const auto call = [&] { return graph ? boot(input) : boot.eager(input); };
-    bench::Result r{"bootstrap", axes(graph), {}, a.batch, 0.0, bound, 0.0};
-    r.error = check(call(), z);
-    r.timing = bench::measure([&] { call(); }, [&] { stream.synchronize(); }, budget);
-    recorder.add(r);
-    peak = std::max<u64>(peak, stream.peak_bytes() - before);
-  }
-  if (a.kinds) {
-    bench::Json::Object measured;
-    for (const Kind& kind : kinds()) {
-      Errors e;
-      const double expected = boot.expected_error(kind.message);
-      for (u32 i = 0; i < 5; ++i) {
-        const Values fresh = kind.draw(rng, slots * a.batch);
-        e.add(client.decrypt(boot(encrypt(fresh))), fresh);
-      }
-      measured.emplace_back(kind.name,
-                            bench::Json::Object{{"mean_max_error_log2", std::log2(e.mean_max())},
-                                                {"worst_error_log2", std::log2(e.worst)},
-                                                {"expected_max_log2", std::log2(expected)},
-                                                {"runs", e.runs}});
+    for (u32 i = 0; i < 5; ++i) {
+      const Values fresh = kind.draw(rng, w.slots() * w.options.batch);
+      e.add(w.client.decrypt(w.boot(w.encrypt(fresh))), fresh);
     }
-    recorder.note("precision_by_message", std::move(measured));
+    const double expected = w.boot.expected_error(kind.message);
+    measured.emplace_back(kind.name, Json::Object{{"mean_max_error_log2", std::log2(e.mean_max())},
+                                                  {"worst_error_log2", std::log2(e.worst())},
+                                                  {"expected_max_log2", std::log2(expected)},
+                                                  {"runs", e.runs()}});
   }
+  recorder.note("precision_by_message", std::move(measured));
+}
+
+/// Errors of fresh uniform messages; returns how many bootstraps were wrong.
+u32 measure_precision(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
   Errors errors;
   u32 failures = 0;
-  for (u32 i = 0; i < a.runs; ++i) {
-    const Values fresh = uniform(rng, slots * a.batch);
-    const double e = errors.add(client.decrypt(boot(encrypt(fresh))), fresh);
-    if (e <= bound) continue;
+  for (u32 i = 0; i < w.options.runs; ++i) {
+    const Values fresh = w.draw(rng);
+    const double e = errors.add(w.client.decrypt(w.boot(w.encrypt(fresh))), fresh);
+    if (e <= w.bound()) continue;
     ++failures;
     std::fprintf(stderr, "run %u: error 2^%.2f\n", i, std::log2(e));
   }
-  recorder.note("precision",
-                bench::Json::Object{{"runs", errors.runs},
-                                    {"mean_max_error_log2", std::log2(errors.mean_max())},
-                                    {"worst_error_log2", std::log2(errors.worst)},
-                                    {"rms_error_log2", std::log2(errors.rms())},
-                                    {"expected_max_log2", std::log2(report.expected_error)},
-                                    {"expected_rms_log2", std::log2(report.expected_rms)},
-                                    {"log2_failure_probability", report.log2_failure},
-                                    {"failures", failures}});
-  recorder.note("setup", bench::Json::Object{
-                             {"context_s", context_s}, {"keys_s", keys_s}, {"setup_s", setup_s}});
-  recorder.note("memory", bench::Json::Object{{"keys", report.key_count},
-                                              {"key_bytes", report.key_bytes},
-                                              {"plaintext_bytes", report.plaintext_bytes},
-                                              {"workspace_bytes_stated", report.workspace_bytes},
-                                              {"workspace_bytes_peak", peak},
-                                              {"pool_bytes_peak", stream.peak_bytes()}});
-  const int code = recorder.finish(a.json, context.device());
-  return failures ? 1 : code;
+  if (w.options.runs)
+    recorder.note("precision",
+                  Json::Object{{"runs", errors.runs()},
+                               {"mean_max_error_log2", std::log2(errors.mean_max())},
+                               {"worst_error_log2", std::log2(errors.worst())},
+                               {"rms_error_log2", std::log2(errors.rms())},
+                               {"expected_max_log2", std::log2(w.report.expected_error)},
+                               {"expected_rms_log2", std::log2(w.report.expected_rms)},
+                               {"log2_failure_probability", w.report.log2_failure},
+                               {"failures", failures}});
+  return failures;
+}
+
+void note_costs(const BootWorld& w, Recorder& recorder, u64 peak) {
+  recorder.note("setup", Json::Object{{"context_s", w.context_seconds},
+                                      {"keys_s", w.keys_seconds},
+                                      {"setup_s", w.plaintexts_seconds}});
+  recorder.note("memory", Json::Object{{"keys", w.report.key_count},
+                                       {"key_bytes", w.report.key_bytes},
+                                       {"plaintext_bytes", w.report.plaintext_bytes},
+                                       {"workspace_bytes_stated", w.report.workspace_bytes},
+                                       {"workspace_bytes_peak", peak - w.bytes_at_rest},
+                                       {"pool_bytes_peak", w.stream().peak_bytes()}});
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const crenel::Error& e) {
-    std::fprintf(stderr, "%s: %s\n", e.code().c_str(), e.what());
-    return 1;
+int run_boot(const Words& words) {
+  const auto options = parse_boot_options(words);
+  if (!options) return 0;
+  BootWorld w(*options);
+  std::printf(
+      "%s on %s%s\n%s\n", options->params.c_str(), w.context.device().info().description.c_str(),
+      w.params.insecure() ? "; INSECURE parameters, for tests only" : "", w.report.text().c_str());
+  std::mt19937_64 rng(2026);
+  const Values z = w.draw(rng);
+  const ckks::Ciphertext input = w.encrypt(z);
+  if (options->once) {
+    for (int i = 0; i < 2; ++i) w.boot.eager(input);
+    w.stream().synchronize();
+    return 0;
   }
+  Recorder recorder("boot", words);
+  Rows rows(w, recorder);
+  rows.time({{{"graph", false}}, [&] { return w.boot.eager(input); }, z});
+  // Elsewhere a graph is the callable itself: no row of its own.
+  if (w.has_graphs()) rows.time({{{"graph", true}}, [&] { return w.boot(input); }, z});
+  if (options->kinds) measure_kinds(w, recorder, rng);
+  const u32 failures = measure_precision(w, recorder, rng);
+  note_costs(w, recorder, rows.peak_bytes());
+  const int code = recorder.finish(options->json, w.context.device());
+  return failures ? 1 : code;
 }
+
+}  // namespace crenel::bench

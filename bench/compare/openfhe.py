@@ -55,6 +55,7 @@ def run_crenel(program: Path, params: str, threads: int, quick: bool) -> dict:
         for name in ("hmult", "hrot", "rescale", "hadd"):
             subprocess.run([*command, "--only", name], check=True, env=environment, stdout=subprocess.DEVNULL)
             data = json.loads(out.read_text())
+            out.unlink()  # results are never overwritten
             rows.update({row["name"]: row for row in data["results"]})
         return {"provenance": data["provenance"], "rows": rows}
 

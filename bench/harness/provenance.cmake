@@ -8,7 +8,12 @@ function(git out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-git(commit rev-parse HEAD)
+# Sources that were unpacked inside somebody else's checkout have no commit.
+git(top rev-parse --show-toplevel)
+set(commit "")
+if(top STREQUAL SOURCE)
+  git(commit rev-parse HEAD)
+endif()
 git(changes status --porcelain --untracked-files=no)
 set(dirty false)
 if(changes)

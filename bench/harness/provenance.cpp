@@ -52,7 +52,7 @@ Json::Object provenance(const device::Device& device, const std::string& command
       {"command", command},
       {"version", CRENEL_BENCH_VERSION},
       {"commit", text_or_null(environment("CRENEL_COMMIT", CRENEL_BENCH_COMMIT))},
-      {"dirty", CRENEL_BENCH_DIRTY},
+      {"dirty", *CRENEL_BENCH_COMMIT ? Json(CRENEL_BENCH_DIRTY) : Json()},
       {"compiler", CRENEL_BENCH_COMPILER},
       {"build_type", CRENEL_BENCH_BUILD_TYPE},
       {"device", info.name},

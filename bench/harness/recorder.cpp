@@ -2,17 +2,15 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
+
+#include "crenel/core/error.h"
 
 namespace crenel::bench {
 
-Recorder::Recorder(std::string suite, int argc, char** argv) : suite_(std::move(suite)) {
-  for (int i = 0; i < argc; ++i) {
-    std::string word = argv[i];
-    word = word.substr(word.rfind('/') + 1);  // where files lie is nobody's business
-    command_ += (i ? " " : "") + word;
-  }
+Recorder::Recorder(std::string suite, const Words& words) : suite_(std::move(suite)) {
+  for (const std::string& word : words)  // where files lie is nobody's business
+    command_ += (command_.empty() ? "" : " ") + word.substr(word.rfind('/') + 1);
   std::printf("%-22s %5s %5s %5s %12s %9s %12s %8s\n", "operation", "limbs", "batch", "graph",
               "median us", "iqr %", "us / batch", "error");
 }
@@ -63,11 +61,10 @@ int Recorder::finish(const std::string& path, const device::Device& device) cons
     file.insert(file.end(), notes_.begin(), notes_.end());
     std::ofstream out(path);
     out << Json(std::move(file)).dump() << '\n';
-    if (!out) {
-      std::fprintf(stderr, "cannot write %s\n", path.c_str());
-      return 2;
-    }
+    out.flush();
+    if (!out) throw ParameterError(cat("--json: cannot write ", path), {{"json", path}});
   }
+  std::fflush(stdout);
   for (const auto& w : wrong_) std::fprintf(stderr, "wrong result: %s\n", w.c_str());
   return wrong_.empty() ? 0 : 1;
 }

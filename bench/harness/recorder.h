@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "crenel/device/device.h"
+#include "harness/arguments.h"
 #include "harness/json.h"
 #include "harness/timer.h"
 
@@ -23,11 +24,13 @@ struct Result {
 
 class Recorder {
  public:
-  Recorder(std::string suite, int argc, char** argv);
+  /// `words`: the program and its arguments, for the provenance.
+  Recorder(std::string suite, const Words& words);
   void add(const Result& result);
   /// Anything else worth publishing, under its own name beside the results; printed too.
   void note(const std::string& name, Json value);
-  /// Empty path: no file. Returns the exit code: 1 when a result was wrong.
+  /// Empty path: no file. Returns the exit code: 1 when a result was wrong. ParameterError when the
+  /// file cannot be written.
   int finish(const std::string& path, const device::Device& device) const;
 
  private:

@@ -1,7 +1,7 @@
 // One run of some operations with an account attached: what dev/kernels/ncu_account.sh compares
 // with the hardware counters.
 //
-//   account_bench [--device NAME] [--params NAME] [--operation each|bootstrap] --json FILE
+//   account_bench --operation each --json FILE
 //
 // The file holds the records of the operations, and how many kernels the program launches before
 // them, for the profiler to skip.
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "crenel/crenel.h"
+#include "harness/suites.h"
 
 namespace {
 
@@ -121,30 +122,22 @@ void run(const Options& options, std::FILE* file) {
   std::fprintf(file, "\n]}\n");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_account(const bench::Words& words) {
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string flag = argv[i];
-    if (flag == "--device") options.device = argv[i + 1];
-    if (flag == "--params") options.params = argv[i + 1];
-    if (flag == "--operation") options.operation = argv[i + 1];
-    if (flag == "--json") options.json = argv[i + 1];
-  }
-  std::FILE* file = options.json.empty() ? nullptr : std::fopen(options.json.c_str(), "w");
-  if (file == nullptr) {
-    std::fprintf(
-        stderr,
-        "usage: %s [--device NAME] [--params NAME] [--operation each|bootstrap] --json FILE\n",
-        argv[0]);
-    return 2;
-  }
-  try {
-    run(options, file);
-  } catch (const Error& e) {
-    std::fprintf(stderr, "%s: %s\n", e.code().c_str(), e.what());
-    return 1;
-  }
+  bench::Arguments arguments("One run of some operations with an account attached.");
+  arguments.text("--device", options.device, "cuda (default), cuda:<index> or cuda:dry")
+      .text("--params", options.params, "a set of crenel params list; default boot40")
+      .text("--operation", options.operation, "each (default) or bootstrap")
+      .json(options.json);
+  if (!arguments.parse(words)) return 0;
+  if (options.json.empty()) throw ParameterError("--json FILE is needed: nothing else is printed");
+  std::FILE* file = std::fopen(options.json.c_str(), "w");
+  if (file == nullptr)
+    throw ParameterError(cat("--json: cannot write ", options.json), {{"json", options.json}});
+  run(options, file);
   return std::fclose(file) == 0 ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return crenel::bench::run_program(argc, argv, run_account); }

@@ -1,11 +1,12 @@
 // Micro-benchmark of the kernel interface: time, bytes that the algorithm must move, and their
 // ratio.
 //
-//   kernels_bench [--device NAME] [--log-n N] [--json FILE] [--graph]
+//   kernels_bench --device cuda --json out.jsonl
 //
 // Times many queued calls between two synchronisations, on uniform random data, and reports the
 // median of several such rounds. A row is printed and, with --json, written as one JSON object a
 // line.
+#include "harness/suites.h"
 #include "sums.h"
 
 namespace {
@@ -105,46 +106,30 @@ void bench_switch(World& w, Table& table, u32 limbs) {
   });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_kernels(const Words& words) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (flag == "--graph") {
-      options.graph = true;
-    } else if (flag == "--device") {
-      options.device = value, ++i;
-    } else if (flag == "--log-n") {
-      options.log_n = static_cast<u32>(std::atoi(value)), ++i;
-    } else if (flag == "--json") {
-      options.json = value, ++i;
-    } else if (flag == "--only") {
-      options.only = value, ++i;
-    } else {
-      std::fprintf(stderr,
-                   "usage: %s [--device NAME] [--log-n N] [--json FILE] [--only OP] [--graph]\n",
-                   argv[0]);
-      return 2;
-    }
+  Arguments arguments("The kernel interface: time, and bytes that the algorithm must move.");
+  arguments.text("--device", options.device, "auto, cpu, cuda, cuda:<index> or ref")
+      .number("--log-n", options.log_n, "log2 of the ring degree; default 16", 10)
+      .text("--only", options.only, "operations whose name contains it")
+      .flag("--graph", options.graph, "replay each operation from a graph")
+      .json(options.json);
+  if (!arguments.parse(words)) return 0;
+  World w = make_world(options);
+  std::printf("%s, N = 2^%u, alpha %u%s\n", w.device->info().description.c_str(), options.log_n,
+              kAlpha, options.graph ? ", graph replay" : "");
+  Table table(options);
+  for (const u32 limbs : {48u, 24u, 12u}) {
+    bench_basic(w, table, limbs);
+    bench_convert(w, table, limbs);
+    bench_switch(w, table, limbs);
+    w.memory.clear();
   }
-  try {
-    World w = make_world(options);
-    std::printf("%s, N = 2^%u, alpha %u%s\n", w.device->info().description.c_str(), options.log_n,
-                kAlpha, options.graph ? ", graph replay" : "");
-    Table table(options);
-    for (const u32 limbs : {48u, 24u, 12u}) {
-      bench_basic(w, table, limbs);
-      bench_convert(w, table, limbs);
-      bench_switch(w, table, limbs);
-      w.memory.clear();
-    }
-    bench_sums(w, table, 47, 4);
-    bench_sums(w, table, 23, 8);
-  } catch (const Error& e) {
-    std::fprintf(stderr, "%s: %s\n", e.code().c_str(), e.what());
-    return 1;
-  }
+  bench_sums(w, table, 47, 4);
+  bench_sums(w, table, 23, 8);
   return 0;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return crenel::bench::run_program(argc, argv, run_kernels); }

@@ -1,22 +1,21 @@
 // Tuner of the blind rotation: every shape that serves a parameter set, at every packing asked for,
 // timed on random keys (BOLT-FHE, figure 5 and tables 8 and 10).
 //
-//   torus_tune --set NAME [--slots 1,2,3] [--batch 16384] [--device NAME] [--arithmetic
-//   exact|approx|split]
-//              [--json FILE] [--all]
+//   torus_tune --set bool128 --slots 1,2,5 --json out.json
 //
-// `batch` counts messages; a block takes the most rows that fit, with --all every count is tried,
+// A block takes the most rows that fit, with --all every count is tried,
 // and the shapes for any size too. Outputs of all shapes must agree to the bit: the digest is
 // printed.
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <random>
-#include <sstream>
 
 #include "core/sha256.h"
 #include "crenel/core/error.h"
 #include "device/backend.h"
 #include "harness/recorder.h"
+#include "harness/suites.h"
 #include "tfhe/params/plan.h"
 
 namespace {
@@ -31,39 +30,17 @@ struct Options {
   bool all = false;
 };
 
-std::vector<u32> numbers(const std::string& text) {
-  std::vector<u32> list;
-  std::stringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');)
-    list.push_back(static_cast<u32>(std::stoul(item)));
-  return list;
-}
-
-Options parse(int argc, char** argv) {
+std::optional<Options> parse(const Words& words) {
   Options o;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    if (flag == "--all") {
-      o.all = true;
-      continue;
-    }
-    if (i + 1 == argc) throw ParameterError(cat("option ", flag, " needs a value"));
-    const std::string value = argv[++i];
-    if (flag == "--set")
-      o.set = value;
-    else if (flag == "--device")
-      o.device = value;
-    else if (flag == "--arithmetic")
-      o.arithmetic = value;
-    else if (flag == "--json")
-      o.json = value;
-    else if (flag == "--slots")
-      o.slots = numbers(value);
-    else if (flag == "--batch")
-      o.batch = static_cast<u32>(std::stoul(value));
-    else
-      throw ParameterError(cat("unknown option ", flag));
-  }
+  Arguments arguments("Every shape of the blind rotation that serves a set, timed on random keys.");
+  arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
+      .text("--set", o.set, "a set of crenel params list; default bool128")
+      .numbers("--slots", o.slots, "packings, by commas; default 1")
+      .number("--batch", o.batch, "messages; default 16384", 1)
+      .text("--arithmetic", o.arithmetic, "exact, approx or split; default the set's own")
+      .flag("--all", o.all, "every count of rows a block, and the shapes for any size")
+      .json(o.json);
+  if (!arguments.parse(words)) return std::nullopt;
   return o;
 }
 
@@ -165,19 +142,18 @@ void tune(const Options& o, device::Device& device, u32 slots, Json::Array& resu
   }
 }
 
+int run_tune(const Words& words) {
+  const auto options = parse(words);
+  if (!options) return 0;
+  const Options& o = *options;
+  const auto device = device::open(o.device);
+  Recorder recorder("tfhe-tune", words);
+  Json::Array results;
+  for (const u32 slots : o.slots) tune(o, *device, slots, results);
+  recorder.note("shapes", std::move(results));
+  return recorder.finish(o.json, *device);
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    const Options o = parse(argc, argv);
-    const auto device = device::open(o.device);
-    Recorder recorder("tfhe-tune", argc, argv);
-    Json::Array results;
-    for (const u32 slots : o.slots) tune(o, *device, slots, results);
-    recorder.note("shapes", std::move(results));
-    return recorder.finish(o.json, *device);
-  } catch (const Error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return crenel::bench::run_program(argc, argv, run_tune); }

@@ -8,15 +8,17 @@
 #include <cstdio>
 #include <set>
 
-#include "crenel/core/error.h"
+#include "harness/suites.h"
 #include "scheme/bench_world.h"
 
 namespace {
 
-int run(int argc, char** argv) {
+int run_ckks(const crenel::bench::Words& words) {
   using namespace crenel::bench;
-  const Options options = parse_options(argc, argv);
-  Recorder recorder("ckks", argc, argv);
+  const auto parsed = parse_options(words);
+  if (!parsed) return 0;
+  const Options& options = *parsed;
+  Recorder recorder("ckks", words);
   std::shared_ptr<crenel::device::Device> device;
   for (const auto& name : options.params) {
     BenchWorld world(name, options);
@@ -38,11 +40,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const crenel::Error& e) {
-    std::fprintf(stderr, "%s: %s\n", e.code().c_str(), e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return crenel::bench::run_program(argc, argv, run_ckks); }

@@ -1,10 +1,10 @@
 // Command line of the scheme benchmark.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <optional>
 
 #include "crenel/ckks/params.h"
+#include "harness/arguments.h"
 
 namespace crenel::bench {
 
@@ -20,8 +20,8 @@ struct Options {
   bool quick = false;  ///< seconds instead of minutes, larger spread
 };
 
-/// Exits with a usage text when the arguments make no sense.
-Options parse_options(int argc, char** argv);
+/// nullopt: --help was printed.
+std::optional<Options> parse_options(const Words& words);
 ckks::Params params_of(const std::string& name);
 
 }  // namespace crenel::bench

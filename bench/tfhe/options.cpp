@@ -1,85 +1,30 @@
 #include "tfhe/options.h"
 
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
-
-#include "crenel/core/error.h"
-
 namespace crenel::bench {
-namespace {
 
-[[noreturn]] void usage(const std::string& problem) {
-  std::fprintf(
-      stderr,
-      "%s\ncrenel_bench_tfhe [--set NAME] [--slots R] [--batch N] [--device NAME]\n"
-      "  [--arithmetic exact|approx|split] [--operation NAME] [--floor-bits N] "
-      "[--include-transfers]\n"
-      "  [--verify GATES] [--no-latency] [--once] [--quick] [--json FILE]\n"
-      "operations: a gate (nand, and, or, nor, xor, xnor, majority), refresh, lut, "
-      "lut_negacyclic,\n"
-      "  lut_periodic, floor, sign, decompose; default nand, or lut where the set is for tables\n",
-      problem.c_str());
-  std::exit(2);
-}
-
-template <class T>
-T number(const std::string& key, const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    usage(key + " takes a number, got " + text);
-  return value;
-}
-
-tfhe::Arithmetic known_arithmetic(const std::string& name) {
-  try {
-    return tfhe::arithmetic_from_string(name);
-  } catch (const ParameterError& error) {
-    usage(error.what());
-  }
-}
-
-}  // namespace
-
-TfheOptions parse_tfhe_options(int argc, char** argv) {
+std::optional<TfheOptions> parse_tfhe_options(const Words& words) {
   TfheOptions o;
-  for (int i = 1; i < argc; ++i) {
-    const std::string key = argv[i];
-    if (key == "--include-transfers") {
-      o.transfers = true;
-    } else if (key == "--once") {
-      o.once = true;
-    } else if (key == "--quick") {
-      o.quick = true;
-    } else if (key == "--no-latency") {
-      o.latency = false;
-    } else {
-      if (i + 1 == argc) usage(key);
-      const std::string value = argv[++i];
-      if (key == "--device")
-        o.device = value;
-      else if (key == "--set")
-        o.set = value;
-      else if (key == "--arithmetic")
-        o.arithmetic = known_arithmetic(value);
-      else if (key == "--operation")
-        o.operation = value;
-      else if (key == "--json")
-        o.json = value;
-      else if (key == "--slots")
-        o.slots = number<u32>(key, value);
-      else if (key == "--batch")
-        o.batch = number<u32>(key, value);
-      else if (key == "--floor-bits")
-        o.floor_bits = number<u32>(key, value);
-      else if (key == "--verify")
-        o.verify = number<u64>(key, value);
-      else
-        usage(key);
-    }
-  }
-  if (o.batch == 0 || o.slots == 0) usage("--batch and --slots must be positive");
+  Arguments arguments(
+      "TFHE: bootstraps a second, latency, sizes of keys, failures. Exit status 1 when results are "
+      "wrong.");
+  arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
+      .text("--set", o.set, "a set of crenel params list; default bool128")
+      .number("--slots", o.slots, "messages under a mask, 1 to 16; default 1", 1)
+      .number("--batch", o.batch, "messages of a call; default 1024", 1)
+      .value("--arithmetic", "exact, approx or split; default the set's own",
+             [&o](const std::string& text) { o.arithmetic = tfhe::arithmetic_from_string(text); })
+      .text("--operation", o.operation,
+            "a gate (nand, and, or, nor, xor, xnor, majority), refresh, lut, lut_negacyclic,\n"
+            "                       lut_periodic, floor, sign or decompose; default nand, or lut "
+            "where the set is for tables")
+      .number("--floor-bits", o.floor_bits, "bits that floor removes; default half of them")
+      .flag("--include-transfers", o.transfers, "also with copies from and to host memory")
+      .number("--verify", o.verify, "gates of a long check of failures; default none")
+      .flag("--no-latency", o.no_latency, "do not time a single row as well")
+      .flag("--once", o.once, "two calls and no timing, for profilers")
+      .flag("--quick", o.quick, "fewer repetitions")
+      .json(o.json);
+  if (!arguments.parse(words)) return std::nullopt;
   return o;
 }
 

@@ -1,12 +1,10 @@
-// What the command line asked for.
+// What the command line of the TFHE suite asked for.
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "crenel/core/types.h"
 #include "crenel/tfhe/params.h"
+#include "harness/arguments.h"
 
 namespace crenel::bench {
 
@@ -20,10 +18,10 @@ struct TfheOptions {
   bool transfers = false;
   bool once = false;  ///< two calls and no timing, for profilers
   bool quick = false;
-  bool latency = true;  ///< time a single row as well
+  bool no_latency = false;  ///< do not time a single row as well
 };
 
-/// Exits with status 2 and the usage where an argument is not understood.
-TfheOptions parse_tfhe_options(int argc, char** argv);
+/// nullopt: --help was printed.
+std::optional<TfheOptions> parse_tfhe_options(const Words& words);
 
 }  // namespace crenel::bench

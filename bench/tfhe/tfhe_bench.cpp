@@ -8,273 +8,175 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
-#include <random>
-#include <utility>
 
-#include "core/sha256.h"
-#include "crenel/core/error.h"
 #include "harness/recorder.h"
-#include "tfhe/host_words.h"
-#include "tfhe/objects.h"
-#include "tfhe/operation.h"
+#include "harness/suites.h"
+#include "tfhe/host_copy.h"
 #include "tfhe/options.h"
+#include "tfhe/workload.h"
 
+namespace crenel::bench {
 namespace {
 
-using namespace crenel;
-using bench::Json;
-using bench::Operation;
-using tfhe::Ciphertext;
-
-// Seconds since the last call.
-double lap() {
-  static auto last = std::chrono::steady_clock::now();
-  const auto now = std::chrono::steady_clock::now();
-  return std::chrono::duration<double>(now - std::exchange(last, now)).count();
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-tfhe::Params chosen(const bench::TfheOptions& o) {
+tfhe::Params chosen(const TfheOptions& o) {
   tfhe::Params params = tfhe::Params::preset(o.set);
   if (o.slots != 1) params = params.with_slots(tfhe::SlotCount(o.slots));
   if (o.arithmetic) params = params.with_arithmetic(*o.arithmetic);
   return params;
 }
 
-// Encrypted inputs of `size` messages with what the operation makes of them.
-struct Workload {
-  std::vector<Ciphertext> inputs;
-  std::vector<std::vector<u64>> expected;  // of each output
-  Operation::Inputs pointers() const {
-    Operation::Inputs out;
-    for (const Ciphertext& c : inputs) out.push_back(&c);
-    return out;
-  }
-};
-
-Workload draw(tfhe::Client& client, const Operation& op, u64 size, std::mt19937_64& rng) {
-  Workload w;
-  std::vector<std::vector<u64>> messages(op.inputs, std::vector<u64>(size));
-  for (auto& m : messages) {
-    for (u64& x : m) x = rng() % op.limit;
-    w.inputs.push_back(client.encrypt(m, op.plain_modulus));
-  }
-  for (u64 i = 0; i < size; ++i) {
-    std::vector<u64> arguments;
-    for (const auto& m : messages) arguments.push_back(m[i]);
-    const auto results = op.clear(arguments);
-    w.expected.resize(results.size());
-    for (std::size_t j = 0; j < results.size(); ++j) w.expected[j].push_back(results[j]);
-  }
-  return w;
-}
-
-u64 failures(const tfhe::Client& client, const std::vector<Ciphertext>& outputs,
-             const std::vector<std::vector<u64>>& expected) {
-  u64 wrong = outputs.size() == expected.size() ? 0 : ~u64(0);
-  for (std::size_t j = 0; j < outputs.size() && j < expected.size(); ++j) {
-    const auto found = client.decrypt(outputs[j]);
-    if (found.size() != expected[j].size()) return ~u64(0);
-    for (std::size_t i = 0; i < found.size(); ++i) wrong += found[i] != expected[j][i];
-  }
-  return wrong;
-}
-
-std::string digest(const tfhe::Client& client, const std::vector<Ciphertext>& outputs) {
-  Sha256 hash;
-  for (const Ciphertext& c : outputs) {
-    const std::vector<u64> m = client.decrypt(c);
-    hash.update({reinterpret_cast<const u8*>(m.data()), m.size() * sizeof(u64)});
-  }
-  return hex(hash.finish());
-}
-
-// The inputs in host memory, as a request would bring them, and room for the result.
-class HostCopy {
+/// One operation with its keys on one device.
+class TfheBench {
  public:
-  HostCopy(const Workload& w, bool lock) : lock_(lock) {
-    for (const Ciphertext& c : w.inputs) {
-      models_.push_back(&c.data());
-      words_.emplace_back(c.data().bytes() / sizeof(u32), lock);
-      c.data().payload.stream()->copy_out(words_.back().data(), c.data().payload.data(),
-                                          c.data().bytes());
-    }
+  TfheBench(const TfheOptions& options, const tfhe::Params& params)
+      : o_(options),
+        params_(params),
+        op_(make_operation(params, options.operation, options.floor_bits)),
+        start_(now()),
+        context_(params, options.device),
+        context_seconds_(now() - start_),
+        client_(context_.keygen()),
+        keys_(client_.evaluation_keys()),
+        ev_(context_.evaluator(keys_)) {
+    context_.stream().synchronize();
+    keys_seconds_ = now() - start_ - context_seconds_;
+    budget_.group_seconds = 0.05;
+    if (o_.quick) budget_ = {0.0, 0.5, 0.1, 3, 10};
   }
-  // From host memory to host memory.
-  void call(const Operation& op, const tfhe::Evaluator& ev) {
-    std::vector<Ciphertext> inputs;
-    Operation::Inputs pointers;
-    inputs.reserve(words_.size());
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      auto data = models_[i]->like();
-      auto& stream = *models_[i]->payload.stream();
-      data->payload = stream.allocate(data->bytes());
-      stream.copy_in(data->payload.data(), words_[i].data(), data->bytes());
-      inputs.emplace_back(std::move(data));
-      pointers.push_back(&inputs.back());
-    }
-    const auto outputs = op.run(ev, pointers);
-    for (std::size_t j = 0; j < outputs.size(); ++j) {
-      const auto& data = outputs[j].data();
-      if (j == results_.size()) results_.emplace_back(data.bytes() / sizeof(u32), lock_);
-      data.payload.stream()->copy_out(results_[j].data(), data.payload.data(), data.bytes());
-    }
-  }
-  double bytes() const {
-    u64 total = 0;
-    for (const auto& w : words_) total += w.bytes();
-    for (const auto& r : results_) total += r.bytes();
-    return static_cast<double>(total);
-  }
-  bool locked() const { return words_.front().locked(); }
+
+  int run(const Words& words);
 
  private:
-  std::vector<const Ciphertext::Data*> models_;
-  std::vector<bench::HostWords> words_, results_;
-  bool lock_;
+  void describe() const;
+  double allowed(double operations) const;
+  void time(Recorder& recorder, const char* mode, const Workload& w,
+            const std::function<void()>& call, double bytes) const;
+  void transfers(Recorder& recorder, const Workload& work) const;
+  void note_keys(Recorder& recorder) const;
+  bool verify(Recorder& recorder);
+
+  const TfheOptions& o_;
+  const tfhe::Params& params_;
+  const Operation op_;
+  const double start_;
+  const tfhe::Context context_;
+  const double context_seconds_;
+  tfhe::Client client_;
+  const tfhe::EvaluationKeys keys_;
+  const tfhe::Evaluator ev_;
+  double keys_seconds_ = 0.0;
+  Budget budget_;
+  std::mt19937_64 rng_{2026};
 };
 
-// Gates whose inputs come from bootstraps (as the failure probability is stated for), decrypted one
-// by one, with the variance of their phases.
-struct Check {
-  u64 gates = 0, failed = 0;
-  double squares = 0.0;
-  void run(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
-           std::mt19937_64& rng) {
-    constexpr int kChain = 16;  // then fresh messages: long chains degenerate
-    std::vector<u64> x(batch), y(batch);
-    while (gates < wanted) {
-      for (u64 i = 0; i < batch; ++i) x[i] = rng() & 1, y[i] = rng() & 1;
-      Ciphertext a = ev.refresh(client.encrypt(x, 4)), b = ev.refresh(client.encrypt(y, 4));
-      for (int step = 0; step < kChain && gates < wanted; ++step) {
-        const auto& kinds = bench::two_input_gates();
-        const tfhe::Gate gate = kinds[rng() % kinds.size()];
-        Ciphertext c = ev.gate(gate, a, b);
-        std::vector<u64> z(batch);
-        for (u64 i = 0; i < batch; ++i) z[i] = bench::clear_gate(gate, {x[i], y[i]});
-        for (const i64 e : client.phase_errors(c, z)) squares += double(e) * double(e);
-        const auto found = client.decrypt(c);
-        for (u64 i = 0; i < batch; ++i) failed += found[i] != z[i];
-        gates += batch;
-        // An error is counted once: go on with the clear bits that belong to the ciphertext.
-        x = std::move(y), y = found;
-        a = std::move(b), b = std::move(c);
-      }
-    }
-  }
-};
+void TfheBench::describe() const {
+  std::printf("%s on %s, %u a mask, %s: %s\n", o_.set.c_str(),
+              context_.device().info().description.c_str(), params_.slots().value,
+              tfhe::to_string(params_.arithmetic()), op_.name.c_str());
+  std::printf("a bootstrap fails with probability 2^%.1f; %.1f bits of security\n",
+              params_.p_fail_log2(), params_.security_bits());
+  if (params_.below_norm()) std::printf("%s\n", params_.warning().c_str());
+}
 
-int run(int argc, char** argv) {
-  const bench::TfheOptions o = bench::parse_tfhe_options(argc, argv);
-  bench::Recorder recorder("tfhe", argc, argv);
-  const tfhe::Params params = chosen(o);
-  const Operation op = bench::make_operation(params, o.operation, o.floor_bits);
-  lap();
-  const tfhe::Context context(params, o.device);
-  const double context_s = lap();
-  auto client = context.keygen();
-  const auto keys = client.evaluation_keys();
-  context.stream().synchronize();
-  const double keys_s = lap();
-  const auto ev = context.evaluator(keys);
-  auto& stream = context.stream();
-  std::printf("%s, %u messages a mask, %s: %s, 2^%.1f, %.1f bits; %s on %s\n", o.set.c_str(),
-              params.slots().value, tfhe::to_string(params.arithmetic()), op.name.c_str(),
-              params.p_fail_log2(), params.security_bits(), "bootstraps",
-              context.device().info().description.c_str());
-  if (params.below_norm()) std::printf("%s\n", params.warning().c_str());
+// Paper sets fail now and then: three standard deviations above what the model expects.
+double TfheBench::allowed(double operations) const {
+  const double expected = operations * op_.bootstraps * std::exp2(params_.p_fail_log2());
+  return expected < 1e-3 ? 0.5 : expected + 3.0 * std::sqrt(expected) + 1.0;
+}
 
-  std::mt19937_64 rng(2026);
-  const Workload work = draw(client, op, o.batch, rng);
-  if (o.once) {
-    for (int i = 0; i < 2; ++i) op.run(ev, work.pointers());
-    stream.synchronize();
+void TfheBench::time(Recorder& recorder, const char* mode, const Workload& w,
+                     const std::function<void()>& call, double bytes) const {
+  const auto outputs = op_.run(ev_, w.pointers());
+  const u64 size = w.expected.front().size();
+  Result r{op_.name, {}, {}, static_cast<u32>(size), 0.0, 0.0, bytes};
+  r.error = static_cast<double>(failures(client_, outputs, w.expected));
+  r.bound = allowed(static_cast<double>(size));
+  r.timing = measure(call, [&] { context_.stream().synchronize(); }, budget_);
+  const double rate = static_cast<double>(size) / r.timing.median;
+  r.axes = {{"params", o_.set},
+            {"params_id", params_.id()},
+            {"slots", params_.slots().value},
+            {"arithmetic", tfhe::to_string(params_.arithmetic())},
+            {"operation", op_.name},
+            {"mode", mode},
+            {"bootstraps_per_operation", op_.bootstraps},
+            {"p_fail_log2", params_.p_fail_log2()},
+            {"security_bits", params_.security_bits()},
+            {"size", size},
+            {"digest", digest(client_, outputs)},
+            {"operations_per_s", rate},
+            {"bootstraps_per_s", rate * op_.bootstraps},
+            {"failures", r.error}};
+  recorder.add(r);
+  std::printf("  %s: %.0f %s/s, %.0f bootstraps/s\n", mode, rate, op_.name.c_str(),
+              rate * op_.bootstraps);
+}
+
+void TfheBench::transfers(Recorder& recorder, const Workload& work) const {
+  HostCopy host(work.pointers(), context_.device().info().kind == device::Kind::cuda);
+  host.call(op_, ev_);
+  time(recorder, "transfers", work, [&] { host.call(op_, ev_); }, host.bytes());
+  recorder.note("page_locked_host_memory", host.locked());
+}
+
+void TfheBench::note_keys(Recorder& recorder) const {
+  recorder.note("keys", Json::Object{{"device_bytes", keys_.bytes()},
+                                     {"wire_bytes", keys_.wire_bytes()},
+                                     {"context_s", context_seconds_},
+                                     {"keys_s", keys_seconds_},
+                                     {"pool_bytes_peak", context_.stream().peak_bytes()}});
+}
+
+bool TfheBench::verify(Recorder& recorder) {
+  const double start = now();
+  Check check;
+  check.run(client_, ev_, o_.verify, o_.batch, rng_);
+  const double gates = static_cast<double>(check.gates);
+  recorder.note("verified",
+                Json::Object{{"gates", check.gates},
+                             {"failures", check.failed},
+                             {"expected_failures", gates * std::exp2(params_.p_fail_log2())},
+                             {"phase_std", std::sqrt(check.squares / gates)},
+                             {"phase_std_model", tfhe::fresh_std(params_, std::sqrt(10.5))},
+                             {"seconds", now() - start}});
+  return static_cast<double>(check.failed) <= allowed(gates);
+}
+
+int TfheBench::run(const Words& words) {
+  describe();
+  const Workload work = draw(client_, op_, o_.batch, rng_);
+  const auto call = [&](const Workload& w) {
+    return [this, inputs = w.pointers()] { op_.run(ev_, inputs); };
+  };
+  if (o_.once) {
+    for (int i = 0; i < 2; ++i) call(work)();
+    context_.stream().synchronize();
     return 0;
   }
-  // Paper sets fail now and then: three standard deviations above what the model expects.
-  const auto allowed = [&](double gates) {
-    const double expected = gates * op.bootstraps * std::exp2(params.p_fail_log2());
-    return expected < 1e-3 ? 0.5 : expected + 3.0 * std::sqrt(expected) + 1.0;
-  };
-  bench::Budget budget;
-  budget.group_seconds = 0.05;
-  if (o.quick) budget = {0.0, 0.5, 0.1, 3, 10};
-  const auto axes = [&](const char* mode, u64 size, const std::string& sha) {
-    return Json::Object{{"params", o.set},
-                        {"params_id", params.id()},
-                        {"slots", params.slots().value},
-                        {"arithmetic", tfhe::to_string(params.arithmetic())},
-                        {"operation", op.name},
-                        {"mode", mode},
-                        {"bootstraps_per_operation", op.bootstraps},
-                        {"p_fail_log2", params.p_fail_log2()},
-                        {"security_bits", params.security_bits()},
-                        {"size", size},
-                        {"digest", sha}};
-  };
-  bool locked = false;
-  const auto measure = [&](const char* mode, const Workload& w, u64 size,
-                           const std::function<void()>& call, double bytes) {
-    const auto outputs = op.run(ev, w.pointers());
-    bench::Result r{op.name, axes(mode, size, digest(client, outputs)), {}, u32(size), 0, 0, bytes};
-    r.error = static_cast<double>(failures(client, outputs, w.expected));
-    r.bound = allowed(static_cast<double>(size));
-    r.timing = bench::measure(call, [&] { stream.synchronize(); }, budget);
-    const double rate = static_cast<double>(size) / r.timing.median;
-    r.axes.emplace_back("operations_per_s", rate);
-    r.axes.emplace_back("bootstraps_per_s", rate * op.bootstraps);
-    r.axes.emplace_back("failures", r.error);
-    recorder.add(r);
-    std::printf("  %s: %.0f %s/s\n", mode, rate, op.name.c_str());
-  };
-  const auto call = [&](const Workload& w) {
-    return [&op, &ev, inputs = w.pointers()] { op.run(ev, inputs); };
-  };
-  measure("resident", work, o.batch, call(work), 0.0);
-  if (o.transfers) {
-    HostCopy host(work, context.device().info().kind == device::Kind::cuda);
-    host.call(op, ev);
-    locked = host.locked();
-    measure("transfers", work, o.batch, [&] { host.call(op, ev); }, host.bytes());
+  Recorder recorder("tfhe", words);
+  time(recorder, "resident", work, call(work), 0.0);
+  if (o_.transfers) transfers(recorder, work);
+  if (!o_.no_latency) {
+    const Workload single = draw(client_, op_, params_.slots().value, rng_);
+    time(recorder, "latency", single, call(single), 0.0);
   }
-  if (o.latency) {
-    const u64 row = params.slots().value;
-    const Workload single = draw(client, op, row, rng);
-    measure("latency", single, row, call(single), 0.0);
-  }
-  if (o.transfers) recorder.note("page_locked_host_memory", locked);
-  recorder.note("keys", Json::Object{{"device_bytes", keys.bytes()},
-                                     {"wire_bytes", keys.wire_bytes()},
-                                     {"context_s", context_s},
-                                     {"keys_s", keys_s},
-                                     {"pool_bytes_peak", stream.peak_bytes()}});
-  bool verified = true;
-  if (o.verify) {
-    lap();
-    Check check;
-    check.run(client, ev, o.verify, o.batch, rng);
-    const double measured = std::sqrt(check.squares / static_cast<double>(check.gates));
-    const double expected = tfhe::fresh_std(params, std::sqrt(10.5));
-    verified = static_cast<double>(check.failed) <= allowed(static_cast<double>(check.gates));
-    recorder.note("verified", Json::Object{{"gates", check.gates},
-                                           {"failures", check.failed},
-                                           {"expected_failures",
-                                            double(check.gates) * std::exp2(params.p_fail_log2())},
-                                           {"phase_std", measured},
-                                           {"phase_std_model", expected},
-                                           {"seconds", lap()}});
-  }
-  const int code = recorder.finish(o.json, context.device());
+  note_keys(recorder);
+  const bool verified = !o_.verify || verify(recorder);
+  const int code = recorder.finish(o_.json, context_.device());
   return verified ? code : 1;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const crenel::Error& e) {
-    std::fprintf(stderr, "%s: %s\n", e.code().c_str(), e.what());
-    return 1;
-  }
+int run_tfhe(const Words& words) {
+  const auto options = parse_tfhe_options(words);
+  if (!options) return 0;
+  const tfhe::Params params = chosen(*options);
+  return TfheBench(*options, params).run(words);
 }
+
+}  // namespace crenel::bench

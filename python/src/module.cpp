@@ -21,4 +21,5 @@ NB_MODULE(_crenel, m) {
   bind_bootstrapping(m);
   bind_tfhe(m);
   bind_fhecore(m);
+  bind_bench(m);
 }

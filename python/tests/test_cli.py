@@ -16,10 +16,10 @@ except ModuleNotFoundError:  # Python 3.10
 
 
 @pytest.fixture
-def run(capsys):
+def run(capfd):  # benchmarks print from C++
     def call(*arguments: str) -> tuple[int, str, str]:
         code = main(list(arguments))
-        captured = capsys.readouterr()
+        captured = capfd.readouterr()
         return code, captured.out, captured.err
 
     return call
@@ -83,6 +83,8 @@ def test_generated_toml_is_the_generated_set(run):
         (["bench", "boot", "--slots", "3", "--params", "toy-boot40"], "3"),
         (["bench", "boot", "--runs", "-1"], "runs"),
         (["bench", "boot", "--json", "no-such-folder/boot.json"], "no-such-folder"),
+        (["bench", "boot", "--patience", "3"], "unknown option '--patience'"),
+        (["bench", "boot", "--batch"], "--batch takes a value"),
     ],
 )
 def test_errors_are_one_line_and_status_2(run, arguments, part):
@@ -107,25 +109,44 @@ def test_bench_alone_says_where_the_others_are(run):
     assert code == 2 and "./run bench" in err and "crenel bench boot" in err
 
 
-@pytest.mark.parametrize("extra", [(), ("--minimal", "--slots", "64")])
+@pytest.mark.parametrize("extra", [(), ("--minimal", "--slots", "64", "--batch", "2", "--kinds")])
 def test_bench_boot(run, tmp_path, extra):
     path = tmp_path / "boot.json"
-    arguments = ("--params", "toy-boot40", "--device", "cpu", "--runs", "2", "--json", str(path), *extra)
-    code, out, err = run("bench", "boot", *arguments)
+    arguments = ("--params", "toy-boot40", "--device", "cpu", "--quick", "--runs", "2", "--json", str(path))
+    code, out, err = run("bench", "boot", *arguments, *extra)
     assert code == 0, err
-    for part in ("INSECURE", "13 out", "median us", "largest error", "peak memory", "right"):
+    for part in ("INSECURE", "13 out", "median us", "mean_max_error_log2", "workspace_bytes_peak"):
         assert part in out
     data = json.loads(path.read_text())
-    assert (data["kind"], data["suite"]) == ("crenel-bench", "boot")
+    assert (data["kind"], data["format"], data["suite"]) == ("crenel-bench", 1, "boot")
     assert {"date", "commit", "compiler", "device_description", "host_processor"} <= set(data["provenance"])
-    assert data["provenance"]["command"].endswith("--json boot.json")
+    assert data["provenance"]["command"].startswith("crenel bench boot --params toy-boot40")
     (row,) = data["results"]
     assert row["correct"] and row["error_log2"] < row["bound_log2"] and len(row["digest"]) == 64
-    assert row["keys"] == ("minimal" if extra else "hoisted") and row["slots"] == (64 if extra else 1024)
-    assert row["q1_us"] <= row["latency_us"] <= row["q3_us"] and row["groups"] == 2
-    expected = row["latency_us"] * 1e3 / (row["slots"] * (row["output_level"] - row["level"]))
-    assert row["slot_level_ns"] == pytest.approx(expected)
-    assert row["peak_bytes"] > row["key_bytes"] > 0
+    slots, batch = (64, 2) if extra else (1024, 1)
+    assert (row["keys"], row["slots"], row["batch"]) == ("minimal" if extra else "hoisted", slots, batch)
+    assert row["q1_us"] <= row["latency_us"] <= row["q3_us"] and row["groups"] >= 3
+    expected = row["latency_us"] * 1e3 / (batch * slots * (row["output_level"] - row["input_level"]))
+    assert row["slot_level_ns"] == pytest.approx(expected, rel=1e-4)
+    memory, precision = data["memory"], data["precision"]
+    assert memory["pool_bytes_peak"] > memory["key_bytes"] > 0
+    assert precision["runs"] == 2 and precision["failures"] == 0
+    assert ("precision_by_message" in data) == bool(extra)
+
+
+def test_bench_never_overwrites(run, tmp_path):
+    path = tmp_path / "boot.json"
+    path.write_text("precious")
+    for suite in ("boot", "tfhe"):
+        code, _, err = run("bench", suite, "--json", str(path))
+        assert code == 2 and "there already" in err and err.count("\n") == 1
+    assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize("suite", ["boot", "tfhe"])
+def test_bench_helps(run, suite):
+    code, out, _ = run("bench", suite, "--help")
+    assert code == 0 and f"crenel bench {suite} [options]" in out and "--json" in out
 
 
 def test_python_m(tmp_path):

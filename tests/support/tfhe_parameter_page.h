@@ -82,7 +82,7 @@ inline std::string tfhe_parameter_page() {
   std::ostringstream out;
   out << R"(# TFHE parameter sets
 
-<!-- computed by tests/unit/tfhe_params_test.cpp; CRENEL_UPDATE_DOCS=1 renders it anew -->
+<!-- computed by tests/unit/tfhe/params/params_test.cpp; CRENEL_UPDATE_DOCS=1 renders it anew -->
 
 Named sets are the files `params/tfhe-*.toml`, each with its provenance; names may be written in any case.
 `p_fail` bounds the probability that one bootstrap gives a wrong message, for a sum of bootstrapped inputs

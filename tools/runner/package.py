@@ -1,6 +1,6 @@
 """Builds the library once, in build/main, and installs the Python package from there.
 
-The tests and benchmarks are configured on top in the same folder, so nothing compiles twice.
+The tests and benchmark programs are configured on top in the same folder, so nothing compiles twice.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ SOURCES = [
     "src",
     "fhecore/model",
     "params",
+    "bench/CMakeLists.txt",
+    "bench/harness",
+    "bench/boot",
+    "bench/tfhe",
     "python/CMakeLists.txt",
     "python/src",
     "python/crenel",

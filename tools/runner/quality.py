@@ -1,4 +1,4 @@
-"""./run lint, docs, bench, fuzz."""
+"""./run lint, docs, fuzz."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from runner import env, package
 from runner.shell import ROOT, Stop, capture, run, say, stage
 
 CXX_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
+RULES = {
+    "layer rules": "tools/check_layers.py",
+    "no circles": "tools/check_circles.py",
+    "tests mirror src": "tools/check_mirror.py",
+}
 DICTIONARY_EXCEPTIONS = "nd,te,ot,fo,ser"
 
 
@@ -35,7 +40,7 @@ def lint(arguments: list[str]) -> int:
         ("ruff", [ruff, "check", *(["--fix"] if fix else []), "."]),
         ("ruff format", [ruff, "format", *([] if fix else ["--check"]), "."]),
         ("codespell", [env.tool("codespell"), "-L", DICTIONARY_EXCEPTIONS, *text]),
-        ("layer rules", [sys.executable, "-B", "tools/check_layers.py"]),
+        *((name, [sys.executable, "-B", script]) for name, script in RULES.items()),
     ]
     failed = []
     for name, command in checks:
@@ -61,22 +66,6 @@ def docs(arguments: list[str]) -> int:
         run([*mkdocs, "build", "--strict"], env=quiet)
     say("   site/index.html")
     return 0
-
-
-def bench(arguments: list[str]) -> int:
-    with stage("set up"):
-        toolchain = package.prepare(install_cuda=False)
-        env.pip_install("demo")
-    with stage("build"):
-        package.install(toolchain)
-        package.build(toolchain, package.BUILD, {"CRENEL_BUILD_BENCH": "ON"}, "bench")
-    driver = ROOT / "bench" / "run.py"
-    if driver.exists():
-        return run([env.PYTHON, driver, "--build", package.BUILD, *arguments], check=False)
-    programs = sorted(p for p in (package.BUILD / "bench").glob("**/crenel_bench*") if p.is_file())
-    if not programs:
-        raise Stop("the build made no benchmark program (build/main/bench/crenel_bench*)")
-    return max(run([program, *arguments], check=False) for program in programs)
 
 
 def fuzz(arguments: list[str]) -> int:

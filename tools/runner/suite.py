@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from runner import cuda, env, fhecore, package, pytests, receipt
+from runner import cuda, env, fhecore, package, pytests, quality, receipt
 from runner.counts import Counts, from_ctest
 from runner.shell import ROOT, Stop, capture, run, run_logged, say, stage, stage_times
 
@@ -92,8 +92,9 @@ def _everything(options, total: Counts) -> None:
         fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=total)
     if options.k:
         return
-    with stage("layer rules"):
-        _script("tools/check_layers.py", [], total)
+    with stage("rules"):
+        for script in quality.RULES.values():
+            _script(script, [], total)
     with stage("find_package example"):
         arguments = ["--build", package.BUILD, "--cmake", env.tool("cmake")]
         _script("tests/integration/find_package/check.py", arguments, total, toolchain.environment())

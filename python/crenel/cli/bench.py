@@ -1,18 +1,18 @@
-"""``crenel bench``: what an installation can measure of itself."""
+"""``crenel bench``: what an installation can measure of itself, by the suites of bench/."""
 
 from __future__ import annotations
 
+import signal
 import sys
-import warnings
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Callable
 
 import typer
 
-import crenel
-from crenel.errors import InsecureParametersWarning, ParameterError, UnsupportedError
+from crenel.errors import UnsupportedError
 
 app = typer.Typer(help="Benchmarks.", invoke_without_command=True)
+# The suite reads its arguments itself, --help too.
+_HAND_OVER = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 @app.callback()
@@ -25,72 +25,27 @@ def without(context: typer.Context) -> None:
         )
 
 
-@app.command()
-def boot(
-    params: Annotated[str, typer.Option(help="A set of crenel params list with levels for it.")] = "boot40",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.")] = "auto",
-    runs: Annotated[int, typer.Option(help="Timed runs; 0: as many as fit a few seconds.")] = 0,
-    minimal: Annotated[bool, typer.Option("--minimal", help="Minimal keys: two a transform.")] = False,
-    slots: Annotated[int, typer.Option(help="A power of two; 0: all.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write the results, with their provenance.")] = None,
-) -> None:
+@app.command(context_settings=_HAND_OVER)
+def boot(context: typer.Context) -> None:
     """Bootstrapping: latency, precision, levels and memory. Exit status 1 when a result is wrong."""
-    crenel.device_info(device)  # refuse at once what cannot be had
-    if runs < 0:
-        raise ParameterError(f"--runs must not be negative, got {runs}", {"runs": str(runs)})
-    if json is not None and not json.parent.is_dir():
-        raise ParameterError(f"--json: there is no folder {json.parent}", {"json": str(json)})
-    from crenel import ckks
-    from crenel.bench.boot import BootBench
+    from crenel import _crenel
 
-    with warnings.catch_warnings():  # the output says it
-        warnings.simplefilter("ignore", InsecureParametersWarning)
-        chosen = ckks.preset(params, allow_insecure=params.startswith("toy-"))
-    bench = BootBench(chosen, device, minimal, slots or None)
-    bench.run(runs)
-    bench.print()
-    if json is not None:
-        command = f"crenel bench boot --params {params} --device {device}"
-        command += f" --runs {runs}" if runs else ""
-        command += " --minimal" if minimal else ""
-        command += f" --slots {slots}" if slots else ""
-        bench.write(json, f"{command} --json {json.name}")
-    for name in bench.wrong:
-        print(f"wrong result: {name}", file=sys.stderr)
-    raise typer.Exit(1 if bench.wrong else 0)
+    _run(_crenel.bench_boot, "boot", context.args)
 
 
-@app.command()
-def tfhe(
-    set_: Annotated[str, typer.Option("--set", help="A set of crenel params list.")] = "bool128",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.")] = "auto",
-    slots: Annotated[int, typer.Option(help="Messages under a mask, 1 to 16.")] = 1,
-    batch: Annotated[int, typer.Option(help="Messages of a call; 0: 16384 on a GPU, else 256.")] = 0,
-    arithmetic: Annotated[str, typer.Option(help="exact, approx or split; default the set's own.")] = "",
-    runs: Annotated[int, typer.Option(help="Timed runs; 0: as many as fit a few seconds.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write the results, with their provenance.")] = None,
-) -> None:
+@app.command(context_settings=_HAND_OVER)
+def tfhe(context: typer.Context) -> None:
     """TFHE: bootstraps a second, latency, sizes of keys. Exit status 1 when results are wrong."""
-    kind = crenel.device_info(device).kind  # refuse at once what cannot be had
-    for name, value in (("runs", runs), ("batch", batch)):
-        if value < 0:
-            raise ParameterError(f"--{name} must not be negative, got {value}", {name: str(value)})
-    if json is not None and not json.parent.is_dir():
-        raise ParameterError(f"--json: there is no folder {json.parent}", {"json": str(json)})
-    from crenel import tfhe
-    from crenel.bench.tfhe import TfheBench
+    from crenel import _crenel
 
-    size = batch or (16384 if kind == "cuda" else 256)
-    with warnings.catch_warnings():  # the output says it
-        warnings.simplefilter("ignore", InsecureParametersWarning)
-        bench = TfheBench(tfhe.preset(set_), device, slots, arithmetic or None, size)
-    bench.run(runs)
-    bench.print()
-    if json is not None:
-        command = f"crenel bench tfhe --set {set_} --device {device} --slots {slots} --batch {size}"
-        command += f" --arithmetic {arithmetic}" if arithmetic else ""
-        command += f" --runs {runs}" if runs else ""
-        bench.write(json, f"{command} --json {json.name}")
-    for name in bench.wrong:
-        print(f"wrong result: {name}", file=sys.stderr)
-    raise typer.Exit(1 if bench.wrong else 0)
+    _run(_crenel.bench_tfhe, "tfhe", context.args)
+
+
+def _run(suite: Callable[[list[str]], int], name: str, arguments: list[str]) -> None:
+    sys.stdout.flush()
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends what runs outside of Python
+    try:
+        code = suite([f"crenel bench {name}", *arguments])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    raise typer.Exit(code)

@@ -1,0 +1,34 @@
+#include "boot/options.h"
+
+namespace crenel::bench {
+
+std::optional<BootOptions> parse_boot_options(const Words& words) {
+  BootOptions o;
+  bool minimal = false, slot_to_coeff_first = false;
+  Arguments arguments(
+      "Bootstrapping: latency, precision, levels and memory. Exit status 1 when a result is "
+      "wrong.");
+  arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
+      .text("--params", o.params, "a set with levels for it (crenel params list); default boot40")
+      .number("--runs", o.runs, "fresh random messages whose errors are measured; default 3")
+      .number("--batch", o.batch, "ciphertexts a call; default 1", 1)
+      .number("--slots", o.options.slots, "a power of two; default all")
+      .number("--ratio", o.options.message_ratio, "log2 of the message ratio; default 5")
+      .value("--target", "level of the result at least; default the highest",
+             [&o](const std::string& text) {
+               o.options.target_level =
+                   static_cast<u32>(parse_number("--target", text, 0, ckks::kMaxLimbs));
+             })
+      .flag("--minimal", minimal, "minimal keys: two a transform")
+      .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")
+      .flag("--kinds", o.kinds, "other kinds of messages too, against the model")
+      .flag("--once", o.once, "two eager bootstraps and no timing, for profilers")
+      .flag("--quick", o.quick, "fewer repetitions")
+      .json(o.json);
+  if (!arguments.parse(words)) return std::nullopt;
+  if (minimal) o.options.keys = circuits::KeyMode::minimal;
+  if (slot_to_coeff_first) o.options.order = circuits::BootstrapOrder::slot_to_coeff_first;
+  return o;
+}
+
+}  // namespace crenel::bench

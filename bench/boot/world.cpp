@@ -1,0 +1,62 @@
+#include "boot/world.h"
+
+#include <chrono>
+#include <utility>
+
+namespace crenel::bench {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+ckks::Params checked(const BootOptions& o) {
+  auto params = ckks::Params::preset(o.params, o.params.starts_with("toy-"));
+  circuits::bootstrap_key_request(params, o.options);
+  return params;
+}
+
+}  // namespace
+
+BootWorld::BootWorld(const BootOptions& o)
+    : options(o),
+      params(checked(o)),
+      lap_(now()),
+      context(params, o.device),
+      context_seconds(lap()),
+      client(context.keygen()),
+      keys(client.evaluation_keys(circuits::bootstrap_key_request(params, o.options))),
+      keys_seconds(lap()),
+      boot(context, keys, o.options),
+      plaintexts_seconds(lap()),
+      bytes_at_rest(stream().bytes_in_use()),
+      report(boot.describe()) {}
+
+double BootWorld::lap() {
+  stream().synchronize();
+  const double end = now();
+  return end - std::exchange(lap_, end);
+}
+
+ckks::Ciphertext BootWorld::encrypt(const Values& values) {
+  return client.encrypt(values, boot.levels().input, 0.0, slots(), options.batch);
+}
+
+Json::Object BootWorld::axes() const {
+  const u32 level = report.levels.input;
+  return {{"params", options.params},
+          {"params_id", params.id()},
+          {"log_n", params.log_n()},
+          {"scale_bits", params.spec().log_scale},
+          {"log_pq", params.log_pq()},
+          {"alpha", params.alpha()},
+          {"security_bits", params.security_bits()},
+          {"slots", slots()},
+          {"message_ratio", boot.options().message_ratio},
+          {"keys", options.options.keys == circuits::KeyMode::minimal ? "minimal" : "hoisted"},
+          {"limbs", params.window_end(level) - params.window_begin(level)},
+          {"input_level", level},
+          {"output_level", report.levels.output}};
+}
+
+}  // namespace crenel::bench

@@ -1,0 +1,36 @@
+// Encrypted inputs, what comes out of them in the clear, and the long check of failures.
+#pragma once
+
+#include <random>
+
+#include "crenel/tfhe/context.h"
+#include "tfhe/operation.h"
+
+namespace crenel::bench {
+
+/// Encrypted inputs of some messages with what the operation makes of them.
+struct Workload {
+  std::vector<tfhe::Ciphertext> inputs;
+  std::vector<std::vector<u64>> expected;  ///< of each output
+  Operation::Inputs pointers() const;
+};
+
+Workload draw(tfhe::Client& client, const Operation& op, u64 size, std::mt19937_64& rng);
+
+/// Messages that differ from what was expected; all ones when there are more or fewer of them.
+u64 failures(const tfhe::Client& client, const std::vector<tfhe::Ciphertext>& outputs,
+             const std::vector<std::vector<u64>>& expected);
+
+/// SHA-256 of the messages.
+std::string digest(const tfhe::Client& client, const std::vector<tfhe::Ciphertext>& outputs);
+
+/// Gates whose inputs come from bootstraps (as the failure probability is stated for), decrypted
+/// one by one, with the variance of their phases.
+struct Check {
+  u64 gates = 0, failed = 0;
+  double squares = 0.0;
+  void run(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
+           std::mt19937_64& rng);
+};
+
+}  // namespace crenel::bench

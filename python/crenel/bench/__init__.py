@@ -1,1 +1,0 @@
-"""Benchmarks that an installation can run; those of single operations are in the source tree: ./run bench."""
