@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "boot/world.h"
+#include "boot/tenants.h"
 #include "crenel/ckks/serialize.h"
 #include "harness/digest.h"
 #include "harness/suites.h"
@@ -114,7 +114,8 @@ void note_costs(const BootWorld& w, Recorder& recorder, u64 peak) {
                                        {"plaintext_bytes", w.report.plaintext_bytes},
                                        {"workspace_bytes_stated", w.report.workspace_bytes},
                                        {"workspace_bytes_peak", peak - w.bytes_at_rest},
-                                       {"pool_bytes_peak", w.stream().peak_bytes()}});
+                                       {"pool_bytes_peak", w.stream().peak_bytes()},
+                                       {"driver_bytes", w.context.device().memory().used}});
 }
 
 }  // namespace
@@ -139,6 +140,8 @@ int run_boot(const Words& words) {
   rows.time({{{"graph", false}}, [&] { return w.boot.eager(input); }, z});
   // Elsewhere a graph is the callable itself: no row of its own.
   if (w.has_graphs()) rows.time({{{"graph", true}}, [&] { return w.boot(input); }, z});
+  if (options->tenants != 0) measure_tenants(w, recorder, rng);
+  if (!options->resident.empty()) measure_staged(w, recorder, rng);
   if (options->kinds) measure_kinds(w, recorder, rng);
   const u32 failures = measure_precision(w, recorder, rng);
   note_costs(w, recorder, rows.peak_bytes());

@@ -23,6 +23,9 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
       .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")
       .flag("--kinds", o.kinds, "other kinds of messages too, against the model")
       .flag("--once", o.once, "two eager bootstraps and no timing, for profilers")
+      .number("--tenants", o.tenants, "clients whose keys take turns, against one client", 1)
+      .numbers("--resident", o.resident,
+               "MiB of device memory for keys staged from host memory, batches 1, 8 and 32")
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

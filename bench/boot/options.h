@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "crenel/circuits/bootstrapping.h"
 #include "harness/arguments.h"
@@ -11,11 +12,13 @@ namespace crenel::bench {
 struct BootOptions {
   std::string device = "auto", params = "boot40", json;
   circuits::BootstrapOptions options;
-  u32 runs = 3;        ///< fresh random messages whose errors make the statistics
-  u32 batch = 1;       ///< ciphertexts a call
-  bool kinds = false;  ///< other kinds of messages too, against the model
-  bool once = false;   ///< two eager bootstraps and no timing, for profilers
-  bool quick = false;  ///< fewer repetitions
+  u32 runs = 3;               ///< fresh random messages whose errors make the statistics
+  u32 batch = 1;              ///< ciphertexts a call
+  bool kinds = false;         ///< other kinds of messages too, against the model
+  bool once = false;          ///< two eager bootstraps and no timing, for profilers
+  bool quick = false;         ///< fewer repetitions
+  u32 tenants = 0;            ///< clients whose keys take turns; 0: only the usual rows
+  std::vector<u32> resident;  ///< MiB of device memory for staged keys, a row each
 };
 
 /// nullopt: --help was printed.
