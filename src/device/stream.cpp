@@ -87,15 +87,21 @@ Stream::~Stream() { release_pool(); }
 
 Buffer Stream::allocate(std::size_t bytes, bool secret) {
   std::size_t capacity = capacity_for(bytes);
-  void* data = take(capacity);
+  // A block that is a little too large does as well: memory would be held twice otherwise.
+  void* data = take(capacity, capacity / 4 * 5);
   return Buffer(shared_from_this(), data, bytes, capacity, secret);
 }
 
-void* Stream::take(std::size_t& capacity) {
+Buffer Stream::allocate_exact(std::size_t bytes) {
+  std::size_t capacity = std::max<std::size_t>((bytes + 255) / 256 * 256, 256);
+  void* data = take(capacity, capacity);
+  return Buffer(shared_from_this(), data, bytes, capacity, false);
+}
+
+void* Stream::take(std::size_t& capacity, std::size_t most) {
   std::lock_guard lock(mutex_);
   void* data = nullptr;
-  // A block that is a little too large does as well: memory would be held twice otherwise.
-  if (auto it = free_.lower_bound(capacity); it != free_.end() && it->first <= capacity / 4 * 5) {
+  if (auto it = free_.lower_bound(capacity); it != free_.end() && it->first <= most) {
     capacity = it->first;
     data = it->second;
     free_.erase(it);

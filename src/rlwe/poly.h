@@ -24,6 +24,14 @@ class Poly {
     buffer_ = stream.allocate(bytes(), secret);
   }
 
+  /// Uninitialised memory of just its size, for evaluation keys.
+  static Poly kept(device::Stream& stream, PolyShape shape, const LimbSet& limbs, Domain domain) {
+    Poly p;
+    p.shape_ = shape, p.limbs_ = limbs, p.domain_ = domain;
+    p.buffer_ = stream.allocate_exact(p.bytes());
+    return p;
+  }
+
   explicit operator bool() const { return static_cast<bool>(buffer_); }
   const PolyShape& shape() const { return shape_; }
   const LimbSet& limbs() const { return limbs_; }

@@ -16,7 +16,7 @@ u64 half_bytes(const RingContext& ring, u32 digits, const LimbSet& limbs) {
 
 // Device memory of the frame's shape, for the key of a host half.
 Poly room_for(const RingContext& ring, device::Stream& stream, const HostKey& key) {
-  return Poly(stream, {ring.log_n(), 2, key.digits}, key.limbs, Domain::eval);
+  return Poly::kept(stream, {ring.log_n(), 2, key.digits}, key.limbs, Domain::eval);
 }
 
 void bring(const RingContext& ring, device::Stream& stream, Poly& pairs, const HostKey& key) {

@@ -121,9 +121,9 @@ void KeyReader::check(const Entry& entry, std::span<const u8> half, std::span<co
 
 rlwe::SwitchKey KeyReader::upload(const Entry& entry, std::span<const u8> half,
                                   std::span<const u8> seed) {
-  rlwe::SwitchKey key{
-      rlwe::Poly(ring_.stream(), {ring_.log_n(), 2, entry.digits}, entry.limbs, rlwe::Domain::eval),
-      read_seed(seed)};
+  rlwe::SwitchKey key{rlwe::Poly::kept(ring_.stream(), {ring_.log_n(), 2, entry.digits},
+                                       entry.limbs, rlwe::Domain::eval),
+                      read_seed(seed)};
   copy_in(key.pairs, 0, half);
   rlwe::expand_uniform(ring_, key.pairs.view().components(1, 1), key.seed);
   return key;

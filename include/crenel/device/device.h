@@ -200,6 +200,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   /// Memory from the pool. Secret buffers are overwritten with zeros before reuse or release.
   Buffer allocate(std::size_t bytes, bool secret = false);
+  /// A block of just this size, for what is kept long and comes in numbers: evaluation keys.
+  Buffer allocate_exact(std::size_t bytes);
   /// Gives cached memory back to the device (waits for the stream first).
   void trim();
   std::size_t bytes_in_use() const;
@@ -226,8 +228,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   friend class Buffer;
   friend class Stage;
   void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
-  /// A block of at least `capacity` bytes, which is set to its size.
-  void* take(std::size_t& capacity);
+  /// A block of at least `capacity` bytes, which is set to its size, and at most `most`.
+  void* take(std::size_t& capacity, std::size_t most);
 
   std::shared_ptr<Device> device_;
   mutable std::mutex mutex_;

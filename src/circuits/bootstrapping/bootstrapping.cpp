@@ -145,8 +145,8 @@ bool serves(const ckks::EvaluationKeys& keys, const ckks::Context& context,
             BootstrapOptions options, KeyMode mode) {
   options.keys = mode;
   const auto request = bootstrap_key_request(context.params(), options);
-  const auto& s = context.evaluator(keys).state();
-  return missing_rotations(s, request.rotations, context.params().slots()).empty();
+  const ckks::Evaluator ev = context.evaluator(keys);
+  return missing_rotations(ev.state(), request.rotations, context.params().slots()).empty();
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ struct KeyView {
 
   KeyView() = default;
   KeyView(const PolyView<const W>& direct) : pairs(direct) {}  // NOLINT: implicit on purpose
+  KeyView(const PolyView<W>& direct) : pairs(direct) {}        // NOLINT: implicit on purpose
   KeyView(const PolyView<const W>& shape, const W* const* where) : pairs(shape), slot(where) {}
 
   /// The key behind the slot, for backends whose memory is the host's.

@@ -118,7 +118,7 @@ PublicKey SecretKey::make_public_key() {
 SwitchKey SecretKey::sample_zero(ConstView under, const LimbSet& limbs, u32 batch) {
   auto& stream = ring_->stream();
   auto& k = ring_->kernels();
-  SwitchKey key{Poly(stream, {ring_->log_n(), 2, batch}, limbs, Domain::eval),
+  SwitchKey key{Poly::kept(stream, {ring_->log_n(), 2, batch}, limbs, Domain::eval),
                 source_.derive_seed()};
   View b = key.pairs.view().components(0, 1), a = key.pairs.view().components(1, 1);
   expand_uniform(*ring_, a, key.seed);
