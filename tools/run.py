@@ -9,7 +9,8 @@ USAGE = """usage: ./run COMMAND [arguments]
 
   demo [--device D] [...]      build, install into .venv, classify patients under encryption
   test [-k EXPR]               the whole suite; skips CUDA tests where there is no GPU
-  test --gpu                   the same, where skipped CUDA tests fail; writes tests/gpu_receipt.json
+  test --quick                 a choice of it without CUDA, in minutes; says what it leaves out
+  test --gpu                   the whole, where skipped CUDA tests fail; writes tests/gpu_receipt.json
   test --sanitize              CPU suite under ASan and UBSan
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help

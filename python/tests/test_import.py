@@ -1,8 +1,8 @@
 """Importing is quick and loads nothing that a program does not need."""
 
+import os
 import subprocess
 import sys
-import time
 
 import crenel
 from crenel import ckks
@@ -17,9 +17,12 @@ def python(code: str) -> str:
 
 def test_import_takes_less_than_300_ms():
     def seconds(code: str) -> float:
-        start = time.perf_counter()
+        """Of processor time, which other work on the machine does not lengthen much."""
+        before = os.times()
         python(code)
-        return time.perf_counter() - start
+        after = os.times()
+        user = after.children_user - before.children_user
+        return user + after.children_system - before.children_system
 
     bare = min(seconds("pass") for _ in range(3))
     assert min(seconds("from crenel import ckks") for _ in range(3)) - bare < 0.3

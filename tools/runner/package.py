@@ -9,6 +9,7 @@ import json
 import shutil
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from runner import cuda, env
 from runner.shell import ROOT, run_logged, say, tree_hash
@@ -81,8 +82,10 @@ def install(toolchain: Toolchain) -> None:
     STAMP.write_text(key)
 
 
-def build(toolchain: Toolchain, folder, options: dict[str, str], log: str) -> None:
-    """Configures `folder` with these options (on top of what it has) and builds everything in it."""
+def build(
+    toolchain: Toolchain, folder: Path, options: dict[str, str], log: str, targets: tuple[str, ...] = ()
+) -> None:
+    """Configures `folder` with these options (on top of what it has) and builds targets, or everything."""
     environment = toolchain.environment()
     cmake = env.tool("cmake")
     defines = {**toolchain.defines(), **options}
@@ -93,4 +96,5 @@ def build(toolchain: Toolchain, folder, options: dict[str, str], log: str) -> No
     command = [cmake, "-S", ROOT, "-B", folder, "-G", "Ninja"]
     command += [f"-D{name}={value}" for name, value in defines.items()]
     run_logged(command, f"{log}-configure", env=environment)
-    run_logged([cmake, "--build", folder], f"{log}-build", env=environment)
+    chosen = ["--target", *targets] if targets else []
+    run_logged([cmake, "--build", folder, *chosen], f"{log}-build", env=environment)

@@ -17,13 +17,13 @@ def run(name: str, arguments: list, extra: dict[str, str], total: Counts) -> Non
     counts = from_pytest(report)
     if code not in (0, 5) and not counts.failed:
         counts.add_one(f"{name} itself ({log})", passed=False)
-    tell(counts, log)
+    tell(name, counts, log)
     total.merge(counts)
 
 
-def tell(counts: Counts, log: str) -> None:
+def tell(name: str, counts: Counts, log: str) -> None:
     """The counts, and the end of the log where something failed."""
-    say(f"   {counts.passed} pass, {counts.failed} fail, {counts.skipped} skip")
+    say(f"   {name}: {counts.passed} pass, {counts.failed} fail, {counts.skipped} skip")
     if counts.failed:
         tail = (ROOT / log).read_text(errors="replace").splitlines()[-150:]
         say("\n".join(tail))

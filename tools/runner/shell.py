@@ -8,7 +8,9 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +39,28 @@ def stage(name: str):
         seconds = time.monotonic() - start
         stage_times.append((name, seconds))
         say(f"   {name}: {seconds:.1f} s")
+
+
+def together(*lanes: Callable[[], None]) -> None:
+    """Runs all at once, each to its end; then the first problem, if there was one."""
+    problems: list[BaseException] = []
+
+    def guarded(lane: Callable[[], None]) -> None:
+        try:
+            lane()
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=guarded, args=(lane,)) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stops = [str(p) for p in problems if isinstance(p, Stop)]
+    if stops and len(stops) == len(problems):
+        raise Stop("\n\n".join(stops))
+    if problems:
+        raise next(p for p in problems if not isinstance(p, Stop))
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
@@ -79,7 +103,7 @@ def run_logged(
     command = [str(c) for c in command]
     LOGS.mkdir(parents=True, exist_ok=True)
     path = LOGS / f"{log}.log"
-    watched = sys.stdout.isatty()
+    watched = sys.stdout.isatty() and threading.current_thread() is threading.main_thread()
     with path.open("w", encoding="utf-8", errors="replace") as out:
         out.write(f"$ {shlex.join(command)}\n")
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""./run test: everything, one count at the end."""
+"""./run test: everything, or a quick choice of it; one count at the end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 import sys
 from pathlib import Path
 
-from runner import cuda, env, fhecore, package, pytests, quality, receipt
+from runner import cuda, env, fhecore, package, pytests, quality, quick, receipt
 from runner.counts import Counts, from_ctest
-from runner.shell import ROOT, Stop, capture, run, run_logged, say, stage, stage_times
+from runner.shell import ROOT, Stop, capture, run, run_logged, say, stage, stage_times, together
 
 CTEST_TIMEOUT = 900
 SANITIZER_ENV = {
@@ -23,14 +23,19 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run test", description="The whole test suite.")
     parser.add_argument("--gpu", action="store_true", help="skipped CUDA tests fail; writes the receipt")
     parser.add_argument("--sanitize", action="store_true", help="ASan+UBSan, or compute-sanitizer with --gpu")
+    parser.add_argument("--quick", action="store_true", help="a choice without CUDA, in minutes")
     parser.add_argument("-k", metavar="EXPR", default="", help="only tests whose name contains EXPR")
     options = parser.parse_args(arguments)
+    if options.quick and (options.gpu or options.sanitize or options.k):
+        parser.error("--quick goes with no other option")
     total = Counts()
     problem = ""
     try:
         if options.gpu and not cuda.gpus():
             raise Stop("--gpu: nvidia-smi shows no GPU on this machine")
-        if options.sanitize:
+        if options.quick:
+            _quick(total)
+        elif options.sanitize:
             (_gpu_sanitize if options.gpu else _sanitize)(options, total)
         else:
             _everything(options, total)
@@ -50,7 +55,7 @@ def _close(options, total: Counts, problem: str) -> int:
         say(f"   {seconds:8.1f} s  {name}")
     if total.cuda_skipped:
         say(f"   {total.cuda_skipped} CUDA tests skipped; on a GPU host ./run test --gpu runs them")
-    whole = not options.k and not options.sanitize
+    whole = not options.k and not options.sanitize and not options.quick
     if options.gpu and whole and not total.failed:
         say(f"   receipt written: {receipt.write(total)}")
     elif whole and (stale := receipt.staleness()):
@@ -81,23 +86,65 @@ def _everything(options, total: Counts) -> None:
     toolchain = _prepare()
     with stage("build and install the package"):
         package.install(toolchain)
-    with stage("build the C++ tests"):
-        package.build(toolchain, package.BUILD, {"CRENEL_BUILD_TESTS": "ON"}, "tests")
     extra = {"CRENEL_REQUIRE": "cuda"} if options.gpu else {}
-    with stage("C++ tests"):
-        _ctest(package.BUILD, options.k, extra, total)
-    with stage("Python tests"):
-        _pytest(options.k, extra, total)
-    with stage("FHECore"):
-        fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=total)
+    cxx, rest = Counts(), Counts()
+
+    def cxx_lane() -> None:
+        with stage("build the C++ tests"):
+            package.build(toolchain, package.BUILD, {"CRENEL_BUILD_TESTS": "ON"}, "tests")
+        with stage("C++ tests"):
+            _ctest(package.BUILD, options.k, extra, cxx)
+
+    def rest_lane() -> None:
+        with stage("FHECore"):
+            fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=rest)
+        with stage("Python tests"):
+            _pytest(options.k, extra, rest)
+
+    try:
+        together(cxx_lane, rest_lane)  # FHECore's tools use one core
+    finally:
+        total.merge(cxx)
+        total.merge(rest)
     if options.k:
         return
-    with stage("rules"):
-        for script in quality.RULES.values():
-            _script(script, [], total)
+    _rules(total)
     with stage("find_package example"):
         arguments = ["--build", package.BUILD, "--cmake", env.tool("cmake")]
         _script("tests/integration/find_package/check.py", arguments, total, toolchain.environment())
+
+
+def _quick(total: Counts) -> None:
+    with stage("tools"):
+        env.pip_install("build", "demo", "test")
+        env.test_libraries()
+        toolchain = package.Toolchain(package.prepare(install_cuda=False).cxx, None)
+    with stage("build without CUDA"):
+        package.build(toolchain, quick.BUILD, quick.SETTINGS, "quick", quick.TARGETS)
+        site = quick.stage_package()
+    cxx, python = Counts(), Counts()
+
+    def cxx_lane() -> None:
+        with stage("C++ tests"):
+            _ctest(quick.BUILD, "", quick.CXX_ENVIRONMENT, cxx, quick.PROGRAMS)
+
+    def python_lane() -> None:
+        with stage("Python tests"):
+            pytests.run("quick-pytest", quick.PYTHON_TESTS, quick.python_environment(site), python)
+
+    try:
+        together(cxx_lane, python_lane)
+    finally:
+        total.merge(cxx)
+        total.merge(python)
+    _rules(total)
+    say(f"\n{quick.LEFT_OUT}")
+
+
+def _rules(total: Counts) -> None:
+    with stage("rules"):
+        for script in quality.RULES.values():
+            _script(script, [], total)
 
 
 def _script(script: str, arguments: list, total: Counts, extra: dict | None = None) -> None:
@@ -106,14 +153,17 @@ def _script(script: str, arguments: list, total: Counts, extra: dict | None = No
     total.add_one(script, passed=code == 0)
 
 
-def _ctest(build: Path, expression: str, extra: dict[str, str], total: Counts) -> None:
+def _ctest(build: Path, expression: str, extra: dict[str, str], total: Counts, programs: str = "") -> None:
+    """`programs`: a regular expression of ctest's names; else all, or those that hold `expression`."""
     report = build / "ctest.xml"
     report.unlink(missing_ok=True)
     command = [env.tool("ctest"), "--test-dir", build, "--output-junit", report, "-j", env.jobs()]
     command += ["--timeout", CTEST_TIMEOUT, "--output-on-failure", "--no-tests=ignore"]
     command += ["--test-output-size-passed", 1 << 24, "--test-output-size-failed", 1 << 24]
     extra = {"OMP_WAIT_POLICY": "passive", **extra}  # several test programs share the cores
-    if expression and any(expression in name for name, _ in _ctest_entries(build)):
+    if programs:
+        command += ["-R", programs]
+    elif expression and any(expression in name for name, _ in _ctest_entries(build)):
         command += ["-R", expression]
     elif expression:
         extra["GTEST_FILTER"] = f"*{expression}*"
@@ -121,7 +171,7 @@ def _ctest(build: Path, expression: str, extra: dict[str, str], total: Counts) -
     counts = from_ctest(report)
     if code and not counts.failed:
         counts.add_one("ctest itself (build/logs/ctest.log)", passed=False)
-    pytests.tell(counts, "build/logs/ctest.log")
+    pytests.tell("ctest", counts, "build/logs/ctest.log")
     total.merge(counts)
 
 
