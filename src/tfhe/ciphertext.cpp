@@ -88,9 +88,7 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
     expect_equal("parameters", part.params_id, first.params_id);
     expect_equal("plain modulus", cat(part.plain_modulus), cat(first.plain_modulus));
     expect_equal("log modulus", cat(part.log_modulus), cat(first.log_modulus));
-    if (&part.payload.stream()->device() != &stream.device())
-      expect_equal("device", cat("another device, ", part.payload.stream()->device().info().name),
-                   stream.device().info().name);
+    expect_device(part.payload, stream.device(), "part of a concatenation");
     if (i + 1 < parts.size() && part.size % part.slots != 0)
       throw ParameterError(
           cat("part ", i, " of a concatenation has ", part.size,
@@ -102,7 +100,6 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
   u32* to = whole->payload.as<u32>();
   for (const Ciphertext* c : parts) {
     const auto& part = c->data();
-    if (part.payload.stream().get() != &stream) stream.wait_for(*part.payload.stream());
     stream.copy(to, part.payload.data(), part.bytes());
     to += part.rows() * part.words;
   }
