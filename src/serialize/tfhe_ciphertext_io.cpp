@@ -84,13 +84,7 @@ Source find(DocumentReader& file, const std::string& prefix, bool seeded, u64 ro
 Ciphertext upload(DocumentReader& file, const Source& source, const Context::State& home, u64 size,
                   const Encoding& encoding) {
   const device::TorusPlan& plan = home.plan;
-  auto data = std::make_unique<Ciphertext::Data>();
-  data->params_id = home.params.id();
-  data->size = size;
-  data->slots = plan.slots;
-  data->words = plan.words();
-  data->plain_modulus = encoding.plain_modulus;
-  data->log_modulus = encoding.log_modulus;
+  auto data = empty_ciphertext(home, size, encoding.plain_modulus, encoding.log_modulus);
   device::Stream& stream = *home.stream;
   data->payload = stream.allocate(data->bytes());
   if (!source.seed) {

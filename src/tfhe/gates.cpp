@@ -14,13 +14,16 @@ struct GateConstants {
   u32 plain_modulus;
   u32 factor;
   u32 numerator, denominator;  // c / q
+  u32 counts;                  // bit i: the output where i inputs are 1
 };
 
 constexpr GateConstants kGates[] = {
-    {"and", 2, 4, 1, 7, 8},      {"or", 2, 4, 1, 5, 8},     {"nand", 2, 4, 1, 3, 8},
-    {"nor", 2, 4, 1, 1, 8},      {"xor", 2, 4, 2, 6, 8},    {"xnor", 2, 4, 2, 2, 8},
-    {"majority", 3, 4, 1, 7, 8}, {"and3", 3, 6, 1, 11, 12}, {"or3", 3, 6, 1, 7, 12},
-    {"and4", 4, 8, 1, 15, 16},   {"or4", 4, 8, 1, 9, 16},
+    {"and", 2, 4, 1, 7, 8, 0b100},       {"or", 2, 4, 1, 5, 8, 0b110},
+    {"nand", 2, 4, 1, 3, 8, 0b011},      {"nor", 2, 4, 1, 1, 8, 0b001},
+    {"xor", 2, 4, 2, 6, 8, 0b010},       {"xnor", 2, 4, 2, 2, 8, 0b101},
+    {"majority", 3, 4, 1, 7, 8, 0b1100}, {"and3", 3, 6, 1, 11, 12, 0b1000},
+    {"or3", 3, 6, 1, 7, 12, 0b1110},     {"and4", 4, 8, 1, 15, 16, 0b10000},
+    {"or4", 4, 8, 1, 9, 16, 0b11110},
 };
 
 const GateConstants& constants(Gate gate) {
@@ -63,38 +66,6 @@ device::LutView message_function(const Evaluator::State& s, const ContentKey& ke
     std::vector<u64> table(p / 2);
     for (u64 m = 0; m < table.size(); ++m) table[m] = f(m);
     return table_polynomial(s.plan(), p, table, p);
-  });
-}
-
-// The gate of `inputs` bits of which `ones` are 1.
-bool gate_of_count(Gate gate, u64 ones, u64 inputs) {
-  switch (gate) {
-    case Gate::and_:
-    case Gate::and3:
-    case Gate::and4:
-      return ones == inputs;
-    case Gate::or_:
-    case Gate::or3:
-    case Gate::or4:
-      return ones != 0;
-    case Gate::nand:
-      return ones != inputs;
-    case Gate::nor:
-      return ones == 0;
-    case Gate::xor_:
-      return ones % 2 == 1;
-    case Gate::xnor:
-      return ones % 2 == 0;
-    case Gate::majority:
-      return 2 * ones > inputs;
-  }
-  return false;  // constants() refused it
-}
-
-device::LutView count_function(const Evaluator::State& s, Gate gate) {
-  const u64 inputs = constants(gate).inputs;
-  return message_function(s, ContentKey("count").add(static_cast<u64>(gate)), [&](u64 ones) {
-    return u64(ones <= inputs && gate_of_count(gate, ones, inputs));
   });
 }
 
@@ -165,7 +136,10 @@ Ciphertext Evaluator::gate(Gate gate, std::span<const Ciphertext* const> inputs)
   for (const Ciphertext* c : inputs)
     terms.push_back({c->data().payload.as<const u32>(), by_count ? 1 : i64(g.factor)});
   const u64 rows = inputs[0]->data().rows();
-  const auto function = by_count ? count_function(s, gate) : gate_function(s, g);
+  const auto function =
+      by_count ? message_function(s, ContentKey("count").add(g.inputs).add(g.counts),
+                                  [&](u64 m) -> u64 { return m <= g.inputs && g.counts >> m & 1; })
+               : gate_function(s, g);
   const device::Buffer sum = s.combined(terms, 0, rows, s.log_q());
   return s.wrap(s.bootstrapped(sum.as<const u32>(), rows, function), inputs[0]->size(), p,
                 s.log_q());

@@ -15,21 +15,29 @@ namespace crenel::tfhe {
 
 /// Rows of n + r words u32 modulo 2^log_modulus (device/torus/kernels.h), r messages a row; slots
 /// behind the last message hold what the operation made of zeros.
-struct Ciphertext::Data {
+struct CiphertextShape {
   std::string params_id;
-  device::Buffer payload;  ///< [rows][words]
-  u64 size = 0;            ///< messages, at least 1
-  u32 slots = 1;           ///< [r]
-  u32 words = 0;           ///< n + r
-  u32 plain_modulus = 0;   ///< [p], even
-  u32 log_modulus = 0;     ///< log2 [q], larger for large p (encoding.h)
-  /// Set while the masks are what this seed expands to, row y under serial y.
-  std::optional<random::Seed> seed;
+  u64 size = 0;           ///< messages, at least 1
+  u32 slots = 1;          ///< [r]
+  u32 words = 0;          ///< n + r
+  u32 plain_modulus = 0;  ///< [p], even
+  u32 log_modulus = 0;    ///< log2 [q], larger for large p (encoding.h)
 
   u64 rows() const { return (size + slots - 1) / slots; }
   u64 bytes() const { return rows() * words * sizeof(u32); }
-  /// The same description without payload and seed.
-  std::unique_ptr<Data> like() const;
+};
+
+struct Ciphertext::Data : CiphertextShape {
+  explicit Data(CiphertextShape shape) : CiphertextShape(std::move(shape)) {}
+
+  device::Buffer payload;  ///< [rows][words]
+  /// Set while the masks are what this seed expands to, row y under serial y.
+  std::optional<random::Seed> seed;
+
+  /// The same shape without payload and seed.
+  std::unique_ptr<Data> like() const {
+    return std::make_unique<Data>(static_cast<const CiphertextShape&>(*this));
+  }
 };
 
 struct Context::State {

@@ -96,6 +96,26 @@ TEST_P(TfheInteger, Scalars) {
   }
 }
 
+TEST_P(TfheInteger, SlicesAndConcatenation) {
+  auto rng = test::test_rng();
+  const Pair in = values(8, rng);
+  const u64 n = in.a.size();
+  const Integers whole = encrypt(in.a, 8, true), head = whole.slice(0, 2),
+                 tail = whole.slice(2, n - 2);
+  EXPECT_EQ(whole.bytes(), 4 * whole.blocks()[0].bytes());
+  EXPECT_TRUE(head.is_signed());
+  const Integers* parts[] = {&head, &tail};
+  EXPECT_EQ(open(concatenate(parts)), open(whole));
+  EXPECT_EQ(open(tail), std::vector<u64>(in.a.begin() + 2, in.a.end()));
+  EXPECT_THROW(whole.slice(n, 1), ParameterError);
+  EXPECT_THROW(concatenate(std::span<const Integers* const>()), ParameterError);
+  const Integers wide = encrypt(in.a, 10, true), other = encrypt(in.a, 8, false);
+  for (const Integers* second : {&wide, &other}) {
+    const Integers* mixed[] = {&whole, second};
+    EXPECT_THROW(concatenate(mixed), StateError);
+  }
+}
+
 TEST_P(TfheInteger, PublicOperandsAnywhere) {
   auto rng = test::test_rng();
   const IntegerEvaluator ev = integers();

@@ -48,7 +48,7 @@ TEST_P(TfheTenants, OtherDeviceObjectsAreRefusedOnCudaOnly) {
   EXPECT_NE(&first.device(), &second.device());
   Client client = first.keygen();
   const EvaluationKeys keys = client.evaluation_keys({true});
-  Client single = Client(client.single());
+  Client single = client.single();
   EXPECT_EQ(&single.context().device(), &first.device());
   if (first.device().info().kind == device::Kind::cuda) {
     try {

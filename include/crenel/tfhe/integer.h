@@ -16,13 +16,19 @@ class Integers {
   u32 bits() const { return bits_; }
   bool is_signed() const { return signed_; }  ///< two's complement
   const std::vector<Ciphertext>& blocks() const { return blocks_; }
+  u64 bytes() const;  ///< device bytes of the payload
   Integers clone() const;
+  /// Integers [first, first + count), copied; as Ciphertext::slice.
+  Integers slice(u64 first, u64 count) const;
 
  private:
   std::vector<Ciphertext> blocks_;
   u32 bits_ = 0;
   bool signed_ = false;
 };
+
+/// One array from several, as of ciphertexts. Equal widths and signedness, else StateError.
+Integers concatenate(std::span<const Integers* const> parts);
 
 /// `bits` even, 2..64; values as two's complement when signed. ParameterError for values out of
 /// range.
