@@ -7,6 +7,7 @@
 
 from crenel import ckks, fhecore, tfhe
 from crenel._crenel import (
+    Device,
     DeviceInfo,
     build_info,
     cuda_unavailable_reason,
@@ -31,6 +32,7 @@ __version__ = version()
 __all__ = [
     "Account",
     "CrenelError",
+    "Device",
     "DeviceError",
     "DeviceInfo",
     "InsecureParametersWarning",

@@ -1,5 +1,6 @@
-"""What unpickling calls."""
+"""What pickling calls."""
 
+import copyreg
 import warnings
 
 from crenel._crenel import Params, TfheParams
@@ -16,3 +17,6 @@ def load_params(data: bytes) -> Params:
 def load_tfhe_params(data: bytes) -> TfheParams:
     """TFHE parameters that were pickled."""
     return TfheParams.from_bytes(data)
+
+
+copyreg.pickle(TfheParams, lambda params: (load_tfhe_params, (params.to_bytes(),)))

@@ -74,10 +74,9 @@ auto released(F&& f) {
   return f();
 }
 
-/// What parameters of every scheme have as Python values: to_bytes, equality and hash by content,
-/// and pickling through `loader` of crenel.pickling.
+/// What parameters of every scheme have as Python values: to_bytes, equality and hash by content.
 template <class Params>
-void bind_value_methods(nb::class_<Params>& c, const char* loader) {
+void bind_value_methods(nb::class_<Params>& c) {
   c.def(
        "to_bytes", [](const Params& p) { return to_python(released([&] { return to_bytes(p); })); },
        "A complete safetensors file.")
@@ -85,11 +84,17 @@ void bind_value_methods(nb::class_<Params>& c, const char* loader) {
            [](const Params& a, nb::handle b) {
              return nb::isinstance<Params>(b) && a == nb::cast<const Params&>(b);
            })
-      .def("__hash__", [](const Params& p) { return std::hash<std::string>{}(p.id()); })
-      .def("__reduce__", [loader](const Params& p) {
-        return nb::make_tuple(nb::module_::import_("crenel.pickling").attr(loader),
-                              nb::make_tuple(to_python(to_bytes(p))));
-      });
+      .def("__hash__", [](const Params& p) { return std::hash<std::string>{}(p.id()); });
+}
+
+/// The same, and pickling through `loader` of crenel.pickling.
+template <class Params>
+void bind_value_methods(nb::class_<Params>& c, const char* loader) {
+  bind_value_methods(c);
+  c.def("__reduce__", [loader](const Params& p) {
+    return nb::make_tuple(nb::module_::import_("crenel.pickling").attr(loader),
+                          nb::make_tuple(to_python(to_bytes(p))));
+  });
 }
 
 }  // namespace crenel::python

@@ -1,4 +1,6 @@
 // Devices: what there is, and why there is no GPU.
+#include <nanobind/stl/shared_ptr.h>
+
 #include "bindings.h"
 
 namespace crenel::python {
@@ -42,6 +44,18 @@ void bind_device(nb::module_& m) {
       .def_ro("memory_bytes", &DeviceInfo::memory_bytes, "Bytes of device memory; 0: host memory.")
       .def("__repr__", [](const DeviceInfo& d) {
         return cat("<crenel device ", d.name, ": ", d.description, ">");
+      });
+  nb::class_<device::Device>(
+      m, "Device",
+      "A processor with its memory, opened once. Contexts of any scheme and parameters that are\n"
+      "given one Device share it, and objects of contexts with equal parameters work together.")
+      .def(nb::new_([](const std::string& name) { return device::open(name); }), "name"_a = "auto",
+           "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
+           "else the CPU). Raises DeviceError saying why a device cannot be had.")
+      .def_prop_ro(
+          "info", [](const device::Device& d) { return d.info(); }, "Name, kind and description.")
+      .def("__repr__", [](const device::Device& d) {
+        return cat("<crenel.Device ", d.info().name, ": ", d.info().description, ">");
       });
   m.def("devices", &device::available, "Every device that a context would accept now.");
   m.def(

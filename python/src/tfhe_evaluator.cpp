@@ -1,4 +1,6 @@
 // Evaluators of TFHE on plain arrays; crenel.tfhe.Evaluator is in Python.
+#include <nanobind/stl/variant.h>
+
 #include <map>
 
 #include "tfhe.h"
@@ -20,20 +22,9 @@ TfheIntegers wrap(const IntegerEvaluator& ev, tfhe::Integers&& value) {
 }
 
 TfheCiphertext gate(const Evaluator& ev, const std::string& name, const Pointers& inputs) {
-  using tfhe::Gate;
-  static const std::map<std::string, Gate> gates = [] {
-    std::map<std::string, Gate> known;
-    for (const Gate g : {Gate::and_, Gate::or_, Gate::nand, Gate::nor, Gate::xor_, Gate::xnor,
-                         Gate::majority, Gate::and3, Gate::or3, Gate::and4, Gate::or4})
-      known.emplace(tfhe::name_of(g), g);
-    return known;
-  }();
-  const auto found = gates.find(name);
-  if (found == gates.end())
-    throw ParameterError(cat("unknown gate '", name, "'"), {{"gate", name}});
   std::vector<const tfhe::Ciphertext*> values;
   for (const TfheCiphertext* input : inputs) values.push_back(&input->value);
-  return wrap(ev, ev.gate(found->second, values));
+  return wrap(ev, ev.gate(tfhe::gate_from_string(name), values));
 }
 
 TfheCiphertext linear(const Evaluator& ev, const Pointers& inputs, const std::vector<i64>& factors,
@@ -112,10 +103,19 @@ void bind_messages(nb::module_& m) {
           "single"_a, ReleaseGil());
 }
 
-/// Member functions of two arrays, of an array and a scalar, and of one array.
-using Binary = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&,
-                                                    const tfhe::Integers&) const;
-using Scalar = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&, u64) const;
+/// Integers, or a public value as two's complement.
+using Operand = std::variant<const TfheIntegers*, u64>;
+
+tfhe::IntegerOperand operand(const Operand& x) {
+  if (const u64* value = std::get_if<u64>(&x)) return *value;
+  const TfheIntegers* integers = std::get<const TfheIntegers*>(x);
+  if (integers == nullptr) throw nb::type_error("expected integers, got None");
+  return integers->value;
+}
+
+/// Member functions of two operands, of an array and a count, and of one array.
+using Binary = tfhe::Integers (IntegerEvaluator::*)(const tfhe::IntegerOperand&,
+                                                    const tfhe::IntegerOperand&) const;
 using Shift = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&, u32) const;
 using Unary = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&) const;
 using Class = nb::class_<IntegerEvaluator>;
@@ -124,20 +124,10 @@ template <Binary op>
 void binary(Class& c, const char* name) {
   c.def(
       name,
-      [](const IntegerEvaluator& ev, const TfheIntegers& a, const TfheIntegers& b) {
-        return wrap(ev, (ev.*op)(a.value, b.value));
+      [](const IntegerEvaluator& ev, const Operand& a, const Operand& b) {
+        return wrap(ev, (ev.*op)(operand(a), operand(b)));
       },
       "a"_a, "b"_a, ReleaseGil());
-}
-
-template <Scalar op>
-void scalar(Class& c, const char* name) {
-  c.def(
-      name,
-      [](const IntegerEvaluator& ev, const TfheIntegers& a, u64 b) {
-        return wrap(ev, (ev.*op)(a.value, b));
-      },
-      "a"_a, "scalar"_a, ReleaseGil());
 }
 
 template <Shift op>
@@ -174,38 +164,28 @@ void bind_integers(nb::module_& m) {
   using E = IntegerEvaluator;
   Class c(m, "TfheIntegerEvaluator", "Operations on encrypted integers.");
   c.def(nb::init<Evaluator>(), "evaluator"_a);
-  binary<static_cast<Binary>(&E::add)>(c, "add");
-  binary<static_cast<Binary>(&E::sub)>(c, "sub");
-  binary<static_cast<Binary>(&E::mul)>(c, "mul");
+  binary<&E::add>(c, "add");
+  binary<&E::sub>(c, "sub");
+  binary<&E::mul>(c, "mul");
   binary<&E::min>(c, "min");
   binary<&E::max>(c, "max");
   binary<&E::bit_and>(c, "bit_and");
   binary<&E::bit_or>(c, "bit_or");
   binary<&E::bit_xor>(c, "bit_xor");
-  scalar<static_cast<Scalar>(&E::add)>(c, "add");
-  scalar<static_cast<Scalar>(&E::sub)>(c, "sub");
-  scalar<static_cast<Scalar>(&E::mul)>(c, "mul");
   shift<&E::shift_left>(c, "shift_left");
   shift<&E::shift_right>(c, "shift_right");
   unary<&E::neg>(c, "neg");
   unary<&E::bit_not>(c, "bit_not");
   c.def(
        "compare",
-       [](const E& ev, const std::string& name, const TfheIntegers& a, const TfheIntegers& b) {
-         return wrap(ev.evaluator(), ev.compare(comparison(name), a.value, b.value));
+       [](const E& ev, const std::string& name, const Operand& a, const Operand& b) {
+         return wrap(ev.evaluator(), ev.compare(comparison(name), operand(a), operand(b)));
        },
        "comparison"_a, "a"_a, "b"_a, ReleaseGil())
       .def(
-          "compare",
-          [](const E& ev, const std::string& name, const TfheIntegers& a, u64 b) {
-            return wrap(ev.evaluator(), ev.compare(comparison(name), a.value, b));
-          },
-          "comparison"_a, "a"_a, "scalar"_a, ReleaseGil())
-      .def(
           "select",
-          [](const E& ev, const TfheCiphertext& condition, const TfheIntegers& a,
-             const TfheIntegers& b) {
-            return wrap(ev, ev.select(condition.value, a.value, b.value));
+          [](const E& ev, const TfheCiphertext& condition, const Operand& a, const Operand& b) {
+            return wrap(ev, ev.select(condition.value, operand(a), operand(b)));
           },
           "condition"_a, "a"_a, "b"_a, ReleaseGil())
       .def(

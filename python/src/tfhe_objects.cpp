@@ -1,4 +1,6 @@
 // Context, client, ciphertexts and keys of TFHE. Nothing here prints or copies a secret.
+#include <nanobind/stl/shared_ptr.h>
+
 #include "tfhe.h"
 
 namespace crenel::python {
@@ -43,6 +45,8 @@ void bind_tfhe_context(nb::module_& m) {
   nb::class_<Context>(m, "TfheContext", "TFHE parameters on a device.")
       .def(nb::init<const tfhe::Params&, const std::string&>(), "params"_a, "device"_a = "auto",
            ReleaseGil())
+      .def(nb::init<const tfhe::Params&, std::shared_ptr<device::Device>>(), "params"_a, "device"_a,
+           ReleaseGil())
       .def_prop_ro("params", &Context::params)
       .def_prop_ro("device", [](const Context& c) { return c.device().info(); })
       .def("keygen", &Context::keygen, ReleaseGil())
@@ -63,40 +67,19 @@ void bind_tfhe_context(nb::module_& m) {
       .def("reset_peak", [](const Context& c) { c.stream().reset_peak(); });
 }
 
-TfheIntegers slice_integers(const TfheIntegers& i, i64 first, i64 count) {
-  const u64 from = as_unsigned<u64>(first, "first"), many = as_unsigned<u64>(count, "count");
-  std::vector<tfhe::Ciphertext> blocks;
-  for (const auto& block : i.value.blocks()) blocks.push_back(block.slice(from, many));
-  return {i.context, tfhe::Integers(std::move(blocks), i.value.bits(), i.value.is_signed())};
+/// Of either kind of array.
+template <class T>
+Bound<T, Context> slice(const Bound<T, Context>& array, i64 first, i64 count) {
+  return {array.context,
+          array.value.slice(as_unsigned<u64>(first, "first"), as_unsigned<u64>(count, "count"))};
 }
 
-tfhe::Ciphertext joined(const std::vector<const tfhe::Ciphertext*>& parts) {
-  return tfhe::concatenate(parts);
-}
-
-TfheCiphertext concatenate(const std::vector<const TfheCiphertext*>& parts) {
+template <class T>
+Bound<T, Context> concatenate(const std::vector<const Bound<T, Context>*>& parts) {
   if (parts.empty()) throw ParameterError("concatenation of no arrays", {{"parts", "0"}});
-  std::vector<const tfhe::Ciphertext*> values;
-  for (const TfheCiphertext* part : parts) values.push_back(&part->value);
-  return {parts.front()->context, joined(values)};
-}
-
-TfheIntegers concatenate_integers(const std::vector<const TfheIntegers*>& parts) {
-  if (parts.empty()) throw ParameterError("concatenation of no arrays", {{"parts", "0"}});
-  const tfhe::Integers& first = parts.front()->value;
-  for (const TfheIntegers* part : parts)
-    if (part->value.bits() != first.bits() || part->value.is_signed() != first.is_signed())
-      throw StateError(cat("concatenation of integers of ", part->value.bits(), " and ",
-                           first.bits(), " bits, or of signed and unsigned ones"),
-                       {{"found", cat(part->value.bits())}, {"expected", cat(first.bits())}});
-  std::vector<tfhe::Ciphertext> blocks;
-  for (std::size_t b = 0; b < first.blocks().size(); ++b) {
-    std::vector<const tfhe::Ciphertext*> values;
-    for (const TfheIntegers* part : parts) values.push_back(&part->value.blocks()[b]);
-    blocks.push_back(joined(values));
-  }
-  return {parts.front()->context,
-          tfhe::Integers(std::move(blocks), first.bits(), first.is_signed())};
+  std::vector<const T*> values;
+  for (const auto* part : parts) values.push_back(&part->value);
+  return {parts.front()->context, tfhe::concatenate(std::span<const T* const>(values))};
 }
 
 void bind_arrays(nb::module_& m) {
@@ -105,13 +88,7 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("plain_modulus", [](const TfheCiphertext& c) { return c.value.plain_modulus(); })
       .def_prop_ro("nbytes", [](const TfheCiphertext& c) { return c.value.bytes(); })
       .def_prop_ro("params_id", [](const TfheCiphertext& c) { return c.value.params_id(); })
-      .def(
-          "slice",
-          [](const TfheCiphertext& c, i64 first, i64 count) {
-            return TfheCiphertext{c.context, c.value.slice(as_unsigned<u64>(first, "first"),
-                                                           as_unsigned<u64>(count, "count"))};
-          },
-          "first"_a, "count"_a, ReleaseGil())
+      .def("slice", &slice<tfhe::Ciphertext>, "first"_a, "count"_a, ReleaseGil())
       .def(
           "clone",
           [](const TfheCiphertext& c) { return TfheCiphertext{c.context, c.value.clone()}; },
@@ -121,16 +98,11 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("size", [](const TfheIntegers& i) { return i.value.size(); })
       .def_prop_ro("bits", [](const TfheIntegers& i) { return i.value.bits(); })
       .def_prop_ro("signed", [](const TfheIntegers& i) { return i.value.is_signed(); })
-      .def_prop_ro("nbytes",
-                   [](const TfheIntegers& i) {
-                     u64 total = 0;
-                     for (const auto& block : i.value.blocks()) total += block.bytes();
-                     return total;
-                   })
-      .def("slice", &slice_integers, "first"_a, "count"_a, ReleaseGil())
+      .def_prop_ro("nbytes", [](const TfheIntegers& i) { return i.value.bytes(); })
+      .def("slice", &slice<tfhe::Integers>, "first"_a, "count"_a, ReleaseGil())
       .def("to_bytes", &array_to_bytes<tfhe::Integers>, "shape"_a, "element"_a);
-  m.def("tfhe_concatenate", &concatenate, "parts"_a, ReleaseGil());
-  m.def("tfhe_concatenate", &concatenate_integers, "parts"_a, ReleaseGil());
+  m.def("tfhe_concatenate", &concatenate<tfhe::Ciphertext>, "parts"_a, ReleaseGil());
+  m.def("tfhe_concatenate", &concatenate<tfhe::Integers>, "parts"_a, ReleaseGil());
 }
 
 void bind_keys(nb::module_& m) {

@@ -1,4 +1,5 @@
 // TFHE parameters: named, checked, read from bytes. crenel.tfhe.Params is this class.
+#include "crenel/tfhe/evaluator.h"
 #include "tfhe.h"
 
 namespace crenel::python {
@@ -74,7 +75,7 @@ void bind_numbers(nb::class_<Params>& c) {
 }
 
 void bind_methods(nb::class_<Params>& c) {
-  bind_value_methods(c, "load_tfhe_params");
+  bind_value_methods(c);
   c.def(
        "with_slots",
        [](const Params& p, i64 slots) {
@@ -109,6 +110,18 @@ void bind_tfhe_params(nb::module_& m) {
   bind_numbers(c);
   bind_methods(c);
   m.def("tfhe_preset", &Params::preset, "name"_a, ReleaseGil(), "A named set.");
+  m.def(
+      "tfhe_message_bound",
+      [](const Params& p, i64 plain_modulus) {
+        return tfhe::message_bound(p, as_unsigned<u32>(plain_modulus, "plain_modulus"));
+      },
+      "params"_a, "plain_modulus"_a = 0, "Messages of this modulus (0: the set's) are below it.");
+  m.def(
+      "tfhe_bit_modulus",
+      [](const Params& p, i64 inputs) {
+        return tfhe::bit_modulus(p, as_unsigned<u32>(inputs, "fan_in"));
+      },
+      "params"_a, "inputs"_a, "The plain modulus of bits for gates of so many inputs.");
   m.def("tfhe_preset_names", &Params::preset_names, "Names that tfhe_preset knows.");
 }
 

@@ -84,13 +84,7 @@ Source find(DocumentReader& file, const std::string& prefix, bool seeded, u64 ro
 Ciphertext upload(DocumentReader& file, const Source& source, const Context::State& home, u64 size,
                   const Encoding& encoding) {
   const device::TorusPlan& plan = home.plan;
-  auto data = std::make_unique<Ciphertext::Data>();
-  data->params_id = home.params.id();
-  data->size = size;
-  data->slots = plan.slots;
-  data->words = plan.words();
-  data->plain_modulus = encoding.plain_modulus;
-  data->log_modulus = encoding.log_modulus;
+  auto data = empty_ciphertext(home, size, encoding.plain_modulus, encoding.log_modulus);
   device::Stream& stream = *home.stream;
   data->payload = stream.allocate(data->bytes());
   if (!source.seed) {
@@ -102,8 +96,8 @@ Ciphertext upload(DocumentReader& file, const Source& source, const Context::Sta
   const std::vector<u64> bodies = read_words(*source.tensor, file.data(*source.tensor));
   device::Buffer staged = stream.allocate(bodies.size() * sizeof(u64));
   stream.copy_in(staged.data(), bodies.data(), bodies.size() * sizeof(u64));
-  home.kernels->expand_lwe(stream, data->payload.data(), data->rows(), plan.lwe_dim, plan.slots,
-                           encoding.log_modulus, *data->seed, 0, staged.as<const u64>());
+  home.torus->expand_lwe(stream, data->payload.data(), data->rows(), plan.lwe_dim, plan.slots,
+                         encoding.log_modulus, *data->seed, 0, staged.as<const u64>());
   return Ciphertext(std::move(data));
 }
 

@@ -84,7 +84,7 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   const EvaluationKeys::Data& data = *keys.data();
   require_context("evaluation keys", data.params_id, id);
   const device::TorusPlan& plan = context.state().plan;
-  const device::SwitchShape to_rest = context.state().kernels->switch_shape();
+  const device::SwitchShape to_rest = context.state().torus->switch_shape();
   const device::SwitchShape pack = packing_shape(plan);
   DocumentWriter file(kind::kTfheEvaluationKeys, id);
   file.flag(kPacking, keys.has_packing());
@@ -108,7 +108,7 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
 
 EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes) {
   const device::TorusPlan& plan = context.state().plan;
-  const device::SwitchShape to_rest = context.state().kernels->switch_shape();
+  const device::SwitchShape to_rest = context.state().torus->switch_shape();
   const device::SwitchShape pack = packing_shape(plan);
   DocumentReader file(bytes, kind::kTfheEvaluationKeys);
   file.require_params(context.params().id());

@@ -39,7 +39,7 @@ class Chunk {
   u64 first_row() const { return u64(first_) * blocks_an_element() * plan_.polys(); }
 
   void expand_masks(const random::Seed& seed) {
-    home_.ring->sample_uniform(*home_.stream, all().components(0, plan_.glwe_dim), seed,
+    home_.poly->sample_uniform(*home_.stream, all().components(0, plan_.glwe_dim), seed,
                                {random::Purpose::uniform, first_row() * plan_.glwe_dim});
   }
 
@@ -54,18 +54,18 @@ class Chunk {
     auto& stream = *home_.stream;
     device::Buffer lifted =
         stream.allocate((u64(rows_) * plan_.polys() << plan_.log_n) * sizeof(i64));
-    home_.ring->lift_signed(stream, lifted.as<i64>(), all());
-    home_.kernels->load_bootstrap_key(stream, key, first_, count_, lifted.as<const i64>());
+    home_.poly->lift_signed(stream, lifted.as<i64>(), all());
+    home_.torus->load_bootstrap_key(stream, key, first_, count_, lifted.as<const i64>());
   }
 
   /// Bodies <mask, S> + message + error, coefficient form; the masks must have been expanded.
   device::Buffer encrypt(SecretKeys& secret) {
     auto& stream = *home_.stream;
-    auto& ring = *home_.ring;
+    auto& poly = *home_.poly;
     const u32 k = plan_.glwe_dim, r = plan_.slots;
     device::Buffer masks_memory = stream.allocate(u64(rows_) * k * poly_words() * sizeof(u32));
     const View masks(masks_memory.as<u32>(), shape(k, rows_), limbs_, Domain::eval);
-    ring.ntt(stream, masks, all().components(0, k));
+    poly.ntt(stream, masks, all().components(0, k));
 
     device::Buffer memory = stream.allocate(body_words() * sizeof(u32), true);
     const View bodies(memory.as<u32>(), shape(r, rows_), limbs_, Domain::eval);
@@ -75,24 +75,24 @@ class Chunk {
         const View body = bodies.components(j, 1);
         const ConstView mask = masks.components(t, 1), key = s.rows(j, 1).components(t, 1);
         if (t == 0)
-          ring.mul(stream, body, mask, key);
+          poly.mul(stream, body, mask, key);
         else
-          ring.mul_add(stream, body, mask, key);
+          poly.mul_add(stream, body, mask, key);
       }
     add_messages(bodies, secret);
     View coefficients = bodies;
     coefficients.domain = Domain::coeff;
-    ring.intt(stream, coefficients, bodies);
+    poly.intt(stream, coefficients, bodies);
 
     device::Buffer noise = stream.allocate(body_words() * sizeof(u32), true);
     const View errors(noise.as<u32>(), shape(r, rows_), limbs_, Domain::coeff);
     auto& source = secret.source();
-    ring.sample_error(stream, errors, source.seed(),
+    poly.sample_error(stream, errors, source.seed(),
                       source.next(random::Purpose::error, u64(rows_) * r));
     // Only the sum leaves secret memory.
     device::Buffer out = stream.allocate(body_words() * sizeof(u32));
     const View sum(out.as<u32>(), shape(r, rows_), limbs_, Domain::coeff);
-    ring.add(stream, sum, coefficients, errors);
+    poly.add(stream, sum, coefficients, errors);
     return out;
   }
 
@@ -112,7 +112,7 @@ class Chunk {
   // Adds -m_j S_j,t g to body j of rows t and m_i g to body i of rows k + i, evaluation form.
   void add_messages(const View& bodies, SecretKeys& secret) {
     auto& stream = *home_.stream;
-    auto& ring = *home_.ring;
+    auto& poly = *home_.poly;
     const u32 k = plan_.glwe_dim, r = plan_.slots;
     const u64 n = plan_.ring_dim();
     // A constant has the same value at every point: N copies of m_j g for each (block, slot).
@@ -132,7 +132,7 @@ class Chunk {
     stream.copy_in(staged.data(), values.data(), values.size() * sizeof(i64));
     device::Buffer memory = stream.allocate(u64(blocks()) * r * poly_words() * sizeof(u32), true);
     const View residues(memory.as<u32>(), shape(r, blocks()), limbs_, Domain::coeff);
-    ring.reduce_signed(stream, residues, staged.as<const i64>());
+    poly.reduce_signed(stream, residues, staged.as<const i64>());
     View constants = residues;
     constants.domain = Domain::eval;
 
@@ -140,10 +140,10 @@ class Chunk {
     for (u32 j = 0; j < r; ++j) {
       const ConstView m = constants.components(j, 1);
       for (u32 t = 0; t < k; ++t)
-        ring.mul_add(stream, row_of_blocks(bodies, t).components(j, 1), m,
+        poly.mul_add(stream, row_of_blocks(bodies, t).components(j, 1), m,
                      minus.rows(j, 1).components(t, 1));
       const View own = row_of_blocks(bodies, k + j).components(j, 1);
-      ring.add(stream, own, own, m);
+      poly.add(stream, own, own, m);
     }
   }
 
@@ -179,7 +179,7 @@ u64 gadget_weight(const device::TorusPlan& plan, u32 digit) {
 void make_bootstrap_key(const Context::State& home, SecretKeys& secret,
                         EvaluationKeys::Data& data) {
   auto& stream = *home.stream;
-  data.bootstrap = stream.allocate(home.kernels->bootstrap_key_bytes());
+  data.bootstrap = stream.allocate(home.torus->bootstrap_key_bytes());
   data.bootstrap_seed = secret.source().derive_seed();
   data.bootstrap_bodies.resize(bootstrap_body_words(home.plan));
   u32* to = data.bootstrap_bodies.data();
@@ -196,7 +196,7 @@ void make_bootstrap_key(const Context::State& home, SecretKeys& secret,
 
 void load_bootstrap_key(const Context::State& home, EvaluationKeys::Data& data) {
   auto& stream = *home.stream;
-  data.bootstrap = stream.allocate(home.kernels->bootstrap_key_bytes());
+  data.bootstrap = stream.allocate(home.torus->bootstrap_key_bytes());
   const u32* from = data.bootstrap_bodies.data();
   for_each_chunk(home.plan, [&](u32 first, u32 count) {
     Chunk chunk(home, first, count);

@@ -14,27 +14,11 @@ void expect_equal(const char* what, const std::string& found, const std::string&
 
 }  // namespace
 
-std::unique_ptr<Ciphertext::Data> Ciphertext::Data::like() const {
-  auto copy = std::make_unique<Data>();
-  copy->params_id = params_id;
-  copy->size = size;
-  copy->slots = slots;
-  copy->words = words;
-  copy->plain_modulus = plain_modulus;
-  copy->log_modulus = log_modulus;
-  return copy;
-}
-
 std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
                                                    u32 plain_modulus, u32 log_modulus) {
   if (size == 0) throw ParameterError("no messages, expected at least one", {{"size", "0"}});
-  auto data = std::make_unique<Ciphertext::Data>();
-  data->params_id = home.params.id();
-  data->size = size;
-  data->slots = home.plan.slots;
-  data->words = home.plan.words();
-  data->plain_modulus = plain_modulus;
-  data->log_modulus = log_modulus;
+  auto data = std::make_unique<Ciphertext::Data>(CiphertextShape{
+      home.params.id(), size, home.plan.slots, home.plan.words(), plain_modulus, log_modulus});
   if (size > u64(0xffffffff) || data->rows() > 0xffffffff)
     throw ParameterError(cat(size, " messages, expected at most 2^32 - 1"), {{"size", cat(size)}});
   return data;
@@ -88,9 +72,7 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
     expect_equal("parameters", part.params_id, first.params_id);
     expect_equal("plain modulus", cat(part.plain_modulus), cat(first.plain_modulus));
     expect_equal("log modulus", cat(part.log_modulus), cat(first.log_modulus));
-    if (&part.payload.stream()->device() != &stream.device())
-      expect_equal("device", cat("another device, ", part.payload.stream()->device().info().name),
-                   stream.device().info().name);
+    expect_device(part.payload, stream.device(), "part of a concatenation");
     if (i + 1 < parts.size() && part.size % part.slots != 0)
       throw ParameterError(
           cat("part ", i, " of a concatenation has ", part.size,
@@ -102,7 +84,6 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
   u32* to = whole->payload.as<u32>();
   for (const Ciphertext* c : parts) {
     const auto& part = c->data();
-    if (part.payload.stream().get() != &stream) stream.wait_for(*part.payload.stream());
     stream.copy(to, part.payload.data(), part.bytes());
     to += part.rows() * part.words;
   }

@@ -15,8 +15,8 @@ std::vector<u32> phases(const Client::State& state, const Ciphertext::Data& ct) 
   auto& stream = *home.stream;
   std::vector<u32> out(ct.rows() * ct.slots);
   device::Buffer memory = stream.allocate(out.size() * sizeof(u32), true);
-  home.kernels->phase(stream, memory.as<u32>(), ct.payload.as<const u32>(), ct.rows(),
-                      home.plan.lwe_dim, ct.slots, ct.log_modulus, state.secret.lwe_device());
+  home.torus->phase(stream, memory.as<u32>(), ct.payload.as<const u32>(), ct.rows(),
+                    home.plan.lwe_dim, ct.slots, ct.log_modulus, state.secret.lwe_device());
   stream.copy_out(out.data(), memory.data(), memory.bytes());
   return out;
 }
@@ -46,9 +46,9 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   data->seed = source.derive_seed();
   data->payload = stream.allocate(data->bytes());
   const auto errors = source.next(random::Purpose::error, data->rows());
-  home.kernels->sample_lwe(stream, data->payload.data(), data->rows(), home.plan.lwe_dim,
-                           data->slots, data->log_modulus, *data->seed, 0, source.seed(),
-                           errors.serial, state_->secret.lwe_device(), staged.as<const u64>());
+  home.torus->sample_lwe(stream, data->payload.data(), data->rows(), home.plan.lwe_dim, data->slots,
+                         data->log_modulus, *data->seed, 0, source.seed(), errors.serial,
+                         state_->secret.lwe_device(), staged.as<const u64>());
   return Ciphertext(std::move(data));
 }
 
@@ -95,11 +95,11 @@ Client Client::single(u32 slot) const {
   if (slot >= home.plan.slots)
     throw ParameterError(cat("slot ", slot, ", expected below ", home.plan.slots),
                          {{"slot", cat(slot)}, {"slots", cat(home.plan.slots)}});
-  const Context context(home.params.with_slots(SlotCount(1)), home.device->info().name);
+  const Context context(home.params.with_slots(SlotCount(1)), home.device);
   const u64 words = SecretKeys::slot_words(home.plan);
   const auto& one = context.state();
   return Client(std::make_shared<State>(State{
-      context, SecretKeys(one.plan, *one.stream, *one.ring, random::SecretSource::from_os(),
+      context, SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
                           std::span(state_->secret.coefficients()).subspan(slot * words, words))}));
 }
 
@@ -116,7 +116,7 @@ Client Client::import_secret_key(const Context& context, std::span<const u8> byt
   const random::WipeOnExit wipe(coefficients);
   if (!bytes.empty()) std::memcpy(coefficients.data(), bytes.data(), bytes.size());
   return Client(std::make_shared<State>(
-      State{context, SecretKeys(home.plan, *home.stream, *home.ring,
+      State{context, SecretKeys(home.plan, *home.stream, *home.poly,
                                 random::SecretSource::from_os(), coefficients)}));
 }
 

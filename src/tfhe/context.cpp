@@ -7,17 +7,16 @@
 namespace crenel::tfhe {
 
 Context::State::State(Params params_, std::shared_ptr<device::Device> device_)
-    : params(std::move(params_)),
-      plan(plan_of(params)),
-      device(std::move(device_)),
-      stream(device->make_stream()) {
+    : params(std::move(params_)), plan(plan_of(params)), device(std::move(device_)) {
+  if (!device) throw ParameterError("context without a device, expected one", {{"device", "none"}});
+  stream = device->shared_stream();
   auto& backend = device::backend_of(*device);
-  kernels = backend.make_torus_kernels(plan);
-  ring = backend.make_kernels(std::make_shared<const ring::Ring<u32>>(plan.log_n, plan.primes));
+  torus = backend.make_torus_kernels(plan);
+  poly = backend.make_kernels(std::make_shared<const ring::Ring<u32>>(plan.log_n, plan.primes));
 }
 
 device::TorusKernels& Context::State::variant(u32 log_modulus, u32 slots) const {
-  if (log_modulus == plan.log_lwe_modulus && slots == plan.slots) return *kernels;
+  if (log_modulus == plan.log_lwe_modulus && slots == plan.slots) return *torus;
   const std::lock_guard lock(mutex_);
   auto& entry = variants_[{log_modulus, slots}];
   if (!entry) {
@@ -29,12 +28,16 @@ device::TorusKernels& Context::State::variant(u32 log_modulus, u32 slots) const 
   return *entry;
 }
 
-void expect_device(const device::Device& found, const Context::State& context, const char* what) {
-  const auto& here = context.device->info().name;
-  const auto& there = found.info().name;
+void expect_device(const device::Buffer& payload, const device::Device& device, const char* what) {
+  const device::Device& home = payload.stream()->device();
+  const auto &here = device.info().name, &there = home.info().name;
   if (here != there)
     throw StateError(cat(what, " on device ", there, ", context on ", here),
                      {{"found", there}, {"expected", here}});
+  if (device.info().kind == device::Kind::cuda && &home != &device)
+    throw StateError(cat(what, " of another Device object of ", here,
+                         "; make the contexts share one Device, or pass it as bytes"),
+                     {{"found", "another Device object"}, {"expected", "the context's"}});
 }
 
 void expect_home(const std::string& params_id, const device::Buffer& payload,
@@ -42,16 +45,13 @@ void expect_home(const std::string& params_id, const device::Buffer& payload,
   if (params_id != context.params.id())
     throw StateError(cat(what, " of parameters ", params_id, ", context has ", context.params.id()),
                      {{"found", params_id}, {"expected", context.params.id()}});
-  const device::Device& home = payload.stream()->device();
-  expect_device(home, context, what);
-  // On a GPU the other context's stream may free or still write the memory while ours reads it.
-  if (context.device->info().kind == device::Kind::cuda && &home != context.device.get())
-    throw StateError(cat(what, " of another context on ", home.info().name, "; pass it as bytes"),
-                     {{"found", "another context"}, {"expected", "this context"}});
+  expect_device(payload, *context.device, what);
 }
 
 Context::Context(const Params& params, const std::string& device)
-    : state_(std::make_shared<State>(params, device::open(device))) {}
+    : Context(params, device::open(device)) {}
+Context::Context(const Params& params, std::shared_ptr<device::Device> device)
+    : state_(std::make_shared<State>(params, std::move(device))) {}
 
 const Params& Context::params() const { return state_->params; }
 device::Device& Context::device() const { return *state_->device; }
@@ -60,7 +60,7 @@ device::Stream& Context::stream() const { return *state_->stream; }
 Client Context::keygen() const {
   return Client(std::make_shared<Client::State>(Client::State{
       *this,
-      SecretKeys(state_->plan, *state_->stream, *state_->ring, random::SecretSource::from_os())}));
+      SecretKeys(state_->plan, *state_->stream, *state_->poly, random::SecretSource::from_os())}));
 }
 
 }  // namespace crenel::tfhe

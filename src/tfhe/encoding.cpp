@@ -8,8 +8,7 @@
 namespace crenel::tfhe {
 
 u32 max_log_modulus(const Params& params) {
-  const Spec& spec = params.spec();
-  return std::min(std::max(spec.log_lwe_modulus, spec.log_switch_modulus), kMaxLogModulus);
+  return std::min(params.spec().log_switch_modulus, kMaxLogModulus);
 }
 
 u32 log_modulus_for(const Params& params, u32 p) {
@@ -24,9 +23,8 @@ u32 log_modulus_for(const Params& params, u32 p) {
   const u32 bound = max_log_modulus(params);
   if (log_modulus > bound)
     throw ParameterError(
-        cat("plain modulus ", p, " needs ciphertexts modulo 2^", log_modulus,
-            ", expected at most 2^", bound, ", up to which '", params.name(),
-            "' has its security and its words their room"),
+        cat("plain modulus ", p, " needs ciphertexts modulo 2^", log_modulus, ", expected at most ",
+            bound == kMaxLogModulus ? "2^" : "Q_KS = 2^", bound),
         {{"plain_modulus", cat(p)}, {"log_modulus", cat(log_modulus)}, {"bound", cat(bound)}});
   return log_modulus;
 }
@@ -59,6 +57,10 @@ u64 decode_phase(u32 phase, u32 p, u32 log_modulus) {
   const u64 m = (static_cast<u64>(phase) * p + half) >> log_modulus;  // in [0, p]
   // p becomes 0, in arithmetic: m - p is 0 or negative.
   return m & (u64(0) - ((m - p) >> 63));
+}
+
+u32 message_bound(const Params& params, u32 plain_modulus) {
+  return message_limit(params, checked_plain_modulus(params, plain_modulus));
 }
 
 u32 message_limit(const Params& params, u32 p) { return params.spec().padded ? p / 2 : p; }

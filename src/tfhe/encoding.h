@@ -12,8 +12,8 @@ inline constexpr u32 kGatePlainModulus = 8;
 /// Words of ciphertexts have 32 bits.
 inline constexpr u32 kMaxLogModulus = 32;
 
-/// log2 of the largest modulus of a set's ciphertexts: the larger of q and Q_KS, which is what the
-/// stated security is for (the same error modulo more is easier to solve), and at most 2^32.
+/// log2 of the largest modulus of a set's ciphertexts: Q_KS, which is what the stated security is
+/// for (the same error modulo more is easier to solve), and at most 2^32.
 u32 max_log_modulus(const Params& params);
 
 /// `plain_modulus`, or the set's when 0. Throws ParameterError unless it is even and

@@ -20,12 +20,8 @@ namespace {
 }  // namespace
 
 Evaluator::State::State(Context context_, EvaluationKeys keys_)
-    : context(std::move(context_)), keys(std::move(keys_)), stream(home().stream) {
-  const auto* data = keys.data();
-  if (data == nullptr) return;
-  expect_home(data->params_id, data->bootstrap, home(), "keys");
-  // Keys of another context may still be in the making on its stream.
-  if (data->home->stream != stream) stream->wait_for(*data->home->stream);
+    : context(std::move(context_)), keys(std::move(keys_)) {
+  if (const auto* data = keys.data()) expect_home(data->params_id, data->bootstrap, home(), "keys");
 }
 
 Evaluator Context::evaluator(EvaluationKeys keys) const {
@@ -38,8 +34,6 @@ const EvaluationKeys& Evaluator::keys() const { return state_->keys; }
 
 void Evaluator::State::check(const Ciphertext& a) const {
   expect_home(a.params_id(), a.data().payload, home(), "ciphertext");
-  const auto& other = a.data().payload.stream();
-  if (other != stream) stream->wait_for(*other);
 }
 
 void Evaluator::State::check_size(const Ciphertext& a, u64 expected) const {
@@ -81,7 +75,7 @@ const EvaluationKeys::Data& Evaluator::State::bootstrap_keys() const {
 }
 
 device::Buffer Evaluator::State::allocate_rows(u64 rows) const {
-  return stream->allocate(rows * plan().words() * sizeof(u32));
+  return stream().allocate(rows * plan().words() * sizeof(u32));
 }
 
 Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modulus,
@@ -93,8 +87,8 @@ Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modul
 
 void Evaluator::State::combine(u32* out, std::span<const device::LweTerm> terms, u64 constant,
                                u64 rows, u32 log_modulus) const {
-  home().kernels->linear(*stream, out, terms, static_cast<u32>(constant), static_cast<u32>(rows),
-                         log_modulus);
+  home().torus->linear(stream(), out, terms, static_cast<u32>(constant), static_cast<u32>(rows),
+                       log_modulus);
 }
 
 device::Buffer Evaluator::State::combined(std::span<const device::LweTerm> terms, u64 constant,
@@ -108,23 +102,23 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
                                  const device::LutView& luts) const {
   const auto& data = bootstrap_keys();
   auto& kernels = home().variant(log_in, plan().slots);
-  auto shape = home().kernels->switch_shape();
+  auto shape = home().torus->switch_shape();
   shape.log_out_modulus = log_out;
   const u64 extracted = plan().extracted_words();
   const u64 most = std::clamp<u64>(chunk_bytes / (extracted * sizeof(u64)), 1, rows);
-  device::Buffer middle = stream->allocate(most * extracted * sizeof(u64));
+  device::Buffer middle = stream().allocate(most * extracted * sizeof(u64));
   for (u64 first = 0; first < rows; first += most) {
     const u32 count = static_cast<u32>(std::min(most, rows - first));
     device::LutView part = luts;
     if (part.index != nullptr) part.index += first * plan().slots;
     {
-      const device::Stage stage(*stream, "blind_rotate");
-      kernels.blind_rotate(*stream, middle.as<u64>(), in + first * plan().words(), count,
+      const device::Stage stage(stream(), "blind_rotate");
+      kernels.blind_rotate(stream(), middle.as<u64>(), in + first * plan().words(), count,
                            data.bootstrap.data(), part);
     }
-    const device::Stage stage(*stream, "key_switch");
-    home().kernels->key_switch(*stream, shape, out + first * plan().words(), middle.as<const u64>(),
-                               count, data.key_switch.data());
+    const device::Stage stage(stream(), "key_switch");
+    home().torus->key_switch(stream(), shape, out + first * plan().words(), middle.as<const u64>(),
+                             count, data.key_switch.data());
   }
 }
 
@@ -133,15 +127,6 @@ device::Buffer Evaluator::State::bootstrapped(const u32* in, u64 rows,
   device::Buffer out = allocate_rows(rows);
   bootstrap(out.as<u32>(), log_q(), in, log_q(), rows, luts);
   return out;
-}
-
-Ciphertext Evaluator::not_(const Ciphertext& a) const {
-  const State& s = *state_;
-  const Ciphertext* input = &a;
-  s.check_inputs({&input, 1}, 4, "not");
-  const device::LweTerm term{a.data().payload.as<const u32>(), -1};
-  return s.wrap(s.combined({&term, 1}, encode_message(1, 4, s.log_q()), a.data().rows(), s.log_q()),
-                a.size(), 4, s.log_q());
 }
 
 Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plain_modulus) const {
@@ -187,7 +172,7 @@ Ciphertext Evaluator::trivial(std::span<const u64> messages, u32 plain_modulus) 
     rows[i / r * data->words + n + i % r] =
         static_cast<u32>(encode_message(messages[i], p, data->log_modulus));
   data->payload = s.allocate_rows(data->rows());
-  s.stream->copy_in(data->payload.data(), rows.data(), rows.size() * sizeof(u32));
+  s.stream().copy_in(data->payload.data(), rows.data(), rows.size() * sizeof(u32));
   return Ciphertext(std::move(data));
 }
 

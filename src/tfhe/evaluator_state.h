@@ -12,17 +12,16 @@ struct Evaluator::State {
 
   Context context;
   EvaluationKeys keys;
-  std::shared_ptr<device::Stream> stream;
-  mutable TableCache tables;
   u64 chunk_bytes = u64(1) << 30;  ///< bound on a call's extracted ciphertexts
 
   const Context::State& home() const { return context.state(); }
+  device::Stream& stream() const { return context.stream(); }
   const device::TorusPlan& plan() const { return home().plan; }
   const Params& params() const { return context.params(); }
   u32 log_q() const { return plan().log_lwe_modulus; }
 
   // ---- checks: StateError names both values in the fields `found` and `expected`
-  void check(const Ciphertext& a) const;  ///< context
+  void check(const Ciphertext& a) const;  ///< parameters and device
   void check_size(const Ciphertext& a, u64 expected) const;
   void check_plain_modulus(const Ciphertext& a, u32 expected, const char* operation) const;
   void check_log_modulus(const Ciphertext& a, u32 expected, const char* operation) const;
@@ -41,26 +40,20 @@ struct Evaluator::State {
   device::Buffer combined(std::span<const device::LweTerm> terms, u64 constant, u64 rows,
                           u32 log_modulus) const;
 
+  /// The view of one test polynomial, made by `make` on first use and kept by the context.
+  template <class Make>
+  device::LutView function(const ContentKey& key, Make make) const {
+    const auto array = home().functions.get(
+        stream(), key, [&] { return table_words(std::vector<TestPolynomial>{make()}); });
+    return lut_view(plan(), *array);
+  }
+
   /// Blind rotation, extraction and key switch of rows modulo 2^log_in, to rows modulo 2^log_out,
   /// at most Q_KS. log_in other than q's: the phase is read modulo that power of two.
   void bootstrap(u32* out, u32 log_out, const u32* in, u32 log_in, u64 rows,
                  const device::LutView& luts) const;
   /// The same for rows modulo q into a new buffer.
   device::Buffer bootstrapped(const u32* in, u64 rows, const device::LutView& luts) const;
-};
-
-/// Fixed-width bytes of integers, for the keys of TableCache.
-class ContentKey {
- public:
-  explicit ContentKey(const char* kind) : text_(kind) {}
-  ContentKey& add(u64 x) {
-    text_.append(reinterpret_cast<const char*>(&x), sizeof x);
-    return *this;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
 };
 
 }  // namespace crenel::tfhe

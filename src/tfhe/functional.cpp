@@ -1,6 +1,7 @@
 // Floor, sign and digits of messages that may be larger than one bootstrap reads: OpenFHE's
-// EvalFloor, EvalSign and EvalDecomp (tfhe.md 2c). A message m modulo p stands at m 2 beta modulo M
-// = 2 beta p; a bootstrap reads the phase modulo q, hence at most q / 2 beta messages of it.
+// EvalFloor, EvalSign and EvalDecomp (docs/theory/tfhe.md "Functions of messages"). A message m
+// modulo p stands at m 2 beta modulo M = 2 beta p; a bootstrap reads the phase modulo q, hence at
+// most q / 2 beta messages of it.
 #include <bit>
 #include <cmath>
 
@@ -82,20 +83,18 @@ class Functional {
   void floor(u32 bits) {
     const u32 log_range = value_.log_step + bits, log_m = value_.log_modulus;
     const auto& plan = s_.plan();
-    const auto half =
-        s_.tables.get(*s_.stream, ContentKey("floor").add(log_range).add(log_m).text(), [&] {
-          const u64 quarter = scaled_to_modulus(1, u64(1) << (log_m - log_range + 2), plan.modulus);
-          return std::vector{window_polynomial(plan, 0, quarter, 0)};
-        });
-    const auto ramp =
-        s_.tables.get(*s_.stream, ContentKey("ramp").add(log_range).add(log_m).text(),
-                      [&] { return std::vector{ramp_polynomial(plan, log_range, log_m)}; });
+    const auto half = s_.function(ContentKey("floor").add(log_range).add(log_m), [&] {
+      const u64 quarter = scaled_to_modulus(1, u64(1) << (log_m - log_range + 2), plan.modulus);
+      return window_polynomial(plan, 0, quarter, 0);
+    });
+    const auto ramp = s_.function(ContentKey("ramp").add(log_range).add(log_m),
+                                  [&] { return ramp_polynomial(plan, log_range, log_m); });
     const device::LweTerm term{value_.rows, 1};
     device::Buffer x = s_.combined({&term, 1}, u64(1) << (value_.log_step - 1), count_, log_m);
-    for (const auto* table : {half.get(), ramp.get()}) {
+    for (const device::LutView& table : {half, ramp}) {
       const device::Buffer low = stretched(x.as<const u32>(), log_range);
       device::Buffer y = s_.allocate_rows(count_);
-      s_.bootstrap(y.as<u32>(), log_m, low.as<const u32>(), s_.log_q(), count_, table->view());
+      s_.bootstrap(y.as<u32>(), log_m, low.as<const u32>(), s_.log_q(), count_, table);
       const device::LweTerm difference[] = {{x.as<const u32>(), 1}, {y.as<const u32>(), -1}};
       s_.combine(x.as<u32>(), difference, 0, count_, log_m);
     }
@@ -105,8 +104,8 @@ class Functional {
   /// Divides messages whose low `bits` are zero by 2^bits.
   void drop(u32 bits) {
     device::Buffer out = s_.allocate_rows(count_);
-    s_.home().kernels->mod_switch(*s_.stream, out.as<u32>(), value_.log_modulus - bits, value_.rows,
-                                  value_.log_modulus, static_cast<u32>(count_));
+    s_.home().torus->mod_switch(s_.stream(), out.as<u32>(), value_.log_modulus - bits, value_.rows,
+                                value_.log_modulus, static_cast<u32>(count_));
     replace(std::move(out));
     value_.log_modulus -= bits;
   }
@@ -160,13 +159,12 @@ Ciphertext Evaluator::sign(const Ciphertext& a) const {
   // [-beta, M/2 - beta) is the lower half; E(beta) of 2N steps, rounded.
   const u32 steps = 2 * s.plan().ring_dim(), messages = u32(1) << x.log_plain();
   const u32 beta = (steps + messages) / (2 * messages);
-  const auto table = s.tables.get(*s.stream, ContentKey("sign").add(beta).text(), [&] {
+  const auto table = s.function(ContentKey("sign").add(beta), [&] {
     const u64 value = s.plan().modulus / 8 + 1;
-    return std::vector{window_polynomial(s.plan(), (steps - beta) % steps, value, value)};
+    return window_polynomial(s.plan(), (steps - beta) % steps, value, value);
   });
   const device::Buffer in = f.stretched(x.rows, x.log_modulus);
-  return s.wrap(s.bootstrapped(in.as<const u32>(), a.data().rows(), table->view()), a.size(), 4,
-                s.log_q());
+  return s.wrap(s.bootstrapped(in.as<const u32>(), a.data().rows(), table), a.size(), 4, s.log_q());
 }
 
 std::vector<Ciphertext> Evaluator::decompose(const Ciphertext& a, u32 base_bits) const {

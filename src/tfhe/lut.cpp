@@ -1,4 +1,5 @@
-// Look-up tables: padded sets by one bootstrap, others as OpenFHE's EvalFunc (tfhe.md 2c).
+// Look-up tables: padded sets by one bootstrap, others as OpenFHE's EvalFunc (docs/theory/tfhe.md
+// "Functions of messages").
 #include <algorithm>
 
 #include "crenel/core/error.h"
@@ -36,7 +37,7 @@ Symmetry symmetry_of(std::span<const Lut> luts, u32 out_modulus) {
                                                                 : Symmetry::none;
 }
 
-u32 checked_out_modulus(const Evaluator::State& s, std::span<const Lut> luts, u32 p) {
+u32 checked_out_modulus(const Params& params, std::span<const Lut> luts, u32 p) {
   const u32 wanted = luts[0].out_modulus != 0 ? luts[0].out_modulus : p;
   for (std::size_t t = 0; t < luts.size(); ++t) {
     const u32 other = luts[t].out_modulus != 0 ? luts[t].out_modulus : p;
@@ -45,17 +46,17 @@ u32 checked_out_modulus(const Evaluator::State& s, std::span<const Lut> luts, u3
                                wanted, ", expected one out_modulus"),
                            {{"table", cat(t)}, {"out_modulus", cat(other)}});
   }
-  const u32 out = checked_plain_modulus(s.params(), wanted);
-  if (log_modulus_for(s.params(), out) != s.log_q())
+  const u32 out = checked_plain_modulus(params, wanted), log_q = params.spec().log_lwe_modulus;
+  if (log_modulus_for(params, out) != log_q)
     throw ParameterError(
-        cat("out_modulus ", out, ", expected one whose messages fit q = 2^", s.log_q()),
-        {{"out_modulus", cat(out)}, {"log_modulus", cat(s.log_q())}});
+        cat("out_modulus ", out, ", expected one whose messages fit q = 2^", log_q),
+        {{"out_modulus", cat(out)}, {"log_modulus", cat(log_q)}});
   return out;
 }
 
-void check_tables(const Evaluator::State& s, std::span<const Lut> luts, u32 p, u32 out_modulus) {
-  const u32 entries = message_limit(s.params(), p);
-  const u64 limit = message_limit(s.params(), out_modulus);
+void check_tables(const Params& params, std::span<const Lut> luts, u32 p, u32 out_modulus) {
+  const u32 entries = message_limit(params, p);
+  const u64 limit = message_limit(params, out_modulus);
   for (std::size_t t = 0; t < luts.size(); ++t) {
     if (luts[t].table.size() != entries)
       throw ParameterError(
@@ -69,43 +70,20 @@ void check_tables(const Evaluator::State& s, std::span<const Lut> luts, u32 p, u
   }
 }
 
-// The first `entries` values of every table, for messages modulo p of which the lower half occurs.
-std::shared_ptr<const DeviceTables> device_tables(const Evaluator::State& s,
-                                                  std::span<const Lut> luts, u32 p, u32 entries,
-                                                  u32 out_modulus) {
-  ContentKey key("table");
-  key.add(p).add(entries).add(out_modulus).add(luts.size());
-  for (const Lut& lut : luts)
-    for (u32 m = 0; m < entries; ++m) key.add(lut.table[m]);
-  return s.tables.get(*s.stream, key.text(), [&] {
-    std::vector<TestPolynomial> polynomials;
-    for (const Lut& lut : luts)
-      polynomials.push_back(
-          table_polynomial(s.plan(), p, std::span(lut.table).first(entries), out_modulus));
-    return polynomials;
-  });
+[[noreturn]] void refuse_index(u64 entries, const std::string& expected) {
+  throw ParameterError(cat("index of ", entries, " entries, expected ", expected),
+                       {{"index", cat(entries)}, {"size", expected}});
 }
 
-// x modulo 2^log_modulus with m/4 + (-m/4 in the lower half, +m/4 in the upper) taken off: x itself
-// or x - m/2, in the lower half. p: messages modulo 2^log_modulus; the halves begin half a message
-// below 0 and m/2.
-device::Buffer into_lower_half(const Evaluator::State& s, const u32* x, u64 rows, u32 log_modulus,
-                               u32 p) {
-  const u32 steps = 2 * s.plan().ring_dim();
-  const auto table = s.tables.get(*s.stream, ContentKey("half").add(p).text(), [&] {
-    const u64 quarter = scaled_to_modulus(1, 4, s.plan().modulus);
-    return std::vector{
-        window_polynomial(s.plan(), (steps - steps / (2 * p)) % steps, quarter, quarter)};
-  });
-  device::Buffer out = s.allocate_rows(rows);
-  s.bootstrap(out.as<u32>(), log_modulus, x, log_modulus, rows, table->view());
-  const device::LweTerm difference[] = {{x, 1}, {out.as<const u32>(), -1}};
-  s.combine(out.as<u32>(), difference, 0, rows, log_modulus);
-  return out;
+void check_index(std::span<const u32> index, std::size_t tables) {
+  for (std::size_t i = 0; i < index.size(); ++i)
+    if (index[i] >= tables)
+      throw ParameterError(
+          cat("index of message ", i, " is ", index[i], ", expected below ", tables, " (tables)"),
+          {{"message", cat(i)}, {"index", cat(index[i])}, {"luts", cat(tables)}});
 }
 
-void check_doubled_modulus(const Evaluator::State& s) {
-  const auto& plan = s.plan();
+void check_doubled_modulus(const device::TorusPlan& plan) {
   const u32 doubled = plan.log_lwe_modulus + 1;
   if (doubled <= plan.log_n + 1 && doubled <= plan.log_switch_modulus) return;
   throw UnsupportedError(
@@ -117,34 +95,95 @@ void check_doubled_modulus(const Evaluator::State& s) {
        {"log_switch_modulus", cat(plan.log_switch_modulus)}});
 }
 
-// index: device memory or null.
-device::Buffer evaluate(const Evaluator::State& s, const Ciphertext::Data& a,
-                        std::span<const Lut> luts, u32 out_modulus, const u32* index) {
-  const u32 p = a.plain_modulus;
-  const u64 rows = a.rows();
-  const u32* in = a.payload.as<const u32>();
-  const auto symmetry =
-      s.params().spec().padded ? Symmetry::negacyclic : symmetry_of(luts, out_modulus);
-  if (symmetry == Symmetry::negacyclic) {
-    const auto tables = device_tables(s, luts, p, p / 2, out_modulus);
-    return s.bootstrapped(in, rows, tables->view(index));
-  }
-  if (symmetry == Symmetry::periodic) {
-    const auto tables = device_tables(s, luts, p, p / 2, out_modulus);
-    const device::Buffer lower = into_lower_half(s, in, rows, s.log_q(), p);
-    return s.bootstrapped(lower.as<const u32>(), rows, tables->view(index));
-  }
-  // Read modulo 2 q the phase is x or x + q: twice as many messages, of which m and m + p are one.
-  check_doubled_modulus(s);
-  const auto tables = device_tables(s, luts, 2 * p, p, out_modulus);
-  const device::Buffer lower = into_lower_half(s, in, rows, s.log_q() + 1, 2 * p);
+// The first `entries` values of every table, for messages modulo p of which the lower half occurs.
+DeviceCache::Array device_tables(const Context::State& home, std::span<const Lut> luts, u32 p,
+                                 u32 entries, u32 out_modulus) {
+  ContentKey key("table");
+  key.add(p).add(entries).add(out_modulus);
+  for (const Lut& lut : luts) key.add(std::span(lut.table).first(entries));
+  return home.tables.get(*home.stream, key, [&] {
+    std::vector<TestPolynomial> polynomials;
+    for (const Lut& lut : luts)
+      polynomials.push_back(
+          table_polynomial(home.plan, p, std::span(lut.table).first(entries), out_modulus));
+    return table_words(polynomials);
+  });
+}
+
+// Takes m/4 + (-m/4 in the lower half, +m/4 in the upper) off messages modulo p, where m is their
+// modulus: nothing or m/2. The halves begin half a message below 0 and m/2.
+DeviceCache::Array half_table(const Context::State& home, u32 p) {
+  return home.tables.get(*home.stream, ContentKey("half").add(p), [&] {
+    const u32 steps = 2 * home.plan.ring_dim();
+    const u64 quarter = scaled_to_modulus(1, 4, home.plan.modulus);
+    return table_words(std::vector{
+        window_polynomial(home.plan, (steps - steps / (2 * p)) % steps, quarter, quarter)});
+  });
+}
+
+// [rows][slots]; slots behind the last message read table 0.
+DeviceCache::Array device_index(const Context::State& home, std::span<const u32> index) {
+  return home.indices.get(*home.stream, ContentKey("index").add(index), [&] {
+    const u64 slots = home.plan.slots;
+    std::vector<u32> words((index.size() + slots - 1) / slots * slots, 0);
+    std::copy(index.begin(), index.end(), words.begin());
+    return words;
+  });
+}
+
+// x, modulo 2^log_modulus, into the lower half by half_table.
+device::Buffer into_lower_half(const Evaluator::State& s, const u32* x, u64 rows,
+                               const PreparedLut::Data& lut) {
   device::Buffer out = s.allocate_rows(rows);
-  s.bootstrap(out.as<u32>(), s.log_q(), lower.as<const u32>(), s.log_q() + 1, rows,
-              tables->view(index));
+  s.bootstrap(out.as<u32>(), lut.log_modulus, x, lut.log_modulus, rows,
+              lut_view(s.plan(), *lut.half));
+  const device::LweTerm difference[] = {{x, 1}, {out.as<const u32>(), -1}};
+  s.combine(out.as<u32>(), difference, 0, rows, lut.log_modulus);
   return out;
 }
 
 }  // namespace
+
+u64 PreparedLut::size() const { return data_->size; }
+u32 PreparedLut::plain_modulus() const { return data_->plain_modulus; }
+u32 PreparedLut::out_modulus() const { return data_->out_modulus; }
+
+PreparedLut Context::prepare(std::span<const Lut> luts, std::span<const u32> index,
+                             u32 plain_modulus) const {
+  const State& home = *state_;
+  if (luts.empty())
+    throw ParameterError("no look-up table, expected at least one", {{"luts", "0"}});
+  const u32 p = plain_modulus != 0 ? plain_modulus : home.params.spec().plain_modulus;
+  if (p % 2 != 0 || p > (u64(1) << home.plan.log_lwe_modulus) / 4)
+    throw ParameterError(cat("look-up table of messages modulo ", p,
+                             ", expected an even number up to 2^", home.plan.log_lwe_modulus - 2),
+                         {{"plain_modulus", cat(p)}});
+  auto data = std::make_shared<PreparedLut::Data>();
+  data->params_id = home.params.id();
+  data->plain_modulus = p;
+  data->out_modulus = checked_out_modulus(home.params, luts, p);
+  check_tables(home.params, luts, p, data->out_modulus);
+  if (luts.size() > 1 && index.empty()) refuse_index(0, "one a message");
+  check_index(index, luts.size());
+  data->size = index.size();
+  data->log_modulus = home.plan.log_lwe_modulus;
+  const auto symmetry =
+      home.params.spec().padded ? Symmetry::negacyclic : symmetry_of(luts, data->out_modulus);
+  if (symmetry == Symmetry::none) {
+    // Read modulo 2 q the phase is x or x + q: twice as many messages, of which m and m + p are
+    // one.
+    check_doubled_modulus(home.plan);
+    data->log_modulus += 1;
+    data->tables = device_tables(home, luts, 2 * p, p, data->out_modulus);
+    data->half = half_table(home, 2 * p);
+    home.variant(data->log_modulus, home.plan.slots);  // made now, not by the first look-up
+  } else {
+    data->tables = device_tables(home, luts, p, p / 2, data->out_modulus);
+    if (symmetry == Symmetry::periodic) data->half = half_table(home, p);
+  }
+  if (luts.size() > 1) data->index = device_index(home, index);
+  return PreparedLut(std::move(data));
+}
 
 Ciphertext Evaluator::lut(const Ciphertext& a, const Lut& lut) const {
   return this->lut(a, std::span(&lut, 1), {});
@@ -155,30 +194,31 @@ Ciphertext Evaluator::lut(const Ciphertext& a, std::span<const Lut> luts,
   const State& s = *state_;
   s.check(a);
   s.check_log_modulus(a, s.log_q(), "look-up table");
-  if (luts.empty())
-    throw ParameterError("no look-up table, expected at least one", {{"luts", "0"}});
-  const u32 p = a.plain_modulus(), out_modulus = checked_out_modulus(s, luts, p);
-  check_tables(s, luts, p, out_modulus);
-  const bool indexed = luts.size() > 1;
-  if (index.size() != (indexed ? a.size() : 0) && !(luts.size() == 1 && index.size() == a.size()))
-    throw ParameterError(cat("index of ", index.size(), " entries, expected ", a.size()),
-                         {{"index", cat(index.size())}, {"size", cat(a.size())}});
-  for (std::size_t i = 0; i < index.size(); ++i)
-    if (index[i] >= luts.size())
-      throw ParameterError(
-          cat("index of message ", i, " is ", index[i], ", expected below ", luts.size(),
-              " (tables)"),
-          {{"message", cat(i)}, {"index", cat(index[i])}, {"luts", cat(luts.size())}});
+  if (luts.size() > 1 && index.size() != a.size()) refuse_index(index.size(), cat(a.size()));
   s.bootstrap_keys();
-  device::Buffer on_device;
-  if (indexed) {  // unused slots of the last row read table 0
-    std::vector<u32> padded(a.data().rows() * s.plan().slots, 0);
-    std::copy(index.begin(), index.end(), padded.begin());
-    on_device = s.stream->allocate(padded.size() * sizeof(u32));
-    s.stream->copy_in(on_device.data(), padded.data(), on_device.bytes());
+  return lut(a, s.context.prepare(luts, index, a.plain_modulus()));
+}
+
+Ciphertext Evaluator::lut(const Ciphertext& a, const PreparedLut& lut) const {
+  const State& s = *state_;
+  const PreparedLut::Data& f = lut.data();
+  s.check(a);
+  s.check_log_modulus(a, s.log_q(), "look-up table");
+  expect_home(f.params_id, *f.tables, s.home(), "look-up table");
+  s.check_plain_modulus(a, f.plain_modulus, "look-up table");
+  if (f.size != 0 && f.size != a.size()) refuse_index(f.size, cat(a.size()));
+  s.bootstrap_keys();
+  const u64 rows = a.data().rows();
+  const u32* in = a.data().payload.as<const u32>();
+  device::Buffer lower;
+  if (f.half) {
+    lower = into_lower_half(s, in, rows, f);
+    in = lower.as<const u32>();
   }
-  return s.wrap(evaluate(s, a.data(), luts, out_modulus, on_device.as<const u32>()), a.size(),
-                out_modulus, s.log_q());
+  device::Buffer out = s.allocate_rows(rows);
+  s.bootstrap(out.as<u32>(), s.log_q(), in, f.log_modulus, rows,
+              lut_view(s.plan(), *f.tables, f.index.get()));
+  return s.wrap(std::move(out), a.size(), f.out_modulus, s.log_q());
 }
 
 }  // namespace crenel::tfhe

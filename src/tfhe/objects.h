@@ -8,27 +8,36 @@
 
 #include "crenel/tfhe/context.h"
 #include "device/backend.h"
+#include "tfhe/device_cache.h"
 #include "tfhe/secret_keys.h"
 
 namespace crenel::tfhe {
 
 /// Rows of n + r words u32 modulo 2^log_modulus (device/torus/kernels.h), r messages a row; slots
 /// behind the last message hold what the operation made of zeros.
-struct Ciphertext::Data {
+struct CiphertextShape {
   std::string params_id;
-  device::Buffer payload;  ///< [rows][words]
-  u64 size = 0;            ///< messages, at least 1
-  u32 slots = 1;           ///< [r]
-  u32 words = 0;           ///< n + r
-  u32 plain_modulus = 0;   ///< [p], even
-  u32 log_modulus = 0;     ///< log2 [q], larger for large p (encoding.h)
-  /// Set while the masks are what this seed expands to, row y under serial y.
-  std::optional<random::Seed> seed;
+  u64 size = 0;           ///< messages, at least 1
+  u32 slots = 1;          ///< [r]
+  u32 words = 0;          ///< n + r
+  u32 plain_modulus = 0;  ///< [p], even
+  u32 log_modulus = 0;    ///< log2 [q], larger for large p (encoding.h)
 
   u64 rows() const { return (size + slots - 1) / slots; }
   u64 bytes() const { return rows() * words * sizeof(u32); }
-  /// The same description without payload and seed.
-  std::unique_ptr<Data> like() const;
+};
+
+struct Ciphertext::Data : CiphertextShape {
+  explicit Data(CiphertextShape shape) : CiphertextShape(std::move(shape)) {}
+
+  device::Buffer payload;  ///< [rows][words]
+  /// Set while the masks are what this seed expands to, row y under serial y.
+  std::optional<random::Seed> seed;
+
+  /// The same shape without payload and seed.
+  std::unique_ptr<Data> like() const {
+    return std::make_unique<Data>(static_cast<const CiphertextShape&>(*this));
+  }
 };
 
 struct Context::State {
@@ -37,13 +46,22 @@ struct Context::State {
   Params params;
   device::TorusPlan plan;
   std::shared_ptr<device::Device> device;
-  std::shared_ptr<device::Stream> stream;
-  std::unique_ptr<device::TorusKernels> kernels;
-  std::unique_ptr<device::Kernels<u32>> ring;  ///< modulo the plan's primes: key generation
+  std::shared_ptr<device::Stream> stream;  ///< of all contexts of the device
+  std::unique_ptr<device::TorusKernels> torus;
+  std::unique_ptr<device::Kernels<u32>> poly;  ///< modulo the plan's primes: key generation
+
+  // What was brought to the device, for all evaluators.
+  /// Test polynomials of gates, floor and sign. As few as parameters have gates and moduli, and
+  /// never dropped: graphs read them.
+  mutable DeviceCache functions;
+  /// Test polynomials of users' tables.
+  mutable DeviceCache tables{u64(64) << 20, 256};
+  /// Which table each message takes.
+  mutable DeviceCache indices{u64(32) << 20, 256};
 
   /// The kernels of this plan for ciphertexts modulo 2^log_modulus with `slots` messages a row:
   /// blind rotation by the same keys (slots as in the plan), or conversions of rows of another
-  /// width. Made on first use.
+  /// width. Made on first use, as long-lived as the context.
   device::TorusKernels& variant(u32 log_modulus, u32 slots) const;
 
  private:
@@ -63,6 +81,17 @@ struct EvaluationKeys::Data {
   std::vector<u32> bootstrap_bodies;
 };
 
+struct PreparedLut::Data {
+  std::string params_id;
+  u32 plain_modulus = 0, out_modulus = 0;
+  u64 size = 0;  ///< entries of the index, 0 without
+  /// log2 of the modulus that phases are read by: one more than q's for tables without symmetry.
+  u32 log_modulus = 0;
+  DeviceCache::Array tables;  ///< test polynomials (test_polynomial.h)
+  DeviceCache::Array index;   ///< [rows][slots], or null
+  DeviceCache::Array half;    ///< first brings phases into the lower half; null: not needed
+};
+
 struct Client::State {
   Context context;
   SecretKeys secret;
@@ -73,10 +102,12 @@ struct Client::State {
 std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
                                                    u32 plain_modulus, u32 log_modulus);
 
-/// Throws StateError when an object ("ciphertext", ...) has other parameters than `context` or
-/// lives on another device; both names are in the message and in the fields `found` and `expected`.
+/// Throws StateError when an object ("ciphertext", ...) has other parameters than `context`, or
+/// when expect_device does; both names are in the message and in the fields `found` and `expected`.
 void expect_home(const std::string& params_id, const device::Buffer& payload,
                  const Context::State& context, const char* what);
-void expect_device(const device::Device& found, const Context::State& context, const char* what);
+/// Throws StateError when an object in `payload` cannot be used with work queued for `device`:
+/// another device, or on CUDA another Device object, whose stream is another.
+void expect_device(const device::Buffer& payload, const device::Device& device, const char* what);
 
 }  // namespace crenel::tfhe

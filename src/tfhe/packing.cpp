@@ -19,12 +19,10 @@ Ciphertext Evaluator::pack(const Ciphertext& single) const {
     throw StateError(cat("packing of a ciphertext of parameters ", in.params_id, ", expected ",
                          expected, " (this set with slots = 1)"),
                      {{"found", in.params_id}, {"expected", expected}});
-  const auto& from = in.payload.stream();
-  expect_device(from->device(), home, "ciphertext");
+  expect_device(in.payload, *home.device, "ciphertext");
   s.check_log_modulus(single, s.log_q(), "pack");
-  if (from != s.stream) s.stream->wait_for(*from);
 
-  auto& stream = *s.stream;
+  auto& stream = s.stream();
   const auto shape = packing_shape(s.plan());
   const u32 n = s.plan().lwe_dim, r = s.plan().slots;
   const u64 wide = sizeof(u64), in_words = n + 1, out_words = shape.in_dim + r;
@@ -55,12 +53,10 @@ Ciphertext Evaluator::pack(const Ciphertext& single) const {
       stream.copy_rows(target + shape.in_dim + slot, out_words * wide, source + n,
                        r * in_words * wide, wide, count);
     }
-    home.kernels->key_switch(stream, shape, out.as<u32>() + first * s.plan().words(),
-                             side_by_side.as<const u64>(), static_cast<u32>(rows),
-                             s.keys.data()->packing.data());
+    home.torus->key_switch(stream, shape, out.as<u32>() + first * s.plan().words(),
+                           side_by_side.as<const u64>(), static_cast<u32>(rows),
+                           s.keys.data()->packing.data());
   }
-  // The other stream may reuse the input's memory once it is freed: not before it was read here.
-  if (from != s.stream) from->wait_for(stream);
   return s.wrap(std::move(out), in.size, in.plain_modulus, s.log_q());
 }
 

@@ -23,7 +23,7 @@ std::vector<i8> sample_secret(random::SecretSource& source, u64 count, bool bina
 }
 
 SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
-                       device::Kernels<u32>& ring, random::SecretSource source)
+                       device::Kernels<u32>& poly, random::SecretSource source)
     : plan_(plan), source_(std::move(source)) {
   const bool binary = plan.secret == device::LweSecret::binary;
   host_.values.reserve(slot_words(plan) * plan.slots);
@@ -35,11 +35,11 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
     host_.values.insert(host_.values.end(), lwe.begin(), lwe.end());
     host_.values.insert(host_.values.end(), glwe.begin(), glwe.end());
   }
-  upload(stream, ring);
+  upload(stream, poly);
 }
 
 SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
-                       device::Kernels<u32>& ring, random::SecretSource source,
+                       device::Kernels<u32>& poly, random::SecretSource source,
                        std::span<const i8> coefficients)
     : plan_(plan), source_(std::move(source)) {
   const u64 slot = slot_words(plan), expected = slot * plan.slots;
@@ -68,10 +68,10 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
         cat("secret key with fewer than ", expected / 4, " non-zero coefficients"),
         {{"expected", cat(">= ", expected / 4)}});
   host_.values.assign(coefficients.begin(), coefficients.end());
-  upload(stream, ring);
+  upload(stream, poly);
 }
 
-void SecretKeys::upload(device::Stream& stream, device::Kernels<u32>& ring) {
+void SecretKeys::upload(device::Stream& stream, device::Kernels<u32>& poly) {
   const u64 n = plan_.lwe_dim, kn = plan_.extracted_dim(), slot = slot_words(plan_);
   lwe_ = stream.allocate(plan_.slots * n, true);
   std::vector<i64> wide(plan_.slots * kn);
@@ -91,9 +91,9 @@ void SecretKeys::upload(device::Stream& stream, device::Kernels<u32>& ring) {
   const ring::PolyView<u32> coeff(glwe_.as<u32>(), shape, limbs, ring::Domain::coeff);
   const ring::PolyView<u32> eval(glwe_.as<u32>(), shape, limbs, ring::Domain::eval);
   const ring::PolyView<u32> minus(negated_.as<u32>(), shape, limbs, ring::Domain::eval);
-  ring.reduce_signed(stream, coeff, staged.as<const i64>());
-  ring.ntt(stream, eval, coeff);
-  ring.neg(stream, minus, eval);
+  poly.reduce_signed(stream, coeff, staged.as<const i64>());
+  poly.ntt(stream, eval, coeff);
+  poly.neg(stream, minus, eval);
 }
 
 ring::PolyView<const u32> SecretKeys::view(const device::Buffer& buffer) const {

@@ -43,9 +43,9 @@ device::Buffer make_key(const Context::State& home, SecretKeys& secret,
         host[y * shape.slots + slot] = message(row_index(shape, first + y), slot) & mask;
     stream.copy_in(messages.data(), host.data(), rows * shape.slots * sizeof(u64));
     const auto errors = source.next(random::Purpose::error, rows);
-    home.kernels->sample_lwe(stream, key.as<u8>() + first * row_bytes, rows, shape.out_dim,
-                             shape.slots, shape.log_modulus, mask_seed, first, source.seed(),
-                             errors.serial, secret.lwe_device(), messages.as<const u64>());
+    home.torus->sample_lwe(stream, key.as<u8>() + first * row_bytes, rows, shape.out_dim,
+                           shape.slots, shape.log_modulus, mask_seed, first, source.seed(),
+                           errors.serial, secret.lwe_device(), messages.as<const u64>());
   }
   return key;
 }
@@ -61,8 +61,8 @@ device::Buffer expand_key(const Context::State& home, const device::SwitchShape&
     const u64 rows = std::min(most, shape.key_rows() - first);
     stream.copy_in(staged.data(), bodies.data() + first * shape.slots,
                    rows * shape.slots * sizeof(u64));
-    home.kernels->expand_lwe(stream, key.as<u8>() + first * row_bytes, rows, shape.out_dim,
-                             shape.slots, shape.log_modulus, seed, first, staged.as<const u64>());
+    home.torus->expand_lwe(stream, key.as<u8>() + first * row_bytes, rows, shape.out_dim,
+                           shape.slots, shape.log_modulus, seed, first, staged.as<const u64>());
   }
   return key;
 }
@@ -136,7 +136,7 @@ EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret, 
   const Context::State& home = context.state();
   auto data = new_data(context);
   make_bootstrap_key(home, secret, *data);
-  const auto shape = home.kernels->switch_shape();
+  const auto shape = home.torus->switch_shape();
   data->switch_seed = secret.source().derive_seed();
   data->key_switch =
       make_key(home, secret, shape, data->switch_seed, [&](const RowIndex& row, u32 slot) {
@@ -160,7 +160,7 @@ EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret, 
 
 EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts& parts) {
   const Context::State& home = context.state();
-  const auto shape = home.kernels->switch_shape(), pack = packing_shape(home.plan);
+  const auto shape = home.torus->switch_shape(), pack = packing_shape(home.plan);
   expect_words("bootstrapping key", parts.bootstrap_bodies.size(), bootstrap_body_words(home.plan));
   expect_residues(parts.bootstrap_bodies, home.plan);
   expect_words("key-switching key", parts.switch_bodies.size(), shape.key_rows() * shape.slots);
@@ -184,7 +184,7 @@ EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts&
 }
 
 std::vector<u64> switch_bodies(const EvaluationKeys& keys) {
-  return bodies_of(keys.data()->key_switch, keys.data()->home->kernels->switch_shape());
+  return bodies_of(keys.data()->key_switch, keys.data()->home->torus->switch_shape());
 }
 
 std::vector<u64> packing_bodies(const EvaluationKeys& keys) {
@@ -202,7 +202,7 @@ u64 EvaluationKeys::wire_bytes() const {
     return s.key_rows() * s.slots * s.key_word_bytes() + sizeof(random::Seed);
   };
   u64 total = data_->bootstrap_bodies.size() * sizeof(u32) + sizeof(random::Seed) +
-              body_bytes(data_->home->kernels->switch_shape());
+              body_bytes(data_->home->torus->switch_shape());
   if (has_packing()) total += body_bytes(packing_shape(data_->home->plan));
   return total;
 }

@@ -1,7 +1,5 @@
 #include "tfhe/test_polynomial.h"
 
-#include <algorithm>
-
 namespace crenel::tfhe {
 namespace {
 
@@ -53,40 +51,20 @@ TestPolynomial ramp_polynomial(const device::TorusPlan& plan, u32 log_range, u32
   return out;
 }
 
-std::shared_ptr<const DeviceTables> TableCache::find(const std::string& key) {
-  const auto it = std::find_if(entries_.begin(), entries_.end(),
-                               [&](const Entry& entry) { return entry.key == key; });
-  if (it == entries_.end()) return nullptr;
-  entries_.splice(entries_.begin(), entries_, it);
-  return it->tables;
+std::vector<u64> table_words(std::span<const TestPolynomial> polynomials) {
+  std::vector<u64> words;
+  for (const auto& v : polynomials)
+    words.insert(words.end(), v.coefficients.begin(), v.coefficients.end());
+  for (const auto& v : polynomials) words.push_back(v.offset);
+  return words;
 }
 
-std::shared_ptr<const DeviceTables> TableCache::insert(device::Stream& stream,
-                                                       const std::string& key,
-                                                       std::span<const TestPolynomial> tables) {
-  const u64 n = tables[0].coefficients.size(), poly_bytes = n * sizeof(u64);
-  auto made = std::make_shared<DeviceTables>();
-  made->count = static_cast<u32>(tables.size());
-  made->polys = stream.allocate(tables.size() * poly_bytes);
-  made->offsets = stream.allocate(tables.size() * sizeof(u64));
-  std::vector<u64> polys, offsets;
-  polys.reserve(tables.size() * n);
-  for (const auto& table : tables) {
-    polys.insert(polys.end(), table.coefficients.begin(), table.coefficients.end());
-    offsets.push_back(table.offset);
-  }
-  stream.copy_in(made->polys.data(), polys.data(), polys.size() * sizeof(u64));
-  stream.copy_in(made->offsets.data(), offsets.data(), offsets.size() * sizeof(u64));
-
-  const u64 bytes = made->polys.bytes() + made->offsets.bytes() + key.size();
-  if (bytes > kMaxBytes) return made;
-  while (!entries_.empty() && (entries_.size() >= kMaxEntries || bytes_ + bytes > kMaxBytes)) {
-    bytes_ -= entries_.back().bytes;
-    entries_.pop_back();
-  }
-  entries_.push_front({key, made, bytes});
-  bytes_ += bytes;
-  return made;
+device::LutView lut_view(const device::TorusPlan& plan, const device::Buffer& tables,
+                         const device::Buffer* index) {
+  const u64 n = plan.ring_dim(), count = tables.bytes() / ((n + 1) * sizeof(u64));
+  const u64* words = tables.as<const u64>();
+  return {words, words + count * n, static_cast<u32>(count),
+          index != nullptr ? index->as<const u32>() : nullptr};
 }
 
 }  // namespace crenel::tfhe

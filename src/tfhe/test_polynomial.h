@@ -2,11 +2,7 @@
 // steps, f < N; blind rotation reads -v_(f - N) at f >= N.
 #pragma once
 
-#include <list>
-#include <memory>
-#include <mutex>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "device/torus/kernels.h"
@@ -35,49 +31,10 @@ TestPolynomial table_polynomial(const device::TorusPlan& plan, u32 p, std::span<
 /// EvalFloor): what stands in the low log_range bits of a phase modulo 2^log_modulus.
 TestPolynomial ramp_polynomial(const device::TorusPlan& plan, u32 log_range, u32 log_modulus);
 
-/// Test polynomials on the device.
-struct DeviceTables {
-  device::Buffer polys, offsets;
-  u32 count = 0;
-  device::LutView view(const u32* index = nullptr) const {
-    return {polys.as<const u64>(), offsets.as<const u64>(), count, index};
-  }
-};
-
-/// Tables by content, the least recently used dropped first. Work queued with a table that is
-/// dropped is safe: its memory returns to the stream's pool in stream order.
-class TableCache {
- public:
-  /// `key` states the content; `make` is called when it is not here.
-  template <class Make>
-  std::shared_ptr<const DeviceTables> get(device::Stream& stream, const std::string& key,
-                                          Make make) {
-    const std::lock_guard lock(mutex_);
-    if (auto found = find(key)) return found;
-    const std::vector<TestPolynomial> tables = make();
-    return insert(stream, key, tables);
-  }
-  u64 bytes() const {
-    const std::lock_guard lock(mutex_);
-    return bytes_;
-  }
-
-  static constexpr u64 kMaxBytes = u64(64) << 20;
-  static constexpr std::size_t kMaxEntries = 256;
-
- private:
-  struct Entry {
-    std::string key;
-    std::shared_ptr<const DeviceTables> tables;
-    u64 bytes = 0;
-  };
-  std::shared_ptr<const DeviceTables> find(const std::string& key);
-  std::shared_ptr<const DeviceTables> insert(device::Stream& stream, const std::string& key,
-                                             std::span<const TestPolynomial> tables);
-
-  mutable std::mutex mutex_;
-  std::list<Entry> entries_;  ///< most recently used first
-  u64 bytes_ = 0;
-};
+/// [polynomial][N], then [polynomial] their offsets: what a context brings to its device.
+std::vector<u64> table_words(std::span<const TestPolynomial> polynomials);
+/// The view of such an array on the device; `index`: device memory, or null.
+device::LutView lut_view(const device::TorusPlan& plan, const device::Buffer& tables,
+                         const device::Buffer* index = nullptr);
 
 }  // namespace crenel::tfhe

@@ -141,7 +141,8 @@ TEST_P(TfheDevices, PackingHasEqualBits) {
   for (const char* name : {"gadget:r3", "raising:approx:r5"}) {
     Pair pair(GetParam(), name);
     Client one_slot = pair.reference.client.single();
-    const Context single(pair.context.params().with_slots(SlotCount(1)), GetParam());
+    const Context single(pair.context.params().with_slots(SlotCount(1)),
+                         pair.context.device().shared_from_this());
     const Ciphertext c = one_slot.encrypt(Messages{1, 0, 0, 1, 1, 0, 1}, 4);
     const Ciphertext here = pair.reference.ev.pack(c);
     const Ciphertext there = pair.ev.pack(test::carried(c, single));

@@ -23,8 +23,8 @@ class Ciphertext {
   u64 bytes() const;          ///< device bytes of the payload
   const std::string& params_id() const;
   Ciphertext clone() const;
-  /// Messages [first, first + count), copied. With packing r, `first` must be a multiple of r:
-  /// throws ParameterError otherwise or when out of range.
+  /// Messages [first, first + count), copied. `first` must be a multiple of r: throws
+  /// ParameterError otherwise or when out of range.
   Ciphertext slice(u64 first, u64 count) const;
 
   const Data& data() const { return *data_; }
@@ -34,8 +34,8 @@ class Ciphertext {
   std::unique_ptr<Data> data_;
 };
 
-/// One array from several, one after the other (with packing r, all but the last hold multiples of
-/// r messages; ParameterError otherwise). Equal parameters and plain modulus, else StateError.
+/// One array from several, one after the other (all but the last hold multiples of r messages;
+/// ParameterError otherwise). Equal parameters, plain modulus and device, else StateError.
 Ciphertext concatenate(std::span<const Ciphertext* const> parts);
 
 }  // namespace crenel::tfhe

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "crenel/tfhe/ciphertext.h"
+#include "crenel/tfhe/lut.h"
 #include "crenel/tfhe/params.h"
 
 namespace crenel::tfhe {
@@ -15,20 +16,34 @@ class Client;
 class EvaluationKeys;
 class Evaluator;
 
-/// Cheap to copy: shared, immutable state (kernels, device, default stream).
+/// Parameters on a device. Cheap to copy: the state (kernels, and what was brought to the device by
+/// content) is shared by all clients and evaluators, and safe to use from several threads; another
+/// client's evaluation keys cost their own bytes and nothing else.
+///
+/// Contexts of one Device object queue on its one stream, and objects of contexts with equal
+/// parameters work together. Objects of another Device object do so on `ref` and `cpu`; on CUDA
+/// they are refused (StateError).
 class Context {
  public:
   struct State;
-  /// Throws DeviceError; UnsupportedError where the device cannot hold these parameters.
+  /// On a device opened for this context alone. Throws DeviceError; UnsupportedError where the
+  /// device cannot hold these parameters.
   explicit Context(const Params& params, const std::string& device = "auto");
+  /// On a device that other contexts of any scheme may share. ParameterError for none.
+  Context(const Params& params, std::shared_ptr<device::Device> device);
 
   const Params& params() const;
   device::Device& device() const;
-  device::Stream& stream() const;
+  device::Stream& stream() const;  ///< the device's shared one
 
   /// New secret keys with randomness of the operating system.
   Client keygen() const;
   Evaluator evaluator(EvaluationKeys keys) const;
+
+  /// Tables for messages modulo p = plain_modulus (0: the set's), checked and on the device. With
+  /// several tables (or an index) message i takes luts[index[i]]. Throws what Evaluator::lut does.
+  PreparedLut prepare(std::span<const Lut> luts, std::span<const u32> index = {},
+                      u32 plain_modulus = 0) const;
 
   const State& state() const { return *state_; }
   const std::shared_ptr<const State>& shared_state() const { return state_; }
@@ -53,7 +68,7 @@ class EvaluationKeys {
 
 /// Which evaluation keys to make beside those of the bootstrap.
 struct KeyRequest {
-  bool packing = false;  ///< from single messages (r = 1 under slot 0's key) to r under a mask
+  bool packing = false;  ///< for Evaluator::pack: from messages under slot 0's key to r a mask
 };
 
 class Client {
@@ -78,8 +93,9 @@ class Client {
   std::vector<i64> phase_errors(const Ciphertext& ciphertext, std::span<const u64> messages) const;
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});
 
-  /// The holder of one slot's secret keys alone: a context with slots = 1 on the same device, whose
-  /// messages Evaluator::pack takes (slot 0). ParameterError for a slot that does not exist.
+  /// The holder of one slot's secret keys alone: a context with slots = 1 on the same Device
+  /// object, whose messages Evaluator::pack takes (slot 0). ParameterError for a slot that does not
+  /// exist.
   Client single(u32 slot = 0) const;
 
   /// The secret keys as an explicit export: guard these bytes. One byte (-1, 0 or 1) a coefficient,

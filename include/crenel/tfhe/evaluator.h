@@ -1,11 +1,17 @@
 // Evaluator of TFHE: gates, look-up tables, functions of OpenFHE's binfhe. Everything works on
 // arrays of equal size, message by message; one call is one batched bootstrap (or as many as
 // stated).
+//
+// Capturable, that is fit for Stream::capture and then without a copy from the host, a wait for the
+// device or an allocation of its memory: every operation but `trivial`, and but `lut` of tables by
+// value, which may have to bring them to the device (prepare them before). Also Ciphertext::clone,
+// Ciphertext::slice and concatenate. What the operations need beside keys and prepared tables stays
+// in the context. While a graph is recorded no other thread may use the device's shared stream.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "crenel/tfhe/context.h"
@@ -13,18 +19,19 @@
 namespace crenel::tfhe {
 
 /// Gates of one bootstrap. p = 4 for two inputs and majority; inputs of AND3, OR3 have p = 6, of
-/// AND4, OR4 p = 8 (OpenFHE's constants, tfhe.md 2c). NOT costs nothing.
+/// AND4, OR4 p = 8 (OpenFHE's constants, docs/theory/tfhe.md "Gates"). On padded sets bits may as
+/// well be messages 0 and 1 modulo the set's p, of which every gate that p / 2 has room for takes
+/// the table of the number of ones. NOT costs nothing.
 enum class Gate : u8 { and_, or_, nand, nor, xor_, xnor, majority, and3, or3, and4, or4 };
 const char* name_of(Gate gate);
+/// The gate of this name; ParameterError for any other text.
+Gate gate_from_string(std::string_view name);
 u32 fan_in(Gate gate);
 u32 plain_modulus_of(Gate gate);
-
-/// A function of a message as a table of p entries (p / 2 with padding), output messages modulo
-/// `out_modulus`.
-struct Lut {
-  std::vector<u64> table;
-  u32 out_modulus = 0;  ///< 0: as the input
-};
+/// The p to encrypt bits with: the set's own on padded sets, else 4, or with `inputs` = 3 or 4 what
+/// AND3, OR3 or AND4, OR4 take. ParameterError for other numbers, and for any but 2 with padding,
+/// where one p serves all gates.
+u32 bit_modulus(const Params& params, u32 inputs = 2);
 
 /// One addend of a linear combination.
 struct Term {
@@ -40,7 +47,7 @@ class Evaluator {
   const EvaluationKeys& keys() const;
 
   // ---- without a bootstrap ----------------------------------------------------------------------
-  Ciphertext not_(const Ciphertext& a) const;  ///< (-a, q/4 - b): p = 4 only
+  Ciphertext not_(const Ciphertext& a) const;  ///< 1 - a, of bits
   /// sum factor_t input_t + constant (a message modulo p). The result has the inputs' plain
   /// modulus, or `plain_modulus` when not 0: the same phases read on another scale. StateError for
   /// inputs that differ in size, context or plain modulus.
@@ -53,19 +60,23 @@ class Evaluator {
   /// and when both inputs are the same object (OpenFHE: their noise would double, not add).
   Ciphertext gate(Gate gate, std::span<const Ciphertext* const> inputs) const;
   Ciphertext gate(Gate gate, const Ciphertext& a, const Ciphertext& b) const;
-  /// condition ? a : b, three NANDs.
+  /// condition ? a : b, three NANDs; of bits modulo a padded set's p two tables.
   Ciphertext mux(const Ciphertext& condition, const Ciphertext& a, const Ciphertext& b) const;
-  /// The message again, with fresh noise (p = 4).
+  /// The bit again with fresh noise; of a padded set's p, any message.
   Ciphertext refresh(const Ciphertext& a) const;
 
   // ---- look-up tables ---------------------------------------------------------------------------
   /// luts.size() == 1: that table for every message; otherwise luts[index[i]] for message i.
   /// Padded sets: any table, one bootstrap. Others: EvalFunc of OpenFHE (negacyclic tables one
-  /// bootstrap; periodic ones and arbitrary ones two, tfhe.md 2c). Throws ParameterError for tables
-  /// of another length, entries >= out_modulus (>= half of it, padded) or an index that does not
-  /// fit; UnsupportedError for an arbitrary table where 2 q > 2 N.
+  /// bootstrap; periodic ones and arbitrary ones two, docs/theory/tfhe.md "Functions of messages").
+  /// Throws ParameterError for tables of another length, entries >= out_modulus (>= half of it,
+  /// padded) or an index that does not fit; UnsupportedError for an arbitrary table where 2 q > 2
+  /// N. The context keeps tables and index by content for the next call, within bounds.
   Ciphertext lut(const Ciphertext& a, const Lut& lut) const;
   Ciphertext lut(const Ciphertext& a, std::span<const Lut> luts, std::span<const u32> index) const;
+  /// The same by tables made ready before (Context::prepare). StateError where their parameters,
+  /// device or plain modulus are not those of `a`, ParameterError for an index of another size.
+  Ciphertext lut(const Ciphertext& a, const PreparedLut& lut) const;
 
   // ---- of messages modulo a power of two p, which may be larger than the set's ------------------
   // Throw ParameterError for another p, UnsupportedError where one bootstrap cannot read the bits

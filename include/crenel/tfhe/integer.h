@@ -16,13 +16,19 @@ class Integers {
   u32 bits() const { return bits_; }
   bool is_signed() const { return signed_; }  ///< two's complement
   const std::vector<Ciphertext>& blocks() const { return blocks_; }
+  u64 bytes() const;  ///< device bytes of the payload
   Integers clone() const;
+  /// Integers [first, first + count), copied; as Ciphertext::slice.
+  Integers slice(u64 first, u64 count) const;
 
  private:
   std::vector<Ciphertext> blocks_;
   u32 bits_ = 0;
   bool signed_ = false;
 };
+
+/// One array from several, as of ciphertexts. Equal widths and signedness, else StateError.
+Integers concatenate(std::span<const Integers* const> parts);
 
 /// `bits` even, 2..64; values as two's complement when signed. ParameterError for values out of
 /// range.
@@ -33,8 +39,24 @@ std::vector<i64> decrypt_signed(const Client& client, const Integers& a);
 
 enum class Comparison : u8 { equal, not_equal, less, less_equal, greater, greater_equal };
 
-/// Arithmetic modulo 2^bits. Operands of equal size, width and signedness (StateError otherwise).
-/// Every result is fully propagated: blocks below 4.
+/// Encrypted integers, or one public value for all of them (two's complement of 64 bits).
+class IntegerOperand {
+ public:
+  IntegerOperand(const Integers& integers) : integers_(&integers) {}  // NOLINT: either is one
+  IntegerOperand(u64 value) : value_(value) {}                        // NOLINT
+  const Integers* integers() const { return integers_; }              ///< null: a value
+  u64 value() const { return value_; }
+
+ private:
+  const Integers* integers_ = nullptr;
+  u64 value_ = 0;
+};
+
+/// Arithmetic modulo 2^bits. Operands of equal size, width and signedness (StateError otherwise),
+/// at least one of them encrypted; public values are taken modulo 2^bits by add, sub and mul, and
+/// are of the integers' range elsewhere (ParameterError otherwise). They make circuits smaller.
+/// Every result is fully propagated: blocks below 4. Not capturable: circuits look up tables by
+/// value.
 class IntegerEvaluator {
  public:
   /// ParameterError unless the evaluator's set is padded with p = 32, r = 1 and max_norm2 >= 25.
@@ -42,25 +64,22 @@ class IntegerEvaluator {
   const Evaluator& evaluator() const { return evaluator_; }
 
   Integers trivial(std::span<const u64> values, u32 bits, bool is_signed) const;
-  Integers add(const Integers& a, const Integers& b) const;
-  Integers sub(const Integers& a, const Integers& b) const;
+  Integers add(const IntegerOperand& a, const IntegerOperand& b) const;
+  Integers sub(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers neg(const Integers& a) const;
-  Integers mul(const Integers& a, const Integers& b) const;
-  Integers add(const Integers& a, u64 scalar) const;
-  Integers sub(const Integers& a, u64 scalar) const;
-  Integers mul(const Integers& a, u64 scalar) const;
+  Integers mul(const IntegerOperand& a, const IntegerOperand& b) const;
   /// 0 or 1 as messages modulo the set's plain modulus.
-  Ciphertext compare(Comparison comparison, const Integers& a, const Integers& b) const;
-  Ciphertext compare(Comparison comparison, const Integers& a, u64 scalar) const;
-  Integers min(const Integers& a, const Integers& b) const;
-  Integers max(const Integers& a, const Integers& b) const;
+  Ciphertext compare(Comparison comparison, const IntegerOperand& a, const IntegerOperand& b) const;
+  Integers min(const IntegerOperand& a, const IntegerOperand& b) const;
+  Integers max(const IntegerOperand& a, const IntegerOperand& b) const;
   /// condition (0 or 1) ? a : b
-  Integers select(const Ciphertext& condition, const Integers& a, const Integers& b) const;
+  Integers select(const Ciphertext& condition, const IntegerOperand& a,
+                  const IntegerOperand& b) const;
   Integers shift_left(const Integers& a, u32 count) const;   ///< count < bits
   Integers shift_right(const Integers& a, u32 count) const;  ///< arithmetic for signed integers
-  Integers bit_and(const Integers& a, const Integers& b) const;
-  Integers bit_or(const Integers& a, const Integers& b) const;
-  Integers bit_xor(const Integers& a, const Integers& b) const;
+  Integers bit_and(const IntegerOperand& a, const IntegerOperand& b) const;
+  Integers bit_or(const IntegerOperand& a, const IntegerOperand& b) const;
+  Integers bit_xor(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers bit_not(const Integers& a) const;
 
  private:

@@ -48,12 +48,12 @@ struct Spec {
   bool padded = false;     ///< the upper half of the p messages is kept free (programmable LUTs)
   double max_norm2 = 2.0;  ///< sum of squared factors of bootstrapped inputs p_fail is stated for
   Arithmetic arithmetic = Arithmetic::exact;  ///< the faster safe choice, by measurement
-  double security_bits = 0.0;  ///< from the lattice estimator (tfhe.md 6) or interpolated from it
-  bool paper = false;          ///< below today's norm: for reproduction of published figures
+  double security_bits = 0.0;                 ///< by the lattice estimator, or interpolated from it
+  bool paper = false;  ///< below today's norm: for reproduction of published figures
   std::string provenance;
 };
 
-/// Immutable, checked parameters with their packing. Cheap to copy.
+/// Immutable, checked parameters with their slots. Cheap to copy.
 class Params {
  public:
   /// Every problem of `spec`, one sentence each naming the value and what was expected. Never
@@ -98,6 +98,10 @@ class Params {
   std::shared_ptr<const State> state_;
 };
 
+/// Messages modulo p = plain_modulus (0: the set's) are below it: p, or p / 2 with padding.
+/// ParameterError for a p that Client::encrypt refuses.
+u32 message_bound(const Params& params, u32 plain_modulus = 0);
+
 /// Variances of the noise of one bootstrap, each at the modulus where it arises, in squared units
 /// of that modulus' integers (standard deviations squared, NOT subgaussian parameters).
 struct NoiseBudget {
@@ -109,8 +113,9 @@ struct NoiseBudget {
   double rotation_rounding = 0.0;  ///< at 2N, only when q > 2N: modulus switch q -> 2N
 };
 
-/// BOLT-FHE appendix A and WLX+25 theorem 4.2 (raising), tfhe.md 3; the gadget path by the standard
-/// variance of OpenFHE's decomposition. `sigma`: of key errors (the library's sampler: sqrt(10.5)).
+/// BOLT-FHE appendix A and WLX+25 theorem 4.2 (raising); the gadget path by the standard variance
+/// of OpenFHE's decomposition: docs/theory/tfhe.md "Noise of a bootstrap". `sigma`: of key errors
+/// (the library's sampler: sqrt(10.5)).
 NoiseBudget noise_budget(const Params& params, double sigma);
 /// Standard deviation at q of a bootstrapped ciphertext's phase error.
 double fresh_std(const Params& params, double sigma);

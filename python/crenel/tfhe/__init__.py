@@ -17,6 +17,7 @@ The objects, in the order in which they are made:
     encrypted arrays of bits or small messages, and of integers of 8 to 64 bits
 """
 
+import crenel.pickling  # noqa: F401  (makes Params fit for pickle)
 from crenel._crenel import TfheEvaluationKeys as EvaluationKeys
 from crenel._crenel import TfheParams as Params
 from crenel._crenel import tfhe_preset as preset

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError, StateError
-
-if TYPE_CHECKING:
-    from crenel.tfhe.context import Context
+from crenel.tfhe.place import Place
 
 Shape = tuple[int, ...]
 A = TypeVar("A", bound="_Array")
@@ -23,14 +21,14 @@ class _Array:
 
     __slots__ = ("_context", "_data", "_dtype", "_shape")
 
-    def __init__(self, context: Context, data: Any, shape: Shape, dtype: np.dtype) -> None:
+    def __init__(self, context: Place, data: Any, shape: Shape, dtype: np.dtype) -> None:
         self._context = context
         self._data = data
         self._shape = shape
         self._dtype = dtype
 
     @property
-    def context(self) -> Context:
+    def context(self) -> Place:
         """The context."""
         return self._context
 

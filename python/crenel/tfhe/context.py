@@ -10,23 +10,25 @@ import numpy as np
 from crenel import _crenel
 from crenel.errors import InsecureParametersWarning, ParameterError, SerializationError, StateError
 from crenel.tfhe.arrays import Ciphertext, Integers
+from crenel.tfhe.evaluator import Evaluator
 from crenel.tfhe.messages import bit_modulus, check_bits, plain_modulus_for
+from crenel.tfhe.place import Place
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crenel.tfhe.evaluator import Evaluator
-
 Bytes = bytes | bytearray | memoryview
 
 
-class Context:
+class Context(Place):
     """Parameters on a device: the root of every other object. Immutable.
 
     Parameters
     ----------
     params : a set of `preset`
-    device : 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one, else the CPU)
+    device : 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one, else the CPU),
+        opened for this context alone; or a crenel.Device, which other contexts may share: objects of contexts
+        with equal parameters on one Device work together
     packing : messages under a mask, 1 to 16: smaller ciphertexts and faster gates on whole arrays; slices
         begin with a mask then, and integers need 1
     arithmetic : 'exact', 'approx' or 'split', default the set's own: fast, and safe for it
@@ -36,12 +38,12 @@ class Context:
     arithmetic is not safe for the set, or not made for it ('split' with modulus raising).
     """
 
-    __slots__ = ("_context",)
+    __slots__ = ()
 
     def __init__(
         self,
         params: _crenel.TfheParams,
-        device: str = "auto",
+        device: str | _crenel.Device = "auto",
         packing: int = 1,
         arithmetic: str | None = None,
     ) -> None:
@@ -51,23 +53,13 @@ class Context:
             params = params.with_slots(packing)
         if params.warning:
             warnings.warn(params.warning, InsecureParametersWarning, stacklevel=2)
-        self._context = _crenel.TfheContext(params, device)
+        super().__init__(_crenel.TfheContext(params, device))
 
     @classmethod
     def _of(cls, context: _crenel.TfheContext) -> Context:
         self = cls.__new__(cls)
-        self._context = context
+        Place.__init__(self, context)
         return self
-
-    @property
-    def params(self) -> _crenel.TfheParams:
-        """The parameters, with packing and arithmetic as chosen."""
-        return self._context.params
-
-    @property
-    def device(self) -> _crenel.DeviceInfo:
-        """The device that computes."""
-        return self._context.device
 
     def keygen(self) -> Client:
         """New secret keys, from the randomness of the operating system."""
@@ -79,8 +71,6 @@ class Context:
 
     def evaluator(self, keys: _crenel.TfheEvaluationKeys) -> Evaluator:
         """Operations with these keys. Raises StateError for keys of another context."""
-        from crenel.tfhe.evaluator import Evaluator
-
         return Evaluator(self, self._context.evaluator(keys))
 
     def ciphertext_from_bytes(self, data: Bytes) -> Ciphertext:
@@ -102,24 +92,6 @@ class Context:
     def evaluation_keys_from_bytes(self, data: Bytes) -> _crenel.TfheEvaluationKeys:
         """Evaluation keys from untrusted bytes. Raises SerializationError."""
         return self._context.evaluation_keys_from_bytes(data)
-
-    def synchronize(self) -> None:
-        """Wait until all queued work is done; raises DeviceError when some of it failed."""
-        self._context.synchronize()
-
-    @property
-    def bytes_in_use(self) -> int:
-        """Bytes of device memory held by the objects of this context."""
-        return self._context.bytes_in_use
-
-    @property
-    def peak_bytes(self) -> int:
-        """Highest bytes_in_use since the context was made, or since reset_peak."""
-        return self._context.peak_bytes
-
-    def reset_peak(self) -> None:
-        """Let peak_bytes start anew from bytes_in_use."""
-        self._context.reset_peak()
 
     def __repr__(self) -> str:
         return f"<tfhe.Context {self.params.name} on {self.device.name}>"
@@ -232,7 +204,7 @@ class Client:
         return self._client.evaluation_keys(packing)
 
     def single(self, slot: int = 0) -> Client:
-        """The client of one slot's keys, in a context of its own without packing."""
+        """The client of one slot's keys, in a context of its own without packing on the same device."""
         client = self._client.single(slot)
         return Client(Context._of(client.context), client)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,24 +12,12 @@ from crenel import _crenel
 from crenel.errors import ParameterError, StateError
 from crenel.tfhe.arrays import Ciphertext, Integers, Shape
 from crenel.tfhe.integer_ops import IntegerOperations
+from crenel.tfhe.place import Place
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crenel.tfhe.context import Context
-
 Table = Callable[[int], int] | Sequence[int]
-
-# Gates as tables of the number of ones among two or three bits, where sets are for tables.
-_COUNT_TABLES = {
-    "and": (0, 0, 1),
-    "or": (0, 1, 1),
-    "nand": (1, 1, 0),
-    "nor": (1, 0, 0),
-    "xor": (0, 1, 0),
-    "xnor": (1, 0, 1),
-    "majority": (0, 0, 1, 1),
-}
 
 
 class Evaluator(IntegerOperations):
@@ -41,13 +30,13 @@ class Evaluator(IntegerOperations):
 
     __slots__ = ("_context", "_evaluator", "_integers")
 
-    def __init__(self, context: Context, evaluator: _crenel.TfheEvaluator) -> None:
+    def __init__(self, context: Place, evaluator: _crenel.TfheEvaluator) -> None:
         self._context = context
         self._evaluator = evaluator
         self._integers: _crenel.TfheIntegerEvaluator | None = None
 
     @property
-    def context(self) -> Context:
+    def context(self) -> Place:
         """The context."""
         return self._context
 
@@ -60,10 +49,7 @@ class Evaluator(IntegerOperations):
 
     def not_(self, a: Ciphertext) -> Ciphertext:
         """~a, without a bootstrap."""
-        data = _messages(a)
-        if self._for_tables(a):
-            return self._wrap(self._evaluator.linear([data], [-1], 1), a.shape, bool)
-        return self._wrap(self._evaluator.not_(data), a.shape, bool)
+        return self._wrap(self._evaluator.not_(_messages(a)), a.shape, bool)
 
     def and_(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
         """a & b of bits. One bootstrap an element, as all gates of two inputs, which must be two arrays."""
@@ -113,20 +99,11 @@ class Evaluator(IntegerOperations):
         """a where the condition is 1, else b, all bits. Three bootstraps, or two with sets for tables."""
         data = [_messages(x) for x in (condition, a, b)]
         _same_shape(condition, a, b)
-        if not self._for_tables(condition):
-            return self._wrap(self._evaluator.mux(*data), condition.shape, bool)
-        # c + 2 a and c + 2 b by tables: of the two, one at most is 1.
-        chosen = self._table([data[0], data[1]], [1, 2], (0, 0, 0, 1))
-        other = self._table([data[0], data[2]], [1, 2], (0, 0, 1, 0))
-        return self._wrap(self._evaluator.linear([chosen, other], [1, 1]), condition.shape, bool)
+        return self._wrap(self._evaluator.mux(*data), condition.shape, bool)
 
     def refresh(self, a: Ciphertext) -> Ciphertext:
         """The same bits or messages with fresh noise. One bootstrap."""
-        data = _messages(a)
-        if self._for_tables(a):
-            fresh = self._table([data], [1], range(self._limit(a)))
-            return self._wrap(fresh, a.shape, a.dtype)
-        return self._wrap(self._evaluator.refresh(data), a.shape, a.dtype)
+        return self._wrap(self._evaluator.refresh(_messages(a)), a.shape, a.dtype)
 
     # ---- look-up tables ----------------------------------------------------------------------------------
 
@@ -149,7 +126,7 @@ class Evaluator(IntegerOperations):
             tables, chosen = [self._entries(a, table)], None
         else:
             tables = [self._entries(a, t) for t in table]
-            chosen = _index(index, a.shape, len(tables))
+            chosen = _index(index, a.shape)
         result = self._evaluator.lut(data, tables, 0, chosen)
         bits = a.dtype == np.bool_ and all(value < 2 for t in tables for value in t)
         dtype = a.dtype if bits or a.dtype != np.bool_ else np.uint8
@@ -180,44 +157,18 @@ class Evaluator(IntegerOperations):
     def _gate(self, name: str, *inputs: Ciphertext) -> Ciphertext:
         data = [_messages(a) for a in inputs]
         _same_shape(*inputs)
-        if self._for_tables(inputs[0]) and name in _COUNT_TABLES:
-            if len({id(d) for d in data}) < len(data):
-                raise StateError(f"{name} of an array with itself: its inputs must be different arrays")
-            result = self._table(data, [1] * len(data), _COUNT_TABLES[name])
-        else:
-            result = self._evaluator.gate(name, data)
-        return self._wrap(result, inputs[0].shape, bool)
-
-    def _for_tables(self, a: Ciphertext) -> bool:
-        """Whether bits are messages of a padded set."""
-        return self._context.params.padded and a.plain_modulus == self._context.params.plain_modulus
-
-    def _table(self, inputs: list, factors: list[int], values: Sequence[int]) -> _crenel.TfheCiphertext:
-        """A table of a sum of arrays, filled up with zeros."""
-        entries = [*values, *[0] * (self._context.params.plain_modulus // 2 - len(values))]
-        total = inputs[0] if factors == [1] else self._evaluator.linear(inputs, factors)
-        return self._evaluator.lut(total, [entries])
-
-    def _limit(self, a: Ciphertext) -> int:
-        return a.plain_modulus // 2 if self._context.params.padded else a.plain_modulus
+        return self._wrap(self._evaluator.gate(name, data), inputs[0].shape, bool)
 
     def _entries(self, a: Ciphertext, table: Table) -> list[int]:
-        limit = self._limit(a)
-        values = [table(m) for m in range(limit)] if callable(table) else list(table)
-        entries = []
-        for m, value in enumerate(values):
-            entry = value.__index__()
-            if not 0 <= entry < limit:
+        if callable(table):
+            limit = _crenel.tfhe_message_bound(self._context.params, a.plain_modulus)
+            table = [table(m) for m in range(limit)]
+        entries = [operator.index(value) for value in table]
+        for m, entry in enumerate(entries):
+            if not 0 <= entry < 1 << 64:
                 raise ParameterError(
-                    f"table: entry {m} is {entry}, expected 0 to {limit - 1}",
-                    {"entry": str(m), "value": str(entry), "limit": str(limit)},
+                    f"table: entry {m} is {entry}, expected a message", {"entry": str(m), "value": str(entry)}
                 )
-            entries.append(entry)
-        if len(entries) != limit:
-            raise ParameterError(
-                f"table has {len(entries)} entries, expected {limit}",
-                {"entries": str(len(entries)), "expected": str(limit)},
-            )
         return entries
 
     def _wrap(self, data: _crenel.TfheCiphertext, shape: Shape, dtype: npt.DTypeLike) -> Ciphertext:
@@ -243,16 +194,14 @@ def _same_shape(*arrays: Ciphertext | Integers) -> None:
             )
 
 
-def _index(index: npt.ArrayLike, shape: Shape, tables: int) -> np.ndarray:
+def _index(index: npt.ArrayLike, shape: Shape) -> np.ndarray:
     array = np.asarray(index)
     if array.shape != shape or array.dtype.kind not in "iu":
         raise ParameterError(
             f"index must be integers of shape {shape}, got {array.dtype} of shape {array.shape}",
             {"shape": str(array.shape), "dtype": str(array.dtype)},
         )
-    if array.min() < 0 or array.max() >= tables:
+    if array.min() < 0 or array.max() >= 1 << 32:
         wrong = array.min() if array.min() < 0 else array.max()
-        raise ParameterError(
-            f"index {wrong} of {tables} tables", {"index": str(wrong), "tables": str(tables)}
-        )
+        raise ParameterError(f"index {wrong}, expected the number of a table", {"index": str(wrong)})
     return np.ascontiguousarray(array.reshape(-1), dtype=np.uint32)

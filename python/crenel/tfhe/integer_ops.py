@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError, StateError
 from crenel.tfhe.arrays import Ciphertext, Integers, Shape
-
-if TYPE_CHECKING:
-    from crenel.tfhe.context import Context
+from crenel.tfhe.place import Place
 
 Operand = Integers | int
 
@@ -21,21 +19,21 @@ class IntegerOperations:
     """Arithmetic modulo 2^bits, comparisons, bits. Operands have one type and shape; one may be an int."""
 
     __slots__ = ()
-    _context: Context
+    _context: Place
     _evaluator: _crenel.TfheEvaluator
     _integers: _crenel.TfheIntegerEvaluator | None
 
     def add(self, a: Operand, b: Operand) -> Integers:
         """a + b modulo 2^bits."""
-        return self._arithmetic("add", a, b, scalar=True, commutes=True)
+        return self._arithmetic("add", a, b, modular=True)
 
     def sub(self, a: Operand, b: Operand) -> Integers:
         """a - b modulo 2^bits."""
-        return self._arithmetic("sub", a, b, scalar=True)
+        return self._arithmetic("sub", a, b, modular=isinstance(a, Integers))
 
     def mul(self, a: Operand, b: Operand) -> Integers:
         """a b modulo 2^bits."""
-        return self._arithmetic("mul", a, b, scalar=True, commutes=True)
+        return self._arithmetic("mul", a, b, modular=True)
 
     def neg(self, a: Integers) -> Integers:
         """-a modulo 2^bits."""
@@ -75,37 +73,37 @@ class IntegerOperations:
 
     def equal(self, a: Operand, b: Operand) -> Ciphertext:
         """a == b, as bits."""
-        return self._compare("equal", "equal", a, b)
+        return self._compare("equal", a, b)
 
     def not_equal(self, a: Operand, b: Operand) -> Ciphertext:
         """a != b, as bits."""
-        return self._compare("not_equal", "not_equal", a, b)
+        return self._compare("not_equal", a, b)
 
     def less(self, a: Operand, b: Operand) -> Ciphertext:
         """a < b, as bits."""
-        return self._compare("less", "greater", a, b)
+        return self._compare("less", a, b)
 
     def less_equal(self, a: Operand, b: Operand) -> Ciphertext:
         """a <= b, as bits."""
-        return self._compare("less_equal", "greater_equal", a, b)
+        return self._compare("less_equal", a, b)
 
     def greater(self, a: Operand, b: Operand) -> Ciphertext:
         """a > b, as bits."""
-        return self._compare("greater", "less", a, b)
+        return self._compare("greater", a, b)
 
     def greater_equal(self, a: Operand, b: Operand) -> Ciphertext:
         """a >= b, as bits."""
-        return self._compare("greater_equal", "less_equal", a, b)
+        return self._compare("greater_equal", a, b)
 
     def select(self, condition: Ciphertext, a: Any, b: Any) -> Any:
         """a where the condition (bits, e.g. of a comparison) is 1, else b: integers, or bits as `mux`."""
         if isinstance(a, Ciphertext) and isinstance(b, Ciphertext):
             return self.mux(condition, a, b)  # type: ignore[attr-defined]
-        first, second = self._pair(a, b)
+        like, first, second = _operands(a, b)
         if not isinstance(condition, Ciphertext):
             raise TypeError(f"expected an encrypted array of bits, got {condition!r}")
-        _agree(condition.shape, first.shape)
-        return self._like(first, self._engine().select(condition._data, first._data, second._data))
+        _agree(condition.shape, like.shape)
+        return self._like(like, self._engine().select(condition._data, first, second))
 
     # ---- inside --------------------------------------------------------------------------------------------
 
@@ -114,46 +112,14 @@ class IntegerOperations:
             self._integers = _crenel.TfheIntegerEvaluator(self._evaluator)
         return self._integers
 
-    def _arithmetic(
-        self, name: str, a: Operand, b: Operand, scalar: bool = False, commutes: bool = False
-    ) -> Integers:
-        if scalar and commutes and not isinstance(a, Integers):
-            a, b = b, a
-        call = getattr(self._engine(), name)
-        if scalar and isinstance(a, Integers) and not isinstance(b, Integers):
-            # Everything is modulo 2^bits, the scalar too.
-            return self._like(a, call(a._data, _index(b) % (1 << a.bits)))
-        first, second = self._pair(a, b)
-        return self._like(first, call(first._data, second._data))
+    def _arithmetic(self, name: str, a: Operand, b: Operand, modular: bool = False) -> Integers:
+        like, first, second = _operands(a, b, modular)
+        return self._like(like, getattr(self._engine(), name)(first, second))
 
-    def _compare(self, name: str, mirrored: str, a: Operand, b: Operand) -> Ciphertext:
-        if not isinstance(a, Integers):
-            return self._compare(mirrored, name, b, a)
-        if isinstance(b, Integers):
-            first, second = self._pair(a, b)
-            data = self._engine().compare(name, first._data, second._data)
-        else:
-            data = self._engine().compare(name, _integers(a), _word(b, a))
-        return Ciphertext(self._context, data, a.shape, np.dtype(bool))
-
-    def _pair(self, a: Operand, b: Operand) -> tuple[Integers, Integers]:
-        """Two arrays of one type and shape, an int made one."""
-        if isinstance(a, Integers) and not isinstance(b, Integers):
-            return a, self._constant(b, a)
-        if isinstance(b, Integers) and not isinstance(a, Integers):
-            return self._constant(a, b), b
-        _integers(a), _integers(b)
-        _agree(a.shape, b.shape)
-        if a.dtype != b.dtype:
-            raise StateError(
-                f"integers of types {a.dtype} and {b.dtype}, expected one type",
-                {"found": str(b.dtype), "expected": str(a.dtype)},
-            )
-        return a, b
-
-    def _constant(self, value: int, like: Integers) -> Integers:
-        values = np.full(like.size, _word(value, like), dtype=np.uint64)
-        return self._like(like, self._engine().trivial(values, like.bits, like.signed))
+    def _compare(self, name: str, a: Operand, b: Operand) -> Ciphertext:
+        like, first, second = _operands(a, b)
+        data = self._engine().compare(name, first, second)
+        return Ciphertext(self._context, data, like.shape, np.dtype(bool))
 
     def _like(self, a: Integers, data: _crenel.TfheIntegers) -> Integers:
         return Integers(self._context, data, a.shape, a.dtype)
@@ -165,18 +131,30 @@ def _integers(a: Integers) -> _crenel.TfheIntegers:
     return a._data
 
 
-def _index(value: int) -> int:
+def _operands(a: Operand, b: Operand, modular: bool = False) -> tuple[Integers, Any, Any]:
+    """The array that the result is like, and both operands as the extension takes them."""
+    like = a if isinstance(a, Integers) else b
+    _integers(like)
+    for other in (a, b):
+        if isinstance(other, Integers):
+            _agree(other.shape, like.shape)
+            if other.dtype != like.dtype:
+                raise StateError(
+                    f"integers of types {like.dtype} and {other.dtype}, expected one type",
+                    {"found": str(other.dtype), "expected": str(like.dtype)},
+                )
+    first, second = (x._data if isinstance(x, Integers) else _word(x, like, modular) for x in (a, b))
+    return like, first, second
+
+
+def _word(value: int, like: Integers, modular: bool) -> int:
+    """The int as two's complement of 64 bits: one of the type's values, or modulo 2^bits."""
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:
         raise TypeError(f"expected encrypted integers or an int, got {value!r}") from None
-
-
-def _word(value: int, like: Integers) -> int:
-    """The int, one of the type's values, as two's complement of 64 bits, whatever the type's width."""
-    number = _index(value)
     info = np.iinfo(like.dtype)
-    if not info.min <= number <= info.max:
+    if not modular and not info.min <= number <= info.max:
         raise ParameterError(
             f"{number} is no {like.dtype}: expected {info.min} to {info.max}",
             {"value": str(number), "dtype": str(like.dtype)},

@@ -26,6 +26,15 @@ void check_pair(const Integers& a, const Integers& b) {
                      {{"size", cat(b.size())}, {"expected", cat(a.size())}});
 }
 
+/// The encrypted operand, after which the other is read.
+const Integers& encrypted_of(const IntegerOperand& a, const IntegerOperand& b) {
+  if (a.integers() != nullptr && b.integers() != nullptr) check_pair(*a.integers(), *b.integers());
+  if (a.integers() == nullptr && b.integers() == nullptr)
+    throw ParameterError("two public values, expected encrypted integers at least once",
+                         {{"operands", "public"}});
+  return a.integers() != nullptr ? *a.integers() : *b.integers();
+}
+
 void check_home(const Evaluator& evaluator, const std::string& params_id) {
   const std::string& expected = evaluator.context().params().id();
   if (params_id != expected)
@@ -50,6 +59,11 @@ class Job {
     check_home(evaluator_, a.blocks()[0].params_id());
     for (const Ciphertext& block : a.blocks()) inputs_.push_back(&block);
     return circuit.inputs(static_cast<u32>(a.blocks().size()));
+  }
+  /// A public value is as wide and as signed as `like`.
+  Blocks blocks_of(const IntegerOperand& a, const Integers& like) {
+    return a.integers() != nullptr ? blocks_of(*a.integers())
+                                   : radix::constant_blocks(a.value(), like.bits());
   }
 
   Sum condition(const Ciphertext& c) {
@@ -85,19 +99,45 @@ Integers unary(const Evaluator& evaluator, const Integers& a, F operation) {
   return job.integers(operation(job.circuit, x), a);
 }
 
+/// For operations modulo 2^bits, where any public value has a meaning.
 template <class F>
-Integers binary(const Evaluator& evaluator, const Integers& a, const Integers& b, F operation) {
-  check_pair(a, b);
-  Job job(evaluator, a.size());
-  const Blocks x = job.blocks_of(a), y = job.blocks_of(b);
-  return job.integers(operation(job.circuit, x, y), a);
+Integers modular(const Evaluator& evaluator, const IntegerOperand& a, const IntegerOperand& b,
+                 F operation) {
+  const Integers& like = encrypted_of(a, b);
+  Job job(evaluator, like.size());
+  const Blocks x = job.blocks_of(a, like), y = job.blocks_of(b, like);
+  return job.integers(operation(job.circuit, x, y), like);
 }
 
-Integers extreme(const Evaluator& evaluator, const Integers& a, const Integers& b,
+/// Public values are integers like the encrypted ones.
+const Integers& encrypted_like(const IntegerOperand& a, const IntegerOperand& b) {
+  const Integers& like = encrypted_of(a, b);
+  for (const IntegerOperand* x : {&a, &b})
+    if (x->integers() == nullptr)
+      radix::check_range(x->value(), like.bits(), like.is_signed(), "scalar");
+  return like;
+}
+
+template <class F>
+Integers binary(const Evaluator& evaluator, const IntegerOperand& a, const IntegerOperand& b,
+                F operation) {
+  encrypted_like(a, b);
+  return modular(evaluator, a, b, operation);
+}
+
+Integers extreme(const Evaluator& evaluator, const IntegerOperand& a, const IntegerOperand& b,
                  Comparison takes_first) {
+  const bool is_signed = encrypted_of(a, b).is_signed();
   return binary(evaluator, a, b, [&](Circuit& circuit, const Blocks& x, const Blocks& y) {
-    const Sum first = radix::compare(circuit, takes_first, x, y, a.is_signed(), radix::kCondition);
+    const Sum first = radix::compare(circuit, takes_first, x, y, is_signed, radix::kCondition);
     return radix::select(circuit, first, x, y);
+  });
+}
+
+Integers blockwise(const Evaluator& evaluator, const IntegerOperand& a, const IntegerOperand& b,
+                   u64 (*f)(u64, u64)) {
+  return binary(evaluator, a, b, [&](Circuit& circuit, const Blocks& x, const Blocks& y) {
+    return radix::blockwise(circuit, x, y, f);
   });
 }
 
@@ -119,74 +159,54 @@ Integers IntegerEvaluator::trivial(std::span<const u64> values, u32 bits, bool i
   return Integers(std::move(blocks), bits, is_signed);
 }
 
-Integers IntegerEvaluator::add(const Integers& a, const Integers& b) const {
-  return binary(evaluator_, a, b, radix::add);
+Integers IntegerEvaluator::add(const IntegerOperand& a, const IntegerOperand& b) const {
+  return modular(evaluator_, a, b, radix::add);
 }
 
-Integers IntegerEvaluator::sub(const Integers& a, const Integers& b) const {
-  return binary(evaluator_, a, b, radix::subtract);
+Integers IntegerEvaluator::sub(const IntegerOperand& a, const IntegerOperand& b) const {
+  if (b.integers() == nullptr) return add(a, 0 - b.value());
+  return modular(evaluator_, a, b, radix::subtract);
 }
 
-Integers IntegerEvaluator::mul(const Integers& a, const Integers& b) const {
-  return binary(evaluator_, a, b, [](Circuit& circuit, const Blocks& x, const Blocks& y) {
+Integers IntegerEvaluator::mul(const IntegerOperand& a, const IntegerOperand& b) const {
+  if (a.integers() == nullptr) return mul(encrypted_of(a, b), a);
+  if (b.integers() == nullptr)
+    return unary(evaluator_, *a.integers(), [&](Circuit& circuit, const Blocks& x) {
+      return radix::multiply(circuit, x, b.value(), a.integers()->bits());
+    });
+  return modular(evaluator_, a, b, [](Circuit& circuit, const Blocks& x, const Blocks& y) {
     return radix::multiply(circuit, x, y);
   });
 }
 
-Integers IntegerEvaluator::neg(const Integers& a) const {
-  return unary(evaluator_, a, [&](Circuit& circuit, const Blocks& x) {
-    return radix::subtract(circuit, radix::constant_blocks(0, a.bits()), x);
-  });
-}
+Integers IntegerEvaluator::neg(const Integers& a) const { return sub(0, a); }
 
-Integers IntegerEvaluator::add(const Integers& a, u64 scalar) const {
-  return unary(evaluator_, a, [&](Circuit& circuit, const Blocks& x) {
-    return radix::add(circuit, x, radix::constant_blocks(scalar, a.bits()));
-  });
-}
-
-Integers IntegerEvaluator::sub(const Integers& a, u64 scalar) const { return add(a, 0 - scalar); }
-
-Integers IntegerEvaluator::mul(const Integers& a, u64 scalar) const {
-  return unary(evaluator_, a, [&](Circuit& circuit, const Blocks& x) {
-    return radix::multiply(circuit, x, scalar, a.bits());
-  });
-}
-
-Ciphertext IntegerEvaluator::compare(Comparison comparison, const Integers& a,
-                                     const Integers& b) const {
-  check_pair(a, b);
-  Job job(evaluator_, a.size());
-  const Blocks x = job.blocks_of(a), y = job.blocks_of(b);
-  const Sum holds = radix::compare(job.circuit, comparison, x, y, a.is_signed());
+Ciphertext IntegerEvaluator::compare(Comparison comparison, const IntegerOperand& a,
+                                     const IntegerOperand& b) const {
+  const Integers& like = encrypted_like(a, b);
+  Job job(evaluator_, like.size());
+  const Blocks x = job.blocks_of(a, like), y = job.blocks_of(b, like);
+  const Sum holds = radix::compare(job.circuit, comparison, x, y, like.is_signed());
   return std::move(job.run({holds})[0]);
 }
 
-Ciphertext IntegerEvaluator::compare(Comparison comparison, const Integers& a, u64 scalar) const {
-  radix::check_range(scalar, a.bits(), a.is_signed(), "scalar");
-  Job job(evaluator_, a.size());
-  const Blocks x = job.blocks_of(a), y = radix::constant_blocks(scalar, a.bits());
-  const Sum holds = radix::compare(job.circuit, comparison, x, y, a.is_signed());
-  return std::move(job.run({holds})[0]);
-}
-
-Integers IntegerEvaluator::min(const Integers& a, const Integers& b) const {
+Integers IntegerEvaluator::min(const IntegerOperand& a, const IntegerOperand& b) const {
   return extreme(evaluator_, a, b, Comparison::less);
 }
 
-Integers IntegerEvaluator::max(const Integers& a, const Integers& b) const {
+Integers IntegerEvaluator::max(const IntegerOperand& a, const IntegerOperand& b) const {
   return extreme(evaluator_, a, b, Comparison::greater);
 }
 
-Integers IntegerEvaluator::select(const Ciphertext& condition, const Integers& a,
-                                  const Integers& b) const {
-  check_pair(a, b);
-  Job job(evaluator_, a.size());
-  const Blocks x = job.blocks_of(a), y = job.blocks_of(b);
+Integers IntegerEvaluator::select(const Ciphertext& condition, const IntegerOperand& a,
+                                  const IntegerOperand& b) const {
+  const Integers& like = encrypted_like(a, b);
+  Job job(evaluator_, like.size());
+  const Blocks x = job.blocks_of(a, like), y = job.blocks_of(b, like);
   // its own look-up, as 8 times a bootstrapped message would be too noisy
   const Sum c =
       job.circuit.look_up(job.condition(condition), [](u64 v) { return radix::kCondition * v; });
-  return job.integers(radix::select(job.circuit, c, x, y), a);
+  return job.integers(radix::select(job.circuit, c, x, y), like);
 }
 
 Integers IntegerEvaluator::shift_left(const Integers& a, u32 count) const {
@@ -203,22 +223,16 @@ Integers IntegerEvaluator::shift_right(const Integers& a, u32 count) const {
   });
 }
 
-Integers IntegerEvaluator::bit_and(const Integers& a, const Integers& b) const {
-  return binary(evaluator_, a, b, [](Circuit& circuit, const Blocks& x, const Blocks& y) {
-    return radix::blockwise(circuit, x, y, [](u64 u, u64 v) { return u & v; });
-  });
+Integers IntegerEvaluator::bit_and(const IntegerOperand& a, const IntegerOperand& b) const {
+  return blockwise(evaluator_, a, b, [](u64 u, u64 v) { return u & v; });
 }
 
-Integers IntegerEvaluator::bit_or(const Integers& a, const Integers& b) const {
-  return binary(evaluator_, a, b, [](Circuit& circuit, const Blocks& x, const Blocks& y) {
-    return radix::blockwise(circuit, x, y, [](u64 u, u64 v) { return u | v; });
-  });
+Integers IntegerEvaluator::bit_or(const IntegerOperand& a, const IntegerOperand& b) const {
+  return blockwise(evaluator_, a, b, [](u64 u, u64 v) { return u | v; });
 }
 
-Integers IntegerEvaluator::bit_xor(const Integers& a, const Integers& b) const {
-  return binary(evaluator_, a, b, [](Circuit& circuit, const Blocks& x, const Blocks& y) {
-    return radix::blockwise(circuit, x, y, [](u64 u, u64 v) { return u ^ v; });
-  });
+Integers IntegerEvaluator::bit_xor(const IntegerOperand& a, const IntegerOperand& b) const {
+  return blockwise(evaluator_, a, b, [](u64 u, u64 v) { return u ^ v; });
 }
 
 Integers IntegerEvaluator::bit_not(const Integers& a) const {

@@ -17,6 +17,7 @@ class Run {
       const Blocks& outputs, u64 size)
       : evaluator_(evaluator),
         circuit_(circuit),
+        inputs_(inputs),
         size_(size),
         values_(circuit.nodes().size()),
         made_(circuit.nodes().size()),
@@ -41,9 +42,9 @@ class Run {
   }
 
   Ciphertext output(const Sum& sum) {
-    if (sum.is_constant()) {
-      const std::vector<u64> messages(size_, static_cast<u64>(sum.constant));
-      return evaluator_.trivial(messages);
+    if (sum.is_constant()) {  // 0 times an input: nothing comes from the host
+      const Term nothing{inputs_[0], 0};
+      return evaluator_.linear({&nothing, 1}, sum.constant);
     }
     if (!sum.is_node()) return combine(sum);
     const u32 node = sum.terms[0].first;
@@ -91,6 +92,7 @@ class Run {
 
   const Evaluator& evaluator_;
   const Circuit& circuit_;
+  std::span<const Ciphertext* const> inputs_;
   u64 size_;
   std::vector<const Ciphertext*> values_;
   std::vector<std::optional<Ciphertext>> made_;  ///< results of look-ups that are still needed

@@ -10,8 +10,8 @@
 namespace crenel::tfhe::radix {
 
 /// Values of `outputs`, each `size` messages modulo the set's plain modulus. `inputs` in the order
-/// in which the circuit made them, each of `size` messages. Outputs have the noise of one look-up
-/// or of the input that they are.
+/// in which the circuit made them, at least one, each of `size` messages. Outputs have the noise of
+/// one look-up or of the input that they are.
 std::vector<Ciphertext> execute(const Evaluator& evaluator, const Circuit& circuit,
                                 std::span<const Ciphertext* const> inputs, const Blocks& outputs,
                                 u64 size);

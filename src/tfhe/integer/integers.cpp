@@ -95,10 +95,39 @@ Integers::Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed)
 
 u64 Integers::size() const { return blocks_[0].size(); }
 
+u64 Integers::bytes() const {
+  u64 total = 0;
+  for (const Ciphertext& block : blocks_) total += block.bytes();
+  return total;
+}
+
 Integers Integers::clone() const {
   std::vector<Ciphertext> copies;
   for (const Ciphertext& block : blocks_) copies.push_back(block.clone());
   return Integers(std::move(copies), bits_, signed_);
+}
+
+Integers Integers::slice(u64 first, u64 count) const {
+  std::vector<Ciphertext> parts;
+  for (const Ciphertext& block : blocks_) parts.push_back(block.slice(first, count));
+  return Integers(std::move(parts), bits_, signed_);
+}
+
+Integers concatenate(std::span<const Integers* const> parts) {
+  if (parts.empty()) throw ParameterError("concatenation of no integers", {{"parts", "0"}});
+  const Integers& first = *parts[0];
+  for (const Integers* part : parts)
+    if (part->bits() != first.bits() || part->is_signed() != first.is_signed())
+      throw StateError(cat("concatenation of integers of ", part->bits(), " and ", first.bits(),
+                           " bits, or of signed and unsigned ones"),
+                       {{"found", cat(part->bits())}, {"expected", cat(first.bits())}});
+  std::vector<Ciphertext> blocks;
+  for (std::size_t b = 0; b < first.blocks().size(); ++b) {
+    std::vector<const Ciphertext*> values;
+    for (const Integers* part : parts) values.push_back(&part->blocks()[b]);
+    blocks.push_back(concatenate(values));
+  }
+  return Integers(std::move(blocks), first.bits(), first.is_signed());
 }
 
 Integers encrypt_unsigned(Client& client, std::span<const u64> values, u32 bits) {

@@ -26,7 +26,7 @@ TEST_P(TfheContext, UnknownDeviceIsRefused) {
 
 TEST_P(TfheContext, VariantsAreMadeOnce) {
   const auto& state = world("gadget").context.state();
-  EXPECT_EQ(&state.variant(state.plan.log_lwe_modulus, state.plan.slots), state.kernels.get());
+  EXPECT_EQ(&state.variant(state.plan.log_lwe_modulus, state.plan.slots), state.torus.get());
   auto& doubled = state.variant(state.plan.log_lwe_modulus + 1, state.plan.slots);
   EXPECT_EQ(&doubled, &state.variant(state.plan.log_lwe_modulus + 1, state.plan.slots));
   EXPECT_EQ(doubled.plan().log_lwe_modulus, state.plan.log_lwe_modulus + 1);
@@ -35,27 +35,13 @@ TEST_P(TfheContext, VariantsAreMadeOnce) {
 TEST_P(TfheContext, KeysStateTheirSize) {
   auto& w = world("gadget:r3", true);
   const auto& state = w.context.state();
-  const auto shape = state.kernels->switch_shape();
+  const auto shape = state.torus->switch_shape();
   EXPECT_TRUE(w.keys.has_packing());
   EXPECT_FALSE(world("gadget:r3").keys.has_packing());
-  EXPECT_GT(w.keys.bytes(), state.kernels->bootstrap_key_bytes() + shape.key_bytes());
+  EXPECT_GT(w.keys.bytes(), state.torus->bootstrap_key_bytes() + shape.key_bytes());
   EXPECT_EQ(world("gadget:r3").keys.bytes(),
-            state.kernels->bootstrap_key_bytes() + shape.key_bytes());
+            state.torus->bootstrap_key_bytes() + shape.key_bytes());
   EXPECT_LT(w.keys.wire_bytes(), w.keys.bytes());
-}
-
-TEST_P(TfheContext, KeysAndCiphertextsServeAnotherContextOfTheSameParameters) {
-  auto& w = world("gadget");
-  if (GetParam().rfind("cuda", 0) == 0) {  // there they travel as bytes
-    const Context other(w.params(), GetParam());
-    EXPECT_THROW(other.evaluator(w.keys), StateError);
-    return;
-  }
-  const Context other(w.params(), GetParam());
-  const Evaluator ev = other.evaluator(w.keys);
-  const Messages x{0, 1, 0, 1}, y{0, 0, 1, 1};
-  EXPECT_EQ(w.client.decrypt(ev.gate(Gate::xor_, w.client.encrypt(x), w.client.encrypt(y))),
-            (Messages{0, 1, 1, 0}));
 }
 
 TEST_P(TfheContext, ClonesAreIndependent) {

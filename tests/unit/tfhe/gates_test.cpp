@@ -87,7 +87,7 @@ TEST_P(TfheGates, TruthTables) {
 }
 
 TEST_P(TfheGates, WindowsAreOpenFhes) {
-  // c / q of tfhe.md 2c; the output is 0 in [c, c + q/2), for every phase of the sum.
+  // c / q of OpenFHE; the output is 0 in [c, c + q/2), for every phase of the sum.
   const std::pair<u32, u32> window[] = {{7, 8}, {5, 8},   {3, 8},  {1, 8},   {6, 8}, {2, 8},
                                         {7, 8}, {11, 12}, {7, 12}, {15, 16}, {9, 16}};
   for (const char* name : {"gadget:r3", "sparse:r3"}) {
@@ -236,6 +236,74 @@ TEST(TfheGateTable, NamesAndShapes) {
   EXPECT_EQ(plain_modulus_of(Gate::and3), 6u);
   EXPECT_EQ(plain_modulus_of(Gate::or4), 8u);
   EXPECT_THROW(name_of(static_cast<Gate>(11)), ParameterError);
+}
+
+// Every combination of `inputs` bits, one message each.
+std::vector<Messages> truth_table(u32 inputs) {
+  std::vector<Messages> bits(inputs);
+  for (u32 row = 0; row < (1u << inputs); ++row)
+    for (u32 i = 0; i < inputs; ++i) bits[i].push_back(row >> i & 1);
+  return bits;
+}
+
+TEST_P(TfheGates, BitsOfPaddedSetsTakeEveryGate) {
+  auto& w = world("padded:r3");
+  const u32 own = w.params().spec().plain_modulus;
+  EXPECT_EQ(bit_modulus(w.params()), own);
+  for (Gate gate : kEveryGate) {
+    std::vector<Ciphertext> inputs;
+    for (const Messages& bits : truth_table(fan_in(gate))) inputs.push_back(w.client.encrypt(bits));
+    std::vector<const Ciphertext*> pointers;
+    for (const Ciphertext& c : inputs) pointers.push_back(&c);
+    const Ciphertext out = w.ev.gate(gate, pointers);
+    EXPECT_EQ(out.plain_modulus(), own);
+    Messages expected;
+    for (u32 row = 0; row < (1u << inputs.size()); ++row) {
+      Messages in;
+      for (u32 i = 0; i < inputs.size(); ++i) in.push_back(row >> i & 1);
+      expected.push_back(plain_gate(gate, in));
+    }
+    EXPECT_EQ(w.client.decrypt(out), expected) << name_of(gate);
+  }
+  const auto bits = truth_table(3);
+  const Ciphertext c = w.client.encrypt(bits[0]), a = w.client.encrypt(bits[1]),
+                   b = w.client.encrypt(bits[2]);
+  Messages chosen, inverse;
+  for (u64 i = 0; i < 8; ++i) {
+    chosen.push_back(bits[0][i] ? bits[1][i] : bits[2][i]);
+    inverse.push_back(1 - bits[0][i]);
+  }
+  EXPECT_EQ(w.client.decrypt(w.ev.mux(c, a, b)), chosen);
+  EXPECT_EQ(w.client.decrypt(w.ev.not_(c)), inverse);
+  const Messages messages{0, 1, 2, 3, 4, 5, 6, 7};
+  const Ciphertext fresh = w.ev.refresh(w.client.encrypt(messages));
+  EXPECT_EQ(fresh.plain_modulus(), own);
+  EXPECT_EQ(w.client.decrypt(fresh), messages);
+  // Bits of p = 4 are gates' as in any set, and do not mix with the others.
+  const Ciphertext x = w.client.encrypt(Messages{0, 1, 0, 1}, 4),
+                   y = w.client.encrypt(Messages{0, 0, 1, 1}, 4);
+  EXPECT_EQ(w.ev.gate(Gate::xor_, x, y).plain_modulus(), 4u);
+  EXPECT_EQ(w.client.decrypt(w.ev.gate(Gate::xor_, x, y)), (Messages{0, 1, 1, 0}));
+  EXPECT_THROW(w.ev.gate(Gate::xor_, x, w.client.encrypt(Messages{0, 0, 1, 1})), StateError);
+  EXPECT_THROW(w.ev.mux(c, c, b), StateError);
+}
+
+TEST(TfheBits, ModuliForGates) {
+  const Params gates = test::tfhe_params("gadget"), tables = test::tfhe_params("padded");
+  EXPECT_EQ(bit_modulus(gates), 4u);
+  EXPECT_EQ(bit_modulus(gates, 3), plain_modulus_of(Gate::or3));
+  EXPECT_EQ(bit_modulus(gates, 4), plain_modulus_of(Gate::and4));
+  EXPECT_EQ(bit_modulus(tables), 16u);
+  for (u32 inputs : {0u, 1u, 5u}) EXPECT_THROW(bit_modulus(gates, inputs), ParameterError);
+  EXPECT_THROW(bit_modulus(tables, 3), ParameterError);
+  EXPECT_EQ(message_bound(gates), 4u);
+  EXPECT_EQ(message_bound(gates, 64), 64u);
+  EXPECT_EQ(message_bound(tables), 8u);
+  EXPECT_EQ(message_bound(tables, 4), 2u);
+  EXPECT_THROW(message_bound(gates, 5), ParameterError);
+  EXPECT_THROW(message_bound(gates, 1u << 20), ParameterError);
+  for (Gate gate : kEveryGate) EXPECT_EQ(gate_from_string(name_of(gate)), gate);
+  EXPECT_THROW(gate_from_string("implies"), ParameterError);
 }
 
 CRENEL_DEVICE_SUITE(TfheGates);

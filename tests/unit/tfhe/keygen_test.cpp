@@ -82,7 +82,7 @@ TEST_P(TfheKeygen, BootstrappingRowsEncryptTheGgswOfTheirSecret) {
         auto buffer = stream.allocate(u64(k) * n * sizeof(u32));
         const ring::PolyView<u32> view(buffer.as<u32>(), {plan.log_n, k, 1}, limb,
                                        ring::Domain::coeff);
-        w.context.state().ring->sample_uniform(stream, view, keys.bootstrap_seed,
+        w.context.state().poly->sample_uniform(stream, view, keys.bootstrap_seed,
                                                {random::Purpose::uniform, row * k});
         std::vector<u32> masks(u64(k) * n);
         stream.copy_out(masks.data(), buffer.data(), masks.size() * sizeof(u32));
@@ -151,8 +151,8 @@ TEST_P(TfheKeygen, SwitchingRowsEncryptMultiplesOfTheExtractedSecret) {
     auto& w = world(name);
     const Secrets s(w);
     SCOPED_TRACE(name);
-    check_switch_rows(bytes_of(w.keys.data()->key_switch),
-                      w.context.state().kernels->switch_shape(), s, [&](u32 i, u32 slot) {
+    check_switch_rows(bytes_of(w.keys.data()->key_switch), w.context.state().torus->switch_shape(),
+                      s, [&](u32 i, u32 slot) {
                         return s.glwe(slot, i / s.plan.ring_dim(), i % s.plan.ring_dim());
                       });
   }

@@ -182,31 +182,39 @@ TEST(TfheTestPolynomial, ScalesExactly) {
 }
 
 TEST_P(TfheLut, CacheStaysBounded) {
-  auto& w = world("padded:r3");
-  auto& stream = *w.context.state().stream;
-  TableCache cache;
-  const auto& plan = w.context.state().plan;
-  const auto make = [&] { return std::vector<TestPolynomial>{window_polynomial(plan, 0, 1, 2)}; };
-  const auto first = cache.get(stream, "first", make);
-  EXPECT_EQ(cache.get(stream, "first", make), first);
+  auto& stream = world("padded:r3").context.stream();
+  constexpr u64 kMaxBytes = 1 << 20, kWords = 512;
+  constexpr std::size_t kMaxEntries = 64;
+  DeviceCache cache(kMaxBytes, kMaxEntries);
+  const auto make = [] { return std::vector<u64>(kWords, 7); };
+  const ContentKey name("first");
+  const auto first = cache.get(stream, name, make);
+  EXPECT_EQ(first->bytes(), kWords * sizeof(u64));
   int made = 0;
-  for (int i = 0; i < 700; ++i) {
-    cache.get(stream, "first", make);
-    cache.get(stream, cat("key ", i), [&] {
+  for (u64 i = 0; i < 700; ++i) {
+    EXPECT_EQ(cache.get(stream, name, make), first);  // in use all the time
+    cache.get(stream, ContentKey("key").add(i), [&] {
       ++made;
       return make();
     });
   }
   EXPECT_EQ(made, 700);
-  EXPECT_EQ(cache.get(stream, "first", make), first);  // in use all the time
-  EXPECT_LE(cache.bytes(), TableCache::kMaxBytes);
-  EXPECT_LE(cache.bytes(), TableCache::kMaxEntries * (plan.ring_dim() * 8 + 8 + 16));
-  const auto huge = cache.get(stream, "huge", [&] {
-    return std::vector<TestPolynomial>(TableCache::kMaxBytes / (plan.ring_dim() * 8) + 1,
-                                       window_polynomial(plan, 0, 1, 2));
-  });
-  EXPECT_LE(cache.bytes(), TableCache::kMaxBytes);  // served, not kept
-  EXPECT_EQ(cache.get(stream, "first", make), first);
+  EXPECT_GT(cache.bytes(), (kMaxEntries - 1) * kWords * sizeof(u64));
+  EXPECT_LE(cache.bytes(), kMaxEntries * (kWords * sizeof(u64) + 16));
+  for (u64 i = 0; i < 40; ++i)  // fewer, and large: the bytes are the bound
+    cache.get(stream, ContentKey("large").add(i),
+              [] { return std::vector<u64>(kMaxBytes / 8 / sizeof(u64), 7); });
+  EXPECT_LE(cache.bytes(), kMaxBytes);
+  EXPECT_GT(cache.bytes(), kMaxBytes / 2);
+  const u64 before = cache.bytes();
+  const auto huge =
+      cache.get(stream, ContentKey("huge"), [] { return std::vector<u64>(kMaxBytes / 8 + 1, 7); });
+  EXPECT_EQ(huge->bytes(), kMaxBytes + 8);  // served, not kept
+  EXPECT_EQ(cache.bytes(), before);
+  EXPECT_NE(cache.get(stream, name, make), first);  // had to go
+  DeviceCache all;
+  for (u64 i = 0; i < 700; ++i) all.get(stream, ContentKey("key").add(i), make);
+  EXPECT_EQ(all.bytes(), 700 * (kWords * sizeof(u64) + 11));
 }
 
 CRENEL_DEVICE_SUITE(TfheLut);

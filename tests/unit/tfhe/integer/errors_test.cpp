@@ -39,6 +39,17 @@ TEST_P(TfheIntegerErrors, ValuesOutOfRangeAreRefused) {
   const Integers s = encrypt(one, 8, true);
   EXPECT_THROW(ev.compare(Comparison::less, s, u64(128)), ParameterError);
   EXPECT_EQ(client.decrypt(ev.compare(Comparison::less, s, static_cast<u64>(-128)))[0], 0u);
+  // Modulo 2^bits any value has a meaning, elsewhere it is one of the type's.
+  EXPECT_EQ(decrypt_unsigned(client, ev.add(a, 256))[0], 1u);
+  EXPECT_THROW(ev.min(a, 256), ParameterError);
+  EXPECT_THROW(ev.bit_and(256, a), ParameterError);
+  EXPECT_THROW(ev.select(client.encrypt(one), a, 256), ParameterError);
+  EXPECT_THROW(ev.max(s, static_cast<u64>(-129)), ParameterError);
+  EXPECT_THROW(ev.add(1, 2), ParameterError);
+  EXPECT_THROW(ev.sub(1, 2), ParameterError);
+  EXPECT_THROW(ev.mul(1, 2), ParameterError);
+  EXPECT_THROW(ev.compare(Comparison::less, 1, 2), ParameterError);
+  EXPECT_THROW(ev.select(client.encrypt(one), 1, 2), ParameterError);
   for (const u32 count : {8u, 9u, 64u}) {
     EXPECT_THROW(ev.shift_left(a, count), ParameterError) << count;
     EXPECT_THROW(ev.shift_right(a, count), ParameterError) << count;

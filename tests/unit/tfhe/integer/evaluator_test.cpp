@@ -96,6 +96,58 @@ TEST_P(TfheInteger, Scalars) {
   }
 }
 
+TEST_P(TfheInteger, SlicesAndConcatenation) {
+  auto rng = test::test_rng();
+  const Pair in = values(8, rng);
+  const u64 n = in.a.size();
+  const Integers whole = encrypt(in.a, 8, true), head = whole.slice(0, 2),
+                 tail = whole.slice(2, n - 2);
+  EXPECT_EQ(whole.bytes(), 4 * whole.blocks()[0].bytes());
+  EXPECT_TRUE(head.is_signed());
+  const Integers* parts[] = {&head, &tail};
+  EXPECT_EQ(open(concatenate(parts)), open(whole));
+  EXPECT_EQ(open(tail), std::vector<u64>(in.a.begin() + 2, in.a.end()));
+  EXPECT_THROW(whole.slice(n, 1), ParameterError);
+  EXPECT_THROW(concatenate(std::span<const Integers* const>()), ParameterError);
+  const Integers wide = encrypt(in.a, 10, true), other = encrypt(in.a, 8, false);
+  for (const Integers* second : {&wide, &other}) {
+    const Integers* mixed[] = {&whole, second};
+    EXPECT_THROW(concatenate(mixed), StateError);
+  }
+}
+
+TEST_P(TfheInteger, PublicOperandsAnywhere) {
+  auto rng = test::test_rng();
+  const IntegerEvaluator ev = integers();
+  for (const u32 bits : widths()) {
+    const Pair in = few(bits, rng, bits <= 16 ? 8 : 3);
+    const u64 low = bits == 64 ? ~u64(0) : (u64(1) << bits) - 1;
+    for (const bool is_signed : {false, true}) {
+      const Integers a = encrypt(in.a, bits, is_signed);
+      const Ciphertext flag = ev.compare(Comparison::not_equal, a, 0);
+      for (const u64 k : {u64(0), low, u64(1) << (bits - 1), rng() & low}) {
+        const u64 word = is_signed ? static_cast<u64>(as_signed(k, bits)) : k;
+        const auto less = [&](u64 x, u64 y) {
+          return is_signed ? as_signed(x, bits) < as_signed(y, bits) : x < y;
+        };
+        expect(ev.sub(word, a), in, [&](u64 x, u64) { return k - x; });
+        expect(ev.mul(word, a), in, [&](u64 x, u64) { return k * x; });
+        expect(ev.min(a, word), in, [&](u64 x, u64) { return less(x, k) ? x : k; });
+        expect(ev.max(word, a), in, [&](u64 x, u64) { return less(x, k) ? k : x; });
+        expect(ev.bit_and(a, word), in, [&](u64 x, u64) { return x & k; });
+        expect(ev.bit_or(word, a), in, [&](u64 x, u64) { return x | k; });
+        expect(ev.bit_xor(a, word), in, [&](u64 x, u64) { return x ^ k; });
+        expect(ev.select(flag, word, a), in, [&](u64 x, u64) { return x != 0 ? k : x; });
+        expect(ev.select(flag, a, word), in, [&](u64 x, u64) { return x != 0 ? x : k; });
+        expect_flags(ev.compare(Comparison::less, word, a), in,
+                     [&](u64 x, u64) { return less(k, x); });
+        expect_flags(ev.compare(Comparison::greater_equal, word, a), in,
+                     [&](u64 x, u64) { return !less(k, x); });
+      }
+    }
+  }
+}
+
 TEST_P(TfheInteger, Compare) {
   auto rng = test::test_rng();
   const IntegerEvaluator ev = integers();

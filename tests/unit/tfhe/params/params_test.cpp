@@ -33,7 +33,7 @@ constexpr PaperRow kTable6[] = {
     {"M4", 512, 2048, 1024, 2, 0, 18, 41, 14, 7},  {"M5", 1088, 2048, 1024, 3, 0, 19, 44, 15, 5},
     {"M6", 1024, 1024, 2048, 1, 0, 17, 37, 16, 8},
 };
-// OpenFHE v1.5, tfhe.md 2c.
+// OpenFHE v1.5.
 constexpr PaperRow kOpenFhe[] = {
     {"STD128", 556, 2048, 1024, 1, 7, 27, 0, 15, 5},
     {"STD128_3", 595, 2048, 1024, 1, 7, 27, 0, 16, 6},
@@ -177,7 +177,7 @@ TEST(TfheParams, SetsBelowTheNormSaySo) {
   EXPECT_EQ(security_only.find("failure"), std::string::npos) << security_only;
 }
 
-// dimension, log2 of the modulus, bits: lattice estimator, tfhe.md 6.
+// dimension, log2 of the modulus, bits: lattice estimator.
 constexpr double kEstimator[][3] = {
     {512, 14, 122.9},  {556, 15, 124.3},  {595, 16, 124.4},  {635, 17, 124.8},
     {1305, 35, 124.2}, {576, 15, 128.5},  {618, 16, 129.1},  {656, 17, 128.8},
