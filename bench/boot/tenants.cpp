@@ -57,7 +57,7 @@ void measure_tenants(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
   }
   recorder.note("memory_by_tenant", std::move(grown));
   const auto time = [&](u32 clients) {
-    Result r = row_of(w, w.options.batch, {{"tenants", clients}});
+    Result r = row_of(w, w.options.batch, {{"tenants", clients}, {"graph", w.has_graphs()}});
     u64 call = 0;
     r.timing = measure(
         [&] {
@@ -89,11 +89,13 @@ void measure_staged(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
   };
   for (const u32 batch : kBatches) {
     time(w.context.evaluator(w.keys), batch,
-         {{"resident_bytes", w.keys.bytes()}, {"host_bytes", 0}});
+         {{"graph", false}, {"resident_bytes", w.keys.bytes()}, {"host_bytes", 0}});
     for (const u32 mebibytes : w.options.resident) {
       const ckks::EvaluationKeys staged = w.keys.staged(u64(mebibytes) << 20);
       time(w.context.evaluator(staged), batch,
-           {{"resident_bytes", staged.bytes()}, {"host_bytes", staged.host_bytes()}});
+           {{"graph", false},
+            {"resident_bytes", staged.bytes()},
+            {"host_bytes", staged.host_bytes()}});
     }
   }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from report.keys import key_tables, of_staged_keys, of_tenants
 from report.scheme import cell
 from report.text import duration, number, provenance_line, table
 
@@ -101,7 +102,7 @@ def memory(name: str, data: dict) -> list[list[str]]:
     if not m:
         return []
     sizes = ("key_bytes", "plaintext_bytes", "workspace_bytes_stated", "workspace_bytes_peak")
-    cells = [mebibytes(m[key]) for key in (*sizes, "pool_bytes_peak")]
+    cells = [mebibytes(m.get(key)) for key in (*sizes, "pool_bytes_peak", "driver_bytes")]
     cells += [seconds(setup.get(key)) for key in ("context_s", "keys_s", "setup_s")]
     return [[str(m["keys"]), *cells, f"`{name}`"]]
 
@@ -120,10 +121,12 @@ def boot_sections(files: dict[str, dict]) -> str:
         text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}.{ABOUT}\n"
         header = ["slots", "levels", "batch", "launch", "latency", "for a slot and level"]
         header += ["target", "met", "source"]
-        text += table(header, [latency(n, device, r) for n, r in rows])
-        used = {t["source"]: t for t in (target_of(device, r) for _, r in rows) if t}
+        plain = [(n, r) for n, r in rows if not of_tenants(r) and not of_staged_keys(r)]
+        text += table(header, [latency(n, device, r) for n, r in plain])
+        used = {t["source"]: t for t in (target_of(device, r) for _, r in plain) if t}
         for source, t in used.items():
             text += f"\nTarget {t['at_most_ms']} ms: {source}.\n"
+        text += key_tables(members)
         body = [line for n, d in members.items() for line in precision(n, d)]
         if body:
             header = ["message", "bootstraps", "largest error, mean", "worst", "rms"]
@@ -133,7 +136,7 @@ def boot_sections(files: dict[str, dict]) -> str:
         body = [line for n, d in members.items() for line in memory(n, d)]
         if body:
             header = ["number of keys", "keys", "plaintexts", "workspace, stated", "workspace, measured"]
-            header += ["pool, peak", "context, time", "keys, time", "plaintexts, time", "source"]
+            header += ["pool, peak", "driver's count, all", "context, time", "keys, time", "plaintexts, time", "source"]
             text += "\nMemory on the device, and the time to get ready once.\n\n" + table(header, body)
         for data in members.values():
             text += "\n" + provenance_line(data["provenance"])

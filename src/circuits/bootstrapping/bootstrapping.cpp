@@ -1,4 +1,5 @@
 // The pipeline of docs/theory/bootstrapping.md, whose steps are numbered there.
+#include <algorithm>
 #include <cmath>
 
 #include "circuits/bootstrapping/report.h"
@@ -109,7 +110,7 @@ Ciphertext Bootstrapper::State::refined(const Ev& ev, const Ciphertext& a) const
 
 Ciphertext Bootstrapper::State::eager(const Ev& ev, const Ciphertext& a) const {
   check_input(ev, a);
-  check_keys(ev);
+  check_keys(ev, rotations);
   const rlwe::KeySource::Pass pass(ev.state().source, this);
   return plan.options.iterations > 1 ? refined(ev, a) : once(ev, a);
 }
@@ -119,7 +120,7 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
   const bool fixed = ev.state().source && ev.state().source->fixed();
   if (!plan.options.graph || !graphs || !fixed || plan.options.iterations > 1) return eager(ev, a);
   check_input(ev, a);
-  check_keys(ev);
+  check_keys(ev, rotations);
   const std::lock_guard lock(mutex_);
   if (!graph_ || graph_batch_ != a.batch() || graph_real_ != a.metadata().real ||
       !graph_->serves(ev)) {
@@ -136,32 +137,34 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
   return ev.state().copy(graph_->replay(ev, std::span(&a, 1))[0]);
 }
 
-Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options)
-    : state_(State::shared(context, plan_bootstrap(context.params(), options))) {}
+Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options) {
+  BootstrapPlan plan = plan_bootstrap(context.params(), options);
+  const BootstrapMatrices matrices(plan);
+  state_ = State::shared(context, std::move(plan), matrices);
+}
 
 namespace {
 
-bool serves(const ckks::EvaluationKeys& keys, const ckks::Context& context,
-            BootstrapOptions options, KeyMode mode) {
-  options.keys = mode;
-  const auto request = bootstrap_key_request(context.params(), options);
-  const ckks::Evaluator ev = context.evaluator(keys);
-  return missing_rotations(ev.state(), request.rotations, context.params().slots()).empty();
+bool serves(const ckks::Evaluator& ev, std::span<const RotationNeed> needs) {
+  return std::all_of(needs.begin(), needs.end(), [&](const RotationNeed& need) {
+    return missing_rotations(ev.state(), need.steps, need.slots).empty();
+  });
 }
 
 }  // namespace
 
 Bootstrapper::Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys keys,
                            const BootstrapOptions& options) {
-  BootstrapOptions chosen = options;
-  if (!options.keys && !serves(keys, context, options, KeyMode::hoisted) &&
-      serves(keys, context, options, KeyMode::minimal)) {
-    chosen.keys = KeyMode::minimal;
-    keys_decided_ = true;
-  }
   own_ = context.evaluator(std::move(keys));
-  state_ = State::shared(context, plan_bootstrap(context.params(), chosen));
-  state_->check_keys(*own_);
+  BootstrapPlan plan = plan_bootstrap(context.params(), options);
+  const BootstrapMatrices matrices(plan);  // the same for either mode of keys
+  if (!options.keys && !serves(*own_, matrices.rotations(context.params(), plan))) {
+    plan.options.keys = KeyMode::minimal;
+    keys_decided_ = serves(*own_, matrices.rotations(context.params(), plan));
+    if (!keys_decided_) plan.options.keys = KeyMode::hoisted;
+  }
+  State::check_keys(*own_, matrices.rotations(context.params(), plan));
+  state_ = State::shared(context, std::move(plan), matrices);
 }
 
 const BootstrapOptions& Bootstrapper::options() const { return state_->plan.options; }

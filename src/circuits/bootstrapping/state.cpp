@@ -40,29 +40,32 @@ std::vector<i64> trace_rotations(const ckks::Params& params, u64 slots) {
   return steps;
 }
 
-// visit(rotations, slots) for every matrix and for the trace: all rotations that need keys.
-template <class Visitor>
-void for_each_rotations(const ckks::Params& params, const BootstrapPlan& plan,
-                        const std::vector<DiagonalMatrix>& cts,
-                        const std::vector<DiagonalMatrix>& stc, Visitor visit) {
-  for (const auto* matrices : {&cts, &stc})
+}  // namespace
+
+BootstrapMatrices::BootstrapMatrices(const BootstrapPlan& plan)
+    : coeff_to_slot(coeff_to_slot_matrices(plan)), slot_to_coeff(slot_to_coeff_matrices(plan)) {}
+
+// Of every matrix, and of the trace.
+std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& params,
+                                                       const BootstrapPlan& plan) const {
+  std::vector<RotationNeed> needs;
+  for (const auto* matrices : {&coeff_to_slot, &slot_to_coeff})
     for (const auto& matrix : *matrices) {
       std::vector<u64> offsets;
       for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
-      visit(linear_transform_rotations(offsets, matrix.slots, 0, *plan.options.keys), matrix.slots);
+      needs.push_back(
+          {linear_transform_rotations(offsets, matrix.slots, 0, *plan.options.keys), matrix.slots});
     }
-  visit(trace_rotations(params, plan.slots()), params.slots());
+  needs.push_back({trace_rotations(params, plan.slots()), params.slots()});
+  return needs;
 }
-
-}  // namespace
 
 ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
                                        const BootstrapOptions& options) {
   const BootstrapPlan plan = plan_bootstrap(params, options);
   std::set<i64> steps;
-  for_each_rotations(
-      params, plan, coeff_to_slot_matrices(plan), slot_to_coeff_matrices(plan),
-      [&](const std::vector<i64>& some, u64) { steps.insert(some.begin(), some.end()); });
+  for (const RotationNeed& need : BootstrapMatrices(plan).rotations(params, plan))
+    steps.insert(need.steps.begin(), need.steps.end());
   ckks::KeyRequest request;
   request.rotations.assign(steps.begin(), steps.end());
   request.conjugate = true;
@@ -70,23 +73,22 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
   return request;
 }
 
-Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p)
+Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
+                           const BootstrapMatrices& matrices)
     : context(c),
       plan(std::move(p)),
       encapsulation(*c.state().ring),
       sine(fit_mod1(plan.mod1)),
       correction(circuits::correction_bits(c.params(), plan)),
-      trace_steps(trace_rotations(c.params(), plan.slots())) {
-  const auto cts = coeff_to_slot_matrices(plan), stc = slot_to_coeff_matrices(plan);
-  for_each_rotations(c.params(), plan, cts, stc, [&](std::vector<i64> steps, u64 slots) {
-    rotations.push_back({std::move(steps), slots});
-  });
-  coeff_to_slot = transforms(c, plan, cts, plan.levels.raised, true);
-  slot_to_coeff = transforms(c, plan, stc, plan.levels.slot_to_coeff, !plan.slot_to_coeff_first());
+      trace_steps(trace_rotations(c.params(), plan.slots())),
+      rotations(matrices.rotations(c.params(), plan)) {
+  coeff_to_slot = transforms(c, plan, matrices.coeff_to_slot, plan.levels.raised, true);
+  slot_to_coeff = transforms(c, plan, matrices.slot_to_coeff, plan.levels.slot_to_coeff,
+                             !plan.slot_to_coeff_first());
 }
 
-std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(const ckks::Context& context,
-                                                                 BootstrapPlan plan) {
+std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
+    const ckks::Context& context, BootstrapPlan plan, const BootstrapMatrices& matrices) {
   const BootstrapOptions& o = plan.options;
   std::string key =
       cat("bootstrapper ", o.slots, " ", o.message_ratio, " ", int(o.message), " ", int(o.order),
@@ -97,10 +99,11 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(const ckks::Con
     for (u32 s : *stages) key += cat(" ", s);
   }
   return context.state().shared.get<State>(
-      key, [&] { return std::make_shared<State>(context, std::move(plan)); });
+      key, [&] { return std::make_shared<State>(context, std::move(plan), matrices); });
 }
 
-void Bootstrapper::State::check_keys(const ckks::Evaluator& ev) const {
+void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
+                                     std::span<const RotationNeed> rotations) {
   const auto& s = ev.state();
   std::set<i64> missing;
   for (const RotationNeed& need : rotations) {

@@ -13,6 +13,13 @@ struct RotationNeed {
   u64 slots = 0;
 };
 
+/// The matrices of a plan, for key requests and for plaintexts.
+struct BootstrapMatrices {
+  std::vector<DiagonalMatrix> coeff_to_slot, slot_to_coeff;
+  explicit BootstrapMatrices(const BootstrapPlan& plan);
+  std::vector<RotationNeed> rotations(const ckks::Params& params, const BootstrapPlan& plan) const;
+};
+
 struct Bootstrapper::State {
   ckks::Context context;
   BootstrapPlan plan;
@@ -23,11 +30,13 @@ struct Bootstrapper::State {
   std::vector<LinearTransform> coeff_to_slot, slot_to_coeff;
   std::vector<RotationNeed> rotations;
 
-  State(const ckks::Context& c, BootstrapPlan plan);
+  State(const ckks::Context& c, BootstrapPlan plan, const BootstrapMatrices& matrices);
   /// One for a context and plan.
-  static std::shared_ptr<State> shared(const ckks::Context& context, BootstrapPlan plan);
+  static std::shared_ptr<State> shared(const ckks::Context& context, BootstrapPlan plan,
+                                       const BootstrapMatrices& matrices);
 
-  void check_keys(const ckks::Evaluator& ev) const;
+  /// KeyMissingError that names every missing key.
+  static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations);
   void check_input(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
   void check_refinable(const ckks::Ciphertext& a, bool canonical) const;
   ckks::Ciphertext eager(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
