@@ -40,7 +40,7 @@ void bench_convert(World& w, Table& table, u32 limbs) {
   auto& k = *w.kernels;
   const LimbSet source = LimbSet::range(kChain, kChain + kSpecial),
                 window = LimbSet::range(0, limbs);
-  const auto conversion = k.prepare(rns::make_base_conversion<u32>(w.moduli, source, window));
+  const auto conversion = k.prepare(rns::make_base_conversion(w.moduli, source, window));
   const View in = w.make(2, source, Domain::coeff), out = w.make(2, window, Domain::coeff);
   table.run(w, "base_convert", limbs, 2.0 * (kSpecial + limbs),
             [&] { k.base_convert(*w.stream, out, in, conversion); });
@@ -53,10 +53,10 @@ void bench_switch(World& w, Table& table, u32 limbs) {
                 special = LimbSet::range(kChain, kChain + kSpecial);
   const LimbSet extended = window.concat(special);
   const LimbSet rescaled = LimbSet::range(0, limbs - 2);
-  const auto up = k.prepare(rns::make_mod_up<u32>(w.moduli, window, special, kAlpha));
-  const auto down = k.prepare(rns::make_divide<u32>(w.moduli, extended, window));
-  const auto down_rescale = k.prepare(rns::make_divide<u32>(w.moduli, extended, rescaled));
-  const auto rescale = k.prepare(rns::make_divide<u32>(w.moduli, window, rescaled));
+  const auto up = k.prepare(rns::make_mod_up(w.moduli, window, special, kAlpha));
+  const auto down = k.prepare(rns::make_divide(w.moduli, extended, window));
+  const auto down_rescale = k.prepare(rns::make_divide(w.moduli, extended, rescaled));
+  const auto rescale = k.prepare(rns::make_divide(w.moduli, window, rescaled));
   const u32 digits = static_cast<u32>(up->digits.size());
 
   const View a = w.make(2, window, Domain::eval), b = w.make(2, window, Domain::eval);
@@ -66,7 +66,7 @@ void bench_switch(World& w, Table& table, u32 limbs) {
   const View raised = w.make(digits, extended, Domain::eval);
   const View key = w.make(2, LimbSet::range(0, kChain + kSpecial), Domain::eval, kChain / kAlpha);
   const View acc = w.make(2, extended, Domain::eval);
-  device::LimbScalars<u32> lift;
+  device::LimbScalars lift;
   for (u32 i = 0; i < limbs; ++i) lift.low[i] = lift.high[i] = 12345 + i;
 
   const double l = limbs, e = l + kSpecial, d = digits, p = kSpecial;
@@ -77,14 +77,14 @@ void bench_switch(World& w, Table& table, u32 limbs) {
     return 2 * (4 * dropped + dropped + kept + 4 * kept + kept);
   };
   const auto key_switch = [&](const View& source, const ring::PolyView<const u32>& addend) {
-    k.key_switch(s, acc, source, up, key, 0);
+    k.key_switch_extended(s, acc, source, up, key, 0);
     k.divide(s, out, acc, down, &addend);
   };
   const double switch_bytes = inverse + convert + forward + l + 2 * d * e + 2 * e - (d * e - l);
   table.run(w, "mod_up", limbs, up_bytes, [&] { k.mod_up(s, raised, a.components(1, 1), up); });
   table.run(w, "key_multiply", limbs, key_bytes, [&] { k.key_multiply(s, acc, raised, key, 0); });
   table.run(w, "key_switch", limbs, switch_bytes,
-            [&] { k.key_switch(s, acc, a.components(1, 1), up, key, 0); });
+            [&] { k.key_switch_extended(s, acc, a.components(1, 1), up, key, 0); });
   const ring::PolyView<const u32> addend = product.components(0, 2), addend1 = a.components(0, 1);
   table.run(w, "mod_down", limbs, divide_bytes(p, l) + 2 * l,
             [&] { k.divide(s, out, acc, down, &addend); });
@@ -96,7 +96,7 @@ void bench_switch(World& w, Table& table, u32 limbs) {
   table.run(w, "hmult_rescale", limbs, 7 * l + switch_bytes + 6 * l + divide_bytes(p + 2, l - 2),
             [&] {
               k.tensor(s, product, a, b);
-              k.key_switch(s, acc, product.components(2, 1), up, key, 0);
+              k.key_switch_extended(s, acc, product.components(2, 1), up, key, 0);
               k.mul_add_scalar(s, acc.limb_window(0, limbs), product.components(0, 2), lift);
               k.divide(s, out_low, acc, down_rescale);
             });

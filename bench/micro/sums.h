@@ -18,7 +18,7 @@ inline void bench_transform(World& w, Table& table, u32 limbs, u32 giants) {
   const View raised = w.make(digits, extended, Domain::eval);
   const View input = w.make(2, window, Domain::eval);
   std::vector<View> out, steps;
-  std::vector<device::KeyView<u32>> keys(kBabies);
+  std::vector<device::KeyView> keys(kBabies);
   std::vector<u64> elements{1};
   for (u32 g = 0; g < giants; ++g) out.push_back(w.make(2, extended, Domain::eval));
   for (u32 b = 1; b < kBabies; ++b) {
@@ -27,14 +27,13 @@ inline void bench_transform(World& w, Table& table, u32 limbs, u32 giants) {
   }
   const View words = w.make(kBabies, extended, Domain::eval, giants);
   const std::vector<u8> present(std::size_t(giants) * kBabies, 1);
-  device::LimbScalars<u32> special;
+  device::LimbScalars special;
   for (u32 i = 0; i < limbs; ++i) special.low[i] = special.high[i] = 12345 + i;
 
   const double e = extended.size(), d = digits;
   for (const u32 log_words : {log_n, log_n - 5}) {
     const std::string full = log_words == log_n ? "" : "_periodic";
-    const device::PlainGrid<u32> plain{words.data, extended, log_words,
-                                       giants,     kBabies,  present.data()};
+    const device::PlainGrid plain{words.data, extended, log_words, giants, kBabies, present.data()};
     const double plain_limbs = giants * kBabies * e / (1u << (log_n - log_words));
     const double sums = plain_limbs + 2 * giants * e;
     table.run(w, ("hoisted_plain_sums" + full).c_str(), limbs,
@@ -48,7 +47,7 @@ inline void bench_transform(World& w, Table& table, u32 limbs, u32 giants) {
   for (u32 b = 0; b < kBabies; ++b) steps.push_back(w.make(2, extended, Domain::eval));
   const View words2 = w.make(kBabies, extended, Domain::eval, giants);
   const std::vector<ring::PolyView<const u32>> in(steps.begin(), steps.end());
-  const device::PlainGrid<u32> plain{words2.data, extended, log_n, giants, kBabies, present.data()};
+  const device::PlainGrid plain{words2.data, extended, log_n, giants, kBabies, present.data()};
   table.run(w, "plain_multiply_sum", limbs, 2 * kBabies * e + giants * kBabies * e + 2 * giants * e,
             [&] { k.plain_multiply_sum(s, out, in, plain); });
 }
@@ -61,7 +60,7 @@ inline void bench_sums(World& w, Table& table, u32 limbs, u32 giants) {
   const LimbSet window = LimbSet::range(0, limbs);
   const View out = w.make(2, window, Domain::eval);
   std::vector<ring::PolyView<const u32>> in;
-  std::vector<device::LimbScalars<u32>> scalars(16);
+  std::vector<device::LimbScalars> scalars(16);
   for (auto& term : scalars) {
     in.push_back(w.make(2, window, Domain::eval));
     for (u32 i = 0; i < limbs; ++i) term.low[i] = term.high[i] = 54321 + i;

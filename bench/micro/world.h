@@ -31,9 +31,9 @@ struct Options {
 struct World {
   std::shared_ptr<device::Device> device;
   std::shared_ptr<device::Stream> stream;
-  std::shared_ptr<const ring::Ring<u32>> ring;
-  std::unique_ptr<device::Kernels<u32>> kernels;
-  rns::Moduli<u32> moduli;
+  std::shared_ptr<const ring::Ring> ring;
+  std::unique_ptr<device::PolyKernels> kernels;
+  rns::Moduli moduli;
   std::vector<device::Buffer> memory;
 
   View make(u32 components, const LimbSet& limbs, Domain domain, u32 batch = 1) {
@@ -58,9 +58,9 @@ inline World make_world(const Options& options) {
   const auto special =
       math::nearest_ntt_primes((u64(1) << 31) - 1, kSpecial, u64(3) << 29, u64(1) << 31, two_n);
   primes.insert(primes.end(), special.begin(), special.end());
-  w.ring = std::make_shared<const ring::Ring<u32>>(options.log_n, primes);
+  w.ring = std::make_shared<const ring::Ring>(options.log_n, primes);
   for (u32 i = 0; i < w.ring->prime_count(); ++i) w.moduli.push_back(w.ring->modulus(i));
-  w.kernels = device::backend_of(*w.device).make_kernels(w.ring);
+  w.kernels = device::backend_of(*w.device).make_poly_kernels(w.ring);
   return w;
 }
 

@@ -49,7 +49,7 @@ void add_transforms(Suite& s, World& w, u32 log_n) {
 
 void add_convert(Suite& s, World& w, u32 first, u32 sources, u32 destinations) {
   const LimbSet from = LimbSet::range(first, first + sources), to = LimbSet::range(0, destinations);
-  const auto table = w.kernels->prepare(rns::make_base_conversion<u32>(w.moduli, from, to));
+  const auto table = w.kernels->prepare(rns::make_base_conversion(w.moduli, from, to));
   const View in = w.make(2, from, Domain::coeff), out = w.make(2, to, Domain::coeff);
   s.cases.push_back({"convert_" + std::to_string(sources) + "_" + std::to_string(destinations), 16,
                      false,
@@ -84,9 +84,9 @@ void add_operations(Suite& s, World& w, u32 limbs) {
   const LimbSet extended = window.concat(special), rescaled = LimbSet::range(0, limbs - 2);
   auto& k = *w.kernels;
   auto& q = *w.stream;
-  const auto up = k.prepare(rns::make_mod_up<u32>(w.moduli, window, special, kAlpha));
-  const auto down = k.prepare(rns::make_divide<u32>(w.moduli, extended, window));
-  const auto rescale = k.prepare(rns::make_divide<u32>(w.moduli, window, rescaled));
+  const auto up = k.prepare(rns::make_mod_up(w.moduli, window, special, kAlpha));
+  const auto down = k.prepare(rns::make_divide(w.moduli, extended, window));
+  const auto rescale = k.prepare(rns::make_divide(w.moduli, window, rescaled));
   const View a = w.make(2, window, Domain::eval), b = w.make(2, window, Domain::eval);
   const View product = w.make(3, window, Domain::eval), out = w.make(2, window, Domain::eval);
   const View low = w.make(2, rescaled, Domain::eval), rotated = w.make(2, window, Domain::eval);
@@ -95,12 +95,12 @@ void add_operations(Suite& s, World& w, u32 limbs) {
   const std::string suffix = "_" + std::to_string(limbs);
   s.cases.push_back({"hemult" + suffix, 16, true, [=, &k, &q] {
                        k.tensor(q, product, a, b);
-                       k.key_switch(q, acc, product.components(2, 1), up, key, 0);
+                       k.key_switch_extended(q, acc, product.components(2, 1), up, key, 0);
                        const ring::PolyView<const u32> addend = product.components(0, 2);
                        k.divide(q, out, acc, down, &addend);
                      }});
   s.cases.push_back({"rotate" + suffix, 16, true, [=, &k, &q] {
-                       k.key_switch(q, acc, a.components(1, 1), up, key, 0);
+                       k.key_switch_extended(q, acc, a.components(1, 1), up, key, 0);
                        const ring::PolyView<const u32> addend = a.components(0, 1);
                        k.divide(q, out, acc, down, &addend);
                        k.automorphism(q, rotated, out, 5);

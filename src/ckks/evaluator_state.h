@@ -17,7 +17,7 @@ struct Evaluator::State {
 
   const Params& params() const { return context.params(); }
   const rlwe::RingContext& ring() const { return *context.state().ring; }
-  device::Kernels<rlwe::Word>& kernels() const { return ring().kernels(); }
+  device::PolyKernels& kernels() const { return ring().kernels(); }
   rlwe::KeySwitcher switcher() const { return rlwe::KeySwitcher(ring(), *stream); }
 
   /// Uninitialised polynomial on the window of `level`.

@@ -11,10 +11,8 @@ class FhecoreKernels;  // device/fhecore/kernels.h
 class Backend : public Device {
  public:
   /// The kernels of this device for one ring; tables are uploaded here.
-  virtual std::unique_ptr<Kernels<u32>> make_kernels(
-      std::shared_ptr<const ring::Ring<u32>> ring) = 0;
-  /// The 64-bit instance for comparison; UnsupportedError where there is none.
-  virtual std::unique_ptr<Kernels<u64>> make_kernels(std::shared_ptr<const ring::Ring<u64>> ring);
+  virtual std::unique_ptr<PolyKernels> make_poly_kernels(
+      std::shared_ptr<const ring::Ring> ring) = 0;
   /// TFHE on this device. Throws ParameterError (device::check) and UnsupportedError for a plan
   /// that the device cannot hold.
   virtual std::unique_ptr<TorusKernels> make_torus_kernels(TorusPlan plan);

@@ -7,10 +7,6 @@
 
 namespace crenel::device {
 
-std::unique_ptr<Kernels<u64>> Backend::make_kernels(std::shared_ptr<const ring::Ring<u64>>) {
-  throw UnsupportedError(cat("device ", info().name, " has no 64-bit word kernels; use \"ref\""));
-}
-
 std::unique_ptr<TorusKernels> Backend::make_torus_kernels(TorusPlan) {
   throw UnsupportedError(cat("device ", info().name, " has no TFHE kernels"));
 }

@@ -107,7 +107,7 @@ struct Unit::State {
     const std::pair<Moduli, u32> key(primes, log_n * 2 + static_cast<u32>(decomposition));
     if (const auto found = transforms.find(key); found != transforms.end()) return found->second;
     static_cast<void>(device::fhecore_passes(log_n, decomposition));  // refuses sizes early
-    auto ring = std::make_shared<const ring::Ring<u32>>(log_n, primes);
+    auto ring = std::make_shared<const ring::Ring>(log_n, primes);
     auto prepared =
         kernels->prepare(device::make_fhecore_transform(std::move(ring), decomposition));
     if (transforms.size() >= kKept) transforms.clear();
@@ -117,13 +117,13 @@ struct Unit::State {
   const Prepared<FhecoreConversion>& conversion(const Moduli& from, const Moduli& to) {
     const auto key = std::pair(from, to);
     if (const auto found = conversions.find(key); found != conversions.end()) return found->second;
-    rns::Moduli<u32> moduli;
+    rns::Moduli moduli;
     for (const auto* list : {&from, &to})
       for (const u64 q : *list) moduli.emplace_back(static_cast<u32>(q));
     const u32 sources = static_cast<u32>(from.size());
-    auto table = rns::make_base_conversion<u32>(
-        moduli, LimbSet::range(0, sources),
-        LimbSet::range(sources, sources + static_cast<u32>(to.size())));
+    auto table =
+        rns::make_base_conversion(moduli, LimbSet::range(0, sources),
+                                  LimbSet::range(sources, sources + static_cast<u32>(to.size())));
     auto prepared = kernels->prepare(device::make_fhecore_conversion(moduli, std::move(table)));
     if (conversions.size() >= kKept) conversions.clear();
     return conversions.emplace(key, std::move(prepared)).first->second;

@@ -20,19 +20,12 @@ CRENEL_HD u32 uniform_block(u32 prime_id, u32 i, u32 log_n) {
 }
 
 /// The 128-bit number of words 4 position .. 4 position + 3 (little-endian) mod q, in [0, q).
-template <class W>
-CRENEL_HD W uniform_residue(const ChaChaBlock& block, u32 position, const math::Modulus<W>& m) {
+CRENEL_HD u32 uniform_residue(const ChaChaBlock& block, u32 position, const math::Modulus<u32>& m) {
   const u32* w = block.word + 4 * position;
-  if constexpr (sizeof(W) == 4) {
-    // Horner in radix 2^32; barrett_reduce takes any double word.
-    W r = math::barrett_reduce<W>(static_cast<u64>(w[3]) << 32 | w[2], m);
-    r = math::barrett_reduce<W>(static_cast<u64>(r) << 32 | w[1], m);
-    return math::barrett_reduce<W>(static_cast<u64>(r) << 32 | w[0], m);
-  } else {
-    const u64 low = static_cast<u64>(w[1]) << 32 | w[0];
-    const u64 high = static_cast<u64>(w[3]) << 32 | w[2];
-    return math::barrett_reduce<W>(static_cast<math::Wide<W>>(high) << 64 | low, m);
-  }
+  // Horner in radix 2^32; barrett_reduce takes any double word.
+  u32 r = math::barrett_reduce<u32>(static_cast<u64>(w[3]) << 32 | w[2], m);
+  r = math::barrett_reduce<u32>(static_cast<u64>(r) << 32 | w[1], m);
+  return math::barrett_reduce<u32>(static_cast<u64>(r) << 32 | w[0], m);
 }
 
 /// Ternary integer number `position` < 256 of a block: one bit minus the next.
@@ -59,10 +52,9 @@ CRENEL_HD i32 error_value(const ChaChaBlock& block, u32 position) {
 }
 
 /// value mod q in [0, q) for |value| < q.
-template <class W>
-CRENEL_HD W small_residue(i32 value, W q) {
-  const W negative = W(0) - static_cast<W>(static_cast<u32>(value) >> 31);  // all ones when < 0
-  return static_cast<W>(static_cast<W>(static_cast<math::Signed<W>>(value)) + (q & negative));
+CRENEL_HD u32 small_residue(i32 value, u32 q) {
+  const u32 negative = 0u - (static_cast<u32>(value) >> 31);  // all ones when < 0
+  return static_cast<u32>(value) + (q & negative);
 }
 
 }  // namespace crenel::random

@@ -20,40 +20,35 @@ constexpr u32 bit_reverse(u32 i, u32 bits) {
 
 /// Tables of one prime. psi is the smallest primitive 2N-th root of unity modulo q, a canonical
 /// choice that makes evaluation forms comparable across machines and versions.
-template <class W>
 struct PrimeTables {
-  math::Modulus<W> modulus;
-  W psi = 0;
-  W psi_inv = 0;
-  math::ShoupConstant<W> n_inv;  ///< N^-1 mod q
+  math::Modulus<u32> modulus;
+  u32 psi = 0;
+  u32 psi_inv = 0;
+  math::ShoupConstant<u32> n_inv;  ///< N^-1 mod q
   /// roots[i] = psi^brev(i), i in [0, N), brev on log_n bits: butterfly stage m (m = 1, 2, 4, ...,
   /// N/2 blocks) uses roots[m + block].
-  std::vector<math::ShoupConstant<W>> roots;
+  std::vector<math::ShoupConstant<u32>> roots;
   /// inverse_roots[i] = psi^-brev(i), same indexing.
-  std::vector<math::ShoupConstant<W>> inverse_roots;
+  std::vector<math::ShoupConstant<u32>> inverse_roots;
 };
 
 /// Immutable after construction; shared by every backend of a context.
-template <class W>
 class Ring {
  public:
   /// primes in position order (ckks::Params::primes()), each = 1 mod 2^(log_n + 1) and
-  /// < 2^(bits - 1); throws ParameterError naming the prime otherwise. log_n in 1..17.
+  /// < 2^31; throws ParameterError naming the prime otherwise. log_n in 1..17.
   Ring(u32 log_n, const std::vector<u64>& primes);
 
   u32 log_n() const { return log_n_; }
   u64 ring_dim() const { return u64(1) << log_n_; }
   u32 prime_count() const { return static_cast<u32>(tables_.size()); }
-  const PrimeTables<W>& prime(u32 id) const { return tables_[id]; }
-  const math::Modulus<W>& modulus(u32 id) const { return tables_[id].modulus; }
+  const PrimeTables& prime(u32 id) const { return tables_[id]; }
+  const math::Modulus<u32>& modulus(u32 id) const { return tables_[id].modulus; }
 
  private:
   u32 log_n_;
-  std::vector<PrimeTables<W>> tables_;
+  std::vector<PrimeTables> tables_;
 };
-
-extern template class Ring<u32>;
-extern template class Ring<u64>;
 
 /// Galois element of a rotation by `steps` slots to the left: 5^steps mod 2N, steps any integer.
 u64 galois_element_for_rotation(i64 steps, u32 log_n);

@@ -39,12 +39,12 @@ LimbSet encapsulation_limbs(const RingContext& ring) {
 
 Encapsulation::Encapsulation(const RingContext& ring) : ring_(ring) {
   const LimbSet limbs = encapsulation_limbs(ring), &base = ring.window(0);
-  rns::Moduli<Word> moduli;
+  rns::Moduli moduli;
   for (u32 id = 0; id < ring.everything().size(); ++id) moduli.push_back(ring.modulus(id));
   // A block as long as the chain: one digit, whatever blocks the hybrid keys have.
   mod_up_ = ring.kernels().prepare(
-      rns::make_mod_up<Word>(moduli, base, limbs.minus(base), ring.everything().size()));
-  mod_down_ = ring.kernels().prepare(rns::make_divide<Word>(moduli, limbs, base));
+      rns::make_mod_up(moduli, base, limbs.minus(base), ring.everything().size()));
+  mod_down_ = ring.kernels().prepare(rns::make_divide(moduli, limbs, base));
 }
 
 Poly Encapsulation::to_sparse(device::Stream& stream, ConstView ciphertext,

@@ -41,8 +41,8 @@ class Encapsulation {
   Poly lift(device::Stream& stream, ConstView polynomial, const LimbSet& limbs) const;
 
   const RingContext& ring_;
-  device::Prepared<rns::ModUp<Word>> mod_up_;     ///< window of level 0 to q0 P'
-  device::Prepared<rns::Divide<Word>> mod_down_;  ///< division by P'
+  device::Prepared<rns::ModUp> mod_up_;     ///< window of level 0 to q0 P'
+  device::Prepared<rns::Divide> mod_down_;  ///< division by P'
 };
 
 }  // namespace crenel::rlwe

@@ -19,8 +19,9 @@ Poly KeySwitcher::multiply(const Poly& digits, const KeyView& key, u32 level) co
 Poly KeySwitcher::switch_key(ConstView a, const KeyView& key, u32 level,
                              const ConstView* addend) const {
   Poly acc(stream_, shape(2, a.shape.batch), ring_.extended(level), Domain::eval);
-  ring_.kernels().key_switch(stream_, acc.view(), a, ring_.mod_up(level), key,
-                             ring_.first_digit(level), addend, &ring_.special_scalars(level));
+  ring_.kernels().key_switch_extended(stream_, acc.view(), a, ring_.mod_up(level), key,
+                                      ring_.first_digit(level), addend,
+                                      &ring_.special_scalars(level));
   return acc;
 }
 

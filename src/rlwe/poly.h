@@ -8,8 +8,8 @@ namespace crenel::rlwe {
 using Word = u32;  // the residue word of the 25-30 prime system (docs/design/0001)
 using View = ring::PolyView<Word>;
 using ConstView = ring::PolyView<const Word>;
-using Scalars = device::LimbScalars<Word>;
-using KeyView = device::KeyView<Word>;
+using Scalars = device::LimbScalars;
+using KeyView = device::KeyView;
 using ring::Domain;
 using ring::LimbSet;
 using ring::PolyShape;

@@ -12,15 +12,15 @@ Word reduce_i128(i128 x, Word q) {
 
 RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
     : chain_(std::move(chain)), device_(std::move(device)) {
-  auto ring = std::make_shared<const ring::Ring<Word>>(chain_.log_n, chain_.primes);
+  auto ring = std::make_shared<const ring::Ring>(chain_.log_n, chain_.primes);
   ring_ = ring;
-  kernels_ = device::backend_of(*device_).make_kernels(ring);
+  kernels_ = device::backend_of(*device_).make_poly_kernels(ring);
   stream_ = device_->shared_stream();
 
   const u32 total = ring->prime_count();
   special_ = LimbSet::range(chain_.chain_limbs, total);
   everything_ = LimbSet::range(0, total);
-  rns::Moduli<Word> moduli;
+  rns::Moduli moduli;
   for (u32 id = 0; id < total; ++id) moduli.push_back(ring->modulus(id));
 
   for (u32 id = 0; id < chain_.chain_limbs; ++id) {
@@ -42,12 +42,12 @@ RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
   }
   for (std::size_t level = 0; level < levels_.size(); ++level) {
     auto& t = levels_[level];
-    t.mod_up = kernels_->prepare(rns::make_mod_up<Word>(moduli, t.window, special_, chain_.alpha));
-    t.mod_down = kernels_->prepare(rns::make_divide<Word>(moduli, t.extended, t.window));
+    t.mod_up = kernels_->prepare(rns::make_mod_up(moduli, t.window, special_, chain_.alpha));
+    t.mod_down = kernels_->prepare(rns::make_divide(moduli, t.extended, t.window));
     if (level == 0) continue;
     const LimbSet& below = levels_[level - 1].window;
-    t.rescale = kernels_->prepare(rns::make_divide<Word>(moduli, t.window, below));
-    t.mod_down_rescale = kernels_->prepare(rns::make_divide<Word>(moduli, t.extended, below));
+    t.rescale = kernels_->prepare(rns::make_divide(moduli, t.window, below));
+    t.mod_down_rescale = kernels_->prepare(rns::make_divide(moduli, t.extended, below));
   }
 }
 

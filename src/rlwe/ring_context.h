@@ -39,7 +39,7 @@ class RingContext {
   const std::shared_ptr<device::Device>& shared_device() const { return device_; }
   device::Stream& stream() const { return *stream_; }
   const std::shared_ptr<device::Stream>& shared_stream() const { return stream_; }
-  device::Kernels<Word>& kernels() const { return *kernels_; }
+  device::PolyKernels& kernels() const { return *kernels_; }
   const math::Modulus<Word>& modulus(u32 prime_id) const { return ring_->modulus(prime_id); }
 
   const LimbSet& window(u32 level) const { return levels_[level].window; }
@@ -53,19 +53,13 @@ class RingContext {
     return static_cast<u32>(levels_[level].mod_up->digits.size());
   }
 
-  const device::Prepared<rns::ModUp<Word>>& mod_up(u32 level) const {
-    return levels_[level].mod_up;
-  }
+  const device::Prepared<rns::ModUp>& mod_up(u32 level) const { return levels_[level].mod_up; }
   /// Division by P at `level`.
-  const device::Prepared<rns::Divide<Word>>& mod_down(u32 level) const {
-    return levels_[level].mod_down;
-  }
+  const device::Prepared<rns::Divide>& mod_down(u32 level) const { return levels_[level].mod_down; }
   /// Rational rescale from `level` (>= 1) to level - 1.
-  const device::Prepared<rns::Divide<Word>>& rescale(u32 level) const {
-    return levels_[level].rescale;
-  }
+  const device::Prepared<rns::Divide>& rescale(u32 level) const { return levels_[level].rescale; }
   /// Both in one division, from the extended window of `level` (>= 1) to the window of level - 1.
-  const device::Prepared<rns::Divide<Word>>& mod_down_rescale(u32 level) const {
+  const device::Prepared<rns::Divide>& mod_down_rescale(u32 level) const {
     return levels_[level].mod_down_rescale;
   }
   /// P mod q for every limb of the window of `level`.
@@ -78,15 +72,15 @@ class RingContext {
  private:
   struct LevelTables {
     LimbSet window, extended;
-    device::Prepared<rns::ModUp<Word>> mod_up;
-    device::Prepared<rns::Divide<Word>> mod_down, rescale, mod_down_rescale;
+    device::Prepared<rns::ModUp> mod_up;
+    device::Prepared<rns::Divide> mod_down, rescale, mod_down_rescale;
     Scalars special_scalars;
   };
 
   Chain chain_;
   std::shared_ptr<device::Device> device_;
-  std::shared_ptr<const ring::Ring<Word>> ring_;
-  std::unique_ptr<device::Kernels<Word>> kernels_;
+  std::shared_ptr<const ring::Ring> ring_;
+  std::unique_ptr<device::PolyKernels> kernels_;
   std::shared_ptr<device::Stream> stream_;
   LimbSet special_, everything_;
   std::vector<Word> special_mod_;

@@ -9,8 +9,7 @@
 namespace crenel::rns {
 
 /// Primes of the chain by id.
-template <class W>
-using Moduli = std::vector<math::Modulus<W>>;
+using Moduli = std::vector<math::Modulus<u32>>;
 
 /// Centred base conversion from D = prod d_j (source) to the primes p_i (destination):
 ///
@@ -23,16 +22,15 @@ using Moduli = std::vector<math::Modulus<W>>;
 ///
 ///   z_j = (x_j * source_scale_j + half_j) mod d_j            (so y_j = z_j - half_j)
 ///   out_i = (sum_j z_j * matrix_ij + offset_i) mod p_i
-template <class W>
 struct BaseConversion {
   LimbSet source;
   LimbSet destination;
-  std::vector<math::ShoupConstant<W>> source_scale;  ///< [s_j (D/d_j)^-1]_{d_j}
-  std::vector<W> half;                               ///< (d_j - 1) / 2
-  std::vector<W> matrix;  ///< [i * source.size() + j] = (D/d_j) mod p_i, canonical
-  std::vector<W> offset;  ///< -sum_j half_j (D/d_j) mod p_i, canonical
+  std::vector<math::ShoupConstant<u32>> source_scale;  ///< [s_j (D/d_j)^-1]_{d_j}
+  std::vector<u32> half;                               ///< (d_j - 1) / 2
+  std::vector<u32> matrix;  ///< [i * source.size() + j] = (D/d_j) mod p_i, canonical
+  std::vector<u32> offset;  ///< -sum_j half_j (D/d_j) mod p_i, canonical
   /// Largest c such that for every destination any c consecutive products z_j * matrix_ij, plus one
-  /// value below p_i, stay below 2^(2 bits): the accumulator needs no reduction in between.
+  /// value below p_i, stay below 2^64: the accumulator needs no reduction in between.
   /// source.size() when the chain is overflow-free (docs/theory/ckks-primes.md, "When twelve
   /// products fit 64 bits").
   u32 lazy_terms = 0;
@@ -41,12 +39,11 @@ struct BaseConversion {
 };
 
 /// ModUp of hybrid key switching: every digit of the input window, extended to the output basis.
-template <class W>
 struct ModUp {
   struct Digit {
     u32 first = 0;  ///< position of the digit's first limb in `input`
     u32 count = 0;
-    BaseConversion<W> conversion;  ///< digit limbs to (output minus digit limbs), output order
+    BaseConversion conversion;  ///< digit limbs to (output minus digit limbs), output order
   };
   LimbSet input;   ///< the window of a level
   LimbSet output;  ///< the window followed by the special primes
@@ -58,39 +55,24 @@ struct ModUp {
 ///
 ///   r   = BaseConversion(x * A) from the dropped primes to the output
 ///   y_i = x_i * (A / B) - r_i / B   mod p_i    (x_i = 0 for the added primes, where A = 0)
-template <class W>
 struct Divide {
-  LimbSet input;                                     ///< all limbs of x
-  LimbSet output;                                    ///< limbs of y
-  LimbSet dropped;                                   ///< input minus output, in input order
-  LimbSet added;                                     ///< output minus input, in output order
-  BaseConversion<W> conversion;                      ///< dropped to output; source_scale includes A
-  std::vector<math::ShoupConstant<W>> input_scale;   ///< per output limb: A/B mod p_i, 0 if added
-  std::vector<math::ShoupConstant<W>> result_scale;  ///< per output limb: 1/B mod p_i
+  LimbSet input;              ///< all limbs of x
+  LimbSet output;             ///< limbs of y
+  LimbSet dropped;            ///< input minus output, in input order
+  LimbSet added;              ///< output minus input, in output order
+  BaseConversion conversion;  ///< dropped to output; source_scale includes A
+  std::vector<math::ShoupConstant<u32>> input_scale;   ///< per output limb: A/B mod p_i, 0 if added
+  std::vector<math::ShoupConstant<u32>> result_scale;  ///< per output limb: 1/B mod p_i
 };
 
 /// `source_factor` multiplies x before the conversion (A of Divide), as a list of prime ids.
-template <class W>
-BaseConversion<W> make_base_conversion(const Moduli<W>& moduli, const LimbSet& source,
-                                       const LimbSet& destination,
-                                       const LimbSet& source_factor = {});
+BaseConversion make_base_conversion(const Moduli& moduli, const LimbSet& source,
+                                    const LimbSet& destination, const LimbSet& source_factor = {});
 
 /// Digits are the fixed blocks [0, alpha), [alpha, 2 alpha), ... of chain positions, cut to
 /// `window` (contiguous ids); special primes follow in the output.
-template <class W>
-ModUp<W> make_mod_up(const Moduli<W>& moduli, const LimbSet& window, const LimbSet& special,
-                     u32 alpha);
+ModUp make_mod_up(const Moduli& moduli, const LimbSet& window, const LimbSet& special, u32 alpha);
 
-template <class W>
-Divide<W> make_divide(const Moduli<W>& moduli, const LimbSet& input, const LimbSet& output);
-
-#define CRENEL_RNS_EXTERN(W)                                                                      \
-  extern template BaseConversion<W> make_base_conversion<W>(const Moduli<W>&, const LimbSet&,     \
-                                                            const LimbSet&, const LimbSet&);      \
-  extern template ModUp<W> make_mod_up<W>(const Moduli<W>&, const LimbSet&, const LimbSet&, u32); \
-  extern template Divide<W> make_divide<W>(const Moduli<W>&, const LimbSet&, const LimbSet&);
-CRENEL_RNS_EXTERN(u32)
-CRENEL_RNS_EXTERN(u64)
-#undef CRENEL_RNS_EXTERN
+Divide make_divide(const Moduli& moduli, const LimbSet& input, const LimbSet& output);
 
 }  // namespace crenel::rns

@@ -12,7 +12,7 @@ Context::State::State(Params params_, std::shared_ptr<device::Device> device_)
   stream = device->shared_stream();
   auto& backend = device::backend_of(*device);
   torus = backend.make_torus_kernels(plan);
-  poly = backend.make_kernels(std::make_shared<const ring::Ring<u32>>(plan.log_n, plan.primes));
+  poly = backend.make_poly_kernels(std::make_shared<const ring::Ring>(plan.log_n, plan.primes));
 }
 
 device::TorusKernels& Context::State::variant(u32 log_modulus, u32 slots) const {

@@ -19,7 +19,7 @@ u64 gadget_weight(const device::TorusPlan& plan, u32 digit);
 EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret, bool packing);
 
 /// What determines evaluation keys. Masks: mask polynomial t of row i of the bootstrapping key,
-/// rows counted through [element][key][digit][row], is device::Kernels::sample_uniform of
+/// rows counted through [element][key][digit][row], is device::PolyKernels::sample_uniform of
 /// (bootstrap_seed, {uniform, i k + t}), coefficient form, prime ids by position in the plan; masks
 /// of row y of a key switch are TorusKernels::sample_lwe's of (seed, serial y). All host memory.
 struct EvaluationKeyParts {

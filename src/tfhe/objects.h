@@ -48,7 +48,7 @@ struct Context::State {
   std::shared_ptr<device::Device> device;
   std::shared_ptr<device::Stream> stream;  ///< of all contexts of the device
   std::unique_ptr<device::TorusKernels> torus;
-  std::unique_ptr<device::Kernels<u32>> poly;  ///< modulo the plan's primes: key generation
+  std::unique_ptr<device::PolyKernels> poly;  ///< modulo the plan's primes: key generation
 
   // What was brought to the device, for all evaluators.
   /// Test polynomials of gates, floor and sign. As few as parameters have gates and moduli, and

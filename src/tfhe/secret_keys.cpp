@@ -23,7 +23,7 @@ std::vector<i8> sample_secret(random::SecretSource& source, u64 count, bool bina
 }
 
 SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
-                       device::Kernels<u32>& poly, random::SecretSource source)
+                       device::PolyKernels& poly, random::SecretSource source)
     : plan_(plan), source_(std::move(source)) {
   const bool binary = plan.secret == device::LweSecret::binary;
   host_.values.reserve(slot_words(plan) * plan.slots);
@@ -39,7 +39,7 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
 }
 
 SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
-                       device::Kernels<u32>& poly, random::SecretSource source,
+                       device::PolyKernels& poly, random::SecretSource source,
                        std::span<const i8> coefficients)
     : plan_(plan), source_(std::move(source)) {
   const u64 slot = slot_words(plan), expected = slot * plan.slots;
@@ -71,7 +71,7 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
   upload(stream, poly);
 }
 
-void SecretKeys::upload(device::Stream& stream, device::Kernels<u32>& poly) {
+void SecretKeys::upload(device::Stream& stream, device::PolyKernels& poly) {
   const u64 n = plan_.lwe_dim, kn = plan_.extracted_dim(), slot = slot_words(plan_);
   lwe_ = stream.allocate(plan_.slots * n, true);
   std::vector<i64> wide(plan_.slots * kn);

@@ -31,12 +31,12 @@ struct WipedVector {
 class SecretKeys {
  public:
   /// Fresh keys from `source`, which also gives all randomness of this key's samples.
-  SecretKeys(const device::TorusPlan& plan, device::Stream& stream, device::Kernels<u32>& poly,
+  SecretKeys(const device::TorusPlan& plan, device::Stream& stream, device::PolyKernels& poly,
              random::SecretSource source);
   /// From `coefficients`, checked: as many as slot_words() times slots, entries -1, 0, 1 (LWE
   /// entries 0, 1 for binary secrets), at least a quarter of them not zero. Throws
   /// SerializationError.
-  SecretKeys(const device::TorusPlan& plan, device::Stream& stream, device::Kernels<u32>& poly,
+  SecretKeys(const device::TorusPlan& plan, device::Stream& stream, device::PolyKernels& poly,
              random::SecretSource source, std::span<const i8> coefficients);
   SecretKeys(SecretKeys&&) noexcept = default;
 
@@ -57,7 +57,7 @@ class SecretKeys {
   random::SecretSource& source() { return source_; }
 
  private:
-  void upload(device::Stream& stream, device::Kernels<u32>& poly);
+  void upload(device::Stream& stream, device::PolyKernels& poly);
   ring::PolyView<const u32> view(const device::Buffer& buffer) const;
 
   device::TorusPlan plan_;

@@ -9,8 +9,8 @@ namespace {
 class Arithmetic : public DeviceTest {};
 CRENEL_CANDIDATE_SUITE(Arithmetic);
 
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using Ctx = Context;
+using V = Views;
 
 constexpr u32 kPrimes = 26;
 
@@ -26,11 +26,11 @@ const ShapeCase kShapes[] = {
 
 struct BinaryOp {
   const char* name;
-  void (device::Kernels<u32>::*op)(device::Stream&, PolyView<u32>, PolyView<const u32>,
-                                   PolyView<const u32>);
+  void (device::PolyKernels::*op)(device::Stream&, const PolyView<u32>&, const PolyView<const u32>&,
+                                  const PolyView<const u32>&);
   bool reads_output;
 };
-using K = device::Kernels<u32>;
+using K = device::PolyKernels;
 const BinaryOp kBinary[] = {{"add", &K::add, false},
                             {"sub", &K::sub, false},
                             {"mul", &K::mul, false},
@@ -38,24 +38,23 @@ const BinaryOp kBinary[] = {{"add", &K::add, false},
 
 struct ScalarOp {
   const char* name;
-  void (K::*op)(device::Stream&, PolyView<u32>, PolyView<const u32>,
-                const device::LimbScalars<u32>&);
+  void (K::*op)(device::Stream&, const PolyView<u32>&, const PolyView<const u32>&,
+                const device::LimbScalars&);
   bool reads_output;
 };
 const ScalarOp kScalar[] = {{"mul_scalar", &K::mul_scalar, false},
                             {"mul_add_scalar", &K::mul_add_scalar, true},
                             {"add_scalar", &K::add_scalar, false}};
 
-TestPoly<u32> output(const ring::Ring<u32>& ring, Rng& rng, const ShapeCase& s, Domain d,
-                     bool read) {
-  auto p = garbage_poly<u32>(rng, s.shape(), s.limbs(), d, s.pad);
+TestPoly output(const ring::Ring& ring, Rng& rng, const ShapeCase& s, Domain d, bool read) {
+  auto p = garbage_poly(rng, s.shape(), s.limbs(), d, s.pad);
   if (read) fill_canonical(p, ring, rng);
   return p;
 }
 
-device::LimbScalars<u32> random_scalars(const ring::Ring<u32>& ring, Rng& rng, const LimbSet& limbs,
-                                        Fill fill) {
-  device::LimbScalars<u32> s;
+device::LimbScalars random_scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs,
+                                   Fill fill) {
+  device::LimbScalars s;
   for (u32 i = 0; i < limbs.size(); ++i) {
     const u32 q = ring.modulus(limbs[i]).q;
     fill_limb<u32>(&s.low[i], 1, q, fill, rng);
@@ -67,11 +66,11 @@ device::LimbScalars<u32> random_scalars(const ring::Ring<u32>& ring, Rng& rng, c
 TEST_P(Arithmetic, Binary) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
-    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
     for (const auto& op : kBinary)
       for (const Domain d : {Domain::coeff, Domain::eval}) {
         SCOPED_TRACE(cat(op.name, ", ", s.name));
-        expect_same<u32>(
+        expect_same(
             pair,
             {output(pair.ring(), rng, s, d, op.reads_output),
              random_poly(pair.ring(), rng, s.shape(), s.limbs(), d, s.pad),
@@ -84,7 +83,7 @@ TEST_P(Arithmetic, Binary) {
 TEST_P(Arithmetic, BinaryInPlace) {
   Rng rng = test_rng();
   const ShapeCase s = kShapes[1];
-  auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
   const auto a = random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::eval, s.pad);
   const auto b = random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::eval, s.pad);
   for (const auto& op : kBinary) {
@@ -92,21 +91,21 @@ TEST_P(Arithmetic, BinaryInPlace) {
     const auto call = [&](Ctx& c, auto out, auto x, auto y) {
       (c.kernels.get()->*op.op)(*c.stream, out, x, y);
     };
-    expect_same<u32>(pair, {a, b}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[0], v[1]); });
-    expect_same<u32>(pair, {a, b}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[1], v[0]); });
-    expect_same<u32>(pair, {a}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[0], v[0]); });
+    expect_same(pair, {a, b}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[0], v[1]); });
+    expect_same(pair, {a, b}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[1], v[0]); });
+    expect_same(pair, {a}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[0], v[0]); });
   }
 }
 
 TEST_P(Arithmetic, BinaryBroadcast) {
   Rng rng = test_rng();
   const ShapeCase s = kShapes[4];
-  auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
   const u32 shapes[][2] = {{1, 1}, {1, s.batch}, {s.components, 1}};
   for (const auto& op : kBinary)
     for (const auto& [components, batch] : shapes) {
       SCOPED_TRACE(cat(op.name, ", second input of ", components, " components, batch ", batch));
-      expect_same<u32>(
+      expect_same(
           pair,
           {output(pair.ring(), rng, s, Domain::eval, op.reads_output),
            random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::eval, s.pad),
@@ -119,14 +118,14 @@ TEST_P(Arithmetic, BinaryBroadcast) {
 TEST_P(Arithmetic, SpecialValues) {
   Rng rng = test_rng();
   const ShapeCase s = kShapes[2];
-  auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
   for (const auto& op : kBinary)
     for (const Fill x : kEveryFill)
       for (const Fill y : {Fill::zero, Fill::top}) {
         SCOPED_TRACE(cat(op.name, ": ", name_of(x), " and ", name_of(y)));
         auto out = output(pair.ring(), rng, s, Domain::eval, true);
         fill_canonical(out, pair.ring(), rng, x);
-        expect_same<u32>(
+        expect_same(
             pair,
             {out, random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::eval, {}, x),
              random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::eval, {}, y)},
@@ -138,15 +137,14 @@ TEST_P(Arithmetic, Negate) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
     SCOPED_TRACE(s.name);
-    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
     for (const Fill fill : {Fill::random, Fill::zero, Fill::top, Fill::alternating}) {
       const auto a =
           random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::coeff, s.pad, fill);
       const auto out = output(pair.ring(), rng, s, Domain::coeff, false);
-      expect_same<u32>(pair, {out, a}, 1,
-                       [](Ctx& c, const V& v) { c.kernels->neg(*c.stream, v[0], v[1]); });
-      expect_same<u32>(pair, {a}, 1,
-                       [](Ctx& c, const V& v) { c.kernels->neg(*c.stream, v[0], v[0]); });
+      expect_same(pair, {out, a}, 1,
+                  [](Ctx& c, const V& v) { c.kernels->neg(*c.stream, v[0], v[1]); });
+      expect_same(pair, {a}, 1, [](Ctx& c, const V& v) { c.kernels->neg(*c.stream, v[0], v[0]); });
     }
   }
 }
@@ -154,7 +152,7 @@ TEST_P(Arithmetic, Negate) {
 TEST_P(Arithmetic, Scalar) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
-    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
     for (const auto& op : kScalar)
       for (const Fill fill : {Fill::random, Fill::zero, Fill::top}) {
         SCOPED_TRACE(cat(op.name, ", ", s.name, ", scalars ", name_of(fill)));
@@ -165,8 +163,8 @@ TEST_P(Arithmetic, Scalar) {
         const auto call = [&](Ctx& c, auto to, auto from) {
           (c.kernels.get()->*op.op)(*c.stream, to, from, scalars);
         };
-        expect_same<u32>(pair, {out, a}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[1]); });
-        expect_same<u32>(pair, {a}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[0]); });
+        expect_same(pair, {out, a}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[1]); });
+        expect_same(pair, {a}, 1, [&](Ctx& c, const V& v) { call(c, v[0], v[0]); });
       }
   }
 }

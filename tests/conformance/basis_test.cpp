@@ -14,13 +14,12 @@ CRENEL_CANDIDATE_SUITE(Basis);
 class BasisLaw : public DeviceTest {};
 CRENEL_DEVICE_SUITE(BasisLaw);
 
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using Ctx = Context;
+using V = Views;
 
 // Coefficients whose z_j = (x_j s_j + half_j) mod d_j is the largest value d_j - 1 for every j: the
 // worst case of the accumulators.
-void fill_largest_products(TestPoly<u32>& p, const ring::Ring<u32>& ring,
-                           const rns::BaseConversion<u32>& table) {
+void fill_largest_products(TestPoly& p, const ring::Ring& ring, const rns::BaseConversion& table) {
   auto v = p.host();
   for (u32 j = 0; j < v.limbs.size(); ++j) {
     const auto& d = ring.modulus(v.limbs[j]);
@@ -33,10 +32,9 @@ void fill_largest_products(TestPoly<u32>& p, const ring::Ring<u32>& ring,
   }
 }
 
-void check(Pair<u32>& pair, Rng& rng, PolyShape shape, const LimbSet& source,
-           const LimbSet& destination, const LimbSet& factor = {}, Padding pad = {}) {
-  const auto table =
-      rns::make_base_conversion<u32>(moduli_of(pair.ring()), source, destination, factor);
+void check(Pair& pair, Rng& rng, PolyShape shape, const LimbSet& source, const LimbSet& destination,
+           const LimbSet& factor = {}, Padding pad = {}) {
+  const auto table = rns::make_base_conversion(moduli_of(pair.ring()), source, destination, factor);
   SCOPED_TRACE(
       cat(source.size(), " to ", destination.size(), " limbs, lazy terms ", table.lazy_terms));
   const auto in_candidate = pair.candidate.kernels->prepare(table);
@@ -44,23 +42,22 @@ void check(Pair<u32>& pair, Rng& rng, PolyShape shape, const LimbSet& source,
   const auto convert = [](const auto& prepared) {
     return [&](Ctx& c, const V& v) { c.kernels->base_convert(*c.stream, v[0], v[1], prepared); };
   };
-  const auto out = garbage_poly<u32>(rng, shape, destination, Domain::coeff, pad);
+  const auto out = garbage_poly(rng, shape, destination, Domain::coeff, pad);
   for (const Fill fill : {Fill::random, Fill::zero, Fill::top}) {
     SCOPED_TRACE(name_of(fill));
-    expect_same<u32>(pair,
-                     {out, random_poly(pair.ring(), rng, shape, source, Domain::coeff, pad, fill)},
-                     1, convert(in_candidate), convert(in_reference));
+    expect_same(pair, {out, random_poly(pair.ring(), rng, shape, source, Domain::coeff, pad, fill)},
+                1, convert(in_candidate), convert(in_reference));
   }
   SCOPED_TRACE("largest products");
-  auto worst = empty_poly<u32>(shape, source, Domain::coeff, pad);
+  auto worst = empty_poly(shape, source, Domain::coeff, pad);
   fill_largest_products(worst, pair.ring(), table);
-  expect_same<u32>(pair, {out, worst}, 1, convert(in_candidate), convert(in_reference));
+  expect_same(pair, {out, worst}, 1, convert(in_candidate), convert(in_reference));
 }
 
 TEST_P(Basis, ConvertChain) {
   Rng rng = test_rng();
   const Chain chain = toy_chain(4, 43, 12);
-  auto pair = make_pair<u32>(device_, 10, chain.primes);
+  auto pair = make_pair(device_, 10, chain.primes);
   const LimbSet special = LimbSet::range(47, 59);
   for (const u32 sources : {1u, 2u, 3u, 5u, 8u, 12u}) {
     check(pair, rng, {10, 1, 1}, LimbSet::range(47, 47 + sources), LimbSet::range(3, 20));
@@ -82,14 +79,13 @@ TEST_P(Basis, ConvertFewLazyTerms) {
   std::vector<u64> primes = largest_primes(12, 24);
   for (const u64 p : mixed_primes(12, 16))
     if (p < (u64(1) << 30)) primes.push_back(p);
-  auto pair = make_pair<u32>(device_, 12, primes);
+  auto pair = make_pair(device_, 12, primes);
   const u32 count = static_cast<u32>(primes.size());
   const auto moduli = moduli_of(pair.ring());
   u32 fewest = kTinyPrime;
   for (const u32 sources : {5u, 9u, 13u, 16u, 17u}) {
     const LimbSet source = LimbSet::range(0, sources), destination = LimbSet::range(17, count);
-    fewest =
-        std::min(fewest, rns::make_base_conversion<u32>(moduli, source, destination).lazy_terms);
+    fewest = std::min(fewest, rns::make_base_conversion(moduli, source, destination).lazy_terms);
     check(pair, rng, {12, 1, 1}, source, destination);
   }
   EXPECT_LT(fewest, 17u) << "the test means to need a reduction inside the sum";
@@ -99,20 +95,20 @@ TEST_P(Basis, ConvertFewLazyTerms) {
 // too.
 TEST_P(Basis, ConvertForcedLazyTerms) {
   Rng rng = test_rng();
-  auto pair = make_pair<u32>(device_, 10, largest_primes(10, 20));
+  auto pair = make_pair(device_, 10, largest_primes(10, 20));
   const LimbSet source = LimbSet::range(0, 11), destination = LimbSet::range(11, 20);
-  auto table = rns::make_base_conversion<u32>(moduli_of(pair.ring()), source, destination);
+  auto table = rns::make_base_conversion(moduli_of(pair.ring()), source, destination);
   const auto in_reference = pair.reference.kernels->prepare(table);
   const u32 most = table.lazy_terms;
-  auto worst = empty_poly<u32>({10, 1, 1}, source, Domain::coeff);
+  auto worst = empty_poly({10, 1, 1}, source, Domain::coeff);
   fill_largest_products(worst, pair.ring(), table);
   for (u32 terms = 1; terms <= most; ++terms) {
     SCOPED_TRACE(cat("lazy terms ", terms, " of ", most));
     table.lazy_terms = terms;
     const auto in_candidate = pair.candidate.kernels->prepare(table);
     for (const auto& in : {worst, random_poly(pair.ring(), rng, {10, 1, 1}, source, Domain::coeff)})
-      expect_same<u32>(
-          pair, {garbage_poly<u32>(rng, {10, 1, 1}, destination, Domain::coeff), in}, 1,
+      expect_same(
+          pair, {garbage_poly(rng, {10, 1, 1}, destination, Domain::coeff), in}, 1,
           [&](Ctx& c, const V& v) { c.kernels->base_convert(*c.stream, v[0], v[1], in_candidate); },
           [&](Ctx& c, const V& v) {
             c.kernels->base_convert(*c.stream, v[0], v[1], in_reference);
@@ -122,7 +118,7 @@ TEST_P(Basis, ConvertForcedLazyTerms) {
 
 TEST_P(Basis, ConvertLargeRing) {
   Rng rng = test_rng();
-  auto pair = make_pair<u32>(device_, 15, mixed_primes(15, 7));
+  auto pair = make_pair(device_, 15, mixed_primes(15, 7));
   check(pair, rng, {15, 1, 1}, LimbSet::range(0, 4), LimbSet::range(4, 7));
 }
 
@@ -133,7 +129,7 @@ TEST_P(Basis, ReduceSigned) {
                               {"largest", 17, 1, 1, 0, 1, {}}};
   for (const auto& s : shapes) {
     SCOPED_TRACE(s.name);
-    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, 8));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, 8));
     std::vector<i64> values(u64(s.shape().polys()) << s.log_n);
     for (auto& x : values) x = static_cast<i64>(rng()) >> (rng() % 64);
     const i64 q = pair.ring().modulus(s.first_limb).q;
@@ -149,18 +145,18 @@ TEST_P(Basis, ReduceSigned) {
                          q * q,
                          -q * q};
     std::copy(std::begin(edges), std::end(edges), values.begin());
-    expect_same<u32>(pair, {garbage_poly<u32>(rng, s.shape(), s.limbs(), Domain::coeff, s.pad)}, 1,
-                     [&](Ctx& c, const V& v) {
-                       auto memory = c.stream->allocate(values.size() * sizeof(i64));
-                       c.stream->copy_in(memory.data(), values.data(), values.size() * sizeof(i64));
-                       c.kernels->reduce_signed(*c.stream, v[0], memory.as<i64>());
-                     });
+    expect_same(pair, {garbage_poly(rng, s.shape(), s.limbs(), Domain::coeff, s.pad)}, 1,
+                [&](Ctx& c, const V& v) {
+                  auto memory = c.stream->allocate(values.size() * sizeof(i64));
+                  c.stream->copy_in(memory.data(), values.data(), values.size() * sizeof(i64));
+                  c.kernels->reduce_signed(*c.stream, v[0], memory.as<i64>());
+                });
   }
 }
 
-std::vector<i64> lifted(Ctx& c, const TestPoly<u32>& in) {
+std::vector<i64> lifted(Ctx& c, const TestPoly& in) {
   std::vector<i64> values(u64(in.view.shape.polys()) << in.view.shape.log_n);
-  run_on<u32>(c, {in}, [&](Ctx& context, const V& v) {
+  run_on(c, {in}, [&](Ctx& context, const V& v) {
     const auto memory = context.stream->allocate(values.size() * sizeof(i64));
     context.kernels->lift_signed(*context.stream, memory.as<i64>(), v[0]);
     context.stream->synchronize();
@@ -176,7 +172,7 @@ TEST_P(Basis, LiftSigned) {
        {std::pair{0u, 1u}, {1u, 1u}, {3u, 1u}, {0u, 2u}, {1u, 2u}, {3u, 2u}})
     for (const u32 log_n : {3u, 10u, 15u}) {
       SCOPED_TRACE(cat("limbs from ", first, ", ", count, ", N = 2^", log_n));
-      auto pair = make_pair<u32>(device_, log_n, mixed_primes(std::max(log_n, 6u), 5));
+      auto pair = make_pair(device_, log_n, mixed_primes(std::max(log_n, 6u), 5));
       for (const Fill fill : kEveryFill) {
         const auto in =
             random_poly(pair.ring(), rng, {log_n, 2, 3}, LimbSet::range(first, first + count),
@@ -190,7 +186,7 @@ TEST_P(Basis, LiftSigned) {
 // ones.
 TEST_P(BasisLaw, LiftInvertsReduction) {
   Rng rng = test_rng();
-  auto context = make_context<u32>(device_, 10, mixed_primes(10, 8));
+  auto context = make_context(device_, 10, mixed_primes(10, 8));
   const auto& ring = *context.ring;
   const std::vector<LimbSet> sets = [] {
     std::vector<LimbSet> all;
@@ -210,7 +206,7 @@ TEST_P(BasisLaw, LiftInvertsReduction) {
     while (values.size() < 1024)
       values.push_back(static_cast<i64>(rng() % static_cast<u64>(product)) - half);
     for (i64& x : values) x = std::clamp(x, -half, half);
-    auto in = empty_poly<u32>({10, 1, 1}, limbs, Domain::coeff);
+    auto in = empty_poly({10, 1, 1}, limbs, Domain::coeff);
     for (u32 l = 0; l < limbs.size(); ++l)
       for (u64 i = 0; i < 1024; ++i) {
         const i64 d = ring.modulus(limbs[l]).q, rest = values[i] % d;

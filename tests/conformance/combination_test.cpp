@@ -2,6 +2,7 @@
 // composition over the candidate's own primitives, against ref; and the definition of a linear
 // combination.
 #include "support/chains.h"
+#include "support/compositions.h"
 #include "support/devices.h"
 #include "support/same.h"
 
@@ -13,11 +14,11 @@ CRENEL_CANDIDATE_SUITE(Combination);
 class CombinationLaw : public DeviceTest {};
 CRENEL_DEVICE_SUITE(CombinationLaw);
 
-using K = device::Kernels<u32>;
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using K = device::PolyKernels;
+using Ctx = Context;
+using V = Views;
 using ConstView = PolyView<const u32>;
-using Scalars = device::LimbScalars<u32>;
+using Scalars = device::LimbScalars;
 
 const ShapeCase kShapes[] = {
     {"one limb", 10, 1, 1, 0, 1, {}},         {"odd window", 11, 2, 3, 2, 5, {2, 1, 0, 1}},
@@ -31,7 +32,7 @@ std::vector<u64> primes_of(const ShapeCase& s) {
 }
 
 // Every third with different values for the halves.
-Scalars random_scalars(const ring::Ring<u32>& ring, Rng& rng, const LimbSet& limbs, Fill fill) {
+Scalars random_scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs, Fill fill) {
   Scalars s;
   const bool complex = rng() % 3 == 0;
   for (u32 i = 0; i < limbs.size(); ++i) {
@@ -49,14 +50,14 @@ struct Terms {
   bool constant;
 };
 
-void check(Pair<u32>& pair, Rng& rng, const ShapeCase& s, Domain domain, const Terms& terms,
+void check(Pair& pair, Rng& rng, const ShapeCase& s, Domain domain, const Terms& terms,
            Fill fill = Fill::random) {
   SCOPED_TRACE(cat(s.name, ", ", terms.inputs.size(), " terms", terms.constant ? ", constant" : "",
                    ", ", name_of(fill)));
-  std::vector<TestPoly<u32>> polys;
+  std::vector<TestPoly> polys;
   std::vector<Scalars> scalars;
   const bool in_place = std::count(terms.inputs.begin(), terms.inputs.end(), 0) != 0;
-  polys.push_back(garbage_poly<u32>(rng, s.shape(), s.limbs(), domain, s.pad));
+  polys.push_back(garbage_poly(rng, s.shape(), s.limbs(), domain, s.pad));
   if (in_place) fill_canonical(polys[0], pair.ring(), rng, fill);
   const std::size_t last = *std::max_element(terms.inputs.begin(), terms.inputs.end());
   while (polys.size() <= last)
@@ -70,14 +71,13 @@ void check(Pair<u32>& pair, Rng& rng, const ShapeCase& s, Domain domain, const T
       for (const std::size_t k : terms.inputs) in.push_back(v[k]);
       const Scalars* added = terms.constant ? &constant : nullptr;
       if (composed)
-        c.kernels->K::linear_combination(*c.stream, v[0], in, scalars, added);
+        compositions(*c.kernels).linear_combination(*c.stream, v[0], in, scalars, added);
       else
         c.kernels->linear_combination(*c.stream, v[0], in, scalars, added);
     };
   };
-  expect_all_same<u32>(pair, polys, 1,
-                       {{"override", call(false)}, {"default composition", call(true)}},
-                       call(false));
+  expect_all_same(pair, polys, 1, {{"override", call(false)}, {"default composition", call(true)}},
+                  call(false));
 }
 
 std::vector<std::size_t> first_inputs(std::size_t count) {
@@ -89,7 +89,7 @@ std::vector<std::size_t> first_inputs(std::size_t count) {
 TEST_P(Combination, Shapes) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
-    auto pair = make_pair<u32>(device_, s.log_n, primes_of(s));
+    auto pair = make_pair(device_, s.log_n, primes_of(s));
     for (const std::size_t terms : {1, 2, 5})
       check(pair, rng, s, terms % 2 ? Domain::eval : Domain::coeff,
             {first_inputs(terms), terms != 2});
@@ -100,7 +100,7 @@ TEST_P(Combination, Shapes) {
 TEST_P(Combination, ManyTerms) {
   Rng rng = test_rng();
   const ShapeCase s = kShapes[3];
-  auto pair = make_pair<u32>(device_, s.log_n, primes_of(s));
+  auto pair = make_pair(device_, s.log_n, primes_of(s));
   for (const std::size_t terms : {16, 17, 40, 90})
     for (const Fill fill : {Fill::random, Fill::top})
       check(pair, rng, s, Domain::eval, {first_inputs(terms), terms != 17}, fill);
@@ -108,14 +108,14 @@ TEST_P(Combination, ManyTerms) {
   for (const Fill fill : {Fill::zero, Fill::alternating, Fill::periodic})
     check(pair, rng, s, Domain::coeff, {first_inputs(3), true}, fill);
   // The worst case of the accumulators.
-  auto largest = make_pair<u32>(device_, s.log_n, largest_primes(s.log_n, kPrimes));
+  auto largest = make_pair(device_, s.log_n, largest_primes(s.log_n, kPrimes));
   check(largest, rng, s, Domain::eval, {first_inputs(33), true}, Fill::top);
 }
 
 TEST_P(Combination, InPlace) {
   Rng rng = test_rng();
   const ShapeCase s = kShapes[1];
-  auto pair = make_pair<u32>(device_, s.log_n, primes_of(s));
+  auto pair = make_pair(device_, s.log_n, primes_of(s));
   check(pair, rng, s, Domain::eval, {{0}, true});
   check(pair, rng, s, Domain::eval, {{0, 1, 2}, false});
   check(pair, rng, s, Domain::eval, {{1, 2, 0}, true});
@@ -128,18 +128,18 @@ TEST_P(Combination, InPlace) {
 
 TEST_P(CombinationLaw, IsItsDefinition) {
   Rng rng = test_rng();
-  auto context = make_context<u32>(device_, 9, mixed_primes(9, 5));
+  auto context = make_context(device_, 9, mixed_primes(9, 5));
   const auto& ring = *context.ring;
   const LimbSet limbs = LimbSet::range(1, 4);
   const u64 n = 512;
-  std::vector<TestPoly<u32>> polys;
+  std::vector<TestPoly> polys;
   std::vector<Scalars> scalars;
   for (u32 k = 0; k < 7; ++k) {
     polys.push_back(random_poly(ring, rng, {9, 2, 2}, limbs, Domain::eval));
     scalars.push_back(random_scalars(ring, rng, limbs, Fill::random));
   }
   // Terms 1..6 and the output itself; scalars[0] is the constant.
-  const auto got = run_on<u32>(context, polys, [&](Ctx& c, const V& v) {
+  const auto got = run_on(context, polys, [&](Ctx& c, const V& v) {
     std::vector<ConstView> in(v.begin() + 1, v.end());
     in[2] = v[0];
     c.kernels->linear_combination(*c.stream, v[0], in, std::span(scalars).subspan(1), &scalars[0]);
@@ -158,7 +158,7 @@ TEST_P(CombinationLaw, IsItsDefinition) {
 TEST_P(Combination, AutomorphismAddend) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
-    auto pair = make_pair<u32>(device_, s.log_n, primes_of(s));
+    auto pair = make_pair(device_, s.log_n, primes_of(s));
     const u64 two_n = u64(2) << s.log_n;
     for (const Domain d : {Domain::eval, Domain::coeff})
       for (u32 components = 1; components <= s.components; ++components)
@@ -169,20 +169,20 @@ TEST_P(Combination, AutomorphismAddend) {
             return random_poly(pair.ring(), rng, {s.log_n, count, s.batch}, s.limbs(), d, s.pad,
                                fill);
           };
-          const std::vector<TestPoly<u32>> polys{input(s.components), input(s.components),
-                                                 input(components)};
+          const std::vector<TestPoly> polys{input(s.components), input(s.components),
+                                            input(components)};
           const auto call = [&](bool composed) {
             return [&, composed](Ctx& c, const V& v) {
               const ConstView addend = v[2];
               if (composed)
-                c.kernels->K::automorphism_add(*c.stream, v[0], v[1], element, &addend);
+                compositions(*c.kernels).automorphism_add(*c.stream, v[0], v[1], element, &addend);
               else
                 c.kernels->automorphism_add(*c.stream, v[0], v[1], element, &addend);
             };
           };
-          expect_all_same<u32>(pair, polys, 1,
-                               {{"override", call(false)}, {"default composition", call(true)}},
-                               call(false));
+          expect_all_same(pair, polys, 1,
+                          {{"override", call(false)}, {"default composition", call(true)}},
+                          call(false));
         }
   }
 }
@@ -190,22 +190,22 @@ TEST_P(Combination, AutomorphismAddend) {
 // Adding first and turning the sum is the same.
 TEST_P(CombinationLaw, AddendIsAddedBefore) {
   Rng rng = test_rng();
-  auto context = make_context<u32>(device_, 10, mixed_primes(10, 5));
+  auto context = make_context(device_, 10, mixed_primes(10, 5));
   const LimbSet limbs = LimbSet::range(0, 5);
   for (const Domain d : {Domain::eval, Domain::coeff}) {
-    std::vector<TestPoly<u32>> polys;
+    std::vector<TestPoly> polys;
     for (const u32 components : {2u, 2u, 1u})
       polys.push_back(random_poly(*context.ring, rng, {10, components, 3}, limbs, d));
-    const auto fused = run_on<u32>(context, polys, [](Ctx& c, const V& v) {
+    const auto fused = run_on(context, polys, [](Ctx& c, const V& v) {
       const ConstView addend = v[2];
       c.kernels->automorphism_add(*c.stream, v[0], v[1], 77, &addend);
     })[0];
-    const auto stepwise = run_on<u32>(context, polys, [](Ctx& c, const V& v) {
+    const auto stepwise = run_on(context, polys, [](Ctx& c, const V& v) {
       const auto first = v[1].components(0, 1);
       c.kernels->add(*c.stream, first, first, v[2]);
       c.kernels->automorphism_add(*c.stream, v[0], v[1], 77);
     })[0];
-    EXPECT_TRUE(same_words<u32>(polys[0], fused, stepwise));
+    EXPECT_TRUE(same_words(polys[0], fused, stepwise));
   }
 }
 

@@ -8,8 +8,8 @@ namespace crenel::test {
 namespace {
 
 using backend::cpu::Isa;
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using Ctx = Context;
+using V = Views;
 
 class CpuIsa : public testing::TestWithParam<Isa> {
  protected:
@@ -18,9 +18,9 @@ class CpuIsa : public testing::TestWithParam<Isa> {
       GTEST_SKIP() << "no " << backend::cpu::isa_name(GetParam()) << " on this machine";
   }
   // The candidate path and the portable one over the same ring.
-  Pair<u32> pair(u32 log_n, const std::vector<u64>& primes) const {
-    return {make_context<u32>(backend::cpu::make_cpu_device(GetParam()), log_n, primes),
-            make_context<u32>(backend::cpu::make_cpu_device(Isa::scalar), log_n, primes)};
+  Pair pair(u32 log_n, const std::vector<u64>& primes) const {
+    return {make_context(backend::cpu::make_cpu_device(GetParam()), log_n, primes),
+            make_context(backend::cpu::make_cpu_device(Isa::scalar), log_n, primes)};
   }
 };
 
@@ -29,13 +29,12 @@ INSTANTIATE_TEST_SUITE_P(, CpuIsa, testing::Values(Isa::avx2, Isa::avx512),
                            return info.param == Isa::avx2 ? "avx2" : "avx512";
                          });
 
-void expect_same_bits(Pair<u32>& pair, const std::vector<TestPoly<u32>>& polys,
-                      const Operation<u32>& operation) {
-  expect_same<u32>(pair, polys, 1, operation);
+void expect_same_bits(Pair& pair, const std::vector<TestPoly>& polys, const Operation& operation) {
+  expect_same(pair, polys, 1, operation);
 }
 
-device::LimbScalars<u32> random_scalars(const ring::Ring<u32>& ring, Rng& rng) {
-  device::LimbScalars<u32> s;
+device::LimbScalars random_scalars(const ring::Ring& ring, Rng& rng) {
+  device::LimbScalars s;
   for (u32 l = 0; l < ring.prime_count(); ++l) {
     s.low[l] = static_cast<u32>(rng() % ring.modulus(l).q);
     s.high[l] = static_cast<u32>(rng() % ring.modulus(l).q);
@@ -46,11 +45,11 @@ device::LimbScalars<u32> random_scalars(const ring::Ring<u32>& ring, Rng& rng) {
 TEST_P(CpuIsa, ScalarPathIsRef) {
   Rng rng = test_rng();
   const auto primes = mixed_primes(8, 4);
-  Pair<u32> p{make_context<u32>(backend::cpu::make_cpu_device(Isa::scalar), 8, primes),
-              make_context<u32>(device::make_ref_device(), 8, primes)};
+  Pair p{make_context(backend::cpu::make_cpu_device(Isa::scalar), 8, primes),
+         make_context(device::make_ref_device(), 8, primes)};
   const auto all = LimbSet::range(0, p.ring().prime_count());
-  const auto in = random_poly<u32>(p.ring(), rng, {8, 1, 1}, all, Domain::coeff);
-  const auto out = garbage_poly<u32>(rng, {8, 1, 1}, all, Domain::eval);
+  const auto in = random_poly(p.ring(), rng, {8, 1, 1}, all, Domain::coeff);
+  const auto out = garbage_poly(rng, {8, 1, 1}, all, Domain::eval);
   expect_same_bits(p, {out, in}, [](Ctx& c, const V& v) { c.kernels->ntt(*c.stream, v[0], v[1]); });
 }
 
@@ -61,8 +60,8 @@ TEST_P(CpuIsa, Transforms) {
     auto p = pair(log_n, mixed_primes(log_n, log_n < 12 ? 8 : 3));
     const auto all = LimbSet::range(0, p.ring().prime_count());
     for (const Fill fill : {Fill::random, Fill::top}) {
-      auto in = random_poly<u32>(p.ring(), rng, {log_n, 1, 1}, all, Domain::coeff, {}, fill);
-      auto out = garbage_poly<u32>(rng, {log_n, 1, 1}, all, Domain::eval);
+      auto in = random_poly(p.ring(), rng, {log_n, 1, 1}, all, Domain::coeff, {}, fill);
+      auto out = garbage_poly(rng, {log_n, 1, 1}, all, Domain::eval);
       expect_same_bits(p, {out, in},
                        [](Ctx& c, const V& v) { c.kernels->ntt(*c.stream, v[0], v[1]); });
       std::swap(in.view.domain, out.view.domain);
@@ -84,7 +83,7 @@ TEST_P(CpuIsa, ElementWise) {
   auto p = pair(10, mixed_primes(10, 12));
   const auto all = LimbSet::range(0, p.ring().prime_count());
   const auto scalars = random_scalars(p.ring(), rng);
-  const std::vector<Operation<u32>> operations = {
+  const std::vector<Operation> operations = {
       [](Ctx& c, const V& v) { c.kernels->add(*c.stream, v[0], v[1], v[2]); },
       [](Ctx& c, const V& v) { c.kernels->sub(*c.stream, v[0], v[1], v[2]); },
       [](Ctx& c, const V& v) { c.kernels->neg(*c.stream, v[0], v[1]); },
@@ -97,9 +96,9 @@ TEST_P(CpuIsa, ElementWise) {
     for (std::size_t i = 0; i < operations.size(); ++i) {
       SCOPED_TRACE(cat("operation ", i, ", ", name_of(fill)));
       const PolyShape shape{10, 2, 1};
-      const auto out = random_poly<u32>(p.ring(), rng, shape, all, Domain::eval, {}, fill);
-      const auto a = random_poly<u32>(p.ring(), rng, shape, all, Domain::eval, {}, fill);
-      const auto b = random_poly<u32>(p.ring(), rng, shape, all, Domain::eval);
+      const auto out = random_poly(p.ring(), rng, shape, all, Domain::eval, {}, fill);
+      const auto a = random_poly(p.ring(), rng, shape, all, Domain::eval, {}, fill);
+      const auto b = random_poly(p.ring(), rng, shape, all, Domain::eval);
       expect_same_bits(p, {out, a, b}, operations[i]);
     }
 }
@@ -110,12 +109,12 @@ TEST_P(CpuIsa, Combination) {
     for (const auto& primes : {mixed_primes(10, 6), largest_primes(10, 6)}) {
       auto p = pair(log_n, primes);
       const auto all = LimbSet::range(0, 6);
-      std::vector<device::LimbScalars<u32>> scalars;
-      std::vector<TestPoly<u32>> polys;
+      std::vector<device::LimbScalars> scalars;
+      std::vector<TestPoly> polys;
       for (u32 k = 0; k < 20; ++k) {
         scalars.push_back(random_scalars(p.ring(), rng));
-        polys.push_back(random_poly<u32>(p.ring(), rng, {log_n, 2, 1}, all, Domain::eval, {},
-                                         k % 2 ? Fill::top : Fill::random));
+        polys.push_back(random_poly(p.ring(), rng, {log_n, 2, 1}, all, Domain::eval, {},
+                                    k % 2 ? Fill::top : Fill::random));
       }
       expect_same_bits(p, polys, [&](Ctx& c, const V& v) {
         const std::vector<ring::PolyView<const u32>> in(v.begin(), v.end());
@@ -138,23 +137,22 @@ TEST_P(CpuIsa, PlainSums) {
       SCOPED_TRACE(cat("N = 2^", log_n, ", 2^", log_words, " words"));
       const Fill fill = log_words % 2 ? Fill::top : Fill::random;
       const auto poly = [&](u32 components, u32 entries, const LimbSet& limbs) {
-        return random_poly<u32>(p.ring(), rng, {log_n, components, entries}, limbs, Domain::eval,
-                                {}, fill);
+        return random_poly(p.ring(), rng, {log_n, components, entries}, limbs, Domain::eval, {},
+                           fill);
       };
-      auto words =
-          random_poly<u32>(p.ring(), rng, {log_words, 3, 3}, extended, Domain::eval, {}, fill);
-      const std::vector<TestPoly<u32>> polys{poly(2, 1, extended),
-                                             poly(2, 1, extended),
-                                             poly(2, 1, extended),
-                                             poly(3, 1, extended),
-                                             poly(1, 1, window),
-                                             poly(1, 1, window),
-                                             poly(2, chain.digits(), LimbSet::range(0, 14)),
-                                             words};
-      expect_same<u32>(p, polys, 3, [&](Ctx& c, const V& v) {
-        const device::PlainGrid<u32> plain{v[7].data, extended, log_words, 3, 3, present.data()};
+      auto words = random_poly(p.ring(), rng, {log_words, 3, 3}, extended, Domain::eval, {}, fill);
+      const std::vector<TestPoly> polys{poly(2, 1, extended),
+                                        poly(2, 1, extended),
+                                        poly(2, 1, extended),
+                                        poly(3, 1, extended),
+                                        poly(1, 1, window),
+                                        poly(1, 1, window),
+                                        poly(2, chain.digits(), LimbSet::range(0, 14)),
+                                        words};
+      expect_same(p, polys, 3, [&](Ctx& c, const V& v) {
+        const device::PlainGrid plain{v[7].data, extended, log_words, 3, 3, present.data()};
         const std::vector<ring::PolyView<u32>> out(v.begin(), v.begin() + 3);
-        const std::vector<device::KeyView<u32>> keys(3, v[6]);
+        const std::vector<device::KeyView> keys(3, v[6]);
         c.kernels->hoisted_plain_sums(*c.stream, out, v[3], v[4], v[5], keys, elements, plain,
                                       scalars, 1);
       });
@@ -171,7 +169,7 @@ TEST_P(CpuIsa, Samplers) {
     SCOPED_TRACE(cat("log_n ", log_n));
     auto p = pair(log_n, mixed_primes(log_n < 6 ? 6 : log_n, 4));
     const auto all = LimbSet::range(0, p.ring().prime_count());
-    auto out = garbage_poly<u32>(rng, {log_n, 2, 2}, all, Domain::coeff);
+    auto out = garbage_poly(rng, {log_n, 2, 2}, all, Domain::coeff);
     expect_same_bits(p, {out}, [&](Ctx& c, const V& v) {
       c.kernels->sample_uniform(*c.stream, v[0], seed, nonce);
     });
@@ -191,27 +189,26 @@ TEST_P(CpuIsa, Samplers) {
 }
 
 // All of key switching; `chain` decides whether the sums of base conversion need folding.
-void key_switching(Pair<u32>& p, Rng& rng, const Chain& chain, u32 begin, u32 end, Fill fill) {
+void key_switching(Pair& p, Rng& rng, const Chain& chain, u32 begin, u32 end, Fill fill) {
   const u32 log_n = p.ring().log_n(), batch = 2;
   const auto moduli = moduli_of(p.ring());
   const auto window = LimbSet::range(begin, end);
   const auto special = LimbSet::range(chain.q_count, chain.q_count + chain.special_count);
   const auto extended = window.concat(special);
   const auto poly = [&](u32 components, u32 entries, const LimbSet& limbs) {
-    return random_poly<u32>(p.ring(), rng, {log_n, components, entries}, limbs, Domain::eval, {},
-                            fill);
+    return random_poly(p.ring(), rng, {log_n, components, entries}, limbs, Domain::eval, {}, fill);
   };
-  const auto up = rns::make_mod_up<u32>(moduli, window, special, chain.alpha);
-  const auto down = rns::make_divide<u32>(moduli, extended, LimbSet::range(begin / 2, end - 1));
+  const auto up = rns::make_mod_up(moduli, window, special, chain.alpha);
+  const auto down = rns::make_divide(moduli, extended, LimbSet::range(begin / 2, end - 1));
   const u32 digits = static_cast<u32>(up.digits.size()), first = begin / chain.alpha;
   const auto up_c = p.candidate.kernels->prepare(up), up_r = p.reference.kernels->prepare(up);
   const auto down_c = p.candidate.kernels->prepare(down),
              down_r = p.reference.kernels->prepare(down);
-  expect_same<u32>(
+  expect_same(
       p, {poly(digits, batch, extended), poly(1, batch, window)}, 1,
       [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], up_c); },
       [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], up_r); });
-  expect_same<u32>(
+  expect_same(
       p, {poly(2, batch, down.output), poly(2, batch, extended)}, 1,
       [&](Ctx& c, const V& v) { c.kernels->divide(*c.stream, v[0], v[1], down_c); },
       [&](Ctx& c, const V& v) { c.kernels->divide(*c.stream, v[0], v[1], down_r); });
@@ -229,7 +226,7 @@ void key_switching(Pair<u32>& p, Rng& rng, const Chain& chain, u32 begin, u32 en
                    {poly(2, batch, extended), poly(digits, batch, extended), poly(1, batch, window),
                     poly(1, batch, window), key},
                    [&](Ctx& c, const V& v) {
-                     const std::vector<device::KeyView<u32>> keys(elements.size(), v[4]);
+                     const std::vector<device::KeyView> keys(elements.size(), v[4]);
                      c.kernels->hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], keys,
                                                    elements, scalars, first);
                    });

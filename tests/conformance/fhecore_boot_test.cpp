@@ -12,11 +12,10 @@ namespace {
 class FhecoreBoot : public DeviceTest {};
 CRENEL_DEVICE_SUITE(FhecoreBoot);
 
-std::vector<rns::BaseConversion<u32>> conversions_of(const ckks::Params& p,
-                                                     const rns::Moduli<u32>& moduli) {
+std::vector<rns::BaseConversion> conversions_of(const ckks::Params& p, const rns::Moduli& moduli) {
   const auto special = LimbSet::range(p.chain_limbs(), p.chain_limbs() + p.alpha());
-  std::vector<rns::BaseConversion<u32>> found;
-  const auto add = [&](rns::BaseConversion<u32> c) {
+  std::vector<rns::BaseConversion> found;
+  const auto add = [&](rns::BaseConversion c) {
     if (c.source.empty() || c.destination.empty()) return;
     for (const auto& other : found)
       if (other.source == c.source && other.destination == c.destination &&
@@ -27,13 +26,13 @@ std::vector<rns::BaseConversion<u32>> conversions_of(const ckks::Params& p,
   for (u32 level = 0; level <= p.max_level(); ++level) {
     const auto window = LimbSet::range(p.window_begin(level), p.window_end(level));
     const auto extended = window.concat(special);
-    for (auto& digit : rns::make_mod_up<u32>(moduli, window, special, p.alpha()).digits)
+    for (auto& digit : rns::make_mod_up(moduli, window, special, p.alpha()).digits)
       add(std::move(digit.conversion));
-    add(rns::make_divide<u32>(moduli, extended, window).conversion);
+    add(rns::make_divide(moduli, extended, window).conversion);
     if (level == 0) continue;
     const auto below = LimbSet::range(p.window_begin(level - 1), p.window_end(level - 1));
-    add(rns::make_divide<u32>(moduli, window, below).conversion);
-    add(rns::make_divide<u32>(moduli, extended, below).conversion);
+    add(rns::make_divide(moduli, window, below).conversion);
+    add(rns::make_divide(moduli, extended, below).conversion);
   }
   return found;
 }
@@ -42,7 +41,7 @@ TEST_P(FhecoreBoot, EveryConversionOfEveryLevel) {
   Rng rng = test_rng();
   const auto params = ckks::Params::preset("boot40");
   const u32 log_n = device_->info().kind == device::Kind::cuda ? params.log_n() : 8;
-  auto context = make_context<u32>(device_, log_n, params.primes());
+  auto context = make_context(device_, log_n, params.primes());
   const auto moduli = moduli_of(*context.ring);
   const auto fhecore = fhecore_of(*device_);
   const ring::PolyShape shape{log_n, 1, 1};
@@ -52,19 +51,18 @@ TEST_P(FhecoreBoot, EveryConversionOfEveryLevel) {
     SCOPED_TRACE(
         cat("from limb ", t.source[0], ", ", t.source.size(), " limbs, to ", t.destination.size()));
     const auto in = random_poly(*context.ring, rng, shape, t.source, Domain::coeff);
-    const auto out = garbage_poly<u32>(rng, shape, t.destination, Domain::coeff);
+    const auto out = garbage_poly(rng, shape, t.destination, Domain::coeff);
     const auto table = fhecore->prepare(device::make_fhecore_conversion(moduli, t));
-    const auto library = context.kernels->prepare(rns::BaseConversion<u32>(t));
+    const auto library = context.kernels->prepare(rns::BaseConversion(t));
     fhecore->reset_counts(*context.stream);
-    const auto got = run_on<u32>(context, {out, in}, [&](Context<u32>& c, const Views<u32>& v) {
+    const auto got = run_on(context, {out, in}, [&](Context& c, const Views& v) {
       fhecore->base_convert(*c.stream, v[0], v[1], table);
     });
-    const auto expected =
-        run_on<u32>(context, {out, in}, [&](Context<u32>& c, const Views<u32>& v) {
-          c.kernels->base_convert(*c.stream, v[0], v[1], library);
-        });
-    ASSERT_TRUE(same_words<u32>(out, got[0], expected[0]));
-    ASSERT_TRUE(same_words<u32>(in, got[1], in.words));
+    const auto expected = run_on(context, {out, in}, [&](Context& c, const Views& v) {
+      c.kernels->base_convert(*c.stream, v[0], v[1], library);
+    });
+    ASSERT_TRUE(same_words(out, got[0], expected[0]));
+    ASSERT_TRUE(same_words(in, got[1], in.words));
     expect_counts(
         *fhecore, *context.stream,
         device::fhecore_conversion_work(log_n, t.source.size(), t.destination.size()).counts);

@@ -10,15 +10,15 @@ namespace {
 class Fhecore : public DeviceTest {};
 CRENEL_DEVICE_SUITE(Fhecore);
 
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using Ctx = Context;
+using V = Views;
 
 struct World {
-  Pair<u32> pair;
+  Pair pair;
   std::unique_ptr<device::FhecoreKernels> fhecore;
 
   World(const std::shared_ptr<device::Device>& device, u32 log_n, const std::vector<u64>& primes)
-      : pair(make_pair<u32>(device, log_n, primes)), fhecore(fhecore_of(*device)) {}
+      : pair(make_pair(device, log_n, primes)), fhecore(fhecore_of(*device)) {}
   void expect_executed(const FhecoreCounts& counts) {
     expect_counts(*fhecore, *pair.candidate.stream, counts);
   }
@@ -33,7 +33,7 @@ void check_transforms(World& w, Rng& rng, const ShapeCase& s, FhecoreDecompositi
       random_poly(w.pair.ring(), rng, s.shape(), s.limbs(), Domain::coeff, s.pad, fill);
   auto eval = coeff;
   eval.view.domain = Domain::eval;
-  auto out_eval = garbage_poly<u32>(rng, s.shape(), s.limbs(), Domain::eval, s.pad);
+  auto out_eval = garbage_poly(rng, s.shape(), s.limbs(), Domain::eval, s.pad);
   auto out_coeff = out_eval;
   out_coeff.view.domain = Domain::coeff;
   const auto in_domain = [](const ring::PolyView<u32>& v, Domain domain) {
@@ -46,7 +46,7 @@ void check_transforms(World& w, Rng& rng, const ShapeCase& s, FhecoreDecompositi
   w.fhecore->reset_counts(*w.pair.candidate.stream);
   {
     SCOPED_TRACE("ntt");
-    expect_same<u32>(
+    expect_same(
         w.pair, {out_eval, coeff}, 1,
         [&](Ctx& c, const V& v) { w.fhecore->ntt(*c.stream, v[0], v[1], table); },
         [](Ctx& c, const V& v) { c.kernels->ntt(*c.stream, v[0], v[1]); });
@@ -54,7 +54,7 @@ void check_transforms(World& w, Rng& rng, const ShapeCase& s, FhecoreDecompositi
   }
   {
     SCOPED_TRACE("intt");
-    expect_same<u32>(
+    expect_same(
         w.pair, {out_coeff, eval}, 1,
         [&](Ctx& c, const V& v) { w.fhecore->intt(*c.stream, v[0], v[1], table); },
         [](Ctx& c, const V& v) { c.kernels->intt(*c.stream, v[0], v[1]); });
@@ -62,7 +62,7 @@ void check_transforms(World& w, Rng& rng, const ShapeCase& s, FhecoreDecompositi
   }
   {
     SCOPED_TRACE("ntt in place");
-    expect_same<u32>(
+    expect_same(
         w.pair, {coeff}, 1,
         [&](Ctx& c, const V& v) {
           w.fhecore->ntt(*c.stream, in_domain(v[0], Domain::eval), v[0], table);
@@ -123,17 +123,17 @@ TEST_P(Fhecore, WholeLimbsOfBoot40InBothDecompositions) {
   check_transforms(w, rng, wide, FhecoreDecomposition::radix256, Fill::top);
 }
 
-void check_conversion(World& w, Rng& rng, ring::PolyShape shape, const rns::BaseConversion<u32>& t,
+void check_conversion(World& w, Rng& rng, ring::PolyShape shape, const rns::BaseConversion& t,
                       Padding pad = {}, Fill fill = Fill::random) {
   SCOPED_TRACE(cat(t.source.size(), " to ", t.destination.size(), " limbs, 2^", shape.log_n, ", ",
                    name_of(fill)));
   const auto moduli = moduli_of(w.pair.ring());
   const auto table = w.fhecore->prepare(device::make_fhecore_conversion(moduli, t));
-  const auto library = w.pair.reference.kernels->prepare(rns::BaseConversion<u32>(t));
+  const auto library = w.pair.reference.kernels->prepare(rns::BaseConversion(t));
   const auto in = random_poly(w.pair.ring(), rng, shape, t.source, Domain::coeff, pad, fill);
-  const auto out = garbage_poly<u32>(rng, shape, t.destination, Domain::coeff, pad);
+  const auto out = garbage_poly(rng, shape, t.destination, Domain::coeff, pad);
   w.fhecore->reset_counts(*w.pair.candidate.stream);
-  expect_same<u32>(
+  expect_same(
       w.pair, {out, in}, 1,
       [&](Ctx& c, const V& v) { w.fhecore->base_convert(*c.stream, v[0], v[1], table); },
       [&](Ctx& c, const V& v) { c.kernels->base_convert(*c.stream, v[0], v[1], library); });
@@ -161,8 +161,8 @@ TEST_P(Fhecore, BaseConversions) {
       const u32 log_n = std::max(k.log_n, 4u);
       World w(device_, log_n, mixed_primes(log_n, k.sources + k.destinations));
       const auto t =
-          rns::make_base_conversion<u32>(moduli_of(w.pair.ring()), LimbSet::range(0, k.sources),
-                                         LimbSet::range(k.sources, k.sources + k.destinations));
+          rns::make_base_conversion(moduli_of(w.pair.ring()), LimbSet::range(0, k.sources),
+                                    LimbSet::range(k.sources, k.sources + k.destinations));
       check_conversion(w, rng, {log_n, k.components, k.batch}, t, k.pad, fill);
     }
 }
@@ -248,7 +248,7 @@ TEST_P(Fhecore, Refusals) {
   EXPECT_THROW(w.fhecore->intt(stream, coeff, coeff, table), StateError);
   const auto conversion = w.fhecore->prepare(device::make_fhecore_conversion(
       moduli_of(w.pair.ring()),
-      rns::make_base_conversion<u32>(moduli_of(w.pair.ring()), limbs, LimbSet::range(2, 3))));
+      rns::make_base_conversion(moduli_of(w.pair.ring()), limbs, LimbSet::range(2, 3))));
   const ring::PolyView<u32> out(data + 512, {8, 1, 1}, LimbSet::range(2, 3), Domain::coeff);
   w.fhecore->base_convert(stream, out, coeff, conversion);
   EXPECT_THROW(w.fhecore->base_convert(stream, coeff, out, conversion), StateError);

@@ -1,6 +1,7 @@
 // Fused operations: every override, and the default composition over the candidate's own
 // primitives, against ref.
 #include "support/chains.h"
+#include "support/compositions.h"
 #include "support/devices.h"
 #include "support/same.h"
 
@@ -10,9 +11,9 @@ namespace {
 class Fused : public DeviceTest {};
 CRENEL_CANDIDATE_SUITE(Fused);
 
-using K = device::Kernels<u32>;
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using K = device::PolyKernels;
+using Ctx = Context;
+using V = Views;
 
 struct ChainCase {
   const char* name;
@@ -41,15 +42,15 @@ std::vector<ChainCase> chain_cases() {
           {"large ring", 15, toy_chain(2, 5, 3), 3, 7, 1, {}}};
 }
 
-TestPoly<u32> input(const ring::Ring<u32>& ring, Rng& rng, const ChainCase& s, u32 components,
-                    const LimbSet& limbs) {
+TestPoly input(const ring::Ring& ring, Rng& rng, const ChainCase& s, u32 components,
+               const LimbSet& limbs) {
   return random_poly(ring, rng, {s.log_n, components, s.batch}, limbs, Domain::eval, s.pad);
 }
-TestPoly<u32> output(Rng& rng, const ChainCase& s, u32 components, const LimbSet& limbs) {
-  return garbage_poly<u32>(rng, {s.log_n, components, s.batch}, limbs, Domain::eval, s.pad);
+TestPoly output(Rng& rng, const ChainCase& s, u32 components, const LimbSet& limbs) {
+  return garbage_poly(rng, {s.log_n, components, s.batch}, limbs, Domain::eval, s.pad);
 }
 // A switching key of the whole chain.
-TestPoly<u32> switching_key(const ring::Ring<u32>& ring, Rng& rng, const ChainCase& s) {
+TestPoly switching_key(const ring::Ring& ring, Rng& rng, const ChainCase& s) {
   return random_poly(ring, rng, {s.log_n, 2, s.chain.digits()},
                      LimbSet::range(0, ring.prime_count()), Domain::eval);
 }
@@ -61,26 +62,25 @@ template <class F>
 void for_each_case(const std::shared_ptr<device::Device>& device, F f) {
   for (const auto& s : chain_cases()) {
     SCOPED_TRACE(s.name);
-    auto pair = make_pair<u32>(device, s.log_n, s.chain.primes);
+    auto pair = make_pair(device, s.log_n, s.chain.primes);
     f(pair, s);
   }
 }
 
 // `fused` and its default composition on the candidate, `specification` on ref.
-void expect_both(Pair<u32>& pair, const std::vector<TestPoly<u32>>& polys,
-                 const Operation<u32>& fused, const Operation<u32>& composed,
-                 const Operation<u32>& specification) {
-  expect_all_same<u32>(pair, polys, 1, {{"override", fused}, {"default composition", composed}},
-                       specification);
+void expect_both(Pair& pair, const std::vector<TestPoly>& polys, const Operation& fused,
+                 const Operation& composed, const Operation& specification) {
+  expect_all_same(pair, polys, 1, {{"override", fused}, {"default composition", composed}},
+                  specification);
 }
-void expect_both(Pair<u32>& pair, const std::vector<TestPoly<u32>>& polys,
-                 const Operation<u32>& fused, const Operation<u32>& composed) {
+void expect_both(Pair& pair, const std::vector<TestPoly>& polys, const Operation& fused,
+                 const Operation& composed) {
   expect_both(pair, polys, fused, composed, fused);
 }
 
 TEST_P(Fused, Tensor) {
   Rng rng = test_rng();
-  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+  for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
     const auto out = output(rng, s, 3, s.window());
     const auto a = input(pair.ring(), rng, s, 2, s.window());
     auto b = input(pair.ring(), rng, s, 2, s.window());
@@ -88,13 +88,13 @@ TEST_P(Fused, Tensor) {
     expect_both(
         pair, {out, a, b},
         [](Ctx& c, const V& v) { c.kernels->tensor(*c.stream, v[0], v[1], v[2]); },
-        [](Ctx& c, const V& v) { c.kernels->K::tensor(*c.stream, v[0], v[1], v[2]); });
+        [](Ctx& c, const V& v) { compositions(*c.kernels).tensor(*c.stream, v[0], v[1], v[2]); });
     expect_both(
         pair, {out, a, b},
         [](Ctx& c, const V& v) { c.kernels->tensor_square(*c.stream, v[0], v[2]); },
-        [](Ctx& c, const V& v) { c.kernels->K::tensor(*c.stream, v[0], v[2], v[2]); });
+        [](Ctx& c, const V& v) { compositions(*c.kernels).tensor(*c.stream, v[0], v[2], v[2]); });
     // Doubled, with other constants in the two halves; q - 1 everywhere when the batch is 1.
-    device::LimbScalars<u32> doubled;
+    device::LimbScalars doubled;
     for (u32 l = 0; l < s.window().size(); ++l) {
       const u32 q = pair.ring().modulus(s.window()[l]).q;
       doubled.low[l] = s.batch == 1 ? q - 1 : static_cast<u32>(rng() % q);
@@ -103,13 +103,15 @@ TEST_P(Fused, Tensor) {
     expect_both(
         pair, {out, a, b},
         [&](Ctx& c, const V& v) { c.kernels->tensor_square(*c.stream, v[0], v[2], &doubled); },
-        [&](Ctx& c, const V& v) { c.kernels->K::tensor_square(*c.stream, v[0], v[2], &doubled); });
+        [&](Ctx& c, const V& v) {
+          compositions(*c.kernels).tensor_square(*c.stream, v[0], v[2], &doubled);
+        });
   });
 }
 
 TEST_P(Fused, AutomorphismAdd) {
   Rng rng = test_rng();
-  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+  for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
     const u64 two_n = u64(2) << s.log_n;
     for (const Domain d : {Domain::eval, Domain::coeff})
       for (const u64 element : {u64(1), two_n - 1, rng() % two_n | 1}) {
@@ -123,7 +125,7 @@ TEST_P(Fused, AutomorphismAdd) {
               c.kernels->automorphism_add(*c.stream, v[0], v[1], element);
             },
             [&](Ctx& c, const V& v) {
-              c.kernels->K::automorphism_add(*c.stream, v[0], v[1], element);
+              compositions(*c.kernels).automorphism_add(*c.stream, v[0], v[1], element);
             });
       }
   });
@@ -131,25 +133,27 @@ TEST_P(Fused, AutomorphismAdd) {
 
 TEST_P(Fused, ModUp) {
   Rng rng = test_rng();
-  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+  for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
     const auto table =
-        rns::make_mod_up<u32>(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
+        rns::make_mod_up(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
     ASSERT_EQ(table.digits.size(), digit_count(s));
     const auto in_candidate = pair.candidate.kernels->prepare(table);
     const auto in_reference = pair.reference.kernels->prepare(table);
-    const std::vector<TestPoly<u32>> polys{output(rng, s, digit_count(s), s.extended()),
-                                           input(pair.ring(), rng, s, 1, s.window())};
+    const std::vector<TestPoly> polys{output(rng, s, digit_count(s), s.extended()),
+                                      input(pair.ring(), rng, s, 1, s.window())};
     expect_both(
         pair, polys,
         [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_candidate); },
-        [&](Ctx& c, const V& v) { c.kernels->K::mod_up(*c.stream, v[0], v[1], in_candidate); },
+        [&](Ctx& c, const V& v) {
+          compositions(*c.kernels).mod_up(*c.stream, v[0], v[1], in_candidate);
+        },
         [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_reference); });
   });
 }
 
 TEST_P(Fused, KeyMultiply) {
   Rng rng = test_rng();
-  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+  for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
     auto digits = input(pair.ring(), rng, s, digit_count(s), s.extended());
     auto key = switching_key(pair.ring(), rng, s);
     const auto out = output(rng, s, 2, s.extended());
@@ -162,7 +166,7 @@ TEST_P(Fused, KeyMultiply) {
           pair, {out, digits, key},
           [&](Ctx& c, const V& v) { c.kernels->key_multiply(*c.stream, v[0], v[1], v[2], first); },
           [&](Ctx& c, const V& v) {
-            c.kernels->K::key_multiply(*c.stream, v[0], v[1], v[2], first);
+            compositions(*c.kernels).key_multiply(*c.stream, v[0], v[1], v[2], first);
           });
     }
   });
@@ -173,29 +177,30 @@ TEST_P(Fused, KeyMultiply) {
 TEST_P(Fused, KeySwitchLarge) {
   Rng rng = test_rng();
   const ChainCase s{"large", 15, toy_chain(4, 43, 12), 3, 47, 3, {}};
-  auto context = make_context<u32>(device_, s.log_n, s.chain.primes);
+  auto context = make_context(device_, s.log_n, s.chain.primes);
   const auto table = context.kernels->prepare(
-      rns::make_mod_up<u32>(moduli_of(*context.ring), s.window(), s.special(), s.chain.alpha));
-  const std::vector<TestPoly<u32>> polys{output(rng, s, 2, s.extended()),
-                                         input(*context.ring, rng, s, 1, s.window()),
-                                         switching_key(*context.ring, rng, s)};
-  const auto fused = run_on<u32>(context, polys, [&](Ctx& c, const V& v) {
-    c.kernels->key_switch(*c.stream, v[0], v[1], table, v[2], first_digit(s));
+      rns::make_mod_up(moduli_of(*context.ring), s.window(), s.special(), s.chain.alpha));
+  const std::vector<TestPoly> polys{output(rng, s, 2, s.extended()),
+                                    input(*context.ring, rng, s, 1, s.window()),
+                                    switching_key(*context.ring, rng, s)};
+  const auto fused = run_on(context, polys, [&](Ctx& c, const V& v) {
+    c.kernels->key_switch_extended(*c.stream, v[0], v[1], table, v[2], first_digit(s));
   });
-  const auto composed = run_on<u32>(context, polys, [&](Ctx& c, const V& v) {
-    c.kernels->K::key_switch(*c.stream, v[0], v[1], table, v[2], first_digit(s));
+  const auto composed = run_on(context, polys, [&](Ctx& c, const V& v) {
+    compositions(*c.kernels)
+        .key_switch_extended(*c.stream, v[0], v[1], table, v[2], first_digit(s));
   });
-  EXPECT_TRUE(same_words<u32>(polys[0], fused[0], composed[0]));
+  EXPECT_TRUE(same_words(polys[0], fused[0], composed[0]));
 }
 
-void check_divide(Pair<u32>& pair, Rng& rng, const ChainCase& s, u32 components,
-                  const LimbSet& from, const LimbSet& to, u32 addend_components) {
+void check_divide(Pair& pair, Rng& rng, const ChainCase& s, u32 components, const LimbSet& from,
+                  const LimbSet& to, u32 addend_components) {
   SCOPED_TRACE(cat(from.size(), " to ", to.size(), " limbs, ", components,
                    " components, addend of ", addend_components));
-  const auto table = rns::make_divide<u32>(moduli_of(pair.ring()), from, to);
+  const auto table = rns::make_divide(moduli_of(pair.ring()), from, to);
   const auto in_candidate = pair.candidate.kernels->prepare(table);
   const auto in_reference = pair.reference.kernels->prepare(table);
-  const std::vector<TestPoly<u32>> polys{
+  const std::vector<TestPoly> polys{
       output(rng, s, components, to), input(pair.ring(), rng, s, components, from),
       input(pair.ring(), rng, s, std::max(addend_components, 1u), to)};
   const auto divide = [&](const auto& prepared, bool composed) {
@@ -203,7 +208,7 @@ void check_divide(Pair<u32>& pair, Rng& rng, const ChainCase& s, u32 components,
       const PolyView<const u32> addend = v[2];
       const auto* given = addend_components == 0 ? nullptr : &addend;
       if (composed)
-        c.kernels->K::divide(*c.stream, v[0], v[1], prepared, given);
+        compositions(*c.kernels).divide(*c.stream, v[0], v[1], prepared, given);
       else
         c.kernels->divide(*c.stream, v[0], v[1], prepared, given);
     };
@@ -214,29 +219,30 @@ void check_divide(Pair<u32>& pair, Rng& rng, const ChainCase& s, u32 components,
 
 TEST_P(Fused, KeySwitch) {
   Rng rng = test_rng();
-  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+  for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
     const auto table =
-        rns::make_mod_up<u32>(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
+        rns::make_mod_up(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
     const auto in_candidate = pair.candidate.kernels->prepare(table);
     const auto in_reference = pair.reference.kernels->prepare(table);
     const u32 first = first_digit(s);
-    const std::vector<TestPoly<u32>> polys{output(rng, s, 2, s.extended()),
-                                           input(pair.ring(), rng, s, 1, s.window()),
-                                           switching_key(pair.ring(), rng, s)};
+    const std::vector<TestPoly> polys{output(rng, s, 2, s.extended()),
+                                      input(pair.ring(), rng, s, 1, s.window()),
+                                      switching_key(pair.ring(), rng, s)};
     const auto with = [first](const auto& prepared) {
       return [&prepared, first](Ctx& c, const V& v) {
-        c.kernels->key_switch(*c.stream, v[0], v[1], prepared, v[2], first);
+        c.kernels->key_switch_extended(*c.stream, v[0], v[1], prepared, v[2], first);
       };
     };
     expect_both(
         pair, polys, with(in_candidate),
         [&](Ctx& c, const V& v) {
-          c.kernels->K::key_switch(*c.stream, v[0], v[1], in_candidate, v[2], first);
+          compositions(*c.kernels)
+              .key_switch_extended(*c.stream, v[0], v[1], in_candidate, v[2], first);
         },
         with(in_reference));
     // With one and two components to add, times real and complex factors.
     for (const u32 components : {1u, 2u}) {
-      device::LimbScalars<u32> factor;
+      device::LimbScalars factor;
       for (u32 l = 0; l < s.window().size(); ++l) {
         const u32 q = pair.ring().modulus(s.window()[l]).q;
         factor.low[l] = s.batch == 1 ? q - 1 : static_cast<u32>(rng() % q);
@@ -247,14 +253,16 @@ TEST_P(Fused, KeySwitch) {
       const auto adding = [first, &factor](const auto& prepared) {
         return [&prepared, &factor, first](Ctx& c, const V& v) {
           const ring::PolyView<const u32> addend = v[3];
-          c.kernels->key_switch(*c.stream, v[0], v[1], prepared, v[2], first, &addend, &factor);
+          c.kernels->key_switch_extended(*c.stream, v[0], v[1], prepared, v[2], first, &addend,
+                                         &factor);
         };
       };
       expect_both(
           pair, more, adding(in_candidate),
           [&](Ctx& c, const V& v) {
             const ring::PolyView<const u32> addend = v[3];
-            c.kernels->K::key_switch(*c.stream, v[0], v[1], in_candidate, v[2], first, &addend,
+            compositions(*c.kernels)
+                .key_switch_extended(*c.stream, v[0], v[1], in_candidate, v[2], first, &addend,
                                      &factor);
           },
           adding(in_reference));
@@ -264,7 +272,7 @@ TEST_P(Fused, KeySwitch) {
 
 TEST_P(Fused, Divide) {
   Rng rng = test_rng();
-  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+  for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
     // ModDown, with and without something to add.
     check_divide(pair, rng, s, 2, s.extended(), s.window(), 0);
     check_divide(pair, rng, s, 2, s.extended(), s.window(), 1);
@@ -285,31 +293,32 @@ TEST_P(Fused, Divide) {
 
 TEST_P(Fused, HoistedRotateSum) {
   Rng rng = test_rng();
-  for_each_case(device_, [&](Pair<u32>& pair, const ChainCase& s) {
+  for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
     const u64 two_n = u64(2) << s.log_n;
-    device::LimbScalars<u32> special;
+    device::LimbScalars special;
     for (u32 i = 0; i < s.end - s.begin; ++i)
       special.low[i] = special.high[i] =
           static_cast<u32>(rng() % pair.ring().modulus(s.begin + i).q);
-    const std::vector<TestPoly<u32>> polys{output(rng, s, 2, s.extended()),
-                                           input(pair.ring(), rng, s, digit_count(s), s.extended()),
-                                           input(pair.ring(), rng, s, 1, s.window()),
-                                           input(pair.ring(), rng, s, 1, s.window()),
-                                           switching_key(pair.ring(), rng, s),
-                                           switching_key(pair.ring(), rng, s)};
+    const std::vector<TestPoly> polys{output(rng, s, 2, s.extended()),
+                                      input(pair.ring(), rng, s, digit_count(s), s.extended()),
+                                      input(pair.ring(), rng, s, 1, s.window()),
+                                      input(pair.ring(), rng, s, 1, s.window()),
+                                      switching_key(pair.ring(), rng, s),
+                                      switching_key(pair.ring(), rng, s)};
     const std::vector<std::vector<u64>> lists{
         {5}, {1}, {1, 25}, {rng() % two_n | 1, two_n - 1}, {3, 1, 7, 1, 125}, {}};
     for (const auto& elements : lists) {
       SCOPED_TRACE(cat(elements.size(), " elements"));
       const auto call = [&](bool composed) {
         return [&, composed](Ctx& c, const V& v) {
-          std::vector<device::KeyView<u32>> keys;
+          std::vector<device::KeyView> keys;
           for (std::size_t r = 0; r < elements.size(); ++r)
-            keys.push_back(elements[r] == 1 ? device::KeyView<u32>() : v[4 + r % 2]);
-          const std::span<const device::KeyView<u32>> key_span(keys);
+            keys.push_back(elements[r] == 1 ? device::KeyView() : v[4 + r % 2]);
+          const std::span<const device::KeyView> key_span(keys);
           if (composed)
-            c.kernels->K::hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], key_span, elements,
-                                             special, first_digit(s));
+            compositions(*c.kernels)
+                .hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], key_span, elements, special,
+                                    first_digit(s));
           else
             c.kernels->hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], key_span, elements,
                                           special, first_digit(s));

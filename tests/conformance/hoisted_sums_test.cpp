@@ -1,6 +1,7 @@
 // Hoisted sums of plaintext products: every override, and the default composition over the
 // candidate's own primitives, against ref; and the baby steps one by one.
 #include "conformance/plain_grid.h"
+#include "support/compositions.h"
 
 namespace crenel::test {
 namespace {
@@ -10,9 +11,9 @@ CRENEL_CANDIDATE_SUITE(HoistedSums);
 class HoistedSumsLaw : public DeviceTest {};
 CRENEL_DEVICE_SUITE(HoistedSumsLaw);
 
-using K = device::Kernels<u32>;
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using K = device::PolyKernels;
+using Ctx = Context;
+using V = Views;
 using ConstView = PolyView<const u32>;
 
 struct HoistedCase {
@@ -43,20 +44,19 @@ std::vector<HoistedCase> hoisted_cases() {
           {"tiny ring", 3, toy_chain(2, 4, 2), 0, 5, 1, {}}};
 }
 
-device::LimbScalars<u32> random_special(const ring::Ring<u32>& ring, Rng& rng,
-                                        const LimbSet& window) {
-  device::LimbScalars<u32> special;
+device::LimbScalars random_special(const ring::Ring& ring, Rng& rng, const LimbSet& window) {
+  device::LimbScalars special;
   for (u32 i = 0; i < window.size(); ++i)
     special.low[i] = special.high[i] = static_cast<u32>(rng() % ring.modulus(window[i]).q);
   return special;
 }
 
 // digits, b, a and two switching keys, behind `outputs` outputs.
-std::vector<TestPoly<u32>> hoisted_polys(const ring::Ring<u32>& ring, Rng& rng,
-                                         const HoistedCase& s, u32 outputs, Fill fill) {
-  std::vector<TestPoly<u32>> polys;
+std::vector<TestPoly> hoisted_polys(const ring::Ring& ring, Rng& rng, const HoistedCase& s,
+                                    u32 outputs, Fill fill) {
+  std::vector<TestPoly> polys;
   for (u32 g = 0; g < outputs; ++g)
-    polys.push_back(garbage_poly<u32>(rng, s.shape(2), s.extended(), Domain::eval, s.pad));
+    polys.push_back(garbage_poly(rng, s.shape(2), s.extended(), Domain::eval, s.pad));
   const auto add = [&](const PolyShape& shape, const LimbSet& limbs, Padding pad) {
     polys.push_back(random_poly(ring, rng, shape, limbs, Domain::eval, pad, fill));
   };
@@ -69,17 +69,15 @@ std::vector<TestPoly<u32>> hoisted_polys(const ring::Ring<u32>& ring, Rng& rng,
 }
 
 // Alternates between the two keys; an element 1 has none.
-std::vector<device::KeyView<u32>> keys_of(const V& v, u32 outputs,
-                                          const std::vector<u64>& elements) {
-  std::vector<device::KeyView<u32>> keys;
+std::vector<device::KeyView> keys_of(const V& v, u32 outputs, const std::vector<u64>& elements) {
+  std::vector<device::KeyView> keys;
   for (std::size_t r = 0; r < elements.size(); ++r)
-    keys.push_back(elements[r] == 1 ? device::KeyView<u32>() : v[outputs + 3 + r % 2]);
+    keys.push_back(elements[r] == 1 ? device::KeyView() : v[outputs + 3 + r % 2]);
   return keys;
 }
 
-void check_hoisted(Pair<u32>& pair, Rng& rng, const HoistedCase& s,
-                   const std::vector<u64>& elements, const GridCase& grid,
-                   Fill fill = Fill::random) {
+void check_hoisted(Pair& pair, Rng& rng, const HoistedCase& s, const std::vector<u64>& elements,
+                   const GridCase& grid, Fill fill = Fill::random) {
   SCOPED_TRACE(cat(s.name, ": ", grid.giants, " x ", grid.babies, " plaintexts of 2^",
                    grid.log_words, " words, ", name_of(fill)));
   const auto special = random_special(pair.ring(), rng, s.window());
@@ -91,16 +89,16 @@ void check_hoisted(Pair<u32>& pair, Rng& rng, const HoistedCase& s,
       const auto keys = keys_of(v, grid.giants, elements);
       const std::size_t at = grid.giants;
       if (composed)
-        c.kernels->K::hoisted_plain_sums(*c.stream, out, v[at], v[at + 1], v[at + 2], keys,
-                                         elements, grid.at(v.back()), special, s.first_digit());
+        compositions(*c.kernels)
+            .hoisted_plain_sums(*c.stream, out, v[at], v[at + 1], v[at + 2], keys, elements,
+                                grid.at(v.back()), special, s.first_digit());
       else
         c.kernels->hoisted_plain_sums(*c.stream, out, v[at], v[at + 1], v[at + 2], keys, elements,
                                       grid.at(v.back()), special, s.first_digit());
     };
   };
-  expect_all_same<u32>(pair, polys, grid.giants,
-                       {{"override", call(false)}, {"default composition", call(true)}},
-                       call(false));
+  expect_all_same(pair, polys, grid.giants,
+                  {{"override", call(false)}, {"default composition", call(true)}}, call(false));
 }
 
 // `count` odd elements: 1, conjugation, one that occurs twice, and random ones.
@@ -116,7 +114,7 @@ TEST_P(HoistedSums, Chains) {
   Rng rng = test_rng();
   const u32 sizes[][2] = {{1, 1}, {2, 3}, {4, 8}, {9, 4}};
   for (const auto& s : hoisted_cases()) {
-    auto pair = make_pair<u32>(device_, s.log_n, s.chain.primes);
+    auto pair = make_pair(device_, s.log_n, s.chain.primes);
     for (const auto& [giants, babies] : sizes) {
       const u32 log_words = 1 + static_cast<u32>(rng() % s.log_n);
       check_hoisted(pair, rng, s, some_elements(rng, s.log_n, babies),
@@ -132,7 +130,7 @@ TEST_P(HoistedSums, Chains) {
 TEST_P(HoistedSums, Shapes) {
   Rng rng = test_rng();
   const HoistedCase s = hoisted_cases()[0];
-  auto pair = make_pair<u32>(device_, s.log_n, s.chain.primes);
+  auto pair = make_pair(device_, s.log_n, s.chain.primes);
   for (u32 log_words = 0; log_words <= s.log_n; ++log_words)
     check_hoisted(pair, rng, s, some_elements(rng, s.log_n, 3),
                   grid_case(rng, 2, 3, log_words, Presence::some));
@@ -150,7 +148,7 @@ TEST_P(HoistedSums, Shapes) {
   chain.primes = largest_primes(10, 9);
   chain.q_count = 8, chain.special_count = 1, chain.alpha = 1;
   const HoistedCase worst{"largest primes", 10, chain, 0, 8, 1, {}};
-  auto largest = make_pair<u32>(device_, 10, chain.primes);
+  auto largest = make_pair(device_, 10, chain.primes);
   check_hoisted(largest, rng, worst, some_elements(rng, 10, 9),
                 grid_case(rng, 8, 9, 10, Presence::all), Fill::top);
 }
@@ -159,19 +157,20 @@ TEST_P(HoistedSums, Shapes) {
 TEST_P(HoistedSums, Large) {
   Rng rng = test_rng();
   const HoistedCase s{"large", 15, toy_chain(4, 20, 6), 3, 24, 1, {}};
-  auto context = make_context<u32>(device_, s.log_n, s.chain.primes);
+  auto context = make_context(device_, s.log_n, s.chain.primes);
   const auto elements = some_elements(rng, s.log_n, 8);
   const auto grid = grid_case(rng, 8, 8, s.log_n - 1, Presence::some);
   const auto special = random_special(*context.ring, rng, s.window());
   auto polys = hoisted_polys(*context.ring, rng, s, grid.giants, Fill::random);
   polys.push_back(grid.words(*context.ring, rng, s.extended()));
   const auto run = [&](bool composed) {
-    return run_on<u32>(context, polys, [&, composed](Ctx& c, const V& v) {
+    return run_on(context, polys, [&, composed](Ctx& c, const V& v) {
       const auto out = taken(v, 0, 8);
       const auto keys = keys_of(v, 8, elements);
       if (composed)
-        c.kernels->K::hoisted_plain_sums(*c.stream, out, v[8], v[9], v[10], keys, elements,
-                                         grid.at(v.back()), special, s.first_digit());
+        compositions(*c.kernels)
+            .hoisted_plain_sums(*c.stream, out, v[8], v[9], v[10], keys, elements,
+                                grid.at(v.back()), special, s.first_digit());
       else
         c.kernels->hoisted_plain_sums(*c.stream, out, v[8], v[9], v[10], keys, elements,
                                       grid.at(v.back()), special, s.first_digit());
@@ -179,7 +178,7 @@ TEST_P(HoistedSums, Large) {
   };
   const auto fused = run(false), composed = run(true);
   for (u32 g = 0; g < grid.giants; ++g)
-    EXPECT_TRUE(same_words<u32>(polys[g], fused[g], composed[g])) << "giant step " << g;
+    EXPECT_TRUE(same_words(polys[g], fused[g], composed[g])) << "giant step " << g;
 }
 
 // The baby steps one by one with hoisted_rotate_sum, the sum on the host.
@@ -187,7 +186,7 @@ TEST_P(HoistedSumsLaw, IsStepByStep) {
   Rng rng = test_rng();
   for (const auto& s : hoisted_cases()) {
     SCOPED_TRACE(s.name);
-    auto context = make_context<u32>(device_, s.log_n, s.chain.primes);
+    auto context = make_context(device_, s.log_n, s.chain.primes);
     const auto elements = some_elements(rng, s.log_n, 4);
     const auto grid = grid_case(rng, 2, 4, s.log_n - 1, Presence::some);
     const auto special = random_special(*context.ring, rng, s.window());
@@ -195,14 +194,14 @@ TEST_P(HoistedSumsLaw, IsStepByStep) {
     dense.pad = {};
     auto polys = hoisted_polys(*context.ring, rng, dense, 2, Fill::random);
     polys.push_back(grid.words(*context.ring, rng, s.extended()));
-    const auto got = run_on<u32>(context, polys, [&](Ctx& c, const V& v) {
+    const auto got = run_on(context, polys, [&](Ctx& c, const V& v) {
       c.kernels->hoisted_plain_sums(*c.stream, taken(v, 0, 2), v[2], v[3], v[4],
                                     keys_of(v, 2, elements), elements, grid.at(v.back()), special,
                                     s.first_digit());
     });
     std::vector<std::vector<u32>> steps;
     for (u32 r = 0; r < 4; ++r)
-      steps.push_back(run_on<u32>(context, polys, [&](Ctx& c, const V& v) {
+      steps.push_back(run_on(context, polys, [&](Ctx& c, const V& v) {
         const auto keys = keys_of(v, 2, elements);
         c.kernels->hoisted_rotate_sum(*c.stream, v[0], v[2], v[3], v[4], std::span(&keys[r], 1),
                                       std::span(&elements[r], 1), special, s.first_digit());

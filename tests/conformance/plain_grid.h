@@ -13,11 +13,11 @@ struct GridCase {
   u32 giants, babies, log_words;
   std::vector<u8> present;
 
-  device::PlainGrid<u32> at(const PolyView<u32>& words) const {
+  device::PlainGrid at(const PolyView<u32>& words) const {
     return {words.data, words.limbs, log_words, giants, babies, present.data()};
   }
-  TestPoly<u32> words(const ring::Ring<u32>& ring, Rng& rng, const LimbSet& limbs,
-                      Fill fill = Fill::random) const {
+  TestPoly words(const ring::Ring& ring, Rng& rng, const LimbSet& limbs,
+                 Fill fill = Fill::random) const {
     return random_poly(ring, rng, {log_words, babies, giants}, limbs, Domain::eval, {}, fill);
   }
 };
@@ -37,18 +37,17 @@ inline GridCase grid_case(Rng& rng, u32 giants, u32 babies, u32 log_words, Prese
   return grid;
 }
 
-inline std::vector<PolyView<u32>> taken(const Views<u32>& views, std::size_t first,
-                                        std::size_t count) {
+inline std::vector<PolyView<u32>> taken(const Views& views, std::size_t first, std::size_t count) {
   return {views.begin() + static_cast<std::ptrdiff_t>(first),
           views.begin() + static_cast<std::ptrdiff_t>(first + count)};
 }
-inline std::vector<PolyView<const u32>> read_only(const Views<u32>& views) {
+inline std::vector<PolyView<const u32>> read_only(const Views& views) {
   return {views.begin(), views.end()};
 }
 
 // out[g] by its definition, in 128-bit integers on the host.
-inline std::vector<u32> defined_sum(const ring::Ring<u32>& ring, const GridCase& grid,
-                                    const TestPoly<u32>& words, u32 g,
+inline std::vector<u32> defined_sum(const ring::Ring& ring, const GridCase& grid,
+                                    const TestPoly& words, u32 g,
                                     const std::vector<std::vector<u32>>& in,
                                     const PolyView<u32>& shape) {
   std::vector<u32> out(shape.words());

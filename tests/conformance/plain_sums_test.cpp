@@ -1,6 +1,7 @@
 // Sums of plaintext products: every override, and the default composition over the candidate's own
 // primitives, against ref; and their definition.
 #include "conformance/plain_grid.h"
+#include "support/compositions.h"
 
 namespace crenel::test {
 namespace {
@@ -10,18 +11,18 @@ CRENEL_CANDIDATE_SUITE(PlainSums);
 class PlainSumsLaw : public DeviceTest {};
 CRENEL_DEVICE_SUITE(PlainSumsLaw);
 
-using K = device::Kernels<u32>;
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using K = device::PolyKernels;
+using Ctx = Context;
+using V = Views;
 
 // Outputs first, then the inputs, then the words of the grid.
-void check_multiply(Pair<u32>& pair, Rng& rng, const PolyShape& shape, const LimbSet& limbs,
+void check_multiply(Pair& pair, Rng& rng, const PolyShape& shape, const LimbSet& limbs,
                     const GridCase& grid, Fill fill = Fill::random, Padding pad = {}) {
   SCOPED_TRACE(cat(grid.giants, " x ", grid.babies, " plaintexts of 2^", grid.log_words,
                    " words, N = 2^", shape.log_n, ", ", name_of(fill)));
-  std::vector<TestPoly<u32>> polys;
+  std::vector<TestPoly> polys;
   for (u32 g = 0; g < grid.giants; ++g)
-    polys.push_back(garbage_poly<u32>(rng, shape, limbs, Domain::eval, pad));
+    polys.push_back(garbage_poly(rng, shape, limbs, Domain::eval, pad));
   for (u32 b = 0; b < grid.babies; ++b)
     polys.push_back(random_poly(pair.ring(), rng, shape, limbs, Domain::eval, pad, fill));
   polys.push_back(grid.words(pair.ring(), rng, limbs, fill));
@@ -30,19 +31,18 @@ void check_multiply(Pair<u32>& pair, Rng& rng, const PolyShape& shape, const Lim
       const auto out = taken(v, 0, grid.giants);
       const auto in = read_only(taken(v, grid.giants, grid.babies));
       if (composed)
-        c.kernels->K::plain_multiply_sum(*c.stream, out, in, grid.at(v.back()));
+        compositions(*c.kernels).plain_multiply_sum(*c.stream, out, in, grid.at(v.back()));
       else
         c.kernels->plain_multiply_sum(*c.stream, out, in, grid.at(v.back()));
     };
   };
-  expect_all_same<u32>(pair, polys, grid.giants,
-                       {{"override", call(false)}, {"default composition", call(true)}},
-                       call(false));
+  expect_all_same(pair, polys, grid.giants,
+                  {{"override", call(false)}, {"default composition", call(true)}}, call(false));
 }
 
 TEST_P(PlainSums, Multiply) {
   Rng rng = test_rng();
-  auto pair = make_pair<u32>(device_, 10, mixed_primes(10, 9));
+  auto pair = make_pair(device_, 10, mixed_primes(10, 9));
   const LimbSet limbs = LimbSet::range(1, 8);
   // 17 giant steps and 70 baby steps are more than any backend takes at a time.
   const u32 sizes[][2] = {{1, 1}, {3, 1}, {1, 5}, {4, 8}, {5, 3}, {9, 2}, {2, 70}, {17, 3}};
@@ -64,31 +64,31 @@ TEST_P(PlainSums, Multiply) {
 TEST_P(PlainSums, MultiplySizes) {
   Rng rng = test_rng();
   for (const u32 log_n : {3u, 4u, 6u, 12u, 13u, 15u}) {
-    auto pair = make_pair<u32>(device_, log_n, mixed_primes(log_n < 6 ? 6 : log_n, 3));
+    auto pair = make_pair(device_, log_n, mixed_primes(log_n < 6 ? 6 : log_n, 3));
     for (const u32 log_words : {1u, log_n - 2, log_n})
       check_multiply(pair, rng, {log_n, 2, 1}, LimbSet::range(0, 2),
                      grid_case(rng, 5, 3, log_words, Presence::some));
   }
   // Largest primes: the worst case of the accumulators.
-  auto pair = make_pair<u32>(device_, 11, largest_primes(11, 3));
+  auto pair = make_pair(device_, 11, largest_primes(11, 3));
   check_multiply(pair, rng, {11, 2, 1}, LimbSet::range(0, 3),
                  grid_case(rng, 4, 19, 11, Presence::all), Fill::top);
 }
 
 TEST_P(PlainSumsLaw, IsItsDefinition) {
   Rng rng = test_rng();
-  auto context = make_context<u32>(device_, 9, mixed_primes(9, 5));
+  auto context = make_context(device_, 9, mixed_primes(9, 5));
   const LimbSet limbs = LimbSet::range(1, 4);
   for (u32 log_words = 0; log_words <= 9; ++log_words) {
     const auto grid = grid_case(rng, 3, 4, log_words, Presence::some);
-    std::vector<TestPoly<u32>> polys;
+    std::vector<TestPoly> polys;
     std::vector<std::vector<u32>> in;
     for (u32 i = 0; i < 7; ++i) {
       polys.push_back(random_poly(*context.ring, rng, {9, 2, 2}, limbs, Domain::eval));
       if (i >= 3) in.push_back(polys.back().words);
     }
     polys.push_back(grid.words(*context.ring, rng, limbs));
-    const auto got = run_on<u32>(context, polys, [&](Ctx& c, const V& v) {
+    const auto got = run_on(context, polys, [&](Ctx& c, const V& v) {
       c.kernels->plain_multiply_sum(*c.stream, taken(v, 0, 3), read_only(taken(v, 3, 4)),
                                     grid.at(v.back()));
     });

@@ -14,7 +14,7 @@ class RefusalSums : public DeviceTest {
   void SetUp() override {
     DeviceTest::SetUp();
     if (device_ == nullptr) return;
-    context_ = make_context<u32>(device_, kLogN, toy_chain(1, 2, 2).primes);
+    context_ = make_context(device_, kLogN, toy_chain(1, 2, 2).primes);
     memory_ = context_.stream->allocate(16 * kSlot * sizeof(u32));
     // Canonical: accepted calls of these tests compute with it.
     context_.stream->fill_zero(memory_.data(), memory_.bytes());
@@ -31,16 +31,16 @@ class RefusalSums : public DeviceTest {
             LimbSet::range(0, limbs),
             domain};
   }
-  device::PlainGrid<u32> grid(u32 giants = 2, u32 babies = 2) {
+  device::PlainGrid grid(u32 giants = 2, u32 babies = 2) {
     return {memory_.as<u32>() + 15 * kSlot, LimbSet::range(0, kLimbs), 4, giants, babies, present_};
   }
-  device::Kernels<u32>& kernels() { return *context_.kernels; }
+  device::PolyKernels& kernels() { return *context_.kernels; }
   device::Stream& stream() { return *context_.stream; }
 
-  Context<u32> context_;
+  Context context_;
   device::Buffer memory_;
   const u8 present_[4] = {1, 1, 1, 1};
-  device::LimbScalars<u32> one_;
+  device::LimbScalars one_;
 };
 CRENEL_DEVICE_SUITE(RefusalSums);
 
@@ -49,7 +49,7 @@ using ConstView = PolyView<const u32>;
 
 TEST_P(RefusalSums, LinearCombination) {
   const auto call = [&](const View& out, const std::vector<ConstView>& in, std::size_t scalars) {
-    const std::vector<device::LimbScalars<u32>> s(scalars);
+    const std::vector<device::LimbScalars> s(scalars);
     kernels().linear_combination(stream(), out, in, s, nullptr);
   };
   EXPECT_NO_THROW(call(poly(0), {poly(1), poly(0)}, 2));
@@ -96,28 +96,13 @@ TEST_P(RefusalSums, LiftSigned) {
   EXPECT_THROW(call(twice), StateError);
   EXPECT_THROW(kernels().lift_signed(stream(), nullptr, limbs(0, 1)), StateError);
   EXPECT_THROW(kernels().lift_signed(stream(), memory_.as<i64>(), limbs(0, 1)), StateError);
-  // Two primes of 31 bits: their product is below 2^62. No chain of u32 has more; of u64 it has.
+  // Two primes of 31 bits: their product is below 2^62, as that of any two of a chain.
   EXPECT_NO_THROW(call(limbs(3, 2)));
-}
-
-TEST(RefusalSums64, LiftSignedOfLargePrimes) {
-  const auto device = device::open("ref");
-  const u64 top = u64(1) << 62;
-  auto primes = math::nearest_ntt_primes(u64(1) << 31, 2, u64(1) << 30, u64(1) << 32, 2u << kLogN);
-  primes.push_back(math::nearest_ntt_primes(top, 1, top, 2 * top, 2u << kLogN)[0]);
-  auto context = make_context<u64>(device, kLogN, primes);
-  std::vector<u64> words(u64(3) << kLogN);
-  std::vector<i64> values(u64(1) << kLogN);
-  PolyView<u64> v(words.data(), {kLogN, 1, 1}, LimbSet::range(0, 3), Domain::coeff);
-  EXPECT_THROW(context.kernels->lift_signed(*context.stream, values.data(), v.limb_window(2, 1)),
-               StateError);
-  EXPECT_THROW(context.kernels->lift_signed(*context.stream, values.data(), v.limb_window(1, 2)),
-               StateError);
 }
 
 TEST_P(RefusalSums, PlainMultiplySum) {
   const auto call = [&](const std::vector<View>& out, const std::vector<ConstView>& in,
-                        const device::PlainGrid<u32>& plain) {
+                        const device::PlainGrid& plain) {
     kernels().plain_multiply_sum(stream(), out, in, plain);
   };
   const std::vector<View> out{poly(0), poly(1)};
@@ -149,9 +134,9 @@ TEST_P(RefusalSums, HoistedPlainSums) {
   struct Call {
     std::vector<View> out;
     ConstView digits, b, a;
-    std::vector<device::KeyView<u32>> keys;
+    std::vector<device::KeyView> keys;
     std::vector<u64> elements;
-    device::PlainGrid<u32> plain;
+    device::PlainGrid plain;
     u32 first_digit = 0;
   };
   const ConstView key = poly(8, 2, kLimbs, Domain::eval, 2);

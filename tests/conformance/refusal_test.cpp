@@ -11,7 +11,7 @@ class Refusal : public DeviceTest {
   void SetUp() override {
     DeviceTest::SetUp();
     if (device_ == nullptr) return;
-    context_ = make_context<u32>(device_, 10, toy_chain(1, 4, 2).primes);
+    context_ = make_context(device_, 10, toy_chain(1, 4, 2).primes);
     memory_ = context_.stream->allocate(64 * 1024 * sizeof(u32));
   }
   void TearDown() override {
@@ -24,10 +24,10 @@ class Refusal : public DeviceTest {
             LimbSet::range(0, limbs),
             domain};
   }
-  device::Kernels<u32>& kernels() { return *context_.kernels; }
+  device::PolyKernels& kernels() { return *context_.kernels; }
   device::Stream& stream() { return *context_.stream; }
 
-  Context<u32> context_;
+  Context context_;
   device::Buffer memory_;
 };
 CRENEL_DEVICE_SUITE(Refusal);
@@ -86,17 +86,17 @@ TEST_P(Refusal, Overlap) {
 TEST_P(Refusal, Tables) {
   const auto moduli = moduli_of(*context_.ring);
   const auto conversion = kernels().prepare(
-      rns::make_base_conversion<u32>(moduli, LimbSet::range(0, 2), LimbSet::range(2, 4)));
+      rns::make_base_conversion(moduli, LimbSet::range(0, 2), LimbSet::range(2, 4)));
   auto in = poly(0, 1, 3, Domain::coeff), out = poly(1, 1, 2, Domain::coeff);
   EXPECT_THROW(kernels().base_convert(stream(), out, in, conversion), StateError);
   const auto divide =
-      kernels().prepare(rns::make_divide<u32>(moduli, LimbSet::range(0, 3), LimbSet::range(0, 2)));
+      kernels().prepare(rns::make_divide(moduli, LimbSet::range(0, 3), LimbSet::range(0, 2)));
   in.domain = out.domain = Domain::eval;
   const PolyView<const u32> wide = poly(2, 2, 2, Domain::eval);
   EXPECT_THROW(kernels().divide(stream(), out, in, divide, &wide), StateError);
   EXPECT_THROW(kernels().divide(stream(), in, out, divide), StateError);
-  const auto mod_up = kernels().prepare(
-      rns::make_mod_up<u32>(moduli, LimbSet::range(0, 5), LimbSet::range(5, 7), 2));
+  const auto mod_up =
+      kernels().prepare(rns::make_mod_up(moduli, LimbSet::range(0, 5), LimbSet::range(5, 7), 2));
   EXPECT_THROW(
       kernels().mod_up(stream(), poly(0, 2, 7, Domain::eval), poly(1, 1, 5, Domain::eval), mod_up),
       StateError);

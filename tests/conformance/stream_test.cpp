@@ -13,25 +13,25 @@ namespace {
 class Streams : public DeviceTest {};
 CRENEL_DEVICE_SUITE(Streams);
 
-using V = Views<u32>;
+using V = Views;
 
 // A relinearised, rescaled product: every kind of operation in one sequence.
 class Composite {
  public:
   Composite(const std::shared_ptr<device::Device>& device, Rng& rng)
-      : chain_(toy_chain(2, 9, 4)), context_(make_context<u32>(device, 12, chain_.primes)) {
+      : chain_(toy_chain(2, 9, 4)), context_(make_context(device, 12, chain_.primes)) {
     const auto moduli = moduli_of(*context_.ring);
     window_ = LimbSet::range(1, 11);
     extended_ = window_.concat(LimbSet::range(11, 15));
     const LimbSet lower = LimbSet::range(0, 9);
-    mod_up_ = context_.kernels->prepare(
-        rns::make_mod_up<u32>(moduli, window_, LimbSet::range(11, 15), 4));
-    divide_ = context_.kernels->prepare(rns::make_divide<u32>(moduli, extended_, lower));
+    mod_up_ =
+        context_.kernels->prepare(rns::make_mod_up(moduli, window_, LimbSet::range(11, 15), 4));
+    divide_ = context_.kernels->prepare(rns::make_divide(moduli, extended_, lower));
     digits_ = static_cast<u32>(mod_up_->digits.size());
     const auto poly = [&](u32 components, const LimbSet& limbs, u32 batch = 1) {
       return random_poly(*context_.ring, rng, {12, components, batch}, limbs, Domain::eval);
     };
-    polys_ = {garbage_poly<u32>(rng, {12, 2, 1}, lower, Domain::eval), poly(2, window_),
+    polys_ = {garbage_poly(rng, {12, 2, 1}, lower, Domain::eval), poly(2, window_),
               poly(2, window_), poly(2, LimbSet::range(0, 15), 3)};
     for (const auto& p : polys_) {
       buffers_.push_back(context_.stream->allocate(p.words.size() * sizeof(u32)));
@@ -91,12 +91,12 @@ class Composite {
 
  private:
   Chain chain_;
-  Context<u32> context_;
+  Context context_;
   LimbSet window_, extended_;
-  device::Prepared<rns::ModUp<u32>> mod_up_;
-  device::Prepared<rns::Divide<u32>> divide_;
+  device::Prepared<rns::ModUp> mod_up_;
+  device::Prepared<rns::Divide> divide_;
   u32 digits_ = 0;
-  std::vector<TestPoly<u32>> polys_;
+  std::vector<TestPoly> polys_;
   std::vector<device::Buffer> buffers_;
   V views_;
 };

@@ -9,8 +9,8 @@ namespace {
 class Transform : public DeviceTest {};
 CRENEL_CANDIDATE_SUITE(Transform);
 
-using Ctx = Context<u32>;
-using V = Views<u32>;
+using Ctx = Context;
+using V = Views;
 
 // Every log N; many shapes where ref is quick, few where it is not.
 const ShapeCase kShapes[] = {
@@ -26,31 +26,31 @@ const ShapeCase kShapes[] = {
     {"2^17", 17, 1, 1, 0, 3, {}},
 };
 
-void check_both(Pair<u32>& pair, Rng& rng, const ShapeCase& s, Fill fill) {
+void check_both(Pair& pair, Rng& rng, const ShapeCase& s, Fill fill) {
   SCOPED_TRACE(cat(s.name, ", ", name_of(fill)));
   const auto coeff =
       random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::coeff, s.pad, fill);
   auto eval = coeff;
   eval.view.domain = Domain::eval;
-  auto out_eval = garbage_poly<u32>(rng, s.shape(), s.limbs(), Domain::eval);
+  auto out_eval = garbage_poly(rng, s.shape(), s.limbs(), Domain::eval);
   auto out_coeff = out_eval;
   out_coeff.view.domain = Domain::coeff;
   {
     SCOPED_TRACE("ntt");
-    expect_same<u32>(pair, {out_eval, coeff}, 1,
-                     [](Ctx& c, const V& v) { c.kernels->ntt(*c.stream, v[0], v[1]); });
+    expect_same(pair, {out_eval, coeff}, 1,
+                [](Ctx& c, const V& v) { c.kernels->ntt(*c.stream, v[0], v[1]); });
   }
   {
     SCOPED_TRACE("intt");
-    expect_same<u32>(pair, {out_coeff, eval}, 1,
-                     [](Ctx& c, const V& v) { c.kernels->intt(*c.stream, v[0], v[1]); });
+    expect_same(pair, {out_coeff, eval}, 1,
+                [](Ctx& c, const V& v) { c.kernels->intt(*c.stream, v[0], v[1]); });
   }
 }
 
 TEST_P(Transform, EverySize) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
-    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
     check_both(pair, rng, s, Fill::random);
   }
 }
@@ -59,7 +59,7 @@ TEST_P(Transform, SpecialValues) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
     if (s.log_n > 12 && s.log_n != 16) continue;
-    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
     for (const Fill fill : {Fill::zero, Fill::top, Fill::alternating, Fill::periodic})
       if (s.log_n < 16 || fill == Fill::top) check_both(pair, rng, s, fill);
   }
@@ -68,7 +68,7 @@ TEST_P(Transform, SpecialValues) {
 TEST_P(Transform, LargestPrimes) {
   Rng rng = test_rng();
   for (const u32 log_n : {10u, 13u}) {
-    auto pair = make_pair<u32>(device_, log_n, largest_primes(log_n, 4));
+    auto pair = make_pair(device_, log_n, largest_primes(log_n, 4));
     const ShapeCase s{"primes just below 2^31", log_n, 1, 1, 0, 4, {}};
     for (const Fill fill : {Fill::random, Fill::top}) check_both(pair, rng, s, fill);
   }
@@ -78,7 +78,7 @@ TEST_P(Transform, InPlace) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
     SCOPED_TRACE(s.name);
-    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
     // On the largest rings the candidate's round trip alone stands for a comparison with slow ref.
     const auto p = random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::coeff, s.pad);
     const auto there = [](Ctx& c, const V& v) {
@@ -92,26 +92,26 @@ TEST_P(Transform, InPlace) {
       eval.domain = Domain::eval;
       c.kernels->intt(*c.stream, v[0], eval);
     };
-    if (s.log_n <= 13) expect_same<u32>(pair, {p}, 1, there);
-    expect_same<u32>(pair, {p}, 1, there_and_back, [](Ctx&, const V&) {});
+    if (s.log_n <= 13) expect_same(pair, {p}, 1, there);
+    expect_same(pair, {p}, 1, there_and_back, [](Ctx&, const V&) {});
   }
 }
 
 TEST_P(Transform, Automorphism) {
   Rng rng = test_rng();
   for (const auto& s : kShapes) {
-    auto pair = make_pair<u32>(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
     const u64 two_n = u64(2) << s.log_n;
     for (const u64 element : {u64(1), u64(5), u64(25), two_n - 1, u64(3), rng() % two_n | 1})
       for (const Domain d : {Domain::coeff, Domain::eval}) {
         SCOPED_TRACE(cat(s.name, ", element ", element, d == Domain::coeff ? ", coeff" : ", eval"));
         const Fill fill = element == 5 ? Fill::alternating : Fill::random;
-        expect_same<u32>(pair,
-                         {garbage_poly<u32>(rng, s.shape(), s.limbs(), d, s.pad),
-                          random_poly(pair.ring(), rng, s.shape(), s.limbs(), d, s.pad, fill)},
-                         1, [&](Ctx& c, const V& v) {
-                           c.kernels->automorphism(*c.stream, v[0], v[1], element);
-                         });
+        expect_same(pair,
+                    {garbage_poly(rng, s.shape(), s.limbs(), d, s.pad),
+                     random_poly(pair.ring(), rng, s.shape(), s.limbs(), d, s.pad, fill)},
+                    1, [&](Ctx& c, const V& v) {
+                      c.kernels->automorphism(*c.stream, v[0], v[1], element);
+                    });
       }
   }
 }

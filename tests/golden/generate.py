@@ -231,7 +231,6 @@ TINY = 786433
 TERMINAL = [31326209, 35389441, 30539777]
 MAIN = [1095761921, 1040842753, 1070727169, 1091043329, 526123009, 533463041]
 SPECIAL = [2147352577, 2146959361, 2146041857, 2144468993]
-WIDE = [4611686018326724609, 1152921504606830593]  # 62 and 60 bits, 1 mod 2^14
 
 
 class File:
@@ -250,21 +249,20 @@ def flat(limbs):
     return [x for limb in limbs for x in limb]
 
 
-def digest(limbs, word_bytes=4):
-    return hashlib.sha256(b"".join(x.to_bytes(word_bytes, "little") for x in flat(limbs))).hexdigest()
+def digest(limbs):
+    return hashlib.sha256(b"".join(x.to_bytes(4, "little") for x in flat(limbs))).hexdigest()
 
 
 def ntt_file():
     f = File("ntt")
-    for n, primes in ((4, [TINY]), (16, [TINY, SPECIAL[0]]), (16, WIDE), (32, [TERMINAL[0], MAIN[0]])):
+    for n, primes in ((4, [TINY]), (16, [TINY, SPECIAL[0]]), (32, [TERMINAL[0], MAIN[0]])):
         a = random_limbs(n, primes, n)
         out = [evaluate_all(x, q) for x, q in zip(a, primes, strict=False)]
         assert [interpolate_all(x, q) for x, q in zip(out, primes, strict=False)] == a
         f.case(f"small_{n}", n=n, primes=primes, input=flat(a), output=flat(out))
-    for n, primes in ((1024, [TERMINAL[1], MAIN[1], SPECIAL[1]]), (4096, [SPECIAL[0], TINY]), (1024, WIDE)):
+    for n, primes in ((1024, [TERMINAL[1], MAIN[1], SPECIAL[1]]), (4096, [SPECIAL[0], TINY])):
         out = [evaluate_all(x, q) for x, q in zip(random_limbs(n, primes, n), primes, strict=False)]
-        width = 8 if primes == WIDE else 4
-        f.case(f"large_{n}", n=n, primes=primes, seed=n, output_sha256=digest(out, width))
+        f.case(f"large_{n}", n=n, primes=primes, seed=n, output_sha256=digest(out))
     return f
 
 
@@ -296,8 +294,6 @@ def base_convert_file():
         ("two_to_one", 4, [TINY, TERMINAL[0]], [MAIN[0]]),
         ("special_to_main", 8, SPECIAL, MAIN[:3]),
         ("main_to_narrow", 8, MAIN, [TINY] + TERMINAL),
-        ("wide", 4, WIDE, [MAIN[0], SPECIAL[0]]),
-        ("to_wide", 4, SPECIAL[:3], WIDE),
         ("one", 8, [SPECIAL[0]], [TINY, SPECIAL[1]]),
     ]
     for name, n, source, destination in cases:
@@ -438,17 +434,6 @@ def sampler_file():
         serial=2**32 - 1,
         key=key.hex(),
         output_sha256=digest(limbs),
-    )
-    limbs = sample_uniform(key, 1, 5, [0, 1], WIDE, n)
-    f.case(
-        "uniform_wide",
-        n=n,
-        primes=WIDE,
-        ids=[0, 1],
-        purpose=1,
-        serial=5,
-        key=key.hex(),
-        output_sha256=digest(limbs, 8),
     )
     f.case(
         "ternary",

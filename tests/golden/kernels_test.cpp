@@ -9,19 +9,8 @@ namespace {
 
 class Golden : public DeviceTest {
  protected:
-  // Runs f with the word that holds the primes, unless the device has no kernels for it.
-  template <class F>
-  void with_word(const std::vector<u64>& primes, F f) {
-    const bool narrow = *std::max_element(primes.begin(), primes.end()) < u64(1) << 31;
-    if (narrow) f(u32());
-    try {
-      f(u64());
-    } catch (const UnsupportedError&) {
-    }
-  }
-  template <class W>
-  Context<W> context(const Case& c, const std::vector<u64>& primes) {
-    return make_context<W>(device_, log2_of(number(c, "n")), primes);
+  Context context(const Case& c, const std::vector<u64>& primes) {
+    return make_context(device_, log2_of(number(c, "n")), primes);
   }
   // The cases this device can run: the fast backends start at N = 2^10, the small cases are for
   // ref.
@@ -35,36 +24,23 @@ class Golden : public DeviceTest {
 };
 CRENEL_DEVICE_SUITE(Golden);
 
-// A digest is of words of the file's own width.
-bool digest_fits(const Case& c, const std::string& key, std::size_t word_bytes,
-                 const std::vector<u64>& primes) {
-  const bool narrow = *std::max_element(primes.begin(), primes.end()) < u64(1) << 31;
-  return !c.count(key + "_sha256") || (word_bytes == 4) == narrow;
-}
-
 TEST_P(Golden, Ntt) {
   for (const auto& c : cases("ntt")) {
     SCOPED_TRACE(c.at("case")[0]);
     const auto primes = numbers(c, "primes");
-    with_word(primes, [&](auto word) {
-      using W = decltype(word);
-      if (!digest_fits(c, "output", sizeof(W), primes)) return;
-      auto ctx = context<W>(c, primes);
-      const u32 log_n = ctx.ring->log_n(), count = ctx.ring->prime_count();
-      const auto in =
-          poly_of<W>(input_of(c, primes), {log_n, 1, 1}, LimbSet::range(0, count), Domain::coeff);
-      auto out = in;
-      out.view.domain = Domain::eval;
-      const auto result = run_on<W>(ctx, {out, in}, [](Context<W>& x, const Views<W>& v) {
-        x.kernels->ntt(*x.stream, v[0], v[1]);
-      });
-      expect_words<W>(c, "output", result[0]);
-      out.words = result[0];
-      const auto back = run_on<W>(ctx, {in, out}, [](Context<W>& x, const Views<W>& v) {
-        x.kernels->intt(*x.stream, v[0], v[1]);
-      });
-      EXPECT_EQ(back[0], in.words);
-    });
+    auto ctx = context(c, primes);
+    const u32 log_n = ctx.ring->log_n(), count = ctx.ring->prime_count();
+    const auto in =
+        poly_of(input_of(c, primes), {log_n, 1, 1}, LimbSet::range(0, count), Domain::coeff);
+    auto out = in;
+    out.view.domain = Domain::eval;
+    const auto result = run_on(
+        ctx, {out, in}, [](Context& x, const Views& v) { x.kernels->ntt(*x.stream, v[0], v[1]); });
+    expect_words(c, "output", result[0]);
+    out.words = result[0];
+    const auto back = run_on(
+        ctx, {in, out}, [](Context& x, const Views& v) { x.kernels->intt(*x.stream, v[0], v[1]); });
+    EXPECT_EQ(back[0], in.words);
   }
 }
 
@@ -72,20 +48,19 @@ TEST_P(Golden, Automorphism) {
   for (const auto& c : cases("automorphism")) {
     SCOPED_TRACE(c.at("case")[0]);
     const auto primes = numbers(c, "primes");
-    auto ctx = context<u32>(c, primes);
+    auto ctx = context(c, primes);
     const u64 element = number(c, "element");
-    const auto in = poly_of<u32>(input_of(c, primes), {ctx.ring->log_n(), 1, 1},
-                                 LimbSet::range(0, ctx.ring->prime_count()), Domain::coeff);
+    const auto in = poly_of(input_of(c, primes), {ctx.ring->log_n(), 1, 1},
+                            LimbSet::range(0, ctx.ring->prime_count()), Domain::coeff);
     auto eval = in;
     eval.view.domain = Domain::eval;
-    const auto result =
-        run_on<u32>(ctx, {in, in, eval, eval}, [&](Context<u32>& x, const Views<u32>& v) {
-          x.kernels->automorphism(*x.stream, v[0], v[1], element);
-          x.kernels->ntt(*x.stream, v[2], v[1]);
-          x.kernels->automorphism(*x.stream, v[3], v[2], element);
-        });
-    expect_words<u32>(c, "output", result[0]);
-    expect_words<u32>(c, "eval_output", result[3]);
+    const auto result = run_on(ctx, {in, in, eval, eval}, [&](Context& x, const Views& v) {
+      x.kernels->automorphism(*x.stream, v[0], v[1], element);
+      x.kernels->ntt(*x.stream, v[2], v[1]);
+      x.kernels->automorphism(*x.stream, v[3], v[2], element);
+    });
+    expect_words(c, "output", result[0]);
+    expect_words(c, "eval_output", result[3]);
   }
 }
 
@@ -108,22 +83,16 @@ TEST_P(Golden, BaseConvert) {
   for (const auto& c : cases("base_convert")) {
     SCOPED_TRACE(c.at("case")[0]);
     const Bases bases(c);
-    with_word(bases.primes, [&](auto word) {
-      using W = decltype(word);
-      if (!digest_fits(c, "output", sizeof(W), bases.primes)) return;
-      auto ctx = context<W>(c, bases.primes);
-      const PolyShape shape{ctx.ring->log_n(), 1, 1};
-      const auto table = ctx.kernels->prepare(
-          rns::make_base_conversion<W>(moduli_of(*ctx.ring), bases.source, bases.destination));
-      const auto result = run_on<W>(
-          ctx,
-          {empty_poly<W>(shape, bases.destination, Domain::coeff),
-           poly_of<W>(input_of(c, numbers(c, "source")), shape, bases.source, Domain::coeff)},
-          [&](Context<W>& x, const Views<W>& v) {
-            x.kernels->base_convert(*x.stream, v[0], v[1], table);
-          });
-      expect_words<W>(c, "output", result[0]);
-    });
+    auto ctx = context(c, bases.primes);
+    const PolyShape shape{ctx.ring->log_n(), 1, 1};
+    const auto table = ctx.kernels->prepare(
+        rns::make_base_conversion(moduli_of(*ctx.ring), bases.source, bases.destination));
+    const auto result = run_on(
+        ctx,
+        {empty_poly(shape, bases.destination, Domain::coeff),
+         poly_of(input_of(c, numbers(c, "source")), shape, bases.source, Domain::coeff)},
+        [&](Context& x, const Views& v) { x.kernels->base_convert(*x.stream, v[0], v[1], table); });
+    expect_words(c, "output", result[0]);
   }
 }
 
@@ -131,21 +100,21 @@ TEST_P(Golden, Divide) {
   for (const auto& c : cases("divide")) {
     SCOPED_TRACE(c.at("case")[0]);
     const Bases bases(c);
-    auto ctx = context<u32>(c, bases.primes);
+    auto ctx = context(c, bases.primes);
     const PolyShape shape{ctx.ring->log_n(), 1, 1};
     const auto table = ctx.kernels->prepare(
-        rns::make_divide<u32>(moduli_of(*ctx.ring), bases.source, bases.destination));
-    const auto result = run_on<u32>(
-        ctx,
-        {empty_poly<u32>(shape, bases.destination, Domain::eval),
-         poly_of<u32>(input_of(c, numbers(c, "source")), shape, bases.source, Domain::coeff)},
-        [&](Context<u32>& x, const Views<u32>& v) {
-          auto in = v[1];
-          in.domain = Domain::eval;
-          x.kernels->ntt(*x.stream, in, v[1]);
-          x.kernels->divide(*x.stream, v[0], in, table);
-        });
-    expect_words<u32>(c, "output", result[0]);
+        rns::make_divide(moduli_of(*ctx.ring), bases.source, bases.destination));
+    const auto result =
+        run_on(ctx,
+               {empty_poly(shape, bases.destination, Domain::eval),
+                poly_of(input_of(c, numbers(c, "source")), shape, bases.source, Domain::coeff)},
+               [&](Context& x, const Views& v) {
+                 auto in = v[1];
+                 in.domain = Domain::eval;
+                 x.kernels->ntt(*x.stream, in, v[1]);
+                 x.kernels->divide(*x.stream, v[0], in, table);
+               });
+    expect_words(c, "output", result[0]);
   }
 }
 
@@ -153,7 +122,7 @@ TEST_P(Golden, ModUpAndKeyMultiply) {
   for (const auto& c : cases("key_switch")) {
     SCOPED_TRACE(c.at("case")[0]);
     const auto primes = numbers(c, "primes");
-    auto ctx = context<u32>(c, primes);
+    auto ctx = context(c, primes);
     const u32 log_n = ctx.ring->log_n(), alpha = static_cast<u32>(number(c, "alpha"));
     const u32 begin = static_cast<u32>(number(c, "window_begin")),
               end = static_cast<u32>(number(c, "window_end"));
@@ -163,26 +132,26 @@ TEST_P(Golden, ModUpAndKeyMultiply) {
                   all = LimbSet::range(0, ctx.ring->prime_count());
     const LimbSet special = LimbSet::range(q_count, all.size()), extended = window.concat(special);
     const auto table =
-        ctx.kernels->prepare(rns::make_mod_up<u32>(moduli_of(*ctx.ring), window, special, alpha));
+        ctx.kernels->prepare(rns::make_mod_up(moduli_of(*ctx.ring), window, special, alpha));
     const std::vector<u64> window_primes(primes.begin() + begin, primes.begin() + end);
     const u32 key_digits = (q_count + alpha - 1) / alpha;
     const auto key_words =
         random_words(number(c, "key_seed"), primes, number(c, "n"), 2 * key_digits);
     const auto result =
-        run_on<u32>(ctx,
-                    {empty_poly<u32>({log_n, digits, 1}, extended, Domain::eval),
-                     empty_poly<u32>({log_n, 2, 1}, extended, Domain::eval),
-                     poly_of<u32>(input_of(c, window_primes), {log_n, 1, 1}, window, Domain::coeff),
-                     poly_of<u32>(key_words, {log_n, 2, key_digits}, all, Domain::eval)},
-                    [&](Context<u32>& x, const Views<u32>& v) {
-                      auto in = v[2];
-                      in.domain = Domain::eval;
-                      x.kernels->ntt(*x.stream, in, v[2]);
-                      x.kernels->mod_up(*x.stream, v[0], in, table);
-                      x.kernels->key_multiply(*x.stream, v[1], v[0], v[3], begin / alpha);
-                    });
-    expect_words<u32>(c, "mod_up", result[0]);
-    expect_words<u32>(c, "key_multiply", result[1]);
+        run_on(ctx,
+               {empty_poly({log_n, digits, 1}, extended, Domain::eval),
+                empty_poly({log_n, 2, 1}, extended, Domain::eval),
+                poly_of(input_of(c, window_primes), {log_n, 1, 1}, window, Domain::coeff),
+                poly_of(key_words, {log_n, 2, key_digits}, all, Domain::eval)},
+               [&](Context& x, const Views& v) {
+                 auto in = v[2];
+                 in.domain = Domain::eval;
+                 x.kernels->ntt(*x.stream, in, v[2]);
+                 x.kernels->mod_up(*x.stream, v[0], in, table);
+                 x.kernels->key_multiply(*x.stream, v[1], v[0], v[3], begin / alpha);
+               });
+    expect_words(c, "mod_up", result[0]);
+    expect_words(c, "key_multiply", result[1]);
   }
 }
 
@@ -204,27 +173,25 @@ TEST_P(Golden, Samplers) {
     LimbSet limbs;
     for (const u64 id : numbers(c, "ids")) limbs.push_back(static_cast<u32>(id));
     if (limbs.empty()) limbs = LimbSet::range(0, 1);
-    with_word(primes, [&](auto word) {
-      using W = decltype(word);
-      if (!digest_fits(c, "output", sizeof(W), primes)) return;
-      auto ctx = context<W>(c, primes);
-      const auto result =
-          run_on<W>(ctx, {empty_poly<W>({ctx.ring->log_n(), 1, 1}, limbs, Domain::coeff)},
-                    [&](Context<W>& x, const Views<W>& v) {
-                      if (name == "ternary")
-                        x.kernels->sample_ternary(*x.stream, v[0], key_of(c), nonce);
-                      else if (name == "error")
-                        x.kernels->sample_error(*x.stream, v[0], key_of(c), nonce);
-                      else
-                        x.kernels->sample_uniform(*x.stream, v[0], key_of(c), nonce);
-                    });
-      if (!c.count("values")) return expect_words<W>(c, "output", result[0]);
-      for (std::size_t i = 0; i < result[0].size(); ++i) {
-        const i64 value = std::stoll(c.at("values")[i]);
-        ASSERT_EQ(result[0][i],
-                  static_cast<W>(value < 0 ? primes[0] - static_cast<u64>(-value) : value));
-      }
-    });
+    auto ctx = context(c, primes);
+    const auto result = run_on(ctx, {empty_poly({ctx.ring->log_n(), 1, 1}, limbs, Domain::coeff)},
+                               [&](Context& x, const Views& v) {
+                                 if (name == "ternary")
+                                   x.kernels->sample_ternary(*x.stream, v[0], key_of(c), nonce);
+                                 else if (name == "error")
+                                   x.kernels->sample_error(*x.stream, v[0], key_of(c), nonce);
+                                 else
+                                   x.kernels->sample_uniform(*x.stream, v[0], key_of(c), nonce);
+                               });
+    if (!c.count("values")) {
+      expect_words(c, "output", result[0]);
+      continue;
+    }
+    for (std::size_t i = 0; i < result[0].size(); ++i) {
+      const i64 value = std::stoll(c.at("values")[i]);
+      ASSERT_EQ(result[0][i],
+                static_cast<u32>(value < 0 ? primes[0] - static_cast<u64>(-value) : value));
+    }
   }
 }
 

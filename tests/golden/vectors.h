@@ -51,10 +51,9 @@ struct SplitMix {
 };
 
 // Word vectors in the order of the files: [batch][component][limb][N].
-template <class W>
-TestPoly<W> poly_of(const std::vector<u64>& words, PolyShape shape, const LimbSet& limbs,
-                    Domain domain) {
-  auto p = empty_poly<W>(shape, limbs, domain);
+inline TestPoly poly_of(const std::vector<u64>& words, PolyShape shape, const LimbSet& limbs,
+                        Domain domain) {
+  auto p = empty_poly(shape, limbs, domain);
   EXPECT_EQ(p.words.size(), words.size());
   std::copy(words.begin(), words.end(), p.words.begin());
   return p;
@@ -73,15 +72,14 @@ inline std::vector<u64> input_of(const Case& c, const std::vector<u64>& primes) 
                           : random_words(number(c, "seed"), primes, number(c, "n"));
 }
 
-template <class W>
-void expect_words(const Case& c, const std::string& key, const std::vector<W>& words) {
+inline void expect_words(const Case& c, const std::string& key, const std::vector<u32>& words) {
   const auto full = numbers(c, key);
   if (!full.empty()) {
     EXPECT_EQ(std::vector<u64>(words.begin(), words.end()), full);
   }
   if (const auto it = c.find(key + "_sha256"); it != c.end()) {
     const std::span<const u8> bytes(reinterpret_cast<const u8*>(words.data()),
-                                    words.size() * sizeof(W));
+                                    words.size() * sizeof(u32));
     EXPECT_EQ(hex(sha256(bytes)), it->second.at(0)) << key;
   }
   EXPECT_TRUE(!full.empty() || c.count(key + "_sha256")) << "the file has no " << key;

@@ -17,31 +17,31 @@ class PropertyTest : public DeviceTest {
     if (device_ == nullptr) return;
     log_n_ = device_->info().kind == device::Kind::ref ? 4 : 10;
     // 2^31, 2^30, 2^25 and 2^20 neighbours, and two special primes.
-    context_ = make_context<u32>(device_, log_n_,
-                                 {kSpecialPrimes[0], kMainPrimes[0], kTerminalPrimes[0], kTinyPrime,
-                                  kMainPrimes[1], kSpecialPrimes[1], kSpecialPrimes[2]});
+    context_ = make_context(device_, log_n_,
+                            {kSpecialPrimes[0], kMainPrimes[0], kTerminalPrimes[0], kTinyPrime,
+                             kMainPrimes[1], kSpecialPrimes[1], kSpecialPrimes[2]});
   }
 
   using Words = std::vector<u32>;
   PolyShape shape(u32 components = 1) const { return {log_n_, components, 1}; }
   u64 two_n() const { return u64(2) << log_n_; }
-  const ring::Ring<u32>& ring() const { return *context_.ring; }
+  const ring::Ring& ring() const { return *context_.ring; }
 
-  TestPoly<u32> random(u64 seed, const LimbSet& limbs, Domain domain) const {
+  TestPoly random(u64 seed, const LimbSet& limbs, Domain domain) const {
     Rng rng(seed);
     const Fill fill = kEveryFill[seed % 5 == 0 ? rng() % 5 : 0];
     return random_poly(ring(), rng, shape(), limbs, domain, {}, fill);
   }
-  TestPoly<u32> blank(const LimbSet& limbs, Domain domain) const {
-    return empty_poly<u32>(shape(), limbs, domain);
+  TestPoly blank(const LimbSet& limbs, Domain domain) const {
+    return empty_poly(shape(), limbs, domain);
   }
   /// Runs and returns polynomial 0.
-  Words run(const std::vector<TestPoly<u32>>& polys, const Operation<u32>& operation) {
-    return run_on<u32>(context_, polys, operation)[0];
+  Words run(const std::vector<TestPoly>& polys, const Operation& operation) {
+    return run_on(context_, polys, operation)[0];
   }
 
   u32 log_n_ = 0;
-  Context<u32> context_;
+  Context context_;
   const LimbSet limbs_ = LimbSet::range(0, 4);
 };
 

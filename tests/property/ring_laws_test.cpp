@@ -7,8 +7,8 @@ namespace {
 class RingLaws : public PropertyTest {};
 CRENEL_DEVICE_SUITE(RingLaws);
 
-using C = Context<u32>;
-using V = Views<u32>;
+using C = Context;
+using V = Views;
 
 TEST_P(RingLaws, AdditionIsAnAbelianGroup) {
   EXPECT_TRUE(rc::check([this](u64 seed) {
@@ -70,7 +70,7 @@ TEST_P(RingLaws, TransformsAreInverse) {
 
 // c_k = sum_{i+j=k} a_i b_j - sum_{i+j=k+N} a_i b_j.
 std::vector<u32> negacyclic_product(const std::vector<u32>& a, const std::vector<u32>& b, u64 n,
-                                    const ring::Ring<u32>& ring, const LimbSet& limbs) {
+                                    const ring::Ring& ring, const LimbSet& limbs) {
   std::vector<u32> out(a.size());
   for (u32 l = 0; l < limbs.size(); ++l) {
     const u64 q = ring.modulus(limbs[l]).q;
@@ -160,7 +160,7 @@ TEST_P(RingLaws, ComplexScalarIsAPolynomial) {
   EXPECT_TRUE(rc::check([this](u64 seed, u32 real, u32 imaginary) {
     const auto a = random(seed, limbs_, Domain::eval), out = blank(limbs_, Domain::eval);
     auto constant = blank(limbs_, Domain::coeff);
-    device::LimbScalars<u32> scalars;
+    device::LimbScalars scalars;
     for (u32 l = 0; l < limbs_.size(); ++l) {
       const auto& m = ring().modulus(limbs_[l]);
       const u32 re = real % m.q, im = imaginary % m.q;

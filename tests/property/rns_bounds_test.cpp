@@ -18,16 +18,15 @@ class RnsBounds : public PropertyTest {
 };
 CRENEL_DEVICE_SUITE(RnsBounds);
 
-using C = Context<u32>;
-using V = Views<u32>;
+using C = Context;
+using V = Views;
 
 i128 random_below(Rng& rng, i128 bound) {
   return static_cast<i128>((u128(rng()) << 64 | rng()) % static_cast<u128>(bound));
 }
 
 // Coefficient k of every limb = integers[k].
-TestPoly<u32> poly_of(const std::vector<i128>& integers, TestPoly<u32> p,
-                      const ring::Ring<u32>& ring) {
+TestPoly poly_of(const std::vector<i128>& integers, TestPoly p, const ring::Ring& ring) {
   auto v = p.host();
   for (u32 l = 0; l < v.limbs.size(); ++l) {
     const i128 q = ring.modulus(v.limbs[l]).q;
@@ -49,7 +48,7 @@ TEST_P(RnsBounds, BaseConversionAddsFewMultiples) {
     std::vector<i128> x(two_n() / 2);
     for (auto& value : x) value = random_below(rng, d);
     const auto table = context_.kernels->prepare(
-        rns::make_base_conversion<u32>(moduli_of(ring()), source, destination));
+        rns::make_base_conversion(moduli_of(ring()), source, destination));
     const auto out =
         run({blank(destination, Domain::coeff), poly_of(x, blank(source, Domain::coeff), ring())},
             [&](C& c, const V& v) { c.kernels->base_convert(*c.stream, v[0], v[1], table); });
@@ -87,7 +86,7 @@ TEST_P(RnsBounds, DivisionIsWithinHalfTheDroppedCount) {
     for (auto& value : x)
       value = random_below(rng, std::min(bound, b << 28)) - std::min(bound, b << 28) / 2;
     const auto table =
-        context_.kernels->prepare(rns::make_divide<u32>(moduli_of(ring()), input, output));
+        context_.kernels->prepare(rns::make_divide(moduli_of(ring()), input, output));
     const auto out =
         run({blank(output, Domain::coeff), poly_of(x, blank(input, Domain::coeff), ring())},
             [&](C& c, const V& v) {
@@ -116,12 +115,12 @@ TEST_P(RnsBounds, ModUpDigitsRecombine) {
     const LimbSet window = LimbSet::range(0, 5), special = LimbSet::range(5, 7);
     const LimbSet extended = window.concat(special);
     const auto table =
-        context_.kernels->prepare(rns::make_mod_up<u32>(moduli_of(ring()), window, special, 2));
+        context_.kernels->prepare(rns::make_mod_up(moduli_of(ring()), window, special, 2));
     RC_ASSERT(table->digits.size() == 3u);
     const auto in = random(seed, window, Domain::eval);
-    auto out = empty_poly<u32>(shape(3), extended, Domain::eval);
+    auto out = empty_poly(shape(3), extended, Domain::eval);
     // Coefficient form of every digit, for comparison with the input's.
-    const auto result = run_on<u32>(context_, {out, in}, [&](C& c, const V& v) {
+    const auto result = run_on(context_, {out, in}, [&](C& c, const V& v) {
       c.kernels->mod_up(*c.stream, v[0], v[1], table);
       auto digits = v[0], input = v[1];
       digits.domain = input.domain = Domain::coeff;

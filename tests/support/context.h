@@ -12,50 +12,44 @@
 
 namespace crenel::test {
 
-template <class W>
 struct Context {
   std::shared_ptr<device::Device> device;
   std::shared_ptr<device::Stream> stream;
-  std::shared_ptr<const ring::Ring<W>> ring;
-  std::shared_ptr<device::Kernels<W>> kernels;
+  std::shared_ptr<const ring::Ring> ring;
+  std::shared_ptr<device::PolyKernels> kernels;
 };
 
-template <class W>
-std::shared_ptr<const ring::Ring<W>> shared_ring(u32 log_n, const std::vector<u64>& primes) {
-  static std::map<std::pair<u32, std::vector<u64>>, std::shared_ptr<const ring::Ring<W>>> cache;
+inline std::shared_ptr<const ring::Ring> shared_ring(u32 log_n, const std::vector<u64>& primes) {
+  static std::map<std::pair<u32, std::vector<u64>>, std::shared_ptr<const ring::Ring>> cache;
   auto& entry = cache[{log_n, primes}];
-  if (!entry) entry = std::make_shared<const ring::Ring<W>>(log_n, primes);
+  if (!entry) entry = std::make_shared<const ring::Ring>(log_n, primes);
   return entry;
 }
 
 /// The primes of a ring as rns wants them.
-template <class W>
-rns::Moduli<W> moduli_of(const ring::Ring<W>& ring) {
-  rns::Moduli<W> m;
+inline rns::Moduli moduli_of(const ring::Ring& ring) {
+  rns::Moduli m;
   for (u32 i = 0; i < ring.prime_count(); ++i) m.push_back(ring.modulus(i));
   return m;
 }
 
-template <class W>
-Context<W> make_context(const std::shared_ptr<device::Device>& device, u32 log_n,
-                        const std::vector<u64>& primes) {
-  auto ring = shared_ring<W>(log_n, primes);
-  return {device, device->make_stream(), ring, device::backend_of(*device).make_kernels(ring)};
+inline Context make_context(const std::shared_ptr<device::Device>& device, u32 log_n,
+                            const std::vector<u64>& primes) {
+  auto ring = shared_ring(log_n, primes);
+  return {device, device->make_stream(), ring, device::backend_of(*device).make_poly_kernels(ring)};
 }
 
 /// A candidate and the reference over the same ring.
-template <class W>
 struct Pair {
-  Context<W> candidate;
-  Context<W> reference;
-  const ring::Ring<W>& ring() const { return *reference.ring; }
+  Context candidate;
+  Context reference;
+  const ring::Ring& ring() const { return *reference.ring; }
 };
 
-template <class W>
-Pair<W> make_pair(const std::shared_ptr<device::Device>& device, u32 log_n,
-                  const std::vector<u64>& primes) {
-  return {make_context<W>(device, log_n, primes),
-          make_context<W>(device::make_ref_device(), log_n, primes)};
+inline Pair make_pair(const std::shared_ptr<device::Device>& device, u32 log_n,
+                      const std::vector<u64>& primes) {
+  return {make_context(device, log_n, primes),
+          make_context(device::make_ref_device(), log_n, primes)};
 }
 
 }  // namespace crenel::test

@@ -19,24 +19,22 @@ struct Padding {
 };
 
 /// `words` is the whole allocation, padding included; the view's data is null plus `offset` words.
-template <class W>
 struct TestPoly {
-  std::vector<W> words;
+  std::vector<u32> words;
   u64 offset = 0;
-  PolyView<W> view;
+  PolyView<u32> view;
 
-  PolyView<W> at(W* memory) const {
-    PolyView<W> v = view;
+  PolyView<u32> at(u32* memory) const {
+    PolyView<u32> v = view;
     v.data = memory + offset;
     return v;
   }
-  PolyView<W> host() { return at(words.data()); }
+  PolyView<u32> host() { return at(words.data()); }
 };
 
-template <class W>
-TestPoly<W> empty_poly(PolyShape shape, const LimbSet& limbs, Domain domain, Padding pad = {}) {
-  TestPoly<W> p;
-  p.view = PolyView<W>(nullptr, shape, limbs, domain);
+inline TestPoly empty_poly(PolyShape shape, const LimbSet& limbs, Domain domain, Padding pad = {}) {
+  TestPoly p;
+  p.view = PolyView<u32>(nullptr, shape, limbs, domain);
   const u64 all_limbs = pad.limbs_before + limbs.size() + pad.limbs_after;
   const u64 all_components = pad.components_before + shape.components + pad.components_after;
   p.view.component_stride = all_limbs << shape.log_n;
@@ -48,34 +46,31 @@ TestPoly<W> empty_poly(PolyShape shape, const LimbSet& limbs, Domain domain, Pad
 }
 
 /// Not canonical, not anything: what an output holds before the operation.
-template <class W>
-void fill_garbage(TestPoly<W>& p, Rng& rng) {
-  for (auto& word : p.words) word = static_cast<W>(rng());
+inline void fill_garbage(TestPoly& p, Rng& rng) {
+  for (auto& word : p.words) word = static_cast<u32>(rng());
 }
 
-template <class W>
-void fill_canonical(TestPoly<W>& p, const ring::Ring<W>& ring, Rng& rng, Fill fill = Fill::random) {
+inline void fill_canonical(TestPoly& p, const ring::Ring& ring, Rng& rng,
+                           Fill fill = Fill::random) {
   auto v = p.host();
   for (u32 b = 0; b < v.shape.batch; ++b)
     for (u32 c = 0; c < v.shape.components; ++c)
       for (u32 l = 0; l < v.limbs.size(); ++l)
-        fill_limb<W>(v.limb(b, c, l), v.ring_dim(), ring.modulus(v.limbs[l]).q, fill, rng);
+        fill_limb<u32>(v.limb(b, c, l), v.ring_dim(), ring.modulus(v.limbs[l]).q, fill, rng);
 }
 
 /// An output before the operation.
-template <class W>
-TestPoly<W> garbage_poly(Rng& rng, PolyShape shape, const LimbSet& limbs, Domain domain,
-                         Padding pad = {}) {
-  auto p = empty_poly<W>(shape, limbs, domain, pad);
+inline TestPoly garbage_poly(Rng& rng, PolyShape shape, const LimbSet& limbs, Domain domain,
+                             Padding pad = {}) {
+  auto p = empty_poly(shape, limbs, domain, pad);
   fill_garbage(p, rng);
   return p;
 }
 
 /// An input: canonical inside the view, garbage around it.
-template <class W>
-TestPoly<W> random_poly(const ring::Ring<W>& ring, Rng& rng, PolyShape shape, const LimbSet& limbs,
-                        Domain domain, Padding pad = {}, Fill fill = Fill::random) {
-  auto p = garbage_poly<W>(rng, shape, limbs, domain, pad);
+inline TestPoly random_poly(const ring::Ring& ring, Rng& rng, PolyShape shape, const LimbSet& limbs,
+                            Domain domain, Padding pad = {}, Fill fill = Fill::random) {
+  auto p = garbage_poly(rng, shape, limbs, domain, pad);
   fill_canonical(p, ring, rng, fill);
   return p;
 }

@@ -9,37 +9,33 @@
 
 namespace crenel::test {
 
-template <class W>
-using Views = std::vector<PolyView<W>>;
+using Views = std::vector<PolyView<u32>>;
 /// Queues the operation; views are in the order of the polynomials.
-template <class W>
-using Operation = std::function<void(Context<W>&, const Views<W>&)>;
+using Operation = std::function<void(Context&, const Views&)>;
 
 /// Uploads `polys`, runs, downloads all of them again.
-template <class W>
-std::vector<std::vector<W>> run_on(Context<W>& context, const std::vector<TestPoly<W>>& polys,
-                                   const Operation<W>& operation) {
+inline std::vector<std::vector<u32>> run_on(Context& context, const std::vector<TestPoly>& polys,
+                                            const Operation& operation) {
   auto& stream = *context.stream;
   std::vector<device::Buffer> buffers;
-  Views<W> views;
+  Views views;
   for (const auto& p : polys) {
-    buffers.push_back(stream.allocate(p.words.size() * sizeof(W)));
-    stream.copy_in(buffers.back().data(), p.words.data(), p.words.size() * sizeof(W));
-    views.push_back(p.at(buffers.back().template as<W>()));
+    buffers.push_back(stream.allocate(p.words.size() * sizeof(u32)));
+    stream.copy_in(buffers.back().data(), p.words.data(), p.words.size() * sizeof(u32));
+    views.push_back(p.at(buffers.back().as<u32>()));
   }
   operation(context, views);
   stream.synchronize();
-  std::vector<std::vector<W>> result;
+  std::vector<std::vector<u32>> result;
   for (std::size_t i = 0; i < polys.size(); ++i) {
     result.emplace_back(polys[i].words.size());
-    stream.copy_out(result[i].data(), buffers[i].data(), result[i].size() * sizeof(W));
+    stream.copy_out(result[i].data(), buffers[i].data(), result[i].size() * sizeof(u32));
   }
   return result;
 }
 
 /// "batch 0 component 1 limb 2 coefficient 3" of a word of the allocation, or "outside the view".
-template <class W>
-std::string position_of(const TestPoly<W>& p, std::size_t word) {
+inline std::string position_of(const TestPoly& p, std::size_t word) {
   const auto& v = p.view;
   for (u32 b = 0; b < v.shape.batch; ++b)
     for (u32 c = 0; c < v.shape.components; ++c) {
@@ -52,11 +48,10 @@ std::string position_of(const TestPoly<W>& p, std::size_t word) {
   return cat("word ", word, " outside the view");
 }
 
-template <class W>
-testing::AssertionResult same_words(const TestPoly<W>& p, const std::vector<W>& got,
-                                    const std::vector<W>& expected) {
+inline testing::AssertionResult same_words(const TestPoly& p, const std::vector<u32>& got,
+                                           const std::vector<u32>& expected) {
   if (got.size() == expected.size() &&
-      (got.empty() || std::memcmp(got.data(), expected.data(), got.size() * sizeof(W)) == 0))
+      (got.empty() || std::memcmp(got.data(), expected.data(), got.size() * sizeof(u32)) == 0))
     return testing::AssertionSuccess();
   std::size_t wrong = 0, first = got.size();
   for (std::size_t i = 0; i < got.size(); ++i)
@@ -72,31 +67,28 @@ testing::AssertionResult same_words(const TestPoly<W>& p, const std::vector<W>& 
 /// The first `outputs` polynomials may change, the others must not. Every one of `operations` on
 /// the candidate must give, byte for byte and around the views too, what `specification` gives on
 /// ref.
-template <class W>
-void expect_all_same(Pair<W>& pair, const std::vector<TestPoly<W>>& polys, std::size_t outputs,
-                     const std::vector<std::pair<const char*, Operation<W>>>& operations,
-                     const Operation<W>& specification) {
-  const auto expected = run_on<W>(pair.reference, polys, specification);
+inline void expect_all_same(Pair& pair, const std::vector<TestPoly>& polys, std::size_t outputs,
+                            const std::vector<std::pair<const char*, Operation>>& operations,
+                            const Operation& specification) {
+  const auto expected = run_on(pair.reference, polys, specification);
   for (const auto& [name, operation] : operations) {
-    const auto got = run_on<W>(pair.candidate, polys, operation);
+    const auto got = run_on(pair.candidate, polys, operation);
     for (std::size_t i = 0; i < polys.size(); ++i) {
       SCOPED_TRACE(
           cat(name, i < outputs ? ", output " : ", input ", i < outputs ? i : i - outputs));
-      EXPECT_TRUE(same_words<W>(polys[i], got[i], i < outputs ? expected[i] : polys[i].words));
+      EXPECT_TRUE(same_words(polys[i], got[i], i < outputs ? expected[i] : polys[i].words));
     }
   }
 }
 
-template <class W>
-void expect_same(Pair<W>& pair, const std::vector<TestPoly<W>>& polys, std::size_t outputs,
-                 const Operation<W>& operation, const Operation<W>& specification) {
-  expect_all_same<W>(pair, polys, outputs, {{"operation", operation}}, specification);
+inline void expect_same(Pair& pair, const std::vector<TestPoly>& polys, std::size_t outputs,
+                        const Operation& operation, const Operation& specification) {
+  expect_all_same(pair, polys, outputs, {{"operation", operation}}, specification);
 }
 
-template <class W>
-void expect_same(Pair<W>& pair, const std::vector<TestPoly<W>>& polys, std::size_t outputs,
-                 const Operation<W>& operation) {
-  expect_same<W>(pair, polys, outputs, operation, operation);
+inline void expect_same(Pair& pair, const std::vector<TestPoly>& polys, std::size_t outputs,
+                        const Operation& operation) {
+  expect_same(pair, polys, outputs, operation, operation);
 }
 
 }  // namespace crenel::test

@@ -25,10 +25,10 @@ class WatchedDevice final : public device::Backend {
     return inner_->allocate(bytes);
   }
   void deallocate(void* memory) noexcept override { inner_->deallocate(memory); }
-  std::unique_ptr<device::Kernels<u32>> make_kernels(
-      std::shared_ptr<const ring::Ring<u32>> ring) override {
+  std::unique_ptr<device::PolyKernels> make_poly_kernels(
+      std::shared_ptr<const ring::Ring> ring) override {
     refuse("making of kernels");
-    return device::backend_of(*inner_).make_kernels(std::move(ring));
+    return device::backend_of(*inner_).make_poly_kernels(std::move(ring));
   }
   using device::Backend::make_kernels;
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {

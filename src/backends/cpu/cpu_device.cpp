@@ -95,10 +95,9 @@ class CpuBackend final : public device::Backend {
     return memory;
   }
   void deallocate(void* memory) noexcept override { std::free(memory); }
-  using Backend::make_kernels;
-  std::unique_ptr<device::Kernels<u32>> make_kernels(
-      std::shared_ptr<const ring::Ring<u32>> ring) override {
-    return std::make_unique<CpuKernels>(std::move(ring), isa_);
+  std::unique_ptr<device::PolyKernels> make_poly_kernels(
+      std::shared_ptr<const ring::Ring> ring) override {
+    return std::make_unique<CpuPolyKernels>(std::move(ring), isa_);
   }
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
     return std::make_unique<CpuTorusKernels>(std::move(plan), isa_);

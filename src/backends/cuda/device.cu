@@ -90,10 +90,10 @@ void GpuDevice::deallocate_host_bytes(void* memory) noexcept {
   static_cast<void>(cudaFreeHost(memory));
 }
 
-std::unique_ptr<device::Kernels<u32>> CudaDevice::make_kernels(
-    std::shared_ptr<const ring::Ring<u32>> ring) {
-  return std::make_unique<CudaKernels>(std::static_pointer_cast<CudaDevice>(shared_from_this()),
-                                       std::move(ring));
+std::unique_ptr<device::PolyKernels> CudaDevice::make_poly_kernels(
+    std::shared_ptr<const ring::Ring> ring) {
+  return std::make_unique<CudaPolyKernels>(std::static_pointer_cast<CudaDevice>(shared_from_this()),
+                                           std::move(ring));
 }
 
 }  // namespace crenel::backend::cuda

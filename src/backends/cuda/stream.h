@@ -27,9 +27,8 @@ class CudaDevice : public device::Backend {
   bool dry() const { return model_.index == kDry; }
 
   const device::DeviceInfo& info() const override { return info_; }
-  std::unique_ptr<device::Kernels<u32>> make_kernels(
-      std::shared_ptr<const ring::Ring<u32>> ring) override;
-  using device::Backend::make_kernels;
+  std::unique_ptr<device::PolyKernels> make_poly_kernels(
+      std::shared_ptr<const ring::Ring> ring) override;
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override;
   std::unique_ptr<device::FhecoreKernels> make_fhecore_kernels() override;
 

@@ -55,13 +55,9 @@ class RefBackend final : public device::Backend {
     return memory;
   }
   void deallocate(void* memory) noexcept override { std::free(memory); }
-  std::unique_ptr<device::Kernels<u32>> make_kernels(
-      std::shared_ptr<const ring::Ring<u32>> ring) override {
-    return std::make_unique<RefKernels<u32>>(std::move(ring));
-  }
-  std::unique_ptr<device::Kernels<u64>> make_kernels(
-      std::shared_ptr<const ring::Ring<u64>> ring) override {
-    return std::make_unique<RefKernels<u64>>(std::move(ring));
+  std::unique_ptr<device::PolyKernels> make_poly_kernels(
+      std::shared_ptr<const ring::Ring> ring) override {
+    return std::make_unique<RefPolyKernels>(std::move(ring));
   }
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
     return std::make_unique<RefTorusKernels>(std::move(plan));

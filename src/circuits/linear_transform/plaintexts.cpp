@@ -64,8 +64,8 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
     }
 }
 
-device::PlainGrid<Word> DiagonalPlaintexts::grid() const {
-  device::PlainGrid<Word> grid;
+device::PlainGrid DiagonalPlaintexts::grid() const {
+  device::PlainGrid grid;
   grid.data = words_.as<const Word>();
   grid.limbs = limbs_;
   grid.log_words = log_words_;

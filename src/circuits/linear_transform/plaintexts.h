@@ -13,7 +13,7 @@ class DiagonalPlaintexts {
   DiagonalPlaintexts(const ckks::Context::State& context, const DiagonalMatrix& matrix,
                      const Bsgs& plan, double scale, const ring::LimbSet& limbs);
 
-  device::PlainGrid<rlwe::Word> grid() const;
+  device::PlainGrid grid() const;
   u64 bytes() const { return words_.bytes(); }
 
  private:

@@ -47,7 +47,7 @@ void tiles(const FhecoreTiles& t) {
 void transform(const char* op, const FhecoreKernels::ConstView& out,
                const FhecoreKernels::ConstView& in, const FhecoreTransform& table, Domain from,
                Domain to) {
-  checks::transform<u32>(op, *table.ring, out, in, from, to);
+  checks::transform(op, *table.ring, out, in, from, to);
 }
 
 void base_convert(const FhecoreKernels::ConstView& out, const FhecoreKernels::ConstView& in,
@@ -65,7 +65,7 @@ void base_convert(const FhecoreKernels::ConstView& out, const FhecoreKernels::Co
   checks::limbs(op, out.limbs, table.table.destination, "output");
   checks::domain(op, in.domain, Domain::coeff, "input");
   checks::domain(op, out.domain, Domain::coeff, "output");
-  checks::overlap<u32>(op, out, in, false);
+  checks::overlap(op, out, in, false);
 }
 
 }  // namespace fhecore_checks

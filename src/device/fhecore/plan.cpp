@@ -18,7 +18,7 @@ u64 divide_up(u64 a, u64 b) { return (a + b - 1) / b; }
 
 // psi^e of one prime, any e >= 0.
 struct Powers {
-  const ring::PrimeTables<u32>& prime;
+  const ring::PrimeTables& prime;
   const std::vector<math::ShoupConstant<u32>>& roots;  // of psi or of its inverse
   u32 log_n;
 
@@ -124,7 +124,7 @@ std::vector<FhecorePass> fhecore_passes(const std::vector<u32>& log_radices) {
   return passes;
 }
 
-FhecoreTransform make_fhecore_transform(std::shared_ptr<const ring::Ring<u32>> ring,
+FhecoreTransform make_fhecore_transform(std::shared_ptr<const ring::Ring> ring,
                                         std::vector<FhecorePass> passes) {
   FhecoreTransform t;
   t.ring = std::move(ring);
@@ -143,8 +143,7 @@ FhecoreTransform make_fhecore_transform(std::shared_ptr<const ring::Ring<u32>> r
   return t;
 }
 
-FhecoreConversion make_fhecore_conversion(const rns::Moduli<u32>& moduli,
-                                          rns::BaseConversion<u32> table) {
+FhecoreConversion make_fhecore_conversion(const rns::Moduli& moduli, rns::BaseConversion table) {
   FhecoreConversion c;
   const u32 sources = table.source.size(), destinations = table.destination.size();
   if (sources == 0 || destinations == 0)

@@ -79,15 +79,15 @@ struct FhecoreTransform {
     std::vector<u32> matrices;                       ///< [prime][matrix_words], rows of `side`
     std::vector<math::ShoupConstant<u32>> twiddles;  ///< [prime][N], of the pass that has them
   };
-  std::shared_ptr<const ring::Ring<u32>> ring;
+  std::shared_ptr<const ring::Ring> ring;
   std::vector<FhecorePass> passes;
   u64 matrix_words = 0;                               ///< of one prime
   Direction forward, inverse;                         ///< the inverse holds the factors 1/R
   std::vector<fhecore::FragmentConstants> constants;  ///< one a prime: 8 equal columns
 };
-FhecoreTransform make_fhecore_transform(std::shared_ptr<const ring::Ring<u32>> ring,
+FhecoreTransform make_fhecore_transform(std::shared_ptr<const ring::Ring> ring,
                                         std::vector<FhecorePass> passes);
-inline FhecoreTransform make_fhecore_transform(std::shared_ptr<const ring::Ring<u32>> ring,
+inline FhecoreTransform make_fhecore_transform(std::shared_ptr<const ring::Ring> ring,
                                                FhecoreDecomposition decomposition) {
   auto passes = fhecore_passes(ring->log_n(), decomposition);
   return make_fhecore_transform(std::move(ring), std::move(passes));
@@ -97,7 +97,7 @@ inline FhecoreTransform make_fhecore_transform(std::shared_ptr<const ring::Ring<
 ///   z_j = (x_j source_scale_j + half_j) mod d_j, element by element;
 ///   D[m][i] = (sum_j z_j[m] matrix[j][i] + offset[i]) mod p_i.
 struct FhecoreConversion {
-  rns::BaseConversion<u32> table;
+  rns::BaseConversion table;
   std::vector<u32> source_moduli;
   u32 depth_tiles = 0;                                ///< ceil(sources / 16)
   u32 halves = 0;                                     ///< ceil(destinations / 8)
@@ -106,7 +106,6 @@ struct FhecoreConversion {
   std::vector<fhecore::FragmentConstants> constants;  ///< [halves]; columns to spare: modulus 1
 };
 /// ParameterError for an empty table or a modulus of 2^31 and more.
-FhecoreConversion make_fhecore_conversion(const rns::Moduli<u32>& moduli,
-                                          rns::BaseConversion<u32> table);
+FhecoreConversion make_fhecore_conversion(const rns::Moduli& moduli, rns::BaseConversion table);
 
 }  // namespace crenel::device

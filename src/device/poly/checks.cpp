@@ -13,8 +13,7 @@ std::string text(const LimbSet& set) {
 
 const char* text(Domain d) { return d == Domain::coeff ? "coeff" : "eval"; }
 
-template <class W>
-void shape(const char* op, const ConstView<W>& got, const ConstView<W>& expected) {
+void shape(const char* op, const ConstView& got, const ConstView& expected) {
   equal(op, "components", got.shape.components, expected.shape.components);
   equal(op, "batch", got.shape.batch, expected.shape.batch);
 }
@@ -24,30 +23,27 @@ void broadcast(const char* op, const char* what, u64 got, u64 expected) {
 }
 
 // One past the last word.
-template <class W>
-const W* end_of(const ConstView<W>& v) {
+const u32* end_of(const ConstView& v) {
   return v.limb(v.shape.batch - 1, v.shape.components - 1, 0) +
          (u64(v.limbs.size()) << v.shape.log_n);
 }
 
-template <class W>
-bool same_view(const ConstView<W>& a, const ConstView<W>& b) {
+bool same_view(const ConstView& a, const ConstView& b) {
   return a.data == b.data && a.shape == b.shape && a.limbs == b.limbs &&
          (a.shape.components == 1 || a.component_stride == b.component_stride) &&
          (a.shape.batch == 1 || a.batch_stride == b.batch_stride);
 }
 
 // Exact test for interleaved views, such as windows of one polynomial: poly against poly.
-template <class W>
-bool share_words(const ConstView<W>& x, const ConstView<W>& y) {
+bool share_words(const ConstView& x, const ConstView& y) {
   if (x.words() == 0 || y.words() == 0) return false;
   if (end_of(x) <= y.data || end_of(y) <= x.data) return false;
   const u64 x_words = u64(x.limbs.size()) << x.shape.log_n, y_words = u64(y.limbs.size())
                                                                       << y.shape.log_n;
   for (u32 i = 0; i < x.shape.polys(); ++i)
     for (u32 j = 0; j < y.shape.polys(); ++j) {
-      const W* p = x.limb(i / x.shape.components, i % x.shape.components, 0);
-      const W* q = y.limb(j / y.shape.components, j % y.shape.components, 0);
+      const u32* p = x.limb(i / x.shape.components, i % x.shape.components, 0);
+      const u32* q = y.limb(j / y.shape.components, j % y.shape.components, 0);
       if (p < q + y_words && q < p + x_words) return true;
     }
   return false;
@@ -55,8 +51,7 @@ bool share_words(const ConstView<W>& x, const ConstView<W>& y) {
 
 }  // namespace
 
-template <class W>
-void view(const char* op, const ring::Ring<W>& ring, const ConstView<W>& v, const char* name) {
+void view(const char* op, const ring::Ring& ring, const ConstView& v, const char* name) {
   if (v.shape.log_n != ring.log_n())
     throw StateError(
         cat(op, ": ", name, " has log_n ", v.shape.log_n, ", the ring has ", ring.log_n()),
@@ -95,101 +90,91 @@ void element(const char* op, u64 element, u32 log_n) {
         {{"got", cat(element)}, {"expected", "odd, below 2N"}});
 }
 
-template <class W>
-void overlap(const char* op, const ConstView<W>& out, const ConstView<W>& in, bool in_place) {
+void overlap(const char* op, const ConstView& out, const ConstView& in, bool in_place) {
   if (in_place && same_view(out, in)) return;
   if (share_words(out, in))
     throw StateError(
         cat(op, ": output and input overlap", in_place ? " without being the same view" : ""));
 }
 
-template <class W>
-void unary(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out,
-           const ConstView<W>& a) {
-  view<W>(op, ring, out, "output");
-  view<W>(op, ring, a, "input");
-  shape<W>(op, a, out);
+void unary(const char* op, const ring::Ring& ring, const ConstView& out, const ConstView& a) {
+  view(op, ring, out, "output");
+  view(op, ring, a, "input");
+  shape(op, a, out);
   limbs(op, a.limbs, out.limbs, "input");
   domain(op, a.domain, out.domain, "input");
-  overlap<W>(op, out, a, true);
+  overlap(op, out, a, true);
 }
 
-template <class W>
-void binary(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out,
-            const ConstView<W>& a, const ConstView<W>& b) {
-  unary<W>(op, ring, out, a);
-  view<W>(op, ring, b, "second input");
+void binary(const char* op, const ring::Ring& ring, const ConstView& out, const ConstView& a,
+            const ConstView& b) {
+  unary(op, ring, out, a);
+  view(op, ring, b, "second input");
   broadcast(op, "components of the second input", b.shape.components, out.shape.components);
   broadcast(op, "batch of the second input", b.shape.batch, out.shape.batch);
   limbs(op, b.limbs, out.limbs, "second input");
   domain(op, b.domain, out.domain, "second input");
-  overlap<W>(op, out, b, true);
+  overlap(op, out, b, true);
 }
 
-template <class W>
-void transform(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out,
-               const ConstView<W>& in, Domain from, Domain to) {
-  view<W>(op, ring, out, "output");
-  view<W>(op, ring, in, "input");
-  shape<W>(op, in, out);
+void transform(const char* op, const ring::Ring& ring, const ConstView& out, const ConstView& in,
+               Domain from, Domain to) {
+  view(op, ring, out, "output");
+  view(op, ring, in, "input");
+  shape(op, in, out);
   limbs(op, in.limbs, out.limbs, "input");
   domain(op, in.domain, from, "input");
   domain(op, out.domain, to, "output");
-  overlap<W>(op, out, in, true);
+  overlap(op, out, in, true);
 }
 
-template <class W>
-void automorphism(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out,
-                  const ConstView<W>& in, u64 galois_element) {
-  transform<W>(op, ring, out, in, in.domain, in.domain);
+void automorphism(const char* op, const ring::Ring& ring, const ConstView& out, const ConstView& in,
+                  u64 galois_element) {
+  transform(op, ring, out, in, in.domain, in.domain);
   element(op, galois_element, ring.log_n());
-  overlap<W>(op, out, in, false);
+  overlap(op, out, in, false);
 }
 
-template <class W>
-void automorphism_add(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
-                      u64 galois_element, const ConstView<W>* addend) {
+void automorphism_add(const ring::Ring& ring, const ConstView& out, const ConstView& in,
+                      u64 galois_element, const ConstView* addend) {
   const char* op = "automorphism_add";
-  automorphism<W>(op, ring, out, in, galois_element);
+  automorphism(op, ring, out, in, galois_element);
   if (addend == nullptr) return;
-  view<W>(op, ring, *addend, "addend");
+  view(op, ring, *addend, "addend");
   equal(op, "batch of the addend", addend->shape.batch, out.shape.batch);
   limbs(op, addend->limbs, out.limbs, "addend");
   domain(op, addend->domain, out.domain, "addend");
   if (addend->shape.components > out.shape.components)
     equal(op, "components of the addend", addend->shape.components, out.shape.components);
-  overlap<W>(op, out, *addend, false);
+  overlap(op, out, *addend, false);
 }
 
-template <class W>
-void base_convert(const ring::Ring<W>& ring, const ConstView<W>& out, const ConstView<W>& in,
-                  const rns::BaseConversion<W>& table) {
+void base_convert(const ring::Ring& ring, const ConstView& out, const ConstView& in,
+                  const Prepared<rns::BaseConversion>& prepared) {
   const char* op = "base_convert";
-  view<W>(op, ring, out, "output");
-  view<W>(op, ring, in, "input");
-  shape<W>(op, in, out);
+  const rns::BaseConversion& table = table_of(op, prepared);
+  view(op, ring, out, "output");
+  view(op, ring, in, "input");
+  shape(op, in, out);
   limbs(op, in.limbs, table.source, "input");
   limbs(op, out.limbs, table.destination, "output");
   domain(op, in.domain, Domain::coeff, "input");
   domain(op, out.domain, Domain::coeff, "output");
-  overlap<W>(op, out, in, false);
+  overlap(op, out, in, false);
 }
 
-template <class W>
-void source(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out, Domain wanted) {
-  source<W>(op, ring, out);
+void source(const char* op, const ring::Ring& ring, const ConstView& out, Domain wanted) {
+  source(op, ring, out);
   domain(op, out.domain, wanted, "output");
 }
 
-template <class W>
-void source(const char* op, const ring::Ring<W>& ring, const ConstView<W>& out) {
-  view<W>(op, ring, out, "output");
+void source(const char* op, const ring::Ring& ring, const ConstView& out) {
+  view(op, ring, out, "output");
 }
 
-template <class W>
-void lift_signed(const ring::Ring<W>& ring, const i64* values, const ConstView<W>& in) {
+void lift_signed(const ring::Ring& ring, const i64* values, const ConstView& in) {
   const char* op = "lift_signed";
-  view<W>(op, ring, in, "input");
+  view(op, ring, in, "input");
   domain(op, in.domain, Domain::coeff, "input");
   if (in.limbs.size() != 1) equal(op, "limbs", in.limbs.size(), 2);
   const u64 d0 = ring.modulus(in.limbs[0]).q;
@@ -201,44 +186,18 @@ void lift_signed(const ring::Ring<W>& ring, const i64* values, const ConstView<W
   if (values == nullptr) throw StateError(cat(op, ": output is empty"));
   // The words of `values`, dense, as one limb of 64-bit coefficients.
   PolyShape words = in.shape;
-  if (sizeof(W) < sizeof(i64)) ++words.log_n;
-  const ConstView<W> target(reinterpret_cast<const W*>(values), words, LimbSet::range(0, 1),
-                            Domain::coeff);
-  overlap<W>(op, target, in, false);
+  ++words.log_n;
+  const ConstView target(reinterpret_cast<const u32*>(values), words, LimbSet::range(0, 1),
+                         Domain::coeff);
+  overlap(op, target, in, false);
 }
 
-template <class W>
-void linear_combination(const ring::Ring<W>& ring, const ConstView<W>& out,
-                        std::span<const ConstView<W>> in, std::span<const LimbScalars<W>> scalars) {
+void linear_combination(const ring::Ring& ring, const ConstView& out, std::span<const ConstView> in,
+                        std::span<const LimbScalars> scalars) {
   const char* op = "linear_combination";
   if (in.empty()) throw StateError(cat(op, ": no input"), {{"got", "0"}});
   equal(op, "scalars", scalars.size(), in.size());
-  for (const auto& v : in) unary<W>(op, ring, out, v);
+  for (const auto& v : in) unary(op, ring, out, v);
 }
-
-#define CRENEL_INSTANTIATE(W)                                                                   \
-  template void view<W>(const char*, const ring::Ring<W>&, const ConstView<W>&, const char*);   \
-  template void overlap<W>(const char*, const ConstView<W>&, const ConstView<W>&, bool);        \
-  template void unary<W>(const char*, const ring::Ring<W>&, const ConstView<W>&,                \
-                         const ConstView<W>&);                                                  \
-  template void binary<W>(const char*, const ring::Ring<W>&, const ConstView<W>&,               \
-                          const ConstView<W>&, const ConstView<W>&);                            \
-  template void transform<W>(const char*, const ring::Ring<W>&, const ConstView<W>&,            \
-                             const ConstView<W>&, Domain, Domain);                              \
-  template void automorphism<W>(const char*, const ring::Ring<W>&, const ConstView<W>&,         \
-                                const ConstView<W>&, u64);                                      \
-  template void automorphism_add<W>(const ring::Ring<W>&, const ConstView<W>&,                  \
-                                    const ConstView<W>&, u64, const ConstView<W>*);             \
-  template void lift_signed<W>(const ring::Ring<W>&, const i64*, const ConstView<W>&);          \
-  template void linear_combination<W>(const ring::Ring<W>&, const ConstView<W>&,                \
-                                      std::span<const ConstView<W>>,                            \
-                                      std::span<const LimbScalars<W>>);                         \
-  template void base_convert<W>(const ring::Ring<W>&, const ConstView<W>&, const ConstView<W>&, \
-                                const rns::BaseConversion<W>&);                                 \
-  template void source<W>(const char*, const ring::Ring<W>&, const ConstView<W>&, Domain);      \
-  template void source<W>(const char*, const ring::Ring<W>&, const ConstView<W>&);
-CRENEL_INSTANTIATE(u32)
-CRENEL_INSTANTIATE(u64)
-#undef CRENEL_INSTANTIATE
 
 }  // namespace crenel::device::checks

@@ -11,10 +11,9 @@ namespace {
 using test::Rng;
 using test::test_rng;
 
-template <class W>
-Moduli<W> moduli(const std::vector<u64>& primes) {
-  Moduli<W> m;
-  for (const u64 p : primes) m.emplace_back(static_cast<W>(p));
+Moduli moduli(const std::vector<u64>& primes) {
+  Moduli m;
+  for (const u64 p : primes) m.emplace_back(static_cast<u32>(p));
   return m;
 }
 
@@ -39,14 +38,8 @@ i128 modulo(i128 x, i128 q) {
   return r < 0 ? r + q : r;
 }
 
-template <class W>
-class Tables : public testing::Test {};
-using BothWords = testing::Types<u32, u64>;
-TYPED_TEST_SUITE(Tables, BothWords);
-
 // The integer sum_j y_j (D/d_j) that the centred definition names.
-template <class W>
-i128 centred_value(const BaseConversion<W>& table, i128 x, i128 d_product) {
+i128 centred_value(const BaseConversion& table, i128 x, i128 d_product) {
   i128 sum = 0;
   for (u32 j = 0; j < table.source_size(); ++j) {
     const i128 d = kPrimes[table.source[j]];
@@ -57,14 +50,13 @@ i128 centred_value(const BaseConversion<W>& table, i128 x, i128 d_product) {
   return sum;
 }
 
-TYPED_TEST(Tables, BaseConversionIsTheIntegerFormula) {
-  using W = TypeParam;
+TEST(Tables, BaseConversionIsTheIntegerFormula) {
   Rng rng = test_rng();
-  const auto m = moduli<W>(kPrimes);
+  const auto m = moduli(kPrimes);
   const LimbSet sources[] = {set({0}), set({1, 3}), set({2, 4, 0}), set({3, 1, 7, 2})};
   const LimbSet destination = set({5, 6});
   for (const auto& source : sources) {
-    const auto table = make_base_conversion<W>(m, source, destination);
+    const auto table = make_base_conversion(m, source, destination);
     const i128 d_product = product(source);
     const u32 n = source.size();
     for (int round = 0; round < 200; ++round) {
@@ -88,12 +80,11 @@ TYPED_TEST(Tables, BaseConversionIsTheIntegerFormula) {
   }
 }
 
-TYPED_TEST(Tables, LazyTermsNeverOverflow) {
-  using W = TypeParam;
+TEST(Tables, LazyTermsNeverOverflow) {
   const auto primes = test::largest_primes(10, 20);
-  const auto m = moduli<W>(primes);
+  const auto m = moduli(primes);
   for (u32 n = 1; n <= 17; ++n) {
-    const auto table = make_base_conversion<W>(m, LimbSet::range(0, n), LimbSet::range(17, 20));
+    const auto table = make_base_conversion(m, LimbSet::range(0, n), LimbSet::range(17, 20));
     ASSERT_GE(table.lazy_terms, 1u);
     ASSERT_LE(table.lazy_terms, n);
     // Whether runs of `terms` products and a value below p stay in a double word, 30 bits dropped
@@ -105,7 +96,7 @@ TYPED_TEST(Tables, LazyTermsNeverOverflow) {
           for (u32 j = first; j < std::min(n, first + terms); ++j)
             sum += static_cast<long double>(table.matrix[i * n + j]) *
                    static_cast<long double>(primes[j] - 1);
-          if (sum >= std::ldexp(1.0L, 2 * math::WordTraits<W>::bits)) return false;
+          if (sum >= std::ldexp(1.0L, 64)) return false;
         }
       return true;
     };
@@ -113,17 +104,13 @@ TYPED_TEST(Tables, LazyTermsNeverOverflow) {
     if (table.lazy_terms < n) {
       EXPECT_FALSE(fits(table.lazy_terms + 1)) << "could be longer, n = " << n;
     }
-    if (sizeof(W) == 8) {
-      EXPECT_EQ(table.lazy_terms, n) << "31-bit primes never overflow 128 bits";
-    }
   }
 }
 
-TYPED_TEST(Tables, ModUpDigits) {
-  using W = TypeParam;
+TEST(Tables, ModUpDigits) {
   const auto chain = test::toy_chain(2, 9, 4);
-  const auto m = moduli<W>(chain.primes);
-  const auto table = make_mod_up<W>(m, LimbSet::range(3, 10), LimbSet::range(11, 15), 4);
+  const auto m = moduli(chain.primes);
+  const auto table = make_mod_up(m, LimbSet::range(3, 10), LimbSet::range(11, 15), 4);
   ASSERT_EQ(table.digits.size(), 3u);
   const u32 expected[3][2] = {{0, 1}, {1, 4}, {5, 2}};  // ids 3 | 4..7 | 8, 9
   LimbSet seen;
@@ -141,12 +128,11 @@ TYPED_TEST(Tables, ModUpDigits) {
 }
 
 // y of Divide is (A x - s) / B exactly, with s the centred value: an integer near A x / B.
-TYPED_TEST(Tables, DivideIsExactDivision) {
-  using W = TypeParam;
+TEST(Tables, DivideIsExactDivision) {
   Rng rng = test_rng();
-  const auto m = moduli<W>(kPrimes);
+  const auto m = moduli(kPrimes);
   const LimbSet input = set({0, 1, 4, 7}), output = set({3, 0, 4});
-  const auto table = make_divide<W>(m, input, output);
+  const auto table = make_divide(m, input, output);
   EXPECT_EQ(table.dropped, set({1, 7}));
   EXPECT_EQ(table.added, set({3}));
   const i128 a = kPrimes[3], b = product(table.dropped);

@@ -4,28 +4,19 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
-#include "device/poly/checks.h"
-#include "device/poly/compose/workspace.h"
 
 namespace crenel::backend::cpu {
-
-namespace checks = device::checks;
 
 namespace {
 
 // Coefficients of one conversion task: enough to amortise its start, few enough to balance threads.
 constexpr u64 kConvertPiece = 3072;
 
-const ConvertTable& convert_table_of(const std::shared_ptr<void>& device) {
-  if (device == nullptr) throw StateError("table was not prepared by this device");
-  return *static_cast<const ConvertTable*>(device.get());
-}
-
 }  // namespace
 
 // `factors`, when given, multiply the outputs: one a destination.
-std::shared_ptr<ConvertTable> CpuKernels::convert_table(const rns::BaseConversion<u32>& c,
-                                                        const std::vector<u32>* factors) const {
+std::shared_ptr<const ConvertTable> CpuPolyKernels::convert_table(
+    const rns::BaseConversion& c, const std::vector<u32>* factors) const {
   auto table = std::make_shared<ConvertTable>();
   const u32 n = c.source_size();
   for (u32 j = 0; j < n; ++j) {
@@ -62,43 +53,34 @@ std::shared_ptr<ConvertTable> CpuKernels::convert_table(const rns::BaseConversio
   return table;
 }
 
-Prepared<rns::BaseConversion<u32>> CpuKernels::prepare(rns::BaseConversion<u32> table) {
-  auto prepared = Base::prepare(std::move(table));
-  prepared.device = convert_table(*prepared, nullptr);
-  return prepared;
+std::shared_ptr<const device::DeviceTable> CpuPolyKernels::do_prepare(
+    const rns::BaseConversion& table) {
+  return convert_table(table, nullptr);
 }
 
-Prepared<rns::ModUp<u32>> CpuKernels::prepare(rns::ModUp<u32> table) {
-  return Base::prepare(std::move(table));
-}
-
-Prepared<rns::Divide<u32>> CpuKernels::prepare(rns::Divide<u32> table) {
-  auto prepared = Base::prepare(std::move(table));
+std::shared_ptr<const device::DeviceTable> CpuPolyKernels::do_prepare(const rns::Divide& table) {
   // the conversion gives -r / B at once
   std::vector<u32> factors;
-  for (u32 i = 0; i < prepared->output.size(); ++i)
-    factors.push_back(
-        math::neg_mod<u32>(prepared->result_scale[i].value, prime(prepared->output[i]).q));
-  prepared.device = convert_table(prepared->conversion, &factors);
-  return prepared;
+  for (u32 i = 0; i < table.output.size(); ++i)
+    factors.push_back(math::neg_mod<u32>(table.result_scale[i].value, prime(table.output[i]).q));
+  return convert_table(table.conversion, &factors);
 }
 
-u64 CpuKernels::convert_pieces() const {
+u64 CpuPolyKernels::convert_pieces() const {
   return (ring().ring_dim() + kConvertPiece - 1) / kConvertPiece;
 }
 
-void CpuKernels::convert_piece(const ConvertTable& table, const u32* z, u32* const* out,
-                               u64 piece) const {
+void CpuPolyKernels::convert_piece(const ConvertTable& table, const u32* z, u32* const* out,
+                                   u64 piece) const {
   const u64 n = ring().ring_dim(), begin = piece * kConvertPiece;
   isa_.basis->convert({z, z_stride(), static_cast<u32>(table.intt_scale.size()),
                        static_cast<u32>(table.targets.size()), table.targets.data(), out,
                        table.folds, table.lazy, begin, std::min(kConvertPiece, n - begin)});
 }
 
-void CpuKernels::base_convert(Stream& stream, View out, ConstView in,
-                              const Prepared<rns::BaseConversion<u32>>& table) {
-  checks::base_convert<u32>(ring(), out, in, *table);
-  const ConvertTable& fast = convert_table_of(table.device);
+void CpuPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
+                                     const Prepared<rns::BaseConversion>& table) {
+  const ConvertTable& fast = table.on_device<ConvertTable>();
   const u32 sources = in.limbs.size();
   const u64 n = ring().ring_dim();
   const auto buffer = stream.allocate(sources * z_stride() * sizeof(u32));
@@ -119,9 +101,8 @@ void CpuKernels::base_convert(Stream& stream, View out, ConstView in,
 
 // Three parallel loops: inverse transforms of all limbs; conversions of all digits; forward
 // transforms, limb-major, so that the digits share the twiddles of a prime.
-void CpuKernels::mod_up(Stream& stream, View out, ConstView in,
-                        const Prepared<rns::ModUp<u32>>& table) {
-  checks::mod_up<u32>(ring(), out, in, *table);
+void CpuPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
+                               const Prepared<rns::ModUp>& table) {
   const u64 n = ring().ring_dim(), stride = z_stride();
   const auto& digits = table->digits;
   const u32 digit_count = static_cast<u32>(digits.size()), limbs = in.limbs.size();
@@ -129,7 +110,7 @@ void CpuKernels::mod_up(Stream& stream, View out, ConstView in,
   std::vector<const ConvertTable*> fast(digit_count);
   for (u32 d = 0; d < digit_count; ++d) {
     std::fill_n(digit_of.begin() + digits[d].first, digits[d].count, d);
-    fast[d] = &convert_table_of(device::compose::conversion_of<u32>(table, d).device);
+    fast[d] = &table.conversions->at(d).on_device<ConvertTable>();
   }
   const auto buffer = stream.allocate(limbs * stride * sizeof(u32));
   u32* const z = buffer.as<u32>();
@@ -160,10 +141,9 @@ void CpuKernels::mod_up(Stream& stream, View out, ConstView in,
   }
 }
 
-void CpuKernels::divide(Stream& stream, View out, ConstView in,
-                        const Prepared<rns::Divide<u32>>& table, const ConstView* addend) {
-  checks::divide<u32>(ring(), out, in, *table, addend);
-  const ConvertTable& fast = convert_table_of(table.device);
+void CpuPolyKernels::do_divide(Stream& stream, View out, ConstView in,
+                               const Prepared<rns::Divide>& table, const ConstView* addend) {
+  const ConvertTable& fast = table.on_device<ConvertTable>();
   const u64 n = ring().ring_dim();
   const u32 components = out.shape.components, dropped = table->dropped.size();
   const u64 words = std::max<u64>(u64(dropped) * components, 1) * z_stride();

@@ -3,12 +3,10 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cpu {
 namespace {
 
-namespace checks = device::checks;
 using View = ring::PolyView<u32>;
 using ConstView = ring::PolyView<const u32>;
 
@@ -37,47 +35,41 @@ const u32* operand(const ConstView& v, u32 b, u32 c, u32 l, u64 at) {
 
 }  // namespace
 
-void CpuKernels::add(Stream&, View out, ConstView a, ConstView b) {
-  checks::binary<u32>("add", ring(), out, a, b);
+void CpuPolyKernels::do_add(Stream&, View out, ConstView a, ConstView b) {
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
     isa_.arithmetic->add(out.limb(e, c, l) + at, a.limb(e, c, l) + at, operand(b, e, c, l, at), n,
                          prime(out.limbs[l]).q);
   });
 }
 
-void CpuKernels::sub(Stream&, View out, ConstView a, ConstView b) {
-  checks::binary<u32>("sub", ring(), out, a, b);
+void CpuPolyKernels::do_sub(Stream&, View out, ConstView a, ConstView b) {
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
     isa_.arithmetic->sub(out.limb(e, c, l) + at, a.limb(e, c, l) + at, operand(b, e, c, l, at), n,
                          prime(out.limbs[l]).q);
   });
 }
 
-void CpuKernels::neg(Stream&, View out, ConstView a) {
-  checks::unary<u32>("neg", ring(), out, a);
+void CpuPolyKernels::do_neg(Stream&, View out, ConstView a) {
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
     isa_.arithmetic->neg(out.limb(e, c, l) + at, a.limb(e, c, l) + at, n, prime(out.limbs[l]).q);
   });
 }
 
-void CpuKernels::mul(Stream&, View out, ConstView a, ConstView b) {
-  checks::binary<u32>("mul", ring(), out, a, b);
+void CpuPolyKernels::do_mul(Stream&, View out, ConstView a, ConstView b) {
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
     isa_.arithmetic->mul(out.limb(e, c, l) + at, a.limb(e, c, l) + at, operand(b, e, c, l, at), n,
                          prime(out.limbs[l]));
   });
 }
 
-void CpuKernels::mul_add(Stream&, View out, ConstView a, ConstView b) {
-  checks::binary<u32>("mul_add", ring(), out, a, b);
+void CpuPolyKernels::do_mul_add(Stream&, View out, ConstView a, ConstView b) {
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
     isa_.arithmetic->mul_add(out.limb(e, c, l) + at, a.limb(e, c, l) + at, operand(b, e, c, l, at),
                              n, prime(out.limbs[l]));
   });
 }
 
-void CpuKernels::mul_scalar(Stream&, View out, ConstView a, const Scalars& scalars) {
-  checks::unary<u32>("mul_scalar", ring(), out, a);
+void CpuPolyKernels::do_mul_scalar(Stream&, View out, ConstView a, const Scalars& scalars) {
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
     const u32 id = out.limbs[l];
     const u32 s = at < out.ring_dim() / 2 ? scalars.low[l] : scalars.high[l];
@@ -86,8 +78,7 @@ void CpuKernels::mul_scalar(Stream&, View out, ConstView a, const Scalars& scala
   });
 }
 
-void CpuKernels::mul_add_scalar(Stream&, View out, ConstView a, const Scalars& scalars) {
-  checks::unary<u32>("mul_add_scalar", ring(), out, a);
+void CpuPolyKernels::do_mul_add_scalar(Stream&, View out, ConstView a, const Scalars& scalars) {
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
     const u32 id = out.limbs[l];
     const u32 s = at < out.ring_dim() / 2 ? scalars.low[l] : scalars.high[l];
@@ -96,8 +87,7 @@ void CpuKernels::mul_add_scalar(Stream&, View out, ConstView a, const Scalars& s
   });
 }
 
-void CpuKernels::add_scalar(Stream&, View out, ConstView a, const Scalars& scalars) {
-  checks::unary<u32>("add_scalar", ring(), out, a);
+void CpuPolyKernels::do_add_scalar(Stream&, View out, ConstView a, const Scalars& scalars) {
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 n) {
     const u32 s = at < out.ring_dim() / 2 ? scalars.low[l] : scalars.high[l];
     isa_.arithmetic->add_scalar(out.limb(e, c, l) + at, a.limb(e, c, l) + at, n, s,
@@ -105,8 +95,7 @@ void CpuKernels::add_scalar(Stream&, View out, ConstView a, const Scalars& scala
   });
 }
 
-void CpuKernels::reduce_signed(Stream&, View out, const i64* values) {
-  checks::source<u32>("reduce_signed", ring(), out, Domain::coeff);
+void CpuPolyKernels::do_reduce_signed(Stream&, View out, const i64* values) {
   const u64 n = out.ring_dim();
   for_pieces(out, [&](u32 e, u32 c, u32 l, u64 at, u64 count) {
     const i64* from = values + (u64(e) * out.shape.components + c) * n + at;
@@ -114,8 +103,7 @@ void CpuKernels::reduce_signed(Stream&, View out, const i64* values) {
   });
 }
 
-void CpuKernels::tensor(Stream&, View out, ConstView a, ConstView b) {
-  checks::tensor<u32>(ring(), out, a, b);
+void CpuPolyKernels::do_tensor(Stream&, View out, ConstView a, ConstView b) {
   for_pieces(out.components(0, 1), [&](u32 e, u32, u32 l, u64 at, u64 n) {
     u32* const o[3] = {out.limb(e, 0, l) + at, out.limb(e, 1, l) + at, out.limb(e, 2, l) + at};
     const u32* const x[2] = {a.limb(e, 0, l) + at, a.limb(e, 1, l) + at};
@@ -136,8 +124,7 @@ void double_and_add(u32* x, u64 count, u32 c, u32 q) {
 
 }  // namespace
 
-void CpuKernels::tensor_square(Stream&, View out, ConstView a, const Scalars* doubled) {
-  checks::tensor<u32>(ring(), out, a, a);
+void CpuPolyKernels::do_tensor_square(Stream&, View out, ConstView a, const Scalars* doubled) {
   for_pieces(out.components(0, 1), [&](u32 e, u32, u32 l, u64 at, u64 n) {
     u32* const o[3] = {out.limb(e, 0, l) + at, out.limb(e, 1, l) + at, out.limb(e, 2, l) + at};
     const u32* const x[2] = {a.limb(e, 0, l) + at, a.limb(e, 1, l) + at};

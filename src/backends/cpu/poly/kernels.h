@@ -1,4 +1,4 @@
-// Kernels<u32> on the CPU: loops over rows here, rows in the per-ISA functions of isa_table.h.
+// PolyKernels on the CPU: loops over rows here, rows in the per-ISA functions of isa_table.h.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ using ring::Domain;
 using ring::LimbSet;
 
 /// A base conversion as BasisTable::convert wants it; target.matrix points into `matrix`.
-struct ConvertTable {
+struct ConvertTable final : device::DeviceTable {
   std::vector<u64> matrix;
   std::vector<ConvertTarget> targets;
   std::vector<Shoup> intt_scale;  ///< per source: source_scale / N, for a fused inverse transform
@@ -23,63 +23,63 @@ struct ConvertTable {
   bool lazy = true;
 };
 
-class CpuKernels final : public device::Kernels<u32> {
+class CpuPolyKernels final : public device::PolyKernels {
  public:
-  using Base = device::Kernels<u32>;
-
-  CpuKernels(std::shared_ptr<const ring::Ring<u32>> ring, Isa isa);
-
-  Prepared<rns::BaseConversion<u32>> prepare(rns::BaseConversion<u32> table) override;
-  Prepared<rns::ModUp<u32>> prepare(rns::ModUp<u32> table) override;
-  Prepared<rns::Divide<u32>> prepare(rns::Divide<u32> table) override;
-
-  void add(Stream& stream, View out, ConstView a, ConstView b) override;
-  void sub(Stream& stream, View out, ConstView a, ConstView b) override;
-  void neg(Stream& stream, View out, ConstView a) override;
-  void mul(Stream& stream, View out, ConstView a, ConstView b) override;
-  void mul_add(Stream& stream, View out, ConstView a, ConstView b) override;
-  void mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
-  void mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
-  void add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
-
-  void ntt(Stream& stream, View out, ConstView in) override;
-  void intt(Stream& stream, View out, ConstView in) override;
-  void automorphism(Stream& stream, View out, ConstView in, u64 element) override;
-
-  void base_convert(Stream& stream, View out, ConstView in,
-                    const Prepared<rns::BaseConversion<u32>>& table) override;
-  void reduce_signed(Stream& stream, View out, const i64* values) override;
-  void lift_signed(Stream& stream, i64* values, ConstView in) override;
-
-  void sample_uniform(Stream& stream, View out, const random::Seed& seed,
-                      random::Nonce nonce) override;
-  void sample_ternary(Stream& stream, View out, const random::Seed& seed,
-                      random::Nonce nonce) override;
-  void sample_error(Stream& stream, View out, const random::Seed& seed,
-                    random::Nonce nonce) override;
-
-  void tensor(Stream& stream, View out, ConstView a, ConstView b) override;
-  void tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) override;
-  void linear_combination(Stream& stream, View out, std::span<const ConstView> in,
-                          std::span<const Scalars> scalars, const Scalars* constant) override;
-  void plain_multiply_sum(Stream& stream, std::span<const View> out, std::span<const ConstView> in,
-                          const Grid& plain) override;
-  void automorphism_add(Stream& stream, View out, ConstView in, u64 element,
-                        const ConstView* addend) override;
-  void mod_up(Stream& stream, View out, ConstView in,
-              const Prepared<rns::ModUp<u32>>& table) override;
-  void key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
-                    u32 first_digit) override;
-  void divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide<u32>>& table,
-              const ConstView* addend) override;
-  void hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
-                          std::span<const Key> keys, std::span<const u64> elements,
-                          const Scalars& special, u32 first_digit) override;
-  void hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits, ConstView b,
-                          ConstView a, std::span<const Key> keys, std::span<const u64> elements,
-                          const Grid& plain, const Scalars& special, u32 first_digit) override;
+  CpuPolyKernels(std::shared_ptr<const ring::Ring> ring, Isa isa);
 
  private:
+  using DeviceTable = device::DeviceTable;
+  using PolyKernels::do_prepare;
+  std::shared_ptr<const DeviceTable> do_prepare(const rns::BaseConversion& table) override;
+  std::shared_ptr<const DeviceTable> do_prepare(const rns::Divide& table) override;
+
+  void do_add(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_sub(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_neg(Stream& stream, View out, ConstView a) override;
+  void do_mul(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_mul_add(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void do_mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void do_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+
+  void do_ntt(Stream& stream, View out, ConstView in) override;
+  void do_intt(Stream& stream, View out, ConstView in) override;
+  void do_automorphism(Stream& stream, View out, ConstView in, u64 element) override;
+
+  void do_base_convert(Stream& stream, View out, ConstView in,
+                       const Prepared<rns::BaseConversion>& table) override;
+  void do_reduce_signed(Stream& stream, View out, const i64* values) override;
+  void do_lift_signed(Stream& stream, i64* values, ConstView in) override;
+
+  void do_sample_uniform(Stream& stream, View out, const random::Seed& seed,
+                         random::Nonce nonce) override;
+  void do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                         random::Nonce nonce) override;
+  void do_sample_error(Stream& stream, View out, const random::Seed& seed,
+                       random::Nonce nonce) override;
+
+  void do_tensor(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) override;
+  void do_linear_combination(Stream& stream, View out, std::span<const ConstView> in,
+                             std::span<const Scalars> scalars, const Scalars* constant) override;
+  void do_plain_multiply_sum(Stream& stream, std::span<const View> out,
+                             std::span<const ConstView> in, const Grid& plain) override;
+  void do_automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                           const ConstView* addend) override;
+  void do_mod_up(Stream& stream, View out, ConstView in,
+                 const Prepared<rns::ModUp>& table) override;
+  void do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
+                       u32 first_digit) override;
+  void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
+                 const ConstView* addend) override;
+  void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
+                             std::span<const Key> keys, std::span<const u64> elements,
+                             const Scalars& special, u32 first_digit) override;
+  void do_hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
+                             ConstView b, ConstView a, std::span<const Key> keys,
+                             std::span<const u64> elements, const Grid& plain,
+                             const Scalars& special, u32 first_digit) override;
+
   struct Permutation;  // a BlockPermutation with its storage
 
   const Prime& prime(u32 id) const { return primes_[id]; }
@@ -95,8 +95,8 @@ class CpuKernels final : public device::Kernels<u32> {
   /// Conversion in pieces of coefficients; z rows are z_stride() apart.
   u64 convert_pieces() const;
   void convert_piece(const ConvertTable& table, const u32* z, u32* const* out, u64 piece) const;
-  std::shared_ptr<ConvertTable> convert_table(const rns::BaseConversion<u32>& table,
-                                              const std::vector<u32>* factors) const;
+  std::shared_ptr<const ConvertTable> convert_table(const rns::BaseConversion& table,
+                                                    const std::vector<u32>* factors) const;
   /// Rows of a power-of-two distance would fall into the same cache sets.
   u64 z_stride() const { return ring().ring_dim() + 17 * kMaxLanes; }
 

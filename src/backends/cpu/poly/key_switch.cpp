@@ -5,11 +5,8 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
 #include "backends/cpu/poly/permutation.h"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cpu {
-
-namespace checks = device::checks;
 
 namespace {
 
@@ -33,9 +30,8 @@ struct Rows {
 
 }  // namespace
 
-void CpuKernels::key_multiply(Stream&, View out, ConstView digits, const Key& key,
-                              u32 first_digit) {
-  checks::key_multiply<u32>(ring(), out, digits, key, first_digit);
+void CpuPolyKernels::do_key_multiply(Stream&, View out, ConstView digits, const Key& key,
+                                     u32 first_digit) {
   // Batch entries are the inner loop: a piece of the key, at most 16 KiB a row, is read from memory
   // once.
   const u64 n = out.ring_dim(), piece = std::min<u64>(n, 4096), pieces = n / piece;
@@ -63,11 +59,10 @@ void CpuKernels::key_multiply(Stream&, View out, ConstView digits, const Key& ke
       4);
 }
 
-void CpuKernels::hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b,
-                                    ConstView a, std::span<const Key> keys,
-                                    std::span<const u64> elements, const Scalars& special,
-                                    u32 first_digit) {
-  checks::hoisted_rotate_sum<u32>(ring(), out, digits, b, a, keys, elements, first_digit);
+void CpuPolyKernels::do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b,
+                                           ConstView a, std::span<const Key> keys,
+                                           std::span<const u64> elements, const Scalars& special,
+                                           u32 first_digit) {
   const u64 n = out.ring_dim();
   const u32 count = digits.shape.components, window = b.limbs.size(), limbs = out.limbs.size();
   std::vector<Permutation> maps;

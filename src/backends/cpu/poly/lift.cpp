@@ -3,7 +3,6 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cpu {
 namespace {
@@ -26,8 +25,7 @@ void lift_two(i64* values, const u32* x0, const u32* x1, u64 n, u32 q0, u32 q1, 
 
 }  // namespace
 
-void CpuKernels::lift_signed(Stream&, i64* values, ConstView in) {
-  device::checks::lift_signed<u32>(ring(), values, in);
+void CpuPolyKernels::do_lift_signed(Stream&, i64* values, ConstView in) {
   const u64 n = in.ring_dim(), piece = std::min<u64>(n, 4096), pieces = n / piece;
   const u32 components = in.shape.components, id0 = in.limbs[0];
   const bool two = in.limbs.size() == 2;

@@ -15,8 +15,8 @@ u32 reverse(u32 x, u32 bits) {
 
 }  // namespace
 
-CpuKernels::Permutation::Permutation(Stream& stream, u64 element, u32 log_n, u32 lanes,
-                                     bool inverse) {
+CpuPolyKernels::Permutation::Permutation(Stream& stream, u64 element, u32 log_n, u32 lanes,
+                                         bool inverse) {
   u32 log_lanes = 0;
   while (1u << log_lanes < lanes) ++log_lanes;
   const u32 bits = log_n - log_lanes, blocks = 1u << bits;

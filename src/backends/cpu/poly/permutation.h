@@ -9,7 +9,7 @@ namespace crenel::backend::cpu {
 /// r(lane), r = bit reversal on the respective bits; out[i] = in[i'] with k' = e k + (e - 1) / 2
 /// mod N. Modulo N / lanes, k' depends on the block alone: a block comes from one block, and its
 /// lanes are permuted in one of `lanes` ways, told apart by the top bits of k' at lane 0.
-struct CpuKernels::Permutation {
+struct CpuPolyKernels::Permutation {
   /// inverse: for every source block, where it goes.
   Permutation(Stream& stream, u64 element, u32 log_n, u32 lanes, bool inverse);
 

@@ -4,12 +4,9 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
-#include "device/poly/checks.h"
 #include "random/samplers.h"
 
 namespace crenel::backend::cpu {
-
-namespace checks = device::checks;
 
 namespace {
 
@@ -71,7 +68,7 @@ void sample_small(Stream& stream, const ring::PolyView<u32>& out, const IsaTable
     }
 }
 
-std::vector<u32> moduli(const ring::Ring<u32>& ring, const LimbSet& limbs) {
+std::vector<u32> moduli(const ring::Ring& ring, const LimbSet& limbs) {
   std::vector<u32> q;
   for (u32 l = 0; l < limbs.size(); ++l) q.push_back(ring.modulus(limbs[l]).q);
   return q;
@@ -79,8 +76,8 @@ std::vector<u32> moduli(const ring::Ring<u32>& ring, const LimbSet& limbs) {
 
 }  // namespace
 
-void CpuKernels::sample_uniform(Stream&, View out, const random::Seed& seed, random::Nonce nonce) {
-  checks::source<u32>("sample_uniform", ring(), out);
+void CpuPolyKernels::do_sample_uniform(Stream&, View out, const random::Seed& seed,
+                                       random::Nonce nonce) {
   const u64 n = out.ring_dim(), limbs = out.limbs.size();
   const u64 blocks = std::max<u64>(n / random::kUniformPerBlock, 1);
   const u64 piece = std::min<u64>(blocks, 1024), pieces = blocks / piece;
@@ -103,17 +100,15 @@ void CpuKernels::sample_uniform(Stream&, View out, const random::Seed& seed, ran
     }
 }
 
-void CpuKernels::sample_ternary(Stream& stream, View out, const random::Seed& seed,
-                                random::Nonce nonce) {
-  checks::source<u32>("sample_ternary", ring(), out, Domain::coeff);
+void CpuPolyKernels::do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                                       random::Nonce nonce) {
   sample_small(
       stream, out, isa_, moduli(ring(), out.limbs), seed, nonce, random::kTernaryPerBlock,
       [](const random::ChaChaBlock& block, u32 i) { return random::ternary_value(block, i); });
 }
 
-void CpuKernels::sample_error(Stream& stream, View out, const random::Seed& seed,
-                              random::Nonce nonce) {
-  checks::source<u32>("sample_error", ring(), out, Domain::coeff);
+void CpuPolyKernels::do_sample_error(Stream& stream, View out, const random::Seed& seed,
+                                     random::Nonce nonce) {
   sample_small(
       stream, out, isa_, moduli(ring(), out.limbs), seed, nonce, random::kErrorPerBlock,
       [](const random::ChaChaBlock& block, u32 i) { return random::error_value(block, i); });

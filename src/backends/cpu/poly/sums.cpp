@@ -4,15 +4,13 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
 #include "backends/cpu/poly/permutation.h"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cpu {
 namespace {
 
-namespace checks = device::checks;
 using View = ring::PolyView<u32>;
 using ConstView = ring::PolyView<const u32>;
-using Grid = device::PlainGrid<u32>;
+using Grid = device::PlainGrid;
 
 // Words of the baby steps of one task: they and the plaintexts that meet them should stay in L2.
 constexpr u64 kBabyWords = u64(1) << 16;
@@ -34,15 +32,15 @@ void plain_rows(std::vector<const u32*>& rows, const Grid& plain, u32 l, u64 at,
                           : nullptr;
 }
 
-u32 half(const device::LimbScalars<u32>& scalars, u32 l, bool low) {
+u32 half(const device::LimbScalars& scalars, u32 l, bool low) {
   return low ? scalars.low[l] : scalars.high[l];
 }
 
 }  // namespace
 
-void CpuKernels::linear_combination(Stream&, View out, std::span<const ConstView> in,
-                                    std::span<const Scalars> scalars, const Scalars* constant) {
-  checks::linear_combination<u32>(ring(), out, in, scalars);
+void CpuPolyKernels::do_linear_combination(Stream&, View out, std::span<const ConstView> in,
+                                           std::span<const Scalars> scalars,
+                                           const Scalars* constant) {
   // Never more than half a limb: a piece has one scalar of LimbScalars.
   const u64 n = out.ring_dim(), piece = std::min<u64>(n / 2, 4096), pieces = n / piece;
   const u32 limbs = out.limbs.size(), components = out.shape.components;
@@ -79,9 +77,8 @@ void CpuKernels::linear_combination(Stream&, View out, std::span<const ConstView
       4);
 }
 
-void CpuKernels::plain_multiply_sum(Stream&, std::span<const View> out,
-                                    std::span<const ConstView> in, const Grid& plain) {
-  checks::plain_multiply_sum<u32>(ring(), out, in, plain);
+void CpuPolyKernels::do_plain_multiply_sum(Stream&, std::span<const View> out,
+                                           std::span<const ConstView> in, const Grid& plain) {
   if (out.empty()) return;
   const ring::PolyShape shape = out[0].shape;
   const u64 n = shape.ring_dim(), piece = piece_words(n, 2 * in.size()), pieces = n / piece;
@@ -111,11 +108,11 @@ void CpuKernels::plain_multiply_sum(Stream&, std::span<const View> out,
 
 // An aligned block of elements comes, under every automorphism, from an aligned block: a task makes
 // the baby steps of one block of the result in memory of its own, and multiplies them there.
-void CpuKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
-                                    ConstView b, ConstView a, std::span<const Key> keys,
-                                    std::span<const u64> elements, const Grid& plain,
-                                    const Scalars& special, u32 first_digit) {
-  checks::hoisted_plain_sums<u32>(ring(), out, digits, b, a, keys, elements, plain, first_digit);
+void CpuPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View> out,
+                                           ConstView digits, ConstView b, ConstView a,
+                                           std::span<const Key> keys, std::span<const u64> elements,
+                                           const Grid& plain, const Scalars& special,
+                                           u32 first_digit) {
   if (out.empty()) return;
   const u32 babies = plain.babies, count = digits.shape.components, batch = digits.shape.batch;
   const u64 n = u64(1) << ring().log_n(), piece = piece_words(n, 2 * babies), pieces = n / piece;

@@ -4,14 +4,11 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
 #include "backends/cpu/poly/permutation.h"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cpu {
 
-namespace checks = device::checks;
-
-CpuKernels::CpuKernels(std::shared_ptr<const ring::Ring<u32>> ring, Isa isa)
-    : Base(std::move(ring)),
+CpuPolyKernels::CpuPolyKernels(std::shared_ptr<const ring::Ring> ring, Isa isa)
+    : PolyKernels(std::move(ring)),
       isa_(isa_table(this->ring().ring_dim() < kMinVectorRow ? Isa::scalar : isa)) {
   for (u32 id = 0; id < this->ring().prime_count(); ++id) {
     const auto& m = this->ring().modulus(id);
@@ -21,20 +18,19 @@ CpuKernels::CpuKernels(std::shared_ptr<const ring::Ring<u32>> ring, Isa isa)
   }
 }
 
-void CpuKernels::forward_row(u32* out, const u32* in, u32 id, const u32* tail, Shoup tail_scale,
-                             const u32* addend) const {
+void CpuPolyKernels::forward_row(u32* out, const u32* in, u32 id, const u32* tail, Shoup tail_scale,
+                                 const u32* addend) const {
   isa_.ntt->ntt({out, in, ring().log_n(), prime(id).q, ring().prime(id).roots.data(), tail,
                  tail_scale, addend});
 }
 
-void CpuKernels::inverse_row(u32* out, const u32* in, u32 id, Shoup scale, Shoup scale_root,
-                             u32 shift) const {
+void CpuPolyKernels::inverse_row(u32* out, const u32* in, u32 id, Shoup scale, Shoup scale_root,
+                                 u32 shift) const {
   isa_.ntt->intt({out, in, ring().log_n(), prime(id).q, ring().prime(id).inverse_roots.data(),
                   scale, scale_root, shift});
 }
 
-void CpuKernels::ntt(Stream&, View out, ConstView in) {
-  checks::transform<u32>("ntt", ring(), out, in, Domain::coeff, Domain::eval);
+void CpuPolyKernels::do_ntt(Stream&, View out, ConstView in) {
   const u32 components = out.shape.components, polys = out.shape.polys();
   // limb-major: transforms modulo the same prime share its twiddles in cache
   parallel_for(
@@ -47,8 +43,7 @@ void CpuKernels::ntt(Stream&, View out, ConstView in) {
       std::min<u64>(polys, 4));
 }
 
-void CpuKernels::intt(Stream&, View out, ConstView in) {
-  checks::transform<u32>("intt", ring(), out, in, Domain::eval, Domain::coeff);
+void CpuPolyKernels::do_intt(Stream&, View out, ConstView in) {
   const u32 components = out.shape.components, polys = out.shape.polys();
   parallel_for(
       u64(polys) * out.limbs.size(), 16 * out.words(),
@@ -63,18 +58,17 @@ void CpuKernels::intt(Stream&, View out, ConstView in) {
       std::min<u64>(polys, 4));
 }
 
-void CpuKernels::automorphism(Stream& stream, View out, ConstView in, u64 element) {
-  checks::automorphism<u32>("automorphism", ring(), out, in, element);
+void CpuPolyKernels::do_automorphism(Stream& stream, View out, ConstView in, u64 element) {
   permute_rows(stream, out, in, element, false);
 }
 
-void CpuKernels::automorphism_add(Stream& stream, View out, ConstView in, u64 element,
-                                  const ConstView* addend) {
-  checks::automorphism_add<u32>(ring(), out, in, element, addend);
+void CpuPolyKernels::do_automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                                         const ConstView* addend) {
   permute_rows(stream, out, in, element, true, addend);
 }
 
-CpuKernels::Permutation CpuKernels::permutation(Stream& stream, u64 element, bool inverse) const {
+CpuPolyKernels::Permutation CpuPolyKernels::permutation(Stream& stream, u64 element,
+                                                        bool inverse) const {
   return Permutation(stream, element, ring().log_n(), isa_.fused->lanes, inverse);
 }
 
@@ -91,8 +85,8 @@ void permute_coefficients(u32* out, const u32* in, u64 n, u64 element, u32 q, bo
 
 }  // namespace
 
-void CpuKernels::permute_rows(Stream& stream, View out, ConstView in, u64 element, bool add_to,
-                              const ConstView* addend) const {
+void CpuPolyKernels::permute_rows(Stream& stream, View out, ConstView in, u64 element, bool add_to,
+                                  const ConstView* addend) const {
   const u64 n = out.ring_dim(), limbs = out.limbs.size(), components = out.shape.components;
   const bool eval = out.domain == Domain::eval;
   const Permutation map = permutation(stream, eval ? element : 1, false);

@@ -146,7 +146,7 @@ class ExactEngine final : public TorusEngine {
   TorusPlan plan_;
   const IsaTable& isa_;
   const TorusTable& table_;
-  ring::Ring<u32> ring_;
+  ring::Ring ring_;
   std::vector<Prime> primes_;
   std::vector<std::vector<u32>> powers_;  ///< psi^j - 1, j < 2N
   std::vector<Shoup> scale_root_;

@@ -1,60 +1,53 @@
 #include <vector>
 
 #include "backends/ref/poly/kernels.h"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::ref {
 
 // Straight from the centred definition: `half`, `offset` and `lazy_terms` of the table are not
 // used.
-template <class W>
-void RefKernels<W>::base_convert(Stream&, View out, ConstView in,
-                                 const Prepared<rns::BaseConversion<W>>& table) {
-  device::checks::base_convert<W>(this->ring(), out, in, *table);
+void RefPolyKernels::do_base_convert(Stream&, View out, ConstView in,
+                                     const Prepared<rns::BaseConversion>& table) {
   const u32 sources = in.limbs.size();
   std::vector<i128> y(sources);
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c)
       for (u64 k = 0; k < out.ring_dim(); ++k) {
         for (u32 j = 0; j < sources; ++j) {
-          const W d = prime(in.limbs, j);
-          y[j] = times<W>(in.limb(b, c, j)[k], table->source_scale[j].value, d);
+          const u32 d = prime(in.limbs, j);
+          y[j] = times(in.limb(b, c, j)[k], table->source_scale[j].value, d);
           if (y[j] > static_cast<i128>(d / 2)) y[j] -= d;
         }
         for (u32 i = 0; i < out.limbs.size(); ++i) {
-          const W p = prime(out.limbs, i);
-          W sum = 0;
+          const u32 p = prime(out.limbs, i);
+          u32 sum = 0;
           for (u32 j = 0; j < sources; ++j)
-            sum = plus<W>(sum, times<W>(residue<W>(y[j], p), table->matrix[i * sources + j], p), p);
+            sum = plus(sum, times(residue(y[j], p), table->matrix[i * sources + j], p), p);
           out.limb(b, c, i)[k] = sum;
         }
       }
 }
 
-template <class W>
-void RefKernels<W>::reduce_signed(Stream&, View out, const i64* values) {
-  device::checks::source<W>("reduce_signed", this->ring(), out, Domain::coeff);
+void RefPolyKernels::do_reduce_signed(Stream&, View out, const i64* values) {
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c) {
       const i64* poly = values + (u64(b) * out.shape.components + c) * out.ring_dim();
       for (u32 l = 0; l < out.limbs.size(); ++l)
         for (u64 k = 0; k < out.ring_dim(); ++k)
-          out.limb(b, c, l)[k] = residue<W>(poly[k], prime(out.limbs, l));
+          out.limb(b, c, l)[k] = residue(poly[k], prime(out.limbs, l));
     }
 }
 
 // Chinese remainders: x = sum_j x_j (D/d_j) [(D/d_j)^-1]_{d_j} mod D, then centred.
-template <class W>
-void RefKernels<W>::lift_signed(Stream&, i64* values, ConstView in) {
-  device::checks::lift_signed<W>(this->ring(), values, in);
+void RefPolyKernels::do_lift_signed(Stream&, i64* values, ConstView in) {
   const u32 limbs = in.limbs.size();
   u128 product = 1;
   for (u32 l = 0; l < limbs; ++l) product *= prime(in.limbs, l);
   std::vector<u128> idempotent(limbs);
   for (u32 l = 0; l < limbs; ++l) {
-    const auto& d = this->ring().modulus(in.limbs[l]);
+    const auto& d = ring().modulus(in.limbs[l]);
     const u128 rest = product / d.q;
-    idempotent[l] = rest * math::inverse_mod<W>(static_cast<W>(rest % d.q), d);
+    idempotent[l] = rest * math::inverse_mod<u32>(static_cast<u32>(rest % d.q), d);
   }
   for (u32 b = 0; b < in.shape.batch; ++b)
     for (u32 c = 0; c < in.shape.components; ++c) {
@@ -69,14 +62,5 @@ void RefKernels<W>::lift_signed(Stream&, i64* values, ConstView in) {
       }
     }
 }
-
-#define CRENEL_INSTANTIATE(W)                                                         \
-  template void RefKernels<W>::base_convert(Stream&, View, ConstView,                 \
-                                            const Prepared<rns::BaseConversion<W>>&); \
-  template void RefKernels<W>::reduce_signed(Stream&, View, const i64*);              \
-  template void RefKernels<W>::lift_signed(Stream&, i64*, ConstView);
-CRENEL_INSTANTIATE(u32)
-CRENEL_INSTANTIATE(u64)
-#undef CRENEL_INSTANTIATE
 
 }  // namespace crenel::backend::ref

@@ -14,61 +14,49 @@ using device::Stream;
 using ring::Domain;
 using ring::PolyView;
 
-template <class W>
-class RefKernels final : public device::Kernels<W> {
+class RefPolyKernels final : public device::PolyKernels {
  public:
-  using Base = device::Kernels<W>;
-  using View = typename Base::View;
-  using ConstView = typename Base::ConstView;
-  using Scalars = typename Base::Scalars;
-  using Base::Base;
-
-  void add(Stream& stream, View out, ConstView a, ConstView b) override;
-  void sub(Stream& stream, View out, ConstView a, ConstView b) override;
-  void neg(Stream& stream, View out, ConstView a) override;
-  void mul(Stream& stream, View out, ConstView a, ConstView b) override;
-  void mul_add(Stream& stream, View out, ConstView a, ConstView b) override;
-  void mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
-  void mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
-  void add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
-
-  void ntt(Stream& stream, View out, ConstView in) override;
-  void intt(Stream& stream, View out, ConstView in) override;
-  void automorphism(Stream& stream, View out, ConstView in, u64 element) override;
-
-  void base_convert(Stream& stream, View out, ConstView in,
-                    const Prepared<rns::BaseConversion<W>>& table) override;
-  void reduce_signed(Stream& stream, View out, const i64* values) override;
-  void lift_signed(Stream& stream, i64* values, ConstView in) override;
-
-  void sample_uniform(Stream& stream, View out, const random::Seed& seed,
-                      random::Nonce nonce) override;
-  void sample_ternary(Stream& stream, View out, const random::Seed& seed,
-                      random::Nonce nonce) override;
-  void sample_error(Stream& stream, View out, const random::Seed& seed,
-                    random::Nonce nonce) override;
+  using PolyKernels::PolyKernels;
 
  private:
-  W prime(const ring::LimbSet& limbs, u32 l) const { return this->ring().modulus(limbs[l]).q; }
+  void do_add(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_sub(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_neg(Stream& stream, View out, ConstView a) override;
+  void do_mul(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_mul_add(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void do_mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void do_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+
+  void do_ntt(Stream& stream, View out, ConstView in) override;
+  void do_intt(Stream& stream, View out, ConstView in) override;
+  void do_automorphism(Stream& stream, View out, ConstView in, u64 element) override;
+
+  void do_base_convert(Stream& stream, View out, ConstView in,
+                       const Prepared<rns::BaseConversion>& table) override;
+  void do_reduce_signed(Stream& stream, View out, const i64* values) override;
+  void do_lift_signed(Stream& stream, i64* values, ConstView in) override;
+
+  void do_sample_uniform(Stream& stream, View out, const random::Seed& seed,
+                         random::Nonce nonce) override;
+  void do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                         random::Nonce nonce) override;
+  void do_sample_error(Stream& stream, View out, const random::Seed& seed,
+                       random::Nonce nonce) override;
+
+  u32 prime(const ring::LimbSet& limbs, u32 l) const { return ring().modulus(limbs[l]).q; }
 };
 
 /// a b mod q.
-template <class W>
-W times(W a, W b, W q) {
-  return static_cast<W>(static_cast<math::Wide<W>>(a) * b % q);
-}
+inline u32 times(u32 a, u32 b, u32 q) { return static_cast<u32>(static_cast<u64>(a) * b % q); }
 
 /// a + b mod q.
-template <class W>
-W plus(W a, W b, W q) {
-  return static_cast<W>((static_cast<math::Wide<W>>(a) + b) % q);
-}
+inline u32 plus(u32 a, u32 b, u32 q) { return static_cast<u32>((static_cast<u64>(a) + b) % q); }
 
 /// x mod q in [0, q), x of any sign.
-template <class W>
-W residue(i128 x, W q) {
+inline u32 residue(i128 x, u32 q) {
   const i128 r = x % static_cast<i128>(q);
-  return static_cast<W>(r < 0 ? r + static_cast<i128>(q) : r);
+  return static_cast<u32>(r < 0 ? r + static_cast<i128>(q) : r);
 }
 
 }  // namespace crenel::backend::ref

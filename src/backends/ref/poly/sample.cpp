@@ -1,5 +1,4 @@
 #include "backends/ref/poly/kernels.h"
-#include "device/poly/checks.h"
 #include "random/chacha20.h"
 
 namespace crenel::backend::ref {
@@ -11,8 +10,7 @@ using random::ChaChaBlock;
 using random::ChaChaState;
 
 // The keystream of one (batch entry, component).
-template <class W>
-ChaChaState state_of(const PolyView<W>& out, u32 b, u32 c, const random::Seed& seed,
+ChaChaState state_of(const PolyView<u32>& out, u32 b, u32 c, const random::Seed& seed,
                      random::Nonce nonce) {
   nonce.serial += u64(b) * out.shape.components + c;
   return chacha20_state(seed, nonce);
@@ -38,8 +36,8 @@ i32 error_coefficient(const ChaChaState& state, u32 i) {
 }
 
 // One small integer polynomial, the same modulo every limb.
-template <class W, class F>
-void fill_small(const ring::Ring<W>& ring, const PolyView<W>& out, const random::Seed& seed,
+template <class F>
+void fill_small(const ring::Ring& ring, const PolyView<u32>& out, const random::Seed& seed,
                 random::Nonce nonce, F coefficient) {
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c) {
@@ -47,17 +45,15 @@ void fill_small(const ring::Ring<W>& ring, const PolyView<W>& out, const random:
       for (u32 i = 0; i < out.ring_dim(); ++i) {
         const i32 value = coefficient(state, i);
         for (u32 l = 0; l < out.limbs.size(); ++l)
-          out.limb(b, c, l)[i] = residue<W>(value, ring.modulus(out.limbs[l]).q);
+          out.limb(b, c, l)[i] = residue(value, ring.modulus(out.limbs[l]).q);
       }
     }
 }
 
 }  // namespace
 
-template <class W>
-void RefKernels<W>::sample_uniform(Stream&, View out, const random::Seed& seed,
-                                   random::Nonce nonce) {
-  device::checks::source<W>("sample_uniform", this->ring(), out);
+void RefPolyKernels::do_sample_uniform(Stream&, View out, const random::Seed& seed,
+                                       random::Nonce nonce) {
   const u32 n = static_cast<u32>(out.ring_dim());
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c) {
@@ -68,30 +64,19 @@ void RefKernels<W>::sample_uniform(Stream&, View out, const random::Seed& seed,
           u128 x = 0;
           for (u32 word = 0; word < 4; ++word)
             x |= static_cast<u128>(block.word[4 * (i % 4) + word]) << (32 * word);
-          out.limb(b, c, l)[i] = static_cast<W>(x % prime(out.limbs, l));
+          out.limb(b, c, l)[i] = static_cast<u32>(x % prime(out.limbs, l));
         }
     }
 }
 
-template <class W>
-void RefKernels<W>::sample_ternary(Stream&, View out, const random::Seed& seed,
-                                   random::Nonce nonce) {
-  device::checks::source<W>("sample_ternary", this->ring(), out, Domain::coeff);
-  fill_small<W>(this->ring(), out, seed, nonce, ternary_coefficient);
+void RefPolyKernels::do_sample_ternary(Stream&, View out, const random::Seed& seed,
+                                       random::Nonce nonce) {
+  fill_small(ring(), out, seed, nonce, ternary_coefficient);
 }
 
-template <class W>
-void RefKernels<W>::sample_error(Stream&, View out, const random::Seed& seed, random::Nonce nonce) {
-  device::checks::source<W>("sample_error", this->ring(), out, Domain::coeff);
-  fill_small<W>(this->ring(), out, seed, nonce, error_coefficient);
+void RefPolyKernels::do_sample_error(Stream&, View out, const random::Seed& seed,
+                                     random::Nonce nonce) {
+  fill_small(ring(), out, seed, nonce, error_coefficient);
 }
-
-#define CRENEL_INSTANTIATE(W)                                                                     \
-  template void RefKernels<W>::sample_uniform(Stream&, View, const random::Seed&, random::Nonce); \
-  template void RefKernels<W>::sample_ternary(Stream&, View, const random::Seed&, random::Nonce); \
-  template void RefKernels<W>::sample_error(Stream&, View, const random::Seed&, random::Nonce);
-CRENEL_INSTANTIATE(u32)
-CRENEL_INSTANTIATE(u64)
-#undef CRENEL_INSTANTIATE
 
 }  // namespace crenel::backend::ref

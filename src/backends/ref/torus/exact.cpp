@@ -12,7 +12,7 @@ class ExactProduct final : public TorusProduct {
  public:
   explicit ExactProduct(const TorusPlan& plan)
       : plan_(plan),
-        ring_(std::make_shared<const ring::Ring<u32>>(plan.log_n, plan.primes)),
+        ring_(std::make_shared<const ring::Ring>(plan.log_n, plan.primes)),
         kernels_(ring_),
         stream_(device::make_ref_device()->make_stream()) {
     const u64 n = plan_.ring_dim();
@@ -58,7 +58,7 @@ class ExactProduct final : public TorusProduct {
 
   Words residues(const i64* values, u32 l) const {
     Words out(plan_.ring_dim());
-    for (u64 c = 0; c < out.size(); ++c) out[c] = residue<u32>(values[c], prime(l));
+    for (u64 c = 0; c < out.size(); ++c) out[c] = residue(values[c], prime(l));
     return out;
   }
 
@@ -86,9 +86,9 @@ class ExactProduct final : public TorusProduct {
       for (u64 f = 0; f < n; ++f) {
         u32 acc = 0;
         for (u64 t = 0; t < in.size(); ++t)
-          acc = plus<u32>(acc, times<u32>(in[t][f], key(element, k, t, out, l)[f], p), p);
+          acc = plus(acc, times(in[t][f], key(element, k, t, out, l)[f], p), p);
         const u32 x = power_of(monomial_[l][f], power, p);
-        total[f] = plus<u32>(total[f], times<u32>(plus<u32>(x, p - 1, p), acc, p), p);
+        total[f] = plus(total[f], times(plus(x, p - 1, p), acc, p), p);
       }
     }
     return inverse(std::move(total), l);
@@ -102,8 +102,8 @@ class ExactProduct final : public TorusProduct {
 
   static u32 power_of(u32 x, u64 exponent, u32 p) {
     u32 result = 1;
-    for (u32 base = x; exponent != 0; exponent >>= 1, base = times<u32>(base, base, p))
-      if (exponent & 1) result = times<u32>(result, base, p);
+    for (u32 base = x; exponent != 0; exponent >>= 1, base = times(base, base, p))
+      if (exponent & 1) result = times(result, base, p);
     return result;
   }
 
@@ -115,7 +115,7 @@ class ExactProduct final : public TorusProduct {
       // the number that is 1 modulo prime l and 0 modulo the others
       const u64 rest = modulus / prime(l);
       const u32 inverse = power_of(static_cast<u32>(rest % prime(l)), prime(l) - 2, prime(l));
-      x = (x + static_cast<u128>(rest) * times<u32>(sums[l][c], inverse, prime(l))) % modulus;
+      x = (x + static_cast<u128>(rest) * times(sums[l][c], inverse, prime(l))) % modulus;
     }
     if (plan_.path == device::NoisePath::gadget) return static_cast<i128>(x);
     // the modulus is odd: no ties
@@ -123,8 +123,8 @@ class ExactProduct final : public TorusProduct {
   }
 
   TorusPlan plan_;
-  std::shared_ptr<const ring::Ring<u32>> ring_;
-  mutable RefKernels<u32> kernels_;  // its operations are stateless
+  std::shared_ptr<const ring::Ring> ring_;
+  mutable RefPolyKernels kernels_;  // its operations are stateless
   std::shared_ptr<Stream> stream_;
   std::vector<Words> monomial_;  ///< X in evaluation form
 };

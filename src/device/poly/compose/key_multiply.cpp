@@ -1,12 +1,9 @@
-#include "device/poly/checks.h"
 #include "device/poly/compose/workspace.h"
 
 namespace crenel::device {
 
-template <class W>
-void Kernels<W>::key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
-                              u32 first_digit) {
-  checks::key_multiply<W>(ring(), out, digits, key, first_digit);
+void PolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
+                                  u32 first_digit) {
   const ConstView pairs = key.resolved();
   // Each stretch of the digits' limbs that is contiguous in the key as well.
   for (const auto& run : compose::common_runs(out.limbs, pairs.limbs))
@@ -25,26 +22,18 @@ void Kernels<W>::key_multiply(Stream& stream, View out, ConstView digits, const 
     }
 }
 
-template <class W>
-void Kernels<W>::key_switch(Stream& stream, View out, ConstView in,
-                            const Prepared<rns::ModUp<W>>& table, const Key& key, u32 first_digit,
-                            const ConstView* addend, const Scalars* factor) {
-  checks::key_switch<W>(ring(), out, in, *table, key, first_digit, addend, factor);
+void PolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
+                                         const Prepared<rns::ModUp>& table, const Key& key,
+                                         u32 first_digit, const ConstView* addend,
+                                         const Scalars* factor) {
   PolyShape shape = in.shape;
   shape.components = static_cast<u32>(table->digits.size());
-  compose::Temporary<W> digits(stream, shape, table->output, Domain::eval);
+  compose::Temporary digits(stream, shape, table->output, Domain::eval);
   mod_up(stream, digits.view(), in, table);
   key_multiply(stream, out, digits.view(), key, first_digit);
   if (addend == nullptr) return;
   const View window = out.components(0, addend->shape.components);
   mul_add_scalar(stream, window.limb_window(0, addend->limbs.size()), *addend, *factor);
 }
-
-template void Kernels<u32>::key_switch(Stream&, View, ConstView, const Prepared<rns::ModUp<u32>>&,
-                                       const Key&, u32, const ConstView*, const Scalars*);
-template void Kernels<u64>::key_switch(Stream&, View, ConstView, const Prepared<rns::ModUp<u64>>&,
-                                       const Key&, u32, const ConstView*, const Scalars*);
-template void Kernels<u32>::key_multiply(Stream&, View, ConstView, const Key&, u32);
-template void Kernels<u64>::key_multiply(Stream&, View, ConstView, const Key&, u32);
 
 }  // namespace crenel::device

@@ -1,21 +1,19 @@
-#include "device/poly/checks.h"
+#include "device/poly/kernels.h"
 
 namespace crenel::device {
 
 // One scalar a limb for all inputs that are `out` itself, since the first write destroys them.
-template <class W>
-void Kernels<W>::linear_combination(Stream& stream, View out, std::span<const ConstView> in,
-                                    std::span<const Scalars> scalars, const Scalars* constant) {
-  checks::linear_combination<W>(ring(), out, in, scalars);
+void PolyKernels::do_linear_combination(Stream& stream, View out, std::span<const ConstView> in,
+                                        std::span<const Scalars> scalars, const Scalars* constant) {
   Scalars own;
   bool in_place = false;
   for (std::size_t k = 0; k < in.size(); ++k) {
     if (in[k].data != out.data) continue;
     in_place = true;
     for (u32 l = 0; l < out.limbs.size(); ++l) {
-      const W q = ring().modulus(out.limbs[l]).q;
-      own.low[l] = math::add_mod<W>(own.low[l], scalars[k].low[l], q);
-      own.high[l] = math::add_mod<W>(own.high[l], scalars[k].high[l], q);
+      const u32 q = ring().modulus(out.limbs[l]).q;
+      own.low[l] = math::add_mod<u32>(own.low[l], scalars[k].low[l], q);
+      own.high[l] = math::add_mod<u32>(own.high[l], scalars[k].high[l], q);
     }
   }
   if (in_place)
@@ -26,12 +24,5 @@ void Kernels<W>::linear_combination(Stream& stream, View out, std::span<const Co
     if (in[k].data != out.data) mul_add_scalar(stream, out, in[k], scalars[k]);
   if (constant != nullptr) add_scalar(stream, out, out, *constant);
 }
-
-#define CRENEL_INSTANTIATE(W)                                                             \
-  template void Kernels<W>::linear_combination(Stream&, View, std::span<const ConstView>, \
-                                               std::span<const Scalars>, const Scalars*);
-CRENEL_INSTANTIATE(u32)
-CRENEL_INSTANTIATE(u64)
-#undef CRENEL_INSTANTIATE
 
 }  // namespace crenel::device

@@ -1,4 +1,3 @@
-#include "device/poly/checks.h"
 #include "device/poly/compose/workspace.h"
 
 namespace crenel::device {
@@ -6,57 +5,52 @@ namespace {
 
 // A plaintext with all N values: the first of every run of equal ones is copied, then the filled
 // part of the runs is doubled. `to` has one polynomial.
-template <class W>
-void expand(Stream& stream, const PolyView<W>& to, const W* words, u32 log_words) {
+void expand(Stream& stream, const PolyView<u32>& to, const u32* words, u32 log_words) {
   const std::size_t runs = std::size_t(to.limbs.size()) << log_words;
-  const std::size_t period = sizeof(W) << (to.shape.log_n - log_words);
-  stream.copy_rows(to.data, period, words, sizeof(W), sizeof(W), runs);
-  for (std::size_t filled = sizeof(W); filled < period; filled *= 2)
+  const std::size_t period = sizeof(u32) << (to.shape.log_n - log_words);
+  stream.copy_rows(to.data, period, words, sizeof(u32), sizeof(u32), runs);
+  for (std::size_t filled = sizeof(u32); filled < period; filled *= 2)
     stream.copy_rows(reinterpret_cast<char*>(to.data) + filled, period, to.data, period, filled,
                      runs);
 }
 
 }  // namespace
 
-template <class W>
-void Kernels<W>::plain_multiply_sum(Stream& stream, std::span<const View> out,
-                                    std::span<const ConstView> in, const Grid& plain) {
-  checks::plain_multiply_sum<W>(ring(), out, in, plain);
+void PolyKernels::do_plain_multiply_sum(Stream& stream, std::span<const View> out,
+                                        std::span<const ConstView> in, const Grid& plain) {
   if (out.empty()) return;
-  const compose::Temporary<W> expanded(stream, {ring().log_n(), 1, 1}, plain.limbs, Domain::eval);
+  const compose::Temporary expanded(stream, {ring().log_n(), 1, 1}, plain.limbs, Domain::eval);
   for (u32 g = 0; g < plain.giants; ++g) {
     bool empty = true;
     for (u32 b = 0; b < plain.babies; ++b) {
       if (!plain.has(g, b)) continue;
-      expand<W>(stream, expanded.view(), plain.entry(g, b), plain.log_words);
+      expand(stream, expanded.view(), plain.entry(g, b), plain.log_words);
       if (empty)
         mul(stream, out[g], in[b], expanded.view());
       else
         mul_add(stream, out[g], in[b], expanded.view());
       empty = false;
     }
-    if (empty) compose::clear<W>(stream, out[g]);
+    if (empty) compose::clear(stream, out[g]);
   }
 }
 
-template <class W>
-void Kernels<W>::hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
-                                    ConstView b, ConstView a, std::span<const Key> keys,
-                                    std::span<const u64> elements, const Grid& plain,
-                                    const Scalars& special, u32 first_digit) {
-  checks::hoisted_plain_sums<W>(ring(), out, digits, b, a, keys, elements, plain, first_digit);
+void PolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
+                                        ConstView b, ConstView a, std::span<const Key> keys,
+                                        std::span<const u64> elements, const Grid& plain,
+                                        const Scalars& special, u32 first_digit) {
   if (out.empty()) return;
   const PolyShape shape = out[0].shape;
   const u32 window = b.limbs.size(), babies = static_cast<u32>(elements.size());
-  std::vector<compose::Temporary<W>> steps;
+  std::vector<compose::Temporary> steps;
   std::vector<ConstView> views;
-  compose::Temporary<W> product(stream, shape, plain.limbs, Domain::eval);
+  compose::Temporary product(stream, shape, plain.limbs, Domain::eval);
   for (u32 r = 0; r < babies; ++r) {
     steps.emplace_back(stream, shape, plain.limbs, Domain::eval);
     const View step = steps.back().view(), kept = step.limb_window(0, window);
     views.push_back(step);
     if (elements[r] == 1) {
-      compose::clear<W>(stream, step);
+      compose::clear(stream, step);
       mul_scalar(stream, kept.components(0, 1), b, special);
       mul_scalar(stream, kept.components(1, 1), a, special);
       continue;
@@ -67,15 +61,5 @@ void Kernels<W>::hoisted_plain_sums(Stream& stream, std::span<const View> out, C
   }
   plain_multiply_sum(stream, out, views, plain);
 }
-
-#define CRENEL_INSTANTIATE(W)                                                                \
-  template void Kernels<W>::plain_multiply_sum(Stream&, std::span<const View>,               \
-                                               std::span<const ConstView>, const Grid&);     \
-  template void Kernels<W>::hoisted_plain_sums(                                              \
-      Stream&, std::span<const View>, ConstView, ConstView, ConstView, std::span<const Key>, \
-      std::span<const u64>, const Grid&, const Scalars&, u32);
-CRENEL_INSTANTIATE(u32)
-CRENEL_INSTANTIATE(u64)
-#undef CRENEL_INSTANTIATE
 
 }  // namespace crenel::device

@@ -1,10 +1,8 @@
-#include "device/poly/checks.h"
+#include "device/poly/kernels.h"
 
 namespace crenel::device {
 
-template <class W>
-void Kernels<W>::tensor(Stream& stream, View out, ConstView a, ConstView b) {
-  checks::tensor<W>(ring(), out, a, b);
+void PolyKernels::do_tensor(Stream& stream, View out, ConstView a, ConstView b) {
   const ConstView a0 = a.components(0, 1), a1 = a.components(1, 1);
   const ConstView b0 = b.components(0, 1), b1 = b.components(1, 1);
   mul(stream, out.components(0, 1), a0, b0);
@@ -13,19 +11,11 @@ void Kernels<W>::tensor(Stream& stream, View out, ConstView a, ConstView b) {
   mul(stream, out.components(2, 1), a1, b1);
 }
 
-template <class W>
-void Kernels<W>::tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) {
+void PolyKernels::do_tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) {
   tensor(stream, out, a, a);
   if (doubled == nullptr) return;
   add(stream, out, out, out);
   add_scalar(stream, out.components(0, 1), out.components(0, 1), *doubled);
 }
-
-#define CRENEL_INSTANTIATE(W)                                            \
-  template void Kernels<W>::tensor(Stream&, View, ConstView, ConstView); \
-  template void Kernels<W>::tensor_square(Stream&, View, ConstView, const Scalars*);
-CRENEL_INSTANTIATE(u32)
-CRENEL_INSTANTIATE(u64)
-#undef CRENEL_INSTANTIATE
 
 }  // namespace crenel::device

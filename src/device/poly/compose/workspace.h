@@ -3,42 +3,27 @@
 
 #include <vector>
 
-#include "crenel/core/error.h"
 #include "device/poly/kernels.h"
 
 namespace crenel::device::compose {
 
 /// A dense polynomial in memory of the stream's pool, given back on destruction.
-template <class W>
 class Temporary {
  public:
   Temporary(Stream& stream, PolyShape shape, const LimbSet& limbs, Domain domain)
-      : buffer_(stream.allocate((u64(shape.polys()) * limbs.size() * sizeof(W)) << shape.log_n)),
-        view_(buffer_.template as<W>(), shape, limbs, domain) {}
-  PolyView<W> view() const { return view_; }
+      : buffer_(stream.allocate((u64(shape.polys()) * limbs.size() * sizeof(u32)) << shape.log_n)),
+        view_(buffer_.as<u32>(), shape, limbs, domain) {}
+  PolyView<u32> view() const { return view_; }
 
  private:
   Buffer buffer_;
-  PolyView<W> view_;
+  PolyView<u32> view_;
 };
 
-template <class W>
-void clear(Stream& stream, const PolyView<W>& v) {
-  const std::size_t bytes = (std::size_t(v.limbs.size()) << v.shape.log_n) * sizeof(W);
+inline void clear(Stream& stream, const PolyView<u32>& v) {
+  const std::size_t bytes = (std::size_t(v.limbs.size()) << v.shape.log_n) * sizeof(u32);
   for (u32 b = 0; b < v.shape.batch; ++b)
     for (u32 c = 0; c < v.shape.components; ++c) stream.fill_zero(v.limb(b, c, 0), bytes);
-}
-
-/// What Prepared::parts holds.
-template <class W>
-using Conversions = std::vector<Prepared<rns::BaseConversion<W>>>;
-
-/// Conversion number `i` of a prepared ModUp or Divide. Throws StateError when a backend's
-/// prepare() did not start from the default one.
-template <class W, class Table>
-const Prepared<rns::BaseConversion<W>>& conversion_of(const Prepared<Table>& table, std::size_t i) {
-  if (table.parts == nullptr) throw StateError("table was not prepared by Kernels::prepare");
-  return static_cast<const Conversions<W>*>(table.parts.get())->at(i);
 }
 
 template <class View>

@@ -93,13 +93,13 @@ TEST(DryDevice, StatesCopiesAndHasNothingToRead) {
 }
 
 struct Bench {
-  test::Context<u32> context;
+  test::Context context;
   std::vector<Buffer> memory;
 
   Bench(u32 log_n, u32 primes)
-      : context(test::make_context<u32>(open(kDry), log_n,
-                                        math::nearest_ntt_primes(u64(1) << 30, primes, u64(1) << 29,
-                                                                 u64(1) << 31, u64(2) << log_n))) {}
+      : context(test::make_context(open(kDry), log_n,
+                                   math::nearest_ntt_primes(u64(1) << 30, primes, u64(1) << 29,
+                                                            u64(1) << 31, u64(2) << log_n))) {}
   PolyView<u32> make(u32 components, const LimbSet& limbs, ring::Domain domain) {
     const PolyShape shape{context.ring->log_n(), components, 1};
     memory.push_back(
@@ -170,7 +170,7 @@ TEST(DryDevice, ModUpOfBoot40) {
   auto& k = *bench.context.kernels;
   const LimbSet window = LimbSet::range(0, 47), special = LimbSet::range(47, 59);
   const auto table =
-      k.prepare(rns::make_mod_up<u32>(test::moduli_of(*bench.context.ring), window, special, 12));
+      k.prepare(rns::make_mod_up(test::moduli_of(*bench.context.ring), window, special, 12));
   const auto in = bench.make(1, window, ring::Domain::eval);
   const auto out = bench.make(4, window.concat(special), ring::Domain::eval);
   Account account;

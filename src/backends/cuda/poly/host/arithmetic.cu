@@ -2,7 +2,6 @@
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/kernels/elementwise.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -53,8 +52,8 @@ void run(Stream& stream, const char* name, const RingTables& tables, const View&
 }
 
 // The scalars of the view's limbs, times R when they will be multiplied with.
-ScalarArgs scalar_args(const ring::Ring<u32>& ring, const View& out,
-                       const device::LimbScalars<u32>& scalars, bool montgomery) {
+ScalarArgs scalar_args(const ring::Ring& ring, const View& out, const device::LimbScalars& scalars,
+                       bool montgomery) {
   ScalarArgs args = {};
   for (u32 l = 0; l < out.limbs.size(); ++l) {
     const math::Modulus<u32>& m = ring.modulus(out.limbs[l]);
@@ -66,51 +65,43 @@ ScalarArgs scalar_args(const ring::Ring<u32>& ring, const View& out,
 
 }  // namespace
 
-void CudaKernels::add(Stream& stream, View out, ConstView a, ConstView b) {
-  device::checks::binary<u32>("add", ring(), out, a, b);
+void CudaPolyKernels::do_add(Stream& stream, View out, ConstView a, ConstView b) {
   run<BinaryOp::add>(stream, "add", tables_, out, a, b);
 }
 
-void CudaKernels::sub(Stream& stream, View out, ConstView a, ConstView b) {
-  device::checks::binary<u32>("sub", ring(), out, a, b);
+void CudaPolyKernels::do_sub(Stream& stream, View out, ConstView a, ConstView b) {
   run<BinaryOp::sub>(stream, "sub", tables_, out, a, b);
 }
 
-void CudaKernels::mul(Stream& stream, View out, ConstView a, ConstView b) {
-  device::checks::binary<u32>("mul", ring(), out, a, b);
+void CudaPolyKernels::do_mul(Stream& stream, View out, ConstView a, ConstView b) {
   run<BinaryOp::mul>(stream, "mul", tables_, out, a, b);
 }
 
-void CudaKernels::mul_add(Stream& stream, View out, ConstView a, ConstView b) {
-  device::checks::binary<u32>("mul_add", ring(), out, a, b);
+void CudaPolyKernels::do_mul_add(Stream& stream, View out, ConstView a, ConstView b) {
   run<BinaryOp::mul_add>(stream, "mul_add", tables_, out, a, b);
 }
 
-void CudaKernels::neg(Stream& stream, View out, ConstView a) {
-  device::checks::unary<u32>("neg", ring(), out, a);
+void CudaPolyKernels::do_neg(Stream& stream, View out, ConstView a) {
   run<ScalarOp::neg>(stream, "neg", tables_, out, a, ScalarArgs{});
 }
 
-void CudaKernels::mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) {
-  device::checks::unary<u32>("mul_scalar", ring(), out, a);
+void CudaPolyKernels::do_mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) {
   run<ScalarOp::mul>(stream, "mul_scalar", tables_, out, a,
                      scalar_args(ring(), out, scalars, true));
 }
 
-void CudaKernels::mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) {
-  device::checks::unary<u32>("mul_add_scalar", ring(), out, a);
+void CudaPolyKernels::do_mul_add_scalar(Stream& stream, View out, ConstView a,
+                                        const Scalars& scalars) {
   run<ScalarOp::mul_add>(stream, "mul_add_scalar", tables_, out, a,
                          scalar_args(ring(), out, scalars, true));
 }
 
-void CudaKernels::add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) {
-  device::checks::unary<u32>("add_scalar", ring(), out, a);
+void CudaPolyKernels::do_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) {
   run<ScalarOp::add>(stream, "add_scalar", tables_, out, a,
                      scalar_args(ring(), out, scalars, false));
 }
 
-void CudaKernels::tensor(Stream& stream, View out, ConstView a, ConstView b) {
-  device::checks::tensor<u32>(ring(), out, a, b);
+void CudaPolyKernels::do_tensor(Stream& stream, View out, ConstView a, ConstView b) {
   ElementArgs args = arguments(tables_, out, a, b);
   args.b = poly(b);
   const auto cost = [&] { return traffic::tensor(traffic::extent(out)); };
@@ -119,8 +110,8 @@ void CudaKernels::tensor(Stream& stream, View out, ConstView a, ConstView b) {
          kElementThreads, 0, args);
 }
 
-void CudaKernels::tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) {
-  device::checks::tensor<u32>(ring(), out, a, a);
+void CudaPolyKernels::do_tensor_square(Stream& stream, View out, ConstView a,
+                                       const Scalars* doubled) {
   const ElementArgs args = arguments(tables_, out, a, a);
   const ScalarArgs scalars = doubled ? scalar_args(ring(), out, *doubled, false) : ScalarArgs{};
   const auto cost = [&] { return traffic::tensor_square(traffic::extent(out)); };

@@ -2,7 +2,6 @@
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/kernels/automorphism.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -39,14 +38,12 @@ void run(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& ou
 
 }  // namespace
 
-void CudaKernels::automorphism(Stream& stream, View out, ConstView in, u64 element) {
-  device::checks::automorphism<u32>("automorphism", ring(), out, in, element);
+void CudaPolyKernels::do_automorphism(Stream& stream, View out, ConstView in, u64 element) {
   run<false>(stream, tables_, out, in, element, nullptr);
 }
 
-void CudaKernels::automorphism_add(Stream& stream, View out, ConstView in, u64 element,
-                                   const ConstView* addend) {
-  device::checks::automorphism_add<u32>(ring(), out, in, element, addend);
+void CudaPolyKernels::do_automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                                          const ConstView* addend) {
   run<true>(stream, tables_, out, in, element, addend);
 }
 

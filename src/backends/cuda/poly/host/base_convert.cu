@@ -5,7 +5,6 @@
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/kernels/base_convert.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -64,12 +63,10 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   launch(stream, cost, kernel, grid, kConvertThreads, 0, args);
 }
 
-void CudaKernels::base_convert(Stream& stream, View out, ConstView in,
-                               const Prepared<rns::BaseConversion<u32>>& table) {
-  device::checks::base_convert<u32>(ring(), out, in, *table);
-  if (table.device == nullptr) throw StateError("table was not prepared by these kernels");
-  launch_base_convert(stream, tables_, *static_cast<const ConversionTables*>(table.device.get()),
-                      poly(in), poly(out), in.shape, true);
+void CudaPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
+                                      const Prepared<rns::BaseConversion>& table) {
+  launch_base_convert(stream, tables_, table.on_device<ConversionTables>(), poly(in), poly(out),
+                      in.shape, true);
 }
 
 }  // namespace crenel::backend::cuda

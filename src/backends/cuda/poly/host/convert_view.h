@@ -18,7 +18,7 @@ Poly<Word> broadcast_poly(const ring::PolyView<Word>& v) {
           v.shape.batch == 1 ? 0 : v.batch_stride};
 }
 
-inline KeyPoly key_poly(const device::KeyView<u32>& key, u32 first_digit) {
+inline KeyPoly key_poly(const device::KeyView& key, u32 first_digit) {
   const auto& p = key.pairs;
   return {p.data, key.slot, first_digit * p.batch_stride, p.component_stride, p.batch_stride};
 }

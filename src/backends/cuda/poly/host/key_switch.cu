@@ -7,15 +7,9 @@
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/host/transform_launch.h"
 #include "backends/cuda/poly/kernels/key_multiply.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
-
-const ConversionTables& conversions(const std::shared_ptr<void>& device) {
-  if (device == nullptr) throw StateError("table was not prepared by these kernels");
-  return *static_cast<const ConversionTables*>(device.get());
-}
 
 // Limbs `limbs` of `in`, to coefficient form, scaled for the conversion and centred, into
 // `workspace`.
@@ -63,7 +57,7 @@ TransformArgs forward_args(const RingTables& tables, const Poly<u32>& out,
 }
 
 // The limbs of `output` that each digit has already, in `in`.
-OwnLimbs own_limbs(const rns::ModUp<u32>& table, const ring::PolyView<const u32>& in) {
+OwnLimbs own_limbs(const rns::ModUp& table, const ring::PolyView<const u32>& in) {
   OwnLimbs own = {no_limbs(), position_bytes(table.output, table.input), poly(in)};
   for (u32 d = 0; d < table.digits.size(); ++d)
     for (u32 l = 0; l < table.digits[d].count; ++l)
@@ -80,12 +74,11 @@ LimbBytes shifted(const LimbBytes& bytes, u32 first) {
 
 }  // namespace
 
-void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
-                         const Prepared<rns::ModUp<u32>>& table) {
-  if (!fast()) return Base::mod_up(stream, out, in, table);
-  device::checks::mod_up<u32>(ring(), out, in, *table);
+void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
+                                const Prepared<rns::ModUp>& table) {
+  if (!fast()) return PolyKernels::do_mod_up(stream, out, in, table);
   const device::Stage stage(stream, "mod_up");
-  const ConversionTables& conversion = conversions(table.device);
+  const ConversionTables& conversion = table.on_device<ConversionTables>();
   const std::size_t bytes = u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n;
   const device::Buffer workspace = stream.allocate(bytes);
   const Poly<u32> centred = dense(workspace, in.shape, in.limbs.size());
@@ -97,9 +90,8 @@ void CudaKernels::mod_up(Stream& stream, View out, ConstView in,
   launch_row_forward(stream, args, out.limbs.size(), own);
 }
 
-void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
-                               u32 first_digit) {
-  device::checks::key_multiply<u32>(ring(), out, digits, key, first_digit);
+void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
+                                      u32 first_digit) {
   const device::Stage stage(stream, "key_multiply");
   KeyArgs args = {};
   args.primes = tables_.primes;
@@ -117,17 +109,18 @@ void CudaKernels::key_multiply(Stream& stream, View out, ConstView digits, const
 }
 
 // Some limbs of all digits at a time, all of them when the digits are not too large.
-void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
-                             const Prepared<rns::ModUp<u32>>& table, const Key& key,
-                             u32 first_digit, const ConstView* addend, const Scalars* factor) {
+void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
+                                             const Prepared<rns::ModUp>& table, const Key& key,
+                                             u32 first_digit, const ConstView* addend,
+                                             const Scalars* factor) {
   // The last pass knows one factor a limb: real ones.
   const bool real = addend == nullptr || factor == nullptr ||
                     std::equal(factor->low, factor->low + addend->limbs.size(), factor->high);
   if (!fused_key_switch_ || !real)
-    return Base::key_switch(stream, out, in, table, key, first_digit, addend, factor);
-  device::checks::key_switch<u32>(ring(), out, in, *table, key, first_digit, addend, factor);
+    return PolyKernels::do_key_switch_extended(stream, out, in, table, key, first_digit, addend,
+                                               factor);
   const device::Stage stage(stream, "key_switch");
-  const ConversionTables& conversion = conversions(table.device);
+  const ConversionTables& conversion = table.on_device<ConversionTables>();
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
   const ring::PolyShape raised{in.shape.log_n, digits, in.shape.batch};
   const u64 limb_bytes = u64(raised.polys()) * sizeof(u32) << in.shape.log_n;
@@ -165,12 +158,12 @@ void CudaKernels::key_switch(Stream& stream, View out, ConstView in,
   }
 }
 
-void CudaKernels::divide(Stream& stream, View out, ConstView in,
-                         const Prepared<rns::Divide<u32>>& table, const ConstView* addend) {
-  if (!fast() || table->dropped.empty()) return Base::divide(stream, out, in, table, addend);
-  device::checks::divide<u32>(ring(), out, in, *table, addend);
+void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
+                                const Prepared<rns::Divide>& table, const ConstView* addend) {
+  if (!fast() || table->dropped.empty())
+    return PolyKernels::do_divide(stream, out, in, table, addend);
   const device::Stage stage(stream, "divide");
-  const ConversionTables& conversion = conversions(table.device);
+  const ConversionTables& conversion = table.on_device<ConversionTables>();
   const u32 dropped = table->dropped.size();
   const std::size_t bytes = u64(in.shape.polys()) * dropped * sizeof(u32) << in.shape.log_n;
   const device::Buffer workspace = stream.allocate(bytes);

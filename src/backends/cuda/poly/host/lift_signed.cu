@@ -2,12 +2,10 @@
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/kernels/lift_signed.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 
-void CudaKernels::lift_signed(Stream& stream, i64* values, ConstView in) {
-  device::checks::lift_signed<u32>(ring(), values, in);
+void CudaPolyKernels::do_lift_signed(Stream& stream, i64* values, ConstView in) {
   const bool two = in.limbs.size() == 2;
   LiftArgs args = {};
   args.in = poly(in);

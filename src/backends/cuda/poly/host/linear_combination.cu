@@ -4,12 +4,11 @@
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/kernels/linear_combination.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
 
-using Scalars = device::LimbScalars<u32>;
+using Scalars = device::LimbScalars;
 
 u32 halves_of(const Scalars& s, u32 limbs) {
   return std::equal(s.low, s.low + limbs, s.high) ? 0 : 1;
@@ -25,9 +24,9 @@ void put_words(u32* words, const Scalars& s, u32 limbs, u32 halves) {
 }  // namespace
 
 // As many terms a launch as its arguments hold; a further launch adds to what `out` has.
-void CudaKernels::linear_combination(Stream& stream, View out, std::span<const ConstView> in,
-                                     std::span<const Scalars> scalars, const Scalars* constant) {
-  device::checks::linear_combination<u32>(ring(), out, in, scalars);
+void CudaPolyKernels::do_linear_combination(Stream& stream, View out, std::span<const ConstView> in,
+                                            std::span<const Scalars> scalars,
+                                            const Scalars* constant) {
   const u32 limbs = out.limbs.size();
   CombinationArgs args = {};
   args.primes = tables_.primes;

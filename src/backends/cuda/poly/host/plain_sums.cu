@@ -5,12 +5,11 @@
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/kernels/plain_sums.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
 
-using Grid = device::PlainGrid<u32>;
+using Grid = device::PlainGrid;
 using View = ring::PolyView<u32>;
 
 // One launch: giant steps [first, first + args.giants) and the columns of some baby steps.
@@ -117,9 +116,8 @@ auto hoisted_kernel(const Launch& l, u32 digits) {
 
 }  // namespace
 
-void CudaKernels::plain_multiply_sum(Stream& stream, std::span<const View> out,
-                                     std::span<const ConstView> in, const Grid& plain) {
-  device::checks::plain_multiply_sum<u32>(ring(), out, in, plain);
+void CudaPolyKernels::do_plain_multiply_sum(Stream& stream, std::span<const View> out,
+                                            std::span<const ConstView> in, const Grid& plain) {
   if (out.empty()) return;
   const ring::PolyShape shape = out[0].shape;
   const u32 limbs = plain.limbs.size(), pairs = (shape.components + 1) / 2;
@@ -150,12 +148,11 @@ void CudaKernels::plain_multiply_sum(Stream& stream, std::span<const View> out,
   });
 }
 
-void CudaKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
-                                     ConstView b, ConstView a, std::span<const Key> keys,
-                                     std::span<const u64> elements, const Grid& plain,
-                                     const Scalars& special, u32 first_digit) {
-  device::checks::hoisted_plain_sums<u32>(ring(), out, digits, b, a, keys, elements, plain,
-                                          first_digit);
+void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View> out,
+                                            ConstView digits, ConstView b, ConstView a,
+                                            std::span<const Key> keys,
+                                            std::span<const u64> elements, const Grid& plain,
+                                            const Scalars& special, u32 first_digit) {
   if (out.empty()) return;
   const ring::PolyShape shape = digits.shape;
   const u32 limbs = plain.limbs.size(), window = b.limbs.size();

@@ -2,7 +2,6 @@
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/kernels/sample.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -40,32 +39,28 @@ auto cost_of(const char* kernel, const ring::PolyView<u32>& out, u32 read_bytes)
 
 }  // namespace
 
-void CudaKernels::sample_uniform(Stream& stream, View out, const random::Seed& seed,
-                                 random::Nonce nonce) {
-  device::checks::source<u32>("sample_uniform", ring(), out);
+void CudaPolyKernels::do_sample_uniform(Stream& stream, View out, const random::Seed& seed,
+                                        random::Nonce nonce) {
   const SeededArgs seeded(tables_, out, seed, nonce);
   launch(stream, cost_of("sample_uniform", out, 0), cuda::sample_uniform,
          grid_of(out, out.limbs.size()), kSampleThreads, 0, seeded.args);
 }
 
-void CudaKernels::sample_ternary(Stream& stream, View out, const random::Seed& seed,
-                                 random::Nonce nonce) {
-  device::checks::source<u32>("sample_ternary", ring(), out, Domain::coeff);
+void CudaPolyKernels::do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                                        random::Nonce nonce) {
   const SeededArgs seeded(tables_, out, seed, nonce);
   launch(stream, cost_of("sample_ternary", out, 0), sample_small<true>, grid_of(out, 1),
          kSampleThreads, 0, seeded.args);
 }
 
-void CudaKernels::sample_error(Stream& stream, View out, const random::Seed& seed,
-                               random::Nonce nonce) {
-  device::checks::source<u32>("sample_error", ring(), out, Domain::coeff);
+void CudaPolyKernels::do_sample_error(Stream& stream, View out, const random::Seed& seed,
+                                      random::Nonce nonce) {
   const SeededArgs seeded(tables_, out, seed, nonce);
   launch(stream, cost_of("sample_error", out, 0), sample_small<false>, grid_of(out, 1),
          kSampleThreads, 0, seeded.args);
 }
 
-void CudaKernels::reduce_signed(Stream& stream, View out, const i64* values) {
-  device::checks::source<u32>("reduce_signed", ring(), out, Domain::coeff);
+void CudaPolyKernels::do_reduce_signed(Stream& stream, View out, const i64* values) {
   const SeededArgs plain(tables_, out);
   launch(stream, cost_of("reduce_signed", out, sizeof(i64)), cuda::reduce_signed, grid_of(out, 1),
          kSampleThreads, 0, plain.args, values);

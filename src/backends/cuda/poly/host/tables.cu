@@ -22,7 +22,7 @@ const T* at(const DeviceBytes& memory, std::size_t offset) {
   return reinterpret_cast<const T*>(memory.data() + offset);
 }
 
-PrimeConstants constants_of(const ring::PrimeTables<u32>& p) {
+PrimeConstants constants_of(const ring::PrimeTables& p) {
   const math::Modulus<u32>& m = p.modulus;
   PrimeConstants c = {};
   c.q = m.q;
@@ -36,7 +36,7 @@ PrimeConstants constants_of(const ring::PrimeTables<u32>& p) {
 }
 
 // The rows of one conversion; returns whether sums must be reduced on the way.
-bool append_matrix(const ConversionInput& input, const ring::Ring<u32>& ring, u32 padded,
+bool append_matrix(const ConversionInput& input, const ring::Ring& ring, u32 padded,
                    std::vector<i32>& matrices) {
   const auto& conversion = *input.conversion;
   const u32 sources = conversion.source.size();
@@ -56,11 +56,11 @@ bool append_matrix(const ConversionInput& input, const ring::Ring<u32>& ring, u3
   return fold_often;
 }
 
-void append_inverse(const ConversionInput& input, const ring::Ring<u32>& ring,
+void append_inverse(const ConversionInput& input, const ring::Ring& ring,
                     std::vector<InverseScale>& scales) {
   const auto& conversion = *input.conversion;
   for (u32 j = 0; j < conversion.source.size(); ++j) {
-    const ring::PrimeTables<u32>& p = ring.prime(conversion.source[j]);
+    const ring::PrimeTables& p = ring.prime(conversion.source[j]);
     const math::Modulus<u32>& m = p.modulus;
     InverseScale s = {};
     const u32 c = math::mul_mod<u32>(conversion.source_scale[j].value, p.n_inv.value, m);
@@ -72,7 +72,7 @@ void append_inverse(const ConversionInput& input, const ring::Ring<u32>& ring,
 
 }  // namespace
 
-RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring<u32>& ring) {
+RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring& ring) {
   std::vector<PrimeConstants> primes;
   std::vector<math::Modulus<u32>> moduli;
   std::vector<u32> words, inverse_words;
@@ -85,7 +85,7 @@ RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ri
       to_pairs.push_back(make_uint2(roots[i].value, roots[i].quotient));
   };
   for (u32 id = 0; id < ring.prime_count(); ++id) {
-    const ring::PrimeTables<u32>& p = ring.prime(id);
+    const ring::PrimeTables& p = ring.prime(id);
     primes.push_back(constants_of(p));
     moduli.push_back(p.modulus);
     append(p.roots, p.modulus, words, pairs);
@@ -105,7 +105,7 @@ RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ri
 }
 
 ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
-                                    const ring::Ring<u32>& ring,
+                                    const ring::Ring& ring,
                                     const std::vector<ConversionInput>& inputs,
                                     const std::vector<u32>& x_scale) {
   ConversionTables t;

@@ -3,8 +3,7 @@
 
 #include "backends/cuda/memory.h"
 #include "backends/cuda/poly/device/conversion.cuh"
-#include "ring/ring.h"
-#include "rns/tables.h"
+#include "device/poly/kernels.h"
 
 namespace crenel::backend::cuda {
 
@@ -25,10 +24,10 @@ struct RingTables {
   Twiddles forward, inverse;
 };
 
-RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring<u32>& ring);
+RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring& ring);
 
 /// Conversions that run in one launch (the digits of a ModUp), with what is fused around them.
-struct ConversionTables {
+struct ConversionTables final : device::DeviceTable {
   std::unique_ptr<DeviceBytes> memory;
   std::vector<ConversionTable> host;  ///< what `tables` points to
   const ConversionTable* tables = nullptr;
@@ -44,14 +43,14 @@ struct ConversionTables {
 
 /// One conversion as the host knows it.
 struct ConversionInput {
-  const rns::BaseConversion<u32>* conversion;
+  const rns::BaseConversion* conversion;
   u32 first;                        ///< position of its first source limb in the input
   const rns::LimbSet* output;       ///< limbs of the output component
   const std::vector<u32>* factors;  ///< per destination, multiplies the result; null: 1
 };
 
 ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
-                                    const ring::Ring<u32>& ring,
+                                    const ring::Ring& ring,
                                     const std::vector<ConversionInput>& inputs,
                                     const std::vector<u32>& x_scale);
 

@@ -3,7 +3,6 @@
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/host/transform_launch.h"
 #include "backends/cuda/poly/kernels/ntt_small.cuh"
-#include "device/poly/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -26,8 +25,7 @@ TransformArgs arguments(const RingTables& tables, bool forward, const ring::Poly
 
 }  // namespace
 
-void CudaKernels::ntt(Stream& stream, View out, ConstView in) {
-  device::checks::transform<u32>("ntt", ring(), out, in, Domain::coeff, Domain::eval);
+void CudaPolyKernels::do_ntt(Stream& stream, View out, ConstView in) {
   TransformArgs args = arguments(tables_, true, out, in);
   const u32 limbs = out.limbs.size();
   if (!fast())
@@ -38,8 +36,7 @@ void CudaKernels::ntt(Stream& stream, View out, ConstView in) {
   launch_row_forward(stream, in_place(args), limbs, {no_limbs(), {}, {}});
 }
 
-void CudaKernels::intt(Stream& stream, View out, ConstView in) {
-  device::checks::transform<u32>("intt", ring(), out, in, Domain::eval, Domain::coeff);
+void CudaPolyKernels::do_intt(Stream& stream, View out, ConstView in) {
   TransformArgs args = arguments(tables_, false, out, in);
   const u32 limbs = out.limbs.size();
   if (!fast())

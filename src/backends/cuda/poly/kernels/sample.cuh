@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kSampleThreads)
       random::chacha20_block(state_of(args, poly), random::uniform_block(id, i, args.log_n));
   u32 v[4];
 #pragma unroll
-  for (u32 u = 0; u < 4; ++u) v[u] = random::uniform_residue<u32>(block, u, m);
+  for (u32 u = 0; u < 4; ++u) v[u] = random::uniform_residue(block, u, m);
   u32* to = args.out.limb(poly / args.components, poly % args.components, limb, args.log_n);
   store4(to + i, make_uint4(v[0], v[1], v[2], v[3]));
 }
@@ -75,10 +75,9 @@ __global__ void __launch_bounds__(kSampleThreads)
   for (u32 limb = 0; limb < args.limbs; ++limb) {
     const u32 q = args.moduli[args.prime.at[limb]].q;
     u32* to = args.out.limb(poly / args.components, poly % args.components, limb, args.log_n);
-    store4(to + i, make_uint4(random::small_residue<u32>(value[0], q),
-                              random::small_residue<u32>(value[1], q),
-                              random::small_residue<u32>(value[2], q),
-                              random::small_residue<u32>(value[3], q)));
+    store4(to + i,
+           make_uint4(random::small_residue(value[0], q), random::small_residue(value[1], q),
+                      random::small_residue(value[2], q), random::small_residue(value[3], q)));
   }
 }
 

@@ -77,7 +77,7 @@ TorusTables::TorusTables(const std::shared_ptr<CudaDevice>& device, const device
     a.q_inverse = 1.0 / q;
     return;
   }
-  const ring::Ring<u32> ring(plan.log_n, plan.primes);
+  const ring::Ring ring(plan.log_n, plan.primes);
   std::vector<u32> turns(2 * limbs_ * plan.ring_dim());
   for (u32 l = 0; l < limbs_; ++l) {
     const auto& tables = ring.prime(l);

@@ -95,7 +95,7 @@ TEST_F(FhecoreWarp, Passes) {
                         Case{{4, 8}, 1, 1, 1}}) {
     const auto plan = device::fhecore_passes(k.log_radices);
     const u32 log_n = plan[0].log_n;
-    const auto ring = shared_ring<u32>(log_n, mixed_primes(log_n, 3));
+    const auto ring = shared_ring(log_n, mixed_primes(log_n, 3));
     const auto table = ref_->prepare(device::make_fhecore_transform(ring, plan));
     LimbSet limbs;
     for (u32 l = 0; l < k.limbs; ++l) limbs.push_back(2 - l);
@@ -106,13 +106,13 @@ TEST_F(FhecoreWarp, Passes) {
       SCOPED_TRACE(
           cat("2^", log_n, ", first radix 2^", k.log_radices[0], inverse ? ", inverse" : ""));
       auto in = random_poly(*ring, rng, shape, limbs, inverse ? Domain::eval : Domain::coeff);
-      auto out = empty_poly<u32>(shape, limbs, inverse ? Domain::coeff : Domain::eval);
+      auto out = empty_poly(shape, limbs, inverse ? Domain::coeff : Domain::eval);
       if (inverse)
         ref_->intt(*stream_, out.host(), in.host(), table);
       else
         ref_->ntt(*stream_, out.host(), in.host(), table);
-      auto library = empty_poly<u32>(shape, limbs, out.view.domain);
-      const auto kernels = device::backend_of(*device_).make_kernels(ring);
+      auto library = empty_poly(shape, limbs, out.view.domain);
+      const auto kernels = device::backend_of(*device_).make_poly_kernels(ring);
       if (inverse)
         kernels->intt(*stream_, library.host(), in.host());
       else
@@ -152,17 +152,16 @@ TEST_F(FhecoreWarp, Conversions) {
   };
   for (const Case& k : {Case{8, 9, 27}, Case{4, 1, 1}, Case{5, 17, 8}, Case{9, 12, 17}}) {
     SCOPED_TRACE(cat(k.sources, " to ", k.destinations));
-    const auto ring = shared_ring<u32>(9, mixed_primes(9, k.sources + k.destinations));
+    const auto ring = shared_ring(9, mixed_primes(9, k.sources + k.destinations));
     const auto moduli = moduli_of(*ring);
     const auto table = ref_->prepare(device::make_fhecore_conversion(
-        moduli,
-        rns::make_base_conversion<u32>(moduli, LimbSet::range(0, k.sources),
-                                       LimbSet::range(k.sources, k.sources + k.destinations))));
+        moduli, rns::make_base_conversion(moduli, LimbSet::range(0, k.sources),
+                                          LimbSet::range(k.sources, k.sources + k.destinations))));
     const auto& t = table->table;
     const ring::PolyShape shape{k.log_n, 2, 1};
     auto in = random_poly(*ring, rng, shape, t.source, Domain::coeff);
-    auto expected = empty_poly<u32>(shape, t.destination, Domain::coeff);
-    auto out = garbage_poly<u32>(rng, shape, t.destination, Domain::coeff);
+    auto expected = empty_poly(shape, t.destination, Domain::coeff);
+    auto out = garbage_poly(rng, shape, t.destination, Domain::coeff);
     ref_->base_convert(*stream_, expected.host(), in.host(), table);
     std::vector<u32> z(in.words.size());
     FhecoreScaleArgs scale = {};
