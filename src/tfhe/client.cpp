@@ -46,7 +46,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   data->payload = stream.allocate(data->bytes());
   const auto errors = source.next(random::Purpose::error, data->rows());
   home.torus->sample_lwe(stream, data->view(), {*data->seed}, {source.seed(), errors.serial},
-                           state_->secret.lwe_device(), staged.as<const u64>());
+                         state_->secret.lwe_device(), staged.as<const u64>());
   return Ciphertext(std::move(data));
 }
 

@@ -88,7 +88,7 @@ Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modul
 void Evaluator::State::combine(u32* out, std::span<const device::LweTerm> terms, u64 constant,
                                u64 rows, u32 log_modulus) const {
   home().torus->linear(stream(), {out, {rows, plan().lwe_dim, plan().slots, log_modulus}}, terms,
-                         static_cast<u32>(constant));
+                       static_cast<u32>(constant));
 }
 
 device::Buffer Evaluator::State::combined(std::span<const device::LweTerm> terms, u64 constant,
@@ -119,8 +119,8 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
     }
     const device::Stage stage(stream(), "key_switch");
     home().torus->key_switch(stream(), shape, {out + first * plan().words(), shape.out(count)},
-                               {middle.as<const u64>(), shape.in(count)},
-                               shape.key(data.key_switch.data()));
+                             {middle.as<const u64>(), shape.in(count)},
+                             shape.key(data.key_switch.data()));
   }
 }
 

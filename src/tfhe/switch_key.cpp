@@ -43,8 +43,8 @@ device::Buffer make_key(const Context::State& home, SecretKeys& secret,
     stream.copy_in(messages.data(), host.data(), rows * shape.slots * sizeof(u64));
     const auto errors = source.next(random::Purpose::error, rows);
     home.torus->sample_lwe(stream, shape.key(key.data()).slice(first, rows), {mask_seed, first},
-                             {source.seed(), errors.serial}, secret.lwe_device(),
-                             messages.as<const u64>());
+                           {source.seed(), errors.serial}, secret.lwe_device(),
+                           messages.as<const u64>());
   }
   return key;
 }
@@ -60,7 +60,7 @@ device::Buffer expand_key(const Context::State& home, const device::SwitchShape&
     stream.copy_in(staged.data(), bodies.data() + first * shape.slots,
                    rows * shape.slots * sizeof(u64));
     home.torus->expand_lwe(stream, shape.key(key.data()).slice(first, rows), {seed, first},
-                             staged.as<const u64>());
+                           staged.as<const u64>());
   }
   return key;
 }
