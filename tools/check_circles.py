@@ -33,8 +33,6 @@ INCLUDE_ROOTS = ("src", "include", ".", "tests", "bench")
 LET_PASS: list[set[str]] = [
     # Bound C++ that imports its Python front ends.
     {"crenel._crenel", "crenel.chebyshev", "crenel.explain", "crenel.operand", "crenel.pickling"},
-    # Arrays that know their context, which makes arrays.
-    {f"crenel.tfhe.{name}" for name in ("arrays", "context", "evaluator", "integer_ops")},
 ]
 
 Graph = dict[str, set[str]]

@@ -12,7 +12,8 @@ def run(name: str, arguments: list, extra: dict[str, str], total: Counts) -> Non
     report = ROOT / "build" / f"{name}.xml"
     report.unlink(missing_ok=True)
     command = [env.PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *arguments]
-    code = run_logged(command, name, env={**env.tool_path(), **extra}, check=False)
+    settings = {"OMP_WAIT_POLICY": "passive", **env.tool_path(), **extra}  # other tests share the cores
+    code = run_logged(command, name, env=settings, check=False)
     log = f"build/logs/{name}.log"
     counts = from_pytest(report)
     if code not in (0, 5) and not counts.failed:

@@ -28,7 +28,6 @@ PYTHON_TESTS = [
         "evaluator",
         "operand",
         "serialize",
-        "tfhe_contract",
         "tfhe_arrays",
     )
 ]
