@@ -14,6 +14,7 @@
 #include "core/sha256.h"
 #include "crenel/core/error.h"
 #include "device/backend.h"
+#include "device/torus/tuner.h"
 #include "harness/recorder.h"
 #include "harness/suites.h"
 #include "tfhe/params/plan.h"
@@ -93,18 +94,20 @@ void tune(const Options& o, device::Device& device, u32 slots, Json::Array& resu
   const auto stream = device.make_stream();
   const u32 batch = std::max(1u, o.batch / slots);
   Inputs inputs(*stream, *kernels, batch);
-  const auto shapes = kernels->shapes();
+  auto* const tuner = dynamic_cast<device::RotationTuner*>(kernels.get());
+  const auto shapes = tuner ? tuner->shapes() : std::vector<device::RotationShape>{};
   for (std::size_t i = 0; i < std::max<std::size_t>(1, shapes.size()); ++i) {
     const device::RotationShape shape = shapes.empty() ? device::RotationShape{} : shapes[i];
     if (shape.name.rfind("any", 0) == 0 && shapes.size() > 1 && !o.all) continue;
     for (u32 rows = shape.rows; rows >= 1; --rows) {
       if (!shapes.empty()) try {
-          kernels->use_shape(i, rows);
+          tuner->use_shape(i, rows);
         } catch (const UnsupportedError&) {
           continue;
         }
       const auto call = [&] {
-        kernels->blind_rotate(*stream, inputs.out.as<u64>(), inputs.rows.as<u32>(), batch,
+        kernels->blind_rotate(*stream, {inputs.out.as<u64>(), kernels->extracted(batch)},
+                              {inputs.rows.as<const u32>(), kernels->at_rest(batch)},
                               inputs.key.data(),
                               {inputs.lut.as<u64>(), inputs.offset.as<u64>(), 1, nullptr});
       };

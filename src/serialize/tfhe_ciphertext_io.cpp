@@ -96,8 +96,7 @@ Ciphertext upload(DocumentReader& file, const Source& source, const Context::Sta
   const std::vector<u64> bodies = read_words(*source.tensor, file.data(*source.tensor));
   device::Buffer staged = stream.allocate(bodies.size() * sizeof(u64));
   stream.copy_in(staged.data(), bodies.data(), bodies.size() * sizeof(u64));
-  home.torus->expand_lwe(stream, data->payload.data(), data->rows(), plan.lwe_dim, plan.slots,
-                         encoding.log_modulus, *data->seed, 0, staged.as<const u64>());
+  home.torus->expand_lwe(stream, data->view(), {*data->seed}, staged.as<const u64>());
   return Ciphertext(std::move(data));
 }
 

@@ -15,8 +15,7 @@ std::vector<u32> phases(const Client::State& state, const Ciphertext::Data& ct) 
   auto& stream = *home.stream;
   std::vector<u32> out(ct.rows() * ct.slots);
   device::Buffer memory = stream.allocate(out.size() * sizeof(u32), true);
-  home.torus->phase(stream, memory.as<u32>(), ct.payload.as<const u32>(), ct.rows(),
-                    home.plan.lwe_dim, ct.slots, ct.log_modulus, state.secret.lwe_device());
+  home.torus->phase(stream, memory.as<u32>(), ct.view(), state.secret.lwe_device());
   stream.copy_out(out.data(), memory.data(), memory.bytes());
   return out;
 }
@@ -46,8 +45,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   data->seed = source.derive_seed();
   data->payload = stream.allocate(data->bytes());
   const auto errors = source.next(random::Purpose::error, data->rows());
-  home.torus->sample_lwe(stream, data->payload.data(), data->rows(), home.plan.lwe_dim, data->slots,
-                         data->log_modulus, *data->seed, 0, source.seed(), errors.serial,
+  home.torus->sample_lwe(stream, data->view(), {*data->seed}, {source.seed(), errors.serial},
                          state_->secret.lwe_device(), staged.as<const u64>());
   return Ciphertext(std::move(data));
 }

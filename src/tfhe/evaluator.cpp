@@ -87,8 +87,8 @@ Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modul
 
 void Evaluator::State::combine(u32* out, std::span<const device::LweTerm> terms, u64 constant,
                                u64 rows, u32 log_modulus) const {
-  home().torus->linear(stream(), out, terms, static_cast<u32>(constant), static_cast<u32>(rows),
-                       log_modulus);
+  home().torus->linear(stream(), {out, {rows, plan().lwe_dim, plan().slots, log_modulus}}, terms,
+                       static_cast<u32>(constant));
 }
 
 device::Buffer Evaluator::State::combined(std::span<const device::LweTerm> terms, u64 constant,
@@ -108,17 +108,19 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
   const u64 most = std::clamp<u64>(chunk_bytes / (extracted * sizeof(u64)), 1, rows);
   device::Buffer middle = stream().allocate(most * extracted * sizeof(u64));
   for (u64 first = 0; first < rows; first += most) {
-    const u32 count = static_cast<u32>(std::min(most, rows - first));
+    const u64 count = std::min(most, rows - first);
     device::LutView part = luts;
     if (part.index != nullptr) part.index += first * plan().slots;
     {
       const device::Stage stage(stream(), "blind_rotate");
-      kernels.blind_rotate(stream(), middle.as<u64>(), in + first * plan().words(), count,
+      kernels.blind_rotate(stream(), {middle.as<u64>(), kernels.extracted(count)},
+                           {in + first * plan().words(), kernels.at_rest(count)},
                            data.bootstrap.data(), part);
     }
     const device::Stage stage(stream(), "key_switch");
-    home().torus->key_switch(stream(), shape, out + first * plan().words(), middle.as<const u64>(),
-                             count, data.key_switch.data());
+    home().torus->key_switch(stream(), shape, {out + first * plan().words(), shape.out(count)},
+                             {middle.as<const u64>(), shape.in(count)},
+                             shape.key(data.key_switch.data()));
   }
 }
 

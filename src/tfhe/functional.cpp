@@ -104,10 +104,12 @@ class Functional {
   /// Divides messages whose low `bits` are zero by 2^bits.
   void drop(u32 bits) {
     device::Buffer out = s_.allocate_rows(count_);
-    s_.home().torus->mod_switch(s_.stream(), out.as<u32>(), value_.log_modulus - bits, value_.rows,
-                                value_.log_modulus, static_cast<u32>(count_));
+    const auto& plan = s_.plan();
+    device::LweShape shape{count_, plan.lwe_dim, plan.slots, value_.log_modulus};
+    const device::ConstLweView from(value_.rows, shape);
+    shape.log_modulus = value_.log_modulus -= bits;
+    s_.home().torus->mod_switch(s_.stream(), {out.as<u32>(), shape}, from);
     replace(std::move(out));
-    value_.log_modulus -= bits;
   }
 
   /// Phases modulo 2^log_range <= q, times q / 2^log_range.

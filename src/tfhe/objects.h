@@ -34,6 +34,9 @@ struct Ciphertext::Data : CiphertextShape {
   /// Set while the masks are what this seed expands to, row y under serial y.
   std::optional<random::Seed> seed;
 
+  device::LweView view() const {
+    return {payload.as<u32>(), {rows(), words - slots, slots, log_modulus}};
+  }
   /// The same shape without payload and seed.
   std::unique_ptr<Data> like() const {
     return std::make_unique<Data>(static_cast<const CiphertextShape&>(*this));

@@ -34,10 +34,9 @@ Ciphertext Evaluator::pack(const Ciphertext& single) const {
     const u64 messages = std::min(rows * r, in.size - first * r);
     // Phases to the key's modulus, exactly; then words of 64 bits (little-endian: the low half).
     device::Buffer raised = stream.allocate(messages * in_words * sizeof(u32));
-    home.variant(s.log_q(), 1)
-        .mod_switch(stream, raised.as<u32>(), shape.log_modulus,
-                    in.payload.as<const u32>() + first * r * in_words, s.log_q(),
-                    static_cast<u32>(messages));
+    home.torus->mod_switch(
+        stream, {raised.as<u32>(), {messages, n, 1, shape.log_modulus}},
+        {in.payload.as<const u32>() + first * r * in_words, {messages, n, 1, s.log_q()}});
     device::Buffer words = stream.allocate(messages * in_words * wide);
     stream.fill_zero(words.data(), words.bytes());
     stream.copy_rows(words.data(), wide, raised.data(), sizeof(u32), sizeof(u32),
@@ -53,9 +52,9 @@ Ciphertext Evaluator::pack(const Ciphertext& single) const {
       stream.copy_rows(target + shape.in_dim + slot, out_words * wide, source + n,
                        r * in_words * wide, wide, count);
     }
-    home.torus->key_switch(stream, shape, out.as<u32>() + first * s.plan().words(),
-                           side_by_side.as<const u64>(), static_cast<u32>(rows),
-                           s.keys.data()->packing.data());
+    home.torus->key_switch(
+        stream, shape, {out.as<u32>() + first * s.plan().words(), shape.out(rows)},
+        {side_by_side.as<const u64>(), shape.in(rows)}, shape.key(s.keys.data()->packing.data()));
   }
   return s.wrap(std::move(out), in.size, in.plain_modulus, s.log_q());
 }

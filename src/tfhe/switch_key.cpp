@@ -29,7 +29,6 @@ device::Buffer make_key(const Context::State& home, SecretKeys& secret,
                         Message message) {
   auto& stream = *home.stream;
   device::Buffer key = stream.allocate(shape.key_bytes());
-  const u64 row_bytes = u64(shape.out_words()) * shape.key_word_bytes();
   const u64 mask = (u64(1) << shape.log_modulus) - 1;
   auto& source = secret.source();
   const u64 most = std::min(shape.key_rows(), kChunkRows);
@@ -43,9 +42,9 @@ device::Buffer make_key(const Context::State& home, SecretKeys& secret,
         host[y * shape.slots + slot] = message(row_index(shape, first + y), slot) & mask;
     stream.copy_in(messages.data(), host.data(), rows * shape.slots * sizeof(u64));
     const auto errors = source.next(random::Purpose::error, rows);
-    home.torus->sample_lwe(stream, key.as<u8>() + first * row_bytes, rows, shape.out_dim,
-                           shape.slots, shape.log_modulus, mask_seed, first, source.seed(),
-                           errors.serial, secret.lwe_device(), messages.as<const u64>());
+    home.torus->sample_lwe(stream, shape.key(key.data()).slice(first, rows), {mask_seed, first},
+                           {source.seed(), errors.serial}, secret.lwe_device(),
+                           messages.as<const u64>());
   }
   return key;
 }
@@ -54,15 +53,14 @@ device::Buffer expand_key(const Context::State& home, const device::SwitchShape&
                           const random::Seed& seed, std::span<const u64> bodies) {
   auto& stream = *home.stream;
   device::Buffer key = stream.allocate(shape.key_bytes());
-  const u64 row_bytes = u64(shape.out_words()) * shape.key_word_bytes();
   const u64 most = std::min(shape.key_rows(), kChunkRows);
   device::Buffer staged = stream.allocate(most * shape.slots * sizeof(u64));
   for (u64 first = 0; first < shape.key_rows(); first += most) {
     const u64 rows = std::min(most, shape.key_rows() - first);
     stream.copy_in(staged.data(), bodies.data() + first * shape.slots,
                    rows * shape.slots * sizeof(u64));
-    home.torus->expand_lwe(stream, key.as<u8>() + first * row_bytes, rows, shape.out_dim,
-                           shape.slots, shape.log_modulus, seed, first, staged.as<const u64>());
+    home.torus->expand_lwe(stream, shape.key(key.data()).slice(first, rows), {seed, first},
+                           staged.as<const u64>());
   }
   return key;
 }

@@ -95,7 +95,6 @@ TEST_P(TorusIsa, Lwe) {
   const random::Seed seed = torus_seed(rng);
   for (const u32 log_modulus : {9u, 32u, 33u, 40u}) {
     const device::SwitchShape shape{33, 37, 2, log_modulus, std::min(log_modulus, 32u), 5, 8};
-    const u64 key_rows = shape.key_rows();
     const auto secrets = torus_secrets(2 * 37, rng);
     std::vector<u64> in(7 * 35);
     for (auto& x : in) x = rng() & ((u64(1) << log_modulus) - 1);
@@ -107,13 +106,13 @@ TEST_P(TorusIsa, Lwe) {
       const auto key = w.stream->allocate(shape.key_bytes());
       const auto s = w.upload(secrets);
       const auto rows = w.upload(in);
-      k.sample_lwe(*w.stream, key.data(), key_rows, 37, 2, log_modulus, seed, 5, seed, 9,
-                   s.as<i8>(), nullptr);
+      const device::LweView key_rows = shape.key(key.data());
+      k.sample_lwe(*w.stream, key_rows, {seed, 5}, {seed, 9}, s.as<i8>(), nullptr);
       const auto result = w.upload(std::vector<u32>(7 * 39)),
                  phase = w.upload(std::vector<u32>(14));
-      k.key_switch(*w.stream, shape, result.as<u32>(), rows.as<u64>(), 7, key.data());
-      k.phase(*w.stream, phase.as<u32>(), result.as<u32>(), 7, 37, 2, std::min(log_modulus, 32u),
-              s.as<i8>());
+      const device::LweView switched{result.as<u32>(), shape.out(7)};
+      k.key_switch(*w.stream, shape, switched, {rows.as<const u64>(), shape.in(7)}, key_rows);
+      k.phase(*w.stream, phase.as<u32>(), switched, s.as<i8>());
       keys.push_back(w.download<u8>(key, shape.key_bytes()));
       out.push_back(w.download<u32>(result, 7 * 39));
       phases.push_back(w.download<u32>(phase, 14));

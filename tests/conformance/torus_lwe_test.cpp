@@ -63,14 +63,16 @@ TEST_P(TorusLwe, KeySwitch) {
                                out_dim, ", slots ", slots, ", batch ", batch, ", ", name_of(fill)));
               if (batch == 33 && fill != TorusFill::random) continue;
               const auto in = words<u64>(u64(batch) * (in_dim + slots), modulus, rng, fill);
-              expect_same<u32>(
-                  plan_of(6, 1), u64(batch) * shape.out_words(),
-                  [&](const TorusWorld& w, u32* out) {
-                    const auto k = c.log_modulus <= 32 ? w.upload(key32) : w.upload(key64);
-                    const auto rows = w.upload(in);
-                    w.kernels->key_switch(*w.stream, shape, out, rows.as<u64>(), batch, k.data());
-                    w.stream->synchronize();
-                  });
+              expect_same<u32>(plan_of(6, 1), u64(batch) * shape.out_words(),
+                               [&](const TorusWorld& w, u32* out) {
+                                 const auto k =
+                                     c.log_modulus <= 32 ? w.upload(key32) : w.upload(key64);
+                                 const auto rows = w.upload(in);
+                                 w.kernels->key_switch(*w.stream, shape, {out, shape.out(batch)},
+                                                       {rows.as<const u64>(), shape.in(batch)},
+                                                       shape.key<const void>(k.data()));
+                                 w.stream->synchronize();
+                               });
               if (HasFatalFailure()) return;
             }
         }
@@ -105,7 +107,8 @@ TEST_P(TorusLwe, Linear) {
                 w.stream->copy(out, buffers.back().data(), count * sizeof(u32));
                 list.back().data = out;
               }
-              w.kernels->linear(*w.stream, out, list, constant, batch, log_modulus);
+              w.kernels->linear(*w.stream, {out, {batch, plan.lwe_dim, slots, log_modulus}}, list,
+                                constant);
               w.stream->synchronize();
             });
         }
@@ -125,7 +128,9 @@ TEST_P(TorusLwe, ModSwitch) {
           expect_same<u32>(plan, count, [&](const TorusWorld& w, u32* out) {
             const auto rows = w.upload(in);
             if (in_place) w.stream->copy(out, rows.data(), count * sizeof(u32));
-            w.kernels->mod_switch(*w.stream, out, to, in_place ? out : rows.as<u32>(), from, batch);
+            const u32* source = in_place ? out : rows.as<const u32>();
+            w.kernels->mod_switch(*w.stream, {out, {batch, plan.lwe_dim, plan.slots, to}},
+                                  {source, {batch, plan.lwe_dim, plan.slots, from}});
             w.stream->synchronize();
           });
         }
@@ -141,6 +146,7 @@ TEST_P(TorusLwe, SampleAndExpand) {
       for (const u32 slots : {1u, 3u, 9u, 17u}) {
         SCOPED_TRACE(cat("2^", log_modulus, ", dimension ", dim, ", slots ", slots));
         const u64 rows = 5, count = rows * (dim + slots);
+        const device::LweShape shape{rows, dim, slots, log_modulus};
         const auto secrets = torus_secrets(u64(slots) * dim, rng);
         const auto messages = words<u64>(rows * slots, 0, rng);
         const auto check = [&](auto word) {
@@ -149,15 +155,15 @@ TEST_P(TorusLwe, SampleAndExpand) {
             expect_same<W>(plan_of(6, 1), count, [&](const TorusWorld& w, W* out) {
               const auto s = w.upload(secrets);
               const auto m = w.upload(messages);
-              w.kernels->sample_lwe(*w.stream, out, rows, dim, slots, log_modulus, mask_seed,
-                                    mask_serial, secret_seed, error_serial, s.template as<i8>(),
+              w.kernels->sample_lwe(*w.stream, {out, shape}, {mask_seed, mask_serial},
+                                    {secret_seed, error_serial}, s.template as<i8>(),
                                     with_messages ? m.template as<u64>() : nullptr);
               w.stream->synchronize();
             });
           expect_same<W>(plan_of(6, 1), count, [&](const TorusWorld& w, W* out) {
             const auto b = w.upload(messages);
-            w.kernels->expand_lwe(*w.stream, out, rows, dim, slots, log_modulus, mask_seed,
-                                  mask_serial, b.template as<u64>());
+            w.kernels->expand_lwe(*w.stream, {out, shape}, {mask_seed, mask_serial},
+                                  b.template as<u64>());
             w.stream->synchronize();
           });
         };
@@ -183,8 +189,8 @@ TEST_P(TorusLwe, Phase) {
             expect_same<u32>(plan_of(6, 1), rows * slots, [&](const TorusWorld& w, u32* out) {
               const auto data = w.upload(in);
               const auto s = w.upload(secrets);
-              w.kernels->phase(*w.stream, out, data.as<u32>(), rows, dim, slots, log_modulus,
-                               s.as<i8>());
+              w.kernels->phase(*w.stream, out,
+                               {data.as<const u32>(), {rows, dim, slots, log_modulus}}, s.as<i8>());
               w.stream->synchronize();
             });
             if (HasFatalFailure()) return;

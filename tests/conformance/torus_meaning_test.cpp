@@ -30,10 +30,10 @@ TEST_P(TorusMeaning, SamplesDecryptAndExpand) {
       const auto m = w.upload(messages);
       const auto out = w.stream->allocate(count * 4), phase = w.stream->allocate(rows * slots * 4);
       const random::Seed mask = torus_seed(rng), secret = torus_seed(rng);
-      w.kernels->sample_lwe(*w.stream, out.data(), rows, dim, slots, log_modulus, mask, 3, secret,
-                            5, secrets.as<i8>(), m.as<u64>());
-      w.kernels->phase(*w.stream, phase.as<u32>(), out.as<u32>(), rows, dim, slots, log_modulus,
-                       secrets.as<i8>());
+      const device::LweView samples{out.as<u32>(), {rows, dim, slots, log_modulus}};
+      w.kernels->sample_lwe(*w.stream, samples, {mask, 3}, {secret, 5}, secrets.as<i8>(),
+                            m.as<u64>());
+      w.kernels->phase(*w.stream, phase.as<u32>(), samples, secrets.as<i8>());
       const auto phases = w.download<u32>(phase, u64(rows) * slots);
       double squares = 0;
       for (u64 i = 0; i < phases.size(); ++i) {
@@ -50,8 +50,7 @@ TEST_P(TorusMeaning, SamplesDecryptAndExpand) {
         for (u32 j = 0; j < slots; ++j) bodies.push_back(sampled[y * (dim + slots) + dim + j]);
       const auto b = w.upload(bodies);
       w.stream->fill_zero(out.data(), out.bytes());
-      w.kernels->expand_lwe(*w.stream, out.data(), rows, dim, slots, log_modulus, mask, 3,
-                            b.as<u64>());
+      w.kernels->expand_lwe(*w.stream, samples, {mask, 3}, b.as<u64>());
       EXPECT_EQ(first_difference(w.download<u32>(out, count), sampled), "");
     }
 }
@@ -86,11 +85,13 @@ TEST_P(TorusMeaning, KeySwitchKeepsThePhase) {
       const auto key = w.stream->allocate(shape.key_bytes());
       const auto out = w.stream->allocate(u64(batch) * shape.out_words() * 4);
       const auto phase = w.stream->allocate(u64(batch) * slots * 4);
-      w.kernels->sample_lwe(*w.stream, key.data(), shape.key_rows(), out_dim, slots, c.log_modulus,
-                            torus_seed(rng), 0, torus_seed(rng), 0, secrets.as<i8>(), m.as<u64>());
-      w.kernels->key_switch(*w.stream, shape, out.as<u32>(), rows.as<u64>(), batch, key.data());
-      w.kernels->phase(*w.stream, phase.as<u32>(), out.as<u32>(), batch, out_dim, slots, c.log_out,
-                       secrets.as<i8>());
+      const random::Seed masks = torus_seed(rng), errors = torus_seed(rng);
+      const device::LweView key_rows = shape.key(key.data());
+      const device::LweView switched{out.as<u32>(), shape.out(batch)};
+      w.kernels->sample_lwe(*w.stream, key_rows, {masks}, {errors}, secrets.as<i8>(), m.as<u64>());
+      w.kernels->key_switch(*w.stream, shape, switched, {rows.as<const u64>(), shape.in(batch)},
+                            key_rows);
+      w.kernels->phase(*w.stream, phase.as<u32>(), switched, secrets.as<i8>());
       const auto phases = w.download<u32>(phase, u64(batch) * slots);
       const u64 unit = modulus >> c.log_out;
       // errors of the rows that were subtracted, and half a unit for each rounded word

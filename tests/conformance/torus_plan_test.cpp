@@ -157,17 +157,39 @@ TEST_P(TorusRefusal, Arguments) {
   expect_refused("count", [&] { k.load_bootstrap_key(s, wide, 4, 3, polys); });
   expect_refused("key", [&] { k.load_bootstrap_key(s, nullptr, 0, 1, polys); });
   expect_refused("polys", [&] { k.load_bootstrap_key(s, wide, 0, 1, nullptr); });
-  expect_refused("out", [&] { k.blind_rotate(s, nullptr, narrow, 1, wide, luts); });
-  expect_refused("in", [&] { k.blind_rotate(s, wide, nullptr, 1, wide, luts); });
-  expect_refused("key", [&] { k.blind_rotate(s, wide, narrow, 1, nullptr, luts); });
-  expect_refused("count", [&] {
-    k.blind_rotate(s, wide, narrow, 1, wide, with(luts, [](auto& l) { l.count = 0; }));
-  });
-  expect_refused("offsets", [&] {
-    k.blind_rotate(s, wide, narrow, 1, wide, with(luts, [](auto& l) { l.offsets = nullptr; }));
-  });
+  const device::LweView fresh{narrow, k.at_rest(1)}, extracted{wide, k.extracted(1)};
+  const auto no_data = [](auto& v) { v.data = nullptr; };
+  const auto other_rows = [](auto& v) { v.shape.rows = 2; };
+  const auto other_dim = [](auto& v) { ++v.shape.dim; };
+  const auto other_slots = [](auto& v) { ++v.shape.slots; };
+  const auto other_modulus = [](auto& v) { --v.shape.log_modulus; };
+  const auto other_words = [](auto& v) { v.word_bytes = 12 - v.word_bytes; };
+  const auto rotate = [&](const char* field, const device::LweView& out, const device::LweView& in,
+                          void* key, const device::LutView& tables) {
+    expect_refused(field, [&] { k.blind_rotate(s, out, in, key, tables); });
+  };
+  rotate("out", with(extracted, no_data), fresh, wide, luts);
+  rotate("rows", with(extracted, other_rows), fresh, wide, luts);
+  rotate("dim", with(extracted, other_dim), fresh, wide, luts);
+  rotate("slots", with(extracted, other_slots), fresh, wide, luts);
+  rotate("log_modulus", with(extracted, other_modulus), fresh, wide, luts);
+  rotate("word_bytes", with(extracted, other_words), fresh, wide, luts);
+  rotate("in", extracted, with(fresh, no_data), wide, luts);
+  rotate("rows", extracted, with(fresh, other_rows), wide, luts);
+  rotate("dim", extracted, with(fresh, other_dim), wide, luts);
+  rotate("slots", extracted, with(fresh, other_slots), wide, luts);
+  rotate("log_modulus", extracted, with(fresh, other_modulus), wide, luts);
+  rotate("word_bytes", extracted, with(fresh, other_words), wide, luts);
+  rotate("key", extracted, fresh, nullptr, luts);
+  rotate("count", extracted, fresh, wide, with(luts, [](auto& l) { l.count = 0; }));
+  rotate("offsets", extracted, fresh, wide, with(luts, [](auto& l) { l.offsets = nullptr; }));
+  const auto key = shape.key<void>(wide);
   const auto refused_shape = [&](const char* field, auto change) {
-    expect_refused(field, [&] { k.key_switch(s, with(shape, change), narrow, wide, 1, wide); });
+    const auto changed = with(shape, change);
+    expect_refused(field, [&] {
+      k.key_switch(s, changed, {narrow, changed.out(1)}, {wide, changed.in(1)},
+                   changed.key(static_cast<void*>(wide)));
+    });
   };
   refused_shape("in_dim", [](auto& x) { x.in_dim = 0; });
   refused_shape("out_dim", [](auto& x) { x.out_dim = 0; });
@@ -177,23 +199,41 @@ TEST_P(TorusRefusal, Arguments) {
   refused_shape("base_log", [](auto& x) { x.base_log = 0; });
   refused_shape("digits", [](auto& x) { x.digits = 0; });
   refused_shape("base_log * digits", [](auto& x) { x.digits = 2; });
-  expect_refused("in", [&] { k.key_switch(s, shape, narrow, nullptr, 1, wide); });
-  expect_refused("terms", [&] { k.linear(s, narrow, {}, 0, 1, 10); });
+  const auto refused_switch = [&](const char* field, const device::LweView& out,
+                                  const device::LweView& in, const device::LweView& rows) {
+    expect_refused(field, [&] { k.key_switch(s, shape, out, in, rows); });
+  };
+  refused_switch("in", fresh, with(extracted, no_data), key);
+  refused_switch("word_bytes", fresh, with(extracted, other_words), key);
+  refused_switch("dim", with(fresh, other_dim), extracted, key);
+  refused_switch("rows", with(fresh, other_rows), extracted, key);
+  refused_switch("key", fresh, extracted, with(key, no_data));
+  refused_switch("rows", fresh, extracted, with(key, other_rows));
+  refused_switch("word_bytes", fresh, extracted, with(key, other_words));
+  expect_refused("terms", [&] { k.linear(s, fresh, {}, 0); });
   const device::LweTerm null_term{nullptr, 1}, term{narrow, 1};
-  expect_refused("data", [&] { k.linear(s, narrow, {&null_term, 1}, 0, 1, 10); });
-  expect_refused("log_modulus", [&] { k.linear(s, narrow, {&term, 1}, 0, 1, 33); });
-  expect_refused("log_to", [&] { k.mod_switch(s, narrow, 0, narrow, 10, 1); });
-  expect_refused("log_from", [&] { k.mod_switch(s, narrow, 10, narrow, 33, 1); });
-  expect_refused("dim",
-                 [&] { k.sample_lwe(s, narrow, 1, 0, 1, 10, seed, 0, seed, 0, secrets, nullptr); });
-  expect_refused("log_modulus",
-                 [&] { k.sample_lwe(s, narrow, 1, 2, 1, 65, seed, 0, seed, 0, secrets, nullptr); });
-  expect_refused("input",
-                 [&] { k.sample_lwe(s, narrow, 1, 2, 1, 10, seed, 0, seed, 0, nullptr, nullptr); });
-  expect_refused("slots", [&] { k.expand_lwe(s, narrow, 1, 2, 0, 10, seed, 0, wide); });
-  expect_refused("out", [&] { k.expand_lwe(s, nullptr, 1, 2, 1, 10, seed, 0, wide); });
-  expect_refused("secrets", [&] { k.phase(s, narrow, narrow, 1, 2, 1, 10, nullptr); });
-  expect_refused("log_modulus", [&] { k.phase(s, narrow, narrow, 1, 2, 1, 0, secrets); });
+  const auto modulo = [&](u32 log_modulus) {
+    return with(fresh, [&](auto& v) { v.shape.log_modulus = log_modulus; });
+  };
+  expect_refused("data", [&] { k.linear(s, fresh, {&null_term, 1}, 0); });
+  expect_refused("log_modulus", [&] { k.linear(s, modulo(33), {&term, 1}, 0); });
+  expect_refused("word_bytes", [&] { k.linear(s, with(fresh, other_words), {&term, 1}, 0); });
+  expect_refused("log_modulus", [&] { k.mod_switch(s, modulo(0), fresh); });
+  expect_refused("log_modulus", [&] { k.mod_switch(s, fresh, modulo(33)); });
+  expect_refused("dim", [&] { k.mod_switch(s, fresh, with(fresh, other_dim)); });
+  const auto sample = [&](const char* field, const device::LweView& out, const i8* secret_words) {
+    expect_refused(field, [&] { k.sample_lwe(s, out, {seed}, {seed}, secret_words, nullptr); });
+  };
+  sample("dim", with(fresh, [](auto& v) { v.shape.dim = 0; }), secrets);
+  sample("log_modulus", modulo(65), secrets);
+  sample("word_bytes", modulo(33), secrets);
+  sample("secrets", fresh, nullptr);
+  const auto no_slots = with(fresh, [](auto& v) { v.shape.slots = 0; });
+  expect_refused("slots", [&] { k.expand_lwe(s, no_slots, {seed}, wide); });
+  expect_refused("out", [&] { k.expand_lwe(s, with(fresh, no_data), {seed}, wide); });
+  expect_refused("bodies", [&] { k.expand_lwe(s, fresh, {seed}, nullptr); });
+  expect_refused("secrets", [&] { k.phase(s, narrow, fresh, nullptr); });
+  expect_refused("log_modulus", [&] { k.phase(s, narrow, modulo(0), secrets); });
 }
 
 // The switch of a plan is the one its fields say.

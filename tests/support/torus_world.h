@@ -198,7 +198,8 @@ struct TorusWorld {
     const auto index = upload(in.index);
     const u64 words = u64(in.batch) * kernels->plan().extracted_words();
     const auto out = upload(std::vector<u64>(words, 0xdeadbeefdeadbeefu));
-    kernels->blind_rotate(*stream, out.as<u64>(), rows.as<u32>(), in.batch, key.data(),
+    kernels->blind_rotate(*stream, {out.as<u64>(), kernels->extracted(in.batch)},
+                          {rows.as<const u32>(), kernels->at_rest(in.batch)}, key.data(),
                           {tables.as<u64>(), offsets.as<u64>(), in.luts,
                            in.index.empty() ? nullptr : index.as<u32>()});
     return download<u64>(out, words);

@@ -17,6 +17,30 @@ void present(const char* op, const char* field, const void* pointer) {
                        {{"operation", op}, {field, "null"}});
 }
 
+// Rows of exactly this shape, in words of `word_bytes`; memory where there are rows.
+void array(const char* op, const char* name, const ConstLweView& v, const LweShape& expected,
+           u32 word_bytes) {
+  const auto field = [&](const char* what, u64 got, u64 wanted) {
+    if (got == wanted) return;
+    throw ParameterError(cat(op, ": ", what, " of ", name, " = ", got, ", expected ", wanted),
+                         {{"operation", op}, {what, cat(got)}, {"expected", cat(wanted)}});
+  };
+  field("rows", v.shape.rows, expected.rows);
+  field("dim", v.shape.dim, expected.dim);
+  field("slots", v.shape.slots, expected.slots);
+  field("log_modulus", v.shape.log_modulus, expected.log_modulus);
+  field("word_bytes", v.word_bytes, word_bytes);
+  if (v.shape.rows != 0) present(op, name, v.data);
+}
+
+// Rows of any shape within the limits.
+void any_array(const char* op, const char* name, const ConstLweView& v, u32 most_log_modulus) {
+  range(op, "dim", v.shape.dim, 1, u32(1) << 24);
+  range(op, "slots", v.shape.slots, 1, u32(1) << 16);
+  range(op, "log_modulus", v.shape.log_modulus, 1, most_log_modulus);
+  array(op, name, v, v.shape, v.shape.log_modulus <= 32 ? 4 : 8);
+}
+
 }  // namespace
 
 void load_bootstrap_key(const TorusPlan& plan, const void* key, u32 first, u32 count,
@@ -29,19 +53,21 @@ void load_bootstrap_key(const TorusPlan& plan, const void* key, u32 first, u32 c
   present(op, "polys", polys);
 }
 
-void blind_rotate(const u64* out, const u32* in, u32 batch, const void* key, const LutView& luts) {
+void blind_rotate(const TorusKernels& kernels, const ConstLweView& out, const ConstLweView& in,
+                  const void* key, const LutView& luts) {
   const char* op = "blind_rotate";
-  if (batch == 0) return;
-  present(op, "out", out);
-  present(op, "in", in);
+  array(op, "in", in, kernels.at_rest(in.shape.rows), sizeof(u32));
+  array(op, "out", out, kernels.extracted(in.shape.rows), sizeof(u64));
+  range(op, "rows", in.shape.rows, 0, ~u32(0));
+  if (in.shape.rows == 0) return;
   present(op, "key", key);
   range(op, "count", luts.count, 1, ~u32(0));
   present(op, "polys", luts.polys);
   present(op, "offsets", luts.offsets);
 }
 
-void key_switch(const SwitchShape& shape, const u32* out, const u64* in, u32 batch,
-                const void* key) {
+void key_switch(const SwitchShape& shape, const ConstLweView& out, const ConstLweView& in,
+                const ConstLweView& key) {
   const char* op = "key_switch";
   range(op, "in_dim", shape.in_dim, 1, u32(1) << 24);
   range(op, "out_dim", shape.out_dim, 1, u32(1) << 24);
@@ -54,49 +80,41 @@ void key_switch(const SwitchShape& shape, const u32* out, const u64* in, u32 bat
   // Every digit lies within the words of 64 bits.
   range(op, "base_log * digits", u64(shape.base_log) * shape.digits, shape.log_modulus,
         63 + shape.base_log);
-  if (batch == 0) return;
-  present(op, "out", out);
-  present(op, "in", in);
-  present(op, "key", key);
+  range(op, "rows", in.shape.rows, 0, ~u32(0));
+  array(op, "in", in, shape.in(in.shape.rows), sizeof(u64));
+  array(op, "out", out, shape.out(in.shape.rows), sizeof(u32));
+  if (in.shape.rows == 0) return;
+  const ConstLweView expected = shape.key(key.data);
+  array(op, "key", key, expected.shape, expected.word_bytes);
 }
 
-void linear(const u32* out, std::span<const LweTerm> terms, u32 batch, u32 log_modulus) {
+void linear(const ConstLweView& out, std::span<const LweTerm> terms) {
   const char* op = "linear";
   range(op, "terms", terms.size(), 1, ~u32(0));
-  range(op, "log_modulus", log_modulus, 1, 32);
-  if (batch == 0) return;
-  present(op, "out", out);
+  any_array(op, "out", out, 32);
+  if (out.shape.rows == 0) return;
   for (const LweTerm& term : terms) present(op, "data", term.data);
 }
 
-void mod_switch(const u32* out, u32 log_to, const u32* in, u32 log_from, u32 batch) {
+void mod_switch(const ConstLweView& out, const ConstLweView& in) {
   const char* op = "mod_switch";
-  range(op, "log_to", log_to, 1, 32);
-  range(op, "log_from", log_from, 1, 32);
-  if (batch == 0) return;
-  present(op, "out", out);
-  present(op, "in", in);
+  any_array(op, "in", in, 32);
+  any_array(op, "out", out, 32);
+  LweShape expected = in.shape;
+  expected.log_modulus = out.shape.log_modulus;
+  array(op, "out", out, expected, sizeof(u32));
 }
 
-void rows(const char* op, const void* out, u64 rows, u32 dim, u32 slots, u32 log_modulus,
-          const void* input) {
-  range(op, "dim", dim, 1, u32(1) << 24);
-  range(op, "slots", slots, 1, u32(1) << 16);
-  range(op, "log_modulus", log_modulus, 1, 64);
-  if (rows == 0) return;
-  present(op, "out", out);
-  present(op, "input", input);
+void sampled(const char* op, const ConstLweView& out, const char* name, const void* input) {
+  any_array(op, "out", out, 64);
+  if (out.shape.rows != 0) present(op, name, input);
 }
 
-void phase(const u32* out, const u32* in, u64 rows, u32 dim, u32 slots, u32 log_modulus,
-           const i8* secrets) {
+void phase(const u32* out, const ConstLweView& in, const i8* secrets) {
   const char* op = "phase";
-  range(op, "dim", dim, 1, u32(1) << 24);
-  range(op, "slots", slots, 1, u32(1) << 16);
-  range(op, "log_modulus", log_modulus, 1, 32);
-  if (rows == 0) return;
+  any_array(op, "in", in, 32);
+  if (in.shape.rows == 0) return;
   present(op, "out", out);
-  present(op, "in", in);
   present(op, "secrets", secrets);
 }
 

@@ -1,23 +1,23 @@
 // TorusKernels: what TFHE asks of a backend. Arrays of LWE ciphertexts under shared masks and one
 // bootstrapping key; nothing here knows what a message means.
 //
-// Ciphertexts. A row of dimension d with r slots is d + r words, (a_0..a_{d-1}, b_0..b_{r-1}),
-// residues modulo 2^m: b_j = <a, s_j> + e_j + message_j, phase_j = b_j - <a, s_j>. Rows of an array
-// are contiguous. At rest: d = n, modulus q, u32 words. Extracted: d = kN, modulus Q_KS, u64 words.
+// Ciphertexts (LweView). A row of dimension d with r slots is d + r words, (a_0..a_{d-1},
+// b_0..b_{r-1}), residues modulo 2^m: b_j = <a, s_j> + e_j + message_j, phase_j = b_j - <a, s_j>.
+// At rest: d = n, modulus q, u32 words. Extracted: d = kN, modulus Q_KS, u64 words.
 //
 // The rules of device/poly/kernels.h hold (stream order, no allocation, no synchronisation; out
-// must not overlap an input except where said). Exactness: with Arithmetic::exact every result is a
-// mathematical function of the inputs. With approx and split the blind rotation is the sequence
-// of IEEE double operations stated at blind_rotate, without contraction or reordering, so that it
-// has the same bits on every backend too.
+// must not overlap an input except where said; the public operations check and call do_*, here with
+// ParameterError that names value and expectation, and do_* gets at least one row). Exactness: with
+// Arithmetic::exact every result is a mathematical function of the inputs. With approx and split
+// the blind rotation is the sequence of IEEE double operations stated at blind_rotate, without
+// contraction or reordering, so that it has the same bits on every backend too.
 #pragma once
 
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "crenel/device/device.h"
+#include "device/torus/lwe_view.h"
 #include "device/torus/plan.h"
 #include "random/seed.h"
 
@@ -43,29 +43,30 @@ struct SwitchShape {
   u32 digits = 0;
 
   u32 out_words() const { return out_dim + slots; }
+  LweShape in(u64 rows) const { return {rows, in_dim, slots, log_modulus}; }
+  LweShape out(u64 rows) const { return {rows, out_dim, slots, log_out_modulus}; }
   u64 key_rows() const { return u64(in_dim) * digits * ((u64(1) << base_log) - 1); }
   /// Bytes of a word of the key: 4 when log_modulus <= 32, else 8.
   u32 key_word_bytes() const { return log_modulus <= 32 ? 4 : 8; }
   u64 key_bytes() const { return key_rows() * out_words() * key_word_bytes(); }
+  /// All rows of the key, in device memory.
+  template <class Void>
+  LweArray<Void> key(Void* memory) const {
+    return {memory, {key_rows(), out_dim, slots, log_modulus}, key_word_bytes()};
+  }
   bool operator==(const SwitchShape&) const = default;
 };
 
-/// A compiled way to run blind_rotate, for tuners and reports.
-struct RotationShape {
-  std::string name;
-  u32 rows = 1;               ///< at rest, that a block takes through the steps together
-  u32 items_per_thread = 0;   ///< coefficients of a polynomial in a thread's registers (IPT)
-  double warps_per_poly = 0;  ///< that cooperate on a polynomial (WPP): 32 WPP IPT = N
-  u32 threads = 0;
-  u32 registers = 0;
-  u64 local_bytes = 0;   ///< a thread, spilled registers
-  u64 shared_bytes = 0;  ///< a block
-};
-
-/// One addend of a linear combination of arrays at rest.
+/// One addend of a linear combination: an array of the output's shape.
 struct LweTerm {
   const u32* data = nullptr;
   i64 factor = 1;
+};
+
+/// Where fresh rows take masks or errors from: row y has the serial `serial` + y.
+struct RowSeed {
+  const random::Seed& seed;
+  u64 serial = 0;
 };
 
 class TorusKernels {
@@ -75,18 +76,19 @@ class TorusKernels {
   const TorusPlan& plan() const { return plan_; }
   /// The switch from extracted ciphertexts to those at rest.
   SwitchShape switch_shape() const;
+  LweShape at_rest(u64 rows) const;
+  LweShape extracted(u64 rows) const;
 
-  // ---- bootstrapping ----------------------------------------------------------------------------
+  // ---- bootstrapping
   /// Device bytes of a bootstrapping key in this backend's order.
   virtual u64 bootstrap_key_bytes() const = 0;
   /// Brings the keys of the LWE elements [first, first + count) into this backend's order.
   /// `polys`: device memory, [count][key][digit][row][out][N] centred integers modulo the product
   /// of the primes (|x| <= product / 2), with rows and outs in the accumulator's order (k masks,
   /// then r bodies). Key 0 encrypts [s_i = 1], key 1 (ternary) [s_i = -1].
-  virtual void load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
-                                  const i64* polys) = 0;
-  /// Blind rotation, sample extraction and modulus switch to Q_KS (BOLT-FHE algorithms 1-3) of
-  /// `batch` rows at rest: out [batch][kN + r] u64.
+  void load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count, const i64* polys);
+  /// Blind rotation, sample extraction and modulus switch to Q_KS (BOLT-FHE algorithms 1-3): rows
+  /// at rest to as many extracted ones.
   ///
   /// Exponents: E(x) = x 2N / q when q <= 2N, else floor((x 2N + q/2) / q), modulo 2N.
   /// Start: ACC = (0, ..., 0, X^(-E(b_j)) v_j), v_j the table of slot j. Then for i = 0..n-1, with
@@ -125,51 +127,53 @@ class TorusKernels {
   /// split: as approx, with two operands in place of every digit x, in this order: its residue lo
   /// modulo 2^p in [-2^(p-1), 2^(p-1)), p = piece_log(plan), and hi = (x - lo) / 2^p. Where lo
   /// multiplies a key K, hi multiplies 2^p K modulo Q, centred: what sums P and D are formed of.
-  virtual void blind_rotate(Stream& stream, u64* out, const u32* in, u32 batch, const void* key,
-                            const LutView& luts) = 0;
+  void blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in, const void* key,
+                    const LutView& luts);
 
-  /// Ways to run it, the preferred one first; empty where there is nothing to choose.
-  virtual std::vector<RotationShape> shapes() const { return {}; }
-  /// From now on takes shape `index` with `rows` rows a block (0: its most); UnsupportedError where
-  /// it has none such. Not for use while other threads run the same kernels.
-  virtual void use_shape(std::size_t index, u32 rows);
-
-  // ---- LWE --------------------------------------------------------------------------------------
-  /// Key switch (BOLT-FHE algorithm 4) and modulus switch: out [batch][out_dim + slots] u32, in
-  /// [batch][in_dim + slots] u64 modulo 2^log_modulus. Key rows [in_dim][digits][2^base_log - 1] of
-  /// out_words words modulo 2^log_modulus (u32 or u64, key_word_bytes); row (i, j, v - 1) encrypts
-  /// v 2^(base_log j) times the i-th word of the input's secrets:
+  // ---- LWE
+  /// Key switch (BOLT-FHE algorithm 4) and modulus switch: shape.in(rows) of u64 words to
+  /// shape.out(rows) of u32 words. Key rows (shape.key) [in_dim][digits][2^base_log - 1]; row (i,
+  /// j, v - 1) encrypts v 2^(base_log j) times the i-th word of the input's secrets:
   ///   out = (0, b) - sum_(i, j) row(i, j, digit j of a_i), digits in [0, 2^base_log), none for 0;
   /// then x becomes floor((x + half) / 2^(log_modulus - log_out_modulus)) modulo the output's
   /// modulus, half = half of that divisor (0 when it is 1).
-  virtual void key_switch(Stream& stream, const SwitchShape& shape, u32* out, const u64* in,
-                          u32 batch, const void* key) = 0;
-  /// out = sum_t factor_t data_t + (0, constant, ..., constant) modulo 2^log_modulus, rows at rest
-  /// (n + r words); out may be one of the inputs. At least one term.
-  virtual void linear(Stream& stream, u32* out, std::span<const LweTerm> terms, u32 constant,
-                      u32 batch, u32 log_modulus) = 0;
-  /// Rows at rest from modulus 2^log_from to 2^log_to <= 2^log_from, rounding as in key_switch; or
-  /// up, multiplying by the quotient. In place allowed.
-  virtual void mod_switch(Stream& stream, u32* out, u32 log_to, const u32* in, u32 log_from,
-                          u32 batch) = 0;
+  void key_switch(Stream& stream, const SwitchShape& shape, const LweView& out,
+                  const ConstLweView& in, const ConstLweView& key);
+  /// out = sum_t factor_t data_t + (0, constant, ..., constant) modulo 2^log_modulus, u32 words;
+  /// out may be one of the inputs. At least one term.
+  void linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms, u32 constant);
+  /// To the output's modulus, u32 words: downwards rounding as in key_switch, upwards multiplying
+  /// by the quotient. In place allowed.
+  void mod_switch(Stream& stream, const LweView& out, const ConstLweView& in);
 
-  // ---- sample -----------------------------------------------------------------------------------
-  /// Fresh encryptions: rows of dim + slots words (u32 when log_modulus <= 32, else u64) modulo
-  /// 2^log_modulus. Mask word i of row y: the low bits of word i mod 16 of ChaCha20 block i / 16 of
-  /// (mask_seed, {uniform, mask_serial + y}); for u64 words, of the 64-bit word i mod 8 of block
-  /// i / 8. Error of slot j: random::error_value number j mod 8 of block j / 8 of (secret_seed,
-  /// {error, error_serial + y}). `secrets`: device memory [slots][dim], entries -1, 0, 1.
-  /// `messages`: device memory [rows][slots] or null (zeros).
-  virtual void sample_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots, u32 log_modulus,
-                          const random::Seed& mask_seed, u64 mask_serial,
-                          const random::Seed& secret_seed, u64 error_serial, const i8* secrets,
-                          const u64* messages) = 0;
+  // ---- sample
+  /// Fresh encryptions, in u32 words when log_modulus <= 32, else u64. Mask word i of a row: the
+  /// low bits of word i mod 16 of ChaCha20 block i / 16 of (masks.seed, {uniform, serial}); for u64
+  /// words, of the 64-bit word i mod 8 of block i / 8. Error of slot j: random::error_value number
+  /// j mod 8 of block j / 8 of (errors.seed, {error, serial}). `secrets`: device memory
+  /// [slots][dim], entries -1, 0, 1. `messages`: device memory [rows][slots] or null (zeros).
+  void sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks, const RowSeed& errors,
+                  const i8* secrets, const u64* messages);
   /// Rows with the masks of sample_lwe and the given bodies ([rows][slots] u64, device memory).
-  virtual void expand_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots, u32 log_modulus,
-                          const random::Seed& mask_seed, u64 mask_serial, const u64* bodies) = 0;
-  /// out[row][slot] = phase of rows at rest (u32 words) modulo 2^log_modulus.
-  virtual void phase(Stream& stream, u32* out, const u32* in, u64 rows, u32 dim, u32 slots,
-                     u32 log_modulus, const i8* secrets) = 0;
+  void expand_lwe(Stream& stream, const LweView& out, const RowSeed& masks, const u64* bodies);
+  /// out[row][slot] = phase of rows of u32 words, modulo their 2^log_modulus.
+  void phase(Stream& stream, u32* out, const ConstLweView& in, const i8* secrets);
+
+ protected:
+  virtual void do_load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
+                                     const i64* polys) = 0;
+  virtual void do_blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in,
+                               const void* key, const LutView& luts) = 0;
+  virtual void do_key_switch(Stream& stream, const SwitchShape& shape, const LweView& out,
+                             const ConstLweView& in, const ConstLweView& key) = 0;
+  virtual void do_linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms,
+                         u32 constant) = 0;
+  virtual void do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) = 0;
+  virtual void do_sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
+                             const RowSeed& errors, const i8* secrets, const u64* messages) = 0;
+  virtual void do_expand_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
+                             const u64* bodies) = 0;
+  virtual void do_phase(Stream& stream, u32* out, const ConstLweView& in, const i8* secrets) = 0;
 
  private:
   TorusPlan plan_;

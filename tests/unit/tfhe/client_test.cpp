@@ -166,8 +166,8 @@ TEST_P(TfheClient, EncryptionsDifferAndTravelAsSeeds) {
   auto staged = home.stream->allocate(bodies.size() * sizeof(u64));
   home.stream->copy_in(staged.data(), bodies.data(), staged.bytes());
   auto expanded = home.stream->allocate(a.bytes());
-  home.torus->expand_lwe(*home.stream, expanded.data(), a.data().rows(), n, r,
-                         home.plan.log_lwe_modulus, *a.data().seed, 0, staged.as<const u64>());
+  home.torus->expand_lwe(*home.stream, {expanded.as<u32>(), home.torus->at_rest(a.data().rows())},
+                         {*a.data().seed}, staged.as<const u64>());
   std::vector<u32> again(words.size());
   home.stream->copy_out(again.data(), expanded.data(), a.bytes());
   EXPECT_EQ(again, words);

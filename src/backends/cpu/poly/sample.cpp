@@ -2,6 +2,7 @@
 // to all limbs.
 #include <algorithm>
 
+#include "backends/cpu/keystream.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
 #include "random/samplers.h"
@@ -10,28 +11,19 @@ namespace crenel::backend::cpu {
 
 namespace {
 
-// The initial ChaCha20 state, zeroised when it goes.
-struct State {
-  u32 word[16];
-  State(const random::Seed& seed, random::Nonce nonce, u64 poly) {
-    nonce.serial += poly;
-    random::ChaChaState s = random::chacha20_state(seed, nonce);
-    const u32 constants[4] = {0x61707865u, 0x3320646eu, 0x79622d32u, 0x6b206574u};
-    std::copy_n(constants, 4, word);
-    std::copy_n(s.key, 8, word + 4);
-    word[12] = 0;
-    std::copy_n(s.nonce, 3, word + 13);
-    random::secure_zero(&s, sizeof(s));
-  }
-  ~State() { random::secure_zero(word, sizeof(word)); }
-};
+// The keystream of one (batch entry, component) of `out`.
+KeystreamState state_of(const ring::PolyView<u32>& out, u32 b, u32 c, const random::Seed& seed,
+                        random::Nonce nonce) {
+  nonce.serial += u64(b) * out.shape.components + c;
+  return {seed, nonce};
+}
 
 constexpr u64 kBlocksPerTask = 256;
 
 // Small integers in `values`, per_block a block, value(block, position) each.
 template <class Value>
-void fill_values(const SampleTable& sample, i32* values, u64 n, u32 per_block, const State& state,
-                 const Value& value) {
+void fill_values(const SampleTable& sample, i32* values, u64 n, u32 per_block,
+                 const KeystreamState& state, const Value& value) {
   const u64 blocks = (n + per_block - 1) / per_block;
   parallel_for((blocks + kBlocksPerTask - 1) / kBlocksPerTask, blocks * 256, [&](u64 task) {
     constexpr u64 kAtOnce = 16;
@@ -60,7 +52,7 @@ void sample_small(Stream& stream, const ring::PolyView<u32>& out, const IsaTable
   i32* const values = buffer.as<i32>();
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c) {
-      const State state(seed, nonce, u64(b) * out.shape.components + c);
+      const KeystreamState state = state_of(out, b, c, seed, nonce);
       fill_values(*isa.sample, values, n, per_block, state, value);
       parallel_for(out.limbs.size(), out.limbs.size() * n, [&](u64 l) {
         isa.arithmetic->expand_small(out.limb(b, c, static_cast<u32>(l)), values, n, q[l]);
@@ -83,7 +75,7 @@ void CpuPolyKernels::do_sample_uniform(Stream&, View out, const random::Seed& se
   const u64 piece = std::min<u64>(blocks, 1024), pieces = blocks / piece;
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c) {
-      const State state(seed, nonce, u64(b) * out.shape.components + c);
+      const KeystreamState state = state_of(out, b, c, seed, nonce);
       parallel_for(limbs * pieces, 64 * limbs * n, [&](u64 i) {
         const u32 l = static_cast<u32>(i / pieces), id = out.limbs[l];
         const u64 first = i % pieces * piece;

@@ -4,12 +4,9 @@
 #include <algorithm>
 
 #include "backends/cpu/parallel.h"
-#include "device/torus/checks.h"
 
 namespace crenel::backend::cpu {
 namespace {
-
-namespace checks = device::torus_checks;
 
 constexpr u32 kGroupRows = 8;
 /// What the rows of a group may take of L2, so that they stay there while the key passes.
@@ -35,9 +32,8 @@ u64 CpuTorusKernels::bootstrap_key_bytes() const {
   return plan().lwe_dim * engine_->element_bytes();
 }
 
-void CpuTorusKernels::load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
-                                         const i64* polys) {
-  checks::load_bootstrap_key(plan(), key, first, count, polys);
+void CpuTorusKernels::do_load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
+                                            const i64* polys) {
   const u64 words = plan().key_polys() * plan().ring_dim();
   const auto work = stream.allocate(thread_count() * engine_->shared_bytes());
   parallel_for_workers(count, count * words * 16, [&](u64 i, u32 worker) {
@@ -131,20 +127,19 @@ void CpuTorusKernels::rotate_group(u64* out, const u32* in, u64 first, u32 rows,
     extract(out + (first + r) * plan().extracted_words(), acc[r], luts, index[r]);
 }
 
-void CpuTorusKernels::blind_rotate(Stream& stream, u64* out, const u32* in, u32 batch,
-                                   const void* key, const LutView& luts) {
-  checks::blind_rotate(out, in, batch, key, luts);
-  if (batch == 0) return;
+void CpuTorusKernels::do_blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in,
+                                      const void* key, const LutView& luts) {
+  const u32 batch = static_cast<u32>(in.shape.rows);
   const u32 threads = std::min(thread_count(), batch);
   // equal groups, as large as the threads allow
   const u32 groups = std::max(threads, (batch + group_rows() - 1) / group_rows());
   const auto work = stream.allocate(thread_count() * group_bytes());
-  parallel_for_workers(groups, u64(batch) * plan().lwe_dim * plan().ring_dim(),
-                       [&](u64 g, u32 worker) {
-                         const u64 first = g * batch / groups, end = (g + 1) * batch / groups;
-                         rotate_group(out, in, first, static_cast<u32>(end - first), key, luts,
-                                      work.as<u8>() + worker * group_bytes());
-                       });
+  parallel_for_workers(
+      groups, u64(batch) * plan().lwe_dim * plan().ring_dim(), [&](u64 g, u32 worker) {
+        const u64 first = g * batch / groups, end = (g + 1) * batch / groups;
+        rotate_group(out.as<u64>(), in.as<const u32>(), first, static_cast<u32>(end - first), key,
+                     luts, work.as<u8>() + worker * group_bytes());
+      });
 }
 
 }  // namespace crenel::backend::cpu

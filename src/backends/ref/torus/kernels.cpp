@@ -1,11 +1,7 @@
 #include "backends/ref/torus/kernels.h"
 
-#include "device/torus/checks.h"
-
 namespace crenel::backend::ref {
 namespace {
-
-namespace checks = device::torus_checks;
 
 // The integer congruent to x modulo q, in [-q/2, q/2).
 i64 centred(u64 x, u64 q) {
@@ -31,9 +27,8 @@ u64 RefTorusKernels::bootstrap_key_bytes() const {
   return plan().lwe_dim * product_->element_bytes();
 }
 
-void RefTorusKernels::load_bootstrap_key(Stream&, void* key, u32 first, u32 count,
-                                         const i64* polys) {
-  checks::load_bootstrap_key(plan(), key, first, count, polys);
+void RefTorusKernels::do_load_bootstrap_key(Stream&, void* key, u32 first, u32 count,
+                                            const i64* polys) {
   for (u32 i = 0; i < count; ++i)
     product_->load(static_cast<u8*>(key) + (u64(first) + i) * product_->element_bytes(),
                    polys + i * plan().key_polys() * plan().ring_dim());
@@ -112,12 +107,11 @@ void RefTorusKernels::bootstrap_row(u64* out, const u32* in, const u8* key, cons
   }
 }
 
-void RefTorusKernels::blind_rotate(Stream&, u64* out, const u32* in, u32 batch, const void* key,
-                                   const LutView& luts) {
-  checks::blind_rotate(out, in, batch, key, luts);
-  for (u64 row = 0; row < batch; ++row)
-    bootstrap_row(out + row * plan().extracted_words(), in + row * plan().words(),
-                  static_cast<const u8*>(key), luts,
+void RefTorusKernels::do_blind_rotate(Stream&, const LweView& out, const ConstLweView& in,
+                                      const void* key, const LutView& luts) {
+  for (u64 row = 0; row < in.shape.rows; ++row)
+    bootstrap_row(out.as<u64>() + row * out.shape.words(),
+                  in.as<const u32>() + row * in.shape.words(), static_cast<const u8*>(key), luts,
                   luts.index ? luts.index + row * plan().slots : nullptr);
 }
 

@@ -10,8 +10,11 @@
 
 namespace crenel::backend::ref {
 
+using device::ConstLweView;
 using device::LutView;
 using device::LweTerm;
+using device::LweView;
+using device::RowSeed;
 using device::SwitchShape;
 using device::TorusPlan;
 using ring::Complex;
@@ -39,25 +42,23 @@ class RefTorusKernels final : public device::TorusKernels {
   explicit RefTorusKernels(TorusPlan plan);
 
   u64 bootstrap_key_bytes() const override;
-  void load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
-                          const i64* polys) override;
-  void blind_rotate(Stream& stream, u64* out, const u32* in, u32 batch, const void* key,
-                    const LutView& luts) override;
-  void key_switch(Stream& stream, const SwitchShape& shape, u32* out, const u64* in, u32 batch,
-                  const void* key) override;
-  void linear(Stream& stream, u32* out, std::span<const LweTerm> terms, u32 constant, u32 batch,
-              u32 log_modulus) override;
-  void mod_switch(Stream& stream, u32* out, u32 log_to, const u32* in, u32 log_from,
-                  u32 batch) override;
-  void sample_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots, u32 log_modulus,
-                  const random::Seed& mask_seed, u64 mask_serial, const random::Seed& secret_seed,
-                  u64 error_serial, const i8* secrets, const u64* messages) override;
-  void expand_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots, u32 log_modulus,
-                  const random::Seed& mask_seed, u64 mask_serial, const u64* bodies) override;
-  void phase(Stream& stream, u32* out, const u32* in, u64 rows, u32 dim, u32 slots, u32 log_modulus,
-             const i8* secrets) override;
 
  private:
+  void do_load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
+                             const i64* polys) override;
+  void do_blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in, const void* key,
+                       const LutView& luts) override;
+  void do_key_switch(Stream& stream, const SwitchShape& shape, const LweView& out,
+                     const ConstLweView& in, const ConstLweView& key) override;
+  void do_linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms,
+                 u32 constant) override;
+  void do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) override;
+  void do_sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
+                     const RowSeed& errors, const i8* secrets, const u64* messages) override;
+  void do_expand_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
+                     const u64* bodies) override;
+  void do_phase(Stream& stream, u32* out, const ConstLweView& in, const i8* secrets) override;
+
   /// E(x) of device/torus/kernels.h.
   u32 exponent(u32 x) const;
   /// One row of blind_rotate; index: of the row's slots, may be null.

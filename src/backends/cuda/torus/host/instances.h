@@ -42,5 +42,7 @@ std::span<const RotateInstance> raising_instances();
 std::span<const RotateInstance> gadget_instances();
 std::span<const RotateInstance> exact_instances();
 std::span<const RotateInstance> generic_instances();
+/// In builds with CRENEL_TORUS_STUDY.
+std::span<const RotateInstance> study_instances();
 
 }  // namespace crenel::backend::cuda::torus

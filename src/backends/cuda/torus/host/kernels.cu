@@ -2,7 +2,6 @@
 #include "backends/cuda/torus/host/kernels.h"
 #include "backends/cuda/torus/kernels/load_key.cuh"
 #include "backends/cuda/torus/tuning/rotation.h"
-#include "device/torus/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -49,13 +48,19 @@ device::LaunchRecord rotation_cost(const RotateInstance& instance, const RotateA
 
 }  // namespace
 
-// Production shapes first, those for any size last.
+// Production shapes first, those for any size and those of the study last: the first is preferred.
 std::vector<CudaTorusKernels::Choice> CudaTorusKernels::choices_for(const device::TorusPlan& plan,
                                                                     bool by_fft,
                                                                     std::size_t shared) {
   std::vector<Choice> choices;
-  for (const auto instances : {torus::raising_instances(), torus::gadget_instances(),
-                               torus::exact_instances(), torus::generic_instances()})
+  const std::span<const RotateInstance> all[] = {
+      torus::raising_instances(), torus::gadget_instances(),
+      torus::exact_instances(),   torus::generic_instances(),
+#if defined(CRENEL_TORUS_STUDY)
+      torus::study_instances(),
+#endif
+  };
+  for (const auto instances : all)
     for (const RotateInstance& instance : instances)
       if (instance.serves(plan, by_fft)) {
         const u32 group = instance.largest_group(plan, shared);
@@ -100,9 +105,8 @@ u64 CudaTorusKernels::bootstrap_key_bytes() const {
   return plan().lwe_dim * key_points(plan(), by_fft_) * element_bytes(plan(), by_fft_);
 }
 
-void CudaTorusKernels::load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
-                                          const i64* polys) {
-  device::torus_checks::load_bootstrap_key(plan(), key, first, count, polys);
+void CudaTorusKernels::do_load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
+                                             const i64* polys) {
   torus::LoadArgs args = {tables_.arguments(kLoadLevels), polys, nullptr};
   const u64 element = key_points(plan(), by_fft_) * element_bytes(plan(), by_fft_);
   args.key = static_cast<u8*>(key) + first * element;
@@ -177,14 +181,13 @@ void CudaTorusKernels::use_shape(std::size_t index, u32 rows) {
   forced_ = {c.instance, rows == 0 ? c.group : rows, c.spilled};
 }
 
-void CudaTorusKernels::blind_rotate(Stream& stream, u64* out, const u32* in, u32 batch,
-                                    const void* key, const device::LutView& luts) {
-  device::torus_checks::blind_rotate(out, in, batch, key, luts);
-  if (batch == 0) return;
+void CudaTorusKernels::do_blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in,
+                                       const void* key, const LutView& luts) {
+  const u32 batch = static_cast<u32>(in.shape.rows);
   const Choice choice = choose(batch);
   RotateArgs args = tables_.arguments(choice.instance->rmax);
-  args.out = out;
-  args.in = in;
+  args.out = out.as<u64>();
+  args.in = in.as<const u32>();
   args.key = key;
   args.luts = luts.polys;
   args.offsets = luts.offsets;

@@ -4,7 +4,6 @@
 #include "backends/cuda/torus/kernels/key_switch.cuh"
 #include "backends/cuda/torus/kernels/lwe.cuh"
 #include "backends/cuda/torus/tuning/rotation.h"
-#include "device/torus/checks.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -72,7 +71,6 @@ struct SampleLwe {
 
 template <bool Sample>
 void run_rows(Stream& stream, const char* name, const torus::SampleLweArgs& args) {
-  if (args.rows == 0) return;
   const u64 bytes = args.rows * (args.dim + args.slots) * (args.log_modulus <= 32 ? 4 : 8);
   const auto cost = cost_of(name, Work::sampling, args.rows * args.slots * sizeof(u64), bytes);
   if (args.log_modulus <= 32)
@@ -91,15 +89,13 @@ void CudaTorusKernels::allow_large_tiles() const {
                                        cudaFuncAttributeMaxDynamicSharedMemorySize, most));
 }
 
-void CudaTorusKernels::key_switch(Stream& stream, const device::SwitchShape& shape, u32* out,
-                                  const u64* in, u32 batch, const void* key) {
-  device::torus_checks::key_switch(shape, out, in, batch, key);
-  if (batch == 0) return;
+void CudaTorusKernels::do_key_switch(Stream& stream, const SwitchShape& shape, const LweView& out,
+                                     const ConstLweView& in, const ConstLweView& key) {
   torus::SwitchArgs args = {};
-  args.out = out;
-  args.in = in;
-  args.key = key;
-  args.batch = batch;
+  args.out = out.as<u32>();
+  args.in = in.as<const u64>();
+  args.key = key.data;
+  args.batch = static_cast<u32>(in.shape.rows);
   args.in_dim = shape.in_dim;
   args.out_dim = shape.out_dim;
   args.slots = shape.slots;
@@ -107,19 +103,19 @@ void CudaTorusKernels::key_switch(Stream& stream, const device::SwitchShape& sha
   args.digits = shape.digits;
   args.log_modulus = shape.log_modulus;
   args.log_out_modulus = shape.log_out_modulus;
-  if (shape.key_word_bytes() == 4)
+  if (key.word_bytes == 4)
     run_switch<u32>(stream, args, shape);
   else
     run_switch<u64>(stream, args, shape);
 }
 
-void CudaTorusKernels::linear(Stream& stream, u32* out, std::span<const device::LweTerm> terms,
-                              u32 constant, u32 batch, u32 log_modulus) {
-  device::torus_checks::linear(out, terms, batch, log_modulus);
-  const u64 count = u64(batch) * plan().words();
+void CudaTorusKernels::do_linear(Stream& stream, const LweView& view,
+                                 std::span<const LweTerm> terms, u32 constant) {
+  u32* const out = view.as<u32>();
+  const u64 count = view.shape.rows * view.shape.words();
   // The addends that are the output itself must be read before anything is written: one factor.
-  std::vector<device::LweTerm> all{{out, 0}};
-  for (const device::LweTerm& t : terms) {
+  std::vector<LweTerm> all{{out, 0}};
+  for (const LweTerm& t : terms) {
     if (t.data == out)
       all[0].factor =
           static_cast<i64>(static_cast<u64>(all[0].factor) + static_cast<u64>(t.factor));
@@ -130,9 +126,9 @@ void CudaTorusKernels::linear(Stream& stream, u32* out, std::span<const device::
   for (std::size_t done = 1; done == 1 || done < all.size();) {
     torus::LinearArgs args = {};
     args.out = out;
-    args.mask = 0xffffffffu >> (32 - log_modulus);
-    args.dim = plan().lwe_dim;
-    args.words = plan().words();
+    args.mask = 0xffffffffu >> (32 - view.shape.log_modulus);
+    args.dim = view.shape.dim;
+    args.words = static_cast<u32>(view.shape.words());
     args.count = count;
     const i64 own = done == 1 ? all[0].factor : 1;
     if (done == 1) args.constant = constant;
@@ -151,52 +147,49 @@ void CudaTorusKernels::linear(Stream& stream, u32* out, std::span<const device::
   }
 }
 
-void CudaTorusKernels::mod_switch(Stream& stream, u32* out, u32 log_to, const u32* in, u32 log_from,
-                                  u32 batch) {
-  device::torus_checks::mod_switch(out, log_to, in, log_from, batch);
-  const u64 count = u64(batch) * plan().words();
+void CudaTorusKernels::do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) {
+  const u64 count = in.shape.rows * in.shape.words();
   launch(stream, cost_of("lwe_mod_switch", Work::elementwise, count * 4, count * 4),
          torus::lwe_mod_switch, dim3(divide_up(count, torus::kLweThreads)), torus::kLweThreads, 0,
-         out, log_to, in, log_from, count);
+         out.as<u32>(), out.shape.log_modulus, in.as<const u32>(), in.shape.log_modulus, count);
 }
 
-void CudaTorusKernels::sample_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots,
-                                  u32 log_modulus, const random::Seed& mask_seed, u64 mask_serial,
-                                  const random::Seed& secret_seed, u64 error_serial,
-                                  const i8* secrets, const u64* messages) {
-  device::torus_checks::rows("sample_lwe", out, rows, dim, slots, log_modulus, secrets);
+void CudaTorusKernels::do_sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
+                                     const RowSeed& errors, const i8* secrets,
+                                     const u64* messages) {
+  const auto& shape = out.shape;
   // Made in place: a temporary would keep the secret state.
-  SampleLwe sample{{out, rows, dim, slots, log_modulus,
-                    random::chacha20_state(mask_seed, {Purpose::uniform, mask_serial}),
-                    random::chacha20_state(secret_seed, {Purpose::error, error_serial}), secrets,
+  SampleLwe sample{{out.data, shape.rows, shape.dim, shape.slots, shape.log_modulus,
+                    random::chacha20_state(masks.seed, {Purpose::uniform, masks.serial}),
+                    random::chacha20_state(errors.seed, {Purpose::error, errors.serial}), secrets,
                     messages}};
   run_rows<true>(stream, "sample_lwe", sample.args);
 }
 
-void CudaTorusKernels::expand_lwe(Stream& stream, void* out, u64 rows, u32 dim, u32 slots,
-                                  u32 log_modulus, const random::Seed& mask_seed, u64 mask_serial,
-                                  const u64* bodies) {
-  device::torus_checks::rows("expand_lwe", out, rows, dim, slots, log_modulus, bodies);
+void CudaTorusKernels::do_expand_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
+                                     const u64* bodies) {
   torus::SampleLweArgs args = {};
-  args.out = out;
-  args.rows = rows;
-  args.dim = dim;
-  args.slots = slots;
-  args.log_modulus = log_modulus;
-  args.mask = random::chacha20_state(mask_seed, {Purpose::uniform, mask_serial});
+  args.out = out.data;
+  args.rows = out.shape.rows;
+  args.dim = out.shape.dim;
+  args.slots = out.shape.slots;
+  args.log_modulus = out.shape.log_modulus;
+  args.mask = random::chacha20_state(masks.seed, {Purpose::uniform, masks.serial});
   args.values = bodies;
   run_rows<false>(stream, "expand_lwe", args);
 }
 
-void CudaTorusKernels::phase(Stream& stream, u32* out, const u32* in, u64 rows, u32 dim, u32 slots,
-                             u32 log_modulus, const i8* secrets) {
-  device::torus_checks::phase(out, in, rows, dim, slots, log_modulus, secrets);
-  if (rows == 0) return;
-  const torus::PhaseArgs args = {out,    in, rows, dim, slots, 0xffffffffu >> (32 - log_modulus),
+void CudaTorusKernels::do_phase(Stream& stream, u32* out, const ConstLweView& in,
+                                const i8* secrets) {
+  const auto& shape = in.shape;
+  const torus::PhaseArgs args = {out,         in.as<const u32>(),
+                                 shape.rows,  shape.dim,
+                                 shape.slots, 0xffffffffu >> (32 - shape.log_modulus),
                                  secrets};
   launch(stream,
-         cost_of("lwe_phase", Work::elementwise, rows * (dim + slots) * 4, rows * slots * 4),
-         torus::lwe_phase, dim3(divide_up(rows, 4)), 128, 0, args);
+         cost_of("lwe_phase", Work::elementwise, shape.rows * shape.words() * 4,
+                 shape.rows * shape.slots * 4),
+         torus::lwe_phase, dim3(divide_up(shape.rows, 4)), 128, 0, args);
 }
 
 }  // namespace crenel::backend::cuda

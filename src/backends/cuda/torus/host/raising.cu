@@ -26,12 +26,6 @@ std::span<const RotateInstance> raising_instances() {
       fft_entry<true, i32, Raising11, 2>("raising-11-2"),
       fft_entry<true, i32, Raising11>("raising-11"),
       fft_entry<true, i32, Raising11Small>("raising-11-small"),
-      fft_entry<true, i32, Raising8Ipt16>("raising-8-ipt-16"),
-      fft_entry<true, i32, Raising8Ipt8>("raising-8-ipt-8"),
-      fft_entry<true, i32, Raising9Ipt8>("raising-9-ipt-8"),
-      fft_entry<true, i32, Raising9Ipt4>("raising-9-ipt-4"),
-      fft_entry<true, i32, Raising10Ipt16>("raising-10-ipt-16"),
-      fft_entry<true, i32, Raising10Ipt8>("raising-10-ipt-8"),
   };
   return all;
 }

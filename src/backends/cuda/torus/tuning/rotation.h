@@ -30,15 +30,6 @@ using Raising10Small = RotateShape<10, 4, 1, 1, 512, false>;
 using Raising11 = RotateShape<11, 4, 2, 2, 512, false>;  ///< lut4-128
 using Raising11Small = RotateShape<11, 4, 1, 1, 512, false>;
 
-/// Fewer levels in registers, for the table of BOLT-FHE's IPT and WPP (tables 8 and 10): never
-/// chosen.
-using Raising8Ipt8 = RotateShape<8, 2, 2, 4, 512, false>;
-using Raising8Ipt16 = RotateShape<8, 3, 2, 4, 512, false>;
-using Raising9Ipt4 = RotateShape<9, 1, 2, 4, 512, false>;
-using Raising9Ipt8 = RotateShape<9, 2, 2, 4, 512, false>;
-using Raising10Ipt8 = RotateShape<10, 2, 2, 4, 512, false>;
-using Raising10Ipt16 = RotateShape<10, 3, 2, 4, 512, false>;
-
 /// Gadget, double precision.
 using Gadget9 = RotateShape<9, 3, 2, 4, 512, true>;  ///< G1, G3, G5, STD128
 using Gadget9Small = RotateShape<9, 3, 1, 1, 1024, true>;
