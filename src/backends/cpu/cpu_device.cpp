@@ -7,8 +7,8 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
 #include "backends/cpu/torus/kernels.h"
+#include "backends/host/fhecore/kernels.h"
 #include "crenel/core/error.h"
-#include "device/fhecore/host.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -103,7 +103,11 @@ class CpuBackend final : public device::Backend {
     return std::make_unique<CpuTorusKernels>(std::move(plan), isa_);
   }
   std::unique_ptr<device::FhecoreKernels> make_fhecore_kernels() override {
-    return std::make_unique<device::HostFhecoreKernels>(/*parallel=*/true);
+    return std::make_unique<host::HostFhecoreKernels>(
+        [](u64 count, const std::function<void(u64)>& task) {
+          constexpr u64 kAnyThreads = ~u64(0);  // an emulated tile is worth waking them
+          parallel_for(count, kAnyThreads, task);
+        });
   }
 
  private:

@@ -1,10 +1,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backends/host/fhecore/kernels.h"
 #include "backends/ref/poly/kernels.h"
 #include "backends/ref/torus/kernels.h"
 #include "crenel/core/error.h"
-#include "device/fhecore/host.h"
 
 namespace crenel::backend::ref {
 namespace {
@@ -63,7 +63,10 @@ class RefBackend final : public device::Backend {
     return std::make_unique<RefTorusKernels>(std::move(plan));
   }
   std::unique_ptr<device::FhecoreKernels> make_fhecore_kernels() override {
-    return std::make_unique<device::HostFhecoreKernels>(/*parallel=*/false);
+    return std::make_unique<host::HostFhecoreKernels>(
+        [](u64 count, const std::function<void(u64)>& task) {
+          for (u64 i = 0; i < count; ++i) task(i);
+        });
   }
 
  private:

@@ -1,19 +1,10 @@
+// The checked entry points: one place an operation.
 #include "device/fhecore/kernels.h"
 
 #include "crenel/core/error.h"
 #include "device/poly/checks.h"
 
 namespace crenel::device {
-
-Prepared<FhecoreTransform> FhecoreKernels::prepare(FhecoreTransform table) {
-  return {std::make_shared<const FhecoreTransform>(std::move(table)), nullptr};
-}
-
-Prepared<FhecoreConversion> FhecoreKernels::prepare(FhecoreConversion table) {
-  return {std::make_shared<const FhecoreConversion>(std::move(table)), nullptr};
-}
-
-namespace fhecore_checks {
 namespace {
 
 void aligned(const char* name, const void* pointer) {
@@ -24,14 +15,12 @@ void aligned(const char* name, const void* pointer) {
         {{name, cat(address)}});
 }
 
-void not_empty(const char* op, const char* name, const FhecoreKernels::ConstView& v) {
+void not_empty(const char* op, const char* name, const checks::ConstView& v) {
   if (v.shape.components == 0 || v.shape.batch == 0 || v.data == nullptr)
     throw StateError(cat(op, ": ", name, " is empty"));
 }
 
-}  // namespace
-
-void tiles(const FhecoreTiles& t) {
+void check_tiles(const FhecoreTiles& t) {
   if (t.count == 0) return;
   aligned("d", t.d);
   aligned("a", t.a);
@@ -44,14 +33,8 @@ void tiles(const FhecoreTiles& t) {
                          {{"sets", cat(t.sets)}});
 }
 
-void transform(const char* op, const FhecoreKernels::ConstView& out,
-               const FhecoreKernels::ConstView& in, const FhecoreTransform& table, Domain from,
-               Domain to) {
-  checks::transform(op, *table.ring, out, in, from, to);
-}
-
-void base_convert(const FhecoreKernels::ConstView& out, const FhecoreKernels::ConstView& in,
-                  const FhecoreConversion& table) {
+void check_conversion(const checks::ConstView& out, const checks::ConstView& in,
+                      const FhecoreConversion& table) {
   const char* op = "base_convert";
   not_empty(op, "output", out);
   not_empty(op, "input", in);
@@ -68,5 +51,41 @@ void base_convert(const FhecoreKernels::ConstView& out, const FhecoreKernels::Co
   checks::overlap(op, out, in, false);
 }
 
-}  // namespace fhecore_checks
+}  // namespace
+
+Prepared<FhecoreTransform> FhecoreKernels::prepare(FhecoreTransform table) {
+  auto device = do_prepare(table);
+  return {std::make_shared<const FhecoreTransform>(std::move(table)), std::move(device)};
+}
+
+Prepared<FhecoreConversion> FhecoreKernels::prepare(FhecoreConversion table) {
+  auto device = do_prepare(table);
+  return {std::make_shared<const FhecoreConversion>(std::move(table)), std::move(device)};
+}
+
+void FhecoreKernels::fhe_sync(Stream& stream, const FhecoreTiles& tiles) {
+  check_tiles(tiles);
+  do_fhe_sync(stream, tiles);
+}
+
+void FhecoreKernels::ntt(Stream& stream, const View& out, const ConstView& in,
+                         const Prepared<FhecoreTransform>& table) {
+  const ring::Ring& ring = *checks::table_of("ntt", table).ring;
+  checks::transform("ntt", ring, out, in, Domain::coeff, Domain::eval);
+  do_transform(stream, out, in, table, false);
+}
+
+void FhecoreKernels::intt(Stream& stream, const View& out, const ConstView& in,
+                          const Prepared<FhecoreTransform>& table) {
+  const ring::Ring& ring = *checks::table_of("intt", table).ring;
+  checks::transform("intt", ring, out, in, Domain::eval, Domain::coeff);
+  do_transform(stream, out, in, table, true);
+}
+
+void FhecoreKernels::base_convert(Stream& stream, const View& out, const ConstView& in,
+                                  const Prepared<FhecoreConversion>& table) {
+  check_conversion(out, in, checks::table_of("base_convert", table));
+  do_base_convert(stream, out, in, table);
+}
+
 }  // namespace crenel::device

@@ -3,7 +3,7 @@
 // FHECore units would, and counts what that GPU would execute (fhecore/doc/isa.md, mapping.md).
 //
 // The rules of device/poly/kernels.h hold: stream order, no synchronisation but in counts(),
-// workspace from the stream's pool, class `exact`. Results are those of Kernels::ntt, intt and
+// workspace from the stream's pool, class `exact`. Results are those of PolyKernels::ntt, intt and
 // base_convert, bit for bit. Not for use from several threads at once: the counters belong to the
 // object.
 #pragma once
@@ -33,35 +33,36 @@ class FhecoreKernels {
 
   virtual ~FhecoreKernels() = default;
 
-  virtual Prepared<FhecoreTransform> prepare(FhecoreTransform table);
-  virtual Prepared<FhecoreConversion> prepare(FhecoreConversion table);
+  Prepared<FhecoreTransform> prepare(FhecoreTransform table);
+  Prepared<FhecoreConversion> prepare(FhecoreConversion table);
 
   /// The intrinsic on every tile: FHEC.SETC and FHEC.16816 for either half. Any words; faults as in
   /// the ISA, no error. ParameterError for null or misaligned pointers.
-  virtual void fhe_sync(Stream& stream, const FhecoreTiles& tiles) = 0;
-
-  /// As Kernels::ntt and Kernels::intt, in place allowed.
-  virtual void ntt(Stream& stream, View out, ConstView in,
-                   const Prepared<FhecoreTransform>& table) = 0;
-  virtual void intt(Stream& stream, View out, ConstView in,
-                    const Prepared<FhecoreTransform>& table) = 0;
-  /// As Kernels::base_convert; log_n at least 4. `out` must not overlap `in`.
-  virtual void base_convert(Stream& stream, View out, ConstView in,
-                            const Prepared<FhecoreConversion>& table) = 0;
+  void fhe_sync(Stream& stream, const FhecoreTiles& tiles);
+  /// As PolyKernels::ntt and PolyKernels::intt, in place allowed.
+  void ntt(Stream& stream, const View& out, const ConstView& in,
+           const Prepared<FhecoreTransform>& table);
+  void intt(Stream& stream, const View& out, const ConstView& in,
+            const Prepared<FhecoreTransform>& table);
+  /// As PolyKernels::base_convert; log_n at least 4. `out` must not overlap `in`.
+  void base_convert(Stream& stream, const View& out, const ConstView& in,
+                    const Prepared<FhecoreConversion>& table);
 
   /// What was executed since the last reset_counts. Waits for the stream.
   virtual FhecoreCounts counts(Stream& stream) = 0;
   virtual void reset_counts(Stream& stream) = 0;
-};
 
-/// What every backend checks on entry; StateError and ParameterError that name both values.
-namespace fhecore_checks {
-void tiles(const FhecoreTiles& tiles);
-void transform(const char* op, const FhecoreKernels::ConstView& out,
-               const FhecoreKernels::ConstView& in, const FhecoreTransform& table, Domain from,
-               Domain to);
-void base_convert(const FhecoreKernels::ConstView& out, const FhecoreKernels::ConstView& in,
-                  const FhecoreConversion& table);
-}  // namespace fhecore_checks
+ protected:
+  virtual std::shared_ptr<const DeviceTable> do_prepare(const FhecoreTransform&) { return nullptr; }
+  virtual std::shared_ptr<const DeviceTable> do_prepare(const FhecoreConversion&) {
+    return nullptr;
+  }
+  virtual void do_fhe_sync(Stream& stream, const FhecoreTiles& tiles) = 0;
+  /// The passes of one direction on every limb.
+  virtual void do_transform(Stream& stream, View out, ConstView in,
+                            const Prepared<FhecoreTransform>& table, bool inverse) = 0;
+  virtual void do_base_convert(Stream& stream, View out, ConstView in,
+                               const Prepared<FhecoreConversion>& table) = 0;
+};
 
 }  // namespace crenel::device

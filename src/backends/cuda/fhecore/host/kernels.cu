@@ -7,7 +7,6 @@ namespace crenel::backend::cuda {
 namespace {
 
 using crenel::fhecore::FragmentConstants;
-using device::Domain;
 using device::FhecoreConversion;
 using device::FhecoreCounts;
 using device::FhecoreTransform;
@@ -19,7 +18,7 @@ static_assert(sizeof(FhecoreCounts) == 5 * sizeof(unsigned long long));
 /// Shared memory that a block gets without asking.
 constexpr std::size_t kPlainShared = 48 << 10;
 
-struct TransformTables {
+struct TransformTables final : device::DeviceTable {
   struct Direction {
     const u32* matrices;
     const Shoup* twiddles;
@@ -30,7 +29,7 @@ struct TransformTables {
   const u32* moduli;
 };
 
-struct ConversionMemory {
+struct ConversionMemory final : device::DeviceTable {
   std::unique_ptr<DeviceBytes> memory;
   const u32 *matrix, *offset, *half, *moduli;
   const Shoup* scale;
@@ -40,12 +39,6 @@ struct ConversionMemory {
 template <class T>
 const T* at(const DeviceBytes& memory, std::size_t offset) {
   return reinterpret_cast<const T*>(memory.data() + offset);
-}
-
-template <class Tables, class Table>
-const Tables& tables_of(const Prepared<Table>& table) {
-  if (table.device == nullptr) throw StateError("table was not prepared by these kernels");
-  return *static_cast<const Tables*>(table.device.get());
 }
 
 // Bytes are those of the operands, once each; products those of the instructions.
@@ -83,19 +76,19 @@ void CudaFhecoreKernels::reset_counts(Stream& stream) {
   stream.fill_zero(counters(), sizeof(FhecoreCounts));
 }
 
-Prepared<FhecoreTransform> CudaFhecoreKernels::prepare(FhecoreTransform table) {
-  auto prepared = FhecoreKernels::prepare(std::move(table));
+std::shared_ptr<const device::DeviceTable> CudaFhecoreKernels::do_prepare(
+    const FhecoreTransform& table) {
   std::vector<u32> moduli;
-  for (u32 id = 0; id < prepared->ring->prime_count(); ++id)
-    moduli.push_back(prepared->ring->modulus(id).q);
+  for (u32 id = 0; id < table.ring->prime_count(); ++id)
+    moduli.push_back(table.ring->modulus(id).q);
   TableBuilder builder;
   std::size_t matrices[2], twiddles[2];
-  const FhecoreTransform::Direction* directions[] = {&prepared->forward, &prepared->inverse};
+  const FhecoreTransform::Direction* directions[] = {&table.forward, &table.inverse};
   for (u32 i = 0; i < 2; ++i) {
     matrices[i] = builder.add(directions[i]->matrices);
     twiddles[i] = builder.add(directions[i]->twiddles);
   }
-  const std::size_t constants = builder.add(prepared->constants), q = builder.add(moduli);
+  const std::size_t constants = builder.add(table.constants), q = builder.add(moduli);
   auto t = std::make_shared<TransformTables>();
   t->memory =
       std::make_unique<DeviceBytes>(device_, builder.bytes().data(), builder.bytes().size());
@@ -103,18 +96,16 @@ Prepared<FhecoreTransform> CudaFhecoreKernels::prepare(FhecoreTransform table) {
   t->inverse = {at<u32>(*t->memory, matrices[1]), at<Shoup>(*t->memory, twiddles[1])};
   t->constants = at<FragmentConstants>(*t->memory, constants);
   t->moduli = at<u32>(*t->memory, q);
-  prepared.device = std::move(t);
-  return prepared;
+  return t;
 }
 
-Prepared<FhecoreConversion> CudaFhecoreKernels::prepare(FhecoreConversion table) {
-  auto prepared = FhecoreKernels::prepare(std::move(table));
+std::shared_ptr<const device::DeviceTable> CudaFhecoreKernels::do_prepare(
+    const FhecoreConversion& table) {
   TableBuilder builder;
-  const std::size_t matrix = builder.add(prepared->matrix), offset = builder.add(prepared->offset),
-                    half = builder.add(prepared->table.half),
-                    moduli = builder.add(prepared->source_moduli),
-                    scale = builder.add(prepared->table.source_scale),
-                    constants = builder.add(prepared->constants);
+  const std::size_t matrix = builder.add(table.matrix), offset = builder.add(table.offset),
+                    half = builder.add(table.table.half), moduli = builder.add(table.source_moduli),
+                    scale = builder.add(table.table.source_scale),
+                    constants = builder.add(table.constants);
   auto t = std::make_shared<ConversionMemory>();
   t->memory =
       std::make_unique<DeviceBytes>(device_, builder.bytes().data(), builder.bytes().size());
@@ -125,12 +116,10 @@ Prepared<FhecoreConversion> CudaFhecoreKernels::prepare(FhecoreConversion table)
   t->moduli = at<u32>(m, moduli);
   t->scale = at<Shoup>(m, scale);
   t->constants = at<FragmentConstants>(m, constants);
-  prepared.device = std::move(t);
-  return prepared;
+  return t;
 }
 
-void CudaFhecoreKernels::fhe_sync(Stream& stream, const device::FhecoreTiles& tiles) {
-  device::fhecore_checks::tiles(tiles);
+void CudaFhecoreKernels::do_fhe_sync(Stream& stream, const device::FhecoreTiles& tiles) {
   const u64 bytes = u64(tiles.count) * 256 * sizeof(u32);
   launch(stream,
          cost_of("fhecore_tiles", Work::elementwise, 1, tiles.count,
@@ -139,9 +128,9 @@ void CudaFhecoreKernels::fhe_sync(Stream& stream, const device::FhecoreTiles& ti
          FhecoreTilesArgs{tiles, counters()});
 }
 
-void CudaFhecoreKernels::transform(Stream& stream, View out, ConstView in,
-                                   const Prepared<FhecoreTransform>& table, bool inverse) {
-  const auto& t = tables_of<TransformTables>(table);
+void CudaFhecoreKernels::do_transform(Stream& stream, View out, ConstView in,
+                                      const Prepared<FhecoreTransform>& table, bool inverse) {
+  const auto& t = table.on_device<TransformTables>();
   const auto& direction = inverse ? t.inverse : t.forward;
   const u32 limbs = out.limbs.size(), polys = out.shape.polys();
   FhecorePassArgs args = {};
@@ -176,22 +165,9 @@ void CudaFhecoreKernels::transform(Stream& stream, View out, ConstView in,
   }
 }
 
-void CudaFhecoreKernels::ntt(Stream& stream, View out, ConstView in,
-                             const Prepared<FhecoreTransform>& table) {
-  device::fhecore_checks::transform("ntt", out, in, *table, Domain::coeff, Domain::eval);
-  transform(stream, out, in, table, false);
-}
-
-void CudaFhecoreKernels::intt(Stream& stream, View out, ConstView in,
-                              const Prepared<FhecoreTransform>& table) {
-  device::fhecore_checks::transform("intt", out, in, *table, Domain::eval, Domain::coeff);
-  transform(stream, out, in, table, true);
-}
-
-void CudaFhecoreKernels::base_convert(Stream& stream, View out, ConstView in,
-                                      const Prepared<FhecoreConversion>& table) {
-  device::fhecore_checks::base_convert(out, in, *table);
-  const auto& t = tables_of<ConversionMemory>(table);
+void CudaFhecoreKernels::do_base_convert(Stream& stream, View out, ConstView in,
+                                         const Prepared<FhecoreConversion>& table) {
+  const auto& t = table.on_device<ConversionMemory>();
   const u32 log_n = in.shape.log_n, polys = in.shape.polys(), sources = in.limbs.size();
   const u64 limb_bytes = sizeof(u32) << log_n;
   const device::Buffer z = stream.allocate(u64(polys) * sources * limb_bytes);

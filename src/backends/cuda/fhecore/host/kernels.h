@@ -13,23 +13,18 @@ class CudaFhecoreKernels final : public device::FhecoreKernels {
  public:
   explicit CudaFhecoreKernels(std::shared_ptr<CudaDevice> device);
 
-  Prepared<device::FhecoreTransform> prepare(device::FhecoreTransform table) override;
-  Prepared<device::FhecoreConversion> prepare(device::FhecoreConversion table) override;
-
-  void fhe_sync(Stream& stream, const device::FhecoreTiles& tiles) override;
-  void ntt(Stream& stream, View out, ConstView in,
-           const Prepared<device::FhecoreTransform>& table) override;
-  void intt(Stream& stream, View out, ConstView in,
-            const Prepared<device::FhecoreTransform>& table) override;
-  void base_convert(Stream& stream, View out, ConstView in,
-                    const Prepared<device::FhecoreConversion>& table) override;
-
   device::FhecoreCounts counts(Stream& stream) override;
   void reset_counts(Stream& stream) override;
 
  private:
-  void transform(Stream& stream, View out, ConstView in,
-                 const Prepared<device::FhecoreTransform>& table, bool inverse);
+  using DeviceTable = device::DeviceTable;
+  std::shared_ptr<const DeviceTable> do_prepare(const device::FhecoreTransform& table) override;
+  std::shared_ptr<const DeviceTable> do_prepare(const device::FhecoreConversion& table) override;
+  void do_fhe_sync(Stream& stream, const device::FhecoreTiles& tiles) override;
+  void do_transform(Stream& stream, View out, ConstView in,
+                    const Prepared<device::FhecoreTransform>& table, bool inverse) override;
+  void do_base_convert(Stream& stream, View out, ConstView in,
+                       const Prepared<device::FhecoreConversion>& table) override;
   unsigned long long* counters() const;
 
   std::shared_ptr<CudaDevice> device_;

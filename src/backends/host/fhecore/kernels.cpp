@@ -1,13 +1,17 @@
-#include "device/fhecore/host.h"
+#include "backends/host/fhecore/kernels.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "fhecore/model/fhe_sync.h"
 
-namespace crenel::device {
+namespace crenel::backend::host {
 namespace {
 
+using device::FhecorePass;
+using device::FhecoreStrip;
+using device::FhecoreTiles;
+using device::kFhecoreCoefficientTiles;
 using fhecore::Column;
 using fhecore::FragmentConstants;
 using fhecore::kCols;
@@ -94,13 +98,11 @@ void run_strip(Warp& warp, const PassLimb& limb, u32 index, u32* out, const u32*
 template <class Body>
 void HostFhecoreKernels::for_each(u64 count, const Body& body) {
   std::vector<FhecoreCounts> counts(count);
-#pragma omp parallel for schedule(dynamic) if (parallel_)
-  for (std::size_t i = 0; i < counts.size(); ++i) body(i, counts[i]);
+  loop_(count, [&](u64 i) { body(i, counts[i]); });
   for (const auto& c : counts) counts_ += c;
 }
 
-void HostFhecoreKernels::fhe_sync(Stream&, const FhecoreTiles& t) {
-  fhecore_checks::tiles(t);
+void HostFhecoreKernels::do_fhe_sync(Stream&, const FhecoreTiles& t) {
   for_each(t.count, [&](u64 tile, FhecoreCounts& counts) {
     Warp warp(counts);
     u32 b[kDepth * kCols], c[kRows * kCols], d[2][kRows * kCols], faults = 0;
@@ -120,8 +122,9 @@ void HostFhecoreKernels::fhe_sync(Stream&, const FhecoreTiles& t) {
   });
 }
 
-void HostFhecoreKernels::transform(View out, ConstView in, const FhecoreTransform& table,
-                                   bool inverse) {
+void HostFhecoreKernels::do_transform(Stream&, View out, ConstView in,
+                                      const Prepared<FhecoreTransform>& prepared, bool inverse) {
+  const FhecoreTransform& table = *prepared;
   const auto& direction = inverse ? table.inverse : table.forward;
   const u64 n = out.ring_dim();
   const u32 limbs = out.limbs.size(), passes = static_cast<u32>(table.passes.size());
@@ -150,22 +153,9 @@ void HostFhecoreKernels::transform(View out, ConstView in, const FhecoreTransfor
   }
 }
 
-void HostFhecoreKernels::ntt(Stream&, View out, ConstView in,
-                             const Prepared<FhecoreTransform>& table) {
-  fhecore_checks::transform("ntt", out, in, *table, Domain::coeff, Domain::eval);
-  transform(out, in, *table, false);
-}
-
-void HostFhecoreKernels::intt(Stream&, View out, ConstView in,
-                              const Prepared<FhecoreTransform>& table) {
-  fhecore_checks::transform("intt", out, in, *table, Domain::eval, Domain::coeff);
-  transform(out, in, *table, true);
-}
-
-void HostFhecoreKernels::base_convert(Stream&, View out, ConstView in,
-                                      const Prepared<FhecoreConversion>& prepared) {
+void HostFhecoreKernels::do_base_convert(Stream&, View out, ConstView in,
+                                         const Prepared<FhecoreConversion>& prepared) {
   const FhecoreConversion& t = *prepared;
-  fhecore_checks::base_convert(out, in, t);
   const u64 n = in.ring_dim(), tiles = n / 16;
   const u32 sources = in.limbs.size(), destinations = out.limbs.size(), width = 8 * t.halves;
   const u64 groups = (tiles + kFhecoreCoefficientTiles - 1) / kFhecoreCoefficientTiles;
@@ -204,4 +194,4 @@ void HostFhecoreKernels::base_convert(Stream&, View out, ConstView in,
   }
 }
 
-}  // namespace crenel::device
+}  // namespace crenel::backend::host
