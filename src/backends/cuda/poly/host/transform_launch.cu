@@ -1,8 +1,40 @@
+#include <type_traits>
+
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/poly/host/transform_launch.h"
 
 namespace crenel::backend::cuda {
 namespace {
+
+template <u32 Value>
+using Constant = std::integral_constant<u32, Value>;
+
+template <u32 First, u32 Last, class F>
+auto pick(u32 value, const F& f) {
+  if constexpr (First < Last)
+    if (value != First) return pick<First + 1, Last>(value, f);
+  return f(Constant<First>());
+}
+
+// f(Constant<value>), where that was compiled.
+template <u32 First, u32 Last, class F>
+auto with_constant(const char* what, u32 value, const F& f) {
+  if (value < First || value > Last)
+    throw UnsupportedError(cat("transform: ", what, " ", value, ", expected ", First, "..", Last),
+                           {{what, cat(value)}});
+  return pick<First, Last>(value, f);
+}
+
+template <class F>
+auto with_log_n(u32 log_n, const F& f) {
+  return with_constant<kMinFastLogN, kMaxLogN>("log_n", log_n, f);
+}
+
+// Rows of every such ring.
+template <class F>
+auto with_row_bits(u32 log_n, const F& f) {
+  return with_constant<row_bits(kMinFastLogN), row_bits(kMaxLogN)>("row_bits", row_bits(log_n), f);
+}
 
 u32 row_tiles(const TransformArgs& args) {
   const u32 bits = row_bits(args.log_n);
@@ -82,133 +114,48 @@ bool allow_shared_of(const GpuModel& gpu) {
                                          static_cast<int>(bytes)));
   };
   allow(row_divide<Bits>, kRowDivideBytes<Bits>);
-  if (kKeySwitchRowBytes < Bits >> gpu.shared_bytes) return false;
-  allow(key_switch_rows<Bits>, kKeySwitchRowBytes<Bits>);
+  constexpr u32 bytes = kKeySwitchRowBytes<Bits>;
+  if (bytes > gpu.shared_bytes) return false;
+  allow(key_switch_rows<Bits>, bytes);
   return true;
 }
 
 }  // namespace
 
 bool allow_shared_memory(u32 log_n, const GpuModel& gpu) {
-  switch (row_bits(log_n)) {
-    case 5:
-      return allow_shared_of<5>(gpu);
-    case 6:
-      return allow_shared_of<6>(gpu);
-    case 7:
-      return allow_shared_of<7>(gpu);
-    case 8:
-      return allow_shared_of<8>(gpu);
-    default:
-      return allow_shared_of<9>(gpu);
-  }
+  return with_row_bits(log_n, [&](auto bits) { return allow_shared_of<bits()>(gpu); });
 }
 
 void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs,
                            const LimbBytes& skip) {
-  switch (args.log_n) {
-    case 10:
-      return column_forward_of<10>(stream, args, limbs, skip);
-    case 11:
-      return column_forward_of<11>(stream, args, limbs, skip);
-    case 12:
-      return column_forward_of<12>(stream, args, limbs, skip);
-    case 13:
-      return column_forward_of<13>(stream, args, limbs, skip);
-    case 14:
-      return column_forward_of<14>(stream, args, limbs, skip);
-    case 15:
-      return column_forward_of<15>(stream, args, limbs, skip);
-    case 16:
-      return column_forward_of<16>(stream, args, limbs, skip);
-    default:
-      return column_forward_of<17>(stream, args, limbs, skip);
-  }
+  with_log_n(args.log_n,
+             [&](auto log_n) { column_forward_of<log_n()>(stream, args, limbs, skip); });
 }
 
 void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
                            const InverseScale* scales) {
-  switch (args.log_n) {
-    case 10:
-      return column_inverse_of<10>(stream, args, limbs, scales);
-    case 11:
-      return column_inverse_of<11>(stream, args, limbs, scales);
-    case 12:
-      return column_inverse_of<12>(stream, args, limbs, scales);
-    case 13:
-      return column_inverse_of<13>(stream, args, limbs, scales);
-    case 14:
-      return column_inverse_of<14>(stream, args, limbs, scales);
-    case 15:
-      return column_inverse_of<15>(stream, args, limbs, scales);
-    case 16:
-      return column_inverse_of<16>(stream, args, limbs, scales);
-    default:
-      return column_inverse_of<17>(stream, args, limbs, scales);
-  }
+  with_log_n(args.log_n,
+             [&](auto log_n) { column_inverse_of<log_n()>(stream, args, limbs, scales); });
 }
 
 void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,
                         const OwnLimbs& own) {
-  switch (row_bits(args.log_n)) {
-    case 5:
-      return row_forward_of<5>(stream, args, limbs, own);
-    case 6:
-      return row_forward_of<6>(stream, args, limbs, own);
-    case 7:
-      return row_forward_of<7>(stream, args, limbs, own);
-    case 8:
-      return row_forward_of<8>(stream, args, limbs, own);
-    default:
-      return row_forward_of<9>(stream, args, limbs, own);
-  }
+  with_row_bits(args.log_n, [&](auto bits) { row_forward_of<bits()>(stream, args, limbs, own); });
 }
 
 void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs) {
-  switch (row_bits(args.log_n)) {
-    case 5:
-      return row_inverse_of<5>(stream, args, limbs);
-    case 6:
-      return row_inverse_of<6>(stream, args, limbs);
-    case 7:
-      return row_inverse_of<7>(stream, args, limbs);
-    case 8:
-      return row_inverse_of<8>(stream, args, limbs);
-    default:
-      return row_inverse_of<9>(stream, args, limbs);
-  }
+  with_row_bits(args.log_n, [&](auto bits) { row_inverse_of<bits()>(stream, args, limbs); });
 }
 
 void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 limbs,
                        const DivideTail& tail) {
-  switch (row_bits(args.log_n)) {
-    case 5:
-      return row_divide_of<5>(stream, args, limbs, tail);
-    case 6:
-      return row_divide_of<6>(stream, args, limbs, tail);
-    case 7:
-      return row_divide_of<7>(stream, args, limbs, tail);
-    case 8:
-      return row_divide_of<8>(stream, args, limbs, tail);
-    default:
-      return row_divide_of<9>(stream, args, limbs, tail);
-  }
+  with_row_bits(args.log_n, [&](auto bits) { row_divide_of<bits()>(stream, args, limbs, tail); });
 }
 
 void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
                             const KeySwitchTail& tail) {
-  switch (row_bits(args.log_n)) {
-    case 5:
-      return key_switch_rows_of<5>(stream, args, limbs, tail);
-    case 6:
-      return key_switch_rows_of<6>(stream, args, limbs, tail);
-    case 7:
-      return key_switch_rows_of<7>(stream, args, limbs, tail);
-    case 8:
-      return key_switch_rows_of<8>(stream, args, limbs, tail);
-    default:
-      return key_switch_rows_of<9>(stream, args, limbs, tail);
-  }
+  with_row_bits(args.log_n,
+                [&](auto bits) { key_switch_rows_of<bits()>(stream, args, limbs, tail); });
 }
 
 }  // namespace crenel::backend::cuda
