@@ -11,7 +11,9 @@ void eval_view(const char* op, const ring::Ring& ring, const ConstView& v, const
 // A switching key with enough gadget digits and the limbs of the digits; nothing is written on it.
 void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, const ConstView& out,
                    u32 digits) {
-  const ConstView& pairs = key.pairs;
+  ConstView pairs = key.pairs;
+  // Behind a slot stands the address when the operation runs: here any other than null will do.
+  if (key.slot != nullptr) pairs.data = reinterpret_cast<const u32*>(key.slot);
   eval_view(op, ring, pairs, "key");
   equal(op, "components of the key", pairs.shape.components, 2);
   if (!pairs.limbs.contains_all(out.limbs))
