@@ -111,5 +111,21 @@ TEST_P(Refusal, KeysThatAreTooShort) {
                StateError);
 }
 
+// A table comes from prepare() of the same kind of kernels; only ref works from the host's.
+TEST_P(Refusal, TablesOfOthers) {
+  const auto in = poly(0, 1, 2, Domain::coeff);
+  auto out = poly(1, 1, 2, Domain::coeff);
+  out.limbs = LimbSet::range(2, 4);
+  const auto convert = [&](const device::Prepared<rns::BaseConversion>& table) {
+    kernels().base_convert(stream(), out, in, table);
+  };
+  const auto table = rns::make_base_conversion(moduli_of(*context_.ring), in.limbs, out.limbs);
+  EXPECT_NO_THROW(convert(kernels().prepare(table)));
+  EXPECT_THROW(convert({}), StateError);
+  if (device_->info().kind == device::Kind::ref) return;
+  const auto reference = make_context(device::make_ref_device(), 10, toy_chain(1, 4, 2).primes);
+  EXPECT_THROW(convert(reference.kernels->prepare(table)), StateError);
+}
+
 }  // namespace
 }  // namespace crenel::test

@@ -1,7 +1,8 @@
 // Tables of base conversion, ModUp and division against 128-bit integers; limb sets.
+#include "rns/tables.h"
+
 #include <gtest/gtest.h>
 
-#include "rns/tables.h"
 #include "support/chains.h"
 #include "support/random.h"
 
