@@ -27,6 +27,7 @@ WIDER = {
 COVERED = {
     "backends/cpu/": "conformance/cpu_isa_test.cpp",
     "backends/cuda/": "conformance/arithmetic_test.cpp",
+    "backends/host/": "conformance/fhecore_test.cpp",
     "backends/none/": "unit/device/account_test.cpp",
     "backends/ref/": "golden/kernels_test.cpp",
     "circuits/bootstrapping/": "unit/circuits/bootstrapping/bootstrapping_test.cpp",
@@ -40,7 +41,6 @@ COVERED = {
     "core/version": "integration/find_package/main.cpp",
     "device/poly/checks": "conformance/refusal_test.cpp",
     "device/poly/compose/": "conformance/fused_test.cpp",
-    "device/fhecore/": "conformance/fhecore_test.cpp",
     "device/registry": "conformance/stream_test.cpp",
     "device/stream": "unit/device/pool_test.cpp",
     "device/torus/": "conformance/torus_rotate_test.cpp",

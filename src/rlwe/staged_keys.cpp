@@ -10,8 +10,8 @@ namespace {
 
 constexpr u64 kNever = std::numeric_limits<u64>::max();
 // Keys of the order that are read ahead: those of one hoisted sum. Reading everything ahead that is
-// needed sooner than some key that is here would give up keys that the rest of the order still has a
-// use for: 62 loads a bootstrap in place of 12 to 19, with frames for 50 of 62 keys.
+// needed sooner than some key that is here would give up keys that the rest of the order still has
+// a use for: 62 loads a bootstrap in place of 12 to 19, with frames for 50 of 62 keys.
 constexpr u64 kReadAhead = 8;
 
 u64 half_bytes(const RingContext& ring, u32 digits, const LimbSet& limbs) {

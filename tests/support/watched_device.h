@@ -30,7 +30,6 @@ class WatchedDevice final : public device::Backend {
     refuse("making of kernels");
     return device::backend_of(*inner_).make_poly_kernels(std::move(ring));
   }
-  using device::Backend::make_kernels;
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
     refuse("making of kernels");
     return device::backend_of(*inner_).make_torus_kernels(std::move(plan));
