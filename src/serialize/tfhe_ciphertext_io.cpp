@@ -83,7 +83,6 @@ Source find(DocumentReader& file, const std::string& prefix, bool seeded, u64 ro
 
 Ciphertext upload(DocumentReader& file, const Source& source, const Context::State& home, u64 size,
                   const Encoding& encoding) {
-  const device::TorusPlan& plan = home.plan;
   auto data = empty_ciphertext(home, size, encoding.plain_modulus, encoding.log_modulus);
   device::Stream& stream = *home.stream;
   data->payload = stream.allocate(data->bytes());
