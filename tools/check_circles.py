@@ -28,13 +28,6 @@ CXX = (".h", ".cuh", ".cpp", ".cu")
 CXX_FOLDERS = ("src", "include", "fhecore", "bench", "tests", "python/src", "examples")
 # Where an include may be found, besides the folder of the file.
 INCLUDE_ROOTS = ("src", "include", ".", "tests", "bench")
-# Circles that are being undone: any circle among the modules of one entry is let pass. An entry without a
-# circle is an error, so that this list ends up empty.
-LET_PASS: list[set[str]] = [
-    # Bound C++ that imports its Python front ends.
-    {"crenel._crenel", "crenel.chebyshev", "crenel.explain", "crenel.operand", "crenel.pickling"},
-]
-
 Graph = dict[str, set[str]]
 
 
@@ -125,17 +118,9 @@ def include_graph() -> Graph:
 
 def errors() -> list[str]:
     found = [f"circle of includes: {', '.join(c)}" for c in circles(include_graph())]
-    used = []
     for root, folders in PYTHON_ROOTS.items():
         for circle in circles(python_graph(ROOT / root, folders)):
-            entry = next((known for known in LET_PASS if known.issuperset(circle)), None)
-            if entry is None:
-                found.append(f"circle of imports below {root}: {', '.join(circle)}")
-            else:
-                used.append(entry)
-    for entry in LET_PASS:
-        if entry not in used:
-            found.append(f"check_circles.py lets pass what is no circle any more: {', '.join(sorted(entry))}")
+            found.append(f"circle of imports below {root}: {', '.join(circle)}")
     return found
 
 

@@ -3,9 +3,11 @@
 
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/circuits/linear_transform.h"
+#include "crenel/ckks/chebyshev.h"
 #include "crenel/ckks/client.h"
 #include "crenel/ckks/context.h"
 #include "crenel/ckks/evaluator.h"
+#include "crenel/ckks/operand.h"
 #include "crenel/ckks/params.h"
 #include "crenel/ckks/serialize.h"
 #include "crenel/core/error.h"

@@ -9,6 +9,7 @@ from crenel import ckks, fhecore, tfhe
 from crenel._crenel import (
     Device,
     DeviceInfo,
+    MemoryUse,
     build_info,
     cuda_unavailable_reason,
     device_info,
@@ -37,6 +38,7 @@ __all__ = [
     "DeviceInfo",
     "InsecureParametersWarning",
     "KeyMissingError",
+    "MemoryUse",
     "ParameterError",
     "SerializationError",
     "StateError",

@@ -18,11 +18,13 @@ The objects, in the order in which they are made:
     ``context.bootstrapper(server)``: gives a ciphertext of the last level its levels back
 """
 
+import crenel.pickling  # noqa: F401  (makes Params fit for pickle)
 from crenel._crenel import (
     BootstrapLevels,
     BootstrapOptions,
     Bootstrapper,
     BootstrapReport,
+    ChebyshevFit,
     Ciphertext,
     Client,
     Context,
@@ -31,16 +33,18 @@ from crenel._crenel import (
     Flooding,
     Graph,
     LinearTransform,
+    Operand,
     Params,
     Plaintext,
     PublicKey,
+    concatenate,
     linear_transform_rotations,
     max_log_pq,
     polynomial_depth,
     preset,
     preset_names,
+    sum_slots_rotations,
 )
-from crenel.chebyshev import ChebyshevFit
 from crenel.errors import (
     CrenelError,
     DeviceError,
@@ -51,7 +55,6 @@ from crenel.errors import (
     StateError,
     UnsupportedError,
 )
-from crenel.operand import Operand, sum_rotations
 
 chebyshev_fit = Evaluator.chebyshev_fit
 
@@ -82,10 +85,11 @@ __all__ = [
     "StateError",
     "UnsupportedError",
     "chebyshev_fit",
+    "concatenate",
     "linear_transform_rotations",
     "max_log_pq",
     "polynomial_depth",
     "preset",
     "preset_names",
-    "sum_rotations",
+    "sum_slots_rotations",
 ]

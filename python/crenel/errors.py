@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from crenel._crenel import register_errors
+
 
 class CrenelError(Exception):
     """Base of all errors of the library.
@@ -52,3 +54,20 @@ class UnsupportedError(CrenelError, NotImplementedError):
 
 class InsecureParametersWarning(UserWarning):
     """Parameters with less than 128 bits of security are in use."""
+
+
+register_errors(
+    {
+        kind.__name__: kind
+        for kind in (
+            CrenelError,
+            ParameterError,
+            StateError,
+            KeyMissingError,
+            SerializationError,
+            DeviceError,
+            UnsupportedError,
+            InsecureParametersWarning,
+        )
+    }
+)

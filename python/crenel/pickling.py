@@ -19,4 +19,5 @@ def load_tfhe_params(data: bytes) -> TfheParams:
     return TfheParams.from_bytes(data)
 
 
+copyreg.pickle(Params, lambda params: (load_params, (params.to_bytes(),)))
 copyreg.pickle(TfheParams, lambda params: (load_tfhe_params, (params.to_bytes(),)))

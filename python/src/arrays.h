@@ -87,14 +87,4 @@ void bind_value_methods(nb::class_<Params>& c) {
       .def("__hash__", [](const Params& p) { return std::hash<std::string>{}(p.id()); });
 }
 
-/// The same, and pickling through `loader` of crenel.pickling.
-template <class Params>
-void bind_value_methods(nb::class_<Params>& c, const char* loader) {
-  bind_value_methods(c);
-  c.def("__reduce__", [loader](const Params& p) {
-    return nb::make_tuple(nb::module_::import_("crenel.pickling").attr(loader),
-                          nb::make_tuple(to_python(to_bytes(p))));
-  });
-}
-
 }  // namespace crenel::python

@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -26,6 +27,8 @@ void bind_ciphertext(nb::module_& m);
 void bind_context(nb::module_& m);
 void bind_client(nb::module_& m);
 void bind_evaluator(nb::module_& m);
+void bind_operand(nb::module_& m);
+void bind_chebyshev(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_account(nb::module_& m);
 void bind_linear_transform(nb::module_& m);
@@ -39,6 +42,19 @@ struct Bound {
   Context context;
   T value;
 };
+/// The same for a ciphertext, which it shares with the operands made of it.
+template <>
+struct Bound<ckks::Ciphertext, ckks::Context> {
+  ckks::Context context;
+  std::shared_ptr<const ckks::Ciphertext> shared;
+  const ckks::Ciphertext& value;
+
+  Bound(ckks::Context c, std::shared_ptr<const ckks::Ciphertext> s)
+      : context(std::move(c)), shared(std::move(s)), value(*shared) {}
+  Bound(ckks::Context c, ckks::Ciphertext&& v)
+      : Bound(std::move(c), std::make_shared<const ckks::Ciphertext>(std::move(v))) {}
+};
+
 using Ciphertext = Bound<ckks::Ciphertext>;
 using Plaintext = Bound<ckks::Plaintext>;
 using EvaluationKeys = Bound<ckks::EvaluationKeys>;
@@ -47,8 +63,12 @@ using PublicKey = Bound<ckks::PublicKey>;
 /// Around every call that computes: other Python threads run meanwhile.
 using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 
-/// A bound ciphertext, or the one inside a convenient operand (attribute `ciphertext`).
-const Ciphertext& as_ciphertext(nb::handle object);
+/// The ciphertext of a bound one or of an operand, which `object` keeps alive.
+const ckks::Ciphertext& as_ciphertext(nb::handle object);
+
+/// The class of crenel.errors with this name. The package states them (register_errors): this
+/// module imports nothing of it.
+nb::object error_type(const char* name);
 
 /// The request with what bootstrapping needs added: `bootstrap` is a bool, a name of a key mode or
 /// a BootstrapOptions object.

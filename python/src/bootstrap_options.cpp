@@ -29,7 +29,7 @@ std::vector<u32> as_stages(const std::vector<i64>& stages, const char* name) {
   return result;
 }
 
-void construct(BootstrapChoice* self, std::optional<i64> slots, i64 message_ratio,
+void construct(BootstrapOptions* self, std::optional<i64> slots, i64 message_ratio,
                const std::string& message, const std::string& order, i64 arcsine_degree,
                std::optional<i64> target_level, i64 iterations, std::optional<std::string> keys,
                const std::vector<i64>& coeff_to_slot_stages,
@@ -46,17 +46,16 @@ void construct(BootstrapChoice* self, std::optional<i64> slots, i64 message_rati
   o.coeff_to_slot_stages = as_stages(coeff_to_slot_stages, "coeff_to_slot_stages");
   o.slot_to_coeff_stages = as_stages(slot_to_coeff_stages, "slot_to_coeff_stages");
   o.graph = graph;
-  new (self) BootstrapChoice{std::move(o), !keys};
+  new (self) BootstrapOptions(std::move(o));
 }
 
-std::string text_of(const BootstrapChoice& o) {
-  const BootstrapOptions& v = o.options;
+std::string text_of(const BootstrapOptions& v) {
   return cat("slots=", v.slots ? cat(v.slots) : "None", ", message_ratio=", v.message_ratio,
              ", message='", name_of(kMessages, v.message), "', order='", name_of(kOrders, v.order),
              "', arcsine_degree=", v.arcsine_degree,
              ", target_level=", v.target_level ? cat(*v.target_level) : "None",
              ", iterations=", v.iterations,
-             ", keys=", o.any_keys ? "None" : cat("'", name_of(kKeyModes, v.keys), "'"),
+             ", keys=", !v.keys ? "None" : cat("'", name_of(kKeyModes, *v.keys), "'"),
              ", coeff_to_slot_stages=", list_text(v.coeff_to_slot_stages),
              ", slot_to_coeff_stages=", list_text(v.slot_to_coeff_stages),
              ", graph=", v.graph ? "True" : "False");
@@ -86,8 +85,8 @@ constexpr const char* kOptionsDoc =
 
 void bind_options(nb::module_& m) {
   const BootstrapOptions d;
-  nb::class_<BootstrapChoice> c(m, "BootstrapOptions",
-                                "How a ciphertext is bootstrapped. Immutable.");
+  nb::class_<BootstrapOptions> c(m, "BootstrapOptions",
+                                 "How a ciphertext is bootstrapped. Immutable.");
   c.def("__init__", &construct, nb::kw_only(), "slots"_a = nb::none(),
         "message_ratio"_a = d.message_ratio, "message"_a = name_of(kMessages, d.message),
         "order"_a = name_of(kOrders, d.order), "arcsine_degree"_a = d.arcsine_degree,
@@ -97,48 +96,43 @@ void bind_options(nb::module_& m) {
         nb::sig("def __init__(self, *, " CRENEL_BOOTSTRAP_KEYWORDS ") -> None"), kOptionsDoc)
       .def_prop_ro(
           "slots",
-          [](const BootstrapChoice& o) {
-            return o.options.slots ? std::optional(o.options.slots) : std::nullopt;
-          },
+          [](const BootstrapOptions& o) { return o.slots ? std::optional(o.slots) : std::nullopt; },
           "Slots; None: all.")
       .def_prop_ro(
-          "message_ratio", [](const BootstrapChoice& o) { return o.options.message_ratio; },
+          "message_ratio", [](const BootstrapOptions& o) { return o.message_ratio; },
           "log2 of q0 / (scale * largest coefficient).")
       .def_prop_ro(
-          "message", [](const BootstrapChoice& o) { return name_of(kMessages, o.options.message); },
+          "message", [](const BootstrapOptions& o) { return name_of(kMessages, o.message); },
           "What the slots hold.")
       .def_prop_ro(
-          "order", [](const BootstrapChoice& o) { return name_of(kOrders, o.options.order); },
+          "order", [](const BootstrapOptions& o) { return name_of(kOrders, o.order); },
           "Which transform comes first.")
       .def_prop_ro(
-          "arcsine_degree", [](const BootstrapChoice& o) { return o.options.arcsine_degree; },
+          "arcsine_degree", [](const BootstrapOptions& o) { return o.arcsine_degree; },
           "Degree of the correction of the sine; 0: none.")
       .def_prop_ro(
-          "target_level", [](const BootstrapChoice& o) { return o.options.target_level; },
+          "target_level", [](const BootstrapOptions& o) { return o.target_level; },
           "Level of the result; None: the highest.")
       .def_prop_ro(
-          "iterations", [](const BootstrapChoice& o) { return o.options.iterations; }, "1 or 2.")
+          "iterations", [](const BootstrapOptions& o) { return o.iterations; }, "1 or 2.")
       .def_prop_ro(
           "keys",
-          [](const BootstrapChoice& o) {
-            return o.any_keys ? std::nullopt : std::optional(name_of(kKeyModes, o.options.keys));
+          [](const BootstrapOptions& o) {
+            return o.keys ? std::optional(name_of(kKeyModes, *o.keys)) : std::nullopt;
           },
           "'hoisted' or 'minimal'; None: what the keys serve.")
       .def_prop_ro(
-          "coeff_to_slot_stages",
-          [](const BootstrapChoice& o) { return o.options.coeff_to_slot_stages; },
+          "coeff_to_slot_stages", [](const BootstrapOptions& o) { return o.coeff_to_slot_stages; },
           "Butterfly stages of each factor of CoeffToSlot; empty: 4 of about equal size.")
       .def_prop_ro(
-          "slot_to_coeff_stages",
-          [](const BootstrapChoice& o) { return o.options.slot_to_coeff_stages; },
+          "slot_to_coeff_stages", [](const BootstrapOptions& o) { return o.slot_to_coeff_stages; },
           "Butterfly stages of each factor of SlotToCoeff; empty: 3 of about equal size.")
       .def_prop_ro(
-          "graph", [](const BootstrapChoice& o) { return o.options.graph; },
-          "Replay a recorded graph?")
+          "graph", [](const BootstrapOptions& o) { return o.graph; }, "Replay a recorded graph?")
       .def(
           "rotations",
-          [](const BootstrapChoice& o, const ckks::Params& params) {
-            return circuits::bootstrap_key_request(params, o.options).rotations;
+          [](const BootstrapOptions& o, const ckks::Params& params) {
+            return circuits::bootstrap_key_request(params, o).rotations;
           },
           "params"_a, ReleaseGil(),
           "Rotations that a bootstrap with these options needs keys for; besides, it needs those "
@@ -146,7 +140,7 @@ void bind_options(nb::module_& m) {
           "conjugation, relinearisation and encapsulation. Raises ParameterError for options that\n"
           "the parameters cannot serve.")
       .def("__repr__",
-           [](const BootstrapChoice& o) { return cat("BootstrapOptions(", text_of(o), ")"); });
+           [](const BootstrapOptions& o) { return cat("BootstrapOptions(", text_of(o), ")"); });
 }
 
 void bind_report(nb::module_& m) {
@@ -163,6 +157,11 @@ void bind_report(nb::module_& m) {
   nb::class_<BootstrapReport>(m, "BootstrapReport",
                               "What a bootstrap needs and delivers, known before anything runs.")
       .def_ro("levels", &BootstrapReport::levels, "Levels, from the input to the output.")
+      .def_prop_ro(
+          "keys", [](const BootstrapReport& r) { return name_of(kKeyModes, r.keys); },
+          "'hoisted' or 'minimal'.")
+      .def_ro("keys_decided", &BootstrapReport::keys_decided,
+              "Was that decided by the keys at hand, which serve no other mode?")
       .def_ro("key_count", &BootstrapReport::key_count, "Evaluation keys of the server.")
       .def_ro("key_bytes", &BootstrapReport::key_bytes, "Their bytes on the device.")
       .def_ro("plaintext_bytes", &BootstrapReport::plaintext_bytes,
@@ -192,8 +191,8 @@ ckks::KeyRequest with_bootstrap(ckks::KeyRequest request, const ckks::Params& pa
     if (!nb::cast<bool>(bootstrap)) return request;
   } else if (nb::isinstance<nb::str>(bootstrap)) {
     options.keys = from_name(kKeyModes, nb::cast<std::string>(bootstrap), "bootstrap");
-  } else if (nb::isinstance<BootstrapChoice>(bootstrap)) {
-    options = nb::cast<BootstrapChoice>(bootstrap).options;
+  } else if (nb::isinstance<BootstrapOptions>(bootstrap)) {
+    options = nb::cast<BootstrapOptions>(bootstrap);
   } else {
     throw nb::type_error("bootstrap must be a bool, 'hoisted', 'minimal' or a BootstrapOptions");
   }

@@ -7,7 +7,7 @@ namespace crenel::python {
 namespace {
 
 template <class T>
-nb::bytes serialise(const Bound<T>& object) {
+nb::bytes serialise(const T& object) {
   return to_python(released([&] { return ckks::to_bytes(object.context, object.value); }));
 }
 
@@ -17,38 +17,76 @@ std::string describe(const ckks::Metadata& m) {
 }
 
 template <class T>
-void bind_metadata(nb::class_<Bound<T>>& c) {
+void bind_metadata(nb::class_<T>& c) {
   c.def_prop_ro(
-       "level", [](const Bound<T>& o) { return o.value.level(); },
+       "level", [](const T& o) { return o.value.level(); },
        "Index of the modulus; 0 is the last level.")
       .def_prop_ro(
-          "scale", [](const Bound<T>& o) { return o.value.scale(); },
+          "scale", [](const T& o) { return o.value.scale(); },
           "Message = decoded polynomial / scale.")
       .def_prop_ro(
-          "slots", [](const Bound<T>& o) { return o.value.slots(); },
+          "slots", [](const T& o) { return o.value.slots(); },
           "Number of slots; fewer than N/2 repeat in the full vector.")
       .def_prop_ro(
-          "real", [](const Bound<T>& o) { return o.value.metadata().real; },
+          "real", [](const T& o) { return o.value.metadata().real; },
           "Every slot is known to be real.")
       .def_prop_ro(
-          "params_id", [](const Bound<T>& o) { return o.value.params_id(); },
+          "params_id", [](const T& o) { return o.value.params_id(); },
           "Content hash of the parameters.")
       .def("to_bytes", &serialise<T>, "A complete safetensors file.");
 }
 
-}  // namespace
-
-const Ciphertext& as_ciphertext(nb::handle object) {
-  if (nb::isinstance<Ciphertext>(object)) return nb::cast<const Ciphertext&>(object);
-  const nb::object inner = nb::getattr(object, "ciphertext", nb::none());
-  if (!nb::isinstance<Ciphertext>(inner)) {
-    const auto type = nb::cast<std::string>(object.type().attr("__name__"));
-    throw nb::type_error(("expected a ciphertext, got " + type).c_str());
-  }
-  return nb::cast<const Ciphertext&>(inner);  // the operand keeps it alive
+Ciphertext rows(const Ciphertext& c, u32 first, u32 count) {
+  return released([&] { return Ciphertext{c.context, c.value.slice(first, count)}; });
 }
 
-void bind_ciphertext(nb::module_& m) {
+Ciphertext item(const Ciphertext& c, i64 index) {
+  const i64 batch = c.value.batch();
+  if (index < -batch || index >= batch)
+    throw nb::index_error(cat("row ", index, " of a batch of ", batch).c_str());
+  return rows(c, static_cast<u32>(index < 0 ? index + batch : index), 1);
+}
+
+Ciphertext range(const Ciphertext& c, const nb::slice& key) {
+  const auto [start, stop, step, count] = key.compute(c.value.batch());
+  if (step != 1 || count == 0)
+    throw ParameterError(
+        cat("ranges have step 1 and at least one row, got ", nb::cast<std::string>(nb::str(key)),
+            " of a batch of ", c.value.batch()),
+        {{"key", nb::cast<std::string>(nb::str(key))}, {"batch", cat(c.value.batch())}});
+  return rows(c, static_cast<u32>(start), static_cast<u32>(count));
+}
+
+Ciphertext concatenate(nb::handle parts) {
+  std::vector<const ckks::Ciphertext*> values;  // `held` keeps the objects alive
+  const nb::list held(parts);
+  for (nb::handle part : held) values.push_back(&as_ciphertext(part));
+  if (values.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", "0"}});
+  const nb::handle first = held[0];
+  const ckks::Context context = nb::isinstance<Ciphertext>(first)
+                                    ? nb::cast<const Ciphertext&>(first).context
+                                    : nb::cast<const ckks::Operand&>(first).evaluator().context();
+  return released([&] { return Ciphertext{context, ckks::concatenate(values)}; });
+}
+
+void bind_rows(nb::class_<Ciphertext>& c) {
+  c.def(
+       "__len__", [](const Ciphertext& x) { return x.value.batch(); }, "Vectors in the batch.")
+      .def("__getitem__", &item, "index"_a, "A vector of the batch, copied. Raises IndexError.")
+      .def("__getitem__", &range, "rows"_a,
+           "A range of the batch, copied. Raises ParameterError for an empty range and for steps\n"
+           "other than 1.")
+      .def(
+          "__array__",
+          [](const Ciphertext&, const nb::args&, const nb::kwargs&) -> nb::object {
+            throw nb::type_error("a ciphertext is not an array: decrypt it first");
+          },
+          nb::sig("def __array__(self, *args: typing.Any, **kwargs: typing.Any) -> "
+                  "typing.NoReturn"));
+  c.attr("__array_ufunc__") = nb::none();  // numpy_array + ciphertext is no sum over its rows
+}
+
+void bind_encrypted(nb::module_& m) {
   nb::class_<Plaintext> plaintext(m, "Plaintext", "An encoded vector: one polynomial.");
   bind_metadata(plaintext);
   plaintext.def("__repr__", [](const Plaintext& p) {
@@ -57,8 +95,12 @@ void bind_ciphertext(nb::module_& m) {
 
   nb::class_<Ciphertext> ciphertext(
       m, "Ciphertext",
-      "An encrypted vector: two polynomials, three before relinearisation. Immutable.");
+      "An encrypted vector: two polynomials, three before relinearisation. Immutable.\n\n"
+      "It may hold a batch of vectors, which every operation treats alike: len(c) of them, c[1] "
+      "one\n"
+      "of them, c[2:5] some; ckks.concatenate joins them again.");
   bind_metadata(ciphertext);
+  bind_rows(ciphertext);
   ciphertext
       .def_prop_ro(
           "components", [](const Ciphertext& c) { return c.value.components(); },
@@ -72,10 +114,19 @@ void bind_ciphertext(nb::module_& m) {
           "clone", [](const Ciphertext& c) { return Ciphertext{c.context, c.value.clone()}; },
           "A copy.", ReleaseGil())
       .def("__repr__", [](const Ciphertext& c) {
+        const u32 batch = c.value.batch();
         return cat("<ckks.Ciphertext ", describe(c.value.metadata()), ", ", c.value.components(),
-                   " components>");
+                   " components", batch > 1 ? cat(", batch of ", batch) : "", ">");
       });
+  m.def("concatenate", &concatenate, "ciphertexts"_a,
+        nb::sig("def concatenate(ciphertexts: collections.abc.Iterable[Ciphertext | Operand]) -> "
+                "Ciphertext"),
+        "The vectors of all ciphertexts, one after the other, as one batch.\n\n"
+        "Raises StateError unless they have equal parameters, device, level, scale, slots and\n"
+        "components; ParameterError for none.");
+}
 
+void bind_keys(nb::module_& m) {
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
                              "What a server needs to compute: no secret. Immutable.")
       .def_prop_ro(
@@ -93,9 +144,29 @@ void bind_ciphertext(nb::module_& m) {
       .def_prop_ro(
           "nbytes", [](const EvaluationKeys& k) { return k.value.bytes(); }, "Bytes on the device.")
       .def_prop_ro(
+          "host_bytes", [](const EvaluationKeys& k) { return k.value.host_bytes(); },
+          "Bytes of staged keys in page-locked host memory.")
+      .def_prop_ro(
+          "count", [](const EvaluationKeys& k) { return k.value.count(); },
+          "Number of keys, of encapsulation both.")
+      .def_prop_ro(
           "wire_bytes", [](const EvaluationKeys& k) { return k.value.wire_bytes(); },
           "Bytes when serialised: uniform halves travel as seeds.")
-      .def("to_bytes", &serialise<ckks::EvaluationKeys>, "A complete safetensors file.")
+      .def(
+          "staged",
+          [](const EvaluationKeys& k, i64 device_bytes) {
+            return EvaluationKeys{k.context,
+                                  k.value.staged(as_unsigned<u64>(device_bytes, "device_bytes"))};
+          },
+          "device_bytes"_a, ReleaseGil(),
+          "The same keys in page-locked host memory: operations bring them to the device when "
+          "they\n"
+          "need them, and a bootstrap ahead of need; at most `device_bytes` are there at a "
+          "time.\n\n"
+          "For keys that do not fit: each that is not there costs its transfer, which a batch\n"
+          "shares. Raises ParameterError where not even two keys fit, StateError for staged keys.\n"
+          "Staged keys cannot be saved: save those that they were made from.")
+      .def("to_bytes", &serialise<EvaluationKeys>, "A complete safetensors file.")
       .def(
           "save",
           [](const EvaluationKeys& k, const std::filesystem::path& path) {
@@ -105,12 +176,28 @@ void bind_ciphertext(nb::module_& m) {
           "Write the file of to_bytes key by key, without holding all of it in memory. It appears\n"
           "under its name when it is complete.")
       .def("__repr__", [](const EvaluationKeys& k) {
-        return cat("<ckks.EvaluationKeys ", k.value.rotations().size(), " rotations",
-                   k.value.has_conjugation() ? ", conjugation" : "",
-                   k.value.has_relinearisation() ? ", relinearisation" : "",
-                   k.value.has_encapsulation() ? ", encapsulation" : "", ", ", k.value.bytes(),
-                   " bytes>");
+        return cat(
+            "<ckks.EvaluationKeys ", k.value.rotations().size(), " rotations",
+            k.value.has_conjugation() ? ", conjugation" : "",
+            k.value.has_relinearisation() ? ", relinearisation" : "",
+            k.value.has_encapsulation() ? ", encapsulation" : "", ", ", k.value.bytes(), " bytes",
+            k.value.host_bytes() ? cat(", ", k.value.host_bytes(), " in host memory") : "", ">");
       });
+}
+
+}  // namespace
+
+const ckks::Ciphertext& as_ciphertext(nb::handle object) {
+  if (nb::isinstance<Ciphertext>(object)) return nb::cast<const Ciphertext&>(object).value;
+  if (nb::isinstance<ckks::Operand>(object))
+    return nb::cast<const ckks::Operand&>(object).ciphertext();
+  const auto type = nb::cast<std::string>(object.type().attr("__name__"));
+  throw nb::type_error(("expected a ciphertext, got " + type).c_str());
+}
+
+void bind_ciphertext(nb::module_& m) {
+  bind_encrypted(m);
+  bind_keys(m);
 }
 
 }  // namespace crenel::python

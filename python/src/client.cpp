@@ -39,16 +39,15 @@ Ciphertext public_encrypt(const PublicKey& key, nb::handle object, std::optional
 }
 
 nb::object decrypt(Client& client, nb::handle object, std::optional<Flooding> flooding) {
-  const Ciphertext& ciphertext = as_ciphertext(object);
-  auto slots = released([&] { return client.decrypt(ciphertext.value, flooding); });
-  return slots_to_numpy(std::move(slots), ciphertext.value.metadata().real,
-                        ciphertext.value.batch());
+  const ckks::Ciphertext& ciphertext = as_ciphertext(object);
+  auto slots = released([&] { return client.decrypt(ciphertext, flooding); });
+  return slots_to_numpy(std::move(slots), ciphertext.metadata().real, ciphertext.batch());
 }
 
 Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
-  const Ciphertext& ciphertext = as_ciphertext(object);
+  const ckks::Ciphertext& ciphertext = as_ciphertext(object);
   return released(
-      [&] { return Plaintext{client.context(), client.decrypt_to_plaintext(ciphertext.value)}; });
+      [&] { return Plaintext{client.context(), client.decrypt_to_plaintext(ciphertext)}; });
 }
 
 EvaluationKeys evaluation_keys(Client& client, std::vector<i64> rotations, bool conjugate,
@@ -63,8 +62,10 @@ EvaluationKeys evaluation_keys(Client& client, std::vector<i64> rotations, bool 
 constexpr const char* kEncryptDoc =
     "Encode and encrypt a vector.\n\n"
     "Parameters\n----------\n"
-    "values : bool, int, float or complex numbers, at most `slots` of them; a matrix makes a "
-    "batch\n"
+    "values : bool, int, float or complex numbers, at most `slots` of them, padded with zeros; a\n"
+    "    matrix makes a batch, a vector a row: shape (k, n) decrypts to shape (k, slots), one row "
+    "to\n"
+    "    a vector\n"
     "level : default the top normal level\n"
     "scale : default the canonical scale of the level\n"
     "slots : a power of two; default all N/2";
@@ -172,15 +173,17 @@ void bind_client(nb::module_& m) {
            nb::sig("def encrypt(self, values: numpy.typing.ArrayLike, level: int | None = None, "
                    "scale: float | None = None, slots: int | None = None) -> Ciphertext"),
            kEncryptDoc)
-      .def("decrypt", &decrypt, "ciphertext"_a, "flooding"_a = nb::none(),
-           nb::sig("def decrypt(self, ciphertext: Ciphertext | crenel.operand.Operand, "
-                   "flooding: Flooding | None = None) -> numpy.ndarray"),
-           "The slots: float64 when ciphertext.real, else complex128.\n\n"
-           "Results carry a little noise that depends on the key: do not publish them without\n"
-           "`flooding` (SECURITY.md).")
+      .def(
+          "decrypt", &decrypt, "ciphertext"_a, "flooding"_a = nb::none(),
+          nb::sig("def decrypt(self, ciphertext: Ciphertext | Operand, "
+                  "flooding: Flooding | None = None) -> numpy.ndarray"),
+          "The slots, float64 when ciphertext.real, else complex128: a vector, or a matrix with a\n"
+          "row for each vector of a batch.\n\n"
+          "Results carry a little noise that depends on the key: do not publish them without\n"
+          "`flooding` (SECURITY.md).")
       .def("decrypt_to_plaintext", &decrypt_to_plaintext, "ciphertext"_a,
-           nb::sig("def decrypt_to_plaintext(self, ciphertext: Ciphertext | "
-                   "crenel.operand.Operand) -> Plaintext"),
+           nb::sig("def decrypt_to_plaintext(self, ciphertext: Ciphertext | Operand) -> "
+                   "Plaintext"),
            "The noisy polynomial of a ciphertext, for measurements. Never publish it.");
   bind_keys(c);
 }

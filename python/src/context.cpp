@@ -1,5 +1,6 @@
 // Context: parameters on a device, the root of every other object.
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/shared_ptr.h>
 
 #include "arrays.h"
 
@@ -38,10 +39,12 @@ Bound<T> from_bytes(const Context& context, nb::handle data) {
 
 EvaluationKeys load_keys(const Context& context, const std::filesystem::path& path,
                          std::optional<std::vector<i64>> rotations, bool relinearisation,
-                         bool conjugate, bool encapsulation) {
+                         bool conjugate, bool encapsulation, std::optional<i64> staged_bytes) {
+  std::optional<u64> staged;
+  if (staged_bytes) staged = as_unsigned<u64>(*staged_bytes, "staged_bytes");
   return {context, ckks::load_evaluation_keys(
                        context, path.string(),
-                       {std::move(rotations), relinearisation, conjugate, encapsulation})};
+                       {std::move(rotations), relinearisation, conjugate, encapsulation}, staged)};
 }
 
 ckks::Client import_client(const Context& context, nb::handle data) {
@@ -68,16 +71,21 @@ void bind_loaders(nb::class_<Context>& c) {
            BYTES_SIG("evaluation_keys_from_bytes", "EvaluationKeys"),
            "Evaluation keys from untrusted bytes.")
       .def("load_evaluation_keys", &load_keys, "path"_a, "rotations"_a = nb::none(),
-           "relinearisation"_a = true, "conjugate"_a = true, "encapsulation"_a = true, ReleaseGil(),
+           "relinearisation"_a = true, "conjugate"_a = true, "encapsulation"_a = true,
+           "staged_bytes"_a = nb::none(), ReleaseGil(),
            nb::sig("def load_evaluation_keys(self, path: str | os.PathLike[str], rotations: "
                    "collections.abc.Sequence[int] | None = None, relinearisation: bool = True, "
-                   "conjugate: bool = True, encapsulation: bool = True) -> EvaluationKeys"),
+                   "conjugate: bool = True, encapsulation: bool = True, "
+                   "staged_bytes: int | None = None) -> EvaluationKeys"),
            "Evaluation keys from an untrusted file, by memory map: only what is selected is read,\n"
            "checked and put on the device.\n\n"
            "Parameters\n----------\n"
            "path : a file of EvaluationKeys.save, or the bytes of to_bytes\n"
            "rotations : steps, default all of the file\n"
-           "relinearisation, conjugate, encapsulation : these keys, when the file has them\n\n"
+           "relinearisation, conjugate, encapsulation : these keys, when the file has them\n"
+           "staged_bytes : keep the keys in host memory, and at most so many bytes on the device, "
+           "as\n"
+           "    EvaluationKeys.staged does\n\n"
            "Raises KeyMissingError naming every rotation that the file lacks. Nobody may shorten\n"
            "the file meanwhile; replacing it is fine.")
       .def("public_key_from_bytes", &from_bytes<ckks::PublicKey, ckks::public_key_from_bytes>,
@@ -111,14 +119,18 @@ void bind_context(nb::module_& m) {
                         "other object.");
   c.def(nb::init<const ckks::Params&, const std::string&>(), "params"_a, "device"_a = "auto",
         ReleaseGil(),
-        "Tables for `params` on a device: 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the "
-        "first\n"
-        "GPU when there is one, else the CPU). Raises DeviceError saying why a device cannot be "
-        "had.")
+        "Tables for `params` on a device of their own: 'ref', 'cpu', 'cuda', 'cuda:<index>' or "
+        "'auto'\n"
+        "(the first GPU when there is one, else the CPU). Raises DeviceError saying why a device\n"
+        "cannot be had.")
+      .def(nb::init<const ckks::Params&, std::shared_ptr<device::Device>>(), "params"_a, "device"_a,
+           ReleaseGil(),
+           "On a crenel.Device that other contexts may share: objects of contexts with equal\n"
+           "parameters on one Device work together.")
       .def_prop_ro("params", &Context::params, "The parameters.")
       .def_prop_ro(
-          "device", [](const Context& context) { return context.device().info(); },
-          "The device that computes.")
+          "device", [](const Context& context) { return context.shared_device(); },
+          "The device that computes; other contexts may be made on it.")
       .def("keygen", &Context::keygen, ReleaseGil(),
            "A new secret key, from the randomness of the operating system.")
       .def("evaluator", &evaluator, "keys"_a = nb::none(), ReleaseGil(),

@@ -1,13 +1,15 @@
 // Devices: what there is, and why there is no GPU.
 #include <nanobind/stl/shared_ptr.h>
 
-#include "bindings.h"
+#include "arrays.h"
 
 namespace crenel::python {
 namespace {
 
+using device::Device;
 using device::DeviceInfo;
 using device::Kind;
+using device::MemoryUse;
 
 const char* kind_name(Kind kind) {
   switch (kind) {
@@ -31,9 +33,7 @@ nb::dict build_info() {
   return info;
 }
 
-}  // namespace
-
-void bind_device(nb::module_& m) {
+void bind_info(nb::module_& m) {
   nb::class_<DeviceInfo>(m, "DeviceInfo", "A processor that contexts can be placed on.")
       .def_ro("name", &DeviceInfo::name,
               "Name for Context(device=...): 'ref', 'cpu', 'cuda:0', ...")
@@ -45,18 +45,47 @@ void bind_device(nb::module_& m) {
       .def("__repr__", [](const DeviceInfo& d) {
         return cat("<crenel device ", d.name, ": ", d.description, ">");
       });
-  nb::class_<device::Device>(
+  nb::class_<MemoryUse>(
+      m, "MemoryUse", "Bytes of a device's memory, by its driver's count: every process is in it.")
+      .def_ro("used", &MemoryUse::used, "Bytes in use.")
+      .def_ro("total", &MemoryUse::total, "All bytes; 0: host memory, which is not counted.")
+      .def("__repr__", [](const MemoryUse& use) {
+        return cat("<crenel.MemoryUse ", use.used, " of ", use.total, " bytes>");
+      });
+}
+
+void bind_class(nb::module_& m) {
+  nb::class_<Device>(
       m, "Device",
       "A processor with its memory, opened once. Contexts of any scheme and parameters that are\n"
       "given one Device share it, and objects of contexts with equal parameters work together.")
-      .def(nb::new_([](const std::string& name) { return device::open(name); }), "name"_a = "auto",
+      .def(nb::new_([](const std::string& name) {
+             return released([&] { return device::open(name); });
+           }),
+           "name"_a = "auto",
            "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
            "else the CPU). Raises DeviceError saying why a device cannot be had.")
       .def_prop_ro(
-          "info", [](const device::Device& d) { return d.info(); }, "Name, kind and description.")
-      .def("__repr__", [](const device::Device& d) {
+          "info", [](const Device& d) { return d.info(); }, "Name, kind, description and memory.")
+      .def_prop_ro(
+          "name", [](const Device& d) { return d.info().name; }, "As in `info`.")
+      .def_prop_ro(
+          "kind", [](const Device& d) { return kind_name(d.info().kind); }, "As in `info`.")
+      .def_prop_ro(
+          "description", [](const Device& d) { return d.info().description; }, "As in `info`.")
+      .def_prop_ro(
+          "memory_bytes", [](const Device& d) { return d.info().memory_bytes; }, "As in `info`.")
+      .def("memory", &Device::memory, ReleaseGil(), "Bytes in use and in all, by the driver.")
+      .def("__repr__", [](const Device& d) {
         return cat("<crenel.Device ", d.info().name, ": ", d.info().description, ">");
       });
+}
+
+}  // namespace
+
+void bind_device(nb::module_& m) {
+  bind_info(m);
+  bind_class(m);
   m.def("devices", &device::available, "Every device that a context would accept now.");
   m.def(
       "device_info", [](const std::string& name) { return device::open(name)->info(); },

@@ -4,10 +4,17 @@
 namespace crenel::python {
 namespace {
 
+PyObject* registered = nullptr;  // classes by name; for as long as the process lives
+
+void register_errors(const nb::dict& types) {
+  Py_XDECREF(registered);
+  registered = nb::object(types).release().ptr();
+}
+
 void raise(const Error& error) {
   nb::dict fields;
   for (const ErrorField& field : error.fields()) fields[field.name.c_str()] = field.value;
-  const nb::object type = nb::module_::import_("crenel.errors").attr(error.code().c_str());
+  const nb::object type = error_type(error.code().c_str());
   const nb::object instance = type(nb::str(error.what()), fields);
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
@@ -26,6 +33,16 @@ void translate(const std::exception_ptr& pointer, void*) {
 
 }  // namespace
 
-void bind_errors(nb::module_&) { nb::register_exception_translator(translate); }
+nb::object error_type(const char* name) {
+  if (registered == nullptr)
+    throw nb::import_error("crenel._crenel was imported alone; import crenel");
+  return nb::borrow<nb::dict>(registered)[name];
+}
+
+void bind_errors(nb::module_& m) {
+  nb::register_exception_translator(translate);
+  m.def("register_errors", &register_errors, "types"_a,
+        "States the classes that errors and warnings are raised as, by name.");
+}
 
 }  // namespace crenel::python

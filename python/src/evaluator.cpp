@@ -2,6 +2,7 @@
 #include <nanobind/stl/function.h>
 
 #include "arrays.h"
+#include "names.h"
 
 namespace crenel::python {
 namespace {
@@ -32,11 +33,8 @@ Ciphertext with_plaintext(const Evaluator& ev, const Ciphertext& a, const Plaint
 
 Ciphertext polynomial(const Evaluator& ev, const Ciphertext& x, nb::handle coefficients,
                       const std::string& basis, std::pair<double, double> interval) {
-  if (basis != "power" && basis != "chebyshev")
-    throw ParameterError(cat("basis must be 'power' or 'chebyshev', got '", basis, "'"),
-                         {{"basis", basis}});
   const Array<double> c = read_reals(coefficients, "coefficients");
-  const auto b = basis == "power" ? ckks::PolynomialBasis::power : ckks::PolynomialBasis::chebyshev;
+  const auto b = from_name(kBases, basis, "basis");
   return released([&] {
     return wrap(ev, ev.polynomial(x.value, as_span(c), b, interval.first, interval.second));
   });
@@ -46,6 +44,10 @@ nb::object chebyshev_fit(const std::function<double(double)>& f, i64 degree,
                          std::pair<double, double> interval) {
   return to_numpy(ckks::chebyshev_coefficients(f, interval.first, interval.second,
                                                as_unsigned<u32>(degree, "degree")));
+}
+
+std::vector<i64> sum_slots_rotations(i64 count, i64 stride) {
+  return ckks::sum_slots_rotations(as_unsigned<u64>(count, "count"), stride);
 }
 
 void bind_linear(Class& c) {
@@ -155,7 +157,8 @@ void bind_slots(Class& c) {
           },
           "a"_a, "count"_a, "stride"_a = 1, ReleaseGil(),
           "Slot i becomes the sum of `count` (a power of two) slots i, i + stride, ...\n"
-          "Needs the rotations stride 2^j, j < log2 count. Level l -> l, scale s -> s.");
+          "Needs the rotations of ckks.sum_slots_rotations(count, stride). Level l -> l,\n"
+          "scale s -> s.");
 }
 
 }  // namespace
@@ -170,13 +173,15 @@ void bind_evaluator(nb::module_& m) {
           "The keys.")
       .def(
           "__call__",
-          [](nb::handle self, nb::handle ciphertext) {
-            return nb::module_::import_("crenel.operand").attr("Operand")(self, ciphertext);
-          },
+          [](const Evaluator& ev, const Ciphertext& a) { return ckks::Operand(ev, a.shared); },
           "ciphertext"_a,
-          nb::sig("def __call__(self, ciphertext: Ciphertext | crenel.operand.Operand) -> "
-                  "crenel.operand.Operand"),
-          "The convenient form: operators on ciphertexts, levels and scales handled.");
+          "The convenient form: operators on ciphertexts, levels and scales handled.")
+      .def(
+          "__call__",
+          [](const Evaluator& ev, const ckks::Operand& a) {
+            return ckks::Operand(ev, a.shared_ciphertext());
+          },
+          "ciphertext"_a);
   bind_linear(c);
   bind_products(c);
   bind_levels(c);
@@ -194,24 +199,11 @@ void bind_evaluator(nb::module_& m) {
       nb::sig("def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
               "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.ndarray"),
       "Coefficients of f on an interval for polynomial(..., basis='chebyshev').");
-  c.def(
-      "chebyshev",
-      [](nb::handle self, nb::handle f, double a, double b, i64 degree) {
-        return nb::module_::import_("crenel.chebyshev").attr("fit")(self, f, a, b, degree);
-      },
-      "f"_a, "a"_a, "b"_a, "degree"_a,
-      nb::sig(
-          "def chebyshev(self, f: collections.abc.Callable[[float], float], a: float, b: float, "
-          "degree: int) -> crenel.chebyshev.ChebyshevFit"),
-      "The polynomial that agrees with f in degree + 1 Chebyshev nodes of [a, b]: with its "
-      "largest\n"
-      "error on the interval as `error`, and called on a ciphertext to evaluate it.\n\n"
-      "    gelu = ev.chebyshev(f, -4, 4, 15); y = gelu(x)\n\n"
-      "Level l -> l - fit.depth, scale -> canonical. Raises ParameterError for an empty interval,\n"
-      "degrees above 65536 and values of f that are not finite; what f raises comes through.");
   c.def("__repr__", [](const Evaluator& ev) {
     return cat("<ckks.Evaluator on ", ev.context().device().info().name, ">");
   });
+  m.def("sum_slots_rotations", &sum_slots_rotations, "count"_a, "stride"_a = 1,
+        "Rotations whose keys a sum over `count` slots (a power of two) at this distance needs.");
   m.def(
       "polynomial_depth",
       [](i64 degree) { return ckks::polynomial_depth(as_unsigned<u32>(degree, "degree")); },

@@ -4,11 +4,15 @@
 #include <memory>
 
 #include "arrays.h"
+#include "names.h"
 
 namespace crenel::python {
 namespace {
 
 using Inputs = std::vector<ckks::Ciphertext>;
+
+enum class Keys { recorded, argument };
+constexpr Names<Keys, 2> kKeys{{{"recorded", Keys::recorded}, {"argument", Keys::argument}}};
 
 /// A recorded Python function, and whether it returned one ciphertext or a sequence.
 struct Recording {
@@ -17,47 +21,69 @@ struct Recording {
   ckks::Graph graph;
 };
 
+/// What is called to record: with the evaluator first where keys are an argument.
+struct Body {
+  ckks::Context context;
+  std::shared_ptr<nb::object> function;
+  std::shared_ptr<bool> single;
+
+  Inputs operator()(const ckks::Evaluator* ev, std::span<const ckks::Ciphertext> inputs) const;
+};
+
 // Python objects own what they hold, so recorded ciphertexts go in and come out as copies.
 Inputs copies(nb::handle ciphertexts) {
   Inputs result;
-  for (nb::handle item : ciphertexts) result.push_back(as_ciphertext(item).value.clone());
+  for (nb::handle item : ciphertexts) result.push_back(as_ciphertext(item).clone());
   return result;
 }
 
-nb::object call_recorded(const nb::object& function, const ckks::Context& context,
-                         std::span<const ckks::Ciphertext> inputs) {
+Inputs Body::operator()(const ckks::Evaluator* ev, std::span<const ckks::Ciphertext> inputs) const {
+  nb::gil_scoped_acquire acquire;
   nb::list arguments;
+  if (ev) arguments.append(nb::cast(ckks::Evaluator(*ev)));
   for (const ckks::Ciphertext& input : inputs)
     arguments.append(nb::cast(Ciphertext{context, input.clone()}));
-  return function(*nb::tuple(arguments));
+  const nb::object result = (*function)(*nb::tuple(arguments));
+  *single = !nb::isinstance<nb::list>(result) && !nb::isinstance<nb::tuple>(result);
+  return *single ? copies(nb::make_tuple(result)) : copies(result);
 }
 
-void record(Recording* self, const ckks::Evaluator& ev, nb::object function, nb::args inputs) {
+void record(Recording* self, const ckks::Evaluator& ev, nb::object function, nb::args inputs,
+            const std::string& keys) {
   const Inputs recorded = copies(inputs);
-  const auto single = std::make_shared<bool>(false);
-  const ckks::Context context = ev.context();
+  const bool argument = from_name(kKeys, keys, "keys") == Keys::argument;
   const std::shared_ptr<nb::object> shared(new nb::object(std::move(function)), [](nb::object* f) {
     nb::gil_scoped_acquire acquire;
     delete f;
   });
-  const ckks::Graph::Function body = [=](std::span<const ckks::Ciphertext> arguments) {
-    nb::gil_scoped_acquire acquire;
-    const nb::object result = call_recorded(*shared, context, arguments);
-    *single = !nb::isinstance<nb::list>(result) && !nb::isinstance<nb::tuple>(result);
-    return *single ? copies(nb::make_tuple(result)) : copies(result);
-  };
-  ckks::Graph graph = released([&] { return ckks::Graph(ev, recorded, body); });
-  new (self) Recording{context, single, std::move(graph)};
+  const Body body{ev.context(), shared, std::make_shared<bool>(false)};
+  ckks::Graph graph = released([&] {
+    if (argument)
+      return ckks::Graph(ev, recorded,
+                         ckks::Graph::KeyedFunction([body](const ckks::Evaluator& with, auto in) {
+                           return body(&with, in);
+                         }));
+    return ckks::Graph(ev, recorded,
+                       ckks::Graph::Function([body](auto in) { return body(nullptr, in); }));
+  });
+  new (self) Recording{body.context, body.single, std::move(graph)};
 }
 
-nb::object replay(Recording& self, nb::args inputs) {
+nb::object replay(Recording& self, nb::args inputs, const ckks::Evaluator* evaluator) {
   std::vector<const ckks::Ciphertext*> given;  // `inputs` keeps the objects alive
-  for (nb::handle item : inputs) given.push_back(&as_ciphertext(item).value);
+  for (nb::handle item : inputs) given.push_back(&as_ciphertext(item));
+  const std::span<const ckks::Ciphertext* const> span(given);
   std::vector<Ciphertext> outputs;
   released([&] {
-    for (const ckks::Ciphertext& output :
-         self.graph.replay(std::span<const ckks::Ciphertext* const>(given)))
-      outputs.push_back(Ciphertext{self.context, output.clone()});
+    if (!evaluator) {
+      for (const ckks::Ciphertext& output : self.graph.replay(span))
+        outputs.emplace_back(self.context, output.clone());
+      return;
+    }
+    // To the same level and scale is a copy, on the stream that the replay is queued on.
+    for (const ckks::Ciphertext& output : self.graph.replay(*evaluator, span))
+      outputs.emplace_back(self.context,
+                           evaluator->adjust_level(output, output.level(), output.scale()));
   });
   return *self.single ? nb::cast(std::move(outputs.front())) : nb::cast(std::move(outputs));
 }
@@ -71,17 +97,23 @@ void bind_graph(nb::module_& m) {
       "(level, scale, slots and batch). On a GPU this is a CUDA graph; elsewhere the function is\n"
       "called again. The function must do evaluator operations only: encode what it needs before.\n"
       "While a graph is recorded, no other thread may use its context.")
-      .def("__init__", &record, "evaluator"_a, "function"_a, "inputs"_a,
+      .def("__init__", &record, "evaluator"_a, "function"_a, "inputs"_a, "keys"_a = "recorded",
            nb::sig("def __init__(self, evaluator: Evaluator, "
-                   "function: collections.abc.Callable[..., Ciphertext | crenel.operand.Operand | "
-                   "collections.abc.Sequence[Ciphertext | crenel.operand.Operand]], "
-                   "*inputs: Ciphertext | crenel.operand.Operand) -> None"),
-           "Record function(*inputs).")
-      .def("__call__", &replay, "inputs"_a,
-           nb::sig("def __call__(self, *inputs: Ciphertext | crenel.operand.Operand) -> "
-                   "Ciphertext | list[Ciphertext]"),
+                   "function: collections.abc.Callable[..., Ciphertext | Operand | "
+                   "collections.abc.Sequence[Ciphertext | Operand]], "
+                   "*inputs: Ciphertext | Operand, "
+                   "keys: typing.Literal['recorded', 'argument'] = 'recorded') -> None"),
+           "Record function(*inputs), with the keys that it uses. With keys='argument' the keys "
+           "are\n"
+           "those of each call: record function(evaluator, *inputs), which must use the evaluator\n"
+           "that it is given and no other. Raises StateError for staged keys.")
+      .def("__call__", &replay, "inputs"_a, "evaluator"_a = nb::none(),
+           nb::sig("def __call__(self, *inputs: Ciphertext | Operand, "
+                   "evaluator: Evaluator | None = None) -> Ciphertext | list[Ciphertext]"),
            "Replay on new inputs; returns what the function returned, as new ciphertexts.\n\n"
-           "Raises StateError naming the first difference between an input and the signature.");
+           "evaluator : whose keys are used; required with keys='argument', refused without\n\n"
+           "Raises StateError naming the first difference between an input and the signature, and\n"
+           "KeyMissingError naming every key that the recording used and the evaluator lacks.");
 }
 
 }  // namespace crenel::python

@@ -109,7 +109,7 @@ LinearTransform make(const ckks::Context& context, nb::handle object, std::optio
 }
 
 Ciphertext apply(const LinearTransform& t, const ckks::Evaluator& ev, nb::handle object) {
-  const Ciphertext& v = as_ciphertext(object);
+  const ckks::Ciphertext& v = as_ciphertext(object);
   const auto agree = [](const std::string& found, const std::string& expected, const char* what) {
     if (found != expected)
       throw StateError(
@@ -118,15 +118,15 @@ Ciphertext apply(const LinearTransform& t, const ckks::Evaluator& ev, nb::handle
   };
   agree(t.context.params().id(), ev.context().params().id(), "context");
   agree(t.context.device().info().name, ev.context().device().info().name, "device");
-  return released([&] { return Ciphertext{ev.context(), t.value(ev, v.value)}; });
+  return released([&] { return Ciphertext{ev.context(), t.value(ev, v)}; });
 }
 
 Ciphertext apply_either(const ckks::Evaluator& ev, nb::handle transform, nb::handle object) {
   if (nb::isinstance<LinearTransform>(transform))
     return apply(nb::cast<const LinearTransform&>(transform), ev, object);
-  const Ciphertext& v = as_ciphertext(object);
-  const auto made = make(ev.context(), transform, v.value.level(),
-                         static_cast<i64>(v.value.slots()), 0, "hoisted", std::nullopt);
+  const ckks::Ciphertext& v = as_ciphertext(object);
+  const auto made = make(ev.context(), transform, v.level(), static_cast<i64>(v.slots()), 0,
+                         "hoisted", std::nullopt);
   return apply(made, ev, object);
 }
 
@@ -141,7 +141,7 @@ void bind_class(nb::module_& m) {
       "Made by Context.linear_transform. Double hoisting: Bossuat et al., Eurocrypt 2021.")
       .def("__call__", &apply, "evaluator"_a, "ciphertext"_a,
            nb::sig("def __call__(self, evaluator: Evaluator, "
-                   "ciphertext: Ciphertext | crenel.operand.Operand) -> Ciphertext"),
+                   "ciphertext: Ciphertext | Operand) -> Ciphertext"),
            "The matrix times a vector (of any batch). Level l -> l - 1; a canonical scale stays\n"
            "canonical.\n\n"
            "Raises StateError when level, slots, parameters or device differ from the transform's, "
@@ -202,7 +202,7 @@ void bind_makers() {
   nb::borrow<nb::class_<ckks::Evaluator>>(nb::type<ckks::Evaluator>())
       .def("linear_transform", &apply_either, "transform"_a, "ciphertext"_a,
            nb::sig("def linear_transform(self, transform: LinearTransform | " CRENEL_MATRIX ", "
-                   "ciphertext: Ciphertext | crenel.operand.Operand) -> Ciphertext"),
+                   "ciphertext: Ciphertext | Operand) -> Ciphertext"),
            "A matrix times a vector. Level l -> l - 1; a canonical scale stays canonical.\n\n"
            "The transform is one of Context.linear_transform, or what that takes as a matrix: this "
            "is\n"

@@ -15,6 +15,8 @@ NB_MODULE(_crenel, m) {
   bind_context(m);
   bind_client(m);
   bind_evaluator(m);
+  bind_operand(m);
+  bind_chebyshev(m);
   bind_graph(m);
   bind_account(m);
   bind_linear_transform(m);

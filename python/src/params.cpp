@@ -9,8 +9,7 @@ using ckks::Params;
 // Toy parameters are never used by accident: whoever makes them gets a warning at the calling line.
 Params warned(Params params) {
   if (!params.insecure()) return params;
-  const nb::object category =
-      nb::module_::import_("crenel.errors").attr("InsecureParametersWarning");
+  const nb::object category = error_type("InsecureParametersWarning");
   const std::string label = params.name().empty() ? std::string("these parameters") : params.name();
   const std::string message =
       cat(label, ": about ", static_cast<int>(params.security_bits()),
@@ -135,7 +134,7 @@ void bind_numbers(nb::class_<Params>& c) {
 }
 
 void bind_methods(nb::class_<Params>& c) {
-  bind_value_methods(c, "load_params");
+  bind_value_methods(c);
   c.def(
        "scale", [](const Params& p, i64 level) { return p.scale(checked_level(p, level, 0)); },
        "level"_a, "Canonical scale of a level.")
@@ -146,13 +145,7 @@ void bind_methods(nb::class_<Params>& c) {
       .def(
           "log_q", [](const Params& p, i64 level) { return p.log_q(checked_level(p, level, 0)); },
           "level"_a, "log2 of the modulus of a level.")
-      .def(
-          "explain",
-          [](nb::handle self) {
-            return nb::module_::import_("crenel.explain").attr("explain")(self);
-          },
-          nb::sig("def explain(self) -> str"),
-          "What these parameters are, in words and a table of levels.")
+      .def("explain", &ckks::explain, "What these parameters are, in words and a table of levels.")
       .def("__repr__", [](const Params& p) {
         return cat("<ckks.Params ", p.name().empty() ? std::string("generated") : p.name(),
                    ": log N = ", p.log_n(), ", scale 2^", p.spec().log_scale, ", ",
@@ -174,6 +167,17 @@ void bind_params(nb::module_& m) {
   m.def("preset_names", &Params::preset_names, "Names that `preset` knows.");
   m.def("max_log_pq", &ckks::max_log_pq, "log_n"_a, "bits"_a = 128, "hamming_weight"_a = 0,
         "Largest log2(PQ) with this many bits of classical security, or None.");
+  m.def("security_text", &ckks::security_text, "params"_a,
+        "The security estimate, and the bound that the parameters are checked against.");
+  m.def(
+      "level_table",
+      [](const Params& p) {
+        std::vector<std::vector<std::string>> rows;
+        for (const ckks::LevelText& row : ckks::level_table(p))
+          rows.emplace_back(row.begin(), row.end());
+        return rows;
+      },
+      "params"_a, "A header, then one row a level, the top first.");
 }
 
 }  // namespace crenel::python

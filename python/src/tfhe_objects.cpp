@@ -48,7 +48,7 @@ void bind_tfhe_context(nb::module_& m) {
       .def(nb::init<const tfhe::Params&, std::shared_ptr<device::Device>>(), "params"_a, "device"_a,
            ReleaseGil())
       .def_prop_ro("params", &Context::params)
-      .def_prop_ro("device", [](const Context& c) { return c.device().info(); })
+      .def_prop_ro("device", [](const Context& c) { return c.device().shared_from_this(); })
       .def("keygen", &Context::keygen, ReleaseGil())
       .def("client_from_secret_key", &import_client, "data"_a)
       .def(

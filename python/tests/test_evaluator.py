@@ -110,7 +110,7 @@ def test_conjugate(world, rng):
 def test_sum_slots(world, xy):
     a = world.client.encrypt(xy[0])
     assert world.error(world.ev.sum_slots(a, 4, 2), sum(np.roll(xy[0], -2 * k) for k in range(4))) < TOLERANCE
-    assert ckks.sum_rotations(8, 3) == [3, 6, 12]
+    assert ckks.sum_slots_rotations(8, 3) == [3, 6, 12]
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 5, 7, 12, 15])

@@ -55,6 +55,39 @@ def test_another_signature_is_refused(world):
         graph(a, a)
 
 
+def test_keys_as_an_argument(world, rng):
+    x = rng.uniform(-1, 1, world.slots)
+
+    def f(ev, a):
+        return ev.rotate(ev.square(a), 1)
+
+    a = world.client.encrypt(x)
+    graph = ckks.Graph(world.ev, f, a, keys="argument")
+    assert bits(graph(a, evaluator=world.ev)) == bits(f(world.ev, a))
+    for _ in range(2):  # other clients of the context: only they can read what their keys made
+        client = world.context.keygen()
+        ev = world.context.evaluator(client.evaluation_keys(rotations=[1]))
+        c = client.encrypt(x)
+        result = graph(c, evaluator=ev)
+        assert bits(result) == bits(f(ev, c))
+        assert np.abs(client.decrypt(ev.rescale(result)) - np.roll(x * x, -1)).max() < TOLERANCE
+
+
+def test_keys_where_they_do_not_belong(world):
+    a = world.client.encrypt([1.0])
+    keyed = ckks.Graph(world.ev, lambda ev, c: ev.rotate(c, 1), a, keys="argument")
+    plain = ckks.Graph(world.ev, world.ev.negate, a)
+    with pytest.raises(ckks.StateError, match="evaluator"):
+        keyed(a)
+    with pytest.raises(ckks.StateError):
+        plain(a, evaluator=world.ev)
+    with pytest.raises(ckks.KeyMissingError) as caught:
+        keyed(a, evaluator=world.context.evaluator())
+    assert caught.value.fields["rotation"] == "1"
+    with pytest.raises(ckks.ParameterError, match="'recorded', 'argument'"):
+        ckks.Graph(world.ev, world.ev.negate, a, keys="mine")
+
+
 def test_errors_of_the_function_come_through(world):
     a = world.client.encrypt([1.0])
     with pytest.raises(ZeroDivisionError):

@@ -1,5 +1,8 @@
 """The convenient form: operators, with levels and scales handled."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -61,6 +64,8 @@ def test_products_consume_one_level(world, xy, ab):
         (a * (1j * y), 1j * x * y),
         (a * np.int64(1) * np.float64(0.5), 0.5 * x),
         (a / 4, x / 4),
+        (a * Fraction(3, 4), 0.75 * x),
+        (a * Decimal("0.5"), 0.5 * x),
         (a / (2 + y), x / (2 + y)),
         (a * world.context.encode(y), x * y),
     ]
@@ -168,7 +173,13 @@ def test_refused_operands(world, ab):
     for use in (lambda: a / a, lambda: a / a.ciphertext, lambda: 1 / a, lambda: world.ev(3)):
         with pytest.raises(TypeError):
             use()
-    for use in (lambda: a + "text", lambda: a * "text", lambda: a + [float("nan")], lambda: a**0.5):
+    for use in (
+        lambda: a + "text",
+        lambda: a * "text",
+        lambda: a + [float("nan")],
+        lambda: a**0.5,
+        lambda: a**0,
+    ):
         with pytest.raises(ckks.ParameterError):
             use()
     with pytest.raises(ckks.ParameterError):
@@ -177,8 +188,12 @@ def test_refused_operands(world, ab):
         a / 0
     with pytest.raises(TypeError, match="Ciphertext|ciphertext"):
         world.client.decrypt(object())
-    with pytest.raises(ckks.ParameterError):
-        ckks.sum_rotations(6)
+    for count in (6, 0, -1):
+        with pytest.raises(ckks.ParameterError):
+            ckks.sum_slots_rotations(count)
+    for use in (lambda: a / np.zeros(2), lambda: a**0, lambda: a**-1, lambda: a ** (2**70)):
+        with pytest.raises(ckks.ParameterError):
+            use()
 
 
 def test_immutability_and_repr(world, xy, ab):
@@ -187,7 +202,9 @@ def test_immutability_and_repr(world, xy, ab):
     b += 1
     assert world.error(a, xy[0]) < TOLERANCE and world.error(b, xy[0] + 1) < TOLERANCE
     assert "Operand level 6" in repr(a)
-    assert world.ev(a).ciphertext is a.ciphertext and a.evaluator is world.ev
+    assert world.ev(a).ciphertext.to_bytes() == a.ciphertext.to_bytes()
+    assert a.evaluator.keys.rotations == world.ev.keys.rotations
+    assert ckks.Operand(world.ev, a.ciphertext).level == ckks.Operand(world.ev, a).level == a.level
     assert a.real and not (1j * a).real
 
 

@@ -146,19 +146,23 @@ bool Graph::serves(const Evaluator& evaluator) const {
 
 const std::vector<Ciphertext>& Graph::replay(const Evaluator& evaluator,
                                              std::span<const Ciphertext> inputs) {
+  return replay(evaluator, std::span<const Ciphertext* const>(pointers_to(inputs)));
+}
+
+const std::vector<Ciphertext>& Graph::replay(const Evaluator& evaluator,
+                                             std::span<const Ciphertext* const> inputs) {
   State& s = *state_;
   if (!s.slots)
     throw StateError("replay with keys of a graph that was recorded with its own",
                      {{"expected", "a function of the evaluator"}});
-  const std::vector<const Ciphertext*> pointers = pointers_to(inputs);
-  s.expect_signature(pointers);
+  s.expect_signature(inputs);
   const Evaluator::State& with = evaluator.state();
   expect_same_device(with.stream->device(), s.evaluator.state().context.state(), "evaluator");
   with.expect_keys(s.slots->used(), "graph");
   if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other
   s.last = with.stream;
   if (with.source) s.slots->bind(*with.stream, *with.source);
-  return s.replay(with.stream, pointers);
+  return s.replay(with.stream, inputs);
 }
 
 }  // namespace crenel::ckks

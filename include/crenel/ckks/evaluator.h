@@ -77,7 +77,7 @@ class Evaluator {
   /// Sum of rotations (step 0 allowed) with one ModUp and one ModDown.
   Ciphertext rotate_sum(const Ciphertext& a, std::span<const i64> steps) const;
   /// Sum over `count` (a power of two) slots at distance `stride`: slot i becomes
-  /// sum_k a[i + k stride]. Needs the rotations stride * 2^j, j < log2 count.
+  /// sum_k a[i + k stride]. Needs the rotations of sum_slots_rotations(count, stride).
   Ciphertext sum_slots(const Ciphertext& a, u64 count, i64 stride = 1) const;
 
   // -- polynomials --------------------------------------------------------------------------------
@@ -97,6 +97,10 @@ class Evaluator {
   explicit Evaluator(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };
+
+/// Rotations whose keys Evaluator::sum_slots needs: stride * 2^j, j < log2 count. ParameterError
+/// for a count that is not a power of two, and for rotations that do not fit 64 bits.
+std::vector<i64> sum_slots_rotations(u64 count, i64 stride = 1);
 
 /// Levels that polynomial() consumes for coefficients of this degree.
 u32 polynomial_depth(u32 degree);
@@ -135,6 +139,8 @@ class Graph {
   /// recording used and it lacks; StateError where keys are no argument.
   const std::vector<Ciphertext>& replay(const Evaluator& evaluator,
                                         std::span<const Ciphertext> inputs);
+  const std::vector<Ciphertext>& replay(const Evaluator& evaluator,
+                                        std::span<const Ciphertext* const> inputs);
 
  private:
   struct State;

@@ -1,6 +1,7 @@
 // CKKS parameters: what a user asks for (Spec), and what was checked (Params).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -135,5 +136,14 @@ class Params {
 /// Largest log2(PQ) with `bits` (128, 192 or 256) of classical security for ring degree 2^log_n;
 /// hamming_weight 0 is the dense ternary secret. nullopt when the tables have no entry.
 std::optional<double> max_log_pq(u32 log_n, u32 bits, u32 hamming_weight);
+
+/// The security estimate, and the bound that the parameters are checked against.
+std::string security_text(const Params& params);
+/// Level, limbs, log Q, log scale, log of the rescale ratio.
+using LevelText = std::array<std::string, 5>;
+/// A header, then one row a level, the top first.
+std::vector<LevelText> level_table(const Params& params);
+/// What the parameters offer and cost, in words, with the table of levels.
+std::string explain(const Params& params);
 
 }  // namespace crenel::ckks

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from crenel import ckks, tfhe
+from crenel._crenel import level_table
 from crenel.cli.output import table
-from crenel.explain import LEVEL_HEADER, facts, level_rows, to_toml
+from crenel.explain import facts, to_toml
 from crenel.explain_tfhe import TFHE_HEADER, tfhe_explain, tfhe_facts, tfhe_row
 
 app = typer.Typer(help="Parameter sets: limbs, scales, security.", no_args_is_help=True)
@@ -33,7 +34,8 @@ def _show(params: ckks.Params) -> None:
     for name, value in facts(params):
         print(f"{name:<14}{value}")
     print()
-    table(LEVEL_HEADER, level_rows(params))
+    header, *levels = level_table(params)
+    table(header, levels)
 
 
 @app.command("list")

@@ -9,13 +9,13 @@ import numpy as np
 
 import crenel
 from crenel import ckks
+from crenel._crenel import security_text
 from crenel.cli.output import size
 from crenel.demo import layout, model
 from crenel.demo.client import HospitalClient
 from crenel.demo.report import Report, draw
 from crenel.demo.server import DEPTH, PredictionServer
 from crenel.errors import ParameterError
-from crenel.explain import security_line
 
 AGREEMENT = 2.0**-15
 
@@ -88,7 +88,7 @@ def _size_facts(params: ckks.Params, sent: tuple[int, int, int, int]) -> list[tu
             f"N = 2^{params.log_n}, scale 2^{params.log_scale}, {params.max_level} levels, "
             f"log PQ = {params.log_pq:.0f}, {size(params_size)}",
         ),
-        ("security", security_line(params)),
+        ("security", security_text(params)),
         ("evaluation keys", f"{size(keys)}: relinearisation and {count} rotations"),
         ("encrypted features", size(request)),
         ("encrypted reply", size(reply)),

@@ -19,7 +19,7 @@ class Place:
         return self._context.params
 
     @property
-    def device(self) -> _crenel.DeviceInfo:
+    def device(self) -> _crenel.Device:
         """The device that computes."""
         return self._context.device
 
