@@ -136,7 +136,8 @@ def boot_sections(files: dict[str, dict]) -> str:
         body = [line for n, d in members.items() for line in memory(n, d)]
         if body:
             header = ["number of keys", "keys", "plaintexts", "workspace, stated", "workspace, measured"]
-            header += ["pool, peak", "driver's count, all", "context, time", "keys, time", "plaintexts, time", "source"]
+            header += ["pool, peak", "driver's count, all"]
+            header += ["context, time", "keys, time", "plaintexts, time", "source"]
             text += "\nMemory on the device, and the time to get ready once.\n\n" + table(header, body)
         for data in members.values():
             text += "\n" + provenance_line(data["provenance"])

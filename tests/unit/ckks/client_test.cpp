@@ -1,5 +1,6 @@
 // Encryption and decryption, the public key, flooding, export of the secret key.
 #include "crenel/ckks/client.h"
+
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {

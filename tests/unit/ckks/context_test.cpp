@@ -1,5 +1,6 @@
 // Contexts, requests for evaluation keys, and what the key set tells about itself.
 #include "crenel/ckks/context.h"
+
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {

@@ -1,8 +1,9 @@
 // The canonical embedding: against its definition, sparse slots, and what encode refuses.
+#include "ckks/encoder.h"
+
 #include <limits>
 #include <numbers>
 
-#include "ckks/encoder.h"
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {

@@ -1,5 +1,6 @@
 // Sums, constants and products against the clear computation.
 #include "crenel/ckks/evaluator.h"
+
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {

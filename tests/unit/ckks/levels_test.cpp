@@ -1,5 +1,6 @@
 // Rescaling and level alignment with exact bookkeeping of scales.
 #include "ckks/levels.h"
+
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {

@@ -1,12 +1,12 @@
 // Secret randomness across fork(), and memory that is wiped whatever happens.
+#include "random/seed.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <stdexcept>
 #include <vector>
-
-#include "random/seed.h"
 
 namespace crenel::random {
 namespace {

@@ -1,9 +1,10 @@
+#include "serialize/json.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "crenel/core/error.h"
-#include "serialize/json.h"
 #include "serialize/scalars.h"
 
 namespace crenel::serialize {

@@ -1,12 +1,11 @@
 // Round trips of everything that travels.
-#include "crenel/ckks/serialize.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <optional>
 
 #include "ckks/objects.h"
+#include "crenel/ckks/serialize.h"
 #include "fuzz/wire_params.h"
 #include "serialize/safetensors.h"
 #include "support/ckks_world.h"

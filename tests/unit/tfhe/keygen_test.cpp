@@ -1,9 +1,10 @@
 // Evaluation keys: every row encrypts what its place in the key says, checked against the secrets
 // by definition; keys made from their parts are the same keys.
+#include "tfhe/keygen.h"
+
 #include <cstring>
 
 #include "support/tfhe_world.h"
-#include "tfhe/keygen.h"
 
 namespace crenel::tfhe {
 namespace {

@@ -1,11 +1,12 @@
 // The precision model against the tables of docs/theory/precision.md, against figures of another
 // library, and against simulated messages.
+#include "circuits/bootstrapping/precision.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "circuits/bootstrapping/precision.h"
 #include "ckks/encoder.h"
 #include "crenel/core/error.h"
 

@@ -1,11 +1,12 @@
 // The numbers of EvalMod: distribution of the integers, fit, arcsine.
+#include "circuits/mod1/sine_fit.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 #include <string>
 
-#include "circuits/mod1/sine_fit.h"
 #include "crenel/core/error.h"
 
 namespace crenel::circuits {

@@ -1,4 +1,6 @@
 // Named sets against the published tables, and derived quantities.
+#include "crenel/ckks/params.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <set>
 
 #include "ckks/params/preset_tables.h"
-#include "crenel/ckks/params.h"
 #include "crenel/core/error.h"
 
 namespace crenel::ckks {

@@ -1,8 +1,9 @@
 // Plans of FHECore: counts, use of the array, passes that cover every element, refusals.
+#include "device/fhecore/plan.h"
+
 #include <gtest/gtest.h>
 
 #include "crenel/fhecore/unit.h"
-#include "device/fhecore/plan.h"
 #include "support/chains.h"
 
 namespace crenel::test {

@@ -1,4 +1,6 @@
 // The noise model against BOLT-FHE's printed table and against simulated integers.
+#include "tfhe/params/noise.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +11,6 @@
 #include "crenel/core/error.h"
 #include "crenel/tfhe/params.h"
 #include "support/random.h"
-#include "tfhe/params/noise.h"
 #include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {

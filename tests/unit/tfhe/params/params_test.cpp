@@ -1,4 +1,6 @@
 // Named TFHE sets against the published tables, derived quantities, checks, and the reference page.
+#include "crenel/tfhe/params.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +11,6 @@
 #include <sstream>
 
 #include "crenel/core/error.h"
-#include "crenel/tfhe/params.h"
 #include "math/primes.h"
 #include "support/tfhe_parameter_page.h"
 #include "tfhe/params/plan.h"
