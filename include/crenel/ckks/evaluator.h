@@ -116,7 +116,8 @@ class Graph {
 
   /// Records f on copies of `inputs` (level, scale, slots, components and batch of each are the
   /// signature, and that the slots are real when they are). Keys that f uses are those it used
-  /// while it was recorded. No other thread may use the evaluator's stream meanwhile.
+  /// while it was recorded. No other thread may use the evaluator's stream meanwhile, which
+  /// is that of every context of the device unless on() chose another.
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
   /// The same with keys as an argument of the replay: `evaluator` lends its own for the recording,
   /// which happens on a stream of its own. StateError for keys that have no lasting address
