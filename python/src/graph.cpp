@@ -80,10 +80,8 @@ nb::object replay(Recording& self, nb::args inputs, const ckks::Evaluator* evalu
         outputs.emplace_back(self.context, output.clone());
       return;
     }
-    // To the same level and scale is a copy, on the stream that the replay is queued on.
-    for (const ckks::Ciphertext& output : self.graph.replay(*evaluator, span))
-      outputs.emplace_back(self.context,
-                           evaluator->adjust_level(output, output.level(), output.scale()));
+    for (ckks::Ciphertext& output : self.graph.replay(*evaluator, span))
+      outputs.emplace_back(self.context, std::move(output));
   });
   return *self.single ? nb::cast(std::move(outputs.front())) : nb::cast(std::move(outputs));
 }

@@ -97,6 +97,8 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
     if (&from.stream() != &stream) stream.wait_for(from.stream());
     stream.copy(joined->poly.view().rows(row, part->batch()).data, from.data(), from.bytes());
     row += part->batch();
+    // Part of another stream: its memory may go back to that stream's pool right away.
+    if (&from.stream() != &stream) from.stream().wait_for(stream);
   }
   return Ciphertext(std::move(joined));
 }

@@ -23,6 +23,11 @@ rlwe::Chain chain_of(const Params& params) {
   return chain;
 }
 
+std::shared_ptr<device::Device> given(std::shared_ptr<device::Device> device) {
+  if (!device) throw ParameterError("context on no device", {{"device", "null"}});
+  return device;
+}
+
 // Where and how a vector is to be encoded, checked.
 struct EncodeTarget {
   u32 level;
@@ -93,12 +98,11 @@ void expect_same_device(const device::Device& found, const Context::State& conte
                      {{"found", there}, {"expected", here}});
 }
 
-void expect_home(const std::string& params_id, const rlwe::Poly& poly,
+void expect_home(const std::string& params_id, const device::Device& home,
                  const Context::State& context, const char* what) {
   if (params_id != context.params.id())
     throw StateError(cat(what, " of parameters ", params_id, ", context has ", context.params.id()),
                      {{"found", params_id}, {"expected", context.params.id()}});
-  const device::Device& home = poly.stream().device();
   expect_same_device(home, context, what);
   // On a GPU the other device's stream may free or still write the memory while ours reads it.
   if (context.ring->device().info().kind == device::Kind::cuda && &home != &context.ring->device())
@@ -107,9 +111,15 @@ void expect_home(const std::string& params_id, const rlwe::Poly& poly,
                      {{"found", "another device object"}, {"expected", "this context's"}});
 }
 
+void expect_home(const std::string& params_id, const rlwe::Poly& poly,
+                 const Context::State& context, const char* what) {
+  expect_home(params_id, poly.stream().device(), context, what);
+}
+
 Context::Context(const Params& params, std::shared_ptr<device::Device> device)
     : state_(std::make_shared<State>(
-          params, std::make_shared<const rlwe::RingContext>(chain_of(params), std::move(device)),
+          params,
+          std::make_shared<const rlwe::RingContext>(chain_of(params), given(std::move(device))),
           Encoder(params.log_n()))) {}
 
 Context::Context(const Params& params, const std::string& device)

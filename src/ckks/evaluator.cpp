@@ -44,20 +44,13 @@ void copy_components(const Evaluator::State& s, rlwe::Poly& to, const rlwe::Poly
 }  // namespace
 
 Evaluator::Evaluator(const Context& context, EvaluationKeys keys) {
-  if (keys.data() && keys.data()->params_id != context.params().id())
-    throw StateError(
-        cat("keys of parameters ", keys.data()->params_id, ", context has ", context.params().id()),
-        {{"found", keys.data()->params_id}, {"expected", context.params().id()}});
-  const auto& stream = context.state().ring->shared_stream();
   std::shared_ptr<rlwe::KeySource> source;
   if (keys.data()) {
-    const auto& home = *keys.data()->ring;
-    expect_same_device(home.device(), context.state(), "keys");
-    // Keys of another device object may still be in the making on its stream.
-    if (&home.stream() != stream.get()) stream->wait_for(home.stream());
+    expect_home(keys.data()->params_id, keys.data()->ring->device(), context.state(), "keys");
     source = keys.data()->source();
   }
-  state_ = std::make_shared<State>(State{context, std::move(keys), stream, std::move(source)});
+  state_ = std::make_shared<State>(
+      State{context, std::move(keys), context.state().ring->shared_stream(), std::move(source)});
 }
 
 const Context& Evaluator::context() const { return state_->context; }

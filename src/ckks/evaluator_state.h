@@ -31,6 +31,10 @@ struct Evaluator::State {
     return wrap(a.data().poly.clone(*stream), a.metadata());
   }
 
+  /// StateError when this is no evaluator for what `made` made (a transform, a recording).
+  void check_serves(const Context& made) const {
+    expect_home(params().id(), stream->device(), made.state(), "evaluator");
+  }
   void check(const Ciphertext& a) const;  ///< context
   void check(const Plaintext& a) const;
   void check_components(const Ciphertext& a, u32 expected, const char* operation) const;

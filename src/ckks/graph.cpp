@@ -40,8 +40,10 @@ std::vector<const Ciphertext*> pointers_to(std::span<const Ciphertext> inputs) {
 
 void expect_fixed(const std::shared_ptr<rlwe::KeySource>& source) {
   if (source && !source->fixed())
-    throw StateError("a recording with staged keys, expected keys in device memory",
-                     {{"found", "staged keys"}, {"expected", "keys in device memory"}});
+    throw StateError(
+        "a recording with keys that are staged or another recording's argument, expected keys in "
+        "device memory",
+        {{"found", "keys without a lasting address"}, {"expected", "keys in device memory"}});
 }
 
 void expect_equal(std::size_t index, const char* what, double found, double expected) {
@@ -103,7 +105,7 @@ void Graph::State::expect_signature(std::span<const Ciphertext* const> found) co
     const auto &a = *found[i], &b = inputs[i];
     evaluator.state().check(a);
     expect_equal(i, "level", a.level(), b.level());
-    expect_equal(i, "scale", a.scale(), b.scale());
+    if (!scales_agree(a.scale(), b.scale())) expect_equal(i, "scale", a.scale(), b.scale());
     expect_equal(i, "slots", a.slots(), b.slots());
     expect_equal(i, "batch", a.batch(), b.batch());
     expect_equal(i, "components", a.components(), b.components());
@@ -144,25 +146,29 @@ bool Graph::serves(const Evaluator& evaluator) const {
   return std::all_of(used.begin(), used.end(), there);
 }
 
-const std::vector<Ciphertext>& Graph::replay(const Evaluator& evaluator,
-                                             std::span<const Ciphertext> inputs) {
+std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
+                                      std::span<const Ciphertext> inputs) {
   return replay(evaluator, std::span<const Ciphertext* const>(pointers_to(inputs)));
 }
 
-const std::vector<Ciphertext>& Graph::replay(const Evaluator& evaluator,
-                                             std::span<const Ciphertext* const> inputs) {
+std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
+                                      std::span<const Ciphertext* const> inputs) {
   State& s = *state_;
   if (!s.slots)
     throw StateError("replay with keys of a graph that was recorded with its own",
                      {{"expected", "a function of the evaluator"}});
   s.expect_signature(inputs);
   const Evaluator::State& with = evaluator.state();
-  expect_same_device(with.stream->device(), s.evaluator.state().context.state(), "evaluator");
+  with.check_serves(s.evaluator.context());
   with.expect_keys(s.slots->used(), "graph");
   if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other
   s.last = with.stream;
   if (with.source) s.slots->bind(*with.stream, *with.source);
-  return s.replay(with.stream, inputs);
+  // The recorded ones belong to a stream that nobody waits for.
+  std::vector<Ciphertext> copies;
+  for (const Ciphertext& output : s.replay(with.stream, inputs))
+    copies.push_back(with.copy(output));
+  return copies;
 }
 
 }  // namespace crenel::ckks

@@ -80,8 +80,11 @@ struct Client::State {
   rlwe::SecretKey secret;
 };
 
-/// Throws StateError when an object ("ciphertext", ...) has other parameters than `context` or
-/// lives on another device; both names are in the message and in the fields `found` and `expected`.
+/// Throws StateError when something ("evaluator", ...) has other parameters than `context` or is
+/// at home on another device (on a GPU: device object); both are in the message and in the fields
+/// `found` and `expected`.
+void expect_home(const std::string& params_id, const device::Device& home,
+                 const Context::State& context, const char* what);
 void expect_home(const std::string& params_id, const rlwe::Poly& poly,
                  const Context::State& context, const char* what);
 void expect_same_device(const device::Device& found, const Context::State& context,

@@ -65,6 +65,7 @@ void KeySlots::bind(device::Stream& stream, KeySource& source, std::span<const K
   Staging& staging = staging_[next_++ % staging_.size()];
   if (staging.copied) staging.copied->synchronize();
   std::copy(wanted.begin(), wanted.end(), staging.words.as<const Word*>());
+  bound_.assign(bound_.size(), nullptr);  // what fails from here on leaves an unknown table
   stream.upload(table_.data(), staging.words.data(), staging.words.bytes());
   staging.copied = stream.mark();
   bound_ = std::move(wanted);

@@ -17,6 +17,7 @@ class KeySlots final : public KeySource {
   KeySlots(device::Stream& stream, const EvaluationKeySet& set);
 
   bool has(KeyId id) const override { return slots_.count(id) != 0; }
+  bool fixed() const override { return false; }
   /// Notes which keys are asked for: those are what bind() needs.
   KeyLease lease(device::Stream& stream, std::span<const KeyId> ids) override;
 
@@ -45,7 +46,7 @@ class KeySlots final : public KeySource {
   mutable std::mutex mutex_;  ///< of `used`
   std::map<KeyId, Slot> slots_;
   device::Buffer table_;            ///< [slots] addresses
-  std::vector<const Word*> bound_;  ///< what the table holds, null where nothing was bound
+  std::vector<const Word*> bound_;  ///< what the table holds, null where that is not known
   std::array<Staging, 4> staging_;  ///< in turn, so that an upload need not wait for the last one
   std::size_t next_ = 0;
 };

@@ -2,6 +2,7 @@
 // (key_slots.h), or on their way from the host (staged_keys.h).
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -32,31 +33,38 @@ class KeySource {
   /// the source has.
   virtual KeyLease lease(device::Stream& stream, std::span<const KeyId> ids) = 0;
   /// Whether the addresses of a lease stay those of these keys: they may then be recorded.
+  /// Addresses that are to be exchanged (key_slots.h) do not.
   virtual bool fixed() const { return true; }
 
   /// Leases of one thread that come in the same order every time: keys are then read ahead of use.
+  /// Of passes that overlap (of several threads) one is followed; the others' leases are leases.
   class Pass {
    public:
     /// `order` tells one order from another.
-    Pass(std::shared_ptr<KeySource> source, const void* order) : source_(std::move(source)) {
-      source_->begin_pass(order);
-    }
+    Pass(std::shared_ptr<KeySource> source, const void* order)
+        : source_(std::move(source)),
+          exceptions_(std::uncaught_exceptions()),
+          followed_(source_->begin_pass(order)) {}
     ~Pass() {
-      try {
-        source_->end_pass();
-      } catch (...) {  // of reading ahead: whoever needs the key meets the same
-      }
+      if (followed_) source_->end_pass(std::uncaught_exceptions() == exceptions_);
     }
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
    private:
     std::shared_ptr<KeySource> source_;
+    int exceptions_;  ///< on their way when the pass began
+    bool followed_;
   };
 
  protected:
-  virtual void begin_pass(const void* order) { static_cast<void>(order); }
-  virtual void end_pass() {}
+  /// Whether this pass is followed: end_pass() is then called by the same thread.
+  virtual bool begin_pass(const void* order) {
+    static_cast<void>(order);
+    return false;
+  }
+  /// `whole`: the pass came to its end.
+  virtual void end_pass(bool whole) noexcept { static_cast<void>(whole); }
 };
 
 /// Keys in device memory. Does not own them.

@@ -48,26 +48,28 @@ HostKey to_host(const RingContext& ring, const SwitchKey& key) {
 StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
                        u64 device_bytes)
     : ring_(std::move(ring)), keys_(std::move(keys)), copies_(ring_->device().make_stream()) {
+  std::map<KeyId, HostKey> other;  // of another shape
   u64 fixed = 0;
-  for (KeyId id : {kDenseToSparse, kSparseToDense}) {
-    auto node = keys_.extract(id);
-    if (node.empty()) continue;
-    SwitchKey key{room_for(*ring_, *copies_, node.mapped()), node.mapped().seed};
-    bring(*ring_, *copies_, key.pairs, node.mapped());
-    fixed += key.pairs.bytes();
-    resident_.emplace(id, std::move(key));
-  }
-  copies_->synchronize();  // the halves of resident keys go
-  if (keys_.empty()) return;
-  const u64 frame = 2 * keys_.begin()->second.half.bytes();
-  const u64 wanted =
-      std::min<u64>(keys_.size(), device_bytes > fixed ? (device_bytes - fixed) / frame : 0);
-  if (wanted < std::min<u64>(2, keys_.size()))
+  for (KeyId id : {kDenseToSparse, kSparseToDense})
+    if (auto node = keys_.extract(id)) {
+      fixed += 2 * node.mapped().half.bytes();
+      other.insert(std::move(node));
+    }
+  const u64 frame = keys_.empty() ? 0 : 2 * keys_.begin()->second.half.bytes();
+  const u64 least = std::min<u64>(2, keys_.size()), expected = fixed + least * frame;
+  if (device_bytes < expected)
     throw ParameterError(
         cat("staged keys within ", device_bytes, " bytes of device memory, expected at least ",
-            fixed + 2 * frame, ": ", fixed, " that stay there and two keys of ", frame),
-        {{"device_bytes", cat(device_bytes)}, {"expected", cat(fixed + 2 * frame)}});
-  frames_.resize(wanted);
+            expected, ": ", fixed, " that stay there and ", least, " keys of ", frame),
+        {{"device_bytes", cat(device_bytes)}, {"expected", cat(expected)}});
+  for (const auto& [id, host] : other) {
+    SwitchKey key{room_for(*ring_, *copies_, host), host.seed};
+    bring(*ring_, *copies_, key.pairs, host);
+    resident_.emplace(id, std::move(key));
+  }
+  copies_->synchronize();  // their halves in host memory go
+  if (keys_.empty()) return;
+  frames_.resize(std::min<u64>(keys_.size(), (device_bytes - fixed) / frame));
   for (Frame& f : frames_) f.pairs = room_for(*ring_, *copies_, keys_.begin()->second);
 }
 
@@ -91,7 +93,7 @@ u64 StagedKeys::host_bytes() const {
   return bytes;
 }
 
-KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
+std::vector<KeyId> StagedKeys::staged_among(std::span<const KeyId> ids) const {
   std::vector<KeyId> wanted;
   for (KeyId id : ids)
     if (keys_.count(id) && std::find(wanted.begin(), wanted.end(), id) == wanted.end())
@@ -101,7 +103,17 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
         cat("an operation reads ", wanted.size(), " keys at once, staged within room for ",
             frames_.size(), "; stage them with more device memory"),
         {{"keys", cat(wanted.size())}, {"frames", cat(frames_.size())}});
-  std::vector<Frame*> held;
+  return wanted;
+}
+
+KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
+  const std::vector<KeyId> wanted = staged_among(ids);
+  const auto held = std::make_shared<std::vector<Frame*>>();
+  held->reserve(wanted.size());
+  // Before the lock: where a key cannot be brought, those before it are given back after it.
+  std::shared_ptr<void> hold(static_cast<void*>(this),
+                             [self = shared_from_this(), held, where = stream.shared_from_this()](
+                                 void*) { self->release(*held, *where); });
   std::unique_lock lock(mutex_);
   const auto enough = [&] {
     const auto usable = [&](const Frame& f) {
@@ -117,12 +129,14 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
       frame = victim(wanted, 0);
       load(*frame, id);
     }
+    frame->read.try_emplace(&stream);  // release() must not fail
     stream.wait_for(frame->loaded);
     ++frame->leases;
     frame->last_used = leases_;
-    held.push_back(frame);
+    held->push_back(frame);
   }
-  if (order_of_pass_ != nullptr) pass_.insert(pass_.end(), wanted.begin(), wanted.end());
+  if (pass_thread_ == std::this_thread::get_id())
+    pass_.insert(pass_.end(), wanted.begin(), wanted.end());
   read_ahead();
   std::vector<KeyView> views;
   for (KeyId id : ids) {
@@ -133,29 +147,27 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
       views.push_back(fixed != resident_.end() ? fixed->second.view()
                                                : KeyView(std::as_const(find(id)->pairs).view()));
   }
-  if (held.empty()) return KeyLease(std::move(views));
-  std::shared_ptr<void> hold(static_cast<void*>(this),
-                             [self = shared_from_this(), held, where = stream.shared_from_this()](
-                                 void*) { self->release(held, *where); });
   return KeyLease(std::move(views), std::move(hold));
 }
 
-void StagedKeys::release(std::span<Frame* const> frames, device::Stream& stream) {
+void StagedKeys::release(std::span<Frame* const> frames, device::Stream& stream) noexcept {
+  if (frames.empty()) return;
   std::shared_ptr<device::Event> read;
   try {
     read = stream.mark();
-  } catch (...) {  // a device that failed reads no more
+  } catch (...) {
+    try {
+      stream.synchronize();
+    } catch (...) {  // a device that failed reads no more
+    }
   }
   const std::lock_guard lock(mutex_);
   for (Frame* frame : frames) {
-    frame->read = read;
+    frame->read.find(&stream)->second = read;
     --frame->leases;
   }
   released_.notify_all();
-  try {
-    read_ahead();
-  } catch (...) {  // whoever needs the key meets the same
-  }
+  read_ahead();
 }
 
 StagedKeys::Frame* StagedKeys::find(KeyId id) {
@@ -188,14 +200,15 @@ StagedKeys::Frame* StagedKeys::victim(std::span<const KeyId> keep, u64 distance)
 }
 
 void StagedKeys::load(Frame& frame, KeyId id) {
-  copies_->wait_for(frame.read);
+  frame.id = kNoKey;  // until the key is here: what fails on the way leaves an empty frame
+  for (const auto& [stream, event] : frame.read) copies_->wait_for(event);
   bring(*ring_, *copies_, frame.pairs, keys_.at(id));
-  frame.id = id;
   frame.loaded = copies_->mark();
-  frame.read = nullptr;
+  frame.read.clear();
+  frame.id = id;
 }
 
-void StagedKeys::read_ahead() {
+void StagedKeys::read_ahead() noexcept try {
   const auto known = orders_.find(order_of_pass_);
   if (known == orders_.end()) return;
   const auto& order = known->second;
@@ -206,19 +219,26 @@ void StagedKeys::read_ahead() {
     if (frame == nullptr) return;
     load(*frame, id);
   }
+} catch (...) {
 }
 
-void StagedKeys::begin_pass(const void* order) {
+bool StagedKeys::begin_pass(const void* order) {
   const std::lock_guard lock(mutex_);
+  if (pass_thread_ != std::thread::id()) return false;
+  pass_thread_ = std::this_thread::get_id();
   order_of_pass_ = order;
-  pass_.clear();
   read_ahead();
+  return true;
 }
 
-void StagedKeys::end_pass() {
+void StagedKeys::end_pass(bool whole) noexcept {
   const std::lock_guard lock(mutex_);
-  orders_[order_of_pass_] = pass_;
-  pass_.clear();  // the next pass is likely to be the same
+  pass_thread_ = std::thread::id();
+  try {
+    if (whole) orders_[order_of_pass_] = pass_;
+  } catch (...) {  // no memory: the next pass is not read ahead of
+  }
+  pass_.clear();
   read_ahead();
 }
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "rlwe/key_source.h"
 #include "rlwe/ring_context.h"
@@ -28,7 +29,8 @@ HostKey to_host(const RingContext& ring, const SwitchKey& key);
 class StagedKeys final : public KeySource, public std::enable_shared_from_this<StagedKeys> {
  public:
   /// As many frames as `device_bytes` have room for; keys of another shape than most
-  /// (encapsulation) stay on the device, and count. ParameterError where no two frames fit.
+  /// (encapsulation) stay on the device, and count. ParameterError where they and two frames (one for
+  /// a single key) do not fit.
   StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
              u64 device_bytes);
 
@@ -44,8 +46,8 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
   u64 resident_bytes(KeyId id) const { return resident_.at(id).pairs.bytes(); }
 
  protected:
-  void begin_pass(const void* order) override;
-  void end_pass() override;
+  bool begin_pass(const void* order) override;
+  void end_pass(bool whole) noexcept override;
 
  private:
   struct Frame {
@@ -54,9 +56,12 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
     u32 leases = 0;
     u64 last_used = 0;                      ///< number of the lease
     std::shared_ptr<device::Event> loaded;  ///< the key is here
-    std::shared_ptr<device::Event> read;    ///< the last work that read it
+    /// The last work of every stream that read it: all of it is done before another key comes.
+    std::map<const device::Stream*, std::shared_ptr<device::Event>> read;
   };
 
+  /// Those of `ids` that need frames, each once. StateError when there are fewer frames.
+  std::vector<KeyId> staged_among(std::span<const KeyId> ids) const;
   Frame* find(KeyId id);
   /// The frame to give up among those that no lease and none of `keep` needs: null when there is
   /// none, or only such as are needed within `distance` keys of the order.
@@ -64,8 +69,9 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
   /// Keys of the order until `id` is needed; far away when it is not in it.
   u64 distance_to(KeyId id) const;
   void load(Frame& frame, KeyId id);
-  void read_ahead();
-  void release(std::span<Frame* const> frames, device::Stream& stream);
+  /// Of the order that is followed. What fails here meets the lease that needs the key.
+  void read_ahead() noexcept;
+  void release(std::span<Frame* const> frames, device::Stream& stream) noexcept;
 
   std::shared_ptr<const RingContext> ring_;
   std::map<KeyId, HostKey> keys_;
@@ -77,8 +83,9 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
   std::condition_variable released_;
   u64 leases_ = 0;
   std::map<const void*, std::vector<KeyId>> orders_;  ///< of finished passes
-  std::vector<KeyId> pass_;                           ///< keys of the pass so far
-  const void* order_of_pass_ = nullptr;
+  std::vector<KeyId> pass_;              ///< keys of the pass so far; empty between passes
+  std::thread::id pass_thread_;          ///< whose leases are the pass; none between passes
+  const void* order_of_pass_ = nullptr;  ///< of this pass or the last: the next is likely the same
 };
 
 }  // namespace crenel::rlwe

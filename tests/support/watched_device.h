@@ -1,12 +1,15 @@
 // A device of host memory that watches its streams: what is copied from and to the host, waited for
-// and allocated, with all of it refused while a graph is recorded, as a GPU would.
+// and allocated, with all of it refused while a graph is recorded, as a GPU would. Marks of streams
+// are told apart, and copies from the host fail when they are told to.
 #pragma once
 
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "crenel/core/error.h"
 #include "device/backend.h"
@@ -41,7 +44,10 @@ class WatchedDevice final : public device::Backend {
   }
 
   bool recording = false;
-  u64 uploads = 0;  ///< copies from the host
+  u64 uploads = 0;                  ///< copies from the host
+  std::optional<u64> uploads_left;  ///< before they fail
+  /// Whose marks streams waited for.
+  std::vector<const device::Stream*> waits;
 
  private:
   std::shared_ptr<device::Device> inner_;
@@ -56,6 +62,8 @@ class WatchedStream final : public device::Stream {
   void synchronize() override { watched_.refuse("wait"); }
   void copy_in(void* to, const void* from, std::size_t bytes) override {
     watched_.refuse("copy from the host");
+    if (watched_.uploads_left && (*watched_.uploads_left)-- == 0)
+      throw DeviceError("copy from the host", {{"device", "watched"}});
     ++watched_.uploads;
     copy(to, from, bytes);
   }
@@ -75,8 +83,11 @@ class WatchedStream final : public device::Stream {
   void fill_zero(void* data, std::size_t bytes) override {
     if (bytes != 0) std::memset(data, 0, bytes);
   }
-  using Stream::wait_for;
   void wait_for(Stream&) override {}
+  std::shared_ptr<device::Event> mark() override { return std::make_shared<Mark>(this); }
+  void wait_for(const std::shared_ptr<device::Event>& event) override {
+    if (event) watched_.waits.push_back(static_cast<const Mark&>(*event).stream);
+  }
 
  protected:
   std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override {
@@ -90,6 +101,11 @@ class WatchedStream final : public device::Stream {
   }
 
  private:
+  struct Mark final : device::Event {
+    explicit Mark(const Stream* s) : stream(s) {}
+    void synchronize() override {}
+    const Stream* stream;
+  };
   WatchedDevice& watched_;
 };
 

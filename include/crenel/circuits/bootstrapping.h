@@ -120,7 +120,7 @@ class Bootstrapper {
 
   /// Refreshes a ciphertext (any batch) at levels().input with the canonical scale of that level,
   /// by the keys of `evaluator` and on its stream. StateError names level, scale or slots and what
-  /// was expected; KeyMissingError every missing key.
+  /// was expected, or the evaluator's parameters or device; KeyMissingError every missing key.
   ckks::Ciphertext operator()(const ckks::Evaluator& evaluator,
                               const ckks::Ciphertext& ciphertext) const;
   /// Never uses a graph; the same bits.

@@ -22,7 +22,7 @@ class Context {
  public:
   struct State;
   /// Tables for `params` on a device that other contexts, of any scheme, may share: objects of
-  /// contexts of equal parameters on one device work together.
+  /// contexts of equal parameters on one device work together. ParameterError for a null device.
   Context(const Params& params, std::shared_ptr<device::Device> device);
   /// On a device of its own (a name for device::open). Throws DeviceError.
   explicit Context(const Params& params, const std::string& device = "auto");

@@ -25,8 +25,9 @@ class Evaluator {
   const EvaluationKeys& keys() const;
   /// The same evaluator on another stream of the context's device, which waits for what this
   /// evaluator's stream has queued so far. Operands that another stream works on later need
-  /// Stream::wait_for first; an operand made on another stream must not be destroyed before that
-  /// stream waits for this one (its memory goes back to the pool of the stream that made it).
+  /// Stream::wait_for first; an operand made on another stream, or the keys, must not be destroyed
+  /// before that stream waits for this one (memory goes back to the pool of the stream that made
+  /// it).
   Evaluator on(std::shared_ptr<device::Stream> stream) const;
   device::Stream& stream() const;
 
@@ -119,11 +120,12 @@ class Graph {
 
   /// Records f on copies of `inputs` (level, scale, slots, components and batch of each are the
   /// signature, and that the slots are real when they are). Keys that f uses are those it used
-  /// while it was recorded. No other thread may use the evaluator's stream meanwhile.
+  /// while it was recorded. No other thread may use the evaluator's stream meanwhile, which
+  /// is that of every context of the device unless on() chose another.
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
   /// The same with keys as an argument of the replay: `evaluator` lends its own for the recording,
   /// which happens on a stream of its own. StateError for keys that have no lasting address
-  /// (EvaluationKeys::staged).
+  /// (EvaluationKeys::staged, and those of another recording's argument).
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const KeyedFunction& f);
   Graph(Graph&&) noexcept;
   ~Graph();
@@ -135,12 +137,13 @@ class Graph {
   const std::vector<Ciphertext>& replay(std::span<const Ciphertext* const> inputs);
   /// Whether keys are an argument and `evaluator` has all that the recording used.
   bool serves(const Evaluator& evaluator) const;
-  /// Replays with the keys of `evaluator`, on its stream. KeyMissingError names every key that the
-  /// recording used and it lacks; StateError where keys are no argument.
-  const std::vector<Ciphertext>& replay(const Evaluator& evaluator,
-                                        std::span<const Ciphertext> inputs);
-  const std::vector<Ciphertext>& replay(const Evaluator& evaluator,
-                                        std::span<const Ciphertext* const> inputs);
+  /// Replays with the keys of `evaluator`, on its stream, where the results are made as by any
+  /// operation of it. KeyMissingError names every key that the recording used and it lacks;
+  /// StateError where keys are no argument, and for an evaluator of other parameters or of another
+  /// device.
+  std::vector<Ciphertext> replay(const Evaluator& evaluator, std::span<const Ciphertext> inputs);
+  std::vector<Ciphertext> replay(const Evaluator& evaluator,
+                                 std::span<const Ciphertext* const> inputs);
 
  private:
   struct State;

@@ -117,6 +117,7 @@ void GpuStream::fill_zero(void* data, std::size_t bytes) {
 void GpuStream::wait_for(device::Stream& other) {
   CudaStream& source = cuda_stream(other);
   if (source.dry()) throw StateError("a GPU cannot wait for a dry stream");
+  const DeviceGuard guard(source.device_index());  // an event is its stream's device's
   const CudaEvent event(source.handle());
   CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle_, event.handle(), 0));
 }

@@ -134,7 +134,7 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
     graph_batch_ = a.batch();
     graph_real_ = a.metadata().real;
   }
-  return ev.state().copy(graph_->replay(ev, std::span(&a, 1))[0]);
+  return std::move(graph_->replay(ev, std::span(&a, 1))[0]);
 }
 
 Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options) {

@@ -92,7 +92,7 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
   const BootstrapOptions& o = plan.options;
   std::string key =
       cat("bootstrapper ", o.slots, " ", o.message_ratio, " ", int(o.message), " ", int(o.order),
-          " ", o.arcsine_degree, " ", plan.levels.output, " ", plan.levels.slot_to_coeff, " ",
+          " ", o.arcsine_degree, " ", o.target_level ? cat(*o.target_level) : "highest", " ",
           o.iterations, " ", int(*o.keys), " ", o.graph);
   for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
     key += " |";
@@ -125,6 +125,7 @@ void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
 void Bootstrapper::State::check_input(const ckks::Evaluator& ev, const Ciphertext& a) const {
   const auto& s = ev.state();
   const u32 input = plan.levels.input;
+  s.check_serves(context);
   s.check_components(a, 2, "bootstrap");
   if (a.slots() != plan.slots())
     throw StateError(cat("bootstrap of ", a.slots(), " slots, made for ", plan.slots()),

@@ -46,8 +46,6 @@ struct LinearTransform::State {
   KeyMode keys;
   DiagonalPlaintexts plaintexts;
 
-  /// The evaluator's context may be another one of the same parameters and device.
-  void expect_home(const Evaluator::State& s) const;
   Ciphertext hoisted(const Evaluator& ev, const Ciphertext& v) const;
   Ciphertext minimal(const Evaluator& ev, const Ciphertext& v) const;
 };
@@ -122,7 +120,7 @@ u64 LinearTransform::plaintext_bytes() const { return state_->plaintexts.bytes()
 Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v) const {
   const auto& s = ev.state();
   s.check_components(v, 2, "linear transform");
-  state_->expect_home(s);
+  s.check_serves(state_->context);
   if (v.level() != level())
     throw StateError(cat("linear transform of a ciphertext at level ", v.level(), ", expected ",
                          level(), ", where its plaintexts are"),
@@ -132,17 +130,6 @@ Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v)
                      {{"slots", cat(v.slots())}, {"expected", cat(slots())}});
   require_rotations(s, state_->plan.rotations, slots());
   return state_->keys == KeyMode::hoisted ? state_->hoisted(ev, v) : state_->minimal(ev, v);
-}
-
-void LinearTransform::State::expect_home(const Evaluator::State& s) const {
-  if (s.params().id() != context.params().id())
-    throw StateError("linear transform of one context with the evaluator of another",
-                     {{"found", s.params().id()}, {"expected", context.params().id()}});
-  if (s.context.device().info().kind != device::Kind::cuda)
-    return ckks::expect_same_device(s.context.device(), context.state(), "evaluator");
-  if (&s.context.device() != &context.device())
-    throw StateError("linear transform of one device object with the evaluator of another",
-                     {{"found", "another device object"}, {"expected", "this context's"}});
 }
 
 // Double hoisting: baby steps stay in the extended basis (b times P), where they meet the

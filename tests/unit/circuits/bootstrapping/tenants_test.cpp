@@ -147,6 +147,77 @@ TEST_P(Tenants, KeysOfAReplayAreChecked) {
       << "refusals change nothing";
 }
 
+TEST_P(Tenants, EvaluatorsOfOtherParametersAreRefused) {
+  const auto& params = test::world_params("s40");
+  const Context context(params, device_), other(test::world_params("s35"), device_);
+  const KeyRequest request{{1, -2, 3}, true, true};
+  Client client = context.keygen(), stranger = other.keygen();
+  const Evaluator ev = context.evaluator(client.evaluation_keys(request)),
+                  foreign = other.evaluator(stranger.evaluation_keys(request));
+  std::vector<Ciphertext> in;
+  for (int k = 0; k < 2; ++k) in.push_back(client.encrypt(Values(4, 0.5)));
+  Graph graph(ev, in, Graph::KeyedFunction(circuit));
+  const circuits::LinearTransform transform(context,
+                                            {params.slots(), {{0, Values(params.slots(), 2.0)}}});
+  const Context boots = boot_context(device_);
+  const Bootstrapper boot(boots, few_slots());
+  const Ciphertext theirs = stranger.encrypt(Values(4, 0.5));
+  const auto refused = [&](const auto& call, const Context& expected) {
+    const auto e = test::expect_error<StateError>(call);
+    EXPECT_EQ(e.field("found"), other.params().id());
+    EXPECT_EQ(e.field("expected"), expected.params().id());
+  };
+  refused([&] { graph.replay(foreign, in); }, context);
+  refused([&] { transform(foreign, theirs); }, context);
+  refused([&] { boot(foreign, theirs); }, boots);
+  refused([&] { boot.eager(foreign, theirs); }, boots);
+  test::expect_error<ParameterError>([&] { Context(params, std::shared_ptr<device::Device>()); });
+}
+
+TEST_P(Tenants, RecordingsDoNotNest) {
+  const Context context(test::world_params("s40"), device_);
+  Client client = context.keygen();
+  const Evaluator ev = context.evaluator(client.evaluation_keys({{1, -2, 3}, true, true}));
+  std::vector<Ciphertext> in;
+  for (int k = 0; k < 2; ++k) in.push_back(client.encrypt(Values(4, 0.5)));
+  const auto nested = [](const Evaluator& keys, std::span<const Ciphertext> x) {
+    Graph inner(keys, x, Graph::KeyedFunction(circuit));
+    return inner.replay(keys, x);
+  };
+  test::expect_error<StateError>([&] { Graph(ev, in, Graph::KeyedFunction(nested)); });
+}
+
+TEST_P(Tenants, AReplayTakesScalesThatAgree) {
+  const auto& params = test::world_params("s40");
+  const Context context(params, device_);
+  Client client = context.keygen();
+  const Evaluator ev = context.evaluator({});
+  const double scale = params.scale(params.normal_top_level());
+  const auto in = [&](double factor) {
+    std::vector<Ciphertext> one;
+    one.push_back(client.encrypt(Values(4, 0.5), {}, scale * factor));
+    return one;
+  };
+  const Graph::KeyedFunction negate = [](const Evaluator& keys, std::span<const Ciphertext> x) {
+    std::vector<Ciphertext> out;
+    out.push_back(keys.negate(x[0]));
+    return out;
+  };
+  Graph graph(ev, in(1.0), negate);
+  EXPECT_EQ(graph.replay(ev, in(1.0 + 1e-14)).size(), 1u);
+  test::expect_error<StateError>([&] { graph.replay(ev, in(1.0 + 1e-9)); });
+}
+
+TEST_P(Tenants, OptionsAreThoseThatWereAskedFor) {
+  const Context context = boot_context(device_);
+  BootstrapOptions options = few_slots();
+  const Bootstrapper highest(context, options);
+  options.target_level = highest.levels().output;
+  const Bootstrapper chosen(context, options);
+  EXPECT_FALSE(highest.options().target_level);
+  EXPECT_EQ(chosen.options().target_level, options.target_level);
+}
+
 // Plan, plaintexts, workspace and recording exist once.
 TEST_P(Tenants, ASecondTenantCostsItsKeysOnly) {
   const Context context = boot_context(device_);
