@@ -29,8 +29,8 @@ HostKey to_host(const RingContext& ring, const SwitchKey& key);
 class StagedKeys final : public KeySource, public std::enable_shared_from_this<StagedKeys> {
  public:
   /// As many frames as `device_bytes` have room for; keys of another shape than most
-  /// (encapsulation) stay on the device, and count. ParameterError where they and two frames (one for
-  /// a single key) do not fit.
+  /// (encapsulation) stay on the device, and count. ParameterError where they and two frames (one
+  /// for a single key) do not fit.
   StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
              u64 device_bytes);
 

@@ -82,6 +82,8 @@ TEST_P(Tenants, AnotherDeviceObjectIsRefusedOnAGpu) {
   const Ciphertext a = client.encrypt(Values(4, 1.0));
   const Evaluator ev = here.evaluator({});
   test::expect_error<StateError>([&] { ev.negate(a); });
+  const EvaluationKeys keys = client.evaluation_keys({{1}, false, true});
+  test::expect_error<StateError>([&] { here.evaluator(keys); });
 }
 
 TEST_P(Tenants, ARecordingServesTheKeysOfEveryClient) {
