@@ -17,12 +17,14 @@ def python(code: str) -> str:
 
 def test_import_takes_less_than_300_ms():
     def seconds(code: str) -> float:
-        """Of processor time, which other work on the machine does not lengthen much."""
+        """Of processor time, which other work does not lengthen much, or of the clock, which the threads
+        that NumPy starts on a large machine do not."""
         before = os.times()
         python(code)
         after = os.times()
         user = after.children_user - before.children_user
-        return user + after.children_system - before.children_system
+        busy = user + after.children_system - before.children_system
+        return min(busy, after.elapsed - before.elapsed)
 
     bare = min(seconds("pass") for _ in range(3))
     assert min(seconds("from crenel import ckks") for _ in range(3)) - bare < 0.3

@@ -55,9 +55,9 @@ TEST(ChebyshevFit, WhatCannotBeIsRefused) {
   EXPECT_EQ(e.field("x"), "0");
 }
 
-class CkksChebyshev : public test::SchemeTest {};
+class ChebyshevEvaluation : public test::SchemeTest {};
 
-TEST_P(CkksChebyshev, OnCiphertextsAndOperands) {
+TEST_P(ChebyshevEvaluation, OnCiphertextsAndOperands) {
   auto& w = world("s40");
   auto rng = test::test_rng();
   const auto x = test::random_reals(rng, w.slots(), -3.0, 3.0);
@@ -74,7 +74,7 @@ TEST_P(CkksChebyshev, OnCiphertextsAndOperands) {
               test::tolerance(w.params(), 16.0));
 }
 
-CRENEL_DEVICE_SUITE(CkksChebyshev);
+CRENEL_DEVICE_SUITE(ChebyshevEvaluation);
 
 }  // namespace
 }  // namespace crenel::ckks

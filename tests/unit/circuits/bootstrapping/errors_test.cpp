@@ -153,10 +153,26 @@ class BootstrapInput : public testing::Test {
     EXPECT_LT(stream.peak_bytes() - held, u64(1) << 20) << "work was done before: " << e.what();
     return e;
   }
-  KeyMissingError missing(const ckks::EvaluationKeys& keys, const BootstrapOptions& o) {
+  /// Of the mode that is asked for: with none, keys that serve the minimal one would do.
+  KeyMissingError missing(const ckks::EvaluationKeys& keys, BootstrapOptions o) {
+    o.keys = KeyMode::hoisted;
     return expect_error<KeyMissingError>([&] { Bootstrapper(world().context, keys, o); });
   }
 };
+
+TEST_F(BootstrapInput, KeysDecideTheModeThatNobodyAskedFor) {
+  auto& w = world();
+  BootstrapOptions minimal = few();
+  minimal.keys = KeyMode::minimal;
+  const auto keys = w.client.evaluation_keys(bootstrap_key_request(w.params(), minimal));
+  const Bootstrapper decided(w.context, keys, few());
+  EXPECT_EQ(decided.options().keys, KeyMode::minimal);
+  EXPECT_TRUE(decided.describe().keys_decided);
+  const Bootstrapper asked(w.context, keys, minimal);
+  EXPECT_FALSE(asked.describe().keys_decided);
+  EXPECT_EQ(Bootstrapper(w.context, few()).options().keys, KeyMode::hoisted);
+  EXPECT_NE(missing(keys, few()).field("rotation"), "");
+}
 
 TEST_F(BootstrapInput, EveryMissingKeyIsNamedAtOnce) {
   auto& w = world();
