@@ -45,7 +45,7 @@ double grown_since(u64 before, u64 now) {
 void measure_tenants(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
   const circuits::Bootstrapper boot(w.context, w.options.options);
   std::vector<Tenant> tenants;
-  Json::Array grown;  // of the driver's count: keys, and everything else a first bootstrap takes
+  Json::Array grown;  // keys, and everything else that a first bootstrap takes
   for (u32 k = 0; k < w.options.tenants; ++k) {
     w.stream().synchronize();
     const u64 before = w.context.device().memory().used, pool = w.stream().bytes_in_use();

@@ -11,8 +11,8 @@ Clients whose keys take turns, on one context with one bootstrapper: plan, plain
 graph exist once, and a replay binds the keys of its caller. The rows with one client stand before and after.
 """
 MEMORY = """
-What each further client takes of the device's memory beyond its keys: by the library's pool, without the
-client's ciphertext, and by the driver, which counts in steps of 2 MiB. The first one brings the recording.
+What a further client takes of the device's memory by the driver's count, which moves in steps of 2 MiB, against
+its keys; its ciphertexts lie in memory that the pool already had.
 """
 STAGED = """
 Keys in page-locked host memory, half of each beside the seed of the other half, brought to the device ahead
@@ -41,10 +41,9 @@ def tenants_table(name: str, data: dict) -> str:
     text = TENANTS + "\n" + table(["clients", "batch", "latency", "source"], body)
     body = []
     for k, m in enumerate(data.get("memory_by_tenant", []), start=1):
-        beyond = [m["pool_bytes"] - m["key_bytes"] - m["input_bytes"], m["driver_bytes"] - m["key_bytes"]]
-        cells = [f"{b / 2**20:,.1f} MiB" for b in beyond]
-        body.append([str(k), gibibytes(m["key_bytes"]), *cells, f"`{name}`"])
-    header = ["client", "its keys", "beyond them, pool", "beyond them, driver", "source"]
+        counts = [f"{m[what] / 2**20:,.1f} MiB" for what in ("key_bytes", "driver_bytes")]
+        body.append([str(k), *counts, f"`{name}`"])
+    header = ["client", "its keys", "memory taken", "source"]
     return text + MEMORY + "\n" + table(header, body)
 
 
