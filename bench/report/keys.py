@@ -11,8 +11,8 @@ Clients whose keys take turns, on one context with one bootstrapper: plan, plain
 graph exist once, and a replay binds the keys of its caller. The rows with one client stand before and after.
 """
 MEMORY = """
-What a further client takes of the device's memory by the driver's count, which moves in steps of 2 MiB, against
-its keys; its ciphertexts lie in memory that the pool already had.
+What a further client takes of the device's memory by the driver's count, which moves in steps of 2 MiB,
+against its keys; its ciphertexts lie in memory that the pool already had.
 """
 STAGED = """
 Keys in page-locked host memory, half of each beside the seed of the other half, brought to the device ahead
