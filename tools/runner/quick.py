@@ -34,8 +34,8 @@ PYTHON_TESTS = [
 LEFT_OUT = f"""left out by --quick (./run test runs them):
    CUDA: compiler and tests
    C++: unit_long_tests (circuits, integers, functions of TFHE, key files); {", ".join(LONG_SUITES)};
-        golden, noise, property and integration tests; examples; find_package; the device ref, but where cpu is
-        compared with it
+        golden, noise, property and integration tests; examples; find_package; the device ref, but where cpu
+        is compared with it
    Python: all but {len(PYTHON_TESTS)} files, and the device ref
    FHECore"""
 
