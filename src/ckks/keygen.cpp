@@ -50,7 +50,6 @@ u64 EvaluationKeys::host_bytes() const {
 }
 
 EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
-  auto data = std::make_shared<Data>();
   if (!data_) return *this;
   if (data_->staged)
     throw StateError("staging of keys that are staged, expected keys in device memory",
@@ -58,6 +57,7 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
   std::map<rlwe::KeyId, rlwe::HostKey> keys;
   for (rlwe::KeyId id : data_->set.ids())
     keys.emplace(id, rlwe::to_host(*data_->ring, *data_->set.find(id)));
+  auto data = std::make_shared<Data>();
   data->params_id = data_->params_id;
   data->ring = data_->ring;
   data->staged = std::make_shared<rlwe::StagedKeys>(data->ring, std::move(keys), device_bytes);
@@ -67,12 +67,7 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
 u32 EvaluationKeys::count() const { return data_ ? static_cast<u32>(data_->ids().size()) : 0; }
 
 u64 EvaluationKeys::wire_bytes() const {
-  u64 halves = bytes() / 2;
-  if (host_bytes() != 0) {  // what lies on the device besides the frames is in the wire form too
-    halves = host_bytes();
-    for (rlwe::KeyId id : {rlwe::kDenseToSparse, rlwe::kSparseToDense})
-      if (data_->has(id)) halves += data_->staged->resident_bytes(id) / 2;
-  }
+  const u64 halves = data_ && data_->staged ? data_->staged->half_bytes() : bytes() / 2;
   return halves + count() * sizeof(random::Seed);
 }
 

@@ -93,6 +93,12 @@ u64 StagedKeys::host_bytes() const {
   return bytes;
 }
 
+u64 StagedKeys::half_bytes() const {
+  u64 bytes = host_bytes();
+  for (const auto& [id, key] : resident_) bytes += key.pairs.bytes() / 2;
+  return bytes;
+}
+
 std::vector<KeyId> StagedKeys::staged_among(std::span<const KeyId> ids) const {
   std::vector<KeyId> wanted;
   for (KeyId id : ids)

@@ -43,7 +43,7 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
   std::vector<KeyId> ids() const;
   u64 device_bytes() const;  ///< of frames and resident keys
   u64 host_bytes() const;
-  u64 resident_bytes(KeyId id) const { return resident_.at(id).pairs.bytes(); }
+  u64 half_bytes() const;  ///< of the b halves of all keys, wherever they lie
 
  protected:
   bool begin_pass(const void* order) override;

@@ -137,11 +137,8 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
   return std::move(graph_->replay(ev, std::span(&a, 1))[0]);
 }
 
-Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options) {
-  BootstrapPlan plan = plan_bootstrap(context.params(), options);
-  const BootstrapMatrices matrices(plan);
-  state_ = State::shared(context, std::move(plan), matrices);
-}
+Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options)
+    : state_(State::shared(context, plan_bootstrap(context.params(), options))) {}
 
 namespace {
 
@@ -158,13 +155,16 @@ Bootstrapper::Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys ke
   own_ = context.evaluator(std::move(keys));
   BootstrapPlan plan = plan_bootstrap(context.params(), options);
   const BootstrapMatrices matrices(plan);  // the same for either mode of keys
-  if (!options.keys && !serves(*own_, matrices.rotations(context.params(), plan))) {
-    plan.options.keys = KeyMode::minimal;
-    keys_decided_ = serves(*own_, matrices.rotations(context.params(), plan));
-    if (!keys_decided_) plan.options.keys = KeyMode::hoisted;
+  std::vector<RotationNeed> needs = matrices.rotations(context.params(), plan);
+  if (!options.keys && !serves(*own_, needs)) {
+    BootstrapPlan minimal = plan;
+    minimal.options.keys = KeyMode::minimal;
+    std::vector<RotationNeed> fewer = matrices.rotations(context.params(), minimal);
+    keys_decided_ = serves(*own_, fewer);
+    if (keys_decided_) plan = std::move(minimal), needs = std::move(fewer);
   }
-  State::check_keys(*own_, matrices.rotations(context.params(), plan));
-  state_ = State::shared(context, std::move(plan), matrices);
+  State::check_keys(*own_, needs);
+  state_ = State::shared(context, std::move(plan), &matrices);
 }
 
 const BootstrapOptions& Bootstrapper::options() const { return state_->plan.options; }

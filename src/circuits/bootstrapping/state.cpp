@@ -88,7 +88,7 @@ Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
 }
 
 std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
-    const ckks::Context& context, BootstrapPlan plan, const BootstrapMatrices& matrices) {
+    const ckks::Context& context, BootstrapPlan plan, const BootstrapMatrices* matrices) {
   const BootstrapOptions& o = plan.options;
   std::string key =
       cat("bootstrapper ", o.slots, " ", o.message_ratio, " ", int(o.message), " ", int(o.order),
@@ -98,8 +98,11 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
     key += " |";
     for (u32 s : *stages) key += cat(" ", s);
   }
-  return context.state().shared.get<State>(
-      key, [&] { return std::make_shared<State>(context, std::move(plan), matrices); });
+  return context.state().shared.get<State>(key, [&] {
+    if (matrices != nullptr) return std::make_shared<State>(context, std::move(plan), *matrices);
+    const BootstrapMatrices made(plan);
+    return std::make_shared<State>(context, std::move(plan), made);
+  });
 }
 
 void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,

@@ -31,9 +31,9 @@ struct Bootstrapper::State {
   std::vector<RotationNeed> rotations;
 
   State(const ckks::Context& c, BootstrapPlan plan, const BootstrapMatrices& matrices);
-  /// One for a context and plan.
+  /// One for a context and plan. `matrices`: the plan's, where they are at hand.
   static std::shared_ptr<State> shared(const ckks::Context& context, BootstrapPlan plan,
-                                       const BootstrapMatrices& matrices);
+                                       const BootstrapMatrices* matrices = nullptr);
 
   /// KeyMissingError that names every missing key.
   static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations);
