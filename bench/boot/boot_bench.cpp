@@ -105,7 +105,8 @@ u32 measure_precision(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
   return failures;
 }
 
-void note_costs(const BootWorld& w, Recorder& recorder, u64 peak) {
+/// `driver_bytes`: of everything on the device, while what bootstraps need is there and no more.
+void note_costs(const BootWorld& w, Recorder& recorder, u64 peak, u64 driver_bytes) {
   recorder.note("setup", Json::Object{{"context_s", w.context_seconds},
                                       {"keys_s", w.keys_seconds},
                                       {"setup_s", w.plaintexts_seconds}});
@@ -114,8 +115,7 @@ void note_costs(const BootWorld& w, Recorder& recorder, u64 peak) {
                                        {"plaintext_bytes", w.report.plaintext_bytes},
                                        {"workspace_bytes_stated", w.report.workspace_bytes},
                                        {"workspace_bytes_peak", peak - w.bytes_at_rest},
-                                       {"pool_bytes_peak", w.stream().peak_bytes()},
-                                       {"driver_bytes", w.context.device().memory().used}});
+                                       {"driver_bytes", driver_bytes}});
 }
 
 }  // namespace
@@ -140,11 +140,13 @@ int run_boot(const Words& words) {
   rows.time({{{"graph", false}}, [&] { return w.boot.eager(input); }, z});
   // Elsewhere a graph is the callable itself: no row of its own.
   if (w.has_graphs()) rows.time({{{"graph", true}}, [&] { return w.boot(input); }, z});
+  const u64 driver_bytes = w.context.device().memory().used;
+  const u64 peak = rows.peak_bytes();
   if (options->tenants != 0) measure_tenants(w, recorder, rng);
   if (!options->resident.empty()) measure_staged(w, recorder, rng);
   if (options->kinds) measure_kinds(w, recorder, rng);
   const u32 failures = measure_precision(w, recorder, rng);
-  note_costs(w, recorder, rows.peak_bytes());
+  note_costs(w, recorder, peak, driver_bytes);
   const int code = recorder.finish(options->json, w.context.device());
   return failures ? 1 : code;
 }

@@ -20,11 +20,12 @@ void Recorder::add(const Result& r) {
   const bool right = r.error <= r.bound;  // false for NaN
   const double spread = (r.timing.q3 - r.timing.q1) / r.timing.median;
   Json::Object row{{"name", r.name}};
-  std::string limbs = "-", graph = "-";
+  std::string limbs = "-", graph = "-", how;
   for (const auto& [key, value] : r.axes) {
     row.emplace_back(key, value);
     if (key == "limbs") limbs = value.dump();
     if (key == "graph") graph = value.dump() == "true" ? "on" : "off";
+    if (key == "timing" || key == "inputs") how += " " + value.dump();
   }
   row.emplace_back("batch", r.batch);
   row.emplace_back("latency_us", us(r.timing.median));
@@ -39,9 +40,10 @@ void Recorder::add(const Result& r) {
   row.emplace_back("bound_log2", std::log2(r.bound));
   row.emplace_back("correct", right);
   results_.push_back(row);
-  std::printf("%-22s %5s %5u %5s %12.2f %9.1f %12.2f   2^%.1f%s\n", r.name.c_str(), limbs.c_str(),
+  std::printf("%-22s %5s %5u %5s %12.2f %9.1f %12.2f   2^%.1f%s%s\n", r.name.c_str(), limbs.c_str(),
               r.batch, graph.c_str(), us(r.timing.median), 100 * spread,
-              us(r.timing.median) / r.batch, std::log2(r.error), right ? "" : "  WRONG");
+              us(r.timing.median) / r.batch, std::log2(r.error), how.c_str(),
+              right ? "" : "  WRONG");
   std::fflush(stdout);
   if (!right) wrong_.push_back(r.name + " at " + limbs + " limbs");
 }

@@ -102,7 +102,7 @@ def memory(name: str, data: dict) -> list[list[str]]:
     if not m:
         return []
     sizes = ("key_bytes", "plaintext_bytes", "workspace_bytes_stated", "workspace_bytes_peak")
-    cells = [mebibytes(m.get(key)) for key in (*sizes, "pool_bytes_peak", "driver_bytes")]
+    cells = [mebibytes(m.get(key)) for key in ("driver_bytes", *sizes)]
     cells += [seconds(setup.get(key)) for key in ("context_s", "keys_s", "setup_s")]
     return [[str(m["keys"]), *cells, f"`{name}`"]]
 
@@ -135,10 +135,12 @@ def boot_sections(files: dict[str, dict]) -> str:
             text += table(header, body)
         body = [line for n, d in members.items() for line in memory(n, d)]
         if body:
-            header = ["number of keys", "keys", "plaintexts", "workspace, stated", "workspace, measured"]
-            header += ["pool, peak", "driver's count, all"]
+            header = ["number of keys", "all, by the driver", "of it: keys", "plaintexts"]
+            header += ["workspace, stated", "workspace, measured"]
             header += ["context, time", "keys, time", "plaintexts, time", "source"]
-            text += "\nMemory on the device, and the time to get ready once.\n\n" + table(header, body)
+            text += "\nMemory on the device, and the time to get ready once. The driver counts what nobody "
+            text += "else can have: its own context, the graph and idle blocks of the pool included.\n\n"
+            text += table(header, body)
         for data in members.values():
             text += "\n" + provenance_line(data["provenance"])
     return text

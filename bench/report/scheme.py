@@ -22,12 +22,21 @@ def cell(row: dict) -> str:
     return f"{duration(row['latency_us'])} [{number(spread)}]{mark}"
 
 
+def way(row: dict) -> str:
+    """How a row was timed: a heading of the page, see HEAD."""
+    if row["graph"]:
+        return "Replayed from a CUDA graph, queued"
+    if row.get("timing", "queued") == "queued":
+        return "Eager, queued"
+    return f"Eager, each call by itself, {row['inputs']} inputs"
+
+
 def operations(rows: list[dict]) -> str:
-    """Operations down, limbs across; one table for each batch and graph setting."""
+    """Operations down, limbs across; one table for each batch and way of timing."""
     text = ""
     server = [r for r in rows if r["name"] in SERVER]
-    for graph, batch in sorted({(r["graph"], r["batch"]) for r in server}):
-        chosen = [r for r in server if (r["graph"], r["batch"]) == (graph, batch)]
+    for how, batch in dict.fromkeys((way(r), r["batch"]) for r in server):
+        chosen = [r for r in server if (way(r), r["batch"]) == (how, batch)]
         limbs = sorted({r["limbs"] for r in chosen}, reverse=True)
         body = []
         for name, title in SERVER.items():
@@ -37,7 +46,6 @@ def operations(rows: list[dict]) -> str:
             errors = [r["error_log2"] for r in found.values() if r["error_log2"] is not None]
             worst = f"2^{max(errors):.1f}" if errors else ""
             body.append([title, *(cell(found[n]) if n in found else "" for n in limbs), worst])
-        how = "Replayed from a CUDA graph" if graph else "Eager"
         text += f"\n{how}, batch {batch}:\n\n"
         text += table(["", *(f"{n} limbs" for n in limbs), "error"], body)
     return text
@@ -60,15 +68,16 @@ def versus_peer(rows: list[dict], peer: dict) -> str:
     """Crenel's time over the peer's at the nearest number of limbs; below 1 is faster."""
     body = []
     for theirs in peer["rows"]:
-        for graph in (False, True):
-            mine = [r for r in rows if r.get("graph") == graph and r["batch"] == 1]
+        for inputs in ("same", "rotating"):
+            mine = [r for r in rows if (r.get("timing"), r.get("inputs")) == ("each", inputs)]
+            mine = [r for r in mine if r["batch"] == 1]
             mine = [r for r in mine if (r["log_n"], r["alpha"]) == (peer["log_n"], peer["alpha"])]
             near = {r["limbs"] for r in mine if abs(r["limbs"] - theirs["limbs"]) <= NEAR}
             if not near:
                 continue
             limbs = min(near, key=lambda n: abs(n - theirs["limbs"]))
             times = {r["name"]: r["latency_us"] for r in mine if r["limbs"] == limbs}
-            line = [str(theirs["limbs"]), f"{limbs}{', graph' if graph else ''}"]
+            line = [str(theirs["limbs"]), f"{limbs}, {inputs} inputs"]
             for name in PEER_OPERATIONS:
                 ratio = f" ({times[name] / theirs[name]:.2f})" if name in times else ""
                 line.append(f"{number(theirs[name])} / {number(times[name])}{ratio}" if ratio else "")
@@ -78,6 +87,10 @@ def versus_peer(rows: list[dict], peer: dict) -> str:
     header = [f"{peer['library']}: limbs", "Crenel: limbs", *(SERVER[n] for n in PEER_OPERATIONS)]
     how = peer["provenance"]
     text = f"\n{peer['library']} / Crenel, us, and Crenel's time in units of the other (below 1: faster). "
+    text += (
+        "Both by pairs of events around single calls; like for like is the row with the same inputs. With "
+    )
+    text += f"inputs that take turns Crenel reads them from memory, and {peer['library']}'s figure does not. "
     return text + f"{peer['library']}: {how['params']}; {how['method']}.\n\n" + table(header, body)
 
 

@@ -3,8 +3,9 @@
 //   crenel_bench_ckks --device cuda --params boot40 --limbs 48,36,24,12 --json out.json
 //
 // Calls are queued many at a time between two synchronisations: the figure is throughput of one
-// stream, which is the latency of a call when the next one depends on it. A result that is wrong
-// fails the run.
+// stream, which is the latency of a call when the next one depends on it. On a GPU also each call
+// by itself, between two events, on the same inputs and on inputs that take turns. A result that is
+// wrong fails the run.
 #include <cstdio>
 #include <set>
 

@@ -1,5 +1,6 @@
 """The traffic account: aggregation, `crenel analyze`, and the comparison with hardware counters."""
 
+import dataclasses
 import importlib.util
 import json
 import sys
@@ -36,6 +37,27 @@ def test_times_at_each_ceiling():
     r = record(read=150, written=50, streamed=100, products=24, butterflies=8)
     assert analyze.times(r, CEILINGS) == (5.0, 5.0, 2.0 + 2.0)  # 200 / 100 < 50 / 10
     assert analyze.times(record(read=190, written=10), CEILINGS)[0] == 2.0
+
+
+def test_a_launch_on_more_than_the_cache_holds_is_slower():
+    curve = ((100, 100.0), (200, 60.0), (400, 40.0))
+    ceilings = dataclasses.replace(CEILINGS, l2_curve=curve)
+    assert [ceilings.l2_at(n) for n in (0, 100, 150, 200, 300, 400, 10**9)] == [100, 100, 80, 60, 50, 40, 40]
+    assert CEILINGS.l2_at(10**9) == 100.0  # without a curve
+    in_place = record(read=300, written=1)
+    assert analyze.working_set(in_place) == 300
+    assert analyze.times(in_place, ceilings)[0] == 301 / 50
+    keys = record(read=900, written=1, streamed=800)  # what is read once lies in no cache
+    assert analyze.working_set(keys) == 100 and analyze.times(keys, ceilings)[0] == 901 / 100
+    row = analyze.total([in_place, keys], ceilings)
+    assert row.l2_time == pytest.approx(301 / 50 + 9.01) and row.best_l2_time == pytest.approx(3.01 + 9.01)
+
+
+def test_the_measured_curve_falls():
+    ceilings = analyze.load_ceilings()
+    sizes, rates = zip(*ceilings.l2_curve, strict=True)
+    assert list(sizes) == sorted(sizes) and list(rates) == sorted(rates, reverse=True)
+    assert rates[0] == ceilings.l2 and rates[-1] < ceilings.l2 / 2
 
 
 def test_sums_and_bounds_by_group():

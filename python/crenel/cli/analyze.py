@@ -151,11 +151,13 @@ def _print_tables(title: str, records: Sequence[Record], ceilings: Ceilings, eve
         table((name, *HEADER), [_cells(row, whole) for row in [*rows, whole]])
     c = ceilings
     print(
-        f"\nTimes at the ceilings of one {c.device} alone: L2 {c.l2 / 1e12:.1f} TB/s (written"
+        f"\nTimes at the ceilings of one {c.device} alone: L2 {c.l2 / 1e12:.1f} TB/s, falling to"
+        f" {c.l2_at(2**62) / 1e12:.1f} for launches on more than it holds (written"
         f" {c.l2_write / 1e12:.1f}), DRAM {c.dram_read / 1e12:.2f} TB/s for keys and plaintexts,"
         f" {c.butterfly / 1e12:.2f}e12 butterflies and {c.multiply_add / 1e12:.1f}e12 other products a"
-        f" second.\nBound: the longest of the three, launch by launch. Starting the launches of a graph takes"
-        f" {1e6 * whole.launches * c.launch:.0f} us where nothing hides it."
+        f" second.\nBound: the longest of the three, launch by launch. L2 at its best rate for all would"
+        f" allow {1e6 * whole.best_l2_time:.1f} us in place of {1e6 * whole.l2_time:.1f}.\nStarting the"
+        f" launches of a graph takes {1e6 * whole.launches * c.launch:.0f} us where nothing hides it."
     )
 
 
