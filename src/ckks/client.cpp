@@ -96,6 +96,7 @@ Client::Client(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Client::Client(Client&&) noexcept = default;
 Client::~Client() = default;
 const Context& Client::context() const { return state_->context; }
+const SecretKeyId& Client::secret_key_id() const { return state_->id; }
 
 Ciphertext Client::encrypt(const Plaintext& plaintext) {
   const auto& ring = *state_->context.state().ring;
@@ -105,6 +106,7 @@ Ciphertext Client::encrypt(const Plaintext& plaintext) {
   ring.kernels().intt(ring.stream(), message.view(), poly.view());
   auto out = std::make_unique<Ciphertext::Data>();
   out->meta = plaintext.metadata();
+  out->meta.secret_key = state_->id;
   out->params_id = plaintext.params_id();
   random::Seed seed;
   out->poly = state_->secret.encrypt(message.view(), seed);
@@ -126,6 +128,7 @@ std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext,
                                      std::optional<Flooding> flooding) {
   const auto& context = state_->context.state();
   expect_home(ciphertext.params_id(), ciphertext.data().poly, context, "ciphertext");
+  expect_same_secret_key(ciphertext.secret_key_id(), state_->id, "ciphertext", "this client");
   const auto& meta = ciphertext.metadata();
   std::optional<FloodingNoise> noise;
   std::function<double()> draw;
@@ -148,9 +151,11 @@ std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext,
 Plaintext Client::decrypt_to_plaintext(const Ciphertext& ciphertext) const {
   expect_home(ciphertext.params_id(), ciphertext.data().poly, state_->context.state(),
               "ciphertext");
+  expect_same_secret_key(ciphertext.secret_key_id(), state_->id, "ciphertext", "this client");
   const auto& ring = *state_->context.state().ring;
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = ciphertext.metadata();
+  data->meta.secret_key = {};
   data->params_id = ciphertext.params_id();
   data->poly = state_->secret.decrypt(ciphertext.data().poly.view());
   ring.kernels().ntt(ring.stream(), data->poly.view_as(ring::Domain::eval), data->poly.view());
@@ -162,6 +167,7 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   const auto& context = state_->context.state();
   auto data = std::make_shared<EvaluationKeys::Data>();
   data->params_id = context.params.id();
+  data->secret_key = state_->id;
   data->ring = context.ring;
   auto& secret = state_->secret;
   if (request.encapsulation) require_secure_encapsulation(context.params, *context.ring);
@@ -180,7 +186,7 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
 
 PublicKey Client::public_key() {
   return PublicKey(std::make_shared<PublicKey::Data>(
-      PublicKey::Data{state_->context, state_->secret.make_public_key()}));
+      PublicKey::Data{state_->context, state_->secret.make_public_key(), state_->id}));
 }
 
 std::vector<u8> Client::export_secret_key() const {

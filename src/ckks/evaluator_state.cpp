@@ -36,6 +36,7 @@ Ciphertext Evaluator::State::wrap(rlwe::Poly poly, Metadata meta) const {
 
 void Evaluator::State::check(const Ciphertext& a) const {
   expect_home(a.params_id(), a.data().poly, context.state(), "ciphertext");
+  expect_same_secret_key(a.secret_key_id(), keys.secret_key_id(), "ciphertext", "these keys");
 }
 
 void Evaluator::State::check(const Plaintext& a) const {
@@ -77,6 +78,7 @@ void check_batch(u32 a, u32 b) {
 
 void Evaluator::State::check_pair(const Ciphertext& a, const Ciphertext& b, bool scale) const {
   check(a), check(b);
+  expect_same_secret_key(b.secret_key_id(), a.secret_key_id(), "ciphertext", "the other");
   check_pair(a.metadata(), b.metadata(), scale);
   check_batch(a.batch(), b.batch());
 }

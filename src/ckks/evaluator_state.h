@@ -35,7 +35,7 @@ struct Evaluator::State {
   void check_serves(const Context& made) const {
     expect_home(params().id(), stream->device(), made.state(), "evaluator");
   }
-  void check(const Ciphertext& a) const;  ///< context
+  void check(const Ciphertext& a) const;  ///< context, and the secret key where there are keys
   void check(const Plaintext& a) const;
   void check_components(const Ciphertext& a, u32 expected, const char* operation) const;
   /// Level and slots; with `scale` also the scales.

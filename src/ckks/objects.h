@@ -6,6 +6,7 @@
 
 #include "ckks/encoder.h"
 #include "crenel/ckks/evaluator.h"
+#include "random/secret_key_id.h"
 #include "rlwe/key_source.h"
 #include "rlwe/key_switcher.h"
 #include "rlwe/ring_context.h"
@@ -58,6 +59,7 @@ struct Context::State {
 
 struct EvaluationKeys::Data {
   std::string params_id;
+  SecretKeyId secret_key;                         ///< none only where there are no keys
   std::shared_ptr<const rlwe::RingContext> ring;  ///< where the keys live
   rlwe::EvaluationKeySet set;                     ///< in device memory
   std::shared_ptr<rlwe::StagedKeys> staged;       ///< or in host memory: the set is then empty
@@ -73,11 +75,13 @@ struct EvaluationKeys::Data {
 struct PublicKey::Data {
   Context context;
   rlwe::PublicKey key;
+  SecretKeyId secret_key;
 };
 
 struct Client::State {
   Context context;
   rlwe::SecretKey secret;
+  SecretKeyId id = random::draw_secret_key_id();
 };
 
 /// Throws StateError when something ("evaluator", ...) has other parameters than `context` or is

@@ -26,6 +26,7 @@ Client::Client(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Client::Client(Client&&) noexcept = default;
 Client::~Client() = default;
 const Context& Client::context() const { return state_->context; }
+const SecretKeyId& Client::secret_key_id() const { return state_->id; }
 
 Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   const auto& home = state_->context.state();
@@ -42,6 +43,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   stream.copy_in(staged.data(), encoded.data(), encoded.size() * sizeof(u64));
 
   auto& source = state_->secret.source();
+  data->secret_key = state_->id;
   data->seed = source.derive_seed();
   data->payload = stream.allocate(data->bytes());
   const auto errors = source.next(random::Purpose::error, data->rows());
@@ -53,6 +55,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
 std::vector<u64> Client::decrypt(const Ciphertext& ciphertext) const {
   const auto& ct = ciphertext.data();
   expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
+  expect_same_secret_key(ct.secret_key, state_->id, "ciphertext", "this client");
   auto phase = phases(*state_, ct);
   const random::WipeOnExit wipe(phase);
   std::vector<u64> out(ct.size);
@@ -65,6 +68,7 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
                                       std::span<const u64> messages) const {
   const auto& ct = ciphertext.data();
   expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
+  expect_same_secret_key(ct.secret_key, state_->id, "ciphertext", "this client");
   if (messages.size() != ct.size)
     throw ParameterError(cat(messages.size(), " messages, expected ", ct.size),
                          {{"messages", cat(messages.size())}, {"size", cat(ct.size)}});
@@ -85,7 +89,7 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
 }
 
 EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
-  return make_evaluation_keys(state_->context, state_->secret, request.packing);
+  return make_evaluation_keys(state_->context, state_->secret, state_->id, request.packing);
 }
 
 Client Client::single(u32 slot) const {
@@ -96,9 +100,11 @@ Client Client::single(u32 slot) const {
   const Context context(home.params.with_slots(SlotCount(1)), home.device);
   const u64 words = SecretKeys::slot_words(home.plan);
   const auto& one = context.state();
-  return Client(std::make_shared<State>(State{
-      context, SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
-                          std::span(state_->secret.coefficients()).subspan(slot * words, words))}));
+  return Client(std::make_shared<State>(
+      State{context,
+            SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
+                       std::span(state_->secret.coefficients()).subspan(slot * words, words)),
+            random::secret_key_id_of_part(state_->id, slot)}));
 }
 
 std::vector<u8> Client::export_secret_key() const {

@@ -90,6 +90,8 @@ Integers::Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed)
     if (block.params_id() != blocks_[0].params_id())
       throw StateError("blocks of different parameters",
                        {{"found", block.params_id()}, {"expected", blocks_[0].params_id()}});
+    expect_same_secret_key(block.secret_key_id(), secret_key_, "block", "the others");
+    secret_key_ = either(secret_key_, block.secret_key_id());
   }
 }
 
