@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckks/scale.h"
+
 namespace crenel::ckks {
 
 namespace {
@@ -174,6 +176,12 @@ double Evaluator::State::constant_scale(const Ciphertext& a) const {
 double Evaluator::State::rescaled(double scale, u32 level) const {
   const double s = scale / params().rescale_ratio(level);
   const double canonical = params().scale(level - 1);
+  if (!(s >= kMinScale))
+    throw StateError(cat("rescale of scale ", scale, " at level ", level, " would leave scale ", s,
+                         ", expected at least 1: it is no product, or was rescaled before"),
+                     {{"scale", cat(scale)},
+                      {"level", cat(level)},
+                      {"expected", cat(">= ", params().rescale_ratio(level))}});
   return scales_agree(s, canonical) ? canonical : s;
 }
 

@@ -75,7 +75,7 @@ struct EvaluationKeys::Data {
 struct PublicKey::Data {
   Context context;
   rlwe::PublicKey key;
-  SecretKeyId secret_key;
+  SecretKeyId secret_key{};
 };
 
 struct Client::State {
@@ -83,6 +83,11 @@ struct Client::State {
   rlwe::SecretKey secret;
   SecretKeyId id = random::draw_secret_key_id();
 };
+
+/// The client of coefficients -1, 0, 1 that were read from a file. SerializationError for what no
+/// key generation gives: other coefficients, or numbers of 1 and -1 that are too unlikely
+/// (random/plausible.h); neither is printed.
+Client client_of(const Context& context, std::span<const i8> coefficients, const SecretKeyId& id);
 
 /// Throws StateError when something ("evaluator", ...) has other parameters than `context` or is
 /// at home on another device (on a GPU: device object); both are in the message and in the fields

@@ -1,6 +1,4 @@
-// Encryption, decryption, export of the secret keys.
-#include <cstring>
-
+// Encryption and decryption.
 #include "crenel/core/error.h"
 #include "tfhe/encoding.h"
 #include "tfhe/keygen.h"
@@ -74,9 +72,8 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
                          {{"messages", cat(messages.size())}, {"size", cat(ct.size)}});
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (messages[i] >= ct.plain_modulus)
-      throw ParameterError(
-          cat("message ", i, " is ", messages[i], ", expected below ", ct.plain_modulus),
-          {{"index", cat(i)}, {"message", cat(messages[i])}, {"limit", cat(ct.plain_modulus)}});
+      throw ParameterError(cat("message ", i, " is too large, expected below ", ct.plain_modulus),
+                           {{"index", cat(i)}, {"limit", cat(ct.plain_modulus)}});
   auto phase = phases(*state_, ct);
   const random::WipeOnExit wipe(phase);
   std::vector<i64> out(ct.size);
@@ -105,23 +102,6 @@ Client Client::single(u32 slot) const {
             SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
                        std::span(state_->secret.coefficients()).subspan(slot * words, words)),
             random::secret_key_id_of_part(state_->id, slot)}));
-}
-
-std::vector<u8> Client::export_secret_key() const {
-  const auto& coefficients = state_->secret.coefficients();
-  std::vector<u8> bytes(coefficients.size());
-  std::memcpy(bytes.data(), coefficients.data(), bytes.size());
-  return bytes;
-}
-
-Client Client::import_secret_key(const Context& context, std::span<const u8> bytes) {
-  const auto& home = context.state();
-  std::vector<i8> coefficients(bytes.size());
-  const random::WipeOnExit wipe(coefficients);
-  if (!bytes.empty()) std::memcpy(coefficients.data(), bytes.data(), bytes.size());
-  return Client(std::make_shared<State>(
-      State{context, SecretKeys(home.plan, *home.stream, *home.poly,
-                                random::SecretSource::from_os(), coefficients)}));
 }
 
 }  // namespace crenel::tfhe

@@ -23,7 +23,7 @@ struct Metadata {
   double scale = 0.0;  ///< message = decoded polynomial / scale
   u64 slots = 0;       ///< power of two, at most N/2; fewer slots repeat in the full vector
   bool real = false;   ///< every slot is known to be real (decryption then returns real numbers)
-  SecretKeyId secret_key;  ///< which one decrypts; none for plaintexts
+  SecretKeyId secret_key{};  ///< which one decrypts; none for plaintexts
 };
 
 /// An encoded vector: one polynomial at a level and scale. Move-only.

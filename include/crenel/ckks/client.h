@@ -102,11 +102,15 @@ class Client {
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});
   PublicKey public_key();
 
-  /// The secret key's coefficients as an explicit export: guard these bytes.
+  /// The secret key as an explicit export, a file like the others (docs/reference/file-format.md):
+  /// guard these bytes, and wipe them.
   std::vector<u8> export_secret_key() const;
-  /// SerializationError for another length, coefficients other than -1, 0, 1, and a Hamming weight
-  /// that the parameters do not have.
+  /// The client with the same secret_key_id(). SerializationError for bytes that no export for these
+  /// parameters gives: damaged ones, coefficients other than -1, 0, 1, numbers of them that no key
+  /// generation gives, and the bare coefficients that were exported before files of version 2.
   static Client import_secret_key(const Context& context, std::span<const u8> bytes);
+
+  const State& state() const { return *state_; }
 
  private:
   std::shared_ptr<State> state_;

@@ -63,9 +63,10 @@ class Evaluator {
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
 
   // -- levels -------------------------------------------------------------------------------------
-  /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0.
+  /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0, and for a scale below rp(l).
   Ciphertext rescale(const Ciphertext& a) const;
-  /// To a lower level and (default: that level's canonical) scale; the message is unchanged. Costs
+  /// To a lower level and (default: that level's canonical) scale, of at least 1 and at most that
+  /// level's modulus (ParameterError); the message is unchanged. Costs
   /// a constant product and a rescale where the target's primes are not a part of the source's.
   Ciphertext adjust_level(const Ciphertext& a, u32 level, double scale = 0.0) const;
 

@@ -103,11 +103,16 @@ class Client {
   /// secret_key_id()). ParameterError for a slot that does not exist.
   Client single(u32 slot = 0) const;
 
-  /// The secret keys as an explicit export: guard these bytes. One byte (-1, 0 or 1) a coefficient,
-  /// slot by slot: n of the LWE secret, then k N of the GLWE secret.
+  /// The secret keys as an explicit export, a file like the others (docs/reference/file-format.md):
+  /// guard these bytes, and wipe them.
   std::vector<u8> export_secret_key() const;
-  /// Throws SerializationError for bytes that no export gives.
+  /// The client with the same secret_key_id(). SerializationError for bytes that no export for these
+  /// parameters gives: damaged ones, coefficients out of range, an LWE secret or a polynomial with
+  /// numbers of 1 and -1 that no key generation gives, and the bare coefficients that were exported
+  /// before files of version 2.
   static Client import_secret_key(const Context& context, std::span<const u8> bytes);
+
+  const State& state() const { return *state_; }
 
  private:
   std::shared_ptr<State> state_;
