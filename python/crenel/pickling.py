@@ -1,21 +1,17 @@
 """What pickling calls."""
 
 import copyreg
-import warnings
 
 from crenel._crenel import Params, TfheParams
-from crenel.errors import InsecureParametersWarning
 
 
 def load_params(data: bytes) -> Params:
-    """Parameters that were pickled; insecure ones were warned about when they were made."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureParametersWarning)
-        return Params.from_bytes(data, allow_insecure=True)
+    """Parameters that were pickled; insecure ones warn here too: another process may have made them."""
+    return Params.from_bytes(data, allow_insecure=True)
 
 
 def load_tfhe_params(data: bytes) -> TfheParams:
-    """TFHE parameters that were pickled."""
+    """TFHE parameters that were pickled; a context of weak ones warns, as of any."""
     return TfheParams.from_bytes(data)
 
 

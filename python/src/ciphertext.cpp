@@ -103,6 +103,9 @@ void bind_encrypted(nb::module_& m) {
   bind_rows(ciphertext);
   ciphertext
       .def_prop_ro(
+          "secret_key_id", [](const Ciphertext& c) { return c.value.secret_key_id().text(); },
+          "The public name of the secret key that decrypts it: 32 hexadecimal digits.")
+      .def_prop_ro(
           "components", [](const Ciphertext& c) { return c.value.components(); },
           "2, or 3 before relinearisation.")
       .def_prop_ro(
@@ -122,13 +125,16 @@ void bind_encrypted(nb::module_& m) {
         nb::sig("def concatenate(ciphertexts: collections.abc.Iterable[Ciphertext | Operand]) -> "
                 "Ciphertext"),
         "The vectors of all ciphertexts, one after the other, as one batch.\n\n"
-        "Raises StateError unless they have equal parameters, device, level, scale, slots and\n"
-        "components; ParameterError for none.");
+        "Raises StateError unless they have equal parameters, device, secret key, level, scale,\n"
+        "slots and components; ParameterError for none.");
 }
 
 void bind_keys(nb::module_& m) {
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
                              "What a server needs to compute: no secret. Immutable.")
+      .def_prop_ro(
+          "secret_key_id", [](const EvaluationKeys& k) { return k.value.secret_key_id().text(); },
+          "The public name of the secret key that they were made with; 'none' for no keys.")
       .def_prop_ro(
           "rotations", [](const EvaluationKeys& k) { return k.value.rotations(); },
           "Rotation steps with a key, ascending.")

@@ -96,6 +96,9 @@ void bind_flooding(nb::module_& m) {
 
 void bind_public_key(nb::module_& m) {
   nb::class_<PublicKey>(m, "PublicKey", "Anyone can encrypt with it, nobody can decrypt.")
+      .def_prop_ro(
+          "secret_key_id", [](const PublicKey& key) { return key.value.secret_key_id().text(); },
+          "The public name of the secret key that decrypts what it encrypts.")
       .def(
           "encrypt",
           [](const PublicKey& key, const Plaintext& plaintext) {
@@ -151,7 +154,8 @@ void bind_keys(nb::class_<Client>& c) {
             for (volatile u8& b : bytes) b = 0;  // only the caller's copy stays
             return result;
           },
-          "The secret key itself, as bytes: whoever has them reads every message. Guard them.")
+          "The secret key itself, a safetensors file with checksums: whoever has it reads every\n"
+          "message. Guard it.")
       .def("__repr__", [](const Client&) { return "<ckks.Client>"; });
 }
 
@@ -162,6 +166,11 @@ void bind_client(nb::module_& m) {
   bind_public_key(m);
   nb::class_<Client> c(m, "Client", "The holder of the secret key: encrypts and decrypts.");
   c.def_prop_ro("context", &Client::context, "The context.")
+      .def_prop_ro(
+          "secret_key_id", [](const Client& client) { return client.secret_key_id().text(); },
+          "The public name of the secret key, 32 random hexadecimal digits: all that is made with "
+          "it\n"
+          "carries them, and objects of two secret keys are not mixed (StateError).")
       .def(
           "encrypt",
           [](Client& client, const Plaintext& plaintext) {
@@ -179,6 +188,7 @@ void bind_client(nb::module_& m) {
                   "flooding: Flooding | None = None) -> numpy.ndarray"),
           "The slots, float64 when ciphertext.real, else complex128: a vector, or a matrix with a\n"
           "row for each vector of a batch.\n\n"
+          "Raises StateError for a ciphertext of another context or another secret key.\n\n"
           "Results carry a little noise that depends on the key: do not publish them without\n"
           "`flooding` (SECURITY.md).")
       .def("decrypt_to_plaintext", &decrypt_to_plaintext, "ciphertext"_a,

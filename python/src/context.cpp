@@ -93,7 +93,9 @@ void bind_loaders(nb::class_<Context>& c) {
            "A public key from untrusted bytes.")
       .def("client_from_secret_key", &import_client, "data"_a,
            BYTES_SIG("client_from_secret_key", "Client"),
-           "The client of a secret key exported with Client.export_secret_key.");
+           "The client of a secret key exported with Client.export_secret_key, with its\n"
+           "secret_key_id. Raises SerializationError for damaged bytes, coefficients that no key\n"
+           "generation gives, and the bare coefficients that older versions exported.");
 }
 
 void bind_stream(nb::class_<Context>& c) {

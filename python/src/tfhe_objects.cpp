@@ -88,6 +88,8 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("plain_modulus", [](const TfheCiphertext& c) { return c.value.plain_modulus(); })
       .def_prop_ro("nbytes", [](const TfheCiphertext& c) { return c.value.bytes(); })
       .def_prop_ro("params_id", [](const TfheCiphertext& c) { return c.value.params_id(); })
+      .def_prop_ro("secret_key_id",
+                   [](const TfheCiphertext& c) { return c.value.secret_key_id().text(); })
       .def("slice", &slice<tfhe::Ciphertext>, "first"_a, "count"_a, ReleaseGil())
       .def(
           "clone",
@@ -97,6 +99,8 @@ void bind_arrays(nb::module_& m) {
   nb::class_<TfheIntegers>(m, "TfheIntegers", "Encrypted integers in a row, in radix form.")
       .def_prop_ro("size", [](const TfheIntegers& i) { return i.value.size(); })
       .def_prop_ro("bits", [](const TfheIntegers& i) { return i.value.bits(); })
+      .def_prop_ro("secret_key_id",
+                   [](const TfheIntegers& i) { return i.value.secret_key_id().text(); })
       .def_prop_ro("signed", [](const TfheIntegers& i) { return i.value.is_signed(); })
       .def_prop_ro("nbytes", [](const TfheIntegers& i) { return i.value.bytes(); })
       .def("slice", &slice<tfhe::Integers>, "first"_a, "count"_a, ReleaseGil())
@@ -109,6 +113,9 @@ void bind_keys(nb::module_& m) {
   nb::class_<TfheKeys>(m, "TfheEvaluationKeys",
                        "What a server needs to compute: bootstrapping and key-switching keys, no\n"
                        "secret. Immutable.")
+      .def_prop_ro(
+          "secret_key_id", [](const TfheKeys& k) { return k.value.secret_key_id().text(); },
+          "The public name of the secret keys that they were made with.")
       .def_prop_ro(
           "nbytes", [](const TfheKeys& k) { return k.value.bytes(); }, "Bytes on the device.")
       .def_prop_ro(
@@ -137,6 +144,8 @@ nb::object decrypted(std::vector<T>&& values) {
 void bind_tfhe_client(nb::module_& m) {
   nb::class_<Client>(m, "TfheClient", "The holder of the secret keys.")
       .def_prop_ro("context", &Client::context)
+      .def_prop_ro("secret_key_id",
+                   [](const Client& client) { return client.secret_key_id().text(); })
       .def(
           "encrypt",
           [](Client& client, const Array<u64>& messages, u32 plain_modulus) {

@@ -140,5 +140,13 @@ def test_the_secret_is_never_shown(world):
 
 
 def test_wrong_key_decrypts_to_noise(world):
+    """Under a forged name, that is: under its own it is refused."""
     other = world.context.keygen()
-    assert np.abs(other.decrypt(world.client.encrypt([0.5]))).max() > 1.0
+    theirs = world.client.encrypt([0.5])
+    with pytest.raises(ckks.StateError) as caught:
+        other.decrypt(theirs)
+    assert caught.value.fields == {"found": theirs.secret_key_id, "expected": other.secret_key_id}
+    forged = world.context.ciphertext_from_bytes(
+        resealed(theirs.to_bytes(), "secret_key_id", other.secret_key_id)
+    )
+    assert np.abs(other.decrypt(forged)).max() > 1.0

@@ -64,6 +64,7 @@ void expect_joinable(const Ciphertext& a, const Ciphertext& b, std::size_t index
   same("parameters", b.params_id(), a.params_id());
   const auto &here = a.data().poly.stream().device(), &there = b.data().poly.stream().device();
   expect("device", there.info().name, here.info().name, &here == &there);
+  same("secret key", b.secret_key_id().text(), a.secret_key_id().text());
   same("level", b.level(), a.level());
   expect("scale", b.scale(), a.scale(), scales_agree(b.scale(), a.scale()));
   same("slots", b.slots(), a.slots());

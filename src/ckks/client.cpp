@@ -1,13 +1,13 @@
 #include "crenel/ckks/client.h"
 
 #include <cmath>
-#include <cstring>
 #include <numbers>
 
 #include "ckks/decode.h"
 #include "ckks/objects.h"
 #include "ckks/params/security.h"
 #include "random/chacha20.h"
+#include "random/plausible.h"
 #include "rlwe/encapsulation.h"
 
 namespace crenel::ckks {
@@ -96,6 +96,7 @@ Client::Client(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Client::Client(Client&&) noexcept = default;
 Client::~Client() = default;
 const Context& Client::context() const { return state_->context; }
+const SecretKeyId& Client::secret_key_id() const { return state_->id; }
 
 Ciphertext Client::encrypt(const Plaintext& plaintext) {
   const auto& ring = *state_->context.state().ring;
@@ -105,6 +106,7 @@ Ciphertext Client::encrypt(const Plaintext& plaintext) {
   ring.kernels().intt(ring.stream(), message.view(), poly.view());
   auto out = std::make_unique<Ciphertext::Data>();
   out->meta = plaintext.metadata();
+  out->meta.secret_key = state_->id;
   out->params_id = plaintext.params_id();
   random::Seed seed;
   out->poly = state_->secret.encrypt(message.view(), seed);
@@ -126,6 +128,7 @@ std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext,
                                      std::optional<Flooding> flooding) {
   const auto& context = state_->context.state();
   expect_home(ciphertext.params_id(), ciphertext.data().poly, context, "ciphertext");
+  expect_same_secret_key(ciphertext.secret_key_id(), state_->id, "ciphertext", "this client");
   const auto& meta = ciphertext.metadata();
   std::optional<FloodingNoise> noise;
   std::function<double()> draw;
@@ -148,9 +151,11 @@ std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext,
 Plaintext Client::decrypt_to_plaintext(const Ciphertext& ciphertext) const {
   expect_home(ciphertext.params_id(), ciphertext.data().poly, state_->context.state(),
               "ciphertext");
+  expect_same_secret_key(ciphertext.secret_key_id(), state_->id, "ciphertext", "this client");
   const auto& ring = *state_->context.state().ring;
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = ciphertext.metadata();
+  data->meta.secret_key = {};
   data->params_id = ciphertext.params_id();
   data->poly = state_->secret.decrypt(ciphertext.data().poly.view());
   ring.kernels().ntt(ring.stream(), data->poly.view_as(ring::Domain::eval), data->poly.view());
@@ -162,6 +167,7 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   const auto& context = state_->context.state();
   auto data = std::make_shared<EvaluationKeys::Data>();
   data->params_id = context.params.id();
+  data->secret_key = state_->id;
   data->ring = context.ring;
   auto& secret = state_->secret;
   if (request.encapsulation) require_secure_encapsulation(context.params, *context.ring);
@@ -180,44 +186,34 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
 
 PublicKey Client::public_key() {
   return PublicKey(std::make_shared<PublicKey::Data>(
-      PublicKey::Data{state_->context, state_->secret.make_public_key()}));
+      PublicKey::Data{state_->context, state_->secret.make_public_key(), state_->id}));
 }
 
-std::vector<u8> Client::export_secret_key() const {
-  auto coefficients = state_->secret.export_coefficients();
-  const random::WipeOnExit wipe(coefficients);
-  std::vector<u8> bytes(coefficients.size());
-  std::memcpy(bytes.data(), coefficients.data(), bytes.size());
-  return bytes;
-}
-
-Client Client::import_secret_key(const Context& context, std::span<const u8> bytes) {
-  const u64 n = context.params().ring_dim();
-  if (bytes.size() != n)
-    throw SerializationError(cat("secret key of ", bytes.size(), " coefficients, expected ", n),
-                             {{"found", cat(bytes.size())}, {"expected", cat(n)}});
-  std::vector<i8> coefficients(n);
-  const random::WipeOnExit wipe(coefficients);
-  std::memcpy(coefficients.data(), bytes.data(), n);
-  u32 invalid = 0, weight = 0;  // accumulated without branching on coefficients
+Client client_of(const Context& context, std::span<const i8> coefficients, const SecretKeyId& id) {
+  const u64 n = coefficients.size();
+  u64 invalid = 0, ones = 0, minus_ones = 0;  // accumulated without branching on coefficients
   for (i8 c : coefficients) {
-    invalid |= static_cast<u32>(static_cast<u8>(c + 1) > 2);
-    weight += static_cast<u32>(c) & 1u;
+    invalid |= static_cast<u64>(static_cast<u8>(c + 1) > 2);
+    minus_ones += static_cast<u64>(static_cast<u8>(c)) >> 7;
+    ones += static_cast<u64>(c) & 1u;
   }
-  if (invalid)
-    throw SerializationError("secret key has a coefficient outside -1, 0, 1",
-                             {{"expected", "-1, 0, 1"}});
-  // The weight of a sparse secret is public; one of a dense secret below N/4 has no honest origin.
-  const u32 wanted = context.params().spec().hamming_weight;
-  if (wanted != 0 && weight != wanted)
-    throw SerializationError(cat("secret key of Hamming weight ", weight, ", expected ", wanted),
-                             {{"found", cat(weight)}, {"expected", cat(wanted)}});
-  if (wanted == 0 && weight < n / 4)
-    throw SerializationError(cat("secret key with fewer than ", n / 4, " non-zero coefficients"),
-                             {{"expected", cat(">= ", n / 4)}});
-  auto source = random::SecretSource::from_os();
-  rlwe::SecretKey secret(context.state().ring, std::move(source), coefficients);
-  return Client(std::make_shared<State>(State{context, std::move(secret)}));
+  ones -= minus_ones;
+  const auto refuse = [](const char* found, const std::string& expected) {
+    throw SerializationError(
+        cat("cannot load the secret key: found ", found, ", expected ", expected),
+        {{"where", "tensor 'coefficients'"}, {"found", found}, {"expected", expected}});
+  };
+  if (invalid) refuse("other coefficients", "-1, 0, 1");
+  const u64 weight = context.params().spec().hamming_weight;
+  if (weight != 0 && ones + minus_ones != weight)
+    refuse("another Hamming weight", cat(weight, " of these parameters"));
+  const bool plausible = weight != 0 ? random::plausible_count(ones, weight, 0.5)
+                                     : random::plausible_count(ones, n, 0.25) &&
+                                           random::plausible_count(minus_ones, n, 0.25);
+  if (!plausible)
+    refuse("numbers of 1 and -1 that chance does not give", "those of a key that was drawn");
+  rlwe::SecretKey secret(context.state().ring, random::SecretSource::from_os(), coefficients);
+  return Client(std::make_shared<Client::State>(Client::State{context, std::move(secret), id}));
 }
 
 }  // namespace crenel::ckks

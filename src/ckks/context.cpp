@@ -6,6 +6,7 @@
 #include "ckks/decode.h"
 #include "ckks/encode.h"
 #include "ckks/objects.h"
+#include "ckks/scale.h"
 
 namespace crenel::ckks {
 namespace {
@@ -44,9 +45,7 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
     throw ParameterError(cat("level ", t.level, ", expected at most ", params.max_level()),
                          {{"level", cat(t.level)}, {"max_level", cat(params.max_level())}});
   if (scale == 0.0) t.scale = params.scale(t.level);
-  if (!std::isfinite(t.scale) || t.scale < 1.0)
-    throw ParameterError(cat("scale ", scale, ", expected a finite number >= 1"),
-                         {{"scale", cat(scale)}});
+  expect_scale(params, t.level, t.scale, "scale");
   if (!std::has_single_bit(t.slots) || t.slots > params.slots())
     throw ParameterError(cat(t.slots, " slots, expected a power of two up to ", params.slots()),
                          {{"slots", cat(t.slots)}, {"max_slots", cat(params.slots())}});
@@ -72,8 +71,8 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
       const Complex v = values[b * t.row + j];
       if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
         throw ParameterError(
-            cat("value ", j, " of row ", b, " is ", v, ", expected finite numbers"),
-            {{"index", cat(j)}, {"row", cat(b)}});
+            cat("value ", j, " of row ", b, " is infinite or no number, expected finite numbers"),
+            {{"index", cat(j)}, {"row", cat(b)}, {"expected", "finite numbers"}});
       padded[b * t.slots + j] = v;
     }
   auto coefficients = integer_coefficients(state.encoder, padded, t.slots, batch, t.scale,

@@ -10,6 +10,9 @@ namespace {
 
 using Complex = std::complex<double>;
 
+// So far below the largest double that sums over 2^17 of them are finite.
+constexpr double kLargest = 0x1p900;
+
 // Composes every coefficient from all limbs of `poly`, or, with `checked`, from all but the last
 // and compares with the last. False when a comparison fails.
 bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool checked,
@@ -45,7 +48,15 @@ std::vector<Complex> slots_of(const Context::State& state, std::vector<double>& 
   std::vector<Complex> out;
   for (u64 first = 0; first < coefficients.size(); first += n) {
     const std::span<double> row(coefficients.data() + first, n);
-    for (double& c : row) c = (noise ? c + (*noise)() : c) / meta.scale;
+    bool moderate = true;  // and not NaN
+    for (double& c : row) {
+      c = (noise ? c + (*noise)() : c) / meta.scale;
+      moderate &= std::abs(c) < kLargest;
+    }
+    if (!moderate)
+      throw StateError(
+          "decoding of a polynomial that holds no message: coefficients over scale exceed 2^900",
+          {{"scale", cat(meta.scale)}, {"expected", "coefficients over scale below 2^900"}});
     const auto slots = state.encoder.to_slots(row, meta.slots);
     out.insert(out.end(), slots.begin(), slots.end());
   }

@@ -18,10 +18,10 @@ void round_coefficients(std::span<const double> coefficients, double scale, doub
   }
   if (!(largest < bound))
     throw ParameterError(
-        cat("values overflow the modulus: a scaled coefficient reaches 2^", std::log2(largest),
-            ", expected below 2^", std::log2(bound), " (scale 2^", std::log2(scale), ", log2 Q ",
-            log_q, ")"),
-        {{"log2_coefficient", cat(std::log2(largest))}, {"log2_bound", cat(std::log2(bound))}});
+        // Not how large: that tells of the message.
+        cat("values overflow the modulus: a scaled coefficient is too large, expected all below 2^",
+            std::log2(bound), " (scale 2^", std::log2(scale), ", log2 Q ", log_q, ")"),
+        {{"scale", cat(scale)}, {"log2_bound", cat(std::log2(bound))}});
   for (std::size_t i = 0; i < coefficients.size(); ++i)
     out[i] = std::llrint(coefficients[i] * scale);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ckks/polynomial.h"
+#include "ckks/scale.h"
 
 namespace crenel::ckks {
 namespace {
@@ -15,13 +16,13 @@ Metadata with_real(Metadata meta, bool real) {
   return meta;
 }
 
-// round(x * scale) as an integer; refuses what does not fit the modulus.
+// round(x * scale) as an integer; refuses what does not fit the modulus, without naming it.
 i128 scaled_integer(double x, double scale, double log_q) {
   const double v = x * scale, bits = std::min(120.0, log_q - 1.0);
   if (!std::isfinite(v) || std::abs(v) >= std::exp2(bits))
     throw ParameterError(
-        cat("constant ", x, " at scale ", scale, ", expected a product below 2^", bits),
-        {{"value", cat(x)}, {"scale", cat(scale)}, {"log2_bound", cat(bits)}});
+        cat("a constant at scale ", scale, " is too large, expected a product below 2^", bits),
+        {{"scale", cat(scale)}, {"log2_bound", cat(bits)}});
   return static_cast<i128>(std::nearbyint(v));
 }
 
@@ -149,9 +150,7 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, std::complex<double> b, doub
   const State& s = *state_;
   s.check(a);
   if (scale == 0.0) scale = a.level() == 0 ? s.params().scale(0) : s.constant_scale(a);
-  if (!std::isfinite(scale) || scale < 1.0)
-    throw ParameterError(cat("constant's scale ", scale, ", expected a finite number >= 1"),
-                         {{"scale", cat(scale)}});
+  expect_scale(s.params(), a.level(), scale, "constant's scale");
   const auto scalars = constant_scalars(s, b, scale, a.level());
   const Metadata meta =
       s.product_metadata(a.metadata(), scale, a.metadata().real && b.imag() == 0.0);
@@ -236,13 +235,13 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   s.check_components(a, 3, "relinearisation");
   s.check_can_rescale(a);
   s.require_relinearisation();
+  Metadata meta = a.metadata();
+  meta.scale = s.rescaled(meta.scale, meta.level);
+  meta.level -= 1;
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
   const auto acc = ks.switch_key(v.components(2, 1), key[0], a.level(), &low);
-  Metadata meta = a.metadata();
-  meta.scale = s.rescaled(meta.scale, meta.level);
-  meta.level -= 1;
   return s.wrap(ks.mod_down_rescale(acc, a.level()), meta);
 }
 
@@ -265,11 +264,11 @@ Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b)
 Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_can_rescale(a);
-  auto out = s.poly(a.components(), a.batch(), a.level() - 1);
-  s.kernels().divide(*s.stream, out.view(), a.data().poly.view(), s.ring().rescale(a.level()));
   Metadata meta = a.metadata();
   meta.scale = s.rescaled(meta.scale, meta.level);
   meta.level -= 1;
+  auto out = s.poly(a.components(), a.batch(), meta.level);
+  s.kernels().divide(*s.stream, out.view(), a.data().poly.view(), s.ring().rescale(a.level()));
   return s.wrap(std::move(out), meta);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckks/scale.h"
+
 namespace crenel::ckks {
 
 namespace {
@@ -36,6 +38,7 @@ Ciphertext Evaluator::State::wrap(rlwe::Poly poly, Metadata meta) const {
 
 void Evaluator::State::check(const Ciphertext& a) const {
   expect_home(a.params_id(), a.data().poly, context.state(), "ciphertext");
+  expect_same_secret_key(a.secret_key_id(), keys.secret_key_id(), "ciphertext", "these keys");
 }
 
 void Evaluator::State::check(const Plaintext& a) const {
@@ -77,6 +80,7 @@ void check_batch(u32 a, u32 b) {
 
 void Evaluator::State::check_pair(const Ciphertext& a, const Ciphertext& b, bool scale) const {
   check(a), check(b);
+  expect_same_secret_key(b.secret_key_id(), a.secret_key_id(), "ciphertext", "the other");
   check_pair(a.metadata(), b.metadata(), scale);
   check_batch(a.batch(), b.batch());
 }
@@ -172,6 +176,12 @@ double Evaluator::State::constant_scale(const Ciphertext& a) const {
 double Evaluator::State::rescaled(double scale, u32 level) const {
   const double s = scale / params().rescale_ratio(level);
   const double canonical = params().scale(level - 1);
+  if (!(s >= kMinScale))
+    throw StateError(cat("rescale of scale ", scale, " at level ", level, " would leave scale ", s,
+                         ", expected at least 1: it is no product, or was rescaled before"),
+                     {{"scale", cat(scale)},
+                      {"level", cat(level)},
+                      {"expected", cat(">= ", params().rescale_ratio(level))}});
   return scales_agree(s, canonical) ? canonical : s;
 }
 

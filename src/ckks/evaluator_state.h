@@ -35,7 +35,7 @@ struct Evaluator::State {
   void check_serves(const Context& made) const {
     expect_home(params().id(), stream->device(), made.state(), "evaluator");
   }
-  void check(const Ciphertext& a) const;  ///< context
+  void check(const Ciphertext& a) const;  ///< context, and the secret key where there are keys
   void check(const Plaintext& a) const;
   void check_components(const Ciphertext& a, u32 expected, const char* operation) const;
   /// Level and slots; with `scale` also the scales.
@@ -63,7 +63,8 @@ struct Evaluator::State {
   u64 rotation_element(i64 steps, u64 slots) const;
   u64 conjugation_element() const;
 
-  /// Scale after dividing by rp(level); snaps to the canonical scale where it is one.
+  /// Scale after dividing by rp(level); snaps to the canonical scale where it is one. StateError
+  /// where it would be below 1: the message would be lost in rounding.
   double rescaled(double scale, u32 level) const;
   /// Scale of a constant whose product with a, rescaled, is canonical; a's level is >= 1.
   /// StateError when a's scale leaves no room for a constant: it is an unrescaled product, say.

@@ -10,6 +10,9 @@ struct Graph::State {
   Evaluator evaluator;                    ///< what was recorded with; no keys where they are slots
   std::shared_ptr<rlwe::KeySlots> slots;  ///< null: keys are no argument
   std::shared_ptr<device::Stream> last;   ///< that a replay was queued on
+  /// Whose the recorded inputs are where keys are an argument: nobody's, so that a ciphertext of a
+  /// client that is no input is found.
+  const SecretKeyId anyone = random::draw_secret_key_id();
   std::function<void()> run;
   std::vector<Ciphertext> inputs;           ///< the recorded addresses
   std::vector<Ciphertext> outputs;          ///< written by every replay
@@ -27,6 +30,7 @@ Graph::State::State(Evaluator ev, std::shared_ptr<rlwe::KeySlots> key_slots,
   for (const auto& input : in) {
     evaluator.state().check(input);
     inputs.push_back(evaluator.state().copy(input));  // forgets the seed: data changes
+    if (slots) inputs.back().data().meta.secret_key = anyone;
   }
 }
 
@@ -68,6 +72,7 @@ Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs,
              const KeyedFunction& f) {
   const Evaluator::State& lender = evaluator.state();
   expect_fixed(lender.source);
+  for (const Ciphertext& input : inputs) lender.check(input);
   // What is queued by others meanwhile must not be recorded.
   const auto stream = lender.context.device().make_stream();
   stream->wait_for(*lender.stream);
@@ -78,7 +83,11 @@ Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs,
                              Evaluator::State{lender.context, EvaluationKeys(), stream, slots})),
                          slots, inputs));
   State* s = state_.get();
-  s->run = [s, f] { s->outputs = f(s->evaluator, s->inputs); };
+  s->run = [s, f] {
+    s->outputs = f(s->evaluator, s->inputs);
+    for (const Ciphertext& out : s->outputs)
+      expect_same_secret_key(out.secret_key_id(), s->anyone, "graph output", "its inputs");
+  };
   // The first run must read keys: all of them, since which are in use is not known yet.
   if (lender.source) slots->bind_all(*stream, *lender.source);
   s->exec = stream->capture(s->run);
@@ -104,6 +113,8 @@ void Graph::State::expect_signature(std::span<const Ciphertext* const> found) co
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto &a = *found[i], &b = inputs[i];
     evaluator.state().check(a);
+    expect_same_secret_key(a.secret_key_id(), (slots ? *found[0] : b).secret_key_id(),
+                           "graph input", slots ? "the first" : "recorded with one");
     expect_equal(i, "level", a.level(), b.level());
     if (!scales_agree(a.scale(), b.scale())) expect_equal(i, "scale", a.scale(), b.scale());
     expect_equal(i, "slots", a.slots(), b.slots());
@@ -160,14 +171,18 @@ std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
   s.expect_signature(inputs);
   const Evaluator::State& with = evaluator.state();
   with.check_serves(s.evaluator.context());
+  for (const Ciphertext* input : inputs) with.check(*input);
   with.expect_keys(s.slots->used(), "graph");
   if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other
   s.last = with.stream;
   if (with.source) s.slots->bind(*with.stream, *with.source);
   // The recorded ones belong to a stream that nobody waits for.
   std::vector<Ciphertext> copies;
-  for (const Ciphertext& output : s.replay(with.stream, inputs))
+  for (const Ciphertext& output : s.replay(with.stream, inputs)) {
     copies.push_back(with.copy(output));
+    copies.back().data().meta.secret_key =
+        inputs.empty() ? with.keys.secret_key_id() : inputs[0]->secret_key_id();
+  }
   return copies;
 }
 

@@ -15,6 +15,10 @@ Evaluator Context::evaluator(EvaluationKeys keys) const {
   return Evaluator(*this, std::move(keys));
 }
 
+SecretKeyId EvaluationKeys::secret_key_id() const {
+  return data_ ? data_->secret_key : SecretKeyId();
+}
+
 bool EvaluationKeys::has_relinearisation() const {
   return data_ && data_->has(rlwe::kRelinearisation);
 }
@@ -59,6 +63,7 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
     keys.emplace(id, rlwe::to_host(*data_->ring, *data_->set.find(id)));
   auto data = std::make_shared<Data>();
   data->params_id = data_->params_id;
+  data->secret_key = data_->secret_key;
   data->ring = data_->ring;
   data->staged = std::make_shared<rlwe::StagedKeys>(data->ring, std::move(keys), device_bytes);
   return EvaluationKeys(std::move(data));
@@ -71,6 +76,8 @@ u64 EvaluationKeys::wire_bytes() const {
   return halves + count() * sizeof(random::Seed);
 }
 
+const SecretKeyId& PublicKey::secret_key_id() const { return data_->secret_key; }
+
 Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {
   const auto& state = data_->context.state();
   auto& stream = state.ring->stream();
@@ -81,6 +88,7 @@ Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {
   auto source = random::SecretSource::from_os();
   auto out = std::make_unique<Ciphertext::Data>();
   out->meta = plaintext.metadata();
+  out->meta.secret_key = data_->secret_key;
   out->params_id = plaintext.params_id();
   out->poly = rlwe::encrypt_with_public_key(*state.ring, data_->key, message.view(), source);
   return Ciphertext(std::move(out));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ckks/evaluator_state.h"
+#include "ckks/scale.h"
 
 namespace crenel::ckks {
 
@@ -52,10 +53,7 @@ Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale)
     throw StateError(
         cat("adjust_level from ", a.level(), " up to ", level, ", expected a lower level"),
         {{"level", cat(a.level())}, {"target", cat(level)}});
-  if (!std::isfinite(scale) || scale < 0.0)
-    throw ParameterError(
-        cat("adjust_level to scale ", scale, ", expected a positive finite number"),
-        {{"scale", cat(scale)}});
+  if (scale != 0.0) expect_scale(params, level, scale, "adjust_level to scale");
   const double target_scale = scale == 0.0 ? params.scale(level) : scale;
   if (level == a.level()) {
     if (!scales_agree(a.scale(), target_scale))

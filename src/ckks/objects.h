@@ -6,6 +6,7 @@
 
 #include "ckks/encoder.h"
 #include "crenel/ckks/evaluator.h"
+#include "random/secret_key_id.h"
 #include "rlwe/key_source.h"
 #include "rlwe/key_switcher.h"
 #include "rlwe/ring_context.h"
@@ -58,6 +59,7 @@ struct Context::State {
 
 struct EvaluationKeys::Data {
   std::string params_id;
+  SecretKeyId secret_key;                         ///< none only where there are no keys
   std::shared_ptr<const rlwe::RingContext> ring;  ///< where the keys live
   rlwe::EvaluationKeySet set;                     ///< in device memory
   std::shared_ptr<rlwe::StagedKeys> staged;       ///< or in host memory: the set is then empty
@@ -73,12 +75,19 @@ struct EvaluationKeys::Data {
 struct PublicKey::Data {
   Context context;
   rlwe::PublicKey key;
+  SecretKeyId secret_key{};
 };
 
 struct Client::State {
   Context context;
   rlwe::SecretKey secret;
+  SecretKeyId id = random::draw_secret_key_id();
 };
+
+/// The client of coefficients -1, 0, 1 that were read from a file. SerializationError for what no
+/// key generation gives: other coefficients, or numbers of 1 and -1 that are too unlikely
+/// (random/plausible.h); neither is printed.
+Client client_of(const Context& context, std::span<const i8> coefficients, const SecretKeyId& id);
 
 /// Throws StateError when something ("evaluator", ...) has other parameters than `context` or is
 /// at home on another device (on a GPU: device object); both are in the message and in the fields

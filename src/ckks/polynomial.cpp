@@ -198,7 +198,7 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
   for (std::size_t i = 0; i < coefficients.size(); ++i)
     if (!std::isfinite(coefficients[i]))
       throw ParameterError(
-          cat("coefficient ", i, " is ", coefficients[i], ", expected a finite number"),
+          cat("coefficient ", i, " is infinite or no number, expected a finite number"),
           {{"index", cat(i)}});
   if (basis == PolynomialBasis::power && (a != -1.0 || b != 1.0))
     throw ParameterError(cat("interval [", a, ", ", b,

@@ -1,8 +1,8 @@
 // Ciphertexts and plaintexts to files and back.
 #include <bit>
-#include <cmath>
 
 #include "ckks/objects.h"
+#include "ckks/scale.h"
 #include "crenel/ckks/serialize.h"
 #include "serialize/poly_io.h"
 #include "serialize/reject.h"
@@ -15,24 +15,14 @@ using ring::Domain;
 
 constexpr const char* kDomain = "evaluation";
 
-/// Beyond the largest modulus no message survives; whether a scale suits its own level is for the
-/// evaluator and the user to judge.
-bool scale_fits(const Params& params, double scale) {
-  return std::isnormal(scale) && scale > 0 && std::log2(scale) <= params.log_q(params.max_level());
-}
-
-std::string scale_range(const Params& params) {
-  return cat("a positive number of at most 2^", params.log_q(params.max_level()));
-}
-
 void write_metadata(DocumentWriter& file, const Params& params, const Metadata& meta,
                     const rlwe::Poly& poly) {
   if (poly.domain() != Domain::eval)
     throw StateError("cannot save a polynomial in coefficient form: evaluation form is expected");
-  if (!scale_fits(params, meta.scale))
-    throw StateError(
-        cat("cannot save: the scale is ", meta.scale, ", expected ", scale_range(params)),
-        {{"scale", cat(meta.scale)}});
+  if (!scale_fits(params, meta.level, meta.scale))
+    throw StateError(cat("cannot save: the scale is ", meta.scale, ", expected ",
+                         scale_range(params, meta.level)),
+                     {{"scale", cat(meta.scale)}, {"expected", scale_range(params, meta.level)}});
   file.integer("level", meta.level);
   file.real("scale", meta.scale);
   file.integer("slots", meta.slots);
@@ -51,7 +41,8 @@ Described read_metadata(DocumentReader& file, const Params& params) {
   Described d;
   d.meta.level = static_cast<u32>(file.integer("level", 0, params.max_level()));
   d.meta.scale = file.real("scale");
-  if (!scale_fits(params, d.meta.scale)) file.refuse("scale", scale_range(params));
+  if (!scale_fits(params, d.meta.level, d.meta.scale))
+    file.refuse("scale", scale_range(params, d.meta.level));
   d.meta.slots = file.integer("slots", 1, params.slots());
   if (!std::has_single_bit(d.meta.slots)) file.refuse("slots", "a power of two");
   d.meta.real = file.flag("real");
@@ -68,6 +59,7 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext) {
   const rlwe::Poly& poly = data.poly;
   DocumentWriter file(kind::kCiphertext, data.params_id);
   write_metadata(file, context.params(), data.meta, poly);
+  file.secret_key_id(data.meta.secret_key);
   file.integer("components", poly.shape().components);
   file.flag("seeded", data.seed.has_value());
 
@@ -86,7 +78,8 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext) {
 Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes) {
   const rlwe::RingContext& ring = *context.state().ring;
   DocumentReader file(bytes, kind::kCiphertext);
-  const auto [meta, batch] = read_metadata(file, context.params());
+  auto [meta, batch] = read_metadata(file, context.params());
+  meta.secret_key = file.secret_key_id(false);
   const u32 components = static_cast<u32>(file.integer("components", 2, 3));
   const bool seeded = file.flag("seeded");
   if (seeded && components != 2) file.refuse("seeded", "'false' with three components");

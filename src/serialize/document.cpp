@@ -5,6 +5,7 @@
 
 #include "core/sha256.h"
 #include "crenel/core/version.h"
+#include "random/seed.h"
 #include "serialize/reject.h"
 #include "serialize/scalars.h"
 
@@ -13,11 +14,23 @@ namespace {
 
 constexpr std::size_t kDigestDigits = 64;
 constexpr const char* kHeaderDigest = "header_sha256";
+constexpr const char* kSecretKeyId = "secret_key_id";
 
 std::string no_digest() { return std::string(kDigestDigits, '0'); }
 
 std::string digest_name(const std::string& tensor) { return "sha256:" + tensor; }
 std::string where_metadata(const std::string& name) { return "__metadata__ " + quote(name); }
+
+bool is_secret(std::string_view kind) {
+  return kind == kind::kSecretKey || kind == kind::kTfheSecretKey;
+}
+
+/// Digits of the SHA-256 of bytes that may be secret: the hash's memory is wiped.
+std::string digest_of(std::span<const u8> data) {
+  Sha256 hash;
+  const random::WipeOnExit wipe(&hash, sizeof hash);
+  return hex(hash.update(data).finish());
+}
 
 /// SHA-256 of the header with the digits of its own digest, at `at`, replaced by '0'.
 std::string header_digest(std::span<const u8> header, std::size_t at) {
@@ -31,7 +44,8 @@ std::string header_digest(std::span<const u8> header, std::size_t at) {
 
 }  // namespace
 
-DocumentWriter::DocumentWriter(std::string_view kind, const std::string& params_id) {
+DocumentWriter::DocumentWriter(std::string_view kind, const std::string& params_id)
+    : secret_(is_secret(kind)) {
   text("format", std::string(kFormat));
   integer("format_version", kFormatVersion);
   text("library_version", version());
@@ -39,6 +53,12 @@ DocumentWriter::DocumentWriter(std::string_view kind, const std::string& params_
   text("params_id", params_id);
   text(kHeaderDigest, no_digest());
 }
+
+DocumentWriter::~DocumentWriter() {
+  if (secret_) random::secure_zero(bytes_.data(), bytes_.size());
+}
+
+void DocumentWriter::secret_key_id(const SecretKeyId& id) { text(kSecretKeyId, id.text()); }
 
 void DocumentWriter::real(const std::string& name, double value) { text(name, format_real(value)); }
 
@@ -53,7 +73,7 @@ void DocumentWriter::allocate() {
 }
 
 void DocumentWriter::set_digest(std::size_t index, std::span<const u8> data) {
-  text(digest_name(file_.tensors()[index].name), hex(sha256(data)));
+  text(digest_name(file_.tensors()[index].name), digest_of(data));
 }
 
 std::vector<u8> DocumentWriter::head() {
@@ -75,7 +95,8 @@ std::vector<u8> DocumentWriter::finish() {
   return std::move(bytes_);
 }
 
-DocumentReader::DocumentReader(std::span<const u8> bytes, std::string_view kind) : file_(bytes) {
+DocumentReader::DocumentReader(std::span<const u8> bytes, std::string_view kind)
+    : file_(bytes), secret_(is_secret(kind)) {
   check_version();
   check_header_digest();
   const std::string& found = text("kind");
@@ -86,9 +107,15 @@ DocumentReader::DocumentReader(std::span<const u8> bytes, std::string_view kind)
 void DocumentReader::check_version() {
   if (text("format") != kFormat) refuse("format", quote(kFormat));
   const u64 found = integer("format_version", 1, ~u64{0});
+  if (found < kFormatVersion)
+    reject(
+        "format_version",
+        cat(found, " (an older library wrote this file; it does not name its secret key)"),
+        cat(kFormatVersion, ", which is what crenel ", version(), " reads; make the object anew"),
+        file_.metadata().at("format_version").offset);
   if (found > kFormatVersion)
     reject("format_version", cat(found, " (a newer library wrote this file)"),
-           cat("at most ", kFormatVersion, ", which is what crenel ", version(), " reads"),
+           cat(kFormatVersion, ", which is what crenel ", version(), " reads"),
            file_.metadata().at("format_version").offset);
 }
 
@@ -98,7 +125,7 @@ void DocumentReader::check_header_digest() {
     refuse(kHeaderDigest, cat(kDigestDigits, " hexadecimal digits"));
   const std::string actual = header_digest(file_.header(), stored.offset - 8);
   if (actual != stored.value)
-    reject("header checksum", "SHA-256 " + actual, stored.value + " as the file says (corrupted?)",
+    reject("header checksum", shown(actual), shown(stored.value) + " as the file says (corrupted?)",
            stored.offset);
 }
 
@@ -131,6 +158,18 @@ double DocumentReader::real(const std::string& name) {
   const auto value = parse_real(entry(name).value);
   if (!value) refuse(name, "a positive hexadecimal floating number like '0x1.8p+40'");
   return *value;
+}
+
+std::string DocumentReader::shown(const std::string& digest) const {
+  return secret_ ? "a SHA-256" : "SHA-256 " + quote(digest);
+}
+
+SecretKeyId DocumentReader::secret_key_id(bool may_be_none) {
+  const auto id = SecretKeyId::from_text(entry(kSecretKeyId).value);
+  if (!id || (id->is_none() && !may_be_none))
+    refuse(kSecretKeyId, cat("32 lower-case hexadecimal digits",
+                             may_be_none ? " or 'none'" : ", not all of them 0"));
+  return *id;
 }
 
 void DocumentReader::require_params(const std::string& id) {
@@ -169,11 +208,11 @@ void DocumentReader::check_names() {
 }
 
 void DocumentReader::check_digest(const Tensor& t, std::span<const u8> data) {
-  const std::string actual = hex(sha256(data));
+  const std::string actual = digest_of(data);
   const std::string& stored = entry(digest_name(t.name)).value;
   if (actual != stored)
-    reject("tensor " + quote(t.name) + " checksum", "SHA-256 " + actual,
-           quote(stored) + " as the header says (corrupted?)", t.begin);
+    reject("tensor " + quote(t.name) + " checksum", shown(actual),
+           shown(stored) + " as the header says (corrupted?)", t.begin);
 }
 
 void DocumentReader::finish() {

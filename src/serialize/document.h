@@ -5,14 +5,16 @@
 #include <set>
 #include <string_view>
 
+#include "crenel/core/secret_key_id.h"
 #include "serialize/safetensors.h"
 
 namespace crenel::serialize {
 
 inline constexpr std::string_view kFormat = "crenel";
-inline constexpr u64 kFormatVersion = 1;
+/// 2: files name their secret key, and there are files of secret keys.
+inline constexpr u64 kFormatVersion = 2;
 
-/// Kinds of files; secret_key is reserved: nothing here writes or reads one.
+/// Kinds of files.
 namespace kind {
 inline constexpr std::string_view kParams = "params";
 inline constexpr std::string_view kCiphertext = "ciphertext";
@@ -20,6 +22,7 @@ inline constexpr std::string_view kPlaintext = "plaintext";
 inline constexpr std::string_view kEvaluationKeys = "evaluation_keys";
 inline constexpr std::string_view kPublicKey = "public_key";
 inline constexpr std::string_view kSecretKey = "secret_key";
+inline constexpr std::string_view kTfheSecretKey = "tfhe_secret_key";
 }  // namespace kind
 
 /// A file is either built in memory (allocate, data, finish) or streamed by its owner: layout, then
@@ -27,6 +30,11 @@ inline constexpr std::string_view kSecretKey = "secret_key";
 class DocumentWriter {
  public:
   DocumentWriter(std::string_view kind, const std::string& params_id);
+  DocumentWriter(const DocumentWriter&) = delete;
+  DocumentWriter& operator=(const DocumentWriter&) = delete;
+  /// Wipes what is left of a secret key's file.
+  ~DocumentWriter();
+  void secret_key_id(const SecretKeyId& id);
   void text(const std::string& name, std::string value) {
     file_.set_metadata(name, std::move(value));
   }
@@ -52,6 +60,7 @@ class DocumentWriter {
   std::vector<u8> head();
 
  private:
+  bool secret_;  ///< holds a secret key
   SafetensorsLayout file_;
   std::vector<u8> bytes_;
 };
@@ -72,6 +81,8 @@ class DocumentReader {
   bool flag(const std::string& name);
   /// A positive normal double.
   double real(const std::string& name);
+  /// Whose the object is; "none" only where `may_be_none`.
+  SecretKeyId secret_key_id(bool may_be_none);
   /// Refuses the file unless it was made for these parameters.
   void require_params(const std::string& id);
   /// Refuses the value of the metadata `name`.
@@ -95,8 +106,11 @@ class DocumentReader {
   const JsonString& entry(const std::string& name);
   void check_version();
   void check_header_digest();
+  /// "SHA-256 ...", but of a secret key's file no more than that it is another.
+  std::string shown(const std::string& digest) const;
 
   SafetensorsFile file_;
+  bool secret_;
   std::set<std::string> used_metadata_, used_tensors_;
 };
 

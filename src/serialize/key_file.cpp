@@ -74,6 +74,7 @@ void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
   if (keys.data()) require_context("evaluation keys", keys.data()->params_id, id);
 
   DocumentWriter document(kind::kEvaluationKeys, id);
+  document.secret_key_id(keys.secret_key_id());
   const auto parts = declare_keys(document, *context.state().ring, resident_keys(keys));
   document.layout();
   OutputFile out(path);
@@ -99,6 +100,7 @@ EvaluationKeys load_evaluation_keys(const Context& context, const std::string& p
   data->params_id = context.params().id();
   data->ring = context.state().ring;
   KeyReader reader(*data->ring, data->params_id, file.bytes());
+  data->secret_key = reader.secret_key_id();
   if (staged_bytes)
     data->staged = std::make_shared<rlwe::StagedKeys>(data->ring, reader.load_to_host(selection),
                                                       *staged_bytes);

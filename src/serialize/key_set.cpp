@@ -65,6 +65,7 @@ KeyReader::KeyReader(const rlwe::RingContext& ring, const std::string& params_id
                      std::span<const u8> bytes)
     : ring_(ring), file_(bytes, kind::kEvaluationKeys) {
   file_.require_params(params_id);
+  secret_key_ = file_.secret_key_id(file_.file().tensors().empty());
   const u32 digits = ring.chain().dnum();
   if (file_.integer(kDigits, 1, rns::kMaxLimbs) != digits) file_.refuse(kDigits, cat(digits));
   if (file_.has_tensor(half_name(kRelinearisation)))

@@ -26,6 +26,8 @@ class KeyReader {
  public:
   KeyReader(const rlwe::RingContext& ring, const std::string& params_id, std::span<const u8> bytes);
 
+  /// Whose the keys are; none only in a file without keys.
+  const SecretKeyId& secret_key_id() const { return secret_key_; }
   /// Every key; all of them are checked before any goes to the device.
   rlwe::EvaluationKeySet load_all();
   /// The keys selected, one by one through a copy that is checked: the bytes of the others are not
@@ -62,6 +64,7 @@ class KeyReader {
 
   const rlwe::RingContext& ring_;
   DocumentReader file_;
+  SecretKeyId secret_key_;
   std::optional<Entry> relinearisation_;
   std::map<u64, Entry> galois_;
   std::optional<Encapsulation> encapsulation_;

@@ -22,6 +22,7 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   const std::string& id = context.params().id();
   if (keys.data()) require_context("evaluation keys", keys.data()->params_id, id);
   DocumentWriter file(kind::kEvaluationKeys, id);
+  file.secret_key_id(keys.secret_key_id());
   const auto parts = declare_keys(file, *context.state().ring, resident_keys(keys));
   file.allocate();
   for (const auto& [key, half, seed] : parts) fill(file, half, seed, key->pairs, key->seed);
@@ -32,7 +33,9 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   auto data = std::make_shared<EvaluationKeys::Data>();
   data->params_id = context.params().id();
   data->ring = context.state().ring;
-  data->set = KeyReader(*data->ring, data->params_id, bytes).load_all();
+  KeyReader reader(*data->ring, data->params_id, bytes);
+  data->secret_key = reader.secret_key_id();
+  data->set = reader.load_all();
   return EvaluationKeys(std::move(data));
 }
 
@@ -41,6 +44,7 @@ std::vector<u8> to_bytes(const Context& context, const PublicKey& key) {
   require_context("a public key", key.data().context.params().id(), id);
   const rlwe::PublicKey& source = key.data().key;
   DocumentWriter file(kind::kPublicKey, id);
+  file.secret_key_id(key.secret_key_id());
   const std::size_t half =
       file.tensor("b", DType::u32, {source.pair.limbs().size(), source.pair.shape().ring_dim()});
   const std::size_t seed = file.tensor("seed", DType::u8, {source.seed.size()});
@@ -54,6 +58,7 @@ PublicKey public_key_from_bytes(const Context& context, std::span<const u8> byte
   const rns::LimbSet limbs = rns::LimbSet::range(0, ring.chain().chain_limbs);
   DocumentReader file(bytes, kind::kPublicKey);
   file.require_params(context.params().id());
+  const SecretKeyId id = file.secret_key_id(false);
   const Tensor& half = file.tensor("b", DType::u32, {limbs.size(), ring.ring_dim()});
   const Tensor& seed = file.tensor("seed", DType::u8, {sizeof(random::Seed)});
   file.finish();
@@ -65,7 +70,7 @@ PublicKey public_key_from_bytes(const Context& context, std::span<const u8> byte
   copy_in(key.pair, 0, file.data(half));
   rlwe::expand_uniform(ring, key.pair.view().components(1, 1), key.seed);
   return PublicKey(
-      std::make_shared<const PublicKey::Data>(PublicKey::Data{context, std::move(key)}));
+      std::make_shared<const PublicKey::Data>(PublicKey::Data{context, std::move(key), id}));
 }
 
 }  // namespace crenel::ckks

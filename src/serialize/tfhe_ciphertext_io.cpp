@@ -74,6 +74,19 @@ struct Source {
   const Tensor* seed = nullptr;
 };
 
+/// Known messages are under no secret key, but under masks of zeros: only they may say so.
+void check_masks(DocumentReader& file, const Source& source, const device::TorusPlan& plan) {
+  if (source.seed)
+    reject("tensor " + quote(source.tensor->name), "masks from a seed under the secret key 'none'",
+           "masks of zeros, or the id of a secret key", source.tensor->offset);
+  const std::span<const u8> bytes = file.data(*source.tensor);
+  const u64 row = u64(plan.words()) * sizeof(u32), mask = u64(plan.lwe_dim) * sizeof(u32);
+  for (u64 at = 0; at < bytes.size(); ++at)
+    if (at % row < mask && bytes[at] != 0)
+      reject("tensor " + quote(source.tensor->name), "a mask under the secret key 'none'",
+             "masks of zeros, or the id of a secret key", source.tensor->begin + at);
+}
+
 Source find(DocumentReader& file, const std::string& prefix, bool seeded, u64 rows,
             const device::TorusPlan& plan) {
   if (!seeded) return {&file.tensor(prefix + "rows", DType::u32, {rows, plan.words()}), nullptr};
@@ -82,8 +95,9 @@ Source find(DocumentReader& file, const std::string& prefix, bool seeded, u64 ro
 }
 
 Ciphertext upload(DocumentReader& file, const Source& source, const Context::State& home, u64 size,
-                  const Encoding& encoding) {
+                  const Encoding& encoding, const SecretKeyId& id) {
   auto data = empty_ciphertext(home, size, encoding.plain_modulus, encoding.log_modulus);
+  data->secret_key = id;
   device::Stream& stream = *home.stream;
   data->payload = stream.allocate(data->bytes());
   if (!source.seed) {
@@ -116,6 +130,7 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext,
   require_home("a ciphertext", context, data);
   ArrayInfo described = info;
   DocumentWriter file(kind::kTfheCiphertext, data.params_id);
+  file.secret_key_id(data.secret_key);
   const std::size_t shape = declare_info(file, described, data.size);
   write_encoding(file, data);
   file.flag("seeded", data.seed.has_value());
@@ -131,6 +146,7 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
   const Context::State& home = context.state();
   DocumentReader file(bytes, kind::kTfheCiphertext);
   file.require_params(context.params().id());
+  const SecretKeyId id = file.secret_key_id(true);
   const u64 size = file.integer("size", 1, kMaxSize);
   const Encoding encoding = read_encoding(file, context.params());
   const bool seeded = file.flag("seeded");
@@ -138,8 +154,9 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
   ArrayInfo found = read_info(file, size);
   file.finish();
   check_bits(*source.tensor, file.data(*source.tensor), encoding.log_modulus);
+  if (id.is_none()) check_masks(file, source, home.plan);
   if (info) *info = std::move(found);
-  return upload(file, source, home, size, encoding);
+  return upload(file, source, home, size, encoding, id);
 }
 
 std::vector<u8> to_bytes(const Context& context, const Integers& integers, const ArrayInfo& info) {
@@ -147,6 +164,7 @@ std::vector<u8> to_bytes(const Context& context, const Integers& integers, const
   for (const Ciphertext& block : blocks) require_home("integers", context, block.data());
   ArrayInfo described = info;
   DocumentWriter file(kind::kTfheIntegers, blocks.front().params_id());
+  file.secret_key_id(integers.secret_key_id());
   const std::size_t shape = declare_info(file, described, integers.size());
   write_encoding(file, blocks.front().data());
   file.integer("bits", integers.bits());
@@ -168,6 +186,7 @@ Integers integers_from_bytes(const Context& context, std::span<const u8> bytes, 
   const Context::State& home = context.state();
   DocumentReader file(bytes, kind::kTfheIntegers);
   file.require_params(context.params().id());
+  const SecretKeyId id = file.secret_key_id(true);
   const u64 size = file.integer("size", 1, kMaxSize);
   const Encoding encoding = read_encoding(file, context.params());
   if (encoding.plain_modulus != context.params().spec().plain_modulus)
@@ -189,8 +208,11 @@ Integers integers_from_bytes(const Context& context, std::span<const u8> bytes, 
   file.finish();
   for (const Source& source : sources)
     check_bits(*source.tensor, file.data(*source.tensor), encoding.log_modulus);
+  if (id.is_none())
+    for (const Source& source : sources) check_masks(file, source, home.plan);
   std::vector<Ciphertext> blocks;
-  for (const Source& source : sources) blocks.push_back(upload(file, source, home, size, encoding));
+  for (const Source& source : sources)
+    blocks.push_back(upload(file, source, home, size, encoding, id));
   if (info) *info = std::move(found);
   return Integers(std::move(blocks), bits, is_signed);
 }

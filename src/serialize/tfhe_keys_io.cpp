@@ -87,6 +87,7 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   const device::SwitchShape to_rest = context.state().torus->switch_shape();
   const device::SwitchShape pack = packing_shape(plan);
   DocumentWriter file(kind::kTfheEvaluationKeys, id);
+  file.secret_key_id(data.secret_key);
   file.flag(kPacking, keys.has_packing());
   const Part bootstrap = declare(file, kBootstrap, DType::u32, bootstrap_shape(plan));
   const DType switch_type = word_type(to_rest.log_modulus), pack_type = word_type(pack.log_modulus);
@@ -112,6 +113,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   const device::SwitchShape pack = packing_shape(plan);
   DocumentReader file(bytes, kind::kTfheEvaluationKeys);
   file.require_params(context.params().id());
+  const SecretKeyId id = file.secret_key_id(false);
   const bool has_packing = file.flag(kPacking);
   const Source bootstrap = find(file, kBootstrap, DType::u32, bootstrap_shape(plan));
   const Source key_switch =
@@ -129,6 +131,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   const std::vector<u64> switch_words = bodies(key_switch, to_rest.log_modulus);
   std::vector<u64> packing_words;
   EvaluationKeyParts parts;
+  parts.secret_key = id;
   parts.bootstrap_seed = read_seed(file.data(*bootstrap.seed));
   parts.bootstrap_bodies = residues;
   parts.switch_seed = read_seed(file.data(*key_switch.seed));

@@ -33,6 +33,7 @@ u64 Ciphertext::size() const { return data_->size; }
 u32 Ciphertext::plain_modulus() const { return data_->plain_modulus; }
 u64 Ciphertext::bytes() const { return data_->bytes(); }
 const std::string& Ciphertext::params_id() const { return data_->params_id; }
+const SecretKeyId& Ciphertext::secret_key_id() const { return data_->secret_key; }
 
 Ciphertext Ciphertext::clone() const {
   auto copy = data_->like();
@@ -70,6 +71,9 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto& part = parts[i]->data();
     expect_equal("parameters", part.params_id, first.params_id);
+    expect_same_secret_key(part.secret_key, whole->secret_key, "part of a concatenation",
+                           "the others");
+    whole->secret_key = either(whole->secret_key, part.secret_key);
     expect_equal("plain modulus", cat(part.plain_modulus), cat(first.plain_modulus));
     expect_equal("log modulus", cat(part.log_modulus), cat(first.log_modulus));
     expect_device(part.payload, stream.device(), "part of a concatenation");

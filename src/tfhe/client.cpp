@@ -1,6 +1,4 @@
-// Encryption, decryption, export of the secret keys.
-#include <cstring>
-
+// Encryption and decryption.
 #include "crenel/core/error.h"
 #include "tfhe/encoding.h"
 #include "tfhe/keygen.h"
@@ -26,6 +24,7 @@ Client::Client(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Client::Client(Client&&) noexcept = default;
 Client::~Client() = default;
 const Context& Client::context() const { return state_->context; }
+const SecretKeyId& Client::secret_key_id() const { return state_->id; }
 
 Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   const auto& home = state_->context.state();
@@ -42,6 +41,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   stream.copy_in(staged.data(), encoded.data(), encoded.size() * sizeof(u64));
 
   auto& source = state_->secret.source();
+  data->secret_key = state_->id;
   data->seed = source.derive_seed();
   data->payload = stream.allocate(data->bytes());
   const auto errors = source.next(random::Purpose::error, data->rows());
@@ -53,6 +53,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
 std::vector<u64> Client::decrypt(const Ciphertext& ciphertext) const {
   const auto& ct = ciphertext.data();
   expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
+  expect_same_secret_key(ct.secret_key, state_->id, "ciphertext", "this client");
   auto phase = phases(*state_, ct);
   const random::WipeOnExit wipe(phase);
   std::vector<u64> out(ct.size);
@@ -65,14 +66,14 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
                                       std::span<const u64> messages) const {
   const auto& ct = ciphertext.data();
   expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
+  expect_same_secret_key(ct.secret_key, state_->id, "ciphertext", "this client");
   if (messages.size() != ct.size)
     throw ParameterError(cat(messages.size(), " messages, expected ", ct.size),
                          {{"messages", cat(messages.size())}, {"size", cat(ct.size)}});
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (messages[i] >= ct.plain_modulus)
-      throw ParameterError(
-          cat("message ", i, " is ", messages[i], ", expected below ", ct.plain_modulus),
-          {{"index", cat(i)}, {"message", cat(messages[i])}, {"limit", cat(ct.plain_modulus)}});
+      throw ParameterError(cat("message ", i, " is too large, expected below ", ct.plain_modulus),
+                           {{"index", cat(i)}, {"limit", cat(ct.plain_modulus)}});
   auto phase = phases(*state_, ct);
   const random::WipeOnExit wipe(phase);
   std::vector<i64> out(ct.size);
@@ -85,7 +86,7 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
 }
 
 EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
-  return make_evaluation_keys(state_->context, state_->secret, request.packing);
+  return make_evaluation_keys(state_->context, state_->secret, state_->id, request.packing);
 }
 
 Client Client::single(u32 slot) const {
@@ -96,26 +97,11 @@ Client Client::single(u32 slot) const {
   const Context context(home.params.with_slots(SlotCount(1)), home.device);
   const u64 words = SecretKeys::slot_words(home.plan);
   const auto& one = context.state();
-  return Client(std::make_shared<State>(State{
-      context, SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
-                          std::span(state_->secret.coefficients()).subspan(slot * words, words))}));
-}
-
-std::vector<u8> Client::export_secret_key() const {
-  const auto& coefficients = state_->secret.coefficients();
-  std::vector<u8> bytes(coefficients.size());
-  std::memcpy(bytes.data(), coefficients.data(), bytes.size());
-  return bytes;
-}
-
-Client Client::import_secret_key(const Context& context, std::span<const u8> bytes) {
-  const auto& home = context.state();
-  std::vector<i8> coefficients(bytes.size());
-  const random::WipeOnExit wipe(coefficients);
-  if (!bytes.empty()) std::memcpy(coefficients.data(), bytes.data(), bytes.size());
   return Client(std::make_shared<State>(
-      State{context, SecretKeys(home.plan, *home.stream, *home.poly,
-                                random::SecretSource::from_os(), coefficients)}));
+      State{context,
+            SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
+                       std::span(state_->secret.coefficients()).subspan(slot * words, words)),
+            random::secret_key_id_of_part(state_->id, slot)}));
 }
 
 }  // namespace crenel::tfhe

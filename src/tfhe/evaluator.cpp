@@ -34,6 +34,7 @@ const EvaluationKeys& Evaluator::keys() const { return state_->keys; }
 
 void Evaluator::State::check(const Ciphertext& a) const {
   expect_home(a.params_id(), a.data().payload, home(), "ciphertext");
+  expect_same_secret_key(a.secret_key_id(), keys.secret_key_id(), "ciphertext", "these keys");
 }
 
 void Evaluator::State::check_size(const Ciphertext& a, u64 expected) const {
@@ -81,6 +82,7 @@ device::Buffer Evaluator::State::allocate_rows(u64 rows) const {
 Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modulus,
                                   u32 log_modulus) const {
   auto data = empty_ciphertext(home(), size, plain_modulus, log_modulus);
+  data->secret_key = keys.secret_key_id();
   data->payload = std::move(rows);
   return Ciphertext(std::move(data));
 }
@@ -136,6 +138,7 @@ Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plai
   if (terms.empty())
     throw ParameterError("linear combination of no terms, expected at least one", {{"terms", "0"}});
   std::vector<device::LweTerm> addends;
+  SecretKeyId id;  // none: known messages only, of any evaluator
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].input == nullptr)
       throw ParameterError(cat("linear combination: term ", i, " has no input"),
@@ -144,6 +147,8 @@ Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plai
     s.check_size(*terms[i].input, terms[0].input->size());
     s.check_plain_modulus(*terms[i].input, terms[0].input->plain_modulus(), "linear combination");
     s.check_log_modulus(*terms[i].input, terms[0].input->data().log_modulus, "linear combination");
+    expect_same_secret_key(terms[i].input->secret_key_id(), id, "ciphertext", "the others");
+    id = either(id, terms[i].input->secret_key_id());
     addends.push_back({terms[i].input->data().payload.as<const u32>(), terms[i].factor});
   }
   const auto& first = terms[0].input->data();
@@ -156,11 +161,13 @@ Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plai
           cat("plain modulus ", p_out, ", expected an even number up to 2^", first.log_modulus - 2),
           {{"plain_modulus", cat(p_out)}});
   }
-  return s.wrap(
-      s.combined(addends,
-                 encode_message(static_cast<u64>(m), first.plain_modulus, first.log_modulus),
-                 first.rows(), first.log_modulus),
-      first.size, p_out, first.log_modulus);
+  Ciphertext sum =
+      s.wrap(s.combined(addends,
+                        encode_message(static_cast<u64>(m), first.plain_modulus, first.log_modulus),
+                        first.rows(), first.log_modulus),
+             first.size, p_out, first.log_modulus);
+  sum.data().secret_key = id;
+  return sum;
 }
 
 Ciphertext Evaluator::trivial(std::span<const u64> messages, u32 plain_modulus) const {

@@ -21,7 +21,7 @@ struct Evaluator::State {
   u32 log_q() const { return plan().log_lwe_modulus; }
 
   // ---- checks: StateError names both values in the fields `found` and `expected`
-  void check(const Ciphertext& a) const;  ///< parameters and device
+  void check(const Ciphertext& a) const;  ///< parameters, device, secret keys of these keys
   void check_size(const Ciphertext& a, u64 expected) const;
   void check_plain_modulus(const Ciphertext& a, u32 expected, const char* operation) const;
   void check_log_modulus(const Ciphertext& a, u32 expected, const char* operation) const;
@@ -33,6 +33,7 @@ struct Evaluator::State {
 
   // ---- rows at rest
   device::Buffer allocate_rows(u64 rows) const;
+  /// Under the secret keys of these keys.
   Ciphertext wrap(device::Buffer rows, u64 size, u32 plain_modulus, u32 log_modulus) const;
   /// sum factor_t data_t + (0, constant, ...) modulo 2^log_modulus.
   void combine(u32* out, std::span<const device::LweTerm> terms, u64 constant, u64 rows,

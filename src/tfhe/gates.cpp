@@ -117,8 +117,11 @@ Ciphertext Evaluator::not_(const Ciphertext& a) const {
   const u32 p = holds_sums(s.params(), a.plain_modulus(), 1) ? a.plain_modulus() : 4;
   s.check_inputs({&input, 1}, p, "not");
   const device::LweTerm term{a.data().payload.as<const u32>(), -1};
-  return s.wrap(s.combined({&term, 1}, encode_message(1, p, s.log_q()), a.data().rows(), s.log_q()),
-                a.size(), p, s.log_q());
+  Ciphertext out =
+      s.wrap(s.combined({&term, 1}, encode_message(1, p, s.log_q()), a.data().rows(), s.log_q()),
+             a.size(), p, s.log_q());
+  out.data().secret_key = a.secret_key_id();
+  return out;
 }
 
 Ciphertext Evaluator::gate(Gate gate, std::span<const Ciphertext* const> inputs) const {

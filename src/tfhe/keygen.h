@@ -16,13 +16,15 @@ device::SwitchShape packing_shape(const device::TorusPlan& plan);
 /// [g_j] of digit j modulo the key's modulus: 2^(base_log (j + 1)), or round(T / Q) for raising.
 u64 gadget_weight(const device::TorusPlan& plan, u32 digit);
 
-EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret, bool packing);
+EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
+                                    const SecretKeyId& id, bool packing);
 
 /// What determines evaluation keys. Masks: mask polynomial t of row i of the bootstrapping key,
 /// rows counted through [element][key][digit][row], is device::PolyKernels::sample_uniform of
 /// (bootstrap_seed, {uniform, i k + t}), coefficient form, prime ids by position in the plan; masks
 /// of row y of a key switch are TorusKernels::sample_lwe's of (seed, serial y). All host memory.
 struct EvaluationKeyParts {
+  SecretKeyId secret_key{};
   random::Seed bootstrap_seed{};
   std::span<const u32> bootstrap_bodies;  ///< EvaluationKeys::Data::bootstrap_bodies
   random::Seed switch_seed{};

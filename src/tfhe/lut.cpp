@@ -65,7 +65,7 @@ void check_tables(const Params& params, std::span<const Lut> luts, u32 p, u32 ou
     for (std::size_t m = 0; m < luts[t].table.size(); ++m)
       if (luts[t].table[m] >= limit)
         throw ParameterError(
-            cat("table ", t, ": entry ", m, " is ", luts[t].table[m], ", expected below ", limit),
+            cat("table ", t, ": entry ", m, " is too large, expected below ", limit),
             {{"table", cat(t)}, {"entry", cat(m)}, {"limit", cat(limit)}});
   }
 }

@@ -8,6 +8,7 @@
 
 #include "crenel/tfhe/context.h"
 #include "device/backend.h"
+#include "random/secret_key_id.h"
 #include "tfhe/device_cache.h"
 #include "tfhe/secret_keys.h"
 
@@ -17,11 +18,12 @@ namespace crenel::tfhe {
 /// behind the last message hold what the operation made of zeros.
 struct CiphertextShape {
   std::string params_id;
-  u64 size = 0;           ///< messages, at least 1
-  u32 slots = 1;          ///< [r]
-  u32 words = 0;          ///< n + r
-  u32 plain_modulus = 0;  ///< [p], even
-  u32 log_modulus = 0;    ///< log2 [q], larger for large p (encoding.h)
+  u64 size = 0;              ///< messages, at least 1
+  u32 slots = 1;             ///< [r]
+  u32 words = 0;             ///< n + r
+  u32 plain_modulus = 0;     ///< [p], even
+  u32 log_modulus = 0;       ///< log2 [q], larger for large p (encoding.h)
+  SecretKeyId secret_key{};  ///< none where the masks are zero
 
   u64 rows() const { return (size + slots - 1) / slots; }
   u64 bytes() const { return rows() * words * sizeof(u32); }
@@ -75,6 +77,7 @@ struct Context::State {
 /// Keys in the backend's order, and what their wire form needs: seeds and bodies.
 struct EvaluationKeys::Data {
   std::string params_id;
+  SecretKeyId secret_key;
   std::shared_ptr<const Context::State> home;  ///< where the keys live
   device::Buffer bootstrap;                    ///< TorusKernels::load_bootstrap_key
   device::Buffer key_switch;                   ///< rows of TorusKernels::switch_shape()
@@ -98,9 +101,11 @@ struct PreparedLut::Data {
 struct Client::State {
   Context context;
   SecretKeys secret;
+  SecretKeyId id = random::draw_secret_key_id();
 };
 
-/// The description of `size` messages modulo p of this context, without payload. Throws
+/// The description of `size` messages modulo p of this context, without payload and under no secret
+/// key. Throws
 /// ParameterError for no messages and for more rows than a call can take (2^32 - 1).
 std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
                                                    u32 plain_modulus, u32 log_modulus);

@@ -20,6 +20,7 @@ Ciphertext Evaluator::pack(const Ciphertext& single) const {
                          expected, " (this set with slots = 1)"),
                      {{"found", in.params_id}, {"expected", expected}});
   expect_device(in.payload, *home.device, "ciphertext");
+  expect_same_secret_key(in.secret_key, s.keys.secret_key_id(), "ciphertext", "these keys");
   s.check_log_modulus(single, s.log_q(), "pack");
 
   auto& stream = s.stream();

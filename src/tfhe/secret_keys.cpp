@@ -2,6 +2,7 @@
 
 #include "crenel/core/error.h"
 #include "random/chacha20.h"
+#include "random/plausible.h"
 
 namespace crenel::tfhe {
 
@@ -21,6 +22,35 @@ std::vector<i8> sample_secret(random::SecretSource& source, u64 count, bool bina
   }
   return out;
 }
+
+namespace {
+
+// An LWE secret or one polynomial: each alone must be what key generation gives, since one that is
+// zero would be enough to lose all.
+void check_part(const char* what, std::span<const i8> part, bool binary) {
+  u64 invalid = 0, ones = 0, minus_ones = 0;  // accumulated without branching on coefficients
+  for (const i8 c : part) {
+    invalid |= static_cast<u64>(static_cast<u8>(c + 1) > 2);
+    minus_ones += static_cast<u64>(static_cast<u8>(c)) >> 7;
+    ones += static_cast<u64>(c) & 1u;
+  }
+  ones -= minus_ones;
+  const auto refuse = [&](const char* found, const char* expected) {
+    throw SerializationError(
+        cat("cannot load the secret key: found ", what, " with ", found, ", expected ", expected),
+        {{"where", what}, {"found", found}, {"expected", expected}});
+  };
+  if (invalid != 0 || (binary && minus_ones != 0))
+    refuse("other coefficients", binary ? "0, 1" : "-1, 0, 1");
+  const u64 n = part.size();
+  const bool plausible = binary ? random::plausible_count(ones, n, 0.5)
+                                : random::plausible_count(ones, n, 1.0 / 3) &&
+                                      random::plausible_count(minus_ones, n, 1.0 / 3);
+  if (!plausible)
+    refuse("numbers of 1 and -1 that chance does not give", "those of a key that was drawn");
+}
+
+}  // namespace
 
 SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
                        device::PolyKernels& poly, random::SecretSource source)
@@ -46,27 +76,15 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
   if (coefficients.size() != expected)
     throw SerializationError(
         cat("secret key of ", coefficients.size(), " coefficients, expected ", expected),
-        {{"found", cat(coefficients.size())}, {"expected", cat(expected)}});
-  // Accumulated without branching on coefficients.
-  u64 invalid = 0, negative = 0, weight = 0;
-  for (u64 i = 0; i < expected; ++i) {
-    const i8 c = coefficients[i];
-    invalid |= static_cast<u64>(static_cast<u8>(c + 1) > 2);
-    const u64 is_lwe = i % slot < plan.lwe_dim ? 1 : 0;
-    negative |= is_lwe & (static_cast<u64>(static_cast<u8>(c)) >> 7);
-    weight += static_cast<u64>(c) & 1u;
-  }
+        {{"where", "secret key"},
+         {"found", cat(coefficients.size())},
+         {"expected", cat(expected)}});
   const bool binary = plan.secret == device::LweSecret::binary;
-  if (invalid != 0 || (binary && negative != 0)) {
-    const char* range = binary ? "0, 1 (LWE) and -1, 0, 1 (GLWE)" : "-1, 0, 1";
-    throw SerializationError(cat("secret key has a coefficient outside ", range),
-                             {{"expected", range}});
+  for (u64 first = 0; first < expected; first += slot) {
+    check_part("an LWE secret", coefficients.subspan(first, plan.lwe_dim), binary);
+    for (u64 at = first + plan.lwe_dim; at < first + slot; at += plan.ring_dim())
+      check_part("a GLWE polynomial", coefficients.subspan(at, plan.ring_dim()), false);
   }
-  // Of uniform entries half or two thirds are not zero: a quarter has no honest origin.
-  if (weight < expected / 4)
-    throw SerializationError(
-        cat("secret key with fewer than ", expected / 4, " non-zero coefficients"),
-        {{"expected", cat(">= ", expected / 4)}});
   host_.values.assign(coefficients.begin(), coefficients.end());
   upload(stream, poly);
 }

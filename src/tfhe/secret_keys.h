@@ -34,8 +34,9 @@ class SecretKeys {
   SecretKeys(const device::TorusPlan& plan, device::Stream& stream, device::PolyKernels& poly,
              random::SecretSource source);
   /// From `coefficients`, checked: as many as slot_words() times slots, entries -1, 0, 1 (LWE
-  /// entries 0, 1 for binary secrets), at least a quarter of them not zero. Throws
-  /// SerializationError.
+  /// entries 0, 1 for binary secrets), and in each LWE secret and each polynomial as many of 1 and
+  /// -1 as chance gives (random/plausible.h; toys of a few entries may be all 0 by chance). Throws
+  /// SerializationError, which states no number of them.
   SecretKeys(const device::TorusPlan& plan, device::Stream& stream, device::PolyKernels& poly,
              random::SecretSource source, std::span<const i8> coefficients);
   SecretKeys(SecretKeys&&) noexcept = default;

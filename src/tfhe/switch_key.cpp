@@ -109,9 +109,10 @@ void expect_residues(std::span<const u32> words, const device::TorusPlan& plan) 
   }
 }
 
-std::shared_ptr<EvaluationKeys::Data> new_data(const Context& context) {
+std::shared_ptr<EvaluationKeys::Data> new_data(const Context& context, const SecretKeyId& id) {
   auto data = std::make_shared<EvaluationKeys::Data>();
   data->params_id = context.params().id();
+  data->secret_key = id;
   data->home = context.shared_state();
   return data;
 }
@@ -130,9 +131,10 @@ device::SwitchShape packing_shape(const device::TorusPlan& plan) {
   return shape;
 }
 
-EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret, bool packing) {
+EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
+                                    const SecretKeyId& id, bool packing) {
   const Context::State& home = context.state();
-  auto data = new_data(context);
+  auto data = new_data(context, id);
   make_bootstrap_key(home, secret, *data);
   const auto shape = home.torus->switch_shape();
   data->switch_seed = secret.source().derive_seed();
@@ -167,7 +169,7 @@ EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts&
     expect_words("packing key", parts.packing_bodies.size(), pack.key_rows() * pack.slots);
     expect_reduced("packing key", parts.packing_bodies, pack.log_modulus);
   }
-  auto data = new_data(context);
+  auto data = new_data(context, parts.secret_key);
   data->bootstrap_seed = parts.bootstrap_seed;
   data->bootstrap_bodies.assign(parts.bootstrap_bodies.begin(), parts.bootstrap_bodies.end());
   load_bootstrap_key(home, *data);
@@ -203,6 +205,10 @@ u64 EvaluationKeys::wire_bytes() const {
               body_bytes(data_->home->torus->switch_shape());
   if (has_packing()) total += body_bytes(packing_shape(data_->home->plan));
   return total;
+}
+
+SecretKeyId EvaluationKeys::secret_key_id() const {
+  return data_ ? data_->secret_key : SecretKeyId();
 }
 
 bool EvaluationKeys::has_packing() const { return data_ && data_->packing; }

@@ -3,7 +3,7 @@
 import pathlib
 import struct
 
-META = b'"__metadata__":{"format":"crenel","format_version":"1","kind":"ciphertext"}'
+META = b'"__metadata__":{"format":"crenel","format_version":"2","kind":"ciphertext"}'
 
 
 def container(header: bytes, payload: bytes = b"") -> bytes:
@@ -23,9 +23,10 @@ def keys(*extra: bytes, tensor: bytes) -> bytes:
     """Evaluation keys of the wire parameters; the fuzzer's entry fills in the checksums."""
     zero = b"0" * 64
     fields = (
-        b'"digits":"3","format":"crenel","format_version":"1","header_sha256":"%s"' % zero,
+        b'"digits":"3","format":"crenel","format_version":"2","header_sha256":"%s"' % zero,
         b'"kind":"evaluation_keys","library_version":"0.1.0"',
-        b'"params_id":"740238a5403456c8b12d34d0348a98f0","sha256:%s":"%s"' % (tensor, zero),
+        b'"params_id":"740238a5403456c8b12d34d0348a98f0","secret_key_id":"%s"' % bytes(range(16)).hex().encode(),
+        b'"sha256:%s":"%s"' % (tensor, zero),
     )
     meta = b'"__metadata__":{%s}' % b",".join((*fields, *extra))
     return container(b"{" + meta + b"," + entry(tensor, b"0", b"0", b"U32", b"[1,0,1024]") + b"}")
@@ -55,7 +56,8 @@ FILES = {
     "metadata-twice": container(b"{" + META + b"," + META + b"}"),
     "metadata-number": container(b'{"__metadata__":{"format":1}}'),
     "metadata-list": container(b'{"__metadata__":[]}'),
-    "future-version": container(b'{"__metadata__":{"format":"crenel","format_version":"2"}}'),
+    "future-version": container(b'{"__metadata__":{"format":"crenel","format_version":"3"}}'),
+    "past-version": container(b'{"__metadata__":{"format":"crenel","format_version":"1"}}'),
     "other-format": container(b'{"__metadata__":{"format":"pt"}}'),
     "after-end": container(b"{" + META + b"}x"),
     "newline-padding": container(b"{" + META + b"}\n"),

@@ -81,14 +81,18 @@ inline LoadOutcome load_kind(const std::string& kind, std::span<const u8> bytes)
     return try_load(
         bytes, [&](std::span<const u8> b) { return ckks::public_key_from_bytes(context, b); },
         save);
+  if (kind == "secret_key")
+    return try_load(
+        bytes, [&](std::span<const u8> b) { return ckks::Client::import_secret_key(context, b); },
+        [](const ckks::Client& client) { return client.export_secret_key(); });
   return try_load(
       bytes, [&](std::span<const u8> b) { return ckks::params_from_bytes(b, true); },
       [](const ckks::Params& params) { return ckks::to_bytes(params); });
 }
 
 inline const std::vector<std::string>& wire_kinds() {
-  static const std::vector<std::string> kinds{"ciphertext", "plaintext", "evaluation_keys",
-                                              "public_key", "params"};
+  static const std::vector<std::string> kinds{"ciphertext", "plaintext",  "evaluation_keys",
+                                              "public_key", "secret_key", "params"};
   return kinds;
 }
 

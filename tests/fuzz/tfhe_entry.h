@@ -12,8 +12,8 @@ inline const tfhe::Context& tfhe_wire_context() {
 }
 
 inline const std::vector<std::string>& tfhe_wire_kinds() {
-  static const std::vector<std::string> kinds{"tfhe_ciphertext", "tfhe_integers",
-                                              "tfhe_evaluation_keys", "tfhe_params"};
+  static const std::vector<std::string> kinds{
+      "tfhe_ciphertext", "tfhe_integers", "tfhe_evaluation_keys", "tfhe_secret_key", "tfhe_params"};
   return kinds;
 }
 
@@ -33,6 +33,10 @@ inline LoadOutcome load_tfhe_kind(const std::string& kind, std::span<const u8> b
     return try_load(
         bytes, [&](Bytes b) { return tfhe::evaluation_keys_from_bytes(context, b); },
         [&](const tfhe::EvaluationKeys& keys) { return tfhe::to_bytes(context, keys); });
+  if (kind == "tfhe_secret_key")
+    return try_load(
+        bytes, [&](Bytes b) { return tfhe::Client::import_secret_key(context, b); },
+        [](const tfhe::Client& client) { return client.export_secret_key(); });
   return try_load(
       bytes, [&](Bytes b) { return tfhe::params_from_bytes(b); },
       [](const tfhe::Params& params) { return tfhe::to_bytes(params); });

@@ -29,8 +29,8 @@ inline Bytes wire_file(const std::string& name) {
 /// Names of all of them.
 inline const std::vector<std::string>& wire_names() {
   static const std::vector<std::string> names{
-      "ciphertext", "ciphertext_seeded",    "plaintext", "public_key", "evaluation_keys",
-      "params",     "evaluation_keys_none",
+      "ciphertext", "ciphertext_seeded",    "plaintext",  "public_key", "evaluation_keys",
+      "params",     "evaluation_keys_none", "secret_key",
   };
   return names;
 }

@@ -42,6 +42,8 @@ Bytes save_again(const std::string& name, const Bytes& bytes) {
     return ckks::to_bytes(context, ckks::public_key_from_bytes(context, bytes));
   if (kind == "evaluation_keys")
     return ckks::to_bytes(context, ckks::evaluation_keys_from_bytes(context, bytes));
+  if (kind == "secret_key")
+    return ckks::Client::import_secret_key(context, bytes).export_secret_key();
   return ckks::to_bytes(ckks::params_from_bytes(bytes, true));
 }
 
@@ -85,6 +87,14 @@ TEST(SerializeWire, SeedsExpandToTheBytesOfAnIndependentChaCha20) {
   EXPECT_EQ(uniform_half(set.galois.at(2047).pairs), want["galois/2047 a"]);
 }
 
+TEST(SerializeWire, SecretKeyIsReadExactly) {
+  const auto client = ckks::Client::import_secret_key(wire_context(), wire_file("secret_key"));
+  const auto coefficients = client.state().secret.export_coefficients();
+  const Bytes bytes(coefficients.begin(), coefficients.end());
+  EXPECT_EQ(hex(sha256(bytes)), expected()["secret_key coefficients"]);
+  EXPECT_EQ(client.secret_key_id().text(), "000102030405060708090a0b0c0d0e0f");
+}
+
 TEST(SerializeWire, MetadataIsReadExactly) {
   const auto& context = wire_context();
   const auto c = ckks::ciphertext_from_bytes(context, wire_file("ciphertext"));
@@ -93,6 +103,7 @@ TEST(SerializeWire, MetadataIsReadExactly) {
   EXPECT_EQ(c.slots(), 512u);
   EXPECT_EQ(c.components(), 3u);
   EXPECT_FALSE(c.metadata().real);
+  EXPECT_EQ(c.secret_key_id().text(), "000102030405060708090a0b0c0d0e0f");
   const auto s = ckks::ciphertext_from_bytes(context, wire_file("ciphertext_seeded"));
   EXPECT_EQ(s.level(), 1u);
   EXPECT_EQ(s.slots(), 16u);

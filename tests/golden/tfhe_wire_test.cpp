@@ -68,6 +68,25 @@ TEST_P(TfheWire, CiphertextsOfAnotherClientDecrypt) {
   EXPECT_EQ(decrypted(packed, {want["lwe"], want["other"]}), want["packed"]);
 }
 
+TEST_P(TfheWire, TheSecretKeyOfAnotherClientDecrypts) {
+  auto want = expected();
+  const auto one = context(1);
+  const auto client = tfhe::Client::import_secret_key(one, wire_file("tfhe_secret_key"));
+  const auto left = tfhe::ciphertext_from_bytes(one, wire_file("tfhe_left"));
+  EXPECT_EQ(left.secret_key_id(), client.secret_key_id());
+  const auto bits = client.decrypt(left);
+  EXPECT_EQ(Numbers(bits.begin(), bits.end()), want["left"]);
+  // Known messages are of no secret key: every client reads them.
+  const auto known = tfhe::ciphertext_from_bytes(one, wire_file("tfhe_known"));
+  EXPECT_TRUE(known.secret_key_id().is_none());
+  EXPECT_EQ(client.decrypt(known), (std::vector<u64>{1, 0}));
+  EXPECT_EQ(one.keygen().decrypt(known), (std::vector<u64>{1, 0}));
+  EXPECT_THROW(tfhe::ciphertext_from_bytes(
+                   one, edit(wire_file("tfhe_left"), left.secret_key_id().text(), "none")),
+               SerializationError);
+  EXPECT_EQ(payload_of(client.export_secret_key()), payload_of(wire_file("tfhe_secret_key")));
+}
+
 TEST_P(TfheWire, GatesUnderTheKeysOfAnotherClient) {
   auto want = expected();
   const auto one = context(1);
@@ -91,7 +110,7 @@ TEST_P(TfheWire, FilesAreWrittenAlike) {
     const auto c = tfhe::ciphertext_from_bytes(home, wire_file(name), &info);
     return tfhe::to_bytes(home, c, info);
   };
-  for (const char* name : {"tfhe_left", "tfhe_right_seeded"})
+  for (const char* name : {"tfhe_left", "tfhe_right_seeded", "tfhe_known"})
     EXPECT_EQ(payload_of(again(one, name)), payload_of(wire_file(name))) << name;
   EXPECT_EQ(payload_of(again(two, "tfhe_packed_seeded")),
             payload_of(wire_file("tfhe_packed_seeded")));

@@ -39,7 +39,7 @@ struct NoiseWorld {
         client(state),
         ev(context.evaluator(client.evaluation_keys({{1, 2, -3}, true, true}))),
         rng(noise_seed()) {
-    for (u8 c : client.export_secret_key()) h += c != 0;
+    for (i8 c : state->secret.export_coefficients()) h += c != 0;
   }
 
   const ckks::Params& params() const { return context.params(); }

@@ -7,6 +7,7 @@
 // times the spread or more.
 #include <cmath>
 
+#include "support/secret_files.h"
 #include "support/tfhe_world.h"
 
 namespace crenel::tfhe {
@@ -52,7 +53,7 @@ Switch switch_variance(const Params& params) {
 // client's own secrets.
 double model(const Params& params, const Client& client) {
   const NoiseBudget b = noise_budget(params, kErrorStd);
-  const auto secret = client.export_secret_key();
+  const auto secret = test::exported_coefficients(client.export_secret_key());
   const auto& spec = params.spec();
   const u32 n = spec.lwe_dim.value, kn = spec.glwe_dim.value * spec.poly_size.value;
   double lwe = 0, glwe = 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "crenel/core/secret_key_id.h"
 #include "crenel/core/types.h"
 #include "crenel/device/device.h"
 
@@ -16,12 +17,13 @@ namespace crenel::ckks {
 /// memory is found for it.
 inline constexpr u32 kMaxBatch = 1u << 20;
 
-/// Level, scale and slot count: decided before any kernel runs.
+/// Level, scale, slot count and whose: decided before any kernel runs.
 struct Metadata {
   u32 level = 0;       ///< index of the modulus; 0 is the last level
   double scale = 0.0;  ///< message = decoded polynomial / scale
   u64 slots = 0;       ///< power of two, at most N/2; fewer slots repeat in the full vector
   bool real = false;   ///< every slot is known to be real (decryption then returns real numbers)
+  SecretKeyId secret_key{};  ///< which one decrypts; none for plaintexts
 };
 
 /// An encoded vector: one polynomial at a level and scale. Move-only.
@@ -62,6 +64,7 @@ class Ciphertext {
   u32 batch() const;
   u64 bytes() const;  ///< device bytes of the payload
   const std::string& params_id() const;
+  const SecretKeyId& secret_key_id() const { return metadata().secret_key; }
   Ciphertext clone() const;
   /// The rows [first, first + count) of the batch, copied. ParameterError for no rows or rows that
   /// are not there.
@@ -74,7 +77,7 @@ class Ciphertext {
 };
 
 /// The rows of all parts, one after the other, as one batch. StateError unless the parts have equal
-/// parameters, device, level, scale, slots and components; ParameterError for no parts.
+/// parameters, device, secret key, level, scale, slots and components; ParameterError for no parts.
 Ciphertext concatenate(std::span<const Ciphertext* const> parts);
 
 }  // namespace crenel::ckks

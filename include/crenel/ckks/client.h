@@ -31,6 +31,8 @@ class EvaluationKeys {
   bool has_relinearisation() const;
   bool has_conjugation() const;
   bool has_encapsulation() const;
+  /// Of the client that made them; none for no keys that nobody made.
+  SecretKeyId secret_key_id() const;
   /// Rotation steps with a key, in (-N/4, N/4], ascending.
   std::vector<i64> rotations() const;
   u32 count() const;       ///< keys, of encapsulation both
@@ -57,6 +59,7 @@ class PublicKey {
   explicit PublicKey(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   /// Public-key encryption with fresh randomness of the operating system.
   Ciphertext encrypt(const Plaintext& plaintext) const;
+  const SecretKeyId& secret_key_id() const;
   const Data& data() const { return *data_; }
 
  private:
@@ -81,13 +84,16 @@ class Client {
   ~Client();
 
   const Context& context() const;
+  /// The public name of the secret key, which keys and ciphertexts made with it carry.
+  const SecretKeyId& secret_key_id() const;
   /// Secret-key encryption; the uniform half is expanded from a seed.
   Ciphertext encrypt(const Plaintext& plaintext);
   Ciphertext encrypt(std::span<const std::complex<double>> values, std::optional<u32> level = {},
                      double scale = 0.0, u64 slots = 0, u32 batch = 1);
   Ciphertext encrypt(std::span<const double> values, std::optional<u32> level = {},
                      double scale = 0.0, u64 slots = 0, u32 batch = 1);
-  /// The slots, row after row. Do not publish results without flooding.
+  /// The slots, row after row. Do not publish results without flooding. StateError for another
+  /// context's or another secret key's ciphertext.
   std::vector<std::complex<double>> decrypt(const Ciphertext& ciphertext,
                                             std::optional<Flooding> flooding = {});
   /// The noisy plaintext polynomial of a ciphertext (for precision measurements).
@@ -96,11 +102,15 @@ class Client {
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});
   PublicKey public_key();
 
-  /// The secret key's coefficients as an explicit export: guard these bytes.
+  /// The secret key as an explicit export, a file like the others (docs/reference/file-format.md):
+  /// guard these bytes, and wipe them.
   std::vector<u8> export_secret_key() const;
-  /// SerializationError for another length, coefficients other than -1, 0, 1, and a Hamming weight
-  /// that the parameters do not have.
+  /// The client with the same secret_key_id(). SerializationError for bytes that no export for these
+  /// parameters gives: damaged ones, coefficients other than -1, 0, 1, numbers of them that no key
+  /// generation gives, and the bare coefficients that were exported before files of version 2.
   static Client import_secret_key(const Context& context, std::span<const u8> bytes);
+
+  const State& state() const { return *state_; }
 
  private:
   std::shared_ptr<State> state_;

@@ -38,15 +38,16 @@ class Context {
   Evaluator evaluator(EvaluationKeys keys) const;
 
   /// Encodes values at `level` (default: the top normal level) and `scale` (default: the level's
-  /// canonical scale). values.size() <= slots; fewer are padded with zeros; `slots` (0: all N/2) is
+  /// canonical scale; at least 1, at most the level's modulus). values.size() <= slots; fewer are padded with zeros; `slots` (0: all N/2) is
   /// a power of two. With batch > 1, `values` holds `batch` rows of equal length and the result
   /// carries one polynomial a row. Throws ParameterError for NaN or infinity, too many values, and
-  /// values whose scaled coefficients do not fit the modulus or 62 bits.
+  /// values whose scaled coefficients do not fit the modulus or 62 bits; it names places, not values.
   Plaintext encode(std::span<const std::complex<double>> values, std::optional<u32> level = {},
                    double scale = 0.0, u64 slots = 0, u32 batch = 1) const;
   Plaintext encode(std::span<const double> values, std::optional<u32> level = {},
                    double scale = 0.0, u64 slots = 0, u32 batch = 1) const;
-  /// The slots of a plaintext, row after row.
+  /// The slots of a plaintext, row after row. StateError when they are beyond 2^900, as of a file
+  /// with anything for a message.
   std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;
 
   const State& state() const { return *state_; }

@@ -14,8 +14,8 @@ namespace crenel::ckks {
 /// Basis of polynomial coefficients: powers of x, or Chebyshev polynomials on [a, b].
 enum class PolynomialBasis : u8 { power, chebyshev };
 
-/// Bound to a context, keys and a stream. Operands of one call must share context, and where not
-/// said otherwise level, scale (relative difference <= 1e-12) and slot count; StateError names both
+/// Bound to a context, keys and a stream. Operands of one call must share context and secret key
+/// (also with the keys), and where not said otherwise level, scale (relative difference <= 1e-12) and slot count; StateError names both
 /// values.
 class Evaluator {
  public:
@@ -63,9 +63,10 @@ class Evaluator {
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
 
   // -- levels -------------------------------------------------------------------------------------
-  /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0.
+  /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0, and for a scale below rp(l).
   Ciphertext rescale(const Ciphertext& a) const;
-  /// To a lower level and (default: that level's canonical) scale; the message is unchanged. Costs
+  /// To a lower level and (default: that level's canonical) scale, of at least 1 and at most that
+  /// level's modulus (ParameterError); the message is unchanged. Costs
   /// a constant product and a rescale where the target's primes are not a part of the source's.
   Ciphertext adjust_level(const Ciphertext& a, u32 level, double scale = 0.0) const;
 
@@ -118,14 +119,15 @@ class Graph {
   using KeyedFunction =
       std::function<std::vector<Ciphertext>(const Evaluator&, std::span<const Ciphertext>)>;
 
-  /// Records f on copies of `inputs` (level, scale, slots, components and batch of each are the
-  /// signature, and that the slots are real when they are). Keys that f uses are those it used
+  /// Records f on copies of `inputs` (level, scale, slots, components, batch and secret key of each
+  /// are the signature, and that the slots are real when they are). Keys that f uses are those it used
   /// while it was recorded. No other thread may use the evaluator's stream meanwhile, which
   /// is that of every context of the device unless on() chose another.
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
   /// The same with keys as an argument of the replay: `evaluator` lends its own for the recording,
-  /// which happens on a stream of its own. StateError for keys that have no lasting address
-  /// (EvaluationKeys::staged, and those of another recording's argument).
+  /// which happens on a stream of its own. The secret key is no part of the signature: f works on
+  /// its inputs and on nobody's ciphertexts else (StateError). StateError also for keys that have
+  /// no lasting address (EvaluationKeys::staged, and those of another recording's argument).
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const KeyedFunction& f);
   Graph(Graph&&) noexcept;
   ~Graph();

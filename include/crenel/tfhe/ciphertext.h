@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "crenel/core/secret_key_id.h"
 #include "crenel/device/device.h"
 
 namespace crenel::tfhe {
@@ -22,6 +23,8 @@ class Ciphertext {
   u32 plain_modulus() const;  ///< p: a message m stands at m q / p
   u64 bytes() const;          ///< device bytes of the payload
   const std::string& params_id() const;
+  /// Which secret keys decrypt it; none for known messages (Evaluator::trivial): any do.
+  const SecretKeyId& secret_key_id() const;
   Ciphertext clone() const;
   /// Messages [first, first + count), copied. `first` must be a multiple of r: throws
   /// ParameterError otherwise or when out of range.
@@ -35,7 +38,8 @@ class Ciphertext {
 };
 
 /// One array from several, one after the other (all but the last hold multiples of r messages;
-/// ParameterError otherwise). Equal parameters, plain modulus and device, else StateError.
+/// ParameterError otherwise). Equal parameters, secret keys, plain modulus and device, else
+/// StateError.
 Ciphertext concatenate(std::span<const Ciphertext* const> parts);
 
 }  // namespace crenel::tfhe

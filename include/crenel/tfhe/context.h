@@ -60,6 +60,8 @@ class EvaluationKeys {
   u64 bytes() const;       ///< on the device
   u64 wire_bytes() const;  ///< serialised (uniform halves are seeds)
   bool has_packing() const;
+  /// Of the client that made them.
+  SecretKeyId secret_key_id() const;
   const Data* data() const { return data_.get(); }
 
  private:
@@ -79,6 +81,8 @@ class Client {
   ~Client();
 
   const Context& context() const;
+  /// The public name of the secret keys, which keys and ciphertexts made with them carry.
+  const SecretKeyId& secret_key_id() const;
   /// Messages modulo p = plain_modulus (0: the set's), each encoded as m q / p. Where p is larger
   /// than the set's and than 8, the gates' largest, the ciphertext stands modulo a larger power of
   /// two, which leaves a message the room that it has at the set's p (OpenFHE's 2 beta p): for
@@ -86,7 +90,8 @@ class Client {
   /// padding), p odd, p no power of two above 2^15, or such that 2 beta p exceeds Q_KS (the set's
   /// security is stated for nothing larger) or 2^32.
   Ciphertext encrypt(std::span<const u64> messages, u32 plain_modulus = 0);
-  /// round(p phase / q) modulo p of each message. StateError for another context's ciphertext.
+  /// round(p phase / q) modulo p of each message. StateError for another context's or other secret
+  /// keys' ciphertext.
   std::vector<u64> decrypt(const Ciphertext& ciphertext) const;
   /// Signed distance of each phase from its message's place, in units of 1/q: for noise
   /// measurements. ParameterError for another number of messages or one >= p.
@@ -94,15 +99,20 @@ class Client {
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});
 
   /// The holder of one slot's secret keys alone: a context with slots = 1 on the same Device
-  /// object, whose messages Evaluator::pack takes (slot 0). ParameterError for a slot that does not
-  /// exist.
+  /// object, whose messages Evaluator::pack takes (slot 0, which has this client's
+  /// secret_key_id()). ParameterError for a slot that does not exist.
   Client single(u32 slot = 0) const;
 
-  /// The secret keys as an explicit export: guard these bytes. One byte (-1, 0 or 1) a coefficient,
-  /// slot by slot: n of the LWE secret, then k N of the GLWE secret.
+  /// The secret keys as an explicit export, a file like the others (docs/reference/file-format.md):
+  /// guard these bytes, and wipe them.
   std::vector<u8> export_secret_key() const;
-  /// Throws SerializationError for bytes that no export gives.
+  /// The client with the same secret_key_id(). SerializationError for bytes that no export for these
+  /// parameters gives: damaged ones, coefficients out of range, an LWE secret or a polynomial with
+  /// numbers of 1 and -1 that no key generation gives, and the bare coefficients that were exported
+  /// before files of version 2.
   static Client import_secret_key(const Context& context, std::span<const u8> bytes);
+
+  const State& state() const { return *state_; }
 
  private:
   std::shared_ptr<State> state_;

@@ -16,6 +16,8 @@ class Integers {
   u32 bits() const { return bits_; }
   bool is_signed() const { return signed_; }  ///< two's complement
   const std::vector<Ciphertext>& blocks() const { return blocks_; }
+  /// Which secret keys decrypt them; none for known values (IntegerEvaluator::trivial): any do.
+  const SecretKeyId& secret_key_id() const { return secret_key_; }
   u64 bytes() const;  ///< device bytes of the payload
   Integers clone() const;
   /// Integers [first, first + count), copied; as Ciphertext::slice.
@@ -25,6 +27,7 @@ class Integers {
   std::vector<Ciphertext> blocks_;
   u32 bits_ = 0;
   bool signed_ = false;
+  SecretKeyId secret_key_;
 };
 
 /// One array from several, as of ciphertexts. Equal widths and signedness, else StateError.

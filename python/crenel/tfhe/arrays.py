@@ -53,6 +53,11 @@ class _Array:
         return self._dtype
 
     @property
+    def secret_key_id(self) -> str:
+        """The public name of the secret keys that decrypt it, or 'none': known messages, which any do."""
+        return self._data.secret_key_id
+
+    @property
     def nbytes(self) -> int:
         """Bytes on the device."""
         return self._data.nbytes

@@ -66,7 +66,11 @@ class Context(Place):
         return Client(self, self._context.keygen())
 
     def client_from_secret_key(self, data: Bytes) -> Client:
-        """The client of keys exported with Client.export_secret_key. Raises SerializationError."""
+        """The client of keys exported with Client.export_secret_key, with its secret_key_id.
+
+        Raises SerializationError for damaged bytes, coefficients that no key generation gives, and the bare
+        coefficients that older versions exported.
+        """
         return Client(self, self._context.client_from_secret_key(data))
 
     def evaluator(self, keys: _crenel.TfheEvaluationKeys) -> Evaluator:
@@ -121,6 +125,14 @@ class Client:
     def context(self) -> Context:
         """The context."""
         return self._context
+
+    @property
+    def secret_key_id(self) -> str:
+        """The public name of the secret keys, 32 random hexadecimal digits.
+
+        All that is made with them carries it, and objects of two clients are not mixed (StateError).
+        """
+        return self._client.secret_key_id
 
     def encrypt(
         self,
@@ -180,7 +192,10 @@ class Client:
         return Ciphertext(self._context, data, shape, flat.dtype.newbyteorder("="))
 
     def decrypt(self, array: Ciphertext | Integers) -> np.ndarray:
-        """The array of array.dtype and array.shape. Raises StateError for another context's array."""
+        """The array of array.dtype and array.shape.
+
+        Raises StateError for an array of another context or of other secret keys.
+        """
         if isinstance(array, Integers):
             values = self._client.decrypt_integers(array._data)
         elif isinstance(array, Ciphertext):
@@ -217,7 +232,10 @@ class Client:
         return self._client.phase_errors(array._data, messages).reshape(array.shape)
 
     def export_secret_key(self) -> bytes:
-        """The secret keys themselves, as bytes: whoever has them reads every message. Guard them."""
+        """The secret keys themselves, a safetensors file with checksums: whoever has it reads every message.
+
+        Guard it.
+        """
         return self._client.export_secret_key()
 
     def __reduce__(self) -> Any:

@@ -166,9 +166,7 @@ class Evaluator(IntegerOperations):
         entries = [operator.index(value) for value in table]
         for m, entry in enumerate(entries):
             if not 0 <= entry < 1 << 64:
-                raise ParameterError(
-                    f"table: entry {m} is {entry}, expected a message", {"entry": str(m), "value": str(entry)}
-                )
+                raise ParameterError(f"table: entry {m} is no message, expected 0 or more", {"entry": str(m)})
         return entries
 
     def _wrap(self, data: _crenel.TfheCiphertext, shape: Shape, dtype: npt.DTypeLike) -> Ciphertext:
@@ -180,7 +178,7 @@ class Evaluator(IntegerOperations):
 
 def _messages(a: Ciphertext) -> _crenel.TfheCiphertext:
     if not isinstance(a, Ciphertext):
-        what = "integers, which have operations of their own" if isinstance(a, Integers) else repr(a)
+        what = "integers, which have operations of their own" if isinstance(a, Integers) else type(a).__name__
         raise TypeError(f"expected an encrypted array of bits or messages, got {what}")
     return a._data
 

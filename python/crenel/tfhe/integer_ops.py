@@ -127,7 +127,7 @@ class IntegerOperations:
 
 def _integers(a: Integers) -> _crenel.TfheIntegers:
     if not isinstance(a, Integers):
-        raise TypeError(f"expected encrypted integers, got {a!r}")
+        raise TypeError(f"expected encrypted integers, got {type(a).__name__}")
     return a._data
 
 
@@ -152,12 +152,12 @@ def _word(value: int, like: Integers, modular: bool) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"expected encrypted integers or an int, got {value!r}") from None
+        raise TypeError(f"expected encrypted integers or an int, got {type(value).__name__}") from None
     info = np.iinfo(like.dtype)
     if not modular and not info.min <= number <= info.max:
         raise ParameterError(
-            f"{number} is no {like.dtype}: expected {info.min} to {info.max}",
-            {"value": str(number), "dtype": str(like.dtype)},
+            f"the scalar is no {like.dtype}: expected {info.min} to {info.max}",
+            {"dtype": str(like.dtype), "expected": f"{info.min}..{info.max}"},
         )
     return number % (1 << 64)
 

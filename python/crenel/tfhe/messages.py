@@ -44,9 +44,10 @@ def plain_modulus_for(params: _crenel.TfheParams, values: np.ndarray, plain_modu
 
 
 def _check_range(values: np.ndarray, limit: int) -> None:
-    low, high = int(values.min()), int(values.max())
-    if low < 0 or high >= limit:
-        wrong = low if low < 0 else high
+    wrong = np.flatnonzero((values < 0) | (values >= limit))
+    if wrong.size:
+        # Where, not what: messages have no place in errors, which are logged.
         raise ParameterError(
-            f"values must be 0 to {limit - 1}, got {wrong}", {"value": str(wrong), "limit": str(limit)}
+            f"values must be 0 to {limit - 1}, element {wrong[0]} is not",
+            {"index": str(wrong[0]), "limit": str(limit)},
         )

@@ -6,6 +6,7 @@
 #include "circuits/linear_transform/keys.h"
 #include "circuits/linear_transform/plaintexts.h"
 #include "ckks/evaluator_state.h"
+#include "ckks/scale.h"
 
 namespace crenel::circuits {
 
@@ -65,7 +66,8 @@ std::vector<u64> offsets_of(const DiagonalMatrix& matrix, const ckks::Params& pa
                            {{"values", cat(values.size())}, {"slots", cat(matrix.slots)}});
     for (const Complex& x : values)
       if (!std::isfinite(x.real()) || !std::isfinite(x.imag()))
-        throw ParameterError(cat("diagonal ", offset, " holds ", x, ", expected finite numbers"),
+        throw ParameterError(cat("diagonal ", offset,
+                                 " holds what is infinite or no number, expected finite numbers"),
                              {{"offset", cat(offset)}});
     offsets.push_back(offset);
   }
@@ -84,9 +86,7 @@ u32 checked_level(const ckks::Params& params, const LinearTransformOptions& opti
 double checked_scale(const ckks::Params& params, u32 level, double scale) {
   if (scale == 0.0)
     return params.scale(level - 1) * params.rescale_ratio(level) / params.scale(level);
-  if (!std::isfinite(scale) || scale < 1.0)
-    throw ParameterError(cat("plaintext scale ", scale, ", expected a finite number >= 1"),
-                         {{"scale", cat(scale)}});
+  ckks::expect_scale(params, level, scale, "plaintext scale");
   return scale;
 }
 
@@ -128,6 +128,7 @@ Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v)
   if (v.slots() != slots())
     throw StateError(cat("linear transform of ", v.slots(), " slots, expected ", slots()),
                      {{"slots", cat(v.slots())}, {"expected", cat(slots())}});
+  s.product_metadata(v.metadata(), state_->plain_scale, false);  // refuses what is too large
   require_rotations(s, state_->plan.rotations, slots());
   return state_->keys == KeyMode::hoisted ? state_->hoisted(ev, v) : state_->minimal(ev, v);
 }

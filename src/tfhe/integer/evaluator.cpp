@@ -149,7 +149,8 @@ IntegerEvaluator::IntegerEvaluator(Evaluator evaluator) : evaluator_(std::move(e
 
 Integers IntegerEvaluator::trivial(std::span<const u64> values, u32 bits, bool is_signed) const {
   radix::check_bits(bits);
-  for (const u64 value : values) radix::check_range(value, bits, is_signed, "value");
+  for (std::size_t i = 0; i < values.size(); ++i)
+    radix::check_range(values[i], bits, is_signed, cat("value ", i));
   std::vector<Ciphertext> blocks;
   std::vector<u64> messages(values.size());
   for (u32 bit = 0; bit < bits; bit += 2) {

@@ -59,15 +59,14 @@ void check_set(const Params& params) {
                          {{"name", spec.name}, {"max_norm2", cat(spec.max_norm2)}});
 }
 
-void check_range(u64 value, u32 bits, bool is_signed, const char* what) {
+void check_range(u64 value, u32 bits, bool is_signed, const std::string& what) {
   const auto as_signed = static_cast<i64>(value);
   const i64 half = static_cast<i64>(low_mask(bits) / 2);
   if (is_signed ? as_signed >= -half - 1 && as_signed <= half : value <= low_mask(bits)) return;
-  const std::string found = is_signed ? cat(as_signed) : cat(value);
-  throw ParameterError(
-      cat(what, " is ", found, ", expected ", is_signed ? cat(-half - 1) : std::string("0"), "..",
-          is_signed ? cat(half) : cat(low_mask(bits)), " for ", bits, " bits"),
-      {{what, found}, {"bits", cat(bits)}});
+  const std::string range = cat(is_signed ? cat(-half - 1) : std::string("0"), "..",
+                                is_signed ? cat(half) : cat(low_mask(bits)));
+  throw ParameterError(cat(what, " is out of range, expected ", range, " for ", bits, " bits"),
+                       {{"where", what}, {"expected", range}, {"bits", cat(bits)}});
 }
 
 }  // namespace radix
@@ -90,6 +89,8 @@ Integers::Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed)
     if (block.params_id() != blocks_[0].params_id())
       throw StateError("blocks of different parameters",
                        {{"found", block.params_id()}, {"expected", blocks_[0].params_id()}});
+    expect_same_secret_key(block.secret_key_id(), secret_key_, "block", "the others");
+    secret_key_ = either(secret_key_, block.secret_key_id());
   }
 }
 
@@ -132,13 +133,15 @@ Integers concatenate(std::span<const Integers* const> parts) {
 
 Integers encrypt_unsigned(Client& client, std::span<const u64> values, u32 bits) {
   radix::check_bits(bits);
-  for (const u64 value : values) radix::check_range(value, bits, false, "value");
+  for (std::size_t i = 0; i < values.size(); ++i)
+    radix::check_range(values[i], bits, false, cat("value ", i));
   return encrypt(client, values, bits, false);
 }
 
 Integers encrypt_signed(Client& client, std::span<const i64> values, u32 bits) {
   radix::check_bits(bits);
-  for (const i64 value : values) radix::check_range(static_cast<u64>(value), bits, true, "value");
+  for (std::size_t i = 0; i < values.size(); ++i)
+    radix::check_range(static_cast<u64>(values[i]), bits, true, cat("value ", i));
   std::vector<u64> words(values.begin(), values.end());
   const random::WipeOnExit wipe(words);
   return encrypt(client, words, bits, true);

@@ -10,7 +10,7 @@ import pathlib
 import random
 import struct
 
-from make_wire import chacha20_block, safetensors
+from make_wire import OWNED, chacha20_block, safetensors
 
 LWE_DIM, GLWE_DIM, LOG_N, LOG_Q = 16, 3, 6, 7
 N = 1 << LOG_N
@@ -155,18 +155,34 @@ def main() -> None:
     seeds = [rng.randbytes(32) for _ in range(4)]
 
     def ciphertext(bits: list[int], secrets: list[list[int]], seed: bytes | None) -> bytes:
-        metadata = {**about, "size": str(len(bits)), "seeded": "true" if seed else "false"}
+        owner = OWNED if len(secrets) == 1 else {"secret_key_id": bytes(range(16, 32)).hex()}
+        metadata = {**about, **owner, "size": str(len(bits)), "seeded": "true" if seed else "false"}
         return safetensors("tfhe_ciphertext", metadata, array(bits, secrets, seed), params_id(len(secrets)))
 
     bootstrap = u32s([LWE_DIM, 2, 1, GLWE_DIM + 1, 1, len(PRIMES), N], bootstrap_bodies(seeds[0], lwe, glwe))
     switch = u32s([GLWE_DIM * N, SWITCH_DIGITS, (1 << LOG_BASE) - 1, 1], switch_bodies(seeds[1], lwe, glwe))
+    coefficients = bytes(x % 256 for x in lwe + [x for poly in glwe for x in poly])
+    known = [0] * (2 * LWE_DIM + 2)  # rows of masks 0: 1 and 0 at q / 4
+    known[LWE_DIM] = 1 << LOG_Q >> 2
     files = {
+        "tfhe_secret_key": safetensors(
+            "tfhe_secret_key",
+            OWNED,
+            {"coefficients": ("U8", [1, len(coefficients)], coefficients)},
+            params_id(1),
+        ),
+        "tfhe_known": safetensors(
+            "tfhe_ciphertext",
+            {**about, "secret_key_id": "none", "size": "2", "seeded": "false"},
+            {"shape": shape_of(2), "rows": u32s([2, LWE_DIM + 1], known)},
+            params_id(1),
+        ),
         "tfhe_left": ciphertext(left, [lwe], None),
         "tfhe_right_seeded": ciphertext(right, [lwe], seeds[2]),
         "tfhe_packed_seeded": ciphertext(packed, [lwe, other], seeds[3]),
         "tfhe_evaluation_keys": safetensors(
             "tfhe_evaluation_keys",
-            {"packing": "false"},
+            {**OWNED, "packing": "false"},
             {
                 "bootstrap/b": bootstrap,
                 "bootstrap/seed": u8s(seeds[0]),

@@ -17,6 +17,8 @@ PRIMES = MAIN + AUXILIARY  # position order; there are no terminal primes
 LEVELS = [(2, 0), (3, 0)]
 LOG_SCALE, NORMAL_TOP_LEVEL, HAMMING_WEIGHT = 30, 1, 0
 DIGITS = 3
+SECRET_KEY_ID = bytes(range(16)).hex()
+OWNED = {"secret_key_id": SECRET_KEY_ID}
 rng = random.Random(20260)
 
 
@@ -34,7 +36,7 @@ def safetensors(kind: str, metadata: dict[str, str], tensors: dict[str, tuple], 
     """tensors: name -> (dtype, shape, bytes), in file order; home: the id of the parameters."""
     meta = {
         "format": "crenel",
-        "format_version": "1",
+        "format_version": "2",
         "library_version": "0.1.0",
         "kind": kind,
         "params_id": home or params_id(),
@@ -145,22 +147,22 @@ def main() -> None:
     )
     files["ciphertext"] = safetensors(
         "ciphertext",
-        {**element_metadata(0, 2.0**30 * 1.1, 512, False, 1), "components": "3", "seeded": "false"},
+        {**OWNED, **element_metadata(0, 2.0**30 * 1.1, 512, False, 1), "components": "3", "seeded": "false"},
         {f"c{c}": residues(1, 2, N, limbs=low) for c in range(3)},
     )
     key = seed()
     files["ciphertext_seeded"] = safetensors(
         "ciphertext",
-        {**element_metadata(1, 2.0**30, 16, True, 2), "components": "2", "seeded": "true"},
+        {**OWNED, **element_metadata(1, 2.0**30, 16, True, 2), "components": "2", "seeded": "true"},
         {"c0": residues(2, 3, N, limbs=top), "seed": seed_tensor(key)},
     )
     expected["ciphertext_seeded c1"] = hashlib.sha256(expand(key, 2, top)).hexdigest()
     files["plaintext"] = safetensors(
-        "plaintext", element_metadata(0, 0.75, 1, True, 1), {"m": residues(1, 2, N, limbs=low)}
+        "plaintext", element_metadata(0, 1.0, 1, True, 1), {"m": residues(1, 2, N, limbs=low)}
     )
     key = seed()
     files["public_key"] = safetensors(
-        "public_key", {}, {"b": residues(3, N, limbs=top), "seed": seed_tensor(key)}
+        "public_key", OWNED, {"b": residues(3, N, limbs=top), "seed": seed_tensor(key)}
     )
     expected["public_key a"] = hashlib.sha256(expand(key, 1, top)).hexdigest()
     tensors = {}
@@ -169,8 +171,15 @@ def main() -> None:
         tensors[f"{name}/b"] = residues(DIGITS, 4, N, limbs=every)
         tensors[f"{name}/seed"] = seed_tensor(key)
         expected[f"{name} a"] = hashlib.sha256(expand(key, DIGITS, every)).hexdigest()
-    files["evaluation_keys"] = safetensors("evaluation_keys", {"digits": str(DIGITS)}, tensors)
-    files["evaluation_keys_none"] = safetensors("evaluation_keys", {"digits": str(DIGITS)}, {})
+    files["evaluation_keys"] = safetensors("evaluation_keys", {**OWNED, "digits": str(DIGITS)}, tensors)
+    files["evaluation_keys_none"] = safetensors(
+        "evaluation_keys", {"secret_key_id": "none", "digits": str(DIGITS)}, {}
+    )
+    coefficients = bytes(rng.choice((0, 0, 1, 0xFF)) for _ in range(N))
+    files["secret_key"] = safetensors(
+        "secret_key", OWNED, {"coefficients": ("U8", [N], coefficients)}
+    )
+    expected["secret_key coefficients"] = hashlib.sha256(coefficients).hexdigest()
 
     folder = pathlib.Path(__file__).parent
     for name, data in files.items():

@@ -2,6 +2,7 @@
 #include "crenel/ckks/client.h"
 
 #include "support/ckks_world.h"
+#include "support/secret_files.h"
 
 namespace crenel::ckks {
 namespace {
@@ -144,7 +145,8 @@ TEST_P(CkksClient, SecretKeyExportAndImport) {
   auto& w = world("s40");
   auto rng = test::test_rng();
   const Values v = test::random_values(rng, w.slots());
-  const auto bytes = w.client.export_secret_key();
+  const auto file = w.client.export_secret_key();
+  const auto bytes = test::exported_coefficients(file);
   ASSERT_EQ(bytes.size(), w.params().ring_dim());
   u64 counts[3] = {};
   for (u8 b : bytes) {
@@ -155,8 +157,9 @@ TEST_P(CkksClient, SecretKeyExportAndImport) {
   const double n = static_cast<double>(bytes.size());  // P(+-1) = 1/4: 6 standard deviations
   EXPECT_NEAR(static_cast<double>(counts[0]), n / 4, 6 * std::sqrt(n * 3 / 16));
   EXPECT_NEAR(static_cast<double>(counts[2]), n / 4, 6 * std::sqrt(n * 3 / 16));
-  Client twin = Client::import_secret_key(w.context, bytes);
-  EXPECT_EQ(twin.export_secret_key(), bytes);
+  Client twin = Client::import_secret_key(w.context, file);
+  EXPECT_EQ(twin.export_secret_key(), file);
+  EXPECT_EQ(twin.secret_key_id(), w.client.secret_key_id());
   EXPECT_LT(test::max_error(twin.decrypt(w.client.encrypt(v)), v), 0x1p-28);
   EXPECT_LT(test::max_error(w.client.decrypt(twin.encrypt(v)), v), 0x1p-28);
   // Keys made by the twin serve ciphertexts of the first.
@@ -168,16 +171,15 @@ TEST_P(CkksClient, SecretKeyExportAndImport) {
 
 TEST_P(CkksClient, ImportRefusesBadBytes) {
   auto& w = world("s40");
-  auto bytes = w.client.export_secret_key();
-  bytes.pop_back();
-  auto e =
-      test::expect_error<SerializationError>([&] { Client::import_secret_key(w.context, bytes); });
-  EXPECT_EQ(e.field("found"), std::to_string(bytes.size()));
-  EXPECT_EQ(e.field("expected"), std::to_string(w.params().ring_dim()));
+  const auto bytes = w.client.export_secret_key();
+  auto cut = bytes;
+  cut.pop_back();
+  EXPECT_THROW(Client::import_secret_key(w.context, cut), SerializationError);
   for (u8 bad : {u8(2), u8(0x7f), u8(0x80), u8(0xfe)}) {
-    bytes = w.client.export_secret_key();
-    bytes[7] = bad;
-    EXPECT_THROW(Client::import_secret_key(w.context, bytes), SerializationError) << int(bad);
+    const auto e = test::expect_error<SerializationError>(
+        [&] { Client::import_secret_key(w.context, test::with_coefficient(bytes, 7, bad)); });
+    EXPECT_EQ(e.field("found"), "other coefficients") << int(bad);
+    EXPECT_EQ(e.field("expected"), "-1, 0, 1");
   }
 }
 
@@ -186,7 +188,7 @@ TEST_P(CkksClient, SparseSecretHasItsExactWeight) {
   spec.hamming_weight = 64;
   const Context context(Params::from_spec(spec, true), GetParam());
   Client client = context.keygen();
-  const auto bytes = client.export_secret_key();
+  const auto bytes = test::exported_coefficients(client.export_secret_key());
   EXPECT_EQ(std::count_if(bytes.begin(), bytes.end(), [](u8 b) { return b != 0; }), 64);
   const Values v(context.params().slots(), Complex(0.25, -0.5));
   EXPECT_LT(test::max_error(client.decrypt(client.encrypt(v)), v), 0x1p-28);

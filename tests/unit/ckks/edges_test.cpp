@@ -1,6 +1,7 @@
 // Arguments at the edges of the scheme's interface.
 #include "ckks/evaluator_state.h"
 #include "support/ckks_world.h"
+#include "support/secret_files.h"
 
 namespace crenel::ckks {
 namespace {
@@ -165,22 +166,24 @@ TEST_P(CkksReview, GraphsRecordedOnRealSlotsRefuseComplexOnes) {
 
 TEST_P(CkksReview, ImportRefusesKeysOfAnotherWeight) {
   auto& w = world("s40");
-  const std::vector<u8> zero(w.params().ring_dim(), 0);
+  const auto zero = test::with_coefficients(w.client.export_secret_key(),
+                                            std::vector<u8>(w.params().ring_dim(), 0));
   EXPECT_THROW(Client::import_secret_key(w.context, zero), SerializationError);
   Spec spec = Params::preset("toy-boot40", true).spec();
   spec.hamming_weight = 64;
   const Context sparse(Params::from_spec(std::move(spec), true), GetParam());
-  auto bytes = sparse.keygen().export_secret_key();
-  EXPECT_NO_THROW(Client::import_secret_key(sparse, bytes));
+  const auto file = sparse.keygen().export_secret_key();
+  EXPECT_NO_THROW(Client::import_secret_key(sparse, file));
+  auto bytes = test::exported_coefficients(file);
   for (u8& b : bytes)
     if (b != 0) {
       b = 0;
       break;
     }
-  const auto e =
-      test::expect_error<SerializationError>([&] { Client::import_secret_key(sparse, bytes); });
-  EXPECT_EQ(e.field("found"), "63");
-  EXPECT_EQ(e.field("expected"), "64");
+  const auto e = test::expect_error<SerializationError>(
+      [&] { Client::import_secret_key(sparse, test::with_coefficients(file, bytes)); });
+  EXPECT_EQ(e.field("found"), "another Hamming weight");
+  EXPECT_EQ(e.field("expected"), "64 of these parameters");
 }
 
 TEST_P(CkksReview, FloodingMustBeFinite) {

@@ -42,11 +42,12 @@ TEST(SerializeReject, IdentityEditsLoad) {
 TEST(SerializeReject, FormatVersionAndKind) {
   run({{"ciphertext", "\"crenel\"", "\"pt\"", "'format'"},
        {"ciphertext", "\"format\":\"crenel\",", "", "'format'"},
-       {"ciphertext", "\"format_version\":\"1\"", "\"format_version\":\"2\"", "format_version"},
-       {"ciphertext", "\"format_version\":\"1\"", "\"format_version\":\"0\"", "format_version"},
-       {"ciphertext", "\"format_version\":\"1\"", "\"format_version\":\"01\"", "format_version"},
-       {"ciphertext", "\"format_version\":\"1\"", "\"format_version\":\"99999999999999999999\"",
+       {"ciphertext", "\"format_version\":\"2\"", "\"format_version\":\"3\"", "format_version"},
+       {"ciphertext", "\"format_version\":\"2\"", "\"format_version\":\"0\"", "format_version"},
+       {"ciphertext", "\"format_version\":\"2\"", "\"format_version\":\"01\"", "format_version"},
+       {"ciphertext", "\"format_version\":\"2\"", "\"format_version\":\"99999999999999999999\"",
         "format_version"},
+       {"ciphertext", "\"format_version\":\"2\"", "\"format_version\":\"1\"", "format_version"},
        {"ciphertext", "\"kind\":\"ciphertext\"", "\"kind\":\"secret_key\"", "kind"},
        {"ciphertext", "\"kind\":\"ciphertext\",", "", "kind"},
        {"params", "\"kind\":\"params\"", "\"kind\":\"PARAMS\"", "kind"},
@@ -54,9 +55,34 @@ TEST(SerializeReject, FormatVersionAndKind) {
        {"params", "740238a5", "740238a6", "params_id"},
        {"ciphertext", "\"library_version\":\"0.1.0\",", "", "library_version"}});
   const auto future = load_kind(
-      "params", edit(wire_file("params"), "\"format_version\":\"1\"", "\"format_version\":\"7\""));
+      "params", edit(wire_file("params"), "\"format_version\":\"2\"", "\"format_version\":\"7\""));
   EXPECT_NE(future.message.find("7 (a newer library wrote this file)"), std::string::npos)
       << future.message;
+  const auto past = load_kind(
+      "params", edit(wire_file("params"), "\"format_version\":\"2\"", "\"format_version\":\"1\""));
+  EXPECT_NE(past.message.find("1 (an older library wrote this file"), std::string::npos)
+      << past.message;
+}
+
+TEST(SerializeReject, SecretKeyIds) {
+  const std::string id = "000102030405060708090a0b0c0d0e0f", entry = "\"secret_key_id\":\"" + id;
+  const std::string upper = "000102030405060708090A0B0C0D0E0F", zero(32, '0');
+  for (const char* file :
+       {"ciphertext", "ciphertext_seeded", "public_key", "evaluation_keys", "secret_key"}) {
+    for (const std::string& to : {std::string(), zero, std::string("none"), upper, id.substr(1),
+                                  id + "0", "g" + id.substr(1), std::string(" ") + id.substr(1)})
+      expect_refused(kind_of(file), edit(wire_file(file), entry, "\"secret_key_id\":\"" + to),
+                     "'secret_key_id'", std::string(file) + " of " + to);
+    expect_refused(kind_of(file), edit(wire_file(file), entry + "\",", ""), "'secret_key_id'",
+                   std::string(file) + " of nobody");
+  }
+  // A file without keys may be anybody's; one of objects that need no secret key names none.
+  EXPECT_TRUE(load_kind("evaluation_keys",
+                        edit(wire_file("evaluation_keys_none"), "\"none\"", "\"" + id + "\""))
+                  .loaded);
+  for (const char* file : {"plaintext", "params"})
+    expect_refused(kind_of(file), edit(wire_file(file), "\"kind\"", entry + "\",\"kind\""),
+                   "'secret_key_id'", file);
 }
 
 TEST(SerializeReject, EveryLoaderRefusesEveryOtherKind) {

@@ -205,6 +205,7 @@ struct Lut4Files {
     all.emplace_back("tfhe_integers",
                      to_bytes(context, tfhe::encrypt_unsigned(client, m, 8), {{4}, "uint8"}));
     all.emplace_back("tfhe_evaluation_keys", to_bytes(context, keys));
+    all.emplace_back("tfhe_secret_key", client.export_secret_key());
     all.emplace_back("tfhe_params", to_bytes(context.params()));
   }
 };

@@ -1,6 +1,7 @@
 // Encoding, encryption, decryption, secret keys and their export.
 #include <cmath>
 
+#include "support/secret_files.h"
 #include "support/tfhe_world.h"
 
 namespace crenel::tfhe {
@@ -184,17 +185,19 @@ TEST_P(TfheClient, ExportedKeysDecryptAndEvaluate) {
     const Evaluator ev = w.context.evaluator(again.evaluation_keys());
     EXPECT_EQ(again.decrypt(a), x);
     EXPECT_EQ(w.client.decrypt(ev.gate(Gate::and_, a, b)), (Messages{1, 0, 0, 0, 1}));
-    EXPECT_NE(w.context.keygen().export_secret_key(), bytes);
+    EXPECT_EQ(again.secret_key_id(), w.client.secret_key_id());
+    EXPECT_NE(test::exported_coefficients(w.context.keygen().export_secret_key()),
+              test::exported_coefficients(bytes));
   }
 }
 
 TEST_P(TfheClient, OneSlotIsAClientOfItsOwn) {
   auto& w = world("gadget:r3");
-  const auto all = w.client.export_secret_key();
+  const auto all = test::exported_coefficients(w.client.export_secret_key());
   for (u32 slot = 0; slot < 3; ++slot) {
     Client one = w.client.single(slot);
     EXPECT_EQ(one.context().params().slots(), SlotCount(1));
-    const auto bytes = one.export_secret_key();
+    const auto bytes = test::exported_coefficients(one.export_secret_key());
     ASSERT_EQ(bytes.size() * 3, all.size());
     EXPECT_TRUE(
         std::equal(bytes.begin(), bytes.end(), all.begin() + std::ptrdiff_t(slot * bytes.size())));
@@ -207,20 +210,20 @@ TEST_P(TfheClient, ImportRefusesWhatNoExportGives) {
   auto& binary = world("raising:binary:r2");
   auto& w = world("gadget:r3");
   const auto bytes = w.client.export_secret_key();
+  const u64 count = test::exported_coefficients(bytes).size();
   auto bad = bytes;
   bad.pop_back();
   EXPECT_THROW(Client::import_secret_key(w.context, bad), SerializationError);
   EXPECT_THROW(Client::import_secret_key(w.context, {}), SerializationError);
   for (u8 value : {u8(2), u8(0xfe), u8(0x80), u8(0x7f)})
-    for (std::size_t at : {std::size_t(0), bytes.size() - 1}) {
-      bad = bytes;
-      bad[at] = value;
+    for (std::size_t at : {std::size_t(0), std::size_t(count - 1)}) {
+      bad = test::with_coefficient(bytes, at, value);
       EXPECT_THROW(Client::import_secret_key(w.context, bad), SerializationError);
     }
-  EXPECT_THROW(Client::import_secret_key(w.context, std::vector<u8>(bytes.size(), 0)),
+  EXPECT_THROW(Client::import_secret_key(w.context,
+                                         test::with_coefficients(bytes, std::vector<u8>(count, 0))),
                SerializationError);
-  auto negative = binary.client.export_secret_key();
-  negative[1] = 0xff;  // an LWE entry of a binary secret
+  const auto negative = test::with_coefficient(binary.client.export_secret_key(), 1, 0xff);
   EXPECT_THROW(Client::import_secret_key(binary.context, negative), SerializationError);
   EXPECT_THROW(Client::import_secret_key(binary.context, bytes), SerializationError);
 }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "support/secret_files.h"
 #include "support/tfhe_world.h"
 
 namespace crenel::tfhe {
@@ -28,7 +29,8 @@ class TfheKeygen : public test::TfheTest {
 // Secrets as a test sees them: export [slot][n + kN].
 struct Secrets {
   explicit Secrets(test::TfheWorld& w)
-      : plan(w.context.state().plan), bytes(w.client.export_secret_key()) {}
+      : plan(w.context.state().plan),
+        bytes(test::exported_coefficients(w.client.export_secret_key())) {}
   i64 lwe(u32 slot, u32 i) const { return at(slot, i); }
   i64 glwe(u32 slot, u32 t, u32 i) const {
     return at(slot, plan.lwe_dim + t * plan.ring_dim() + i);

@@ -1,0 +1,24 @@
+#include "ckks/scale.h"
+
+#include <cmath>
+
+#include "crenel/core/error.h"
+
+namespace crenel::ckks {
+
+bool scale_fits(const Params& params, u32 level, double scale) {
+  return std::isfinite(scale) && scale >= kMinScale && std::log2(scale) <= params.log_q(level);
+}
+
+std::string scale_range(const Params& params, u32 level) {
+  return cat("a finite number in [1, 2^", params.log_q(level), "], the modulus of level ", level);
+}
+
+void expect_scale(const Params& params, u32 level, double scale, const char* what) {
+  if (scale_fits(params, level, scale)) return;
+  throw ParameterError(
+      cat(what, " ", scale, ", expected ", scale_range(params, level)),
+      {{"scale", cat(scale)}, {"level", cat(level)}, {"expected", scale_range(params, level)}});
+}
+
+}  // namespace crenel::ckks

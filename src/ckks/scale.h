@@ -1,0 +1,22 @@
+// Which scales a plaintext or ciphertext may have (docs/reference/file-format.md, "Scales").
+#pragma once
+
+#include <string>
+
+#include "crenel/ckks/params.h"
+
+namespace crenel::ckks {
+
+/// Scale of the polynomial that ModRaise makes, the smallest that the library itself uses. Below it
+/// rounding to integers alone would be off by more than half a unit of the message.
+inline constexpr double kMinScale = 1.0;
+
+/// In [1, modulus of `level`], and finite: what decodes at such a scale is a finite number, and not
+/// always 0.
+bool scale_fits(const Params& params, u32 level, double scale);
+/// "a number in [1, 2^...]"
+std::string scale_range(const Params& params, u32 level);
+/// ParameterError that `what` ("scale") does not fit.
+void expect_scale(const Params& params, u32 level, double scale, const char* what);
+
+}  // namespace crenel::ckks

@@ -1,0 +1,29 @@
+// Files of secret keys: the same for every scheme.
+#pragma once
+
+#include "random/seed.h"
+#include "serialize/document.h"
+
+namespace crenel::serialize {
+
+/// Coefficients of a secret key in memory that is wiped, and whose they are.
+struct SecretKeyFile {
+  SecretKeyId id;
+  std::vector<i8> coefficients;
+
+  SecretKeyFile() = default;
+  SecretKeyFile(SecretKeyFile&&) noexcept = default;
+  ~SecretKeyFile() { random::secure_zero(coefficients.data(), coefficients.size()); }
+};
+
+/// The file of `coefficients`, a tensor of this shape. The result is the caller's to wipe.
+std::vector<u8> write_secret_key(std::string_view kind, const std::string& params_id,
+                                 const SecretKeyId& id, std::vector<u64> shape,
+                                 std::span<const i8> coefficients);
+/// The coefficients of untrusted bytes, of whose values nothing is checked: neither branches nor
+/// addresses depend on them. SerializationError for anything but a whole file of this kind,
+/// parameters and shape.
+SecretKeyFile read_secret_key(std::string_view kind, const std::string& params_id,
+                              std::span<const u64> shape, std::span<const u8> bytes);
+
+}  // namespace crenel::serialize
