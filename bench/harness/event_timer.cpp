@@ -40,10 +40,12 @@ class EventPair {
   EventPair(const EventPair&) = delete;
   EventPair& operator=(const EventPair&) = delete;
 
-  double seconds(const std::function<void()>& call, cudaStream_t stream) {
+  void around(const std::function<void()>& call, cudaStream_t stream) {
     must(cudaEventRecord(begin_, stream));
     call();
     must(cudaEventRecord(end_, stream));
+  }
+  double seconds() const {
     must(cudaEventSynchronize(end_));
     float milliseconds = 0;
     must(cudaEventElapsedTime(&milliseconds, begin_, end_));
@@ -58,16 +60,25 @@ class EventPair {
 
 Timing measure_each(const std::function<void()>& call, device::Stream& stream,
                     const Budget& budget) {
-  constexpr std::size_t kLeast = 60, kMost = 2000;
+  constexpr std::size_t kGroup = 20, kLeast = 60, kMost = 2000;
+  // A quarter of a millisecond of writing: the host queues a group meanwhile.
+  const device::Buffer ahead = stream.allocate(std::size_t(1) << 30);
   const auto handle = static_cast<cudaStream_t>(stream.native_handle());
-  EventPair events;
-  for (int i = 0; i < 10; ++i) events.seconds(call, handle);
+  std::vector<EventPair> pairs(kGroup);
   std::vector<double> samples;
+  const auto group = [&] {
+    stream.fill_zero(ahead.data(), ahead.bytes());
+    call();  // the writing has emptied the cache: this one fills it again
+    for (EventPair& pair : pairs) pair.around(call, handle);
+    for (const EventPair& pair : pairs) samples.push_back(pair.seconds());
+  };
+  group();
+  samples.clear();
   double spent = 0;
   while (samples.size() < kMost) {
-    samples.push_back(events.seconds(call, handle));
-    spent += samples.back();
-    if (samples.size() < kLeast || samples.size() % kLeast != 0) continue;
+    group();
+    for (std::size_t i = samples.size() - kGroup; i < samples.size(); ++i) spent += samples[i];
+    if (samples.size() < kLeast) continue;
     const Timing t = summarise(samples, 1);
     if ((t.q3 - t.q1) / t.median < budget.spread || spent > budget.total_seconds) break;
   }

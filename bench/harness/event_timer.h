@@ -9,9 +9,9 @@ namespace crenel::bench {
 /// Whether calls queued on this stream can be timed so: those of a GPU.
 bool has_event_timer(device::Stream& stream);
 
-/// Seconds between an event before and an event after each call, after warm-up; the host waits for
-/// every call before it queues the next, so nothing hides the time to launch one. Until the spread
-/// is small, at least 60 calls. StateError without an event timer.
+/// Seconds between an event before and an event after each call, after warm-up. Calls are queued
+/// behind other work, so that the device and not the host sets the pace. Until the spread is small,
+/// at least 60 calls. StateError without an event timer.
 Timing measure_each(const std::function<void()>& call, device::Stream& stream,
                     const Budget& budget);
 
