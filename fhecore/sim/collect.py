@@ -146,11 +146,12 @@ def build_all(s: Session, prebuilt: Path | None) -> dict[str, Path]:
         if s.run("configure", configure) and s.run("build_library", build, 300):
             compiler = ["g++", "-std=c++20", "-O2", "-Isrc", "-Iinclude", "-Ibench", f"-I{cuda}/include"]
             archive = str(library / "src" / "libcrenel.a")
-            for name, source in (
-                ("heldout", HERE / "heldout.cpp"),
-                ("account_bench", ROOT / "bench/micro/account_bench.cpp"),
+            harness = [ROOT / "bench/harness" / name for name in ("arguments.cpp", "program.cpp")]
+            for name, sources in (
+                ("heldout", [HERE / "heldout.cpp"]),
+                ("account_bench", [ROOT / "bench/micro/account_bench.cpp", *harness]),
             ):
-                command = [*compiler, str(source), archive, *link, "-o", str(s.build / name)]
+                command = [*compiler, *map(str, sources), archive, *link, "-o", str(s.build / name)]
                 if s.run(f"build_{name}", command):
                     programs[name] = s.build / name
     return programs
@@ -333,9 +334,11 @@ def profile_null(s: Session, program: Path) -> None:
 def profile_bootstrap(s: Session, program: Path) -> None:
     """Instructions and time of every launch of one bootstrapping; last, with whatever time is left."""
     account, table = s.build / "bootstrap.account.json", s.build / "bootstrap.csv"
-    own = [str(program), "--device", "cuda", "--params", "boot40", "--operation", "bootstrap"]
-    own += ["--json", str(account)]
-    if not s.run("account_bootstrap", own, 60):
+    again = s.build / "bootstrap.again.json"  # a file that is there is refused
+    for path in (account, again):
+        path.unlink(missing_ok=True)
+    own = [str(program), "--device", "cuda", "--params", "boot40", "--operation", "bootstrap", "--json"]
+    if not s.run("account_bootstrap", [*own, str(account)], 60):
         return
     counted = json.loads(account.read_text())
     window = ["--launch-skip", str(counted["kernels_before"]), "--launch-count", str(counted["kernels"])]
@@ -343,7 +346,7 @@ def profile_bootstrap(s: Session, program: Path) -> None:
     names += "automorphism|lift_|plain_|linear_|hoisted_|sample_|reduce_|row_|column_|small_).*"
     command = ncu("--cache-control", "none", "--csv", "--print-units", "base")
     command += ["--kernel-name-base", "function", "--kernel-name", names, *window]
-    command += ["--metrics", "smsp__inst_executed.sum,gpu__time_duration.sum", *own]
+    command += ["--metrics", "smsp__inst_executed.sum,gpu__time_duration.sum", *own, str(again)]
     if s.run("profile_bootstrap", command, 150, table):
         with gzip.open(s.out / "bootstrap.csv.gz", "wt") as out:
             out.write(table.read_text(errors="replace"))
