@@ -128,13 +128,13 @@ def test_tfhe_ids_and_secret_key_files(device):
 def test_a_zero_lwe_secret_is_refused():
     """Where n is that of real sets: it is a fiftieth of all coefficients."""
     context = tfhe.Context(tfhe.preset("lut4-128"), device="cpu")
-    n = context.params.lwe_dim
+    n = context.params.numbers["lwe_dim"]
     header, payload = parts(context.keygen().export_secret_key())
     for value in (b"\0", b"\1"):
         with pytest.raises(ckks.SerializationError) as caught:
             context.client_from_secret_key(assembled(header, value * n + payload[n:]))
         assert caught.value.fields["where"] == "an LWE secret"
-    degree = context.params.poly_size
+    degree = context.params.numbers["poly_size"]
     for first in range(n, len(payload), degree):
         bad = payload[:first] + bytes(degree) + payload[first + degree :]
         with pytest.raises(ckks.SerializationError) as caught:
