@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from wire import resealed
 
 from crenel import ckks
 

@@ -1,4 +1,4 @@
-// Which scales a plaintext or ciphertext may have (docs/reference/file-format.md, "Scales").
+// Which scales a plaintext or ciphertext may have (docs/reference/file-format.md, "Metadata").
 #pragma once
 
 #include <string>

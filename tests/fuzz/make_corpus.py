@@ -25,7 +25,8 @@ def keys(*extra: bytes, tensor: bytes) -> bytes:
     fields = (
         b'"digits":"3","format":"crenel","format_version":"2","header_sha256":"%s"' % zero,
         b'"kind":"evaluation_keys","library_version":"0.1.0"',
-        b'"params_id":"740238a5403456c8b12d34d0348a98f0","secret_key_id":"%s"' % bytes(range(16)).hex().encode(),
+        b'"params_id":"740238a5403456c8b12d34d0348a98f0","secret_key_id":"%s"'
+        % bytes(range(16)).hex().encode(),
         b'"sha256:%s":"%s"' % (tensor, zero),
     )
     meta = b'"__metadata__":{%s}' % b",".join((*fields, *extra))

@@ -4,8 +4,8 @@
 #include "circuits/mod1/eval_mod.h"
 #include "noise/noise_world.h"
 #include "support/boot_world.h"
+#include "support/edited_files.h"
 #include "support/encapsulation_world.h"
-#include "support/secret_files.h"
 
 namespace crenel::circuits {
 namespace {

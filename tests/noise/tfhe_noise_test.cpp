@@ -7,7 +7,7 @@
 // times the spread or more.
 #include <cmath>
 
-#include "support/secret_files.h"
+#include "support/edited_files.h"
 #include "support/tfhe_world.h"
 
 namespace crenel::tfhe {

@@ -38,10 +38,11 @@ class Context {
   Evaluator evaluator(EvaluationKeys keys) const;
 
   /// Encodes values at `level` (default: the top normal level) and `scale` (default: the level's
-  /// canonical scale; at least 1, at most the level's modulus). values.size() <= slots; fewer are padded with zeros; `slots` (0: all N/2) is
-  /// a power of two. With batch > 1, `values` holds `batch` rows of equal length and the result
-  /// carries one polynomial a row. Throws ParameterError for NaN or infinity, too many values, and
-  /// values whose scaled coefficients do not fit the modulus or 62 bits; it names places, not values.
+  /// canonical scale; at least 1, at most the level's modulus). values.size() <= slots; fewer are
+  /// padded with zeros; `slots` (0: all N/2) is a power of two. With batch > 1, `values` holds
+  /// `batch` rows of equal length and the result carries one polynomial a row. Throws
+  /// ParameterError for NaN or infinity, too many values, and values whose scaled coefficients do
+  /// not fit the modulus or 62 bits; it names places, not values.
   Plaintext encode(std::span<const std::complex<double>> values, std::optional<u32> level = {},
                    double scale = 0.0, u64 slots = 0, u32 batch = 1) const;
   Plaintext encode(std::span<const double> values, std::optional<u32> level = {},

@@ -15,8 +15,8 @@ namespace crenel::ckks {
 enum class PolynomialBasis : u8 { power, chebyshev };
 
 /// Bound to a context, keys and a stream. Operands of one call must share context and secret key
-/// (also with the keys), and where not said otherwise level, scale (relative difference <= 1e-12) and slot count; StateError names both
-/// values.
+/// (also with the keys), and where not said otherwise level, scale (relative difference <= 1e-12)
+/// and slot count; StateError names both values.
 class Evaluator {
  public:
   struct State;
@@ -120,9 +120,9 @@ class Graph {
       std::function<std::vector<Ciphertext>(const Evaluator&, std::span<const Ciphertext>)>;
 
   /// Records f on copies of `inputs` (level, scale, slots, components, batch and secret key of each
-  /// are the signature, and that the slots are real when they are). Keys that f uses are those it used
-  /// while it was recorded. No other thread may use the evaluator's stream meanwhile, which
-  /// is that of every context of the device unless on() chose another.
+  /// are the signature, and that the slots are real when they are). Keys that f uses are those it
+  /// used while it was recorded. No other thread may use the evaluator's stream meanwhile, which is
+  /// that of every context of the device unless on() chose another.
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
   /// The same with keys as an argument of the replay: `evaluator` lends its own for the recording,
   /// which happens on a stream of its own. The secret key is no part of the signature: f works on

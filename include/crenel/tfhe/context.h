@@ -106,10 +106,10 @@ class Client {
   /// The secret keys as an explicit export, a file like the others (docs/reference/file-format.md):
   /// guard these bytes, and wipe them.
   std::vector<u8> export_secret_key() const;
-  /// The client with the same secret_key_id(). SerializationError for bytes that no export for these
-  /// parameters gives: damaged ones, coefficients out of range, an LWE secret or a polynomial with
-  /// numbers of 1 and -1 that no key generation gives, and the bare coefficients that were exported
-  /// before files of version 2.
+  /// The client with the same secret_key_id(). SerializationError for bytes that no export for
+  /// these parameters gives: damaged ones, coefficients out of range, an LWE secret or a polynomial
+  /// with numbers of 1 and -1 that no key generation gives, and the bare coefficients that were
+  /// exported before files of version 2.
   static Client import_secret_key(const Context& context, std::span<const u8> bytes);
 
   const State& state() const { return *state_; }

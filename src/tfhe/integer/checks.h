@@ -9,8 +9,8 @@ namespace crenel::tfhe::radix {
 void check_bits(u32 bits);
 /// p = 32 with padding, r = 1, room for sums of kMaxNorm2.
 void check_set(const Params& params);
-/// `value` (two's complement when signed) as an integer of `bits` bits; `what` names it in the error,
-/// which does not tell its value.
+/// `value` (two's complement when signed) as an integer of `bits` bits; `what` names it in the
+/// error, which does not tell its value.
 void check_range(u64 value, u32 bits, bool is_signed, const std::string& what);
 
 }  // namespace crenel::tfhe::radix

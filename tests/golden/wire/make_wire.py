@@ -176,9 +176,7 @@ def main() -> None:
         "evaluation_keys", {"secret_key_id": "none", "digits": str(DIGITS)}, {}
     )
     coefficients = bytes(rng.choice((0, 0, 1, 0xFF)) for _ in range(N))
-    files["secret_key"] = safetensors(
-        "secret_key", OWNED, {"coefficients": ("U8", [N], coefficients)}
-    )
+    files["secret_key"] = safetensors("secret_key", OWNED, {"coefficients": ("U8", [N], coefficients)})
     expected["secret_key coefficients"] = hashlib.sha256(coefficients).hexdigest()
 
     folder = pathlib.Path(__file__).parent

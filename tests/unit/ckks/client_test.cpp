@@ -2,7 +2,7 @@
 #include "crenel/ckks/client.h"
 
 #include "support/ckks_world.h"
-#include "support/secret_files.h"
+#include "support/edited_files.h"
 
 namespace crenel::ckks {
 namespace {

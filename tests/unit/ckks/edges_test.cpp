@@ -1,7 +1,7 @@
 // Arguments at the edges of the scheme's interface.
 #include "ckks/evaluator_state.h"
 #include "support/ckks_world.h"
-#include "support/secret_files.h"
+#include "support/edited_files.h"
 
 namespace crenel::ckks {
 namespace {

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "ckks/objects.h"
 #include "crenel/ckks/serialize.h"
-#include "fuzz/wire_files.h"
-#include "serialize/scalars.h"
 #include "support/ckks_world.h"
+#include "support/edited_files.h"
 
 namespace crenel::ckks {
 namespace {
@@ -41,6 +41,13 @@ bool finite(const Values& v) {
   for (const Complex& x : v)
     if (!std::isfinite(x.real()) || !std::isfinite(x.imag())) return false;
   return true;
+}
+
+/// The metadata of this scale; %a is the format's own form.
+std::string entry(double scale) {
+  char text[64];
+  std::snprintf(text, sizeof text, "\"scale\":\"%a\"", scale);
+  return text;
 }
 
 class CkksScale : public test::SchemeTest {};
@@ -83,21 +90,21 @@ TEST_P(CkksScale, FilesWithAnyScaleAreRefusedOrDecryptToFiniteNumbers) {
     const Ciphertext fresh = w.client.encrypt(test::random_values(rng, 8), level);
     const auto bytes = to_bytes(w.context, fresh),
                plain = to_bytes(w.context, w.client.decrypt_to_plaintext(fresh));
-    const std::string own = "\"scale\":\"" + serialize::format_real(fresh.scale()) + "\"";
+    const std::string own = entry(fresh.scale());
     for (const double scale : extremes(w.params())) {
       if (!std::isnormal(scale)) continue;
-      const std::string other = "\"scale\":\"" + serialize::format_real(scale) + "\"";
+      const std::string other = entry(scale);
       try {
-        const auto c = ciphertext_from_bytes(w.context, test::edit(bytes, own, other));
+        const auto c = ciphertext_from_bytes(w.context, test::edited_file(bytes, own, other));
         ++loaded;
         EXPECT_TRUE(finite(w.client.decrypt(c))) << scale;
-        const auto p = plaintext_from_bytes(w.context, test::edit(plain, own, other));
+        const auto p = plaintext_from_bytes(w.context, test::edited_file(plain, own, other));
         EXPECT_TRUE(finite(w.context.decode(p))) << scale;
       } catch (const SerializationError& e) {
         ++refused;
         EXPECT_NE(e.field("where").find("scale"), std::string::npos) << e.what();
         EXPECT_FALSE(scale_fits(w.params(), level, scale)) << scale;
-        EXPECT_THROW(plaintext_from_bytes(w.context, test::edit(plain, own, other)),
+        EXPECT_THROW(plaintext_from_bytes(w.context, test::edited_file(plain, own, other)),
                      SerializationError);
       }
     }

@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "fuzz/tfhe_entry.h"
+#include "fuzz/wire_files.h"
+#include "support/edited_files.h"
 #include "support/random.h"
-#include "support/secret_files.h"
 #include "support/tfhe_world.h"
 
 namespace crenel::test {

@@ -1,7 +1,7 @@
 // Encoding, encryption, decryption, secret keys and their export.
 #include <cmath>
 
-#include "support/secret_files.h"
+#include "support/edited_files.h"
 #include "support/tfhe_world.h"
 
 namespace crenel::tfhe {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "support/secret_files.h"
+#include "support/edited_files.h"
 #include "support/tfhe_world.h"
 
 namespace crenel::tfhe {

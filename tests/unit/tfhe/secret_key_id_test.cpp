@@ -5,7 +5,7 @@
 
 #include "crenel/tfhe/integer.h"
 #include "crenel/tfhe/serialize.h"
-#include "support/secret_files.h"
+#include "support/edited_files.h"
 #include "support/tfhe_world.h"
 
 namespace crenel::tfhe {
