@@ -67,8 +67,9 @@ def intervals(operations: list[dict], errors: Errors | None, path: Path) -> None
         bars = None
         if errors and o.get("measured_us"):
             ends = [errors.speed_up(o["measured_us"]["graph_us"], o["with_us"][str(i)]) for i in x]
-            pairs = list(zip(y, ends, strict=True))  # its own error is one of them: inside
-            bars = [[v - low for v, (low, _) in pairs], [high - v for v, (_, high) in pairs]]
+            pairs = list(zip(y, ends, strict=True))
+            # An operation's own error is one of them: its ratio is inside, or at an end but for rounding.
+            bars = [[max(0, v - low) for v, (low, _) in pairs], [max(0, high - v) for v, (_, high) in pairs]]
         axes.errorbar(x, y, bars, marker="o", capsize=3, label=_label(o["name"]))
     for name, (a, b) in paper.PRIMITIVES_US.items():
         axes.axhline(a / b, linewidth=0.6, linestyle=":", color="grey")

@@ -174,3 +174,12 @@ def test_readers_open_only_what_is_kept():
     named = set(re.findall(r'"([\w.-]+\.(?:json|jsonl|csv|txt)(?:\.gz)?)"', text))
     named -= {"session.json", "fft-sweep-boot40.json"}  # of data/ itself
     assert named <= set(archive.FILES) and len(named) > 4, named - set(archive.FILES)
+
+
+@pytest.mark.parametrize("target", ["h200", "a100"])
+def test_figures_of_the_committed_data(tmp_path, target):
+    """With intervals as bars, and without any."""
+    pytest.importorskip("matplotlib")
+    assert report.main(["--target", target, "--out", str(tmp_path)]) == 0
+    names = {"validation", f"instructions-{target}", f"latency-{target}", f"intervals-{target}"}
+    assert {path.stem for path in tmp_path.glob("*.png")} == names
