@@ -1,7 +1,7 @@
 // Barrett with fixed shifts, counted: every q' and every p at small word widths; at 32 bits random
 // q' with p at and next to multiples of q', where the estimate errs. Both estimates of the unit:
 // the exact one (modmul_pe) and the one with low columns left out (modmul_pe_cs, here at its worst
-// case: each row loses the most).
+// case: each row loses the most). The Verilog itself runs in pe_bank.cpp.
 //
 // usage: exhaustive W           every q', every p
 //        exhaustive 32 N SEED   N random products

@@ -9,11 +9,12 @@
 //   level 6  acc
 // The operands are multiplied on their way into level 1: the neighbour's register is the input register.
 //
-// Quotient. x = p >> (W-7), and the columns of x*mu below W+2 are not formed. With q > 2^(W-4):
-//   p/q - x*mu/2^(W+8)  <  (bits of p below x) 1/8 + (fraction of mu) 1/2,  both >= 0;
-//   columns left out: at most 17 rows * 2^(W+2) / 2^(W+8) = 17/64.
-// Together below 57/64, so qh = floor(...) is p/q less something in [0, 2): r2 = p - qh*q is in [0, 2q),
-// as in modmul_pe; r2 itself may differ from modmul_pe's, acc may not.
+// Quotient. x = p >> (W-EXTRA), and the columns of x*mu below LO are not formed. With q > 2^(W-4), F = W+1+EXTRA:
+//   p/q - x*mu/2^F  <  (bits of p below x) 2^(4-EXTRA) + (fraction of mu) 1/2,  both >= 0;
+//   columns left out: at most ceil(LO/2) rows * 2^LO / 2^F.
+// Together 1/8 + 1/2 + 17/64 = 57/64 for W = 32, so qh = floor(...) is p/q less something in [0, 2): r2 = p - qh*q
+// is in [0, 2q), as in modmul_pe; r2 itself may differ from modmul_pe's, acc may not. Where the three do not stay
+// below 1 the module does not elaborate: wrong results are too rare there for random operands to meet.
 //
 // Constants are picked from the banks, and their Booth digits found, one level ahead of use.
 module modmul_pe_cs #(
@@ -47,11 +48,21 @@ module modmul_pe_cs #(
 );
     localparam D1 = W / 2 + 1;        // Booth digits of b and of q
     localparam D3 = (W + 5) / 2 + 1;  // of mu
-    localparam X  = W + 7;            // bits of p that meet mu
+    localparam EXTRA = 7;
+    localparam X  = W + EXTRA;        // bits of p that meet mu
     localparam LO = W + 2;            // first column of x*mu that is formed
-    localparam HI = 2 * W + 10;       // one past the last
-    localparam Q  = HI - LO;          // W+8: the low 6 columns only carry into qh
+    localparam F  = W + 1 + EXTRA;    // first column of qh
     localparam R  = W + 2;            // bits of qh and of the remainder
+    localparam HI = F + R;            // one past the last
+    localparam Q  = HI - LO;          // W+8: the low 6 columns only carry into qh
+
+    // The bound above in units of 1/4096, columns rounded up.
+    localparam LOSS = (65536 >> EXTRA) + 2048 + ((((LO + 1) / 2) * 4096) >> (F - LO)) + 1;
+    generate
+        if (LOSS > 4096) begin : g_inexact
+            modmul_pe_cs_quotient_estimate loses_too_much ();
+        end
+    endgenerate
 
     // Control: index = level. Only valid needs a reset; first and last are read together with it.
     reg [5:2] valid, first, last;
@@ -108,13 +119,13 @@ module modmul_pe_cs #(
 
     // Level 3: quotient estimate, carry-save.
     /* verilator lint_off UNUSEDSIGNAL */
-    // Reason: x is the top of p; the zeros stand below bit 0 for W < 7.
-    wire [2*W+6:0]      p_padded = {p2, 7'b0};
+    // Reason: x is the top of p; the zeros stand below bit 0 for W < EXTRA.
+    wire [2*W+EXTRA-1:0] p_padded = {p2, {EXTRA{1'b0}}};
     /* verilator lint_on UNUSEDSIGNAL */
     wire [D3*Q-1:0]     estimate_rows;
     wire [TREE3*Q-1:0]  estimate_sum;
     booth_rows #(.N(X), .D(D3), .FROM(LO), .TO(HI)) estimate (
-        .x(p_padded[2*W+6:W]), .one(mu_one), .two(mu_two), .neg(mu_neg), .rows(estimate_rows));
+        .x(p_padded[2*W+EXTRA-1:W]), .one(mu_one), .two(mu_two), .neg(mu_neg), .rows(estimate_rows));
     csatree #(.N(D3), .W(Q), .OUT(TREE3), .CELLS(CELLS)) estimate_tree (
         .in_rows(estimate_rows), .out_rows(estimate_sum));
     reg [TREE3*Q-1:0] sum3;

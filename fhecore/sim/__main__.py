@@ -9,20 +9,24 @@ import json
 import sys
 from pathlib import Path
 
-from . import params, validate
+from . import archive, params, validate
 
 # Command: (module whose main it is, what it does).
 COMMANDS = {
-    "ingest": ("ingest", "calibrate, validate, compose and report from collect.py's tar"),
+    "pack": ("archive", "collect.py's tar, or what figures need of it, into the archive that is committed"),
+    "ingest": ("ingest", "calibrate, validate, compose and report from the archive or collect.py's tar"),
     "calibrate": ("calibrate", "fit the parameters to measured microbenchmarks"),
     "validate": ("validate", "compare the model with held-out kernels"),
     "compose": ("compose", "predict whole operations with the unit"),
+    "docs": ("pages", "write the pages that hold figures of the model"),
     "report": ("report", "print the evaluation as markdown"),
 }
 COLLECT = """To measure, on a machine with an H200, nvcc, ncu and cuobjdump (at most 8 minutes):
     python3 fhecore/sim/collect.py --out OUT
 then anywhere:
-    python3 -m fhecore.sim ingest OUT/fhecore-sim.tar.gz"""
+    python3 -m fhecore.sim pack OUT/fhecore-sim.tar.gz      # the archive, to be committed
+    python3 -m fhecore.sim ingest                           # all figures from it
+    python3 -m fhecore.sim docs                             # and the pages that show them"""
 
 
 def status(data: Path) -> str:
@@ -47,7 +51,13 @@ def status(data: Path) -> str:
         operations = json.loads(path.read_text())["operations"]
         refused = [o["name"] for o in operations if o.get("refused")]
         lines.append(f"predictions   {target}: {len(operations)} operations, refused: {refused or 'none'}")
-    return "\n".join([*lines, "", COLLECT])
+    kept = archive.COMMITTED.name
+    state = (
+        "figures can be computed again"
+        if archive.COMMITTED.exists()
+        else "missing: figures cannot be recomputed"
+    )
+    return "\n".join([*lines, f"profiles      {kept}: {state}", "", COLLECT])
 
 
 def main(arguments: list[str]) -> int:

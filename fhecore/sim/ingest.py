@@ -1,7 +1,6 @@
-"""From collect.py's tar to data and reports: unpack, calibrate, validate, compose, report; stops where one
-fails.
+"""From measurements to data and reports: unpack, calibrate, validate, compose, report; stops where one fails.
 
-usage: ingest.py fhecore-sim.tar.gz [--work DIR] [--out DIR]
+usage: ingest.py [TAR] [--work DIR] [--out DIR]      TAR: collect.py's, default the archive that is committed
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import calibrate, compose, params, profiles, report, validate
+from . import archive, calibrate, compose, params, profiles, report, validate
 
 
 def null_cycles(text: str) -> float | None:
@@ -33,7 +32,7 @@ def wrong_products(text: str) -> int | None:
 
 def ingest(tar: Path, work: Path, out: Path) -> int:
     """Exit status of the first step that fails; 0."""
-    folder = profiles.unpack(tar, work)
+    folder = archive.unpack(tar, work)
     check = folder / "unit-check.json"
     wrong = wrong_products(check.read_text()) if check.exists() else None
     if wrong != 0:
@@ -63,10 +62,13 @@ def ingest(tar: Path, work: Path, out: Path) -> int:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tar", type=Path)
+    parser.add_argument("tar", type=Path, nargs="?", default=archive.COMMITTED)
     parser.add_argument("--work", type=Path, help="unpack here, and keep it; default: a temporary folder")
     parser.add_argument("--out", type=Path, default=Path("build/fhecore/report"))
     args = parser.parse_args(arguments)
+    if not args.tar.exists():
+        print(f"{args.tar}: no such file; `python -m fhecore.sim` says how to collect it", file=sys.stderr)
+        return 1
     if args.work:
         return ingest(args.tar, args.work, args.out)
     with tempfile.TemporaryDirectory(prefix="fhecore-") as folder:

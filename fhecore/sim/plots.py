@@ -10,6 +10,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from . import paper  # noqa: E402
+from .interval import Errors  # noqa: E402
 
 LABELS = {"hemult": "HEMult", "rotate": "Rotate", "rescale": "Rescale"}
 
@@ -57,13 +58,19 @@ def stacked(operations: list[dict], keys: tuple[str, str], title: str, path: Pat
     plt.close(figure)
 
 
-def intervals(operations: list[dict], error: float, path: Path) -> None:
-    """Speed-up against the initiation interval, the validation's mean error as the bar."""
+def intervals(operations: list[dict], errors: Errors | None, path: Path) -> None:
+    """Speed-up against the initiation interval; bars are the intervals of interval.py."""
     figure, axes = plt.subplots(figsize=(6, 4))
     for o in operations:
         x = [16, 32, 44]
         y = [o["base_us"] / o["with_us"][str(i)] for i in x]
-        axes.errorbar(x, y, [v * error for v in y], marker="o", capsize=3, label=_label(o["name"]))
+        bars = None
+        if errors and o.get("measured_us"):
+            ends = [errors.speed_up(o["measured_us"]["graph_us"], o["with_us"][str(i)]) for i in x]
+            pairs = list(zip(y, ends, strict=True))
+            # An operation's own error is one of them: its ratio is inside, or at an end but for rounding.
+            bars = [[max(0, v - low) for v, (low, _) in pairs], [max(0, high - v) for v, (_, high) in pairs]]
+        axes.errorbar(x, y, bars, marker="o", capsize=3, label=_label(o["name"]))
     for name, (a, b) in paper.PRIMITIVES_US.items():
         axes.axhline(a / b, linewidth=0.6, linestyle=":", color="grey")
         axes.text(44.5, a / b, f"paper {name}", fontsize=6)
@@ -73,7 +80,7 @@ def intervals(operations: list[dict], error: float, path: Path) -> None:
     plt.close(figure)
 
 
-def all_figures(predictions: dict, validation: dict, out: Path) -> None:
+def all_figures(predictions: dict, validation: dict, errors: Errors | None, out: Path) -> None:
     operations, target = predictions["operations"], predictions["target"]
     validation_figure(validation, out)
     timed = [o for o in operations if not o.get("refused")]
@@ -81,5 +88,4 @@ def all_figures(predictions: dict, validation: dict, out: Path) -> None:
     if not timed:
         return
     stacked(timed, ("base_us", "with_us_16"), "time", out / f"latency-{target}.png")
-    band = validation["mean"] if target == "h200" else 0.0  # of no other GPU
-    intervals(timed, band, out / f"intervals-{target}.png")
+    intervals(timed, errors, out / f"intervals-{target}.png")

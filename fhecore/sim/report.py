@@ -15,12 +15,14 @@ import sys
 from pathlib import Path
 
 from . import paper, params, validate
+from .interval import Errors, NoInterval
 
 LABELS = {
     "hemult": "HEMult without rescaling", "rotate": "Rotate", "rescale": "Rescale",
     "hemultrescale": "HEMult and Rescale",
 }  # fmt: skip
 NOT, REFUSED = "not measured", "refused"
+SCALED_BY = "hemult_47"  # whose ratio a bootstrapping's kernels are scaled by
 PAPER_MEAN = ("hemultrescale", "rotate", "rescale")  # the paper's HEMult rescales
 
 
@@ -99,46 +101,146 @@ def counts_table(predictions: dict | None) -> str:
     return table(head, rows)
 
 
-def latency_row(o: dict, band: str) -> list[str]:
+def span(low: float, high: float, digits: int) -> str:
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def ratio_span(o: dict, errors: Errors | None) -> str:
+    """The interval of a speed-up at II 16, of the measured time without the unit."""
+    if errors is None or not o.get("measured_us"):
+        return ""
+    return span(*errors.speed_up(o["measured_us"]["graph_us"], o["with_us"]["16"]), 2)
+
+
+def latency_row(o: dict, errors: Errors | None) -> list[str]:
     if o.get("refused"):
-        return [f"ours: {label(o['name'])}", f"{REFUSED}: {o['refused']}", *[REFUSED] * 4, ""]
+        return [f"ours: {label(o['name'])}", f"{REFUSED}: {o['refused']}", *[REFUSED] * 5, ""]
     own = [o["with_us"][str(i)] for i in (16, 32, 44)]
     speed = " / ".join(f"{o['base_us'] / x:.2f}" for x in own)
     seen = NOT
     if o.get("measured_us"):
         graph = o["measured_us"]["graph_us"]
         seen = f"{graph:.1f} (model {100 * (o['base_us'] / graph - 1):+.1f} %)"
-    return [f"ours: {label(o['name'])}", f"{o['base_us']:.1f}{band}", *(f"{x:.1f}{band}" for x in own),
-            speed, seen]  # fmt: skip
+    first = f"{own[0]:.1f}" + (f" ({span(*errors.time(own[0]), 1)})" if errors else "")
+    return [f"ours: {label(o['name'])}", f"{o['base_us']:.1f}", first, *(f"{x:.1f}" for x in own[1:]),
+            speed, ratio_span(o, errors), seen]  # fmt: skip
 
 
-def latency_table(predictions: dict | None, error: float | None) -> str:
-    head = ["us", "without", "II 16", "II 32", "II 44", "speed-up (16 / 32 / 44)", "measured without"]
+def latency_table(predictions: dict | None, errors: Errors | None) -> str:
+    head = ["us", "without", "II 16", "II 32", "II 44", "speed-up (16 / 32 / 44)", "interval at II 16"]
+    head.append("measured without")
     rows = []
     for unit, figures in (("", paper.PRIMITIVES_US), (" (ms)", paper.WORKLOADS_MS)):
         rows += [
-            [f"paper: {n}{unit}", str(a), str(b), "", "", f"{a / b:.2f}", ""] for n, (a, b) in figures.items()
+            [f"paper: {n}{unit}", str(a), str(b), "", "", f"{a / b:.2f}", "", ""]
+            for n, (a, b) in figures.items()
         ]
         mean = paper.geometric_mean([paper.ratio(p) for p in figures.values()])
-        rows.append(["paper: geometric mean", "", "", "", "", f"{mean:.2f}", ""])
+        rows.append(["paper: geometric mean", "", "", "", "", f"{mean:.2f}", "", ""])
     if predictions is None:
-        return table(head, [*rows, ["ours", *[NOT] * 6]])
-    band = "" if error is None else f" ± {100 * error:.0f} %"
+        return table(head, [*rows, ["ours", *[NOT] * 7]])
     operations = with_rescaled(predictions["operations"])
-    rows += [latency_row(o, band) for o in operations]
+    rows += [latency_row(o, errors) for o in operations]
     allowed = [o for o in operations if not o.get("refused")]
     by_interval = [means(allowed, lambda o, i=i: o["base_us"] / o["with_us"][str(i)]) for i in (16, 32, 44)]
     for found in zip(*by_interval, strict=True):
         text = " / ".join(f"{mean:.2f}" for _, mean in found)
-        rows.append([f"ours: geometric mean, {found[0][0]} limbs", "", "", "", "", text, ""])
+        limbs = found[0][0]
+        own = span_of_mean(allowed, limbs, errors)
+        rows.append([f"ours: geometric mean, {limbs} limbs", "", "", "", "", text, own, ""])
     classes = predictions.get("bootstrap", {}).get("classes", {}).values()
     if classes and all("us" in c for c in classes):
         base, after = (sum(c[k] for c in classes) / 1e3 for k in ("us", "with_us"))
-        rows.append(["ours: Bootstrap, kernels (ms)", f"{base:.2f}", f"{after:.2f}{band}", "", "",
-                     f"{base / after:.2f}", ""])  # fmt: skip
+        # `base` was measured and `after` scaled by HEMult's ratio, so that HEMult's own error is out of it.
+        own = after * (1 + errors.by_name[SCALED_BY]) if errors and SCALED_BY in errors.by_name else None
+        with_span = f"{after:.2f}" + (f" ({span(*errors.time(own), 2)})" if own else "")
+        ratio = span(*errors.speed_up(base, own), 2) if own else ""
+        rows.append(["ours: Bootstrap, kernels (ms)", f"{base:.2f}", with_span, "", "",
+                     f"{base / after:.2f}", ratio, ""])  # fmt: skip
     else:
-        rows.append(["ours: Bootstrap, kernels (ms)", NOT, "", "", "", "", ""])
+        rows.append(["ours: Bootstrap, kernels (ms)", NOT, *[""] * 6])
     return table(head, rows)
+
+
+def span_of_mean(operations: list[dict], limbs: str, errors: Errors | None) -> str:
+    """Of a geometric mean: all of its members at the same end, as errors of operations go together."""
+    if errors is None or not all(o.get("measured_us") for o in operations if limbs_of(o) == limbs):
+        return ""
+    ends = []
+    for k in (0, 1):
+        found = means(
+            operations, lambda o, k=k: errors.speed_up(o["measured_us"]["graph_us"], o["with_us"]["16"])[k]
+        )
+        ends.append(dict(found)[limbs])
+    return span(*ends, 2)
+
+
+def errors_section(predictions: dict | None, validation: dict | None) -> str:
+    """Errors of whole operations without the unit, and what the intervals are."""
+    if predictions is None or validation is None:
+        return f"{NOT}\n"
+    if predictions["target"] != "h200":
+        return f"No interval: {NOT} on this GPU, and errors on the H200 say nothing of another one.\n"
+    try:
+        errors = Errors.of(predictions["operations"])
+    except NoInterval as reason:
+        return f"No interval: {reason}.\n"
+    rows = [
+        [label(o["name"]), f"{o['measured_us']['graph_us']:.1f}", f"{o['base_us']:.1f}",
+         f"{100 * errors.by_name[o['name']]:+.1f} %"]
+        for o in predictions["operations"] if o["name"] in errors.by_name
+    ]  # fmt: skip
+    count, (some, of) = len(errors.by_name), errors.chance
+    low, high = (100 * (end - 1) for end in errors.time(1.0))
+    inside, outside = len(errors.left_out()), count - len(errors.within(validation["mean"]))
+    text = (
+        f"\nWithout the unit the model errs by {100 * errors.least:+.1f} to {100 * errors.greatest:+.1f} %"
+        f" over {count} operations. The interval of a predicted time takes it to err as much with the unit:"
+        f" {low:+.1f} to {high:+.1f} % of the prediction. That of a speed-up is the measured time without the"
+        f" unit over it. Leave one out: the measured times of {inside} of {count} operations lie in the"
+        " interval of the others' errors (the two at the ends cannot). One more operation, if it is like"
+        f" these, lies in the interval of all with a chance of {some} in {of}. That the model errs alike with"
+        " the unit is an assumption, which nothing can test. The kernels' mean error"
+        f" ({100 * validation['mean']:.1f} %) is no interval: {outside} of {count} operations lie outside.\n"
+    )
+    return table(["operation, us", "measured", "model", "error"], rows) + text
+
+
+SIDES = (
+    ("h200", "ours, H200: validated on it"),
+    ("a100", "ours, A100: public figures and the H200's fitted pipes; unvalidated, no interval"),
+)
+
+
+def beside_table(data: Path) -> str:
+    """The paper's A100 beside both of our targets: speed-ups at II 16."""
+    ratios = [paper.ratio(paper.PRIMITIVES_US[n]) for n in ("HEMult", "Rotate", "Rescale")]
+    head = ["speed-up by FHECore", *(LABELS[kind] for kind in PAPER_MEAN), "geometric mean", "interval of it"]
+    mean = paper.geometric_mean(ratios)
+    rows = [["paper, A100: Accel-Sim", *(f"{r:.2f}" for r in ratios), f"{mean:.2f}", ""]]
+    for target, what in SIDES:
+        predictions, _, reason = load(target, data)
+        if predictions is None:
+            rows.append([f"{what}: {reason}", *[NOT] * 5])
+            continue
+        operations = [o for o in with_rescaled(predictions["operations"]) if not o.get("refused")]
+        errors = errors_of(predictions)
+        by_name = {o["name"]: o["base_us"] / o["with_us"]["16"] for o in operations}
+        for limbs, mean in means(operations, lambda o: o["base_us"] / o["with_us"]["16"]):
+            own = [f"{by_name[f'{kind}_{limbs}']:.2f}" for kind in PAPER_MEAN]
+            ends = span_of_mean(operations, limbs, errors)
+            rows.append([f"{what}, {limbs} limbs", *own, f"{mean:.2f}", ends])
+    return table(head, rows)
+
+
+def errors_of(predictions: dict) -> Errors | None:
+    """Those of the operations; None for a target that was not measured, or where too few were."""
+    if predictions["target"] != "h200":
+        return None
+    try:
+        return Errors.of(predictions["operations"])
+    except NoInterval:
+        return None
 
 
 def variants_table(predictions: dict | None) -> str:
@@ -223,9 +325,9 @@ def validation_section(validation: dict | None, reason: str) -> str:
     return text + table(["case", "kernel", "cycles measured", "model", "error"], rows)
 
 
-def markdown(target: str, predictions: dict | None, validation: dict | None, reason: str) -> str:
-    # The error on the H200 is no band of another GPU's figures.
-    error = validation["mean"] if validation and target == "h200" else None
+def markdown(
+    target: str, predictions: dict | None, validation: dict | None, reason: str, data: Path = params.DATA
+) -> str:
     parts = [
         f"# FHECore on {params.note(target)}\n",
         "Of a trace-driven model of one multiprocessor. Figures of FHECore are this model's predictions,"
@@ -233,10 +335,13 @@ def markdown(target: str, predictions: dict | None, validation: dict | None, rea
         " while its validation on an H200 holds: no Accel-Sim, no A100 was run. 32-bit RNS on both sides. An"
         " operation that the model misses by more than 15 % on the H200 is refused. The paper's HEMult"
         " rescales: compare HEMult and Rescale, which the geometric means take.\n",
+        "## Beside the paper\n", beside_table(data),
         "## Validation\n", validation_section(validation, reason),
         f"**No prediction is printed:** {reason}\n" if validation and reason else "",
+        "## Errors of operations, and intervals\n", errors_section(predictions, validation),
         "## Dynamic instructions (table VI)\n", counts_table(predictions),
-        "## Latency (tables VII and VIII)\n", latency_table(predictions, error),
+        "## Latency (tables VII and VIII)\n",
+        latency_table(predictions, errors_of(predictions) if predictions else None),
         "## Sensitivity\n", variants_table(predictions),
         "## Time by class (figures 1 and 9)\n", shares_table(predictions, ("base_us", "with_us_16"),
         "share of time"),
@@ -251,26 +356,29 @@ def markdown(target: str, predictions: dict | None, validation: dict | None, rea
     return "\n".join(parts)
 
 
+def load(target: str, data: Path) -> tuple[dict | None, dict | None, str]:
+    """(predictions, validation, ""), or None and the reason why there are none that may be printed."""
+    try:
+        validation = validate.require("h200", data)
+    except validate.NotValidated as error:
+        return None, None, str(error)
+    path = data / f"predictions-{target}.json"
+    if not path.exists():
+        return None, validation, f"no {path.name}"
+    predictions = json.loads(path.read_text())
+    if predictions.get("fingerprint") != validation["fingerprint"]:
+        return None, validation, f"{path.name} is of another model or calibration: compose again"
+    return predictions, validation, ""
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--target", default="h200")
     parser.add_argument("--data", type=Path, default=params.DATA)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args(arguments)
-    validation = predictions = None
-    reason = ""
-    try:
-        validation = validate.require("h200", args.data)
-        path = args.data / f"predictions-{args.target}.json"
-        if path.exists():
-            predictions = json.loads(path.read_text())
-            if predictions.get("fingerprint") != validation["fingerprint"]:
-                predictions, reason = None, f"{path.name} is of another model or calibration: compose again"
-        else:
-            reason = f"no {path.name}"
-    except validate.NotValidated as error:
-        reason = str(error)
-    text = markdown(args.target, predictions, validation, reason)
+    predictions, validation, reason = load(args.target, args.data)
+    text = markdown(args.target, predictions, validation, reason, args.data)
     if args.out is None:
         print(text)
     else:
@@ -279,7 +387,7 @@ def main(arguments: list[str]) -> int:
         if predictions is not None:
             from . import plots
 
-            plots.all_figures(predictions, validation, args.out)
+            plots.all_figures(predictions, validation, errors_of(predictions), args.out)
     return 0 if predictions is not None else 3
 
 

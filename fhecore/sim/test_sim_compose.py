@@ -116,7 +116,7 @@ def test_other_targets_have_no_measured_times():
     only = bootstrapping.without_times(both)
     assert only["bootstrap"]["classes"]["NTT"] == {"launches": 1, "base": 8, "with": 4}
     assert "us" not in only["sweep"][0] and "us" in row
-    text = report.latency_table({"operations": [], **only}, 0.1)
+    text = report.latency_table({"operations": [], **only}, None)
     assert "| ours: Bootstrap, kernels (ms) | not measured |" in text
     assert "| 2, 2 | 9 | 8 | 4 | not measured | not measured | not measured |" in report.sweep_table(only)
 

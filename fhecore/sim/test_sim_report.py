@@ -20,6 +20,7 @@ from fhecore.sim import (
     collect,
     engine,
     ingest,
+    interval,
     paper,
     params,
     profiles,
@@ -118,11 +119,12 @@ def test_no_prediction_without_validation(tmp_path, capsys):
     text = capsys.readouterr().out
     assert f"| {shown} | 900 | 300 | 3.00 |" in text
     assert "| refused" not in text
-    assert "100.0 ± 5 %" in text and "2.00 / 1.67 / 1.43" in text
+    assert "| 100.0 | 50.0 | 60.0 | 70.0 | 2.00 / 1.67 / 1.43 |" in text
+    assert "No interval: 0 operations measured" in text
     predict(operations=[{**OPERATION, "refused": "the model without the unit is +25.0 % off"}])
     assert report.main(arguments) == 0
     text = capsys.readouterr().out
-    assert "refused: the model without the unit is +25.0 % off" in text and "50.0 ±" not in text
+    assert "refused: the model without the unit is +25.0 % off" in text and "| 50.0 |" not in text
     assert "2.00 / " not in text and f"| {shown} | 900 | 300 | 3.00 |" in text  # counts are measured
     predict(fingerprint="another")
     assert report.main(arguments) == 3
@@ -168,12 +170,18 @@ def test_means_do_not_mix_numbers_of_limbs():
     # 80 / 40, 4 and 1; at 23 limbs Rescale is missing.
     ((limbs, mean),) = report.means(everything, lambda o: o["base_us"] / o["with_us"]["16"])
     assert limbs == "47" and mean == pytest.approx(2.0)
-    text = report.latency_table({"operations": found}, 0.05)
+    text = report.latency_table({"operations": found}, None)
     assert "| paper: geometric mean |  |  |  |  | 1.57 |" in text
     assert "| ours: geometric mean, 47 limbs |  |  |  |  | 2.00 / 2.00 / 2.00 |" in text
-    assert "±" not in report.latency_table({"operations": found}, None)  # a GPU that was not validated
+    assert " to " not in text  # a GPU that was not validated
+    errors = interval.Errors({"a": -0.2, "b": 0.0, "c": 0.25})
+    measured = [{**o, "measured_us": {"graph_us": o["base_us"]}} for o in found]
+    own = found[0]["with_us"]["16"]
+    assert f"{own:.1f} ({own / 1.25:.1f} to {own / 0.8:.1f})" in report.latency_table(
+        {"operations": measured}, errors
+    )
     found[1]["refused"] = "too far"
-    assert "ours: geometric mean" not in report.latency_table({"operations": found}, 0.05)
+    assert "ours: geometric mean" not in report.latency_table({"operations": found}, None)
 
 
 def test_launch_cost_is_counted_once():
@@ -322,6 +330,6 @@ def test_null_kernel_line():
 def test_the_committed_report_is_what_the_data_render(capsys):
     assert report.main(["--target", "h200"]) == 0
     committed = Path(report.__file__).parents[1] / "doc" / "report-h200.md"
-    assert capsys.readouterr().out == committed.read_text(), (
-        "run ./run fhecore-report --target h200 and commit"
+    assert capsys.readouterr().out == committed.read_text() + "\n", (
+        "run python -m fhecore.sim docs and commit"
     )

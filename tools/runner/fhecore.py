@@ -12,7 +12,7 @@ from runner import env, package, pytests
 from runner.counts import Counts
 from runner.shell import Stop, run, say, stage
 
-BENCHES = tuple(f"fhecore/dv/test_{part}.py" for part in ("array", "equivalence", "pe", "unit"))
+BENCHES = tuple(f"fhecore/dv/test_{part}.py" for part in ("array", "equivalence", "pe", "unit", "worst_case"))
 
 
 def install_tools() -> None:

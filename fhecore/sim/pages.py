@@ -1,0 +1,79 @@
+"""The committed pages that hold figures of the model, as the data render them.
+
+usage: docs [--check]
+
+Writes doc/report-h200.md, doc/report-a100.md and what stands between markers in other pages. Nobody types a
+figure: a page has `<!-- fhecore.sim: NAME -->` and `<!-- end -->`, and between them what NAME renders to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from . import params, report
+
+ROOT = Path(__file__).resolve().parents[2]
+DOC = ROOT / "fhecore" / "doc"
+REPORTS = {DOC / f"report-{target}.md": target for target in ("h200", "a100")}
+PAGES = (DOC / "model.md", ROOT / "docs" / "guide" / "fhecore.md")
+MARKED = re.compile(r"(<!-- fhecore\.sim: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+class PageError(ValueError):
+    """A marker whose name nothing renders; the message says which and what is known."""
+
+
+def _errors(data: Path) -> str:
+    predictions, validation, _ = report.load("h200", data)
+    return report.errors_section(predictions, validation)
+
+
+BLOCKS: dict[str, Callable[[Path], str]] = {"beside": report.beside_table, "errors": _errors}
+
+
+def filled(text: str, data: Path = params.DATA) -> str:
+    """A page's text with every block rendered. PageError for a name that is not known."""
+
+    def block(found: re.Match) -> str:
+        if found[2] not in BLOCKS:
+            raise PageError(f"block {found[2]!r}: expected one of {sorted(BLOCKS)}")
+        return found[1] + BLOCKS[found[2]](data) + found[3]
+
+    return MARKED.sub(block, text)
+
+
+def wanted(data: Path = params.DATA) -> dict[Path, str]:
+    """Text of every page."""
+    out = {}
+    for path, target in REPORTS.items():
+        predictions, validation, reason = report.load(target, data)
+        out[path] = report.markdown(target, predictions, validation, reason, data)
+    return out | {path: filled(path.read_text(), data) for path in PAGES}
+
+
+def stale() -> list[Path]:
+    """Pages that are not what the data render."""
+    return [p for p, text in wanted().items() if not p.exists() or p.read_text() != text]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="fhecore.sim docs", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit code 1 where a page is stale"
+    )
+    args = parser.parse_args(arguments)
+    texts = wanted()
+    found = stale()
+    for path in found:
+        if not args.check:
+            path.write_text(texts[path])
+        print(f"{path.relative_to(ROOT)}: {'stale' if args.check else 'written'}")
+    return 1 if found and args.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
