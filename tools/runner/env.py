@@ -62,6 +62,24 @@ def apt_install(packages: list[str], why: str) -> None:
     run_logged(line.split() + ["--no-install-recommends"], "apt-install", env=env)
 
 
+def runnable(name: str) -> str | None:
+    """Path of a program that starts: a version manager's stand-in of that name may not."""
+    found = shutil.which(name)
+    return found if found and capture([found, "--version"]) is not None else None
+
+
+def programs(needed: dict[str, str], why: str) -> None:
+    """needed: program -> Debian package that has it."""
+    absent = [package for program, package in needed.items() if runnable(program) is None]
+    if absent:
+        apt_install(absent, f"{why}, and these are missing: {' '.join(absent)}")
+
+
+def required(part: str) -> bool:
+    """Does CRENEL_REQUIRE name this part, so that to leave it out is a failure?"""
+    return part in os.environ.get("CRENEL_REQUIRE", "").split(",")
+
+
 def _debian_python(suffix: str) -> str:
     """python3-venv for the system's own Python, python3.12-venv for another one."""
     if Path(sys.executable).resolve() == Path("/usr/bin/python3").resolve():

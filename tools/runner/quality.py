@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 
-from runner import env, package
+from runner import env, package, tidy
 from runner.shell import ROOT, Stop, capture, run, say, stage
 
 CXX_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
@@ -47,6 +47,9 @@ def lint(arguments: list[str]) -> int:
         with stage(name):
             if command and run(command, check=False):
                 failed.append(name)
+    with stage("clang-tidy"):
+        if tidy.check("whole")[0]:
+            failed.append("clang-tidy")
     say(f"\nlint: {'failed: ' + ', '.join(failed) if failed else 'clean'}")
     return 1 if failed else 0
 
