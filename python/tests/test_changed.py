@@ -253,13 +253,25 @@ def test_fuzzers(runner, tmp_path, monkeypatch, capsys, crash, cov, runs, said):
     monkeypatch.setattr(shell, "ROOT", tmp_path)
     write(tmp_path, "tests/fuzz/fuzz_one", FUZZER.format(crash=crash, cov=cov, runs=runs), 0o755)
     total = counts.Counts()
-    sanitized.fuzz(total, tmp_path, 1)
+    sanitized.fuzz(total, {}, tmp_path, 1)
     assert (total.passed, total.failed) == ((0, 1) if said else (1, 0))
     assert said in "".join(total.failures) and ("AddressSanitizer" in capsys.readouterr().out) == bool(crash)
+
+
+def test_valid_files_to_start_from(runner, tmp_path, monkeypatch):
+    _, _, sanitized, counts, shell = runner
+    for module in (shell, sanitized):
+        monkeypatch.setattr(module, "LOGS", tmp_path)
+    write(tmp_path, "tests/fuzz/fuzz_seeds", '#!/bin/sh\nmkdir -p "$1/one" "$1/two"\n', 0o755)
+    asked = FUZZER.format(crash=0, cov=1, runs=1) + 'case "$2" in */seeds/one) ;; *) exit 1 ;; esac\n'
+    write(tmp_path, "tests/fuzz/fuzz_one", asked, 0o755)
+    total = counts.Counts()
+    sanitized.fuzz(total, {}, tmp_path, 1)
+    assert (total.passed, total.failed) == (1, 0)
 
 
 def test_no_fuzzer_is_a_failure(runner, tmp_path):
     *_, sanitized, counts, _ = runner
     total = counts.Counts()
-    sanitized.fuzz(total, tmp_path, 1)
+    sanitized.fuzz(total, {}, tmp_path, 1)
     assert total.failed == 1

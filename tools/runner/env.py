@@ -165,7 +165,7 @@ def _install_offline(groups: list[str]) -> None:
         raise Stop(
             f"CRENEL_OFFLINE=1 forbids installing, and these Python packages are missing:{listed}\n"
             f"Install them for this Python ({sys.executable}), or put their wheels into .whl/. On a machine\n"
-            f"with network, this system and Python {'.'.join(map(str, sys.version_info[:2]))}, this fetches them:\n"
+            f"with network and Python {sys.version_info[0]}.{sys.version_info[1]} too, this fetches them:\n"
             f"    python3 -m pip download -d .whl {files}"
         )
 

@@ -18,12 +18,6 @@ from runner.counts import Counts
 from runner.shell import LOGS, ROOT, Stop, remember, run_logged, say
 
 BUILD = ROOT / "build" / "sanitized"
-OPTIONS = {
-    "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:check_initialization_order=1",
-    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-    "OMP_NUM_THREADS": "2",
-}
-ENVIRONMENT = {**OPTIONS, "CRENEL_DEVICES": "ref,cpu"}
 SETTINGS = {
     "CRENEL_BUILD_TESTS": "ON",
     "CRENEL_CUDA": "OFF",
@@ -35,6 +29,7 @@ ALWAYS = ("tests/unit/serialize",)
 THREADED = re.compile(r"std::(jthread|thread|async)\b")
 KINDS = ("unit", "conformance", "integration")  # property and golden tests need files and libraries besides
 MOST = 8  # further test files, because something changed: each costs seconds to compile and to run
+SEEDER = "fuzz_seeds"
 FUZZ_SECONDS = 45  # of all fuzzers together, one after the other on each core
 LEAST_SECONDS = 5  # of one
 FUZZ_PROBE = 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n'
@@ -75,8 +70,8 @@ def _tests_of(name: str, files: dict[str, Path]) -> list[str]:
     return []
 
 
-def run(total: Counts) -> None:
-    """Builds and runs; counts the tests, and each fuzzer as one."""
+def run(total: Counts, extra: dict[str, str]) -> None:
+    """Builds and runs with this environment; counts the tests, and each fuzzer as one."""
     compiler, fuzzers = _compiler()
     chosen, why = choose(ROOT, changes.changes())
     say(f"   sanitized: {why}")
@@ -85,9 +80,9 @@ def run(total: Counts) -> None:
     settings["CMAKE_CXX_FLAGS"] = "-fsanitize=fuzzer-no-link" if fuzzers else ""
     targets = (PROGRAM, *(["tests/fuzz/all"] if fuzzers else []))
     package.build(package.Toolchain(compiler, None), BUILD, settings, "sanitized", targets)
-    _tests(total)
+    _tests(total, extra)
     if fuzzers:
-        fuzz(total)
+        fuzz(total, extra)
 
 
 def _compiler() -> tuple[str, bool]:
@@ -118,43 +113,44 @@ def _fuzzing_clang() -> str | None:
     return None
 
 
-def _tests(total: Counts) -> None:
+def _tests(total: Counts, extra: dict[str, str]) -> None:
     """ctest counts an absent program as a failure, and no test at all is one here."""
     counts = Counts()
-    ctests.run(BUILD, "", ENVIRONMENT, counts, f"^{PROGRAM}$", "sanitized")
+    ctests.run(BUILD, "", extra, counts, f"^{PROGRAM}$", "sanitized")
     if counts.passed + counts.failed == 0:
         counts.add_one(f"{PROGRAM}: no test ran under the sanitizers", passed=False)
     total.merge(counts)
 
 
-def fuzz(total: Counts, build: Path = BUILD, seconds: int = FUZZ_SECONDS) -> None:
+def fuzz(total: Counts, extra: dict[str, str], build: Path = BUILD, seconds: int = FUZZ_SECONDS) -> None:
     """Every fuzzer of the build, from the committed corpora, as many at once as there are cores."""
-    programs = sorted(p for p in build.glob("tests/fuzz/fuzz_*") if p.is_file() and p.stat().st_mode & 0o111)
+    found = sorted(p for p in build.glob("tests/fuzz/fuzz_*") if p.is_file() and p.stat().st_mode & 0o111)
+    programs = [p for p in found if p.name != SEEDER]
+    if len(programs) < len(found):  # it writes valid files for each of the others to start from
+        run_logged([build / "tests" / "fuzz" / SEEDER, build / "seeds"], SEEDER, env=extra)
     if not programs:
         total.add_one("fuzzers: the build made none (tests/fuzz/fuzz_*)", passed=False)
         return
     each = max(LEAST_SECONDS, seconds * env.jobs() // len(programs))
     with ThreadPoolExecutor(env.jobs()) as pool:
-        verdicts = list(pool.map(lambda program: _fuzz_one(build, program, each), programs))
+        verdicts = list(pool.map(lambda program: _fuzz_one(build, program, each, extra), programs))
     for program, (problem, runs) in zip(programs, verdicts, strict=True):
         say(f"   {program.name}: {runs:,} inputs in {each} s{f': {problem}' if problem else ''}")
         total.add_one(f"{program.name}{f': {problem}' if problem else ''}", passed=not problem)
 
 
-def _fuzz_one(build: Path, program: Path, seconds: int) -> tuple[str, int]:
+def _fuzz_one(build: Path, program: Path, seconds: int, extra: dict[str, str]) -> tuple[str, int]:
     """What went wrong, "" when nothing did, and how many inputs were run."""
     source = ROOT / "tests" / "fuzz"
     own, crashes = build / "corpus" / program.name, build / "crashes"
     for folder in (own, crashes):
         folder.mkdir(parents=True, exist_ok=True)
-    part = program.name.removeprefix("fuzz_")
-    seeds = [d for d in (source / "corpus" / part, source / "corpus" / program.name) if d.is_dir()]
-    dictionary = next((d for n in (part, "serialize") if (d := source / f"{n}.dict").is_file()), None)
-    command = [program, own, *(seeds or [source / "corpus"]), ROOT / "tests" / "golden" / "wire"]
+    seeds = build / "seeds" / program.name.removeprefix("fuzz_")
+    command = [program, own, *([seeds] if seeds.is_dir() else [])]
+    command += [source / "corpus", ROOT / "tests" / "golden" / "wire", f"-dict={source / 'serialize.dict'}"]
     command += [f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=2048", "-print_final_stats=1"]
     command += [f"-artifact_prefix={crashes}/{program.name}-"]
-    command += [f"-dict={dictionary}"] if dictionary else []
-    code = run_logged(command, program.name, env=ENVIRONMENT, check=False)
+    code = run_logged(command, program.name, env=extra, check=False)
     text = (LOGS / f"{program.name}.log").read_text(errors="replace")
     runs = max((int(n) for n in EXECUTED.findall(text)), default=0)
     if code:

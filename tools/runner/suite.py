@@ -11,10 +11,14 @@ from runner.counts import Counts
 from runner.ctests import run as _ctest
 from runner.shell import ROOT, Stop, remember, run, run_logged, say, stage, together
 
-SANITIZER_ENV = sanitized.OPTIONS
 # The library is optimised, the tests themselves compile in two thirds of the time.
 TESTS = {"CRENEL_BUILD_TESTS": "ON", "CRENEL_TEST_OPTIONS": "-O1"}
 TIDY_SECONDS = 60
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:check_initialization_order=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "OMP_NUM_THREADS": "2",
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -93,7 +97,7 @@ def _hardening(options, total: Counts) -> None:
         )
         return
     with stage("sanitizers and fuzzers, a part"):
-        sanitized.run(total)
+        sanitized.run(total, {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"})
     with stage("clang-tidy of what changed"):
         tidy.count(total, TIDY_SECONDS)
 
