@@ -6,6 +6,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -275,3 +276,41 @@ def test_no_fuzzer_is_a_failure(runner, tmp_path):
     total = counts.Counts()
     sanitized.fuzz(total, {}, tmp_path, 1)
     assert total.failed == 1
+
+
+# -- lanes ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_whoever_ends_takes_what_is_left(runner, stops):
+    """Each further stage once, its counts kept, and kept too where the other lane stops."""
+    *_, counts, shell = runner
+    from runner import suite
+
+    gate, order = threading.Event(), []
+
+    def fast(own):
+        own.add_one("fast", passed=True)
+        if stops:
+            raise shell.Stop("the fast one cannot go on")
+
+    def slow(own):
+        assert stops or gate.wait(60)  # until a further stage ran: in the lane that ended
+        own.add_one("slow", passed=True)
+
+    def further(name):
+        def stage(own):
+            order.append(name)
+            own.add_one(name, passed=name != "two")
+            gate.set()
+
+        return stage
+
+    total = counts.Counts()
+    if stops:
+        with pytest.raises(shell.Stop, match="cannot go on"):
+            suite._lanes(total, [fast, slow], [further("one"), further("two")])
+    else:
+        suite._lanes(total, [fast, slow], [further("one"), further("two")])
+    assert sorted(order) == ["one", "two"]
+    assert (total.passed, total.failures) == (3, ["two"])

@@ -23,6 +23,7 @@ SETTINGS = {
     "CRENEL_CUDA": "OFF",
     "CRENEL_SANITIZE": "address,undefined",
     "CMAKE_CXX_FLAGS_RELEASE": "-O1 -g1",  # with assertions, and lines alone of debug information
+    "CRENEL_TEST_OPTIONS": "-O0",
 }
 PROGRAM = "sanitized_tests"
 ALWAYS = ("tests/unit/serialize",)
@@ -30,8 +31,8 @@ THREADED = re.compile(r"std::(jthread|thread|async)\b")
 KINDS = ("unit", "conformance", "integration")  # property and golden tests need files and libraries besides
 MOST = 8  # further test files, because something changed: each costs seconds to compile and to run
 SEEDER = "fuzz_seeds"
-FUZZ_SECONDS = 45  # of all fuzzers together, one after the other on each core
-LEAST_SECONDS = 5  # of one
+FUZZ_SECONDS = 30  # of all fuzzers together, one after the other on each core
+LEAST_SECONDS = 3  # of one
 FUZZ_PROBE = 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n'
 EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 COVERED = re.compile(r"\bcov: (\d+)")

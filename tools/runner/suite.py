@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from runner import ctests, cuda, env, fhecore, package, pytests, quality, quick, sanitized, tidy, verdict
@@ -11,6 +14,7 @@ from runner.counts import Counts
 from runner.ctests import run as _ctest
 from runner.shell import ROOT, Stop, remember, run, run_logged, say, stage, together
 
+Lane = Callable[[Counts], None]
 # The library is optimised, the tests themselves compile in two thirds of the time.
 TESTS = {"CRENEL_BUILD_TESTS": "ON", "CRENEL_TEST_OPTIONS": "-O1"}
 TIDY_SECONDS = 60
@@ -61,45 +65,64 @@ def _everything(options, total: Counts) -> None:
     with stage("build and install the package"):
         package.install(toolchain)
     extra = {"CRENEL_REQUIRE": "cuda"} if options.gpu else {}
-    cxx, rest = Counts(), Counts()
 
-    def cxx_lane() -> None:
+    def cxx_lane(own: Counts) -> None:
         with stage("build the C++ tests"):
             package.build(toolchain, package.BUILD, TESTS, "tests")
         with stage("C++ tests"):
-            _ctest(package.BUILD, options.k, extra, cxx)
+            _ctest(package.BUILD, options.k, extra, own)
 
-    def rest_lane() -> None:
+    def rest_lane(own: Counts) -> None:
         with stage("FHECore"):
-            fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=rest)
+            fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=own)
         with stage("Python tests"):
-            _pytest(options.k, extra, rest)
+            _pytest(options.k, extra, own)
 
-    try:
-        together(cxx_lane, rest_lane)  # FHECore's tools use one core
-    finally:
-        total.merge(cxx)
-        total.merge(rest)
+    _lanes(total, [cxx_lane, rest_lane], [] if options.k else _hardening(options))
     if options.k:
         return
     _rules(total)
     with stage("find_package example"):
         arguments = ["--build", package.BUILD, "--cmake", env.tool("cmake")]
         _script("tests/integration/find_package/check.py", arguments, total, toolchain.environment())
-    _hardening(options, total)
 
 
-def _hardening(options, total: Counts) -> None:
+def _lanes(total: Counts, lanes: list[Lane], further: list[Lane]) -> None:
+    """All lanes at once (FHECore's tools use one core). Whichever ends takes the next of `further`, so that
+    cores do not wait; what a lane counted counts even where it stopped."""
+    queue = deque(further)
+    counts = [Counts() for _ in lanes]
+
+    def follow(lane: Lane, own: Counts) -> None:
+        while True:
+            lane(own)
+            try:
+                lane = queue.popleft()
+            except IndexError:
+                return
+
+    try:
+        together(*(partial(follow, lane, own) for lane, own in zip(lanes, counts, strict=True)))
+    finally:
+        for own in counts:
+            total.merge(own)
+
+
+def _hardening(options) -> list[Lane]:
     """Bounded: what is left out is said each time."""
     if options.gpu:
-        remember(
-            "sanitizers, fuzzers and clang-tidy: the processor's, so not on a GPU host; ./run test runs them"
-        )
-        return
-    with stage("sanitizers and fuzzers, a part"):
-        sanitized.run(total, {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"})
-    with stage("clang-tidy of what changed"):
-        tidy.count(total, TIDY_SECONDS)
+        remember("sanitizers, fuzzers and clang-tidy: ./run test runs them, where no GPU is waited for")
+        return []
+
+    def sanitizers(own: Counts) -> None:
+        with stage("sanitizers and fuzzers, a part"):
+            sanitized.run(own, {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"})
+
+    def tidied(own: Counts) -> None:
+        with stage("clang-tidy of what changed"):
+            tidy.count(own, TIDY_SECONDS)
+
+    return [sanitizers, tidied]
 
 
 def _quick(total: Counts) -> None:

@@ -63,8 +63,8 @@ def check(plan_of: str, seconds: float = float("inf")) -> tuple[int, int]:
     if plan_of == "whole":
         plan = whole(sources)
     else:
-        salt = changes.git("rev-parse", "HEAD") or str(len(sources))
-        plan = changed(sources, includes, changes.changes(), salt)
+        salt = changes.git("rev-parse", "HEAD", root=ROOT) or str(len(sources))
+        plan = changed(sources, includes, changes.changes(ROOT), salt)
     say(f"   clang-tidy: {plan.why}")
     options = _options()
     version = f"{capture([tool, '--version'])} {options}"
