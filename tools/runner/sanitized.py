@@ -95,6 +95,8 @@ def _compiler() -> tuple[str, bool]:
     try:
         env.apt_install(["clang", "libclang-rt-dev"], why)
     except Stop as stop:
+        if env.required("fuzz"):
+            raise
         remember(f"the fuzzers did not run: {stop}")
         return env.compiler(), False
     if clang := _fuzzing_clang():
