@@ -10,10 +10,11 @@ leaves alone there, and a ruler stands beside its heading.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+
+from tracked import files
 
 ROOT = Path(__file__).resolve().parents[1]
 CXX = (".h", ".cpp", ".cu", ".cuh")
@@ -42,8 +43,7 @@ RULER = re.compile(r"^\s*//\s*[-=]{5,}\s*$")
 
 @cache
 def tracked() -> tuple[str, ...]:
-    listed = subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True)
-    return tuple(name for name in sorted(set(listed.splitlines())) if (ROOT / name).is_file())
+    return tuple(files(ROOT))
 
 
 @cache

@@ -14,7 +14,7 @@ USAGE = """usage: ./run COMMAND [arguments]
   test --sanitize              CPU suite under ASan and UBSan
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
-  lint [--fix]                 clang-format, ruff, codespell, layer rules
+  lint [--fix]                 clang-tidy, clang-format, ruff, codespell, layer rules
   docs [--serve]               build the documentation into site/
   fuzz [SECONDS]               libFuzzer targets (clang)
   fhecore-test [-k EXPR]       the hardware unit's tests, as in ./run test

@@ -2,8 +2,9 @@
 
     python bench/compare/openfhe.py --build build/main [--threads 2] [--out bench/results/openfhe-cpu.json]
 
-The wheel needs Python 3.10: --python names one, otherwise python3.10 is looked for; a virtual environment
-with the pinned wheel is made in build/openfhe. Products include relinearisation and rescale on both sides;
+The wheel needs Python 3.10: --python names one, otherwise each python3.10 and python3 on PATH is tried, as a
+version manager's stand-in is there and may not run; a virtual environment with the pinned wheel is made in
+build/openfhe. Products include relinearisation and rescale on both sides;
 the ring degree, the scale (2^40) and the security level (128 bits) agree, and so does log Q up to a prime.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -21,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEEL = "openfhe==1.6.1.0.22.4"
+NEEDED = "import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10) and f'Python {sys.version}')"
 # OpenFHE: depth and digits whose log PQ comes nearest to Crenel's set within the 128-bit bound.
 CASES = [
     {"log_n": 15, "params": "leveled-n15-s40", "depth": 15, "digits": 4},
@@ -28,17 +31,46 @@ CASES = [
 ]
 
 
+def refusal(python: str | Path, code: str) -> str:
+    """Why this interpreter does not run `code`; empty when it does."""
+    try:
+        done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0:
+        return ""
+    said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    return f"exit code {done.returncode}{': ' + said[-1].strip() if said else ''}"
+
+
+def base_python(wanted: str | None) -> Path:
+    """A Python 3.10 that runs and can make virtual environments. SystemExit names what was tried."""
+    if wanted:
+        candidates = [shutil.which(wanted) or wanted]
+    else:
+        folders = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p]
+        names = [folder / name for name in ("python3.10", "python3") for folder in folders]
+        candidates = [str(n) for n in dict.fromkeys(names) if n.is_file() and os.access(n, os.X_OK)]
+    tried = []
+    for candidate in candidates:
+        reason = refusal(candidate, NEEDED)
+        if not reason:
+            return Path(candidate)
+        tried.append(f"    {shlex.quote(str(candidate))}: {reason}")
+    what = "Tried:\n" + "\n".join(tried) if tried else "There is no python3.10 and no python3 on PATH."
+    sys.exit(f"{WHEEL} needs a Python 3.10 with its venv module; name one with --python PATH. {what}")
+
+
 def openfhe_python(wanted: str | None) -> Path:
     """An interpreter that can import openfhe."""
-    probe = [wanted or sys.executable, "-c", "import openfhe"]
-    if subprocess.run(probe, capture_output=True).returncode == 0:
-        return Path(probe[0])
-    base = wanted or shutil.which("python3.10")
-    if base is None:
-        sys.exit(f"{WHEEL} needs Python 3.10: name one with --python")
+    given = Path(wanted or sys.executable)
+    if not refusal(given, "import openfhe"):
+        return given
     folder = ROOT / "build" / "openfhe"
     python = folder / "bin" / "python"
-    if not python.exists():
+    if refusal(python, NEEDED):  # absent, or of an interpreter that is gone
+        base = base_python(wanted)
+        shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([base, "-m", "venv", folder], check=True)
     subprocess.run([python, "-m", "pip", "install", "--quiet", WHEEL], check=True)
     return python

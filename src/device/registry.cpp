@@ -7,6 +7,7 @@
 
 namespace crenel::device {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): those who override it keep the plan
 std::unique_ptr<TorusKernels> Backend::make_torus_kernels(TorusPlan) {
   throw UnsupportedError(cat("device ", info().name, " has no TFHE kernels"));
 }

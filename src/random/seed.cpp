@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <system_error>
 
 #include "crenel/core/error.h"
 #include "random/chacha20.h"
@@ -18,9 +19,11 @@ Seed seed_from_os() {
   while (filled < seed.size()) {
     const ssize_t got = getrandom(seed.data() + filled, seed.size() - filled, 0);
     if (got < 0) {
-      if (errno == EINTR) continue;
-      throw StateError(cat("the operating system gives no random bytes: ", std::strerror(errno)),
-                       {{"errno", cat(errno)}});
+      const int code = errno;
+      if (code == EINTR) continue;
+      throw StateError(cat("the operating system gives no random bytes: ",
+                           std::generic_category().message(code)),
+                       {{"errno", cat(code)}});
     }
     filled += static_cast<std::size_t>(got);
   }

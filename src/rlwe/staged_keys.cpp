@@ -164,7 +164,7 @@ void StagedKeys::release(std::span<Frame* const> frames, device::Stream& stream)
   } catch (...) {
     try {
       stream.synchronize();
-    } catch (...) {  // a device that failed reads no more
+    } catch (...) {  // NOLINT(bugprone-empty-catch): a device that failed reads no more
     }
   }
   const std::lock_guard lock(mutex_);
@@ -225,7 +225,7 @@ void StagedKeys::read_ahead() noexcept try {
     if (frame == nullptr) return;
     load(*frame, id);
   }
-} catch (...) {
+} catch (...) {  // NOLINT(bugprone-empty-catch): the frame stays empty, and is loaded on use
 }
 
 bool StagedKeys::begin_pass(const void* order) {
@@ -242,7 +242,7 @@ void StagedKeys::end_pass(bool whole) noexcept {
   pass_thread_ = std::thread::id();
   try {
     if (whole) orders_[order_of_pass_] = pass_;
-  } catch (...) {  // no memory: the next pass is not read ahead of
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, so the next pass is not read ahead of
   }
   pass_.clear();
   read_ahead();

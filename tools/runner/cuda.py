@@ -31,8 +31,12 @@ def _system_nvcc() -> str | None:
         found = shutil.which(candidate) if candidate else None
         if found is None:
             continue
-        if _release(found) >= OLDEST:
+        release = _release(found)
+        if release >= OLDEST:
             return found
+        if release == (0, 0):
+            say(f"   {found} does not say its version: ignored")
+            continue
         say(f"   {found} is older than CUDA {OLDEST[0]}.{OLDEST[1]}: ignored")
     return None
 

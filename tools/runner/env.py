@@ -62,6 +62,24 @@ def apt_install(packages: list[str], why: str) -> None:
     run_logged(line.split() + ["--no-install-recommends"], "apt-install", env=env)
 
 
+def runnable(name: str) -> str | None:
+    """Path of a program that starts: a version manager's stand-in of that name may not."""
+    found = shutil.which(name)
+    return found if found and capture([found, "--version"]) is not None else None
+
+
+def programs(needed: dict[str, str], why: str) -> None:
+    """needed: program -> Debian package that has it."""
+    absent = [package for program, package in needed.items() if runnable(program) is None]
+    if absent:
+        apt_install(absent, f"{why}, and these are missing: {' '.join(absent)}")
+
+
+def required(part: str) -> bool:
+    """Does CRENEL_REQUIRE name this part, so that to leave it out is a failure?"""
+    return part in os.environ.get("CRENEL_REQUIRE", "").split(",")
+
+
 def _debian_python(suffix: str) -> str:
     """python3-venv for the system's own Python, python3.12-venv for another one."""
     if Path(sys.executable).resolve() == Path("/usr/bin/python3").resolve():
@@ -75,6 +93,8 @@ def ensure_venv() -> None:
     wanted = f"{sys.version_info[:3]} {sys.base_prefix} {VENV}"
     if PYTHON.exists() and capture([PYTHON, "-c", probe]) == wanted:
         return
+    if VENV.is_symlink():  # what it leads to is somebody else's
+        VENV.unlink()
     shutil.rmtree(VENV, ignore_errors=True)
     command = [sys.executable, "-m", "venv", VENV]
     if OFFLINE:
@@ -98,38 +118,55 @@ def _required_names(group: str) -> list[str]:
 def pip_install(*groups: str) -> None:
     """Installs requirements/<group>.txt, unless that was done already."""
     ensure_venv()
+    keys = {}
     for group in groups:
-        stamp = VENV / f".installed-{group}"
         names = [f"requirements/{group}.txt", "requirements/constraints.txt"]
-        key = tree_hash(names, salt=str(OFFLINE))
-        if stamp.exists() and stamp.read_text() == key:
-            continue
-        if OFFLINE:
-            _install_offline(group)
-        else:
+        keys[group] = tree_hash(names, salt=str(OFFLINE))
+    todo = [
+        group for group in groups if not _stamp(group).exists() or _stamp(group).read_text() != keys[group]
+    ]
+    if OFFLINE:
+        _install_offline(todo)
+    for group in todo:
+        if not OFFLINE:
             say(f"   installing Python packages: {' '.join(_required_names(group))}")
             pip(["install", "-r", REQUIREMENTS / f"{group}.txt"], f"pip-{group}")
-        stamp.write_text(key)
+        _stamp(group).write_text(keys[group])
+
+
+def _stamp(group: str) -> Path:
+    return VENV / f".installed-{group}"
 
 
 def pip(arguments: list, log: str) -> None:
     run_logged([PYTHON, "-m", "pip", "--disable-pip-version-check", *arguments], log)
 
 
-def _install_offline(group: str) -> None:
-    def missing() -> list[str]:
+def _install_offline(groups: list[str]) -> None:
+    """What is missing of all groups in one message, with the line that would fetch it elsewhere."""
+
+    def missing() -> dict[str, list[str]]:
         present = set((capture([PYTHON, "-c", LIST_INSTALLED]) or "").split())
-        return [n for n in _required_names(group) if re.sub("[-_.]+", "-", n).lower() not in present]
+        every = {group: _required_names(group) for group in groups}
+        return {
+            group: absent
+            for group, names in every.items()
+            if (absent := [n for n in names if re.sub("[-_.]+", "-", n).lower() not in present])
+        }
 
     lacking = missing()
     wheels = sorted(WHEELS.glob("*.whl"))
     if lacking and wheels:
-        pip(["install", "--no-index", "--no-deps", "--no-compile", *wheels], f"pip-{group}")
+        pip(["install", "--no-index", "--no-deps", "--no-compile", *wheels], "pip-offline")
         lacking = missing()
     if lacking:
+        listed = "".join(f"\n    requirements/{group}.txt: {' '.join(n)}" for group, n in lacking.items())
+        files = " ".join(f"-r requirements/{group}.txt" for group in lacking)
         raise Stop(
-            f"CRENEL_OFFLINE=1 and Python packages are missing: {' '.join(lacking)}. "
-            "Install them for this Python, or put their wheels into .whl/"
+            f"CRENEL_OFFLINE=1 forbids installing, and these Python packages are missing:{listed}\n"
+            f"Install them for this Python ({sys.executable}), or put their wheels into .whl/. On a machine\n"
+            f"with network and Python {sys.version_info[0]}.{sys.version_info[1]} too, this fetches them:\n"
+            f"    python3 -m pip download -d .whl {files}"
         )
 
 

@@ -8,22 +8,28 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from runner import env, package, pytests
+from runner import env, package, pytests, verdict
 from runner.counts import Counts
-from runner.shell import Stop, run, say, stage
+from runner.shell import Stop, remember, run, stage
 
 BENCHES = tuple(f"fhecore/dv/test_{part}.py" for part in ("array", "equivalence", "pe", "unit", "worst_case"))
+DEBIAN = ("make", "g++")  # packages of the same names
 
 
 def install_tools() -> None:
-    """Simulator, synthesiser and solver from PyPI; where one cannot be had, its tests skip by name, unless
-    CRENEL_REQUIRE names fhecore."""
-    try:
-        env.pip_install("fhecore")
-    except Stop as stop:
-        if "fhecore" in os.environ.get("CRENEL_REQUIRE", "").split(","):
-            raise
-        say(f"   FHECore's tools are not all here, tests that need them are skipped: {stop}")
+    """Simulator, synthesiser and solver from PyPI, what they start from Debian. Where one cannot be had, its
+    tests skip with that reason and the end of the run says it again, unless CRENEL_REQUIRE names fhecore."""
+    needs = {program: program for program in DEBIAN}
+    for install in (
+        lambda: env.pip_install("fhecore"),
+        lambda: env.programs(needs, "Verilator, FHECore's simulator, compiles with make and g++"),
+    ):
+        try:
+            install()
+        except Stop as stop:
+            if env.required("fhecore"):
+                raise
+            remember(f"FHECore's tools are not all here, tests that need them are skipped: {stop}")
 
 
 def run_tests(expression: str, long: bool, nvcc: str | None, total: Counts) -> None:
@@ -59,10 +65,7 @@ def test(arguments: list[str], long: bool = False) -> int:
         package.install(toolchain)
     with stage("FHECore" + (", long" if long else "")):
         run_tests(expression, long, toolchain.nvcc, total)
-    for name in total.failures:
-        say(f"FAILED {name}")
-    say(total.line())
-    return 1 if total.failed or not total.passed else 0
+    return verdict.close(total, "", gpu=False, whole=False)
 
 
 def full(arguments: list[str]) -> int:
@@ -97,7 +100,7 @@ def _timing_analyser() -> None:
         try:
             env.apt_install(["opensta"], "OpenSTA (sta) was not found")
         except Stop as stop:
-            say(f"   timing analysis is left out: {stop}")
+            remember(f"timing analysis is left out: {stop}")
 
 
 def _module(name: str, arguments: list[str]) -> int:

@@ -6,7 +6,6 @@ The tests and benchmark programs are configured on top in the same folder, so no
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +41,7 @@ class Toolchain:
 
     def defines(self) -> dict[str, str]:
         defines = {"CMAKE_CXX_COMPILER": self.cxx, **cuda.cmake_defines(self.nvcc, self.cxx)}
-        if ccache := shutil.which("ccache"):
+        if ccache := env.runnable("ccache"):
             defines["CMAKE_CXX_COMPILER_LAUNCHER"] = ccache
             if self.nvcc:
                 defines["CMAKE_CUDA_COMPILER_LAUNCHER"] = ccache
@@ -82,19 +81,23 @@ def install(toolchain: Toolchain) -> None:
     STAMP.write_text(key)
 
 
-def build(
-    toolchain: Toolchain, folder: Path, options: dict[str, str], log: str, targets: tuple[str, ...] = ()
-) -> None:
-    """Configures `folder` with these options (on top of what it has) and builds targets, or everything."""
-    environment = toolchain.environment()
-    cmake = env.tool("cmake")
+def configure(toolchain: Toolchain, folder: Path, options: dict[str, str], log: str) -> None:
+    """Configures `folder` with these options, on top of what it has."""
     defines = {**toolchain.defines(), **options}
     if prefixes := env.carried_prefixes():
         defines["CMAKE_PREFIX_PATH"] = ";".join(map(str, prefixes))
     if sources := env.googletest_sources():
         defines["CRENEL_GTEST_ROOT"] = sources
-    command = [cmake, "-S", ROOT, "-B", folder, "-G", "Ninja"]
+    command = [env.tool("cmake"), "-S", ROOT, "-B", folder, "-G", "Ninja"]
     command += [f"-D{name}={value}" for name, value in defines.items()]
-    run_logged(command, f"{log}-configure", env=environment)
+    run_logged(command, f"{log}-configure", env=toolchain.environment())
+
+
+def build(
+    toolchain: Toolchain, folder: Path, options: dict[str, str], log: str, targets: tuple[str, ...] = ()
+) -> None:
+    """Configures `folder` and builds targets, or everything."""
+    configure(toolchain, folder, options, log)
     chosen = ["--target", *targets] if targets else []
-    run_logged([cmake, "--build", folder, *chosen], f"{log}-build", env=environment)
+    command = [env.tool("cmake"), "--build", folder, *chosen]
+    run_logged(command, f"{log}-build", env=toolchain.environment())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 
-from runner import env, package
-from runner.shell import ROOT, Stop, capture, run, say, stage
+import tracked
+from runner import env, package, tidy
+from runner.shell import ROOT, Stop, run, say, stage
 
 CXX_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
 RULES = {
@@ -17,19 +18,11 @@ RULES = {
 DICTIONARY_EXCEPTIONS = "nd,te,ot,fo,ser"
 
 
-def _files() -> list[str]:
-    """Files of the repository: tracked, and untracked ones that git does not ignore."""
-    listed = capture(["git", "ls-files", "-co", "--exclude-standard"])
-    if listed is None:
-        raise Stop("lint needs a git checkout, to know which files belong to the repository")
-    return [name for name in sorted(set(listed.splitlines())) if (ROOT / name).is_file()]
-
-
 def lint(arguments: list[str]) -> int:
     fix = "--fix" in arguments
     with stage("tools"):
         env.pip_install("lint")
-    files = _files()
+    files = tracked.files(ROOT)
     sources = [f for f in files if f.endswith(CXX_SUFFIXES)]
     text = [f for f in files if not f.endswith((".json", ".safetensors", ".bin", ".png", ".npz"))]
     ruff = env.tool("ruff")
@@ -47,6 +40,9 @@ def lint(arguments: list[str]) -> int:
         with stage(name):
             if command and run(command, check=False):
                 failed.append(name)
+    with stage("clang-tidy"):
+        if tidy.check("whole")[0]:
+            failed.append("clang-tidy")
     say(f"\nlint: {'failed: ' + ', '.join(failed) if failed else 'clean'}")
     return 1 if failed else 0
 

@@ -37,7 +37,7 @@ LEFT_OUT = f"""left out by --quick (./run test runs them):
         golden, noise, property and integration tests; examples; find_package; the device ref, but where cpu
         is compared with it
    Python: all but {len(PYTHON_TESTS)} files, and the device ref
-   FHECore"""
+   FHECore; sanitizers, fuzzers, clang-tidy"""
 
 
 def stage_package() -> Path:

@@ -18,6 +18,7 @@ LOGS = ROOT / "build" / "logs"
 TAIL_LINES = 60
 
 stage_times: list[tuple[str, float]] = []
+remembered: list[str] = []
 
 
 class Stop(Exception):
@@ -26,6 +27,13 @@ class Stop(Exception):
 
 def say(text: str = "") -> None:
     print(text, flush=True)
+
+
+def remember(text: str) -> None:
+    """Says it now, and has the end of the run say it again."""
+    say(f"   {text}")
+    if text not in remembered:
+        remembered.append(text)
 
 
 @contextlib.contextmanager
@@ -134,11 +142,11 @@ def run_logged(
     return code
 
 
-def tree_hash(paths: list[str], salt: str = "") -> str:
+def tree_hash(paths: list[str], salt: str = "", root: Path = ROOT) -> str:
     """SHA-256 over names and contents of the files in the given files and folders of the repository."""
     digest = hashlib.sha256(salt.encode())
-    for file in sorted(f for path in paths for f in files_below(ROOT / path)):
-        digest.update(f"{file.relative_to(ROOT).as_posix()}\0".encode())
+    for file in sorted(f for path in paths for f in files_below(root / path)):
+        digest.update(f"{file.relative_to(root).as_posix()}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from runner import cuda, env, fhecore, package, pytests, quality, quick, receipt
-from runner.counts import Counts, from_ctest
-from runner.shell import ROOT, Stop, capture, run, run_logged, say, stage, stage_times, together
+from runner import ctests, cuda, env, fhecore, package, pytests, quality, quick, sanitized, tidy, verdict
+from runner.counts import Counts
+from runner.ctests import run as _ctest
+from runner.shell import ROOT, Stop, remember, run, run_logged, say, stage, together
 
-CTEST_TIMEOUT = 900
+Lane = Callable[[Counts], None]
+# The library is optimised, the tests themselves compile in two thirds of the time.
+TESTS = {"CRENEL_BUILD_TESTS": "ON", "CRENEL_TEST_OPTIONS": "-O1"}
+TIDY_SECONDS = 60
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:check_initialization_order=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -42,36 +48,8 @@ def main(arguments: list[str]) -> int:
     except Stop as stop:
         problem = str(stop)
         total.failed += 1
-    return _close(options, total, problem)
-
-
-def _close(options, total: Counts, problem: str) -> int:
-    if options.gpu and total.cuda_skipped:
-        total.failed += total.cuda_skipped
-        total.skipped -= total.cuda_skipped
-        total.failures.append(f"{total.cuda_skipped} CUDA tests were skipped although --gpu was asked for")
-    say("\n== times")
-    for name, seconds in stage_times:
-        say(f"   {seconds:8.1f} s  {name}")
-    if total.cuda_skipped:
-        say(f"   {total.cuda_skipped} CUDA tests skipped; on a GPU host ./run test --gpu runs them")
-    whole = not options.k and not options.sanitize and not options.quick
-    if options.gpu and whole and not total.failed:
-        say(f"   receipt written: {receipt.write(total)}")
-    elif whole and (stale := receipt.staleness()):
-        say("\n" + "!" * 78)
-        say(f"!! {stale}")
-        say("!! On a GPU host run ./run test --gpu and commit tests/gpu_receipt.json.")
-        say("!" * 78)
-    for name in total.failures[:50]:
-        say(f"FAILED {name}")
-    if problem:
-        say(f"\n{problem}\n")
-    if total.passed + total.failed == 0:
-        say("no test ran")
-        total.failed += 1
-    say(total.line())
-    return 1 if total.failed else 0
+    whole = not (options.k or options.sanitize or options.quick)
+    return verdict.close(total, problem, gpu=options.gpu, whole=whole)
 
 
 def _prepare(cuda_too: bool = True) -> package.Toolchain:
@@ -87,31 +65,64 @@ def _everything(options, total: Counts) -> None:
     with stage("build and install the package"):
         package.install(toolchain)
     extra = {"CRENEL_REQUIRE": "cuda"} if options.gpu else {}
-    cxx, rest = Counts(), Counts()
 
-    def cxx_lane() -> None:
+    def cxx_lane(own: Counts) -> None:
         with stage("build the C++ tests"):
-            package.build(toolchain, package.BUILD, {"CRENEL_BUILD_TESTS": "ON"}, "tests")
+            package.build(toolchain, package.BUILD, TESTS, "tests")
         with stage("C++ tests"):
-            _ctest(package.BUILD, options.k, extra, cxx)
+            _ctest(package.BUILD, options.k, extra, own)
 
-    def rest_lane() -> None:
+    def rest_lane(own: Counts) -> None:
         with stage("FHECore"):
-            fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=rest)
+            fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=own)
         with stage("Python tests"):
-            _pytest(options.k, extra, rest)
+            _pytest(options.k, extra, own)
 
-    try:
-        together(cxx_lane, rest_lane)  # FHECore's tools use one core
-    finally:
-        total.merge(cxx)
-        total.merge(rest)
+    _lanes(total, [cxx_lane, rest_lane], [] if options.k else _hardening(options))
     if options.k:
         return
     _rules(total)
     with stage("find_package example"):
         arguments = ["--build", package.BUILD, "--cmake", env.tool("cmake")]
         _script("tests/integration/find_package/check.py", arguments, total, toolchain.environment())
+
+
+def _lanes(total: Counts, lanes: list[Lane], further: list[Lane]) -> None:
+    """All lanes at once (FHECore's tools use one core). Whichever ends takes the next of `further`, so that
+    cores do not wait; what a lane counted counts even where it stopped."""
+    queue = deque(further)
+    counts = [Counts() for _ in lanes]
+
+    def follow(lane: Lane, own: Counts) -> None:
+        while True:
+            lane(own)
+            try:
+                lane = queue.popleft()
+            except IndexError:
+                return
+
+    try:
+        together(*(partial(follow, lane, own) for lane, own in zip(lanes, counts, strict=True)))
+    finally:
+        for own in counts:
+            total.merge(own)
+
+
+def _hardening(options) -> list[Lane]:
+    """Bounded: what is left out is said each time."""
+    if options.gpu:
+        remember("sanitizers, fuzzers and clang-tidy: ./run test runs them, where no GPU is waited for")
+        return []
+
+    def sanitizers(own: Counts) -> None:
+        with stage("sanitizers and fuzzers, a part"):
+            sanitized.run(own, {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"})
+
+    def tidied(own: Counts) -> None:
+        with stage("clang-tidy of what changed"):
+            tidy.count(own, TIDY_SECONDS)
+
+    return [sanitizers, tidied]
 
 
 def _quick(total: Counts) -> None:
@@ -153,28 +164,6 @@ def _script(script: str, arguments: list, total: Counts, extra: dict | None = No
     total.add_one(script, passed=code == 0)
 
 
-def _ctest(build: Path, expression: str, extra: dict[str, str], total: Counts, programs: str = "") -> None:
-    """`programs`: a regular expression of ctest's names; else all, or those that hold `expression`."""
-    report = build / "ctest.xml"
-    report.unlink(missing_ok=True)
-    command = [env.tool("ctest"), "--test-dir", build, "--output-junit", report, "-j", env.jobs()]
-    command += ["--timeout", CTEST_TIMEOUT, "--output-on-failure", "--no-tests=ignore"]
-    command += ["--test-output-size-passed", 1 << 24, "--test-output-size-failed", 1 << 24]
-    extra = {"OMP_WAIT_POLICY": "passive", **extra}  # several test programs share the cores
-    if programs:
-        command += ["-R", programs]
-    elif expression and any(expression in name for name, _ in _ctest_entries(build)):
-        command += ["-R", expression]
-    elif expression:
-        extra["GTEST_FILTER"] = f"*{expression}*"
-    code = run_logged(command, "ctest", env=extra, check=False)
-    counts = from_ctest(report)
-    if code and not counts.failed:
-        counts.add_one("ctest itself (build/logs/ctest.log)", passed=False)
-    pytests.tell("ctest", counts, "build/logs/ctest.log")
-    total.merge(counts)
-
-
 def _pytest(expression: str, extra: dict[str, str], total: Counts) -> None:
     pytests.run("pytest", ["python/tests", *(["-k", expression] if expression else [])], extra, total)
 
@@ -197,9 +186,9 @@ def _gpu_sanitize(options, total: Counts) -> None:
     """Every C++ test program under compute-sanitizer; races and bad accesses fail it."""
     toolchain = _prepare()
     with stage("build the C++ tests"):
-        package.build(toolchain, package.BUILD, {"CRENEL_BUILD_TESTS": "ON"}, "tests")
+        package.build(toolchain, package.BUILD, TESTS, "tests")
     sanitizer = env.tool("compute-sanitizer")
-    entries = _ctest_entries(package.BUILD)
+    entries = ctests.entries(package.BUILD)
     programs = [p for p in dict.fromkeys(p for _, p in entries) if Path(p).is_relative_to(package.BUILD)]
     extra = {"CRENEL_REQUIRE": "cuda", "CRENEL_DEVICES": "cuda:0"}
     if options.k:
@@ -211,13 +200,3 @@ def _gpu_sanitize(options, total: Counts) -> None:
                 name = f"{check} {Path(program).name}"
                 code = run_logged(command, name.replace(" ", "-"), env=extra, check=False)
                 total.add_one(name, passed=code == 0)
-
-
-def _ctest_entries(build: Path) -> list[tuple[str, str]]:
-    """Name and program of every test that ctest knows."""
-    listing = capture([env.tool("ctest"), "--test-dir", build, "--show-only=json-v1"])
-    if listing is None:
-        raise Stop("ctest could not list the tests")
-    return [
-        (test["name"], test["command"][0]) for test in json.loads(listing)["tests"] if test.get("command")
-    ]

@@ -38,12 +38,14 @@ class Error : public std::runtime_error {
   std::vector<ErrorField> fields_;
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the name of a class takes none
 #define CRENEL_DEFINE_ERROR(Name)                                             \
   class Name : public Error {                                                 \
    public:                                                                    \
     explicit Name(const std::string& message, std::vector<ErrorField> f = {}) \
         : Error(#Name, message, std::move(f)) {}                              \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// A parameter set or an argument value is outside what is allowed.
 CRENEL_DEFINE_ERROR(ParameterError);

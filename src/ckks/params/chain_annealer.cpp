@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace crenel::ckks {
 namespace {
@@ -156,8 +157,8 @@ void ChainAnnealer::run(u64 seed, u32 iterations) {
     best_main = main_;
     best_terminal = terminal_;
   }
-  main_ = best_main;
-  terminal_ = best_terminal;
+  main_ = std::move(best_main);
+  terminal_ = std::move(best_terminal);
 }
 
 std::vector<u64> ChainAnnealer::main() const {

@@ -32,7 +32,7 @@ std::string aligned(const std::vector<LevelText>& rows) {
     for (const LevelText& row : rows)
       if (row[i].size() > widths[i].size()) widths[i].assign(row[i].size(), ' ');
   for (const LevelText& row : rows) {
-    text += "\n";
+    text += '\n';
     for (std::size_t i = 0; i < row.size(); ++i)
       text += cat(i ? "  " : "", widths[i].substr(row[i].size()), row[i]);
   }

@@ -58,7 +58,8 @@ std::optional<double> sparse_bound(u32 log_n, u32 bits, u32 weight) {
   const double bound = kSparse128[log_n - kSparseMinLogN][column];
   // The two tables are of different years and attacks; a sparse secret never gets more than a dense
   // one (at 2^12 the sparse table ends above the dense one).
-  return std::min(bound, *dense_bound(log_n, bits));
+  const std::optional<double> dense = dense_bound(log_n, bits);
+  return dense ? std::optional(std::min(bound, *dense)) : std::nullopt;
 }
 
 }  // namespace

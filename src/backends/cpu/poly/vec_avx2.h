@@ -72,7 +72,8 @@ struct Vec {
             _mm256_add_epi64(acc.odd, _mm256_mul_epu32(a.odd, c))};
   }
   static V set1_high(u32 q) {
-    return _mm256_set1_epi64x(static_cast<long long>(static_cast<u64>(q) << 32));
+    const u64 high = static_cast<u64>(q) << 32;
+    return _mm256_set1_epi64x(static_cast<long long>(high));
   }
   static Wide wide_fold(Wide a, V q_high) {
     return {min(a.even, sub(a.even, q_high)), min(a.odd, sub(a.odd, q_high))};

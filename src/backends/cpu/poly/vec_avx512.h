@@ -74,7 +74,8 @@ struct Vec {
             _mm512_add_epi64(acc.odd, _mm512_mul_epu32(a.odd, c))};
   }
   static V set1_high(u32 q) {
-    return _mm512_set1_epi64(static_cast<long long>(static_cast<u64>(q) << 32));
+    const u64 high = static_cast<u64>(q) << 32;
+    return _mm512_set1_epi64(static_cast<long long>(high));
   }
   static Wide wide_fold(Wide a, V q_high) {
     return {min(a.even, sub(a.even, q_high)), min(a.odd, sub(a.odd, q_high))};

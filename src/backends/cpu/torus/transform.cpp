@@ -132,7 +132,7 @@ class TransformEngine final : public TorusEngine {
   }
 
   void fill_lane_twiddles(const ring::NegacyclicFft& fft) {
-    for (u32 block = 0; block < points_ / (lanes_ * lanes_); ++block)
+    for (u32 block = 0; block < points_ / lanes_ / lanes_; ++block)
       for (u32 nodes = 1; nodes < lanes_; nodes *= 2)  // of the level, in a vector's subtree
         for (u32 node = 0; node < nodes; node += 2) {
           const u64 width = u64(points_) / lanes_ * nodes;
