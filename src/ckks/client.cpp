@@ -184,8 +184,7 @@ PublicKey Client::public_key() {
 }
 
 std::vector<u8> Client::export_secret_key() const {
-  auto coefficients = state_->secret.export_coefficients();
-  const random::WipeOnExit wipe(coefficients);
+  const auto coefficients = state_->secret.export_coefficients();
   std::vector<u8> bytes(coefficients.size());
   std::memcpy(bytes.data(), coefficients.data(), bytes.size());
   return bytes;
@@ -196,8 +195,7 @@ Client Client::import_secret_key(const Context& context, std::span<const u8> byt
   if (bytes.size() != n)
     throw SerializationError(cat("secret key of ", bytes.size(), " coefficients, expected ", n),
                              {{"found", cat(bytes.size())}, {"expected", cat(n)}});
-  std::vector<i8> coefficients(n);
-  const random::WipeOnExit wipe(coefficients);
+  core::SecretVector<i8> coefficients(n);
   std::memcpy(coefficients.data(), bytes.data(), n);
   u32 invalid = 0, weight = 0;  // accumulated without branching on coefficients
   for (i8 c : coefficients) {

@@ -6,6 +6,7 @@
 
 #include "ckks/encoder.h"
 #include "crenel/ckks/evaluator.h"
+#include "crenel/core/fork_mutex.h"
 #include "rlwe/key_source.h"
 #include "rlwe/key_switcher.h"
 #include "rlwe/ring_context.h"
@@ -42,7 +43,7 @@ class SharedObjects {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::map<std::string, std::weak_ptr<void>> entries_;
 };
 

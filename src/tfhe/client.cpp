@@ -9,14 +9,14 @@
 namespace crenel::tfhe {
 namespace {
 
-// Phases of all rows, [row][slot], in memory that the caller wipes.
-std::vector<u32> phases(const Client::State& state, const Ciphertext::Data& ct) {
+// Phases of all rows, [row][slot].
+core::SecretVector<u32> phases(const Client::State& state, const Ciphertext::Data& ct) {
   const auto& home = state.context.state();
   auto& stream = *home.stream;
-  std::vector<u32> out(ct.rows() * ct.slots);
+  core::SecretVector<u32> out(ct.rows() * ct.slots);
   device::Buffer memory = stream.allocate(out.size() * sizeof(u32), true);
   home.torus->phase(stream, memory.as<u32>(), ct.view(), state.secret.lwe_device());
-  stream.copy_out(out.data(), memory.data(), memory.bytes());
+  stream.copy_out_secret(out.data(), memory.data(), memory.bytes());
   return out;
 }
 
@@ -34,12 +34,11 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   check_messages(messages, home.params, p);
   auto data = empty_ciphertext(home, messages.size(), p, log_modulus_for(home.params, p));
 
-  std::vector<u64> encoded(data->rows() * data->slots);
-  const random::WipeOnExit wipe(encoded);
+  core::SecretVector<u64> encoded(data->rows() * data->slots);
   for (std::size_t i = 0; i < messages.size(); ++i)
     encoded[i] = encode_message(messages[i], p, data->log_modulus);
   device::Buffer staged = stream.allocate(encoded.size() * sizeof(u64), true);
-  stream.copy_in(staged.data(), encoded.data(), encoded.size() * sizeof(u64));
+  stream.copy_in_secret(staged.data(), encoded.data(), encoded.size() * sizeof(u64));
 
   auto& source = state_->secret.source();
   data->seed = source.derive_seed();
@@ -53,8 +52,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
 std::vector<u64> Client::decrypt(const Ciphertext& ciphertext) const {
   const auto& ct = ciphertext.data();
   expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
-  auto phase = phases(*state_, ct);
-  const random::WipeOnExit wipe(phase);
+  const auto phase = phases(*state_, ct);
   std::vector<u64> out(ct.size);
   for (u64 i = 0; i < ct.size; ++i)
     out[i] = decode_phase(phase[i], ct.plain_modulus, ct.log_modulus);
@@ -73,8 +71,7 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
       throw ParameterError(
           cat("message ", i, " is ", messages[i], ", expected below ", ct.plain_modulus),
           {{"index", cat(i)}, {"message", cat(messages[i])}, {"limit", cat(ct.plain_modulus)}});
-  auto phase = phases(*state_, ct);
-  const random::WipeOnExit wipe(phase);
+  const auto phase = phases(*state_, ct);
   std::vector<i64> out(ct.size);
   const u32 shift = 64 - ct.log_modulus;  // the sign bit of the modulus to that of the word
   for (u64 i = 0; i < ct.size; ++i) {
@@ -96,13 +93,13 @@ Client Client::single(u32 slot) const {
   const Context context(home.params.with_slots(SlotCount(1)), home.device);
   const u64 words = SecretKeys::slot_words(home.plan);
   const auto& one = context.state();
-  return Client(std::make_shared<State>(State{
-      context, SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
-                          std::span(state_->secret.coefficients()).subspan(slot * words, words))}));
+  return Client(std::make_shared<State>(
+      State{context, SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
+                                state_->secret.coefficients().subspan(slot * words, words))}));
 }
 
 std::vector<u8> Client::export_secret_key() const {
-  const auto& coefficients = state_->secret.coefficients();
+  const auto coefficients = state_->secret.coefficients();
   std::vector<u8> bytes(coefficients.size());
   std::memcpy(bytes.data(), coefficients.data(), bytes.size());
   return bytes;
@@ -110,8 +107,7 @@ std::vector<u8> Client::export_secret_key() const {
 
 Client Client::import_secret_key(const Context& context, std::span<const u8> bytes) {
   const auto& home = context.state();
-  std::vector<i8> coefficients(bytes.size());
-  const random::WipeOnExit wipe(coefficients);
+  core::SecretVector<i8> coefficients(bytes.size());
   if (!bytes.empty()) std::memcpy(coefficients.data(), bytes.data(), bytes.size());
   return Client(std::make_shared<State>(
       State{context, SecretKeys(home.plan, *home.stream, *home.poly,
