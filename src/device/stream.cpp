@@ -107,11 +107,11 @@ Stream::~Stream() { release_pool(); }
 // Idle pages are kept by the process and not by the stream: nothing here waits for queued work.
 Buffer Stream::allocate_in_secret_pages(std::size_t bytes) {
   const std::size_t capacity = core::secret_capacity(bytes);
+  core::SecretObject<void> data(core::allocate_secret(bytes));
   const std::lock_guard lock(mutex_);
-  void* const data = core::allocate_secret(bytes);
   in_use_ += capacity;
   peak_ = std::max(peak_, in_use_);
-  return Buffer(shared_from_this(), data, bytes, capacity, true);
+  return Buffer(shared_from_this(), data.release(), bytes, capacity, true);
 }
 
 Buffer Stream::allocate(std::size_t bytes, bool secret) {
