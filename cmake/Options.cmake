@@ -42,7 +42,9 @@ endif()
 message(STATUS "crenel ${CRENEL_VERSION}: CUDA backend ${CRENEL_HAS_CUDA}")
 
 find_package(OpenMP COMPONENTS CXX)
+include(Hardening)
 add_library(crenel_flags INTERFACE)
+target_link_libraries(crenel_flags INTERFACE crenel_hardening)
 target_compile_options(crenel_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-unused-parameter -Wno-pedantic -ffp-contract=off>)
 if(OpenMP_CXX_FOUND)

@@ -10,10 +10,12 @@ from crenel._crenel import (
     Device,
     DeviceInfo,
     MemoryUse,
+    SecretMemory,
     build_info,
     cuda_unavailable_reason,
     device_info,
     devices,
+    secret_memory,
     version,
 )
 from crenel.account import Account, profile
@@ -40,6 +42,7 @@ __all__ = [
     "KeyMissingError",
     "MemoryUse",
     "ParameterError",
+    "SecretMemory",
     "SerializationError",
     "StateError",
     "UnsupportedError",
@@ -51,6 +54,7 @@ __all__ = [
     "devices",
     "fhecore",
     "profile",
+    "secret_memory",
     "tfhe",
     "version",
 ]

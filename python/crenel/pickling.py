@@ -1,8 +1,64 @@
-"""What pickling calls."""
+"""What pickling calls, and what it is refused with.
+
+Parameters are values and travel. Whatever lies on a device does not: a pickle would have to hold memory of a
+GPU, or a secret key that nobody asked to write down.
+"""
+
+from __future__ import annotations
 
 import copyreg
+from typing import Any, NoReturn
 
+from crenel import _crenel
 from crenel._crenel import Params, TfheParams
+from crenel.errors import UnsupportedError
+
+
+class NotPicklableError(UnsupportedError, TypeError):
+    """UnsupportedError, and what pickle's callers expect: a TypeError.
+
+    ``fields``: "type", the object's, and "instead", what to send.
+    """
+
+    @property
+    def code(self) -> str:
+        """That of its base, which is the class of the error tree."""
+        return UnsupportedError.__name__
+
+
+SECRET = (
+    "the secret key leaves a process only by client.export_secret_key(), which "
+    "context.client_from_secret_key() reads; workers that are forked have the client as it is"
+)
+_BYTES = "send to_bytes(), and read it with the {} of a context"
+_CONTEXT = "send its params, and make a context of them in the worker"
+_KEYS = "send what it was made from, and make it with a context in the worker"
+INSTEAD = {
+    "Client": SECRET,
+    "TfheClient": SECRET,
+    "Context": _CONTEXT,
+    "TfheContext": _CONTEXT,
+    "Device": "open it in the worker by its name",
+    "Ciphertext": _BYTES.format("ciphertext_from_bytes"),
+    "TfheCiphertext": _BYTES.format("ciphertext_from_bytes"),
+    "TfheIntegers": _BYTES.format("integers_from_bytes"),
+    "Plaintext": _BYTES.format("plaintext_from_bytes"),
+    "PublicKey": _BYTES.format("public_key_from_bytes"),
+    "EvaluationKeys": _BYTES.format("evaluation_keys_from_bytes"),
+    "TfheEvaluationKeys": _BYTES.format("evaluation_keys_from_bytes"),
+    "Evaluator": _KEYS,
+    "TfheEvaluator": _KEYS,
+    "Operand": _BYTES.format("ciphertext_from_bytes"),
+    "Bootstrapper": _KEYS,
+    "LinearTransform": _KEYS,
+    "Graph": _KEYS,
+}
+
+
+def refuse(thing: object, instead: str) -> NoReturn:
+    """Raises NotPicklableError that says what to send instead."""
+    name = type(thing).__name__
+    raise NotPicklableError(f"a {name} is not pickled: {instead}", {"type": name, "instead": instead})
 
 
 def load_params(data: bytes) -> Params:
@@ -15,5 +71,14 @@ def load_tfhe_params(data: bytes) -> TfheParams:
     return TfheParams.from_bytes(data)
 
 
+def _refuse_class(kind: type, instead: str) -> None:
+    def reduce(thing: object) -> Any:
+        refuse(thing, instead)
+
+    copyreg.pickle(kind, reduce)
+
+
 copyreg.pickle(Params, lambda params: (load_params, (params.to_bytes(),)))
 copyreg.pickle(TfheParams, lambda params: (load_tfhe_params, (params.to_bytes(),)))
+for _name, _instead in INSTEAD.items():
+    _refuse_class(getattr(_crenel, _name), _instead)

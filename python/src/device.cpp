@@ -2,6 +2,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include "arrays.h"
+#include "crenel/core/secret_memory.h"
 
 namespace crenel::python {
 namespace {
@@ -54,6 +55,29 @@ void bind_info(nb::module_& m) {
       });
 }
 
+void bind_secret_memory(nb::module_& m) {
+  nb::class_<SecretMemory>(m, "SecretMemory",
+                           "Pages of this process's memory that hold secrets: keys, seeds, errors, "
+                           "decryptions on their\n"
+                           "way. Device memory of a GPU is not in it.")
+      .def_ro("bytes", &SecretMemory::bytes, "In use.")
+      .def_ro("idle_bytes", &SecretMemory::idle_bytes, "Wiped, kept for reuse.")
+      .def_ro("locked_bytes", &SecretMemory::locked_bytes, "Of both: never written to swap.")
+      .def_ro("unlocked_bytes", &SecretMemory::unlocked_bytes,
+              "Of both: beyond what the process may lock; raise it with `ulimit -l`.")
+      .def_ro("dumpable_bytes", &SecretMemory::dumpable_bytes,
+              "Of both: the system refused to leave them out of core dumps.")
+      .def_ro("lock_limit", &SecretMemory::lock_limit,
+              "Bytes that the process may lock (RLIMIT_MEMLOCK); 2**64 - 1: no limit.")
+      .def("__repr__", [](const SecretMemory& s) {
+        return cat("<crenel.SecretMemory ", s.bytes, " bytes in use, ", s.idle_bytes, " idle, ",
+                   s.unlocked_bytes, " not locked>");
+      });
+  m.def("secret_memory", &secret_memory,
+        "How well this process's secrets are kept, now: a SecretMemory in bytes. What the system\n"
+        "does not let it lock is used nevertheless, and is in `unlocked_bytes`.");
+}
+
 void bind_class(nb::module_& m) {
   nb::class_<Device>(
       m, "Device",
@@ -86,6 +110,7 @@ void bind_class(nb::module_& m) {
 void bind_device(nb::module_& m) {
   bind_info(m);
   bind_class(m);
+  bind_secret_memory(m);
   m.def("devices", &device::available, "Every device that a context would accept now.");
   m.def(
       "device_info", [](const std::string& name) { return device::open(name)->info(); },

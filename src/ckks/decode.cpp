@@ -16,18 +16,17 @@ constexpr double kLargest = 0x1p900;
 // Composes every coefficient from all limbs of `poly`, or, with `checked`, from all but the last
 // and compares with the last. False when a comparison fails.
 bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool checked,
-                 std::vector<double>& out) {
+                 core::SecretVector<double>& out) {
   const u64 n = ring.ring_dim();
   const u32 limbs = poly.limbs().size();
   std::vector<math::Modulus<u32>> moduli;
   for (u32 i = 0; i < limbs; ++i) moduli.push_back(ring.modulus(poly.limbs()[i]));
   const rns::CrtComposer composer(moduli);
-  std::vector<u32> words(poly.words());
-  const random::WipeOnExit wipe(words);
-  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
+  core::SecretVector<u32> words(poly.words());
+  poly.stream().copy_out_secret(words.data(), poly.data(), poly.bytes());
   out.resize(n * poly.shape().batch);
   std::atomic<bool> agrees{true};
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (core::may_use_team())
   for (u64 i = 0; i < out.size(); ++i) {
     const u32* residues = words.data() + (i / n) * limbs * n + i % n;
     if (!checked || limbs == 1) {
@@ -41,10 +40,9 @@ bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool che
   return agrees.load();
 }
 
-std::vector<Complex> slots_of(const Context::State& state, std::vector<double>& coefficients,
+std::vector<Complex> slots_of(const Context::State& state, core::SecretVector<double>& coefficients,
                               const Metadata& meta, const std::function<double()>* noise) {
   const u64 n = state.ring->ring_dim();
-  const random::WipeOnExit wipe(coefficients);
   std::vector<Complex> out;
   for (u64 first = 0; first < coefficients.size(); first += n) {
     const std::span<double> row(coefficients.data() + first, n);
@@ -78,7 +76,7 @@ u32 limbs_to_decode(const Context::State& state, const Metadata& meta) {
 std::vector<Complex> decode_coefficients(const Context::State& state, const rlwe::Poly& poly,
                                          const Metadata& meta,
                                          const std::function<double()>* noise) {
-  std::vector<double> coefficients;
+  core::SecretVector<double> coefficients;
   compose_all(*state.ring, poly, false, coefficients);
   return slots_of(state, coefficients, meta, noise);
 }
@@ -87,7 +85,7 @@ std::optional<std::vector<Complex>> try_decode_coefficients(const Context::State
                                                             const rlwe::Poly& poly,
                                                             const Metadata& meta,
                                                             const std::function<double()>* noise) {
-  std::vector<double> coefficients;
+  core::SecretVector<double> coefficients;
   if (!compose_all(*state.ring, poly, true, coefficients)) return std::nullopt;
   return slots_of(state, coefficients, meta, noise);
 }

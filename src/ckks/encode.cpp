@@ -44,7 +44,7 @@ rlwe::Poly to_polynomials(const rlwe::RingContext& ring, device::Stream& stream,
                           std::span<const i64> coefficients, u32 batch,
                           const ring::LimbSet& limbs) {
   device::Buffer staged = stream.allocate(coefficients.size_bytes(), true);
-  stream.copy_in(staged.data(), coefficients.data(), coefficients.size_bytes());
+  stream.copy_in_secret(staged.data(), coefficients.data(), coefficients.size_bytes());
   rlwe::Poly poly(stream, {ring.log_n(), 1, batch}, limbs, ring::Domain::coeff);
   ring.kernels().reduce_signed(stream, poly.view(), staged.as<const i64>());
   ring.kernels().ntt(stream, poly.view_as(ring::Domain::eval), poly.view());

@@ -6,6 +6,7 @@
 
 #include "ckks/encoder.h"
 #include "crenel/ckks/evaluator.h"
+#include "crenel/core/fork_mutex.h"
 #include "random/secret_key_id.h"
 #include "rlwe/key_source.h"
 #include "rlwe/key_switcher.h"
@@ -43,7 +44,7 @@ class SharedObjects {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::map<std::string, std::weak_ptr<void>> entries_;
 };
 

@@ -28,6 +28,8 @@ std::shared_ptr<Backend> make_cuda_device(int index);
 /// The model of a GPU that executes nothing; throws DeviceError in a build without CUDA.
 std::shared_ptr<Backend> make_dry_cuda_device();
 int cuda_device_count() noexcept;
+/// "" or why a GPU that there may be is out of reach: a fork took it.
+std::string cuda_lost_reason();
 /// "" or why there is no CUDA device.
 std::string cuda_missing_reason();
 

@@ -25,6 +25,8 @@ std::shared_ptr<Device> open(const std::string& name) {
   if (name == "cpu") return make_cpu_device();
   if (name == "cuda:dry") return make_dry_cuda_device();
   if (name == "auto") {
+    if (const std::string lost = cuda_lost_reason(); !lost.empty())
+      throw DeviceError(cat("auto: ", lost), {{"device", name}});
     if (cuda_device_count() > 0) return make_cuda_device(0);
     return make_cpu_device();
   }

@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/fork.h"
+#include "core/secret_pages.h"
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
 
@@ -54,6 +56,23 @@ class OwningGraph final : public GraphExec {
 
 }  // namespace
 
+Device::Device() : process_(core::forks()) {}
+
+bool Device::in_own_process() const noexcept {
+  return survives_fork() || process_ == core::forks();
+}
+
+void Device::expect_own_process() const {
+  if (in_own_process()) return;
+  throw StateError(
+      cat("device ", info().name,
+          " was opened before this process was forked, and does not survive that: start "
+          "workers with spawn (or forkserver) and open the device in each"),
+      {{"device", info().name},
+       {"found", "a forked process"},
+       {"expected", "the process that opened the device"}});
+}
+
 HostBuffer Device::allocate_host(std::size_t bytes) {
   return HostBuffer(shared_from_this(), allocate_host_bytes(bytes), bytes);
 }
@@ -85,7 +104,18 @@ Buffer::~Buffer() {
 
 Stream::~Stream() { release_pool(); }
 
+// Idle pages are kept by the process and not by the stream: nothing here waits for queued work.
+Buffer Stream::allocate_in_secret_pages(std::size_t bytes) {
+  const std::size_t capacity = core::secret_capacity(bytes);
+  core::SecretObject<void> data(core::allocate_secret(bytes));
+  const std::lock_guard lock(mutex_);
+  in_use_ += capacity;
+  peak_ = std::max(peak_, in_use_);
+  return Buffer(shared_from_this(), data.release(), bytes, capacity, true);
+}
+
 Buffer Stream::allocate(std::size_t bytes, bool secret) {
+  if (secret && device_->in_host_memory()) return allocate_in_secret_pages(bytes);
   std::size_t capacity = capacity_for(bytes);
   // A block that is a little too large does as well: memory would be held twice otherwise.
   void* data = take(capacity, capacity / 4 * 5);
@@ -99,6 +129,7 @@ Buffer Stream::allocate_exact(std::size_t bytes) {
 }
 
 void* Stream::take(std::size_t& capacity, std::size_t most) {
+  device_->expect_own_process();
   std::lock_guard lock(mutex_);
   void* data = nullptr;
   if (auto it = free_.lower_bound(capacity); it != free_.end() && it->first <= most) {
@@ -123,6 +154,7 @@ void* Stream::take(std::size_t& capacity, std::size_t most) {
 }
 
 void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept {
+  if (!device_->in_own_process()) return;  // the memory is its parent's
   if (secret) {
     try {
       fill_zero(data, bytes);
@@ -131,8 +163,13 @@ void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool s
       return;
     }
   }
+  const bool own_pages = secret && device_->in_host_memory();
+  if (own_pages) core::deallocate_secret(data, true);
+  // What another thread held when this process was forked is lost here: not handed out again.
+  if (mutex_.abandoned()) return;
   std::lock_guard lock(mutex_);
   in_use_ -= capacity;
+  if (own_pages) return;
   // Most recently freed first: its contents are the likeliest to be in cache.
   free_.insert(free_.lower_bound(capacity), {capacity, data});
 }
@@ -142,9 +179,12 @@ void Stream::trim() {
   std::lock_guard lock(mutex_);
   for (auto& [size, block] : free_) device_->deallocate(block);
   free_.clear();
+  if (device_->in_host_memory()) core::trim_secrets();
 }
 
 void Stream::release_pool() noexcept {
+  if (device_->in_host_memory()) core::trim_secrets();
+  if (mutex_.abandoned() || !device_->in_own_process()) return;
   std::lock_guard lock(mutex_);
   for (auto& [size, block] : free_) device_->deallocate(block);
   free_.clear();
@@ -208,6 +248,7 @@ std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
   std::weak_ptr<Stream> self = weak_from_this();
   auto release = [self, device = device_, held = std::move(held)] {
     if (auto stream = self.lock()) {
+      if (stream->mutex_.abandoned()) return;
       std::lock_guard lock(stream->mutex_);
       stream->free_.insert(held.begin(), held.end());
     } else {

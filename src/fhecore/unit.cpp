@@ -6,6 +6,7 @@
 #include <set>
 
 #include "crenel/core/error.h"
+#include "crenel/core/fork_mutex.h"
 #include "device/backend.h"
 #include "device/fhecore/kernels.h"
 #include "fhecore/model/fhe_sync.h"
@@ -88,7 +89,7 @@ struct Unit::State {
   std::shared_ptr<device::Device> device;
   std::shared_ptr<device::Stream> stream;
   std::unique_ptr<device::FhecoreKernels> kernels;
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<std::pair<Moduli, u32>, Prepared<FhecoreTransform>> transforms;
   std::map<std::pair<Moduli, Moduli>, Prepared<FhecoreConversion>> conversions;
 

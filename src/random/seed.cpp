@@ -1,20 +1,26 @@
 #include "random/seed.h"
 
-#include <pthread.h>
 #include <sys/random.h>
 
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <system_error>
 
 #include "crenel/core/error.h"
+#include "crenel/core/fork_mutex.h"
 #include "random/chacha20.h"
 
 namespace crenel::random {
 
 Seed seed_from_os() {
   Seed seed;
+  seed_from_os(seed);
+  return seed;
+}
+
+void seed_from_os(Seed& seed) {
   std::size_t filled = 0;
   while (filled < seed.size()) {
     const ssize_t got = getrandom(seed.data() + filled, seed.size() - filled, 0);
@@ -27,46 +33,40 @@ Seed seed_from_os() {
     }
     filled += static_cast<std::size_t>(got);
   }
-  return seed;
-}
-
-void secure_zero(void* data, std::size_t bytes) noexcept {
-  std::memset(data, 0, bytes);
-  // The compiler must assume that this reads the memory, so the store above is not dead.
-  asm volatile("" : : "r"(data) : "memory");
 }
 
 namespace {
 
-std::atomic<u64> fork_count{0};
-std::mutex renewal;  // of any source: it happens once a source and fork
+ForkMutex renewal;  // of any source: it happens once a source and fork
 
 }  // namespace
 
-u64 SecretSource::forks() noexcept {
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_release); });
-  static_cast<void>(registered);
-  return fork_count.load(std::memory_order_acquire);
-}
+SecretSource::SecretSource()
+    : kept_(new (core::allocate_secret(sizeof(Kept), core::OnFork::wipe)) Kept),
+      process_(core::forks()) {}
+
+SecretSource::SecretSource(const Seed& seed) : SecretSource() { kept_->seed = seed; }
 
 SecretSource SecretSource::from_os() {
-  Seed seed = seed_from_os();
-  const WipeOnExit wipe(seed);
-  return SecretSource(seed);
+  SecretSource source;
+  seed_from_os(source.kept_->seed);
+  return source;
 }
 
 void SecretSource::renew() {
   std::lock_guard lock(renewal);
-  const u64 now = forks();
-  if (process_.load(std::memory_order_relaxed) == now) return;  // another thread was first
-  seed_ = seed_from_os();
-  process_.store(now, std::memory_order_release);
+  const u64 now = core::forks();
+  if (process_.load(std::memory_order_relaxed) == now &&
+      kept_->intact.load(std::memory_order_relaxed) != 0)
+    return;  // another thread was first
+  seed_from_os(kept_->seed);
+  process_.store(now, std::memory_order_relaxed);
+  kept_->intact.store(1, std::memory_order_release);
 }
 
 Seed SecretSource::derive_seed() {
   const Nonce nonce = next(Purpose::seed_derivation);
-  ChaChaState state = chacha20_state(seed_, nonce);
+  ChaChaState state = chacha20_state(kept_->seed, nonce);
   ChaChaBlock block = chacha20_block(state, 0);
   Seed derived;
   for (std::size_t i = 0; i < derived.size(); ++i)

@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 
+#include "core/fork.h"
+#include "core/secret_pages.h"
 #include "crenel/core/types.h"
 
 namespace crenel::random {
@@ -31,9 +33,10 @@ struct Nonce {
 
 /// 32 bytes from the operating system (getrandom); throws StateError when it cannot deliver.
 Seed seed_from_os();
+/// The same into memory of the caller's, so that no copy stays on the stack.
+void seed_from_os(Seed& seed);
 
-/// Overwrites memory in a way the compiler keeps.
-void secure_zero(void* data, std::size_t bytes) noexcept;
+using core::secure_zero;
 
 /// Overwrites memory when the scope is left, also by an exception. The memory must outlive it.
 class WipeOnExit {
@@ -52,23 +55,23 @@ class WipeOnExit {
 
 /// A secret seed with a counter. next(purpose) never repeats; move-only, zeroised on destruction.
 /// After fork() the child takes a new seed from the operating system on first use: else both
-/// processes would encrypt with the same randomness.
+/// processes would encrypt with the same randomness. The seed lies in a page that fork() wipes: a
+/// child never has its parent's, and notices also where it was made without fork()'s handlers.
 class SecretSource {
  public:
   /// With a seed of the operating system, of which no copy stays behind.
   static SecretSource from_os();
-  explicit SecretSource(const Seed& seed) : seed_(seed), process_(forks()) {}
+  explicit SecretSource(const Seed& seed);
   SecretSource(SecretSource&& other) noexcept
-      : seed_(other.seed_), counter_(other.counter_.load()), process_(other.process_.load()) {
-    secure_zero(other.seed_.data(), other.seed_.size());
-  }
+      : kept_(std::move(other.kept_)),
+        counter_(other.counter_.load()),
+        process_(other.process_.load()) {}
   SecretSource(const SecretSource&) = delete;
   SecretSource& operator=(const SecretSource&) = delete;
-  ~SecretSource() { secure_zero(seed_.data(), seed_.size()); }
 
   const Seed& seed() {
     renew_after_fork();
-    return seed_;
+    return kept_->seed;
   }
   /// Reserves `count` consecutive serial numbers and returns the first.
   Nonce next(Purpose purpose, u64 count = 1) {
@@ -79,15 +82,21 @@ class SecretSource {
   Seed derive_seed();
 
  private:
-  static u64 forks() noexcept;  ///< how many forks lie between the first process and this one
+  struct Kept {
+    Seed seed;
+    std::atomic<u64> intact{1};  ///< 0 once the page was wiped
+  };
+  SecretSource();
   void renew_after_fork() {
-    if (process_.load(std::memory_order_acquire) != forks()) renew();
+    if (process_.load(std::memory_order_acquire) != core::forks() ||
+        kept_->intact.load(std::memory_order_acquire) == 0)
+      renew();
   }
   void renew();
 
-  Seed seed_;
+  core::SecretObject<Kept> kept_;
   std::atomic<u64> counter_{0};
-  std::atomic<u64> process_;  ///< forks() when the seed was made
+  std::atomic<u64> process_;  ///< core::forks() when the seed was made
 };
 
 }  // namespace crenel::random

@@ -27,7 +27,7 @@ void swap_if(Entry& a, Entry& b, u64 mask) {
 }
 
 // Bitonic sorting network on a power of two: its comparisons depend on the size only.
-void sort_obliviously(std::vector<Entry>& entries) {
+void sort_obliviously(core::SecretVector<Entry>& entries) {
   const std::size_t n = entries.size();
   for (std::size_t run = 2; run <= n; run *= 2)
     for (std::size_t distance = run / 2; distance > 0; distance /= 2)
@@ -42,13 +42,13 @@ void sort_obliviously(std::vector<Entry>& entries) {
 
 }  // namespace
 
-std::vector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 weight) {
+core::SecretVector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 weight) {
   if (!std::has_single_bit(n) || weight > n)
     throw ParameterError(cat("sparse secret of weight ", weight, " among ", n,
                              " coefficients, expected a power of two and a weight up to it"),
                          {{"n", cat(n)}, {"weight", cat(weight)}});
   ChaChaState state = chacha20_state(source.seed(), source.next(Purpose::secret_key));
-  std::vector<Entry> entries(n);
+  core::SecretVector<Entry> entries(n);
   // Block i/8 holds the 64-bit sort key of entry i; block n/8 (rounded up) + i/512 its sign bit.
   // Equal keys, of probability below n^2 / 2^65, would keep their order: a bias far below any
   // advantage.
@@ -63,9 +63,8 @@ std::vector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 weight) {
     entries[i] = {static_cast<u64>(w[1]) << 32 | w[0], nonzero * (u64(1) - 2 * negative)};
   }
   sort_obliviously(entries);
-  std::vector<i8> result(n);
+  core::SecretVector<i8> result(n);
   for (u32 i = 0; i < n; ++i) result[i] = static_cast<i8>(entries[i].value);
-  secure_zero(entries.data(), entries.size() * sizeof(Entry));
   secure_zero(&state, sizeof state);
   secure_zero(&keys, sizeof keys);
   secure_zero(&signs, sizeof signs);

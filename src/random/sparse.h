@@ -1,16 +1,14 @@
 // Secrets of exact Hamming weight, sampled on the host.
 #pragma once
 
-#include <vector>
-
 #include "random/seed.h"
 
 namespace crenel::random {
 
 /// `n` coefficients (a power of two), exactly `weight` of them +1 or -1 with fair signs, at uniform
 /// positions; the others 0. Takes one nonce of Purpose::secret_key. Memory accesses and branches
-/// depend on n and weight only. The caller zeroises the result. Throws ParameterError for other n
+/// depend on n and weight only. Throws ParameterError for other n
 /// or weight > n.
-std::vector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 weight);
+core::SecretVector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 weight);
 
 }  // namespace crenel::random

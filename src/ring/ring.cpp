@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/fork.h"
 #include "crenel/core/error.h"
 
 namespace crenel::ring {
@@ -60,7 +61,7 @@ Ring::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
   tables_.resize(primes.size());
   // Independent per prime; the one parallel loop outside the backends, because context creation of
   // a 60-prime chain is something a user waits for.
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (core::may_use_team())
   for (std::size_t i = 0; i < primes.size(); ++i) {
     auto& t = tables_[i];
     t.modulus = Modulus<u32>(static_cast<u32>(primes[i]));

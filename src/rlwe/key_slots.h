@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "crenel/core/fork_mutex.h"
 #include "rlwe/key_source.h"
 
 namespace crenel::rlwe {
@@ -43,7 +44,7 @@ class KeySlots final : public KeySource {
     std::shared_ptr<device::Event> copied;
   };
 
-  mutable std::mutex mutex_;  ///< of `used`
+  mutable ForkMutex mutex_;  ///< of `used`
   std::map<KeyId, Slot> slots_;
   device::Buffer table_;            ///< [slots] addresses
   std::vector<const Word*> bound_;  ///< what the table holds, null where that is not known

@@ -127,7 +127,19 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
     };
     return std::count_if(frames_.begin(), frames_.end(), usable) >= std::ssize(wanted);
   };
-  released_.wait(lock, enough);
+  while (!enough()) {
+    for (const Frame& f : frames_)
+      if (f.leases != 0 && f.process != core::forks())
+        throw StateError(
+            "staged keys are in use by a thread of the process that this one was forked from, "
+            "which "
+            "cannot give them back here: stage them anew, or fork while no thread computes",
+            {{"found", "a lease held across fork()"}, {"expected", "keys at rest"}});
+    const u32 seen = releases_.load();
+    lock.unlock();
+    releases_.wait(seen);
+    lock.lock();
+  }
   ++leases_;
   for (KeyId id : wanted) {
     Frame* frame = find(id);
@@ -137,7 +149,7 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
     }
     frame->read.try_emplace(&stream);  // release() must not fail
     stream.wait_for(frame->loaded);
-    ++frame->leases;
+    if (frame->leases++ == 0) frame->process = core::forks();
     frame->last_used = leases_;
     held->push_back(frame);
   }
@@ -167,12 +179,14 @@ void StagedKeys::release(std::span<Frame* const> frames, device::Stream& stream)
     } catch (...) {  // NOLINT(bugprone-empty-catch): a device that failed reads no more
     }
   }
+  if (mutex_.abandoned()) return;
   const std::lock_guard lock(mutex_);
   for (Frame* frame : frames) {
     frame->read.find(&stream)->second = read;
     --frame->leases;
   }
-  released_.notify_all();
+  releases_.fetch_add(1);
+  releases_.notify_all();
   read_ahead();
 }
 

@@ -2,11 +2,12 @@
 // other half is expanded from its seed), and come to the device ahead of use.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "crenel/core/fork_mutex.h"
 #include "rlwe/key_source.h"
 #include "rlwe/ring_context.h"
 
@@ -54,6 +55,7 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
     Poly pairs;
     KeyId id = kNoKey;
     u32 leases = 0;
+    u64 process = 0;                        ///< core::forks() of the first of them
     u64 last_used = 0;                      ///< number of the lease
     std::shared_ptr<device::Event> loaded;  ///< the key is here
     /// The last work of every stream that read it: all of it is done before another key comes.
@@ -79,8 +81,8 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
   std::shared_ptr<device::Stream> copies_;
   std::vector<Frame> frames_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable released_;
+  mutable ForkMutex mutex_;
+  std::atomic<u32> releases_{0};  ///< counted up for those who wait for a frame
   u64 leases_ = 0;
   std::map<const void*, std::vector<KeyId>> orders_;  ///< of finished passes
   std::vector<KeyId> pass_;              ///< keys of the pass so far; empty between passes

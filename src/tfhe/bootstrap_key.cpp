@@ -116,8 +116,7 @@ class Chunk {
     const u32 k = plan_.glwe_dim, r = plan_.slots;
     const u64 n = plan_.ring_dim();
     // A constant has the same value at every point: N copies of m_j g for each (block, slot).
-    std::vector<i64> values(u64(blocks()) * r * n);
-    const random::WipeOnExit wipe(values);
+    core::SecretVector<i64> values(u64(blocks()) * r * n);
     u64 at = 0;
     for (u32 element = first_; element < first_ + count_; ++element)
       for (u32 key = 0; key < plan_.keys_per_element(); ++key)
@@ -129,7 +128,7 @@ class Chunk {
                         m * static_cast<i64>(gadget_weight(plan_, digit)));
           }
     device::Buffer staged = stream.allocate(values.size() * sizeof(i64), true);
-    stream.copy_in(staged.data(), values.data(), values.size() * sizeof(i64));
+    stream.copy_in_secret(staged.data(), values.data(), values.size() * sizeof(i64));
     device::Buffer memory = stream.allocate(u64(blocks()) * r * poly_words() * sizeof(u32), true);
     const View residues(memory.as<u32>(), shape(r, blocks()), limbs_, Domain::coeff);
     poly.reduce_signed(stream, residues, staged.as<const i64>());

@@ -7,14 +7,14 @@
 namespace crenel::tfhe {
 namespace {
 
-// Phases of all rows, [row][slot], in memory that the caller wipes.
-std::vector<u32> phases(const Client::State& state, const Ciphertext::Data& ct) {
+// Phases of all rows, [row][slot].
+core::SecretVector<u32> phases(const Client::State& state, const Ciphertext::Data& ct) {
   const auto& home = state.context.state();
   auto& stream = *home.stream;
-  std::vector<u32> out(ct.rows() * ct.slots);
+  core::SecretVector<u32> out(ct.rows() * ct.slots);
   device::Buffer memory = stream.allocate(out.size() * sizeof(u32), true);
   home.torus->phase(stream, memory.as<u32>(), ct.view(), state.secret.lwe_device());
-  stream.copy_out(out.data(), memory.data(), memory.bytes());
+  stream.copy_out_secret(out.data(), memory.data(), memory.bytes());
   return out;
 }
 
@@ -33,12 +33,11 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   check_messages(messages, home.params, p);
   auto data = empty_ciphertext(home, messages.size(), p, log_modulus_for(home.params, p));
 
-  std::vector<u64> encoded(data->rows() * data->slots);
-  const random::WipeOnExit wipe(encoded);
+  core::SecretVector<u64> encoded(data->rows() * data->slots);
   for (std::size_t i = 0; i < messages.size(); ++i)
     encoded[i] = encode_message(messages[i], p, data->log_modulus);
   device::Buffer staged = stream.allocate(encoded.size() * sizeof(u64), true);
-  stream.copy_in(staged.data(), encoded.data(), encoded.size() * sizeof(u64));
+  stream.copy_in_secret(staged.data(), encoded.data(), encoded.size() * sizeof(u64));
 
   auto& source = state_->secret.source();
   data->secret_key = state_->id;
@@ -54,8 +53,7 @@ std::vector<u64> Client::decrypt(const Ciphertext& ciphertext) const {
   const auto& ct = ciphertext.data();
   expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
   expect_same_secret_key(ct.secret_key, state_->id, "ciphertext", "this client");
-  auto phase = phases(*state_, ct);
-  const random::WipeOnExit wipe(phase);
+  const auto phase = phases(*state_, ct);
   std::vector<u64> out(ct.size);
   for (u64 i = 0; i < ct.size; ++i)
     out[i] = decode_phase(phase[i], ct.plain_modulus, ct.log_modulus);
@@ -74,8 +72,7 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
     if (messages[i] >= ct.plain_modulus)
       throw ParameterError(cat("message ", i, " is too large, expected below ", ct.plain_modulus),
                            {{"index", cat(i)}, {"limit", cat(ct.plain_modulus)}});
-  auto phase = phases(*state_, ct);
-  const random::WipeOnExit wipe(phase);
+  const auto phase = phases(*state_, ct);
   std::vector<i64> out(ct.size);
   const u32 shift = 64 - ct.log_modulus;  // the sign bit of the modulus to that of the word
   for (u64 i = 0; i < ct.size; ++i) {
@@ -100,7 +97,7 @@ Client Client::single(u32 slot) const {
   return Client(std::make_shared<State>(
       State{context,
             SecretKeys(one.plan, *one.stream, *one.poly, random::SecretSource::from_os(),
-                       std::span(state_->secret.coefficients()).subspan(slot * words, words)),
+                       state_->secret.coefficients().subspan(slot * words, words)),
             random::secret_key_id_of_part(state_->id, slot)}));
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "crenel/core/fork_mutex.h"
 #include "crenel/device/device.h"
 
 namespace crenel::tfhe {
@@ -71,7 +72,7 @@ class DeviceCache {
 
   u64 max_bytes_ = std::numeric_limits<u64>::max();
   std::size_t max_entries_ = std::numeric_limits<std::size_t>::max();
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::map<std::string, Entry> entries_;
   u64 clock_ = 0;
   u64 bytes_ = 0;

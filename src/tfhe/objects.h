@@ -70,7 +70,7 @@ struct Context::State {
   device::TorusKernels& variant(u32 log_modulus, u32 slots) const;
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   mutable std::map<std::pair<u32, u32>, std::unique_ptr<device::TorusKernels>> variants_;
 };
 

@@ -6,13 +6,13 @@
 
 namespace crenel::tfhe {
 
-std::vector<i8> sample_secret(random::SecretSource& source, u64 count, bool binary) {
+core::SecretVector<i8> sample_secret(random::SecretSource& source, u64 count, bool binary) {
   random::ChaChaState state =
       random::chacha20_state(source.seed(), source.next(random::Purpose::secret_key));
   const random::WipeOnExit wipe_state(&state, sizeof state);
   random::ChaChaBlock block{};
   const random::WipeOnExit wipe_block(&block, sizeof block);
-  std::vector<i8> out(count);
+  core::SecretVector<i8> out(count);
   for (u64 i = 0; i < count; ++i) {
     if (i % 8 == 0) block = random::chacha20_block(state, static_cast<u32>(i / 8));
     const u32* w = block.word + 2 * (i % 8);
@@ -56,14 +56,12 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
                        device::PolyKernels& poly, random::SecretSource source)
     : plan_(plan), source_(std::move(source)) {
   const bool binary = plan.secret == device::LweSecret::binary;
-  host_.values.reserve(slot_words(plan) * plan.slots);
+  host_.reserve(slot_words(plan) * plan.slots);
   for (u32 slot = 0; slot < plan.slots; ++slot) {
-    auto lwe = sample_secret(source_, plan.lwe_dim, binary);
-    const random::WipeOnExit wipe_lwe(lwe);
-    auto glwe = sample_secret(source_, plan.extracted_dim(), false);
-    const random::WipeOnExit wipe_glwe(glwe);
-    host_.values.insert(host_.values.end(), lwe.begin(), lwe.end());
-    host_.values.insert(host_.values.end(), glwe.begin(), glwe.end());
+    const auto lwe = sample_secret(source_, plan.lwe_dim, binary);
+    const auto glwe = sample_secret(source_, plan.extracted_dim(), false);
+    host_.insert(host_.end(), lwe.begin(), lwe.end());
+    host_.insert(host_.end(), glwe.begin(), glwe.end());
   }
   upload(stream, poly);
 }
@@ -85,21 +83,20 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
     for (u64 at = first + plan.lwe_dim; at < first + slot; at += plan.ring_dim())
       check_part("a GLWE polynomial", coefficients.subspan(at, plan.ring_dim()), false);
   }
-  host_.values.assign(coefficients.begin(), coefficients.end());
+  host_.assign(coefficients.begin(), coefficients.end());
   upload(stream, poly);
 }
 
 void SecretKeys::upload(device::Stream& stream, device::PolyKernels& poly) {
   const u64 n = plan_.lwe_dim, kn = plan_.extracted_dim(), slot = slot_words(plan_);
   lwe_ = stream.allocate(plan_.slots * n, true);
-  std::vector<i64> wide(plan_.slots * kn);
-  const random::WipeOnExit wipe(wide);
+  core::SecretVector<i64> wide(plan_.slots * kn);
   for (u32 j = 0; j < plan_.slots; ++j) {
-    stream.copy_in(lwe_.as<i8>() + j * n, host_.values.data() + j * slot, n);
-    for (u64 i = 0; i < kn; ++i) wide[j * kn + i] = host_.values[j * slot + n + i];
+    stream.copy_in_secret(lwe_.as<i8>() + j * n, host_.data() + j * slot, n);
+    for (u64 i = 0; i < kn; ++i) wide[j * kn + i] = host_[j * slot + n + i];
   }
   device::Buffer staged = stream.allocate(wide.size() * sizeof(i64), true);
-  stream.copy_in(staged.data(), wide.data(), wide.size() * sizeof(i64));
+  stream.copy_in_secret(staged.data(), wide.data(), wide.size() * sizeof(i64));
 
   const u64 words = wide.size() * plan_.primes.size();
   glwe_ = stream.allocate(words * sizeof(u32), true);

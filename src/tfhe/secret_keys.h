@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "device/poly/kernels.h"
 #include "device/torus/kernels.h"
@@ -13,18 +12,7 @@ namespace crenel::tfhe {
 
 /// `count` values, uniform in {-1, 0, 1} or, binary, in {0, 1}: floor(3 x / 2^64) - 1 of a 64-bit
 /// word x of the source (bias below 2^-63), or its top bit. Takes one nonce of Purpose::secret_key.
-/// The caller wipes the result.
-std::vector<i8> sample_secret(random::SecretSource& source, u64 count, bool binary);
-
-/// Host memory that is wiped when it goes, also when the constructor of its owner throws. Whoever
-/// fills it reserves first: growing would leave a copy behind.
-struct WipedVector {
-  std::vector<i8> values;
-
-  WipedVector() = default;
-  WipedVector(WipedVector&&) noexcept = default;
-  ~WipedVector() { random::secure_zero(values.data(), values.size()); }
-};
+core::SecretVector<i8> sample_secret(random::SecretSource& source, u64 count, bool binary);
 
 /// The keys of r slots: LWE secrets s_1..s_r of n entries and GLWE secrets S_1..S_r of k
 /// polynomials. Host layout [slot][n + kN]: what is exported.
@@ -44,11 +32,11 @@ class SecretKeys {
   static u64 slot_words(const device::TorusPlan& plan) {
     return u64(plan.lwe_dim) + plan.extracted_dim();
   }
-  const std::vector<i8>& coefficients() const { return host_.values; }
-  i8 lwe(u32 slot, u32 i) const { return host_.values[slot * slot_words(plan_) + i]; }
+  std::span<const i8> coefficients() const { return host_; }
+  i8 lwe(u32 slot, u32 i) const { return host_[slot * slot_words(plan_) + i]; }
   /// Word i of the extracted secret: coefficient i mod N of polynomial i / N.
   i8 extracted(u32 slot, u32 i) const {
-    return host_.values[slot * slot_words(plan_) + plan_.lwe_dim + i];
+    return host_[slot * slot_words(plan_) + plan_.lwe_dim + i];
   }
   /// Device memory, [slot][n].
   const i8* lwe_device() const { return lwe_.as<const i8>(); }
@@ -63,7 +51,7 @@ class SecretKeys {
 
   device::TorusPlan plan_;
   random::SecretSource source_;
-  WipedVector host_;
+  core::SecretVector<i8> host_;
   device::Buffer lwe_, glwe_, negated_;
 };
 

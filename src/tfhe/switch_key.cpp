@@ -32,15 +32,14 @@ device::Buffer make_key(const Context::State& home, SecretKeys& secret,
   const u64 mask = (u64(1) << shape.log_modulus) - 1;
   auto& source = secret.source();
   const u64 most = std::min(shape.key_rows(), kChunkRows);
-  std::vector<u64> host(most * shape.slots);
-  const random::WipeOnExit wipe(host);
+  core::SecretVector<u64> host(most * shape.slots);
   device::Buffer messages = stream.allocate(host.size() * sizeof(u64), true);
   for (u64 first = 0; first < shape.key_rows(); first += most) {
     const u64 rows = std::min(most, shape.key_rows() - first);
     for (u64 y = 0; y < rows; ++y)
       for (u32 slot = 0; slot < shape.slots; ++slot)
         host[y * shape.slots + slot] = message(row_index(shape, first + y), slot) & mask;
-    stream.copy_in(messages.data(), host.data(), rows * shape.slots * sizeof(u64));
+    stream.copy_in_secret(messages.data(), host.data(), rows * shape.slots * sizeof(u64));
     const auto errors = source.next(random::Purpose::error, rows);
     home.torus->sample_lwe(stream, shape.key(key.data()).slice(first, rows), {mask_seed, first},
                            {source.seed(), errors.serial}, secret.lwe_device(),

@@ -239,13 +239,15 @@ def googletest_sources() -> str | None:
 
 
 def test_libraries() -> None:
-    """GoogleTest and rapidcheck; without rapidcheck an offline host leaves the property tests out."""
+    """GoogleTest, rapidcheck and valgrind; without rapidcheck an offline host leaves the property tests out,
+    without valgrind the constant-time tests skip themselves."""
     needed = {} if googletest_sources() else {"gtest/gtest.h": "libgtest-dev"}
     if not OFFLINE:
         needed["rapidcheck.h"] = "librapidcheck-dev"
+        needed["valgrind/memcheck.h"] = "valgrind"
     elif not find_header("rapidcheck.h"):
         say("   rapidcheck was not found: the C++ property tests are left out")
-    headers(needed, "GoogleTest or rapidcheck was not found")
+    headers(needed, "GoogleTest, rapidcheck or valgrind was not found")
 
 
 def used_headers() -> None:

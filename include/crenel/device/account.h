@@ -66,7 +66,7 @@ class Account {
   void clear();
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::vector<LaunchRecord> records_;
 };
 

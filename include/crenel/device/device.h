@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "crenel/core/fork_mutex.h"
 #include "crenel/core/types.h"
 
 namespace crenel::device {
@@ -36,6 +37,7 @@ struct MemoryUse {
 /// one object, and objects of contexts with equal parameters then work together.
 class Device : public std::enable_shared_from_this<Device> {
  public:
+  Device();
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
   /// A new stream of work with its own memory pool.
@@ -48,6 +50,14 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* memory) noexcept = 0;
   virtual MemoryUse memory() const { return {}; }
+  /// Whether this device computes in host memory: secret buffers then lie in pages of their own,
+  /// locked and left out of core dumps (crenel/core/secret_memory.h).
+  virtual bool in_host_memory() const { return false; }
+  /// Throws StateError in a child of fork() where the device did not come along: a GPU's context
+  /// belongs to the process that made it. Host memory does come along.
+  void expect_own_process() const;
+  /// Whether expect_own_process() does not throw: for functions that must not.
+  bool in_own_process() const noexcept;
   /// Host memory that copies to and from this device need not wait for (page-locked on CUDA).
   HostBuffer allocate_host(std::size_t bytes);
 
@@ -55,10 +65,12 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Throw DeviceError naming the bytes asked for; the default is ordinary memory.
   virtual void* allocate_host_bytes(std::size_t bytes);
   virtual void deallocate_host_bytes(void* memory) noexcept;
+  virtual bool survives_fork() const noexcept { return true; }
 
  private:
   friend class HostBuffer;
-  std::mutex shared_mutex_;
+  const u64 process_;  ///< forks before this object was made
+  ForkMutex shared_mutex_;
   std::weak_ptr<Stream> shared_;  ///< weak: a stream keeps its device alive
 };
 
@@ -183,6 +195,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual void upload(void* to, const void* from, std::size_t bytes) { copy_in(to, from, bytes); }
   /// Device to host; waits for the data. Not capturable.
   virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
+  /// Copies that leave no copy of the data in memory that nobody wipes, as a driver's staging is.
+  virtual void copy_in_secret(void* to, const void* from, std::size_t bytes) {
+    copy_in(to, from, bytes);
+  }
+  virtual void copy_out_secret(void* to, const void* from, std::size_t bytes) {
+    copy_out(to, from, bytes);
+  }
   /// Device to device, stream-ordered.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   /// Device to device, `rows` rows of `row_bytes`, with the given distances between rows in bytes.
@@ -227,12 +246,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
  private:
   friend class Buffer;
   friend class Stage;
+  Buffer allocate_in_secret_pages(std::size_t bytes);
   void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
   /// A block of at least `capacity` bytes, which is set to its size, and at most `most`.
   void* take(std::size_t& capacity, std::size_t most);
 
   std::shared_ptr<Device> device_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::multimap<std::size_t, void*> free_;           ///< capacity -> block
   std::map<void*, std::size_t>* private_ = nullptr;  ///< blocks taken during a capture
   std::size_t in_use_ = 0;

@@ -10,6 +10,7 @@ import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError, StateError
+from crenel.pickling import refuse
 from crenel.tfhe.place import Place
 
 Shape = tuple[int, ...]
@@ -110,7 +111,7 @@ class _Array:
         return self._data.to_bytes(list(self._shape), self._dtype.name)
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"a {type(self).__name__} belongs to a context: send to_bytes() instead of a pickle")
+        refuse(self, "send to_bytes(), and read it with the loaders of a context")
 
     def _facts(self) -> str:
         return f"{self._dtype.name} {self._shape}"

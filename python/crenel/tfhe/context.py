@@ -9,6 +9,7 @@ import numpy as np
 
 from crenel import _crenel
 from crenel.errors import InsecureParametersWarning, ParameterError, SerializationError, StateError
+from crenel.pickling import SECRET, refuse
 from crenel.tfhe.arrays import Ciphertext, Integers
 from crenel.tfhe.evaluator import Evaluator
 from crenel.tfhe.messages import bit_modulus, check_bits, plain_modulus_for
@@ -239,7 +240,7 @@ class Client:
         return self._client.export_secret_key()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a client is not pickled: export_secret_key() says what it does")
+        refuse(self, SECRET)
 
     def __repr__(self) -> str:
         return f"<tfhe.Client of {self._context!r}>"

@@ -95,6 +95,7 @@ class CpuBackend final : public device::Backend {
     return memory;
   }
   void deallocate(void* memory) noexcept override { std::free(memory); }
+  bool in_host_memory() const override { return true; }
   std::unique_ptr<device::PolyKernels> make_poly_kernels(
       std::shared_ptr<const ring::Ring> ring) override {
     return std::make_unique<CpuPolyKernels>(std::move(ring), isa_);

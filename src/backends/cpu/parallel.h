@@ -1,6 +1,8 @@
-// Loops over independent tasks on the threads of OpenMP; plain loops without it.
+// Loops over independent tasks on the threads of OpenMP; plain loops without it, and in the thread
+// that a fork left over (core/fork.h).
 #pragma once
 
+#include "core/fork.h"
 #include "crenel/core/types.h"
 
 #if defined(_OPENMP)
@@ -11,7 +13,7 @@ namespace crenel::backend::cpu {
 
 inline u32 thread_count() {
 #if defined(_OPENMP)
-  return static_cast<u32>(omp_get_max_threads());
+  return core::may_use_team() ? static_cast<u32>(omp_get_max_threads()) : 1;
 #else
   return 1;
 #endif
@@ -26,7 +28,7 @@ inline constexpr u64 kSerialWords = u64(1) << 14;
 template <class Task>
 void parallel_for(u64 count, u64 words, const Task& task, u64 grain = 1) {
 #if defined(_OPENMP)
-  if (count > 1 && words >= kSerialWords && !omp_in_parallel()) {
+  if (count > 1 && words >= kSerialWords && !omp_in_parallel() && core::may_use_team()) {
     const auto end = static_cast<i64>(count);
     const auto chunk = static_cast<i64>(grain);
 #pragma omp parallel for schedule(dynamic, chunk)

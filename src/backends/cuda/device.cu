@@ -52,10 +52,12 @@ GpuDevice::GpuDevice(int index)
     : CudaDevice(model_of(index, properties_of(index)), info_of(index, properties_of(index))) {}
 
 std::shared_ptr<device::Stream> GpuDevice::make_stream() {
+  expect_own_process();
   return std::make_shared<GpuStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
 }
 
 void* GpuDevice::allocate(std::size_t bytes) {
+  expect_own_process();
   const DeviceGuard guard(index());
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
@@ -66,9 +68,12 @@ void* GpuDevice::allocate(std::size_t bytes) {
       {{"device", info().name}, {"bytes", cat(bytes)}});
 }
 
-void GpuDevice::deallocate(void* memory) noexcept { static_cast<void>(cudaFree(memory)); }
+void GpuDevice::deallocate(void* memory) noexcept {
+  if (in_own_process()) static_cast<void>(cudaFree(memory));
+}
 
 device::MemoryUse GpuDevice::memory() const {
+  expect_own_process();
   const DeviceGuard guard(index());
   std::size_t free = 0, total = 0;
   CRENEL_CUDA_TRY(cudaMemGetInfo(&free, &total));
@@ -76,6 +81,7 @@ device::MemoryUse GpuDevice::memory() const {
 }
 
 void* GpuDevice::allocate_host_bytes(std::size_t bytes) {
+  expect_own_process();
   const DeviceGuard guard(index());
   void* memory = nullptr;
   const cudaError_t status = cudaMallocHost(&memory, std::max<std::size_t>(bytes, 1));
@@ -87,7 +93,7 @@ void* GpuDevice::allocate_host_bytes(std::size_t bytes) {
 }
 
 void GpuDevice::deallocate_host_bytes(void* memory) noexcept {
-  static_cast<void>(cudaFreeHost(memory));
+  if (in_own_process()) static_cast<void>(cudaFreeHost(memory));
 }
 
 std::unique_ptr<device::PolyKernels> CudaDevice::make_poly_kernels(
@@ -100,7 +106,18 @@ std::unique_ptr<device::PolyKernels> CudaDevice::make_poly_kernels(
 
 namespace crenel::device {
 
+std::string cuda_lost_reason() {
+  if (crenel::core::forks() == 0) return "";
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
+  if (status != cudaErrorInitializationError) return "";
+  return "CUDA was in use when this process was forked, and does not survive that: start workers "
+         "with spawn (or forkserver)";
+}
+
 std::string cuda_missing_reason() {
+  if (const std::string lost = cuda_lost_reason(); !lost.empty()) return lost;
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess) return count > 0 ? "" : "no GPU";

@@ -22,7 +22,7 @@ class DryStream final : public CudaStream {
   explicit DryStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(device) {}
   ~DryStream() override { release_pool(); }
 
-  void synchronize() override {}
+  void synchronize() override { device().expect_own_process(); }
   void copy_in(void*, const void*, std::size_t bytes) override {
     if (bytes != 0) state_copy("copy_in", 0, bytes);
   }
@@ -62,6 +62,7 @@ class DryDevice final : public CudaDevice {
     return std::make_shared<DryStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
   }
   void* allocate(std::size_t bytes) override {
+    expect_own_process();
     std::lock_guard lock(mutex_);
     if (bytes > kMemory - in_use_)
       throw DeviceError(

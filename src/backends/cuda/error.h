@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include "core/fork.h"
 #include "crenel/core/error.h"
 
 namespace crenel::backend::cuda {
@@ -20,6 +21,16 @@ namespace crenel::backend::cuda {
     const cudaError_t crenel_status = (call);                                              \
     if (crenel_status != cudaSuccess) ::crenel::backend::cuda::fail(crenel_status, #call); \
   } while (0)
+
+/// The process that an object of CUDA was made in: after fork() nobody else may touch it, not even
+/// to destroy it.
+class OwnProcess {
+ public:
+  bool here() const noexcept { return forks_ == core::forks(); }
+
+ private:
+  u64 forks_ = core::forks();
+};
 
 /// Makes a device current for the calling thread, and the former one again at the end.
 class DeviceGuard {

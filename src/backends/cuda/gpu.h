@@ -26,6 +26,8 @@ class GpuStream final : public CudaStream {
   void synchronize() override;
   void copy_in(void* to, const void* from, std::size_t bytes) override;
   void copy_out(void* to, const void* from, std::size_t bytes) override;
+  void copy_in_secret(void* to, const void* from, std::size_t bytes) override;
+  void copy_out_secret(void* to, const void* from, std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override;
   void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                  std::size_t row_bytes, std::size_t rows) override;
@@ -38,6 +40,12 @@ class GpuStream final : public CudaStream {
 
  protected:
   std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;
+
+ private:
+  void staged(void* device, void* host, std::size_t bytes, bool in);
+
+  std::mutex staging_mutex_;
+  device::HostBuffer staging_;  ///< page-locked, of zeros but for the copy under way
 };
 
 }  // namespace crenel::backend::cuda

@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <cstring>
+
 #include "backends/cuda/gpu.h"
+#include "random/seed.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -6,15 +10,19 @@ namespace {
 class CudaGraph final : public device::GraphExec {
  public:
   CudaGraph(int device, cudaGraphExec_t exec) : device_(device), exec_(exec) {}
-  ~CudaGraph() override { static_cast<void>(cudaGraphExecDestroy(exec_)); }
+  ~CudaGraph() override {
+    if (process_.here()) static_cast<void>(cudaGraphExecDestroy(exec_));
+  }
   void launch(device::Stream& stream) override {
+    CudaStream& queue = cuda_stream(stream);
     const DeviceGuard guard(device_);
-    CRENEL_CUDA_TRY(cudaGraphLaunch(exec_, cuda_stream(stream).handle()));
+    CRENEL_CUDA_TRY(cudaGraphLaunch(exec_, queue.handle()));
   }
 
  private:
   int device_;
   cudaGraphExec_t exec_;
+  OwnProcess process_;
 };
 
 class CudaEvent final : public device::Event {
@@ -26,14 +34,20 @@ class CudaEvent final : public device::Event {
     static_cast<void>(cudaEventDestroy(event_));
     fail(status, "cudaEventRecord");
   }
-  ~CudaEvent() override { static_cast<void>(cudaEventDestroy(event_)); }
+  ~CudaEvent() override {
+    if (process_.here()) static_cast<void>(cudaEventDestroy(event_));
+  }
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
-  void synchronize() override { CRENEL_CUDA_TRY(cudaEventSynchronize(event_)); }
+  void synchronize() override {
+    if (!process_.here()) throw StateError("an event of the process that this one was forked from");
+    CRENEL_CUDA_TRY(cudaEventSynchronize(event_));
+  }
   cudaEvent_t handle() const { return event_; }
 
  private:
   cudaEvent_t event_ = nullptr;
+  OwnProcess process_;
 };
 
 }  // namespace
@@ -42,6 +56,7 @@ CudaStream& cuda_stream(device::Stream& stream) {
   if (stream.device().info().kind != device::Kind::cuda)
     throw StateError(
         cat("stream of device ", stream.device().info().name, ", expected a CUDA one"));
+  stream.device().expect_own_process();
   return static_cast<CudaStream&>(stream);
 }
 
@@ -51,6 +66,7 @@ void CudaStream::state(device::LaunchRecord record) {
 }
 
 void CudaStream::state_copy(const char* name, std::size_t read, std::size_t written) {
+  device().expect_own_process();
   if (account() == nullptr) return;
   device::LaunchRecord record;
   record.kernel = name;
@@ -65,12 +81,16 @@ GpuStream::GpuStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(dev
 }
 
 GpuStream::~GpuStream() {
+  if (!device().in_own_process()) return;
   static_cast<void>(cudaStreamSynchronize(handle_));
   release_pool();
   static_cast<void>(cudaStreamDestroy(handle_));
 }
 
-void GpuStream::synchronize() { CRENEL_CUDA_TRY(cudaStreamSynchronize(handle_)); }
+void GpuStream::synchronize() {
+  device().expect_own_process();
+  CRENEL_CUDA_TRY(cudaStreamSynchronize(handle_));
+}
 
 void GpuStream::copy_in(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
@@ -90,6 +110,38 @@ void GpuStream::copy_out(void* to, const void* from, std::size_t bytes) {
   state_copy("copy_out", bytes, 0);
   CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, handle_));
   synchronize();
+}
+
+// The driver stages copies of ordinary memory in buffers of its own, which nobody wipes.
+// Page-locked memory is read and written by the device itself.
+void GpuStream::staged(void* device, void* host, std::size_t bytes, bool in) {
+  constexpr std::size_t kPiece = std::size_t(1) << 20;
+  const std::lock_guard lock(staging_mutex_);
+  if (staging_.data() == nullptr) staging_ = this->device().allocate_host(kPiece);
+  const random::WipeOnExit wipe(staging_.data(), std::min(bytes, kPiece));
+  for (std::size_t at = 0; at < bytes; at += kPiece) {
+    const std::size_t size = std::min(kPiece, bytes - at);
+    u8* const there = static_cast<u8*>(device) + at;
+    u8* const here = static_cast<u8*>(host) + at;
+    if (in) std::memcpy(staging_.data(), here, size);
+    CRENEL_CUDA_TRY(cudaMemcpyAsync(in ? there : staging_.data(), in ? staging_.data() : there,
+                                    size, in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
+                                    handle_));
+    synchronize();
+    if (!in) std::memcpy(here, staging_.data(), size);
+  }
+}
+
+void GpuStream::copy_in_secret(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  state_copy("copy_in", 0, bytes);
+  staged(to, const_cast<void*>(from), bytes, true);
+}
+
+void GpuStream::copy_out_secret(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  state_copy("copy_out", bytes, 0);
+  staged(const_cast<void*>(from), to, bytes, false);
 }
 
 void GpuStream::copy(void* to, const void* from, std::size_t bytes) {
@@ -115,6 +167,7 @@ void GpuStream::fill_zero(void* data, std::size_t bytes) {
 }
 
 void GpuStream::wait_for(device::Stream& other) {
+  device().expect_own_process();
   CudaStream& source = cuda_stream(other);
   if (source.dry()) throw StateError("a GPU cannot wait for a dry stream");
   const DeviceGuard guard(source.device_index());  // an event is its stream's device's
@@ -123,16 +176,19 @@ void GpuStream::wait_for(device::Stream& other) {
 }
 
 std::shared_ptr<device::Event> GpuStream::mark() {
+  device().expect_own_process();
   const DeviceGuard guard(device_index());
   return std::make_shared<CudaEvent>(handle_);
 }
 
 void GpuStream::wait_for(const std::shared_ptr<device::Event>& event) {
   if (!event) return;
+  device().expect_own_process();
   CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle_, static_cast<const CudaEvent&>(*event).handle(), 0));
 }
 
 std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>& work) {
+  device().expect_own_process();
   const DeviceGuard guard(device_index());
   CRENEL_CUDA_TRY(cudaStreamBeginCapture(handle_, cudaStreamCaptureModeRelaxed));
   cudaGraph_t graph = nullptr;

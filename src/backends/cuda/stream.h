@@ -32,6 +32,10 @@ class CudaDevice : public device::Backend {
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override;
   std::unique_ptr<device::FhecoreKernels> make_fhecore_kernels() override;
 
+ protected:
+  // The dry device behaves as a GPU does, so that any machine can test what that means.
+  bool survives_fork() const noexcept override { return false; }
+
  private:
   GpuModel model_;
   device::DeviceInfo info_;
@@ -53,6 +57,7 @@ class CudaStream : public device::Stream {
  protected:
   explicit CudaStream(const std::shared_ptr<CudaDevice>& device)
       : Stream(device), model_(device->model()) {}
+  /// Every copy begins so; throws in a forked process.
   void state_copy(const char* name, std::size_t read, std::size_t written);
 
   cudaStream_t handle_ = nullptr;
@@ -61,7 +66,8 @@ class CudaStream : public device::Stream {
   GpuModel model_;
 };
 
-/// The CUDA stream behind a stream; StateError for a stream of another backend.
+/// The CUDA stream behind a stream; StateError for a stream of another backend, and in a child of
+/// the process that opened the device.
 CudaStream& cuda_stream(device::Stream& stream);
 
 }  // namespace crenel::backend::cuda

@@ -4,6 +4,8 @@
 
 namespace crenel::device {
 
+std::string cuda_lost_reason() { return ""; }
+
 std::string cuda_missing_reason() {
   return "built without CUDA: nvcc was not found when crenel was built";
 }

@@ -3,6 +3,7 @@
 
 #include "circuits/bootstrapping/plan.h"
 #include "ckks/evaluator_state.h"
+#include "crenel/core/fork_mutex.h"
 #include "rlwe/encapsulation.h"
 
 namespace crenel::circuits {
@@ -55,7 +56,7 @@ struct Bootstrapper::State {
   Ct finish(const Ev& ev, Ct a) const;
   Ct refined(const Ev& ev, const Ct& a) const;
 
-  std::mutex mutex_;                    ///< one recording or replay at a time
+  ForkMutex mutex_;                     ///< one recording or replay at a time
   std::unique_ptr<ckks::Graph> graph_;  ///< of the last signature; keys are its argument
   u32 graph_batch_ = 0;
   bool graph_real_ = false;

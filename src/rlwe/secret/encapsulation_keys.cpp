@@ -13,8 +13,7 @@ EncapsulationKeys SecretKey::make_encapsulation_keys(u32 weight) {
   const LimbSet small = encapsulation_limbs(*ring_);
   const LimbSet chain = LimbSet::range(0, ring_->chain().chain_limbs);
 
-  auto coefficients = random::sample_sparse_ternary(source_, ring_->ring_dim(), weight);
-  const random::WipeOnExit wipe(coefficients);
+  const auto coefficients = random::sample_sparse_ternary(source_, ring_->ring_dim(), weight);
   const Poly sparse_small = embed_secret(*ring_, coefficients, small);
   const Poly sparse_chain = embed_secret(*ring_, coefficients, chain);
 

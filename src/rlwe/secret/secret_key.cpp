@@ -11,7 +11,6 @@ SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSour
     : ring_(std::move(ring)), source_(std::move(source)) {
   if (hamming_weight != 0) {
     auto coefficients = random::sample_sparse_ternary(source_, ring_->ring_dim(), hamming_weight);
-    const random::WipeOnExit wipe(coefficients);
     key_ = embed_secret(*ring_, coefficients, ring_->everything());
     return;
   }
@@ -30,10 +29,9 @@ SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSour
 
 Poly embed_secret(const RingContext& ring, std::span<const i8> coefficients, const LimbSet& limbs) {
   auto& stream = ring.stream();
-  std::vector<i64> wide(coefficients.begin(), coefficients.end());
-  const random::WipeOnExit wipe(wide);
+  const core::SecretVector<i64> wide(coefficients.begin(), coefficients.end());
   device::Buffer staged = stream.allocate(wide.size() * sizeof(i64), true);
-  stream.copy_in(staged.data(), wide.data(), wide.size() * sizeof(i64));
+  stream.copy_in_secret(staged.data(), wide.data(), wide.size() * sizeof(i64));
   Poly secret(stream, {ring.log_n(), 1, 1}, limbs, Domain::coeff, true);
   ring.kernels().reduce_signed(stream, secret.view(), staged.as<const i64>());
   ring.kernels().ntt(stream, secret.view_as(Domain::eval), secret.view());
@@ -41,15 +39,14 @@ Poly embed_secret(const RingContext& ring, std::span<const i8> coefficients, con
   return secret;
 }
 
-std::vector<i8> SecretKey::export_coefficients() const {
+core::SecretVector<i8> SecretKey::export_coefficients() const {
   auto& stream = ring_->stream();
   const LimbSet one = LimbSet::range(0, 1);
   Poly limb(stream, {ring_->log_n(), 1, 1}, one, Domain::coeff, true);
   ring_->kernels().intt(stream, limb.view(), key_.view().restrict_to(one));
-  std::vector<Word> words(ring_->ring_dim());
-  const random::WipeOnExit wipe(words);
-  stream.copy_out(words.data(), limb.data(), limb.bytes());
-  std::vector<i8> out(words.size());
+  core::SecretVector<Word> words(ring_->ring_dim());
+  stream.copy_out_secret(words.data(), limb.data(), limb.bytes());
+  core::SecretVector<i8> out(words.size());
   // 0 -> 0, 1 -> 1, q - 1 -> -1 in arithmetic: q - 1 is even and the only value with a higher bit
   // set.
   for (std::size_t i = 0; i < words.size(); ++i) {

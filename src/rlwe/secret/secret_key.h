@@ -35,7 +35,7 @@ class SecretKey {
   /// may be.
   EncapsulationKeys make_encapsulation_keys(u32 weight);
   /// The coefficients, for an explicit export only.
-  std::vector<i8> export_coefficients() const;
+  core::SecretVector<i8> export_coefficients() const;
   random::SecretSource& source() { return source_; }
 
  private:

@@ -1,12 +1,16 @@
 // The stream's memory pool, on a device that counts.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "crenel/core/error.h"
+#include "crenel/core/secret_memory.h"
 #include "crenel/device/device.h"
+#include "support/child.h"
 
 namespace crenel::device {
 namespace {
@@ -29,7 +33,13 @@ class CountingDevice final : public Device {
     std::free(memory);
   }
 
+  bool in_host_memory() const override { return in_host_memory_; }
+
   std::size_t allocations_ = 0, live_bytes_ = 0, limit_ = ~std::size_t(0);
+  bool in_host_memory_ = false, survives_fork_ = true;
+
+ protected:
+  bool survives_fork() const noexcept override { return survives_fork_; }
 
  private:
   DeviceInfo info_;
@@ -153,6 +163,84 @@ TEST_F(Pool, SecretMemoryIsWipedOnRelease) {
   }
   // Still owned by the pool, so still readable.
   EXPECT_EQ(std::count(memory, memory + 4096, 0), 4096);
+}
+
+TEST_F(Pool, SecretsOfHostDevicesLieInPagesOfTheirOwn) {
+  device_->in_host_memory_ = true;
+  const u64 before = secret_memory().bytes;
+  u8* memory;
+  {
+    const Buffer secret = stream_->allocate(5000, true);
+    memory = secret.as<u8>();
+    std::memset(memory, 0x5a, 5000);
+    EXPECT_EQ(device_->allocations_, 0u);
+    EXPECT_EQ(secret_memory().bytes, before + 8192);
+    EXPECT_GE(stream_->bytes_in_use(), 5000u);
+  }
+  EXPECT_EQ(secret_memory().bytes, before);
+  EXPECT_EQ(stream_->bytes_in_use(), 0u);
+  EXPECT_EQ(std::count(memory, memory + 5000, 0), 5000) << "idle, and wiped";
+  const Buffer ordinary = stream_->allocate(5000);
+  EXPECT_NE(ordinary.data(), memory);
+  stream_->trim();
+  EXPECT_EQ(secret_memory().idle_bytes, 0u);
+}
+
+// As a GPU's, whose driver's state a child does not have.
+TEST_F(Pool, ADeviceThatDoesNotSurviveForkIsRefusedInTheChild) {
+  device_->survives_fork_ = false;
+  auto held = std::make_unique<Buffer>(stream_->allocate(3000));
+  {
+    const Buffer idle = stream_->allocate(50000);
+  }
+  EXPECT_NO_THROW(device_->expect_own_process());
+  EXPECT_EQ(test::in_child([&] {
+              int refused = 0;
+              for (const bool secret : {false, true}) {
+                try {
+                  stream_->allocate(50000, secret);
+                } catch (const StateError& error) {
+                  if (error.field("found") == "a forked process" &&
+                      std::string(error.what()).find("spawn") != std::string::npos)
+                    ++refused;
+                }
+              }
+              const std::size_t live = device_->live_bytes_;
+              held.reset();
+              stream_.reset();
+              // What the parent's driver gave is not given back to it from here.
+              const bool untouched = device_->live_bytes_ == live;
+              auto own = std::make_shared<CountingDevice>();
+              own->survives_fork_ = false;
+              own->make_stream()->allocate(100);  // one that the child opened
+              return refused == 2 && untouched;
+            }),
+            "");
+  EXPECT_NO_THROW(stream_->allocate(50000));
+}
+
+TEST_F(Pool, ABufferIsGivenBackThoughItsPoolWasInUseAtTheFork) {
+  // In the child, whoever holds the pool's lock is not there: nothing waits, nothing throws.
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) stream_->allocate(700);
+  });
+  for (int i = 0; i < 50; ++i) {
+    auto held = std::make_unique<Buffer>();
+    *held = stream_->allocate(3000);
+    EXPECT_EQ(test::in_child([&] {
+                held.reset();
+                try {
+                  stream_->allocate(3000);
+                } catch (const StateError& error) {
+                  return error.field("found") == "a lock held across fork()";
+                }
+                return true;
+              }),
+              "");
+  }
+  stop = true;
+  other.join();
 }
 
 TEST_F(Pool, MovingABufferKeepsOneOwner) {

@@ -2,6 +2,7 @@
 #include "random/seed.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,24 @@ TEST(ReviewSeeds, TheParentKeepsItsSeed) {
   derived_in_child(forked);
   EXPECT_EQ(forked.derive_seed(), other.derive_seed());
 }
+
+#if defined(SYS_fork)
+// A child that was made without fork()'s handlers, as by the bare system call, is told by the page.
+TEST(ReviewSeeds, AWipedSeedIsRenewedWithoutTheCountOfForks) {
+  SecretSource source = SecretSource::from_os();
+  const Seed here = source.seed();
+  const pid_t child = static_cast<pid_t>(syscall(SYS_fork));
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const Seed there = source.seed();
+    _exit(there != here && there != Seed{} ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(source.seed(), here);
+}
+#endif
 
 TEST(ReviewSeeds, WipedWhenAnExceptionPasses) {
   std::vector<u32> secret{1, 2, 3};

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "backends/ref/poly/kernels.h"
+#include "core/secret_pages.h"
 
 namespace crenel::backend::ref {
 namespace {
@@ -21,7 +22,7 @@ std::vector<u32> powers(u32 base, u64 n, u32 q) {
 
 // Cyclic transform X_k = sum_j x_j w^(jk), natural order on both sides, textbook radix 2: transform
 // the even and the odd elements, then combine. `w_powers` holds the powers of the n-th root w.
-void cyclic_transform(std::vector<u32>& x, const std::vector<u32>& w_powers, u32 log_n, u32 q) {
+void cyclic_transform(core::SecretVector<u32>& x, const std::vector<u32>& w_powers, u32 log_n, u32 q) {
   const u64 n = x.size();
   for (u64 i = 0; i < n; ++i)
     if (const u64 j = reverse_bits(i, log_n); i < j) std::swap(x[i], x[j]);
@@ -41,7 +42,7 @@ void evaluate(u32* out, const u32* in, const ring::PrimeTables& t, u32 log_n) {
   const u64 n = u64(1) << log_n;
   const std::vector<u32> psi = powers(t.psi, n, q);
   const std::vector<u32> w = powers(times(t.psi, t.psi, q), n, q);
-  std::vector<u32> x(n);
+  core::SecretVector<u32> x(n);  // what is transformed may be a key
   for (u64 j = 0; j < n; ++j) x[j] = times(in[j], psi[j], q);
   cyclic_transform(x, w, log_n, q);
   for (u64 i = 0; i < n; ++i) out[i] = x[reverse_bits(i, log_n)];
@@ -53,7 +54,7 @@ void interpolate(u32* out, const u32* in, const ring::PrimeTables& t, u32 log_n)
   const u64 n = u64(1) << log_n;
   const std::vector<u32> psi = powers(t.psi_inv, n, q);
   const std::vector<u32> w = powers(times(t.psi_inv, t.psi_inv, q), n, q);
-  std::vector<u32> x(n);
+  core::SecretVector<u32> x(n);
   for (u64 i = 0; i < n; ++i) x[reverse_bits(i, log_n)] = in[i];
   cyclic_transform(x, w, log_n, q);
   for (u64 j = 0; j < n; ++j) out[j] = times(times(x[j], psi[j], q), t.n_inv.value, q);
