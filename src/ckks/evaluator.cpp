@@ -240,10 +240,7 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
   const auto acc = ks.switch_key(v.components(2, 1), key[0], a.level(), &low);
-  Metadata meta = a.metadata();
-  meta.scale = s.rescaled(meta.scale, meta.level);
-  meta.level -= 1;
-  return s.wrap(ks.mod_down_rescale(acc, a.level()), meta);
+  return s.wrap(ks.mod_down_rescale(acc, a.level()), rescaled_metadata(s.params(), a.metadata()));
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
@@ -267,10 +264,7 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   s.check_can_rescale(a);
   auto out = s.poly(a.components(), a.batch(), a.level() - 1);
   s.kernels().divide(*s.stream, out.view(), a.data().poly.view(), s.ring().rescale(a.level()));
-  Metadata meta = a.metadata();
-  meta.scale = s.rescaled(meta.scale, meta.level);
-  meta.level -= 1;
-  return s.wrap(std::move(out), meta);
+  return s.wrap(std::move(out), rescaled_metadata(s.params(), a.metadata()));
 }
 
 }  // namespace crenel::ckks
