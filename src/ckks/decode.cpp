@@ -39,13 +39,13 @@ bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool che
 }
 
 std::vector<Complex> slots_of(const Context::State& state, std::vector<double>& coefficients,
-                              const Metadata& meta, const std::function<double()>* noise) {
+                              const Metadata& meta) {
   const u64 n = state.ring->ring_dim();
   const random::WipeOnExit wipe(coefficients);
   std::vector<Complex> out;
   for (u64 first = 0; first < coefficients.size(); first += n) {
     const std::span<double> row(coefficients.data() + first, n);
-    for (double& c : row) c = (noise ? c + (*noise)() : c) / meta.scale;
+    for (double& c : row) c /= meta.scale;
     const auto slots = state.encoder.to_slots(row, meta.slots);
     out.insert(out.end(), slots.begin(), slots.end());
   }
@@ -65,20 +65,18 @@ u32 limbs_to_decode(const Context::State& state, const Metadata& meta) {
 }
 
 std::vector<Complex> decode_coefficients(const Context::State& state, const rlwe::Poly& poly,
-                                         const Metadata& meta,
-                                         const std::function<double()>* noise) {
+                                         const Metadata& meta) {
   std::vector<double> coefficients;
   compose_all(*state.ring, poly, false, coefficients);
-  return slots_of(state, coefficients, meta, noise);
+  return slots_of(state, coefficients, meta);
 }
 
 std::optional<std::vector<Complex>> try_decode_coefficients(const Context::State& state,
                                                             const rlwe::Poly& poly,
-                                                            const Metadata& meta,
-                                                            const std::function<double()>* noise) {
+                                                            const Metadata& meta) {
   std::vector<double> coefficients;
   if (!compose_all(*state.ring, poly, true, coefficients)) return std::nullopt;
-  return slots_of(state, coefficients, meta, noise);
+  return slots_of(state, coefficients, meta);
 }
 
 }  // namespace crenel::ckks

@@ -41,6 +41,7 @@ void Evaluator::State::check(const Ciphertext& a) const {
 
 void Evaluator::State::check(const Plaintext& a) const {
   expect_home(a.params_id(), a.data().poly, context.state(), "plaintext");
+  expect_not_decrypted(a, "an operation on ciphertexts");
 }
 
 void Evaluator::State::check_components(const Ciphertext& a, u32 expected,

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "ckks/encoder.h"
+#include "ckks/share.h"
 #include "crenel/ckks/evaluator.h"
 #include "rlwe/key_source.h"
 #include "rlwe/key_switcher.h"
@@ -17,7 +18,8 @@ namespace crenel::ckks {
 struct Plaintext::Data {
   Metadata meta;
   std::string params_id;
-  rlwe::Poly poly;  ///< 1 component, window of the level, evaluation form
+  rlwe::Poly poly;         ///< 1 component, window of the level, evaluation form
+  bool decrypted = false;  ///< by a client: message and error, which stay with the key holder
 };
 
 struct Ciphertext::Data {
@@ -78,7 +80,11 @@ struct PublicKey::Data {
 struct Client::State {
   Context context;
   rlwe::SecretKey secret;
+  std::unique_ptr<ShareLedger> ledger = std::make_unique<ShareLedger>();
 };
+
+/// StateError for a plaintext that a decryption gave: what is made of it carries its error on.
+void expect_not_decrypted(const Plaintext& plaintext, const char* what);
 
 /// Throws StateError when something ("evaluator", ...) has other parameters than `context` or is
 /// at home on another device (on a GPU: device object); both are in the message and in the fields
