@@ -38,6 +38,7 @@ int main() {
   std::printf("keys %zu bytes, request %zu bytes, reply %zu bytes\n", keys.size(), request.size(),
               reply.size());
 
+  // Exact, for the client's own eyes; what it would show to others: example 06.
   const auto y = client.decrypt(ckks::ciphertext_from_bytes(context, reply));
   double error = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {

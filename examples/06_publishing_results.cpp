@@ -1,4 +1,4 @@
-// Anyone encrypts with the public key; results are published only with noise flooding.
+// Anyone encrypts with the public key; what is published comes from decrypt_to_share.
 #include <crenel/crenel.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace ckks = crenel::ckks;
 
 int main() {
   constexpr std::size_t kLength = 8;
-  // Flooding needs room: noise 2^15 times larger than the error it hides (SECURITY.md).
+  // Noise 2^15 and more times larger than the error it hides needs room (SECURITY.md).
   const auto params = ckks::Params::generate(/*log_n=*/14, /*scale_bits=*/50, /*depth=*/1);
   const ckks::Context context(params);
   auto client = context.keygen();
@@ -27,26 +27,27 @@ int main() {
     }
     ciphertexts.push_back(public_key.encrypt(context.encode(values, {}, 0.0, kLength)));
   }
+  // The circuit, of ciphertexts and of their error bounds.
+  const auto sum = [](const auto& ev, const auto& a, const auto& b, const auto& c) {
+    return ev.add(ev.add(a, b), c);
+  };
   const auto ev = context.evaluator({});
-  const auto total = ev.add(ev.add(ciphertexts[0], ciphertexts[1]), ciphertexts[2]);
+  const auto total = sum(ev, ciphertexts[0], ciphertexts[1], ciphertexts[2]);
 
-  // The error of a public-key encryption, measured once on a message that is known.
-  const auto trial = public_key.encrypt(context.encode(std::vector<double>(1, 0.0)));
-  double squares = 0;
-  for (const auto& z : client.decrypt(trial)) squares += std::norm(z);
-  const double noise_std =
-      std::sqrt(squares / static_cast<double>(params.slots() * params.ring_dim())) * trial.scale();
-  // Three of them were added.
-  const auto published =
-      client.decrypt(total, ckks::Flooding{.noise_std = std::sqrt(3.0) * noise_std});
-  const auto exact = client.decrypt(total);
+  // What the key holder knows: parameters, circuit, and that nobody's values exceed 1.
+  const ckks::ErrorModel model(params);
+  const auto one = model.input(1.0, /*real=*/true, {}, 0.0, kLength, ckks::Encryption::public_key);
+  const auto share = client.decrypt_to_share(total, sum(model, one, one, one),
+                                             {.statistical_bits = 40, .queries = 10});
+  const auto exact = client.decrypt(total);  // for the key holder's own eyes
 
   double private_error = 0, published_error = 0;
   for (std::size_t i = 0; i < kLength; ++i) {
     private_error = std::max(private_error, std::abs(exact[i] - expected[i]));
-    published_error = std::max(published_error, std::abs(published[i] - expected[i]));
+    published_error = std::max(published_error, std::abs(share.values[i] - expected[i]));
   }
   std::printf("error kept private   2^%.1f\n", std::log2(private_error));
   std::printf("error when published 2^%.1f\n", std::log2(published_error));
-  return published_error < std::ldexp(1.0, -10) ? 0 : 1;
+  std::printf("bits that remain     %.1f\n", share.precision_bits);
+  return published_error < 16 * share.noise_std ? 0 : 1;
 }

@@ -6,6 +6,7 @@
 #include "crenel/ckks/chebyshev.h"
 #include "crenel/ckks/client.h"
 #include "crenel/ckks/context.h"
+#include "crenel/ckks/error_model.h"
 #include "crenel/ckks/evaluator.h"
 #include "crenel/ckks/operand.h"
 #include "crenel/ckks/params.h"

@@ -8,7 +8,10 @@ The objects, in the order in which they are made:
 `Context`
     parameters on a device
 `Client`
-    the holder of the secret key, ``context.keygen()``: encrypts and decrypts
+    the holder of the secret key, ``context.keygen()``: encrypts and decrypts; what others are to
+    see comes from ``client.decrypt_to_share``
+`ErrorModel`
+    the errors of a circuit, ``f(model.input(1.0))``, from what the client knows
 `EvaluationKeys`
     what a server gets, ``client.evaluation_keys(rotations=[1, 2])``: no secret
 `Evaluator`
@@ -28,15 +31,17 @@ from crenel._crenel import (
     Ciphertext,
     Client,
     Context,
+    ErrorBound,
+    ErrorModel,
     EvaluationKeys,
     Evaluator,
-    Flooding,
     Graph,
     LinearTransform,
     Operand,
     Params,
     Plaintext,
     PublicKey,
+    Share,
     concatenate,
     linear_transform_rotations,
     max_log_pq,
@@ -69,9 +74,10 @@ __all__ = [
     "Context",
     "CrenelError",
     "DeviceError",
+    "ErrorBound",
+    "ErrorModel",
     "EvaluationKeys",
     "Evaluator",
-    "Flooding",
     "Graph",
     "InsecureParametersWarning",
     "KeyMissingError",
@@ -82,6 +88,7 @@ __all__ = [
     "Plaintext",
     "PublicKey",
     "SerializationError",
+    "Share",
     "StateError",
     "UnsupportedError",
     "chebyshev_fit",

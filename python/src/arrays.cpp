@@ -61,4 +61,25 @@ std::span<const u8> BufferView::bytes() const {
   return {static_cast<const u8*>(view_.buf), static_cast<std::size_t>(view_.len)};
 }
 
+std::optional<Number> number_of(nb::handle object) {
+  nb::object item = nb::borrow(object);
+  if (nb::hasattr(object, "ndim")) {
+    i64 axes = -1;
+    if (!nb::try_cast(object.attr("ndim"), axes) || axes != 0) return std::nullopt;
+    item = object.attr("item")();
+  }
+  if (PyFloat_Check(item.ptr())) return nb::cast<double>(item);
+  if (PyIndex_Check(item.ptr())) {
+    const double value = PyLong_AsDouble(nb::steal(PyNumber_Index(item.ptr())).ptr());
+    if (PyErr_Occurred()) throw nb::python_error();
+    return Integer{value};
+  }
+  if (PyComplex_Check(item.ptr()) || nb::hasattr(item, "__complex__"))
+    return nb::cast<std::complex<double>>(item);
+  if (!nb::hasattr(item, "__float__")) return std::nullopt;
+  const double value = PyFloat_AsDouble(item.ptr());
+  if (PyErr_Occurred()) throw nb::python_error();
+  return value;
+}
+
 }  // namespace crenel::python

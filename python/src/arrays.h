@@ -35,6 +35,14 @@ std::span<const T> as_span(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
+struct Integer {
+  double value;
+};
+using Number = std::variant<Integer, double, std::complex<double>>;
+
+/// Python's numbers, NumPy's, and NumPy arrays without axes; nothing for anything else.
+std::optional<Number> number_of(nb::handle object);
+
 /// A NumPy array that owns `values`; the numbers are not copied.
 template <class T>
 nb::object to_numpy(std::vector<T>&& values) {

@@ -26,6 +26,7 @@ void bind_params(nb::module_& m);
 void bind_ciphertext(nb::module_& m);
 void bind_context(nb::module_& m);
 void bind_client(nb::module_& m);
+void bind_error_model(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 void bind_operand(nb::module_& m);
 void bind_chebyshev(nb::module_& m);

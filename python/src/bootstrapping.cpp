@@ -59,6 +59,15 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
         "With two iterations the input may be at any level. Raises StateError naming level, scale "
         "or\n"
         "slots and what was expected, KeyMissingError naming every missing key.")
+      .def(
+          "__call__",
+          [](const Bootstrapper& b, const ckks::BoundOperand& a, std::optional<ckks::ErrorModel>) {
+            return ckks::BoundOperand(a.model(), b.value(a.model(), a.bound()));
+          },
+          "ciphertext"_a, "evaluator"_a = nb::none(),
+          "The error bound of a bootstrap; `failure` grows by the bootstrap's own probability.\n\n"
+          "Raises UnsupportedError with two iterations and for pairs, and StateError for messages\n"
+          "too large for the message ratio.")
       .def("eager", &eager, "ciphertext"_a, "evaluator"_a = nb::none(),
            nb::sig("def eager(self, ciphertext: Ciphertext | Operand, "
                    "evaluator: Evaluator | None = None) -> Ciphertext"),

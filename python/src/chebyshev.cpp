@@ -9,11 +9,30 @@
 namespace crenel::python {
 namespace {
 
-/// A fit with the evaluator that it is called with.
+/// A fit with the evaluator that it is called with; none where an error model made it.
 struct Fit {
   ckks::ChebyshevFit value;
-  ckks::Evaluator evaluator;
+  std::optional<ckks::Evaluator> evaluator;
 };
+
+Ciphertext call(const Fit& fit, const Ciphertext& x) {
+  if (!fit.evaluator)
+    throw StateError(
+        "a fit of an error model, called on a ciphertext, expected one of an evaluator",
+        {{"found", "error model"}, {"expected", "evaluator"}});
+  return Ciphertext{fit.evaluator->context(), fit.value(*fit.evaluator, x.value)};
+}
+
+template <class Maker>
+auto maker() {
+  return
+      [](const Maker& ev, const std::function<double(double)>& f, double a, double b, i64 degree) {
+        std::optional<ckks::Evaluator> evaluator;
+        if constexpr (std::is_same_v<Maker, ckks::Evaluator>) evaluator = ev;
+        return Fit{ckks::ChebyshevFit(f, a, b, as_unsigned<u32>(degree, "degree")),
+                   std::move(evaluator)};
+      };
+}
 
 /// The series of an array of any shape in the clear.
 nb::object clear(const Fit& fit, nb::handle x) {
@@ -54,17 +73,19 @@ void bind_chebyshev(nb::module_& m) {
       .def_prop_ro(
           "depth", [](const Fit& f) { return f.value.depth(); },
           "Levels that a call consumes: one more where the interval is not [-1, 1].")
-      .def(
-          "__call__",
-          [](const Fit& f, const Ciphertext& x) {
-            return Ciphertext{f.evaluator.context(), f.value(f.evaluator, x.value)};
-          },
-          "x"_a, ReleaseGil(),
-          "The series of every slot. Level l -> l - depth, scale -> canonical.\n\n"
-          "Raises StateError naming both levels when there are too few.")
+      .def("__call__", &call, "x"_a, ReleaseGil(),
+           "The series of every slot. Level l -> l - depth, scale -> canonical.\n\n"
+           "Raises StateError naming both levels when there are too few.")
       .def(
           "__call__", [](const Fit& f, const ckks::Operand& x) { return f.value(x); }, "x"_a,
           ReleaseGil())
+      .def(
+          "__call__",
+          [](const Fit& f, const ckks::BoundOperand& x) {
+            return x.polynomial(f.value.coefficients(), ckks::PolynomialBasis::chebyshev,
+                                f.value.a(), f.value.b());
+          },
+          "x"_a, ReleaseGil())
       .def("clear", &clear, "x"_a,
            nb::sig("def clear(self, x: numpy.typing.ArrayLike) -> numpy.ndarray"),
            "The series of real numbers in the clear.")
@@ -75,22 +96,21 @@ void bind_chebyshev(nb::module_& m) {
         return out.str();
       });
   nb::borrow<nb::class_<ckks::Evaluator>>(nb::type<ckks::Evaluator>())
-      .def(
-          "chebyshev",
-          [](const ckks::Evaluator& ev, const std::function<double(double)>& f, double a, double b,
-             i64 degree) {
-            return Fit{ckks::ChebyshevFit(f, a, b, as_unsigned<u32>(degree, "degree")), ev};
-          },
-          "f"_a, "a"_a, "b"_a, "degree"_a,
-          nb::sig("def chebyshev(self, f: collections.abc.Callable[[float], float], a: float, "
-                  "b: float, degree: int) -> ChebyshevFit"),
-          "The polynomial that agrees with f in degree + 1 Chebyshev nodes of [a, b]: with its "
-          "largest\n"
-          "error on the interval as `error`, and called on a ciphertext to evaluate it.\n\n"
-          "    gelu = ev.chebyshev(f, -4, 4, 15); y = gelu(x)\n\n"
-          "Level l -> l - fit.depth, scale -> canonical. Raises ParameterError for an empty "
-          "interval,\n"
-          "degrees above 65536 and values of f that are not finite; what f raises comes through.");
+      .def("chebyshev", maker<ckks::Evaluator>(), "f"_a, "a"_a, "b"_a, "degree"_a,
+           nb::sig("def chebyshev(self, f: collections.abc.Callable[[float], float], a: float, "
+                   "b: float, degree: int) -> ChebyshevFit"),
+           "The polynomial that agrees with f in degree + 1 Chebyshev nodes of [a, b]: with its "
+           "largest\n"
+           "error on the interval as `error`, and called on a ciphertext to evaluate it.\n\n"
+           "    gelu = ev.chebyshev(f, -4, 4, 15); y = gelu(x)\n\n"
+           "Level l -> l - fit.depth, scale -> canonical. Raises ParameterError for an empty "
+           "interval,\n"
+           "degrees above 65536 and values of f that are not finite; what f raises comes through.");
+  nb::borrow<nb::class_<ckks::ErrorModel>>(nb::type<ckks::ErrorModel>())
+      .def("chebyshev", maker<ckks::ErrorModel>(), "f"_a, "a"_a, "b"_a, "degree"_a,
+           nb::sig("def chebyshev(self, f: collections.abc.Callable[[float], float], a: float, "
+                   "b: float, degree: int) -> ChebyshevFit"),
+           "The fit that Evaluator.chebyshev makes, to be called on bounds.");
 }
 
 }  // namespace crenel::python

@@ -32,8 +32,7 @@ void bind_metadata(nb::class_<T>& c) {
           "Every slot is known to be real.")
       .def_prop_ro(
           "params_id", [](const T& o) { return o.value.params_id(); },
-          "Content hash of the parameters.")
-      .def("to_bytes", &serialise<T>, "A complete safetensors file.");
+          "Content hash of the parameters.");
 }
 
 Ciphertext rows(const Ciphertext& c, u32 first, u32 count) {
@@ -89,6 +88,15 @@ void bind_rows(nb::class_<Ciphertext>& c) {
 void bind_encrypted(nb::module_& m) {
   nb::class_<Plaintext> plaintext(m, "Plaintext", "An encoded vector: one polynomial.");
   bind_metadata(plaintext);
+  plaintext.def(
+      "to_bytes",
+      [](const Plaintext& p, bool allow_exact) {
+        return to_python(released([&] { return ckks::to_bytes(p.context, p.value, allow_exact); }));
+      },
+      nb::kw_only(), "allow_exact"_a = false,
+      "A complete safetensors file.\n\n"
+      "Raises StateError for what Client.decrypt_to_plaintext gave, unless `allow_exact`: whoever\n"
+      "reads that file and the ciphertext has the secret key.");
   plaintext.def("__repr__", [](const Plaintext& p) {
     return cat("<ckks.Plaintext ", describe(p.value.metadata()), ">");
   });
@@ -100,6 +108,7 @@ void bind_encrypted(nb::module_& m) {
       "one\n"
       "of them, c[2:5] some; ckks.concatenate joins them again.");
   bind_metadata(ciphertext);
+  ciphertext.def("to_bytes", &serialise<Ciphertext>, "A complete safetensors file.");
   bind_rows(ciphertext);
   ciphertext
       .def_prop_ro(

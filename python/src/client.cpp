@@ -5,7 +5,7 @@ namespace crenel::python {
 namespace {
 
 using ckks::Client;
-using ckks::Flooding;
+using ckks::Share;
 
 Ciphertext encrypt(Client& client, nb::handle object, std::optional<i64> level,
                    std::optional<double> scale, std::optional<i64> slots) {
@@ -38,10 +38,27 @@ Ciphertext public_encrypt(const PublicKey& key, nb::handle object, std::optional
   });
 }
 
-nb::object decrypt(Client& client, nb::handle object, std::optional<Flooding> flooding) {
+nb::object decrypt(Client& client, nb::handle object) {
   const ckks::Ciphertext& ciphertext = as_ciphertext(object);
-  auto slots = released([&] { return client.decrypt(ciphertext, flooding); });
+  auto slots = released([&] { return client.decrypt(ciphertext); });
   return slots_to_numpy(std::move(slots), ciphertext.metadata().real, ciphertext.batch());
+}
+
+/// A share with its values as an array.
+struct BoundShare {
+  nb::object values;
+  Share share;
+};
+
+BoundShare decrypt_to_share(Client& client, nb::handle object, const ckks::BoundOperand& bound,
+                            i64 statistical_bits, i64 queries) {
+  const ckks::Ciphertext& ciphertext = as_ciphertext(object);
+  const ckks::Sharing sharing{as_unsigned<u32>(statistical_bits, "statistical_bits"),
+                              as_unsigned<u64>(queries, "queries")};
+  Share share =
+      released([&] { return client.decrypt_to_share(ciphertext, bound.bound(), sharing); });
+  nb::object values = slots_to_numpy(std::move(share.values), share.real, ciphertext.batch());
+  return {std::move(values), std::move(share)};
 }
 
 Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
@@ -70,28 +87,88 @@ constexpr const char* kEncryptDoc =
     "scale : default the canonical scale of the level\n"
     "slots : a power of two; default all N/2";
 
-void bind_flooding(nb::module_& m) {
-  nb::class_<Flooding>(
-      m, "Flooding",
-      "Noise added to a decryption before it is published (SECURITY.md): standard\n"
-      "deviation sqrt(12 queries) 2^(statistical_bits / 2) noise_std.")
-      .def(
-          "__init__",
-          [](Flooding* self, double noise_std, i64 queries, i64 statistical_bits) {
-            new (self) Flooding{noise_std, as_unsigned<u64>(queries, "queries"),
-                                as_unsigned<u32>(statistical_bits, "statistical_bits")};
-          },
-          "noise_std"_a, "queries"_a = 1, "statistical_bits"_a = 30,
-          "noise_std : estimate of the ciphertext's error, in coefficient units, positive\n"
-          "queries : decryptions to be published under this key\n"
-          "statistical_bits : at least 30")
-      .def_ro("noise_std", &Flooding::noise_std, "Estimate of the ciphertext's error.")
-      .def_ro("queries", &Flooding::queries, "Decryptions to be published.")
-      .def_ro("statistical_bits", &Flooding::statistical_bits, "Statistical security.")
-      .def("__repr__", [](const Flooding& f) {
-        return cat("Flooding(noise_std=", f.noise_std, ", queries=", f.queries,
-                   ", statistical_bits=", f.statistical_bits, ")");
+void bind_share(nb::module_& m) {
+  const auto number = [](double Share::* field) {
+    return [field](const BoundShare& s) { return s.share.*field; };
+  };
+  nb::class_<BoundShare>(m, "Share",
+                         "A result that may leave the key holder, and what it was protected with.")
+      .def_ro("values", &BoundShare::values, nb::sig("def values(self) -> numpy.ndarray"),
+              "The slots, multiples of `grid`; float64 when the model says real, else complex128.")
+      .def_prop_ro("noise_std", number(&Share::noise_std),
+                   "Root mean square of the noise in a slot.")
+      .def_prop_ro("error_rms", number(&Share::error_rms),
+                   "What the circuit itself loses, at most.")
+      .def_prop_ro("precision_bits", number(&Share::precision_bits),
+                   "log2 of the largest message over the noise: the bits that remain.")
+      .def_prop_ro("bits_lost", number(&Share::bits_lost),
+                   "log2 of noise over error: what sharing costs.")
+      .def_prop_ro("grid", number(&Share::grid), "Step of the values, a power of two.")
+      .def_prop_ro(
+          "statistical_bits", [](const BoundShare& s) { return s.share.sharing.statistical_bits; },
+          "As asked for.")
+      .def_prop_ro(
+          "queries", [](const BoundShare& s) { return s.share.sharing.queries; }, "As asked for.")
+      .def_prop_ro(
+          "given", [](const BoundShare& s) { return s.share.given; },
+          "Vectors that this client has shared, these among them.")
+      .def("__repr__", [](const BoundShare& s) {
+        return cat("<ckks.Share of ", s.share.precision_bits, " bits, noise ", s.share.noise_std,
+                   ", ", s.share.sharing.statistical_bits, " statistical bits, ", s.share.given,
+                   " of ", s.share.sharing.queries, " queries>");
       });
+}
+
+void bind_decryption(nb::class_<Client>& c) {
+  c.def("decrypt", &decrypt, "ciphertext"_a,
+        nb::sig("def decrypt(self, ciphertext: Ciphertext | Operand) -> numpy.ndarray"),
+        "The slots, float64 when ciphertext.real, else complex128: a vector, or a matrix with a\n"
+        "row for each vector of a batch.\n\n"
+        "Exact, and so for the key holder's own eyes: a single one of these results gives the\n"
+        "secret key to whoever has the ciphertext too, however it is rounded. What others get is\n"
+        "`decrypt_to_share`.")
+      .def(
+          "decrypt_to_share", &decrypt_to_share, "ciphertext"_a, "bound"_a, nb::kw_only(),
+          "statistical_bits"_a, "queries"_a,
+          nb::sig("def decrypt_to_share(self, ciphertext: Ciphertext | Operand, "
+                  "bound: ErrorBound, *, statistical_bits: int, queries: int) -> Share"),
+          "The slots for somebody else, with noise that hides the errors and with them the key.\n\n"
+          "Parameters\n----------\n"
+          "bound : what the circuit makes of ErrorModel inputs, stated by you and not by the "
+          "server\n"
+          "statistical_bits : 30 to 64; a share is told from the exact result plus noise with "
+          "an\n"
+          "    advantage below 2^-(statistical_bits / 2 + 2), and costs half as many bits\n"
+          "queries : vectors to be shared under this key, all told; the client refuses more\n\n"
+          "Raises ParameterError where nothing of the message would remain, naming the numbers;\n"
+          "StateError where the ciphertext's level, scale or slots are not the bound's, where the\n"
+          "key's account is used up, and where the noisy result is beyond the bound: the circuit "
+          "was\n"
+          "not followed (this counts as a share: keep it from the server).")
+      .def_prop_ro(
+          "share_account",
+          [](const Client& client) {
+            const ckks::ShareAccount account = client.share_account();
+            return std::pair(account.shares, account.spent);
+          },
+          nb::sig("def share_account(self) -> tuple[int, float]"),
+          "Vectors shared so far, and what they have used up: the sum of\n"
+          "2^-statistical_bits / queries. Keep it with an exported key.")
+      .def(
+          "add_to_share_account",
+          [](Client& client, i64 shares, double spent) {
+            client.add_to_share_account({as_unsigned<u64>(shares, "shares"), spent});
+          },
+          "shares"_a, "spent"_a,
+          "Count shares that were given under this key elsewhere. Raises ParameterError for\n"
+          "numbers that are negative or not finite.")
+      .def("decrypt_to_plaintext", &decrypt_to_plaintext, "ciphertext"_a,
+           nb::sig("def decrypt_to_plaintext(self, ciphertext: Ciphertext | Operand) -> "
+                   "Plaintext"),
+           "The noisy polynomial of a ciphertext, for measurements: as exact as decrypt(). It can "
+           "be\n"
+           "decoded, but neither encrypted nor computed with, and to_bytes() wants an explicit "
+           "wish.");
 }
 
 void bind_public_key(nb::module_& m) {
@@ -162,7 +239,7 @@ void bind_keys(nb::class_<Client>& c) {
 }  // namespace
 
 void bind_client(nb::module_& m) {
-  bind_flooding(m);
+  bind_share(m);
   bind_public_key(m);
   nb::class_<Client> c(m, "Client", "The holder of the secret key: encrypts and decrypts.");
   c.def_prop_ro("context", &Client::context, "The context.")
@@ -181,20 +258,8 @@ void bind_client(nb::module_& m) {
            "slots"_a = nb::none(),
            nb::sig("def encrypt(self, values: numpy.typing.ArrayLike, level: int | None = None, "
                    "scale: float | None = None, slots: int | None = None) -> Ciphertext"),
-           kEncryptDoc)
-      .def(
-          "decrypt", &decrypt, "ciphertext"_a, "flooding"_a = nb::none(),
-          nb::sig("def decrypt(self, ciphertext: Ciphertext | Operand, "
-                  "flooding: Flooding | None = None) -> numpy.ndarray"),
-          "The slots, float64 when ciphertext.real, else complex128: a vector, or a matrix with a\n"
-          "row for each vector of a batch.\n\n"
-          "Raises StateError for a ciphertext of another context or another secret key.\n\n"
-          "Results carry a little noise that depends on the key: do not publish them without\n"
-          "`flooding` (SECURITY.md).")
-      .def("decrypt_to_plaintext", &decrypt_to_plaintext, "ciphertext"_a,
-           nb::sig("def decrypt_to_plaintext(self, ciphertext: Ciphertext | Operand) -> "
-                   "Plaintext"),
-           "The noisy polynomial of a ciphertext, for measurements. Never publish it.");
+           kEncryptDoc);
+  bind_decryption(c);
   bind_keys(c);
 }
 

@@ -130,6 +130,11 @@ Ciphertext apply_either(const ckks::Evaluator& ev, nb::handle transform, nb::han
   return apply(made, ev, object);
 }
 
+ckks::BoundOperand apply_to_bound(const LinearTransform& t, const ckks::ErrorModel& model,
+                                  const ckks::BoundOperand& v) {
+  return {model, t.value(model, v.bound())};
+}
+
 #define CRENEL_MATRIX         \
   "numpy.typing.ArrayLike | " \
   "collections.abc.Mapping[int, numpy.typing.ArrayLike]"
@@ -147,6 +152,7 @@ void bind_class(nb::module_& m) {
            "Raises StateError when level, slots, parameters or device differ from the transform's, "
            "and\n"
            "KeyMissingError naming every rotation without a key.")
+      .def("__call__", &apply_to_bound, "model"_a, "bound"_a, "The error bound of that.")
       .def_prop_ro(
           "rotations", [](const LinearTransform& t) { return t.value.rotations(); },
           "Rotations that need keys, ascending: client.evaluation_keys(rotations=t.rotations).")
@@ -208,6 +214,14 @@ void bind_makers() {
            "is\n"
            "then encoded at every call. Raises as LinearTransform.__call__ and\n"
            "Context.linear_transform do.");
+  nb::borrow<nb::class_<ckks::ErrorModel>>(nb::type<ckks::ErrorModel>())
+      .def(
+          "linear_transform",
+          [](const ckks::ErrorModel& model, const LinearTransform& t, const ckks::BoundOperand& v) {
+            return apply_to_bound(t, model, v);
+          },
+          "transform"_a, "bound"_a,
+          "The error bound of a transform of Context.linear_transform. Level l -> l - 1.");
 }
 
 }  // namespace

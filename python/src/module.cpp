@@ -13,6 +13,7 @@ NB_MODULE(_crenel, m) {
   bind_params(m);
   bind_ciphertext(m);
   bind_context(m);
+  bind_error_model(m);
   bind_client(m);
   bind_evaluator(m);
   bind_operand(m);

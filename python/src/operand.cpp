@@ -10,40 +10,16 @@ namespace {
 using ckks::Operand;
 using Complex = std::complex<double>;
 
-struct Integer {
-  double value;
-};
 /// What may stand beside an operand.
 using Term =
     std::variant<const ckks::Ciphertext*, const ckks::Plaintext*, Integer, double, Complex, Values>;
-
-/// Python's numbers, NumPy's, and NumPy arrays without axes; nothing for anything else.
-std::optional<Term> number_of(nb::handle object) {
-  nb::object item = nb::borrow(object);
-  if (nb::hasattr(object, "ndim")) {
-    i64 axes = -1;
-    if (!nb::try_cast(object.attr("ndim"), axes) || axes != 0) return std::nullopt;
-    item = object.attr("item")();
-  }
-  if (PyFloat_Check(item.ptr())) return nb::cast<double>(item);
-  if (PyIndex_Check(item.ptr())) {
-    const double value = PyLong_AsDouble(nb::steal(PyNumber_Index(item.ptr())).ptr());
-    if (PyErr_Occurred()) throw nb::python_error();
-    return Integer{value};
-  }
-  if (PyComplex_Check(item.ptr()) || nb::hasattr(item, "__complex__"))
-    return nb::cast<Complex>(item);
-  if (!nb::hasattr(item, "__float__")) return std::nullopt;
-  const double value = PyFloat_AsDouble(item.ptr());
-  if (PyErr_Occurred()) throw nb::python_error();
-  return value;
-}
 
 Term term_of(nb::handle object) {
   if (nb::isinstance<Operand>(object)) return &nb::cast<const Operand&>(object).ciphertext();
   if (nb::isinstance<Ciphertext>(object)) return &nb::cast<const Ciphertext&>(object).value;
   if (nb::isinstance<Plaintext>(object)) return &nb::cast<const Plaintext&>(object).value;
-  if (auto number = number_of(object)) return *number;
+  if (const auto number = number_of(object))
+    return std::visit([](auto x) { return Term(x); }, *number);
   return read_values(object);
 }
 

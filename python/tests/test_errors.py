@@ -140,20 +140,6 @@ def test_objects_of_other_parameters(world, device):
     expect(ckks.SerializationError, lambda: world.context.ciphertext_from_bytes(b.to_bytes()))
 
 
-def test_flooding_arguments(world):
-    a = world.client.encrypt([1.0])
-    for bad in (
-        {"noise_std": 0.0},
-        {"noise_std": 1.0, "queries": 0},
-        {"noise_std": 1.0, "statistical_bits": 8},
-    ):
-        field = list(bad)[-1]
-        with pytest.raises(ckks.ParameterError) as caught:
-            world.client.decrypt(a, ckks.Flooding(**bad))
-        assert field in caught.value.fields
-    expect(ckks.ParameterError, lambda: ckks.Flooding(1.0, queries=-1), queries=-1)
-
-
 def test_devices_that_cannot_be_had():
     expect(ckks.DeviceError, lambda: ckks.Context(toy(), device="abacus"), device="abacus")
     for name in ("cuda:99", "cuda:x", "cuda:-1"):

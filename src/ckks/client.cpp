@@ -1,12 +1,10 @@
 #include "crenel/ckks/client.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "ckks/decode.h"
 #include "ckks/objects.h"
 #include "ckks/params/security.h"
-#include "random/chacha20.h"
 #include "random/plausible.h"
 #include "rlwe/encapsulation.h"
 
@@ -14,63 +12,6 @@ namespace crenel::ckks {
 namespace {
 
 using Complex = std::complex<double>;
-
-// Gaussian noise of a large standard deviation (Box-Muller on ChaCha20 words), rounded to integers:
-// the digits after the point would tell about the noise. Used for flooding only: its timing tells
-// nothing about the secret key.
-class FloodingNoise {
- public:
-  FloodingNoise(const random::Seed& seed, random::Nonce nonce, double std)
-      : state_(random::chacha20_state(seed, nonce)), std_(std) {}
-  FloodingNoise(const FloodingNoise&) = delete;
-  FloodingNoise& operator=(const FloodingNoise&) = delete;
-  ~FloodingNoise() {
-    random::secure_zero(&state_, sizeof state_);
-    random::secure_zero(&block_, sizeof block_);
-  }
-  double operator()() {
-    const double radius = std::sqrt(-2.0 * std::log(uniform()));
-    return std::nearbyint(std_ * radius * std::cos(2.0 * std::numbers::pi * uniform()));
-  }
-
- private:
-  // In (0, 1]: 53 bits.
-  double uniform() {
-    if (next_ == 16) {
-      block_ = random::chacha20_block(state_, counter_++);
-      next_ = 0;
-    }
-    const u64 bits = (static_cast<u64>(block_.word[next_]) << 32) | block_.word[next_ + 1];
-    next_ += 2;
-    return (static_cast<double>(bits >> 11) + 1.0) * 0x1p-53;
-  }
-
-  random::ChaChaState state_;
-  double std_;
-  random::ChaChaBlock block_{};
-  u32 next_ = 16;
-  u32 counter_ = 0;
-};
-
-double flooding_std(const Flooding& f) {
-  if (!(f.noise_std > 0.0) || !std::isfinite(f.noise_std))
-    throw ParameterError(cat("flooding noise_std ", f.noise_std, ", expected a positive number"),
-                         {{"noise_std", cat(f.noise_std)}});
-  if (f.queries < 1)
-    throw ParameterError("flooding queries 0, expected at least 1", {{"queries", "0"}});
-  if (f.statistical_bits < 30)
-    throw ParameterError(
-        cat("flooding statistical_bits ", f.statistical_bits, ", expected at least 30"),
-        {{"statistical_bits", cat(f.statistical_bits)}});
-  const double std = std::sqrt(12.0 * static_cast<double>(f.queries)) *
-                     std::exp2(f.statistical_bits / 2.0) * f.noise_std;
-  if (!std::isfinite(std))
-    throw ParameterError(
-        cat("flooding with noise_std ", f.noise_std, ", statistical_bits ", f.statistical_bits,
-            ", expected a finite standard deviation"),
-        {{"noise_std", cat(f.noise_std)}, {"statistical_bits", cat(f.statistical_bits)}});
-  return std;
-}
 
 /// The one sample under the ephemeral sparse secret has modulus q0 P': that must be small enough
 /// for 128 bits of security.
@@ -102,6 +43,7 @@ Ciphertext Client::encrypt(const Plaintext& plaintext) {
   const auto& ring = *state_->context.state().ring;
   const auto& poly = plaintext.data().poly;
   expect_home(plaintext.params_id(), poly, state_->context.state(), "plaintext");
+  expect_not_decrypted(plaintext, "encryption");
   rlwe::Poly message(ring.stream(), poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   ring.kernels().intt(ring.stream(), message.view(), poly.view());
   auto out = std::make_unique<Ciphertext::Data>();
@@ -124,28 +66,19 @@ Ciphertext Client::encrypt(std::span<const double> values, std::optional<u32> le
   return encrypt(state_->context.encode(values, level, scale, slots, batch));
 }
 
-std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext,
-                                     std::optional<Flooding> flooding) {
+std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext) {
   const auto& context = state_->context.state();
   expect_home(ciphertext.params_id(), ciphertext.data().poly, context, "ciphertext");
   expect_same_secret_key(ciphertext.secret_key_id(), state_->id, "ciphertext", "this client");
   const auto& meta = ciphertext.metadata();
-  std::optional<FloodingNoise> noise;
-  std::function<double()> draw;
-  if (flooding) {
-    auto& source = state_->secret.source();
-    noise.emplace(source.seed(), source.next(random::Purpose::flooding), flooding_std(*flooding));
-    draw = [&noise] { return (*noise)(); };
-  }
-  const std::function<double()>* drawer = flooding ? &draw : nullptr;
   // Messages are short: the first limbs of the window hold them, and one more limb tells when not.
   const rlwe::ConstView all = ciphertext.data().poly.view();
   const u32 few = limbs_to_decode(context, meta);
   if (few < all.limbs.size()) {
     const rlwe::Poly message = state_->secret.decrypt(all.limb_window(0, few));
-    if (auto slots = try_decode_coefficients(context, message, meta, drawer)) return *slots;
+    if (auto slots = try_decode_coefficients(context, message, meta)) return *slots;
   }
-  return decode_coefficients(context, state_->secret.decrypt(all), meta, drawer);
+  return decode_coefficients(context, state_->secret.decrypt(all), meta);
 }
 
 Plaintext Client::decrypt_to_plaintext(const Ciphertext& ciphertext) const {
@@ -157,6 +90,7 @@ Plaintext Client::decrypt_to_plaintext(const Ciphertext& ciphertext) const {
   data->meta = ciphertext.metadata();
   data->meta.secret_key = {};
   data->params_id = ciphertext.params_id();
+  data->decrypted = true;
   data->poly = state_->secret.decrypt(ciphertext.data().poly.view());
   ring.kernels().ntt(ring.stream(), data->poly.view_as(ring::Domain::eval), data->poly.view());
   data->poly.set_domain(ring::Domain::eval);

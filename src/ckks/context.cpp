@@ -150,7 +150,7 @@ std::vector<Complex> Context::decode(const Plaintext& plaintext) const {
   auto& stream = state_->ring->stream();
   rlwe::Poly coefficients(stream, poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   state_->ring->kernels().intt(stream, coefficients.view(), poly.view());
-  return decode_coefficients(*state_, coefficients, plaintext.metadata(), nullptr);
+  return decode_coefficients(*state_, coefficients, plaintext.metadata());
 }
 
 }  // namespace crenel::ckks

@@ -41,14 +41,14 @@ bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool che
 }
 
 std::vector<Complex> slots_of(const Context::State& state, core::SecretVector<double>& coefficients,
-                              const Metadata& meta, const std::function<double()>* noise) {
+                              const Metadata& meta) {
   const u64 n = state.ring->ring_dim();
   std::vector<Complex> out;
   for (u64 first = 0; first < coefficients.size(); first += n) {
     const std::span<double> row(coefficients.data() + first, n);
     bool moderate = true;  // and not NaN
     for (double& c : row) {
-      c = (noise ? c + (*noise)() : c) / meta.scale;
+      c /= meta.scale;
       moderate &= std::abs(c) < kLargest;
     }
     if (!moderate)
@@ -74,20 +74,18 @@ u32 limbs_to_decode(const Context::State& state, const Metadata& meta) {
 }
 
 std::vector<Complex> decode_coefficients(const Context::State& state, const rlwe::Poly& poly,
-                                         const Metadata& meta,
-                                         const std::function<double()>* noise) {
+                                         const Metadata& meta) {
   core::SecretVector<double> coefficients;
   compose_all(*state.ring, poly, false, coefficients);
-  return slots_of(state, coefficients, meta, noise);
+  return slots_of(state, coefficients, meta);
 }
 
 std::optional<std::vector<Complex>> try_decode_coefficients(const Context::State& state,
                                                             const rlwe::Poly& poly,
-                                                            const Metadata& meta,
-                                                            const std::function<double()>* noise) {
+                                                            const Metadata& meta) {
   core::SecretVector<double> coefficients;
   if (!compose_all(*state.ring, poly, true, coefficients)) return std::nullopt;
-  return slots_of(state, coefficients, meta, noise);
+  return slots_of(state, coefficients, meta);
 }
 
 }  // namespace crenel::ckks

@@ -235,14 +235,11 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   s.check_components(a, 3, "relinearisation");
   s.check_can_rescale(a);
   s.require_relinearisation();
-  Metadata meta = a.metadata();
-  meta.scale = s.rescaled(meta.scale, meta.level);
-  meta.level -= 1;
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
   const auto acc = ks.switch_key(v.components(2, 1), key[0], a.level(), &low);
-  return s.wrap(ks.mod_down_rescale(acc, a.level()), meta);
+  return s.wrap(ks.mod_down_rescale(acc, a.level()), rescaled_metadata(s.params(), a.metadata()));
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
@@ -264,12 +261,9 @@ Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b)
 Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_can_rescale(a);
-  Metadata meta = a.metadata();
-  meta.scale = s.rescaled(meta.scale, meta.level);
-  meta.level -= 1;
-  auto out = s.poly(a.components(), a.batch(), meta.level);
+  auto out = s.poly(a.components(), a.batch(), a.level() - 1);
   s.kernels().divide(*s.stream, out.view(), a.data().poly.view(), s.ring().rescale(a.level()));
-  return s.wrap(std::move(out), meta);
+  return s.wrap(std::move(out), rescaled_metadata(s.params(), a.metadata()));
 }
 
 }  // namespace crenel::ckks

@@ -1,6 +1,7 @@
 #include "ckks/evaluator_state.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ckks/scale.h"
@@ -43,6 +44,7 @@ void Evaluator::State::check(const Ciphertext& a) const {
 
 void Evaluator::State::check(const Plaintext& a) const {
   expect_home(a.params_id(), a.data().poly, context.state(), "plaintext");
+  expect_not_decrypted(a, "an operation on ciphertexts");
 }
 
 void Evaluator::State::check_components(const Ciphertext& a, u32 expected,
@@ -55,7 +57,7 @@ void Evaluator::State::check_components(const Ciphertext& a, u32 expected,
         {{"components", cat(a.components())}, {"expected", cat(expected)}});
 }
 
-void Evaluator::State::check_pair(const Metadata& a, const Metadata& b, bool scale) const {
+void check_metadata(const Metadata& a, const Metadata& b, bool scale) {
   if (a.level != b.level)
     throw StateError(
         cat("levels differ: ", a.level, " and ", b.level, "; adjust_level the higher one"),
@@ -81,35 +83,62 @@ void check_batch(u32 a, u32 b) {
 void Evaluator::State::check_pair(const Ciphertext& a, const Ciphertext& b, bool scale) const {
   check(a), check(b);
   expect_same_secret_key(b.secret_key_id(), a.secret_key_id(), "ciphertext", "the other");
-  check_pair(a.metadata(), b.metadata(), scale);
+  check_metadata(a.metadata(), b.metadata(), scale);
   check_batch(a.batch(), b.batch());
 }
 
 void Evaluator::State::check_pair(const Ciphertext& a, const Plaintext& b, bool scale) const {
   check(a), check(b);
-  check_pair(a.metadata(), b.metadata(), scale);
+  check_metadata(a.metadata(), b.metadata(), scale);
   const u32 rows = b.data().poly.shape().batch;
   if (rows != 1) check_batch(a.batch(), rows);
 }
 
-Metadata Evaluator::State::product_metadata(Metadata meta, double factor_scale, bool real) const {
+Metadata product_metadata(const Params& params, Metadata meta, double factor_scale, bool real) {
   meta.scale *= factor_scale;
   meta.real = real;
-  if (!(std::log2(meta.scale) < params().log_q(meta.level)))
+  if (!(std::log2(meta.scale) < params.log_q(meta.level)))
     throw StateError(
         cat("product at level ", meta.level, " would have scale 2^", std::log2(meta.scale),
-            ", expected less than its modulus 2^", params().log_q(meta.level)),
+            ", expected less than its modulus 2^", params.log_q(meta.level)),
         {{"scale", cat(meta.scale)},
          {"level", cat(meta.level)},
-         {"log_q", cat(params().log_q(meta.level))}});
+         {"log_q", cat(params.log_q(meta.level))}});
+  return meta;
+}
+
+Metadata rescaled_metadata(const Params& params, Metadata meta) {
+  if (meta.level == 0)
+    throw StateError("rescale at level 0, expected level >= 1",
+                     {{"level", "0"}, {"expected", ">= 1"}});
+  const double scale = meta.scale / params.rescale_ratio(meta.level);
+  const double canonical = params.scale(meta.level - 1);
+  if (!(scale >= kMinRescaled))
+    throw StateError(
+        cat("rescale of scale ", meta.scale, " at level ", meta.level, " would leave scale ", scale,
+            ", expected at least 2^-10: it is no product, or was rescaled before"),
+        {{"scale", cat(meta.scale)},
+         {"level", cat(meta.level)},
+         {"expected", cat(">= ", kMinRescaled * params.rescale_ratio(meta.level))}});
+  meta.scale = scales_agree(scale, canonical) ? canonical : scale;
+  meta.level -= 1;
   return meta;
 }
 
 void Evaluator::State::check_can_rescale(const Ciphertext& a) const {
   check(a);
-  if (a.level() == 0)
-    throw StateError("rescale at level 0, expected level >= 1",
-                     {{"level", "0"}, {"expected", ">= 1"}});
+  rescaled_metadata(params(), a.metadata());
+}
+
+u64 reduced_steps(i64 steps, u64 slots) {
+  const i64 n = static_cast<i64>(slots);
+  return static_cast<u64>(((steps % n) + n) % n);
+}
+
+void check_sum(u64 count, u64 slots) {
+  if (!std::has_single_bit(count) || count > slots)
+    throw ParameterError(cat("sum over ", count, " slots, expected a power of two up to ", slots),
+                         {{"count", cat(count)}, {"slots", cat(slots)}});
 }
 
 rlwe::KeyLease Evaluator::State::lease(std::span<const rlwe::KeyId> ids) const {
@@ -136,8 +165,7 @@ void Evaluator::State::require_relinearisation() const {
 }
 
 u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
-  const i64 n = static_cast<i64>(slots);
-  const i64 reduced = ((steps % n) + n) % n;
+  const i64 n = static_cast<i64>(slots), reduced = static_cast<i64>(reduced_steps(steps, slots));
   if (reduced == 0) return 1;
   // The key that was asked for by this number, before the others that do as well.
   const u64 asked = ring::galois_element_for_rotation(steps, params().log_n());
@@ -163,26 +191,13 @@ u64 Evaluator::State::conjugation_element() const {
   return element;
 }
 
-double Evaluator::State::constant_scale(const Ciphertext& a) const {
-  const u32 level = a.level();
-  const double scale = params().rescale_ratio(level) * params().scale(level - 1) / a.scale();
-  if (!(scale >= 0x1p10))  // the constant would be rounded to next to nothing
-    throw StateError(cat("scale ", a.scale(), " at level ", level, " leaves a constant the scale ",
-                         scale, ", expected at least 1024; rescale first"),
-                     {{"scale", cat(a.scale())}, {"level", cat(level)}});
-  return scale;
-}
-
-double Evaluator::State::rescaled(double scale, u32 level) const {
-  const double s = scale / params().rescale_ratio(level);
-  const double canonical = params().scale(level - 1);
-  if (!(s >= kMinScale))
-    throw StateError(cat("rescale of scale ", scale, " at level ", level, " would leave scale ", s,
-                         ", expected at least 1: it is no product, or was rescaled before"),
-                     {{"scale", cat(scale)},
-                      {"level", cat(level)},
-                      {"expected", cat(">= ", params().rescale_ratio(level))}});
-  return scales_agree(s, canonical) ? canonical : s;
+double constant_scale(const Params& params, u32 level, double scale) {
+  const double constant = params.rescale_ratio(level) * params.scale(level - 1) / scale;
+  if (!(constant >= 0x1p10))  // the constant would be rounded to next to nothing
+    throw StateError(cat("scale ", scale, " at level ", level, " leaves a constant the scale ",
+                         constant, ", expected at least 1024; rescale first"),
+                     {{"scale", cat(scale)}, {"level", cat(level)}});
+  return constant;
 }
 
 }  // namespace crenel::ckks

@@ -9,6 +9,24 @@ namespace crenel::ckks {
 inline constexpr double kScaleTolerance = 1e-12;
 bool scales_agree(double a, double b);
 
+// Rules of metadata, of ciphertexts and of their error bounds alike.
+
+/// StateError unless level and slots agree; with `scale` also the scales.
+void check_metadata(const Metadata& a, const Metadata& b, bool scale);
+/// Metadata of a product: refuses a scale that leaves the modulus of the level no room for a
+/// message.
+Metadata product_metadata(const Params& params, Metadata meta, double factor_scale, bool real);
+/// Metadata after rescaling: the scale snaps to the canonical one where it is one. StateError at
+/// level 0, and where the scale would be below 2^-10: the message is lost in rounding long before.
+Metadata rescaled_metadata(const Params& params, Metadata meta);
+/// Scale of a constant whose product with a message of this level (>= 1) and scale, rescaled, is
+/// canonical. StateError when the scale leaves no room for a constant: an unrescaled product, say.
+double constant_scale(const Params& params, u32 level, double scale);
+/// Steps in [0, slots).
+u64 reduced_steps(i64 steps, u64 slots);
+/// Refuses a sum over `count` slots that is none.
+void check_sum(u64 count, u64 slots);
+
 struct Evaluator::State {
   Context context;
   EvaluationKeys keys;
@@ -38,15 +56,13 @@ struct Evaluator::State {
   void check(const Ciphertext& a) const;  ///< context, and the secret key where there are keys
   void check(const Plaintext& a) const;
   void check_components(const Ciphertext& a, u32 expected, const char* operation) const;
-  /// Level and slots; with `scale` also the scales.
-  void check_pair(const Metadata& a, const Metadata& b, bool scale) const;
   /// Everything two ciphertexts must share.
   void check_pair(const Ciphertext& a, const Ciphertext& b, bool scale) const;
   /// Likewise; a plaintext of batch 1 serves every row of a.
   void check_pair(const Ciphertext& a, const Plaintext& b, bool scale) const;
-  /// Metadata of a product: refuses a scale that leaves the modulus of the level no room for a
-  /// message.
-  Metadata product_metadata(Metadata meta, double factor_scale, bool real) const;
+  Metadata product_metadata(Metadata meta, double factor_scale, bool real) const {
+    return ckks::product_metadata(params(), meta, factor_scale, real);
+  }
   void check_can_rescale(const Ciphertext& a) const;
 
   bool has_key(rlwe::KeyId id) const { return source && source->has(id); }
@@ -63,12 +79,13 @@ struct Evaluator::State {
   u64 rotation_element(i64 steps, u64 slots) const;
   u64 conjugation_element() const;
 
-  /// Scale after dividing by rp(level); snaps to the canonical scale where it is one. StateError
-  /// where it would be below 1: the message would be lost in rounding.
-  double rescaled(double scale, u32 level) const;
-  /// Scale of a constant whose product with a, rescaled, is canonical; a's level is >= 1.
-  /// StateError when a's scale leaves no room for a constant: it is an unrescaled product, say.
-  double constant_scale(const Ciphertext& a) const;
+  /// Scale after dividing by rp(level); snaps to the canonical scale where it is one.
+  double rescaled(double scale, u32 level) const {
+    return rescaled_metadata(params(), {level, scale, 0, false}).scale;
+  }
+  double constant_scale(const Ciphertext& a) const {
+    return ckks::constant_scale(params(), a.level(), a.scale());
+  }
 };
 
 }  // namespace crenel::ckks

@@ -83,6 +83,7 @@ Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {
   auto& stream = state.ring->stream();
   const auto& poly = plaintext.data().poly;
   expect_home(plaintext.params_id(), poly, state, "plaintext");
+  expect_not_decrypted(plaintext, "encryption");
   rlwe::Poly message(stream, poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   state.ring->kernels().intt(stream, message.view(), poly.view());
   auto source = random::SecretSource::from_os();

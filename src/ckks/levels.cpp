@@ -2,10 +2,7 @@
 // primes are a part of the source's; otherwise one constant product and rational rescale.
 #include "ckks/levels.h"
 
-#include <cmath>
-#include <optional>
-
-#include "ckks/evaluator_state.h"
+#include "ckks/polynomial.h"
 #include "ckks/scale.h"
 
 namespace crenel::ckks {
@@ -27,15 +24,7 @@ Ciphertext drop_limbs(const Evaluator::State& s, const Ciphertext& a, u32 level)
   return s.wrap(std::move(out), meta);
 }
 
-namespace {
-
-struct Step {
-  u32 from;   // drop limbs to this level, then rescale by one
-  bool last;  // what is left then is dropping limbs
-};
-
-// The lowest level, for the least work: best one whose rescale is the only one needed.
-Step next_step(const Params& params, u32 level, u32 target) {
+LevelStep next_step(const Params& params, u32 level, u32 target) {
   for (u32 l = target + 1; l <= level; ++l)
     if (can_drop_to(params, level, l) && can_drop_to(params, l - 1, target)) return {l, true};
   for (u32 l = target + 1; l < level; ++l)
@@ -43,43 +32,23 @@ Step next_step(const Params& params, u32 level, u32 target) {
   return {level, false};
 }
 
-}  // namespace
-
-Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale) const {
-  const State& s = *state_;
-  s.check(a);
-  const auto& params = s.params();
-  if (level > a.level())
+double adjusted_scale(const Params& params, const Metadata& meta, u32 level, double scale) {
+  if (level > meta.level)
     throw StateError(
-        cat("adjust_level from ", a.level(), " up to ", level, ", expected a lower level"),
-        {{"level", cat(a.level())}, {"target", cat(level)}});
+        cat("adjust_level from ", meta.level, " up to ", level, ", expected a lower level"),
+        {{"level", cat(meta.level)}, {"target", cat(level)}});
   if (scale != 0.0) expect_scale(params, level, scale, "adjust_level to scale");
   const double target_scale = scale == 0.0 ? params.scale(level) : scale;
-  if (level == a.level()) {
-    if (!scales_agree(a.scale(), target_scale))
-      throw StateError(cat("adjust_level at level ", level, " cannot change the scale from ",
-                           a.scale(), " to ", target_scale, ": it needs a level"),
-                       {{"scale_a", cat(a.scale())}, {"scale_b", cat(target_scale)}});
-    return s.copy(a);
-  }
-  if (scales_agree(a.scale(), target_scale) && can_drop_to(params, a.level(), level))
-    return drop_limbs(s, a, level);
-  const auto [from, last] = next_step(params, a.level(), level);
-  std::optional<Ciphertext> dropped;
-  if (from != a.level()) dropped = drop_limbs(s, a, from);
-  const Ciphertext& lowered = dropped ? *dropped : a;
-  const double next = last ? target_scale : params.scale(from - 1);
-  const double constant_scale = next * params.rescale_ratio(from) / lowered.scale();
-  if (!(constant_scale >= 0x1p20))
-    throw StateError(cat("adjust_level: scale ", lowered.scale(), " at level ", from,
-                         " is too large to reach scale ", next, " at level ", from - 1),
-                     {{"scale_a", cat(lowered.scale())}, {"scale_b", cat(next)}});
-  Ciphertext stepped = rescale(multiply(lowered, 1.0, constant_scale));
-  // The constant is an integer, off by at most half a unit in 2^20: what the message gains is
-  // noise.
-  stepped.data().meta.scale = next;
-  if (stepped.level() == level && last) return stepped;
-  return adjust_level(stepped, level, target_scale);
+  if (level == meta.level && !scales_agree(meta.scale, target_scale))
+    throw StateError(cat("adjust_level at level ", level, " cannot change the scale from ",
+                         meta.scale, " to ", target_scale, ": it needs a level"),
+                     {{"scale_a", cat(meta.scale)}, {"scale_b", cat(target_scale)}});
+  return target_scale;
+}
+
+Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale) const {
+  state_->check(a);
+  return ckks::adjust_level(CiphertextOps{*this}, a, level, scale);
 }
 
 }  // namespace crenel::ckks

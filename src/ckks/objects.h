@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "ckks/encoder.h"
+#include "ckks/share.h"
 #include "crenel/ckks/evaluator.h"
 #include "crenel/core/fork_mutex.h"
 #include "random/secret_key_id.h"
@@ -19,7 +20,8 @@ namespace crenel::ckks {
 struct Plaintext::Data {
   Metadata meta;
   std::string params_id;
-  rlwe::Poly poly;  ///< 1 component, window of the level, evaluation form
+  rlwe::Poly poly;         ///< 1 component, window of the level, evaluation form
+  bool decrypted = false;  ///< by a client: message and error, which stay with the key holder
 };
 
 struct Ciphertext::Data {
@@ -83,12 +85,16 @@ struct Client::State {
   Context context;
   rlwe::SecretKey secret;
   SecretKeyId id = random::draw_secret_key_id();
+  std::unique_ptr<ShareLedger> ledger = std::make_unique<ShareLedger>();
 };
 
 /// The client of coefficients -1, 0, 1 that were read from a file. SerializationError for what no
 /// key generation gives: other coefficients, or numbers of 1 and -1 that are too unlikely
 /// (random/plausible.h); neither is printed.
 Client client_of(const Context& context, std::span<const i8> coefficients, const SecretKeyId& id);
+
+/// StateError for a plaintext that a decryption gave: what is made of it carries its error on.
+void expect_not_decrypted(const Plaintext& plaintext, const char* what);
 
 /// Throws StateError when something ("evaluator", ...) has other parameters than `context` or is
 /// at home on another device (on a GPU: device object); both are in the message and in the fields

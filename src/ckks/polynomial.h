@@ -1,7 +1,7 @@
 // Polynomials at a prescribed level and scale, for circuits whose levels have no canonical scale.
 #pragma once
 
-#include "ckks/evaluator_state.h"
+#include "ckks/paterson_stockmeyer.h"
 
 namespace crenel::ckks {
 
@@ -12,6 +12,30 @@ Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphert
 
 /// 2 a^2 + constant, three components: from T_k to T_2k, and the double angle.
 Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double constant);
+
+/// Ciphertexts, for the templates of ckks/paterson_stockmeyer.h and ckks/levels.h.
+struct CiphertextOps {
+  using Value = Ciphertext;
+  using Operations = Evaluator;
+  const Evaluator& ev;
+
+  const Params& params() const { return ev.context().params(); }
+  const Metadata& metadata(const Ciphertext& a) const { return a.metadata(); }
+  u32 components(const Ciphertext& a) const { return a.components(); }
+  Ciphertext copy(const Ciphertext& a) const { return ev.state().copy(a); }
+  Ciphertext drop(const Ciphertext& a, u32 level) const { return drop_limbs(ev.state(), a, level); }
+  Ciphertext double_square(const Ciphertext& a, double constant) const {
+    return ckks::double_square(ev.state(), a, constant);
+  }
+  Ciphertext linear_combination(std::span<const Ciphertext* const> x, std::span<const double> c,
+                                double constant, double scale) const {
+    return ckks::linear_combination(ev.state(), x, c, constant, scale);
+  }
+  /// The scale that it has, up to rounding of the bookkeeping.
+  void set_scale(Ciphertext& a, double scale) const { a.data().meta.scale = scale; }
+  /// What is known of T_i(x) besides its making.
+  void limit_chebyshev(Ciphertext&, const Ciphertext&, u32) const {}
+};
 
 /// sum_k c_k x^k or sum_k c_k T_k(x), degree >= 1, at exactly this level and scale, rescaled. x
 /// must be at level >= level + polynomial_depth(degree); every intermediate has the scale that

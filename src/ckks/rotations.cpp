@@ -59,10 +59,7 @@ Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps
 
 Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) const {
   state_->check_components(a, 2, "rotation");
-  if (!std::has_single_bit(count) || count > a.slots())
-    throw ParameterError(
-        cat("sum over ", count, " slots, expected a power of two up to ", a.slots()),
-        {{"count", cat(count)}, {"slots", cat(a.slots())}});
+  check_sum(count, a.slots());
   stride %= static_cast<i64>(a.slots());  // the same rotations, and products that do not overflow
   for (u64 k = 1; k < count; k *= 2)      // all keys are looked up before any work
     state_->rotation_element(stride * static_cast<i64>(k), a.slots());

@@ -52,8 +52,7 @@ namespace crenel::ckks {
 using namespace serialize;
 
 std::vector<u8> Client::export_secret_key() const {
-  auto coefficients = state_->secret.export_coefficients();
-  const random::WipeOnExit wipe(coefficients);
+  const auto coefficients = state_->secret.export_coefficients();
   return write_secret_key(kind::kSecretKey, context().params().id(), state_->id,
                           {coefficients.size()}, coefficients);
 }

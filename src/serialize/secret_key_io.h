@@ -1,19 +1,15 @@
 // Files of secret keys: the same for every scheme.
 #pragma once
 
-#include "random/seed.h"
+#include "core/secret_pages.h"
 #include "serialize/document.h"
 
 namespace crenel::serialize {
 
-/// Coefficients of a secret key in memory that is wiped, and whose they are.
+/// Coefficients of a secret key, and whose they are.
 struct SecretKeyFile {
   SecretKeyId id;
-  std::vector<i8> coefficients;
-
-  SecretKeyFile() = default;
-  SecretKeyFile(SecretKeyFile&&) noexcept = default;
-  ~SecretKeyFile() { random::secure_zero(coefficients.data(), coefficients.size()); }
+  core::SecretVector<i8> coefficients;
 };
 
 /// The file of `coefficients`, a tensor of this shape. The result is the caller's to wipe.

@@ -5,12 +5,14 @@
 
 #include <cstdio>
 
+#include "ckks/noise.h"
 #include "ckks/objects.h"
-#include "noise/noise_model.h"
 #include "rns/compose.h"
 #include "support/ckks_world.h"
 
 namespace crenel::test::noise {
+
+using namespace ckks::noise;  // the library's own formulas
 
 /// The outcome is a function of this number; another one must pass as well (CRENEL_NOISE_SEED).
 inline u64 noise_seed() {

@@ -123,6 +123,12 @@ class Bootstrapper {
   /// was expected, or the evaluator's parameters or device; KeyMissingError every missing key.
   ckks::Ciphertext operator()(const ckks::Evaluator& evaluator,
                               const ckks::Ciphertext& ciphertext) const;
+  /// The same of error bounds, by the model behind describe(): its noises in the worst case of the
+  /// message, each with a Gaussian's tail of 2^-128, doubled, since their propagation through
+  /// EvalMod is of first order; the method's error at its largest. `failure` grows by that of the
+  /// bootstrap. UnsupportedError with two iterations and for pairs; StateError as for ciphertexts,
+  /// and for messages that come near the base modulus.
+  ckks::ErrorBound operator()(const ckks::ErrorModel& model, const ckks::ErrorBound& a) const;
   /// Never uses a graph; the same bits.
   ckks::Ciphertext eager(const ckks::Evaluator& evaluator,
                          const ckks::Ciphertext& ciphertext) const;

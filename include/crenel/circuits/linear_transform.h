@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "crenel/ckks/error_model.h"
 #include "crenel/ckks/evaluator.h"
 
 namespace crenel::circuits {
@@ -61,6 +62,8 @@ class LinearTransform {
   /// M v at level() - 1; the input must be at level() with the matrix's slots. KeyMissingError
   /// names every rotation without a key.
   ckks::Ciphertext operator()(const ckks::Evaluator& evaluator, const ckks::Ciphertext& v) const;
+  /// The same of error bounds. Slots grow by the largest sum of a row's absolute values.
+  ckks::ErrorBound operator()(const ckks::ErrorModel& model, const ckks::ErrorBound& v) const;
 
  private:
   struct State;

@@ -66,14 +66,34 @@ class PublicKey {
   std::shared_ptr<const Data> data_;
 };
 
-/// Noise flooding before a decryption is published (SECURITY.md): adds Gaussian noise, rounded to
-/// integers, to the coefficients; standard deviation sqrt(12 queries) * 2^(statistical_bits/2) *
-/// noise_std, in units of 1/scale.
-struct Flooding {
-  double noise_std =
-      0.0;          ///< estimate of the ciphertext's error, in coefficient units; must be > 0
-  u64 queries = 1;  ///< decryptions to be published under this key, >= 1
-  u32 statistical_bits = 30;  ///< >= 30
+struct ErrorBound;
+
+/// What a result that leaves the key holder is protected by (SECURITY.md).
+struct Sharing {
+  /// Whoever sees all shares and everything else that is public tells the circuit's exact result
+  /// plus noise from the share with an advantage below 2^-(statistical_bits / 2 + 2); 30..64.
+  u32 statistical_bits = 0;
+  u64 queries = 1;  ///< vectors to be shared under this key, all told; at least 1
+};
+
+/// A result that may leave the key holder.
+struct Share {
+  /// The slots, row after row, rounded to multiples of `grid`.
+  std::vector<std::complex<double>> values;
+  bool real = false;            ///< by the model: imaginary parts are zero
+  double noise_std = 0.0;       ///< root mean square of the noise in a slot
+  double error_rms = 0.0;       ///< what the circuit itself loses, at most
+  double precision_bits = 0.0;  ///< log2 of the largest message over the noise: what remains
+  double bits_lost = 0.0;       ///< log2 of noise over error: what sharing costs
+  double grid = 0.0;            ///< a power of two, a quarter of the noise or less
+  Sharing sharing;
+  u64 given = 0;  ///< vectors that this client has shared, these among them
+};
+
+/// What the shares of a key have used up: goes where the key goes.
+struct ShareAccount {
+  u64 shares = 0;      ///< vectors
+  double spent = 0.0;  ///< sum over them of 2^-statistical_bits / queries
 };
 
 class Client {
@@ -92,11 +112,30 @@ class Client {
                      double scale = 0.0, u64 slots = 0, u32 batch = 1);
   Ciphertext encrypt(std::span<const double> values, std::optional<u32> level = {},
                      double scale = 0.0, u64 slots = 0, u32 batch = 1);
-  /// The slots, row after row. Do not publish results without flooding. StateError for another
+  /// The slots, row after row, exactly as they decrypt: for the key holder's own eyes. One such
+  /// result of a fresh ciphertext, in the hands of somebody who has the ciphertext, gives the
+  /// secret key away, and rounding it for display is no protection. StateError for another
   /// context's or another secret key's ciphertext.
-  std::vector<std::complex<double>> decrypt(const Ciphertext& ciphertext,
-                                            std::optional<Flooding> flooding = {});
-  /// The noisy plaintext polynomial of a ciphertext (for precision measurements).
+  std::vector<std::complex<double>> decrypt(const Ciphertext& ciphertext);
+  /// The slots for somebody else: Gaussian noise that hides the errors of the circuit (and with
+  /// them the key), of standard deviation sqrt(12 queries) 2^(statistical_bits / 2) times the bound
+  /// of their 2-norm, is added to the integer coefficients. `bound` is what the client's own
+  /// ErrorModel gives for the circuit that it asked for.
+  ///
+  /// ParameterError where nothing of the message would remain, naming the numbers, for `sharing`
+  /// out of range, and for bounds that fail too often. StateError where level, scale, slots,
+  /// parameters or secret key of the ciphertext are not the bound's, where the account of this key does not allow
+  /// as many shares, and where the noisy result lies beyond the bounds: the circuit was not
+  /// followed. That last refusal counts as a share, and tells whoever learns of it about the result
+  /// as a share does.
+  Share decrypt_to_share(const Ciphertext& ciphertext, const ErrorBound& bound,
+                         const Sharing& sharing);
+  /// Counted in this object: a client imported from the same key, in this process or another,
+  /// starts at nothing and is to be told.
+  ShareAccount share_account() const;
+  void add_to_share_account(const ShareAccount& earlier);
+  /// The noisy plaintext polynomial of a ciphertext (for precision measurements): as exact as
+  /// decrypt(). It cannot be encrypted or computed with, and is serialised only by explicit wish.
   Plaintext decrypt_to_plaintext(const Ciphertext& ciphertext) const;
 
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});

@@ -13,7 +13,10 @@ namespace crenel::ckks {
 /// Each returns a complete safetensors file; uniform halves travel as seeds where they still can.
 std::vector<u8> to_bytes(const Params& params);
 std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext);
-std::vector<u8> to_bytes(const Context& context, const Plaintext& plaintext);
+/// StateError for what Client::decrypt_to_plaintext gave, unless `allow_exact`: whoever reads that
+/// file and the ciphertext has the secret key.
+std::vector<u8> to_bytes(const Context& context, const Plaintext& plaintext,
+                         bool allow_exact = false);
 std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
 std::vector<u8> to_bytes(const Context& context, const PublicKey& key);
 

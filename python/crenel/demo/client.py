@@ -40,5 +40,5 @@ class HospitalClient:
         return self._client.encrypt(slots.ravel()).to_bytes()
 
     def decrypt(self, reply: bytes, patients: int) -> np.ndarray:
-        """One probability a patient."""
+        """One probability a patient, exact: for the hospital that holds the key, and nobody else."""
         return self._client.decrypt(self._context.ciphertext_from_bytes(reply))[:patients]

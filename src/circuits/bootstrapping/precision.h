@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "circuits/mod1/sine_fit.h"
+#include "ckks/noise.h"
 #include "crenel/circuits/bootstrapping.h"
 
 namespace crenel::circuits {
@@ -93,11 +94,11 @@ double mean_square(const Message& message, u64 slots);
 /// Variance of a coefficient's error: division of a ciphertext by `dropped` primes under a secret
 /// of `weight` nonzero coefficients. Base conversion is centred (docs/design/0007): its multiple of
 /// the divisor is a sum of `dropped` uniforms on (-1/2, 1/2), in both polynomials.
-constexpr double rescale_variance(u32 dropped, double weight) {
-  return dropped * (1.0 + weight) / 12.0;
+inline double rescale_variance(u32 dropped, double weight) {
+  return ckks::noise::division(dropped, weight);
 }
 /// A key switch: ModDown by `alpha` primes. The gadget term is below 2^-17 of it, and left out.
-constexpr double key_switch_variance(u32 alpha, double weight) {
+inline double key_switch_variance(u32 alpha, double weight) {
   return rescale_variance(alpha, weight);
 }
 /// Coefficient variance to root mean square and expected maximum of the (complex) slots.

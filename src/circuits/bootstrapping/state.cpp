@@ -127,23 +127,29 @@ void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
 
 void Bootstrapper::State::check_input(const ckks::Evaluator& ev, const Ciphertext& a) const {
   const auto& s = ev.state();
-  const u32 input = plan.levels.input;
   s.check_serves(context);
   s.check_components(a, 2, "bootstrap");
-  if (a.slots() != plan.slots())
-    throw StateError(cat("bootstrap of ", a.slots(), " slots, made for ", plan.slots()),
-                     {{"slots", cat(a.slots())}, {"expected", cat(plan.slots())}});
+  const bool canonical = check_input(a.metadata());
+  if (plan.options.iterations > 1) check_refinable(a, canonical);
+}
+
+bool Bootstrapper::State::check_input(const ckks::Metadata& a) const {
+  const u32 input = plan.levels.input;
+  if (a.slots != plan.slots())
+    throw StateError(cat("bootstrap of ", a.slots, " slots, made for ", plan.slots()),
+                     {{"slots", cat(a.slots)}, {"expected", cat(plan.slots())}});
   const double scale = context.params().scale(input);
-  const bool canonical = ckks::scales_agree(a.scale(), scale);
-  if (plan.options.iterations > 1) return check_refinable(a, canonical);
-  if (a.level() != input)
-    throw StateError(cat("bootstrap of a ciphertext at level ", a.level(), ", expected level ",
-                         input, "; adjust_level it"),
-                     {{"level", cat(a.level())}, {"expected", cat(input)}});
+  const bool canonical = ckks::scales_agree(a.scale, scale);
+  if (plan.options.iterations > 1) return canonical;
+  if (a.level != input)
+    throw StateError(cat("bootstrap of a ciphertext at level ", a.level, ", expected level ", input,
+                         "; adjust_level it"),
+                     {{"level", cat(a.level)}, {"expected", cat(input)}});
   if (!canonical)
-    throw StateError(cat("bootstrap of a ciphertext of scale ", a.scale(), ", expected ", scale,
+    throw StateError(cat("bootstrap of a ciphertext of scale ", a.scale, ", expected ", scale,
                          ", the canonical one of level ", input),
-                     {{"scale", cat(a.scale())}, {"expected", cat(scale)}});
+                     {{"scale", cat(a.scale)}, {"expected", cat(scale)}});
+  return canonical;
 }
 
 // Two iterations compare the first result with the input, at the input's level and scale: the

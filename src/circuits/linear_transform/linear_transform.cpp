@@ -4,8 +4,11 @@
 #include <cmath>
 
 #include "circuits/linear_transform/keys.h"
+#include "circuits/linear_transform/norms.h"
 #include "circuits/linear_transform/plaintexts.h"
 #include "ckks/evaluator_state.h"
+#include "ckks/noise.h"
+#include "ckks/norms.h"
 #include "ckks/scale.h"
 
 namespace crenel::circuits {
@@ -41,12 +44,14 @@ DiagonalMatrix DiagonalMatrix::from_dense(std::span<const Complex> values, u64 r
 
 struct LinearTransform::State {
   ckks::Context context;
+  MatrixNorms norms;
   Bsgs plan;
   u32 level;
   double plain_scale;
   KeyMode keys;
   DiagonalPlaintexts plaintexts;
 
+  void check_vector(const ckks::Metadata& v) const;
   Ciphertext hoisted(const Evaluator& ev, const Ciphertext& v) const;
   Ciphertext minimal(const Evaluator& ev, const Ciphertext& v) const;
 };
@@ -102,8 +107,8 @@ LinearTransform::LinearTransform(const ckks::Context& context, const DiagonalMat
   // Hoisted, the products with plaintexts are in the extended basis.
   const auto& limbs = options.keys == KeyMode::hoisted ? ring.extended(level) : ring.window(level);
   DiagonalPlaintexts plaintexts(context.state(), matrix, plan, scale, limbs);
-  state_.reset(
-      new State{context, std::move(plan), level, scale, options.keys, std::move(plaintexts)});
+  state_.reset(new State{context, norms_of(matrix), std::move(plan), level, scale, options.keys,
+                         std::move(plaintexts)});
 }
 
 LinearTransform::LinearTransform(LinearTransform&&) noexcept = default;
@@ -117,17 +122,62 @@ u64 LinearTransform::baby_steps() const { return state_->plan.babies.size(); }
 u64 LinearTransform::giant_steps() const { return state_->plan.giants.size(); }
 u64 LinearTransform::plaintext_bytes() const { return state_->plaintexts.bytes(); }
 
+void LinearTransform::State::check_vector(const ckks::Metadata& v) const {
+  if (v.level != level)
+    throw StateError(cat("linear transform of a ciphertext at level ", v.level, ", expected ",
+                         level, ", where its plaintexts are"),
+                     {{"level", cat(v.level)}, {"expected", cat(level)}});
+  if (v.slots != plan.slots)
+    throw StateError(cat("linear transform of ", v.slots, " slots, expected ", plan.slots),
+                     {{"slots", cat(v.slots)}, {"expected", cat(plan.slots)}});
+}
+
+// Every key switch's error is multiplied by what its vector is; of a giant step, and of all at the
+// end, at the scale of the products. The rounding of a diagonal meets the message.
+ckks::ErrorBound LinearTransform::operator()(const ckks::ErrorModel& model,
+                                             const ckks::ErrorBound& v) const {
+  const State& s = *state_;
+  const ckks::Params& params = s.context.params();
+  if (v.components != 2)
+    throw StateError(cat("linear transform of ", v.components, " components, expected 2"),
+                     {{"components", cat(v.components)}, {"expected", "2"}});
+  s.check_vector(v.meta);
+  const ckks::NormBounds n(params, v.slots());
+  const ckks::ErrorBound rounding =
+      model.plaintext(s.norms.largest, false, level(), s.plain_scale, v.slots());
+  const u64 babies = s.plan.babies.size(), giants = s.plan.giants.size();
+  const double diagonals = static_cast<double>(s.norms.diagonals);
+  const bool hoisted = s.keys == KeyMode::hoisted;
+  ckks::ErrorBound a = v;
+  // Before the products: a baby step's switch, of which a minimal one has as many as steps.
+  const ckks::Norms step = hoisted ? n.gadget(level()) : double(babies) * n.key_switch(level());
+  a = ckks::with_errors(a, 1.0 / v.scale() * step);
+  ckks::ErrorBound out = a;
+  out.meta.real = false;
+  out.message = s.norms.rows * v.message;
+  out.rms = s.norms.two() * v.rms + s.norms.sum * (a.rms - v.rms) +
+            diagonals * rounding.rms * (v.message + a.ring);
+  out.max = s.norms.rows * v.max + s.norms.sum * (a.max - v.max) +
+            diagonals * rounding.max * (v.message + a.ring);
+  out.ring = s.norms.rows * v.ring + s.norms.sum * (a.ring - v.ring) +
+             diagonals * rounding.ring * (v.message + a.ring);
+  out.variance = s.norms.two() * s.norms.two() * v.variance +
+                 s.norms.sum * s.norms.sum * (a.variance - v.variance) +
+                 diagonals * rounding.variance * v.message * v.message;
+  const double product_scale = v.scale() * s.plain_scale;
+  out = ckks::with_errors(out, double(giants) / product_scale * n.key_switch(level()));
+  out.meta.scale = product_scale;
+  const u32 alpha = hoisted ? params.alpha() : 0;
+  out.meta = ckks::rescaled_metadata(params, out.meta);
+  const ckks::Norms last = n.division(alpha + ckks::noise::dropped_primes(params, level()));
+  return model.result(ckks::with_errors(out, 1.0 / out.scale() * last));
+}
+
 Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v) const {
   const auto& s = ev.state();
   s.check_components(v, 2, "linear transform");
   s.check_serves(state_->context);
-  if (v.level() != level())
-    throw StateError(cat("linear transform of a ciphertext at level ", v.level(), ", expected ",
-                         level(), ", where its plaintexts are"),
-                     {{"level", cat(v.level())}, {"expected", cat(level())}});
-  if (v.slots() != slots())
-    throw StateError(cat("linear transform of ", v.slots(), " slots, expected ", slots()),
-                     {{"slots", cat(v.slots())}, {"expected", cat(slots())}});
+  state_->check_vector(v.metadata());
   s.product_metadata(v.metadata(), state_->plain_scale, false);  // refuses what is too large
   require_rotations(s, state_->plan.rotations, slots());
   return state_->keys == KeyMode::hoisted ? state_->hoisted(ev, v) : state_->minimal(ev, v);

@@ -1,4 +1,4 @@
-// Encryption and decryption, the public key, flooding, export of the secret key.
+// Encryption and decryption, the public key, export of the secret key.
 #include "crenel/ckks/client.h"
 
 #include "support/ckks_world.h"
@@ -105,40 +105,6 @@ TEST_P(CkksClient, ThreeComponentsDecrypt) {
   EXPECT_EQ(product.components(), 3u);
   const auto squared = test::map_values(v, [](Complex x) { return x * x; });
   EXPECT_LT(test::max_error(w.client.decrypt(product), squared), test::tolerance(w.params()));
-}
-
-TEST_P(CkksClient, FloodingAddsTheStatedNoise) {
-  auto& w = world("s40");
-  auto rng = test::test_rng();
-  const Values v = test::random_values(rng, w.slots());
-  const Ciphertext c = w.client.encrypt(v);
-  const auto clean = w.client.decrypt(c);
-  for (u64 queries : {u64(1), u64(100)}) {
-    const Flooding flooding{3.3, queries, 30};
-    const auto noisy = w.client.decrypt(c, flooding);
-    double sum = 0.0;
-    for (u64 i = 0; i < noisy.size(); ++i) sum += std::norm(noisy[i] - clean[i]);
-    // Complex slots: twice the variance of a part, which is N/2 times that of a coefficient.
-    const double found =
-        std::sqrt(sum / static_cast<double>(noisy.size() * w.params().ring_dim())) * c.scale();
-    const double expected = std::sqrt(12.0 * static_cast<double>(queries)) * 0x1p15 * 3.3;
-    EXPECT_NEAR(found / expected, 1.0, 0.1) << queries;  // 4 sigma of 2048 complex samples: 0.063
-  }
-}
-
-TEST_P(CkksClient, FloodingRefusesWhatIsNotSafe) {
-  auto& w = world("s40");
-  const Ciphertext c = w.client.encrypt(Values{1.0});
-  const double inf = std::numeric_limits<double>::infinity();
-  for (double std : {0.0, -1.0, inf, std::numeric_limits<double>::quiet_NaN()}) {
-    const auto e =
-        test::expect_error<ParameterError>([&] { w.client.decrypt(c, Flooding{std, 1, 30}); });
-    EXPECT_NE(e.field("noise_std"), "");
-  }
-  auto e = test::expect_error<ParameterError>([&] { w.client.decrypt(c, Flooding{1.0, 0, 30}); });
-  EXPECT_EQ(e.field("queries"), "0");
-  e = test::expect_error<ParameterError>([&] { w.client.decrypt(c, Flooding{1.0, 1, 29}); });
-  EXPECT_EQ(e.field("statistical_bits"), "29");
 }
 
 TEST_P(CkksClient, SecretKeyExportAndImport) {

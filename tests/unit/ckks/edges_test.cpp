@@ -186,12 +186,6 @@ TEST_P(CkksReview, ImportRefusesKeysOfAnotherWeight) {
   EXPECT_EQ(e.field("expected"), "64 of these parameters");
 }
 
-TEST_P(CkksReview, FloodingMustBeFinite) {
-  auto& w = world("s40");
-  const Ciphertext c = w.client.encrypt(Values{1.0});
-  EXPECT_THROW(w.client.decrypt(c, Flooding{1.0, 1, 4000}), ParameterError);
-}
-
 TEST(Review, ChebyshevFitChecksItsArguments) {
   const auto f = [](double x) { return x; };
   const double nan = std::numeric_limits<double>::quiet_NaN();

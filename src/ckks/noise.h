@@ -21,7 +21,7 @@
 
 #include "crenel/ckks/params.h"
 
-namespace crenel::test::noise {
+namespace crenel::ckks::noise {
 
 /// Centred binomial of 21 pairs of coins: 42 coins of variance 1/4.
 inline constexpr double kErrorVariance = 10.5;
@@ -39,17 +39,16 @@ inline double public_key(double n, double h) {
 }
 
 /// Primes that a rescale from `level` drops.
-inline u32 dropped_primes(const ckks::Params& p, u32 level) {
+inline u32 dropped_primes(const Params& p, u32 level) {
   u32 dropped = 0;
   for (u32 id = p.window_begin(level); id < p.window_end(level); ++id)
     dropped += id < p.window_begin(level - 1) || id >= p.window_end(level - 1);
   return dropped;
 }
 
-/// Error of sum_d digit_d key_d before the division, already divided by P: every digit coefficient
-/// is the unreduced r above, of variance D_d^2 alpha_d / 12, and meets N key errors.
-inline double gadget(const ckks::Params& p, u32 level) {
-  const double n = static_cast<double>(p.ring_dim());
+/// Variance of the digits of a uniform polynomial, summed over digits and divided by P^2: every
+/// digit coefficient is the unreduced r above, of variance D_d^2 alpha_d / 12.
+inline double digits(const Params& p, u32 level) {
   double sum = 0.0;
   for (u32 begin = 0; begin < p.chain_limbs(); begin += p.alpha()) {
     double log_digit = 0.0;
@@ -59,19 +58,24 @@ inline double gadget(const ckks::Params& p, u32 level) {
       log_digit += std::log2(static_cast<double>(p.primes()[id]));
       ++limbs;
     }
-    if (limbs != 0)
-      sum += n * kErrorVariance * limbs / 12.0 * std::exp2(2 * (log_digit - p.log_p()));
+    if (limbs != 0) sum += limbs / 12.0 * std::exp2(2 * (log_digit - p.log_p()));
   }
   return sum;
 }
 
+/// Error of sum_d digit_d key_d before the division, already divided by P: every digit coefficient
+/// meets N key errors.
+inline double gadget(const Params& p, u32 level) {
+  return static_cast<double>(p.ring_dim()) * kErrorVariance * digits(p, level);
+}
+
 /// One key switch: the gadget term and one ModDown.
-inline double key_switch(const ckks::Params& p, u32 level, double h) {
+inline double key_switch(const Params& p, u32 level, double h) {
   return gadget(p, level) + division(p.alpha(), h);
 }
 
 /// ModDown and rescale in one division: alpha + k primes at once, nothing before it.
-inline double merged(const ckks::Params& p, u32 level, double h) {
+inline double merged(const Params& p, u32 level, double h) {
   const double ratio = p.rescale_ratio(level);
   return gadget(p, level) / (ratio * ratio) + division(p.alpha() + dropped_primes(p, level), h);
 }
@@ -86,4 +90,4 @@ inline double slot_variance(double coefficient_variance, double n, double scale)
   return n * coefficient_variance / (scale * scale);
 }
 
-}  // namespace crenel::test::noise
+}  // namespace crenel::ckks::noise

@@ -1,0 +1,66 @@
+// A bootstrap's error bound (docs/theory/precision.md, "Bounds for results that are shared").
+#include <cmath>
+
+#include "circuits/bootstrapping/report.h"
+#include "circuits/bootstrapping/state.h"
+#include "ckks/norms.h"
+
+namespace crenel::circuits {
+namespace {
+
+/// Message and errors must stay where sine and modulus agree: |x| <= 1/8 in units of the modulus.
+constexpr double kLargestArgument = 0.125;
+/// Roundings inside EvalMod are propagated to first order only.
+constexpr double kMargin = 2.0;
+
+/// The method's error in a slot, for slots of at most `size`.
+double method_error(const BootstrapModel& m, BootstrapOrder order, double size) {
+  if (order == BootstrapOrder::coeff_to_slot_first)
+    return sine_error(m, {MessageKind::bound, size}).max;
+  // The slots themselves go through the sine: real and imaginary part apart.
+  const double ratio = std::exp2(m.message_ratio);
+  return std::sqrt(2.0) * ratio * std::abs(modular_error(size / ratio, m.arcsine_degree));
+}
+
+}  // namespace
+
+ckks::ErrorBound Bootstrapper::operator()(const ckks::ErrorModel& model,
+                                          const ckks::ErrorBound& a) const {
+  const BootstrapPlan& plan = state_->plan;
+  const ckks::Params& params = state_->context.params();
+  if (plan.options.iterations > 1 || plan.options.message == BootstrapMessage::pair)
+    throw UnsupportedError("error model of a bootstrap with two iterations or of a pair",
+                           {{"iterations", cat(plan.options.iterations)}});
+  if (a.components != 2)
+    throw StateError(cat("bootstrap of ", a.components, " components, expected 2"),
+                     {{"components", cat(a.components)}, {"expected", "2"}});
+  state_->check_input(a.meta);
+  const BootstrapModel m = model_of(params, plan);
+  const double size = a.message + a.ring, room = std::exp2(m.message_ratio) * kLargestArgument;
+  if (!(size <= room))
+    throw StateError(cat("error model: bootstrap of slots up to ", size, ", expected at most ",
+                         room, " for the message ratio ", m.message_ratio),
+                     {{"message", cat(size)}, {"expected", cat(room)}});
+  const auto parts = estimate_precision(m, {MessageKind::bound, size});
+  double square = 0.0, fit = parts.fit.max;
+  for (const SlotError* p :
+       {&parts.fit, &parts.raise, &parts.cts, &parts.eval_mod, &parts.stc, &parts.output})
+    square += p->rms * p->rms;
+  const ckks::NormBounds n(params, a.slots());
+  ckks::ErrorBound out =
+      ckks::with_errors(a, kMargin * n.noise(square / (2.0 * double(a.slots()))));
+  // The slope of the sine is at most 1: what came in goes out. The rest is the same in every run.
+  const double fixed = method_error(m, plan.options.order, size) + fit;
+  out.rms += fixed, out.max += fixed, out.ring += fixed;
+  out.variance += fixed * fixed;
+  out.failure += std::exp2(log2_failure_probability(m));
+  out.meta.level = plan.levels.output;
+  const u32 low =
+      plan.levels.slot_to_coeff - static_cast<u32>(plan.options.slot_to_coeff_stages.size());
+  const bool as_made = !plan.slot_to_coeff_first() && low == plan.levels.output;
+  out.meta.scale = as_made ? plan.output_scale : params.scale(plan.levels.output);
+  out.meta.real = plan.options.message == BootstrapMessage::real;
+  return model.result(std::move(out));
+}
+
+}  // namespace crenel::circuits

@@ -1,0 +1,95 @@
+// The policy of the convenient form: what is rescaled and aligned, and when; of ciphertexts and of
+// their error bounds (`Ops`: ckks/paterson_stockmeyer.h).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "ckks/evaluator_state.h"
+
+namespace crenel::ckks::policy {
+
+inline constexpr double kMaxInteger = 0x1p31;  // beyond, a factor is encoded: noise grows with it
+
+inline bool is_gaussian_integer(std::complex<double> z) {
+  const auto integer = [](double x) { return std::abs(x) < kMaxInteger && std::trunc(x) == x; };
+  return integer(z.real()) && integer(z.imag());
+}
+
+/// Relinearised, and rescaled to an ordinary scale; nothing where there is nothing to do.
+template <class Ops>
+std::optional<typename Ops::Value> reduce(const Ops& ops, const typename Ops::Value& x) {
+  using Value = typename Ops::Value;
+  const Params& params = ops.params();
+  const auto excessive = [&](const Value& c) {
+    return c.level() > 0 &&
+           c.scale() > params.scale(c.level()) * std::exp2(0.5 * params.spec().log_scale);
+  };
+  std::optional<Value> out;
+  if (ops.components(x) > 2) out = ops.ev.relinearise(x);
+  while (excessive(out ? *out : x)) out = ops.ev.rescale(out ? *out : x);
+  return out;
+}
+
+/// What two reduced values become to be at one level and one scale; nothing for what stays.
+template <class Ops>
+auto align(const Ops& ops, const typename Ops::Value& a, const typename Ops::Value& b) {
+  using Value = typename Ops::Value;
+  using Result = std::pair<std::optional<Value>, std::optional<Value>>;
+  if (a.level() > b.level())
+    return Result(ops.ev.adjust_level(a, b.level(), b.scale()), std::nullopt);
+  if (b.level() > a.level())
+    return Result(std::nullopt, ops.ev.adjust_level(b, a.level(), a.scale()));
+  if (scales_agree(a.scale(), b.scale())) return Result();
+  if (a.level() == 0)
+    throw StateError(cat("scales ", a.scale(), " and ", b.scale(), " differ at level 0"),
+                     {{"scale", cat(a.scale())}, {"expected", cat(b.scale())}, {"level", "0"}});
+  const u32 level = a.level() - 1;
+  return Result(ops.ev.adjust_level(a, level, 0.0), ops.ev.adjust_level(b, level, 0.0));
+}
+
+/// Scale of a vector whose product with a reduced value, rescaled, is canonical; at level 0 the
+/// canonical one: the rescale will refuse.
+inline double factor_scale(const Params& params, u32 level, double scale) {
+  return level > 0 ? params.rescale_ratio(level) * params.scale(level - 1) / scale : 0.0;
+}
+
+[[noreturn]] inline void refuse_zero() {
+  throw ParameterError("division of a ciphertext by zero", {{"divisor", "0"}});
+}
+
+template <class T>
+std::vector<T> reciprocals(std::span<const T> values) {
+  std::vector<T> out;
+  for (T v : values) {
+    if (v == T(0)) refuse_zero();
+    out.push_back(1.0 / v);
+  }
+  return out;
+}
+
+/// x^exponent with the least depth.
+template <class Operand>
+Operand power(const Operand& x, u64 exponent) {
+  if (exponent == 0)
+    throw ParameterError("the exponent must be a positive integer, got 0", {{"exponent", "0"}});
+  std::map<u64, Operand> powers{{1, x}};
+  const auto power = [&](const auto& self, u64 k) -> const Operand& {
+    if (const auto it = powers.find(k); it != powers.end()) return it->second;
+    const Operand& high = self(self, (k + 1) / 2);
+    return powers.emplace(k, high.multiply(self(self, k / 2))).first->second;
+  };
+  return power(power, exponent);
+}
+
+/// Slots that a sum at this stride goes over by default.
+inline u64 slots_at_stride(u64 slots, i64 stride) {
+  const u64 distance = stride < 0 ? u64(0) - static_cast<u64>(stride) : static_cast<u64>(stride);
+  return slots / std::max<u64>(distance, 1);
+}
+
+}  // namespace crenel::ckks::policy

@@ -1,0 +1,184 @@
+// Polynomial evaluation: Paterson-Stockmeyer in the power or the Chebyshev basis, depth-optimal,
+// with exact scales (BMTH21, PS73).
+//
+// Every partial result is produced at a prescribed (level, scale): a leaf encodes each coefficient
+// at (wanted scale)/(scale of its basis element), so all terms of a sum agree exactly whatever the
+// scales of the basis elements are. A node p = q X^(2^k) + r is evaluated unrescaled; q is asked
+// for at the scale that makes the product come out right; products stay at three components until
+// the sum is complete.
+//
+// `Ops` says what it computes on: Value with level() and scale(), `ev` with Evaluator's operations
+// on it, and the few that are not of the public interface. CiphertextOps (ckks/polynomial.h) is the
+// evaluation, ModelOps (ckks/error_model.cpp) its errors: one algorithm, so that the model is of
+// what runs.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "ckks/levels.h"
+
+namespace crenel::ckks {
+
+inline u32 degree_of(std::span<const double> c) {
+  u32 degree = static_cast<u32>(c.size());
+  while (degree > 1 && c[degree - 1] == 0.0) --degree;
+  return degree - 1;
+}
+
+template <class Ops>
+class PolynomialEvaluator {
+ public:
+  using Value = typename Ops::Value;
+
+  PolynomialEvaluator(const Ops& ops, const Value& x, u32 degree, PolynomialBasis basis,
+                      u32 precise)
+      : ops_(ops), ev_(ops.ev), params_(ops.params()), basis_(basis), precise_(precise) {
+    // About sqrt(degree) baby steps; the rest is reached by giant steps.
+    baby_ = 1u << ((std::bit_width(degree) + 1) / 2);
+    elements_.emplace(1, ops.copy(x));
+  }
+
+  Value evaluate(std::span<const double> c, u32 target_level, double target_scale) {
+    const u32 level = target_level + 1;
+    Value out = finish(node(c, level, target_scale * params_.rescale_ratio(level)));
+    ops_.set_scale(out, target_scale);  // equal up to bookkeeping rounding
+    return out;
+  }
+
+ private:
+  using Split = std::pair<std::vector<double>, std::vector<double>>;
+
+  // Rescale, with the relinearisation when it is due merged in.
+  Value finish(const Value& a) const {
+    return ops_.components(a) == 3 ? ev_.relinearise_rescale(a) : ev_.rescale(a);
+  }
+
+  /// X^i or T_i, two components, at the highest level possible.
+  const Value& element(u32 i) {
+    if (const auto it = elements_.find(i); it != elements_.end()) return it->second;
+    const u32 a = std::has_single_bit(i) ? i / 2 : std::bit_floor(i), b = i - a;
+    const Value& xa = element(a);
+    const Value& xb = element(b);
+    const u32 level = std::min(xa.level(), xb.level());
+    const bool chebyshev = basis_ == PolynomialBasis::chebyshev;
+    std::optional<Value> product;
+    if (a == b) {
+      product = chebyshev ? ops_.double_square(xa, -1.0) : ev_.square_lazy(xa);
+    } else {
+      product = ev_.multiply_lazy(at(a, level), at(b, level));
+      if (chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
+        product = ev_.add(*product, *product);
+        product = ev_.sub(*product, scaled(a - b, 1.0, level, product->scale()));
+      }
+    }
+    Value made = i <= precise_ ? ev_.rescale(ev_.relinearise(*product)) : finish(*product);
+    if (chebyshev) ops_.limit_chebyshev(made, elements_.at(1), i);
+    return elements_.emplace(i, std::move(made)).first->second;
+  }
+
+  /// element(i) at this level, made once.
+  const Value& at(u32 i, u32 level) {
+    const Value& a = element(i);
+    if (a.level() == level) return a;
+    if (const auto it = lowered_.find({i, level}); it != lowered_.end()) return it->second;
+    return lowered_
+        .emplace(std::pair(i, level), can_drop_to(params_, a.level(), level)
+                                          ? ops_.drop(a, level)
+                                          : ev_.adjust_level(a, level))
+        .first->second;
+  }
+
+  // c times element(i) at exactly this level and scale, without a rescale.
+  Value scaled(u32 i, double c, u32 level, double scale) {
+    const Value& lowered = at(i, level);
+    Value out = ev_.multiply(lowered, c, scale / lowered.scale());
+    ops_.set_scale(out, scale);
+    return out;
+  }
+
+  // Lowest level among the basis elements a leaf would use; the depth of X^i is ceil(log2 i).
+  bool leaf_fits(std::span<const double> c, u32 degree, u32 level) {
+    if (degree >= baby_ && degree > 1) return false;
+    const u32 top = elements_.at(1).level();
+    for (u32 i = 2; i <= degree; ++i)
+      if (c[i] != 0.0 && top - std::bit_width(i - 1) < level) return false;
+    return true;
+  }
+
+  Value leaf(std::span<const double> c, u32 degree, u32 level, double scale) {
+    std::vector<const Value*> x;
+    std::vector<double> factors;
+    for (u32 i = 1; i <= degree; ++i) {
+      if (c[i] == 0.0) continue;
+      x.push_back(&at(i, level));
+      factors.push_back(c[i]);
+    }
+    if (x.empty()) x.push_back(&at(1, level)), factors.push_back(0.0);
+    return ops_.linear_combination(x, factors, c[0], scale);
+  }
+
+  Split split(std::span<const double> c, u32 degree, u32 half) const {
+    std::vector<double> q(c.begin() + half, c.begin() + degree + 1), r(c.begin(), c.begin() + half);
+    if (basis_ == PolynomialBasis::chebyshev)  // T_(half+i) = 2 T_half T_i - T_(half-i)
+      for (u32 i = 1; i < q.size(); ++i) {
+        r[half - i] -= q[i];
+        q[i] *= 2.0;
+      }
+    return {std::move(q), std::move(r)};
+  }
+
+  /// p at (level, scale), unrescaled; two or three components.
+  Value node(std::span<const double> c, u32 level, double scale) {
+    const u32 degree = degree_of(c);
+    if (leaf_fits(c, degree, level)) return leaf(c, degree, level, scale);
+    const u32 half = std::bit_floor(degree);
+    const auto [q, r] = split(c, degree, half);
+    const Value& giant = at(half, level);
+    Value high =
+        finish(node(q, level + 1, scale / giant.scale() * params_.rescale_ratio(level + 1)));
+    ops_.set_scale(high, scale / giant.scale());  // equal up to bookkeeping rounding
+    Value product = ev_.multiply_lazy(high, giant);
+    ops_.set_scale(product, scale);
+    bool remainder = false;
+    for (double v : r) remainder |= v != 0.0;
+    return remainder ? ev_.add(product, node(r, level, scale)) : std::move(product);
+  }
+
+  Ops ops_;
+  const typename Ops::Operations& ev_;
+  const Params& params_;
+  PolynomialBasis basis_;
+  u32 precise_;
+  u32 baby_;
+  std::map<u32, Value> elements_;  // maps: references stay valid while others are added
+  std::map<std::pair<u32, u32>, Value> lowered_;  // by element and level
+};
+
+/// A polynomial's coefficients, interval and depth, refused as Evaluator::polynomial states it.
+struct PolynomialTask {
+  u32 degree;
+  bool map_interval;  ///< from [a, b] to [-1, 1] first, which takes a level
+  u32 target;         ///< level of the result
+};
+PolynomialTask polynomial_task(u32 level, std::span<const double> coefficients,
+                               PolynomialBasis basis, double a, double b);
+
+/// Evaluator::polynomial, of degree 1 and more.
+template <class Ops>
+typename Ops::Value polynomial(const Ops& ops, const typename Ops::Value& x,
+                               std::span<const double> coefficients, PolynomialBasis basis,
+                               double a, double b, const PolynomialTask& task) {
+  const double scale = ops.params().scale(task.target);
+  constant_scale(ops.params(), x.level(), x.scale());  // refuses an unrescaled product
+  const auto run = [&](const auto& y) {
+    return PolynomialEvaluator<Ops>(ops, y, task.degree, basis, 0)
+        .evaluate(coefficients, task.target, scale);
+  };
+  if (!task.map_interval) return run(x);
+  return run(ops.ev.add(ops.ev.rescale(ops.ev.multiply(x, 2.0 / (b - a))),
+                        std::complex<double>(-(a + b) / (b - a))));
+}
+
+}  // namespace crenel::ckks
