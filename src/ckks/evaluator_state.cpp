@@ -176,12 +176,12 @@ double Evaluator::State::constant_scale(const Ciphertext& a) const {
 double Evaluator::State::rescaled(double scale, u32 level) const {
   const double s = scale / params().rescale_ratio(level);
   const double canonical = params().scale(level - 1);
-  if (!(s >= kMinScale))
+  if (!(s >= kMinRescaled))
     throw StateError(cat("rescale of scale ", scale, " at level ", level, " would leave scale ", s,
-                         ", expected at least 1: it is no product, or was rescaled before"),
+                         ", expected at least 2^-10: it is no product, or was rescaled before"),
                      {{"scale", cat(scale)},
                       {"level", cat(level)},
-                      {"expected", cat(">= ", params().rescale_ratio(level))}});
+                      {"expected", cat(">= ", kMinRescaled * params().rescale_ratio(level))}});
   return scales_agree(s, canonical) ? canonical : s;
 }
 

@@ -64,7 +64,7 @@ struct Evaluator::State {
   u64 conjugation_element() const;
 
   /// Scale after dividing by rp(level); snaps to the canonical scale where it is one. StateError
-  /// where it would be below 1: the message would be lost in rounding.
+  /// where it would be below 2^-10: the message is lost in rounding long before.
   double rescaled(double scale, u32 level) const;
   /// Scale of a constant whose product with a, rescaled, is canonical; a's level is >= 1.
   /// StateError when a's scale leaves no room for a constant: it is an unrescaled product, say.
