@@ -81,7 +81,7 @@ struct Evaluator::State {
 
   /// Scale after dividing by rp(level); snaps to the canonical scale where it is one.
   double rescaled(double scale, u32 level) const {
-    return rescaled_metadata(params(), {level, scale, 0, false}).scale;
+    return rescaled_metadata(params(), {level, scale, 0, false, {}}).scale;
   }
   double constant_scale(const Ciphertext& a) const {
     return ckks::constant_scale(params(), a.level(), a.scale());

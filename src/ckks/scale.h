@@ -10,6 +10,9 @@ namespace crenel::ckks {
 /// Scale of the polynomial that ModRaise makes, the smallest that the library itself uses. Below it
 /// rounding to integers alone would be off by more than half a unit of the message.
 inline constexpr double kMinScale = 1.0;
+/// What rescaling may leave: ModRaise's scale drifts by the ratios of canonical scales on its way
+/// through CoeffToSlot, and scales must not go on to where doubles end.
+inline constexpr double kMinRescaled = 0x1p-10;
 
 /// In [1, modulus of `level`], and finite: what decodes at such a scale is a finite number, and not
 /// always 0.

@@ -160,6 +160,9 @@ EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
 EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts& parts) {
   const Context::State& home = context.state();
   const auto shape = home.torus->switch_shape(), pack = packing_shape(home.plan);
+  if (parts.secret_key.is_none())  // results would claim to need no key
+    throw SerializationError("evaluation keys of no secret key, expected its id",
+                             {{"found", "none"}, {"expected", "a secret key id"}});
   expect_words("bootstrapping key", parts.bootstrap_bodies.size(), bootstrap_body_words(home.plan));
   expect_residues(parts.bootstrap_bodies, home.plan);
   expect_words("key-switching key", parts.switch_bodies.size(), shape.key_rows() * shape.slots);

@@ -14,6 +14,7 @@ EvaluationKeys carried_keys(const EvaluationKeys& from, const Context& to) {
   const auto& data = *from.data();
   const auto switching = switch_bodies(from), packing = packing_bodies(from);
   EvaluationKeyParts parts;
+  parts.secret_key = data.secret_key;
   parts.bootstrap_seed = data.bootstrap_seed;
   parts.bootstrap_bodies = data.bootstrap_bodies;
   parts.switch_seed = data.switch_seed;

@@ -63,7 +63,8 @@ class Evaluator {
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
 
   // -- levels -------------------------------------------------------------------------------------
-  /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0, and for a scale below rp(l).
+  /// Level l -> l-1, scale s -> s / rp(l). StateError at level 0, and for a scale below
+  /// rp(l) / 2^10, whose message rounding would take.
   Ciphertext rescale(const Ciphertext& a) const;
   /// To a lower level and (default: that level's canonical) scale, of at least 1 and at most that
   /// level's modulus (ParameterError); the message is unchanged. Costs

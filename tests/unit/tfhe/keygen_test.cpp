@@ -176,6 +176,7 @@ EvaluationKeyParts parts_of(const EvaluationKeys& keys, const std::vector<u64>& 
                             const std::vector<u64>& packing) {
   const auto& data = *keys.data();
   EvaluationKeyParts parts;
+  parts.secret_key = keys.secret_key_id();
   parts.bootstrap_seed = data.bootstrap_seed;
   parts.bootstrap_bodies = data.bootstrap_bodies;
   parts.switch_seed = data.switch_seed;
@@ -213,6 +214,9 @@ TEST_P(TfheKeygen, PartsThatDoNotFitAreRefused) {
   };
   auto parts = good;
   parts.bootstrap_bodies = good.bootstrap_bodies.first(good.bootstrap_bodies.size() - 1);
+  refused(parts);
+  parts = good;
+  parts.secret_key = {};
   refused(parts);
   parts = good;
   parts.switch_bodies = {};

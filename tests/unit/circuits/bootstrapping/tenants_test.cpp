@@ -210,6 +210,42 @@ TEST_P(Tenants, AReplayTakesScalesThatAgree) {
   test::expect_error<StateError>([&] { graph.replay(ev, in(1.0 + 1e-9)); });
 }
 
+// Of two clients of one context: silent garbage, where nobody asks.
+TEST_P(Tenants, ABootstrapOfAnotherClientsCiphertextIsRefused) {
+  const Context context = boot_context(device_);
+  const BootstrapOptions options = few_slots();
+  Tenant ours = make_tenant(context, options);
+  Client theirs = context.keygen();
+  const Ciphertext mine = ours.client.encrypt(Values(64, 0.25), 0u, 0.0, 64);
+  const Ciphertext foreign = theirs.encrypt(Values(64, 0.25), 0u, 0.0, 64);
+  const Bootstrapper keyless(context, options), keyed(context, ours.keys, options);
+  const Evaluator staged = context.evaluator(ours.keys.staged(u64(1) << 30));
+  BootstrapOptions pairs = options;
+  pairs.message = circuits::BootstrapMessage::pair;
+  const Bootstrapper pair(context, pairs);
+  circuits::DiagonalMatrix doubled;
+  doubled.slots = 64;
+  doubled.diagonals[0] = Values(64, 2.0);
+  circuits::LinearTransformOptions at_one;
+  at_one.level = 1;
+  const circuits::LinearTransform transform(context, doubled, at_one);
+  const Ciphertext higher = theirs.encrypt(Values(64, 0.25), 1u, 0.0, 64);
+  for (const auto& call : {std::function<void()>([&] { keyless(ours.ev, foreign); }),
+                           {[&] { keyless.eager(ours.ev, foreign); }},
+                           {[&] { keyed(foreign); }},
+                           {[&] { keyless(staged, foreign); }},
+                           {[&] { pair.pair(ours.ev, mine, foreign); }},
+                           {[&] { transform(ours.ev, higher); }}}) {
+    const auto e = test::expect_error<StateError>(call);
+    EXPECT_EQ(e.field("found"), theirs.secret_key_id().text()) << e.what();
+    EXPECT_EQ(e.field("expected"), ours.client.secret_key_id().text());
+  }
+  const Ciphertext out = keyless(ours.ev, mine);
+  EXPECT_EQ(out.secret_key_id(), ours.client.secret_key_id());
+  EXPECT_LE(test::max_error(ours.client.decrypt(out), Values(64, 0.25)),
+            8 * keyless.describe().expected_error);
+}
+
 TEST_P(Tenants, OptionsAreThoseThatWereAskedFor) {
   const Context context = boot_context(device_);
   BootstrapOptions options = few_slots();
