@@ -28,7 +28,7 @@ class NotPicklableError(UnsupportedError, TypeError):
 
 SECRET = (
     "the secret key leaves a process only by client.export_secret_key(), which "
-    "context.client_from_secret_key() reads; workers that are forked have the client as it is"
+    "context.client_from_secret_key() reads; workers that are forked have their parent's client as a global"
 )
 _BYTES = "send to_bytes(), and read it with the {} of a context"
 _CONTEXT = "send its params, and make a context of them in the worker"
@@ -71,6 +71,11 @@ def load_tfhe_params(data: bytes) -> TfheParams:
     return TfheParams.from_bytes(data)
 
 
+def _reduce_method(method: Any) -> tuple:
+    """As Python's own bound methods, which bring their object: Pool.map(client.encrypt) meets its refusal."""
+    return getattr, (method.__self__, method.__name__)
+
+
 def _refuse_class(kind: type, instead: str) -> None:
     def reduce(thing: object) -> Any:
         refuse(thing, instead)
@@ -80,5 +85,6 @@ def _refuse_class(kind: type, instead: str) -> None:
 
 copyreg.pickle(Params, lambda params: (load_params, (params.to_bytes(),)))
 copyreg.pickle(TfheParams, lambda params: (load_tfhe_params, (params.to_bytes(),)))
+copyreg.pickle(type(_crenel.Flooding(1.0).__repr__), _reduce_method)
 for _name, _instead in INSTEAD.items():
     _refuse_class(getattr(_crenel, _name), _instead)

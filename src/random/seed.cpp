@@ -54,6 +54,9 @@ SecretSource SecretSource::from_os() {
 }
 
 void SecretSource::renew() {
+  if (kept_ == nullptr)
+    throw StateError("a source of randomness that was moved from",
+                     {{"found", "moved from"}, {"expected", "a source with its seed"}});
   std::lock_guard lock(renewal);
   const u64 now = core::forks();
   if (process_.load(std::memory_order_relaxed) == now &&

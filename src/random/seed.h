@@ -69,6 +69,7 @@ class SecretSource {
   SecretSource(const SecretSource&) = delete;
   SecretSource& operator=(const SecretSource&) = delete;
 
+  /// StateError for a source that was moved from.
   const Seed& seed() {
     renew_after_fork();
     return kept_->seed;
@@ -88,7 +89,7 @@ class SecretSource {
   };
   SecretSource();
   void renew_after_fork() {
-    if (process_.load(std::memory_order_acquire) != core::forks() ||
+    if (kept_ == nullptr || process_.load(std::memory_order_acquire) != core::forks() ||
         kept_->intact.load(std::memory_order_acquire) == 0)
       renew();
   }

@@ -5,7 +5,8 @@
 // What may become known is declassified here and nowhere else, one by one:
 //   decrypted   a decryption, message plus error: decoding is the owner's floating-point code
 //   exported    a secret key that was asked for: its bytes are the caller's
-//   public      samples (seeds, masks, bodies) that are sent to the server
+// Samples that a server gets need none: nothing that makes them reads them back. Import of a key is
+// not watched: that it is valid is what its caller learns.
 #include <valgrind/memcheck.h>
 
 #include <cstdio>
@@ -32,7 +33,7 @@ random::SecretSource secret_source() {
   return random::SecretSource(seed);
 }
 
-enum class Declassified { decrypted, exported, public_ };
+enum class Declassified { decrypted, exported };
 
 void declassify(Declassified, const void* data, std::size_t bytes) {
   VALGRIND_MAKE_MEM_DEFINED(data, bytes);

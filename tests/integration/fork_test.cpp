@@ -77,8 +77,8 @@ TEST_P(Forks, AChildBootstrapsBits) {
   TfheWorld& world = tfhe_world(GetParam(), "gadget");
   const Messages bits(40, 1);
   const auto job = [&] {
-    const auto a = world.client.encrypt(bits);
-    return world.client.decrypt(world.ev.gate(tfhe::Gate::and_, a, a)) == bits;
+    const auto a = world.client.encrypt(bits), b = world.client.encrypt(bits);
+    return world.client.decrypt(world.ev.gate(tfhe::Gate::and_, a, b)) == bits;
   };
   ASSERT_TRUE(job());
   EXPECT_EQ(in_child(job), "");

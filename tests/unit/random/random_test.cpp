@@ -154,11 +154,12 @@ TEST(Seeds, DerivedSeeds) {
   EXPECT_EQ(first, b.derive_seed()) << "a function of the seed and the counter";
 }
 
-TEST(Seeds, MovedFromSourceIsWiped) {
+TEST(Seeds, MovedFromSourceHasNoSeed) {
   SecretSource a(counting_seed());
   a.next(Purpose::error);
   SecretSource b(std::move(a));
-  EXPECT_EQ(a.seed(), Seed{});  // NOLINT: what is left is the point
+  EXPECT_THROW(a.seed(), StateError);  // NOLINT: what is left is the point
+  EXPECT_THROW(a.next(Purpose::error), StateError);
   EXPECT_EQ(b.seed(), counting_seed());
   EXPECT_EQ(b.next(Purpose::error).serial, 1u);
 }

@@ -7,8 +7,12 @@
 namespace crenel::backend::cpu {
 namespace {
 
+// All ones when x > bound, else zero: no branch, since samples are made of secrets until they are
+// complete, and nothing says here that they are.
+i64 above(i64 x, i64 bound) { return (bound - x) >> 63; }
+
 void lift_one(i64* values, const u32* x, u64 n, u32 q) {
-  for (u64 i = 0; i < n; ++i) values[i] = x[i] > q / 2 ? static_cast<i64>(x[i]) - q : x[i];
+  for (u64 i = 0; i < n; ++i) values[i] = i64(x[i]) - (i64(q) & above(x[i], q / 2));
 }
 
 // x0 + q0 t with t = (x1 - x0) / q0 mod q1, then the representative nearest to zero.
@@ -19,7 +23,7 @@ void lift_two(i64* values, const u32* x0, const u32* x1, u64 n, u32 q0, u32 q1, 
     const u32 difference = math::sub_mod<u32>(x1[i], math::mul_shoup<u32>(x0[i], one, q1), q1);
     const u32 t = math::mul_shoup<u32>(difference, q0_inverse, q1);
     const i64 x = static_cast<i64>(u64(q0) * t + x0[i]);
-    values[i] = x > half ? x - product : x;
+    values[i] = x - (product & above(x, half));
   }
 }
 

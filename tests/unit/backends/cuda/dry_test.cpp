@@ -4,6 +4,7 @@
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
 #include "math/primes.h"
+#include "support/child.h"
 #include "support/ckks_world.h"
 #include "support/context.h"
 
@@ -41,6 +42,33 @@ TEST(DryDevice, SaysWhyItIsMissing) {
 TEST(DryDevice, IsNeitherListedNorChosen) {
   for (const auto& info : available()) EXPECT_NE(info.name, kDry);
   EXPECT_NE(open("auto")->info().name, kDry);
+}
+
+TEST(DryDevice, IsRefusedInForkedChildren) {
+  CRENEL_NEEDS_DRY();
+  const auto device = open(kDry);
+  auto stream = device->make_stream();
+  auto memory = std::make_unique<Buffer>(stream->allocate(1000));
+  EXPECT_EQ(test::in_child([&] {
+              int refused = 0;
+              const u8 byte = 0;
+              const std::function<void()> uses[] = {
+                  [&] { stream->allocate(1000); }, [&] { stream->synchronize(); },
+                  [&] { stream->copy_in(memory->data(), &byte, 1); },
+                  [&] { stream->fill_zero(memory->data(), 1); }, [&] { device->allocate(1); }};
+              for (const auto& use : uses) {
+                try {
+                  use();
+                } catch (const StateError& error) {
+                  if (error.field("device") == kDry) ++refused;
+                }
+              }
+              memory.reset();  // its destructor calls nobody
+              stream.reset();
+              open(kDry)->make_stream()->allocate(1000);
+              return refused == 5;
+            }),
+            "");
 }
 
 TEST(DryDevice, MakesUpMemory) {
