@@ -9,8 +9,8 @@
 
 namespace crenel::device {
 
-/// Freed blocks are kept for the next who asks, since taking memory from a device and giving it back
-/// synchronises. What is idle is given back, the longest unused first, in three places only:
+/// Freed blocks are kept for the next who asks, since taking memory from a device and giving it
+/// back synchronises. What is idle is given back, the longest unused first, in three places only:
 ///
 /// * before new memory is taken from the device: as much as the pool would then hold beyond
 ///   kShare times the highest number of bytes in use since the last trim(), kFloor at least.

@@ -21,7 +21,8 @@ struct KeyRequest {
   bool encapsulation = false;
 };
 
-/// What a server holds: no secret. Cheap to copy (shared, immutable).
+/// What a server holds: no secret. Cheap to copy (shared, immutable); any number of threads may
+/// compute with it, staged or not.
 class EvaluationKeys {
  public:
   struct Data;
@@ -73,6 +74,7 @@ struct Flooding {
   u32 statistical_bits = 30;  ///< >= 30
 };
 
+/// Holder of the secret. Any number of threads may encrypt, decrypt and make keys with one client.
 class Client {
  public:
   struct State;

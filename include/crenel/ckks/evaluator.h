@@ -113,9 +113,9 @@ std::vector<double> chebyshev_coefficients(const std::function<double(double)>& 
 /// A recorded evaluation: run once to record, replayed on new inputs of the same signature, and
 /// with the keys of any client where they are an argument.
 ///
-/// Any number of threads may replay one recording: each gets the results of its own inputs and keys,
-/// which no later replay changes. Replays are queued one after the other. A Graph must not be moved
-/// from or destroyed while another thread uses it.
+/// Any number of threads may replay one recording: each gets the results of its own inputs and
+/// keys, which no later replay changes. Replays are queued one after the other. A Graph must not be
+/// moved from or destroyed while another thread uses it.
 class Graph {
  public:
   using Function = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;

@@ -290,13 +290,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   mutable std::mutex profile_mutex_;  ///< of what follows
   std::shared_ptr<Account> account_;
-  std::atomic<bool> profiled_{false};             ///< whether there is one
+  std::atomic<bool> profiled_{false};              ///< whether there is one
   std::map<std::thread::id, std::string> stages_;  ///< open ones of each thread
 
-  std::mutex capture_mutex_;                  ///< held by capture()
-  std::atomic<std::thread::id> capturer_{};   ///< who holds it
-  bool recording_ = false;                    ///< read and written by the capturer only
-  std::shared_ptr<Account> launches_;         ///< of the recording; the capturer's likewise
+  std::mutex capture_mutex_;                 ///< held by capture()
+  std::atomic<std::thread::id> capturer_{};  ///< who holds it
+  bool recording_ = false;                   ///< read and written by the capturer only
+  std::shared_ptr<Account> launches_;        ///< of the recording; the capturer's likewise
 };
 
 }  // namespace crenel::device
