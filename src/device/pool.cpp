@@ -54,7 +54,7 @@ Pool::Block Pool::from_device(std::unique_lock<std::mutex>& lock, std::size_t le
     const double peak = static_cast<double>(std::max(high_, use_.in_use + least));
     const std::size_t bound = std::max(static_cast<std::size_t>(kShare * peak), kFloor) + regained_;
     const std::size_t held = use_.in_use + use_.idle + least;
-    if (held > bound) give_back(held - bound);
+    if (held > bound) give_back(held - bound, true);
   }
   try {
     return {device.allocate(least), least};
@@ -86,7 +86,7 @@ void Pool::give(Block block) noexcept {
   }
 }
 
-void Pool::give_back(std::size_t bytes) {
+void Pool::give_back(std::size_t bytes, bool chosen) {
   if (free_.empty()) return;
   stream_.synchronize();
   std::vector<Free::iterator> order;
@@ -98,7 +98,7 @@ void Pool::give_back(std::size_t bytes) {
     const std::size_t capacity = order[i]->first;
     stream_.device().deallocate(order[i]->second.data);
     free_.erase(order[i]);
-    ++missed_[capacity];
+    if (chosen) ++missed_[capacity];
     use_.idle -= capacity;
     given += capacity;
   }

@@ -75,7 +75,8 @@ class Pool {
   void put(Free& into, Block block);
   Block from_device(std::unique_lock<std::mutex>& lock, std::size_t least, std::size_t most);
   /// Gives back idle blocks of `bytes` or more, the longest unused first; synchronises before.
-  void give_back(std::size_t bytes);
+  /// `chosen`: by the bound, which then rises when they are asked for again.
+  void give_back(std::size_t bytes, bool chosen = false);
   /// What the bound rests on begins anew.
   void forget() noexcept;
   bool capturing() const { return capture_ && stream_.capturing(); }
