@@ -6,7 +6,7 @@ option(CRENEL_BUILD_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 set(CRENEL_CUDA AUTO CACHE STRING "CUDA backend: AUTO (when nvcc is found), ON, OFF")
 set_property(CACHE CRENEL_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(CRENEL_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures (CMake syntax); release: 80;90;100")
-set(CRENEL_SANITIZE "" CACHE STRING "Sanitizers for host code, e.g. address,undefined")
+set(CRENEL_SANITIZE "" CACHE STRING "Sanitizers for host code, e.g. address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -41,7 +41,11 @@ else()
 endif()
 message(STATUS "crenel ${CRENEL_VERSION}: CUDA backend ${CRENEL_HAS_CUDA}")
 
-find_package(OpenMP COMPONENTS CXX)
+# ThreadSanitizer does not see the barriers of GCC's OpenMP, which is not instrumented, and would report
+# every parallel loop. Loops are plain ones there: what several threads of a program share is what is watched.
+if(NOT CRENEL_SANITIZE MATCHES "thread")
+  find_package(OpenMP COMPONENTS CXX)
+endif()
 include(Hardening)
 add_library(crenel_flags INTERFACE)
 target_link_libraries(crenel_flags INTERFACE crenel_hardening)
@@ -49,6 +53,8 @@ target_compile_options(crenel_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-unused-parameter -Wno-pedantic -ffp-contract=off>)
 if(OpenMP_CXX_FOUND)
   target_link_libraries(crenel_flags INTERFACE OpenMP::OpenMP_CXX)
+else()
+  target_compile_options(crenel_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas>)
 endif()
 if(CRENEL_SANITIZE)
   target_compile_options(crenel_flags INTERFACE

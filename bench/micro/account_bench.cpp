@@ -100,16 +100,16 @@ void run(const Options& options, std::FILE* file) {
   const ckks::Params params = ckks::Params::preset(options.params, true);
   const ckks::Context context(params, options.device);
   device::Stream& stream = context.stream();
-  device::Account account;
-  stream.account(&account);
+  const auto account = std::make_shared<device::Account>();
+  stream.account(account);
   ckks::Client client = context.keygen();
   const auto work = prepare(context, client, options.operation);
-  const u64 before = kernels_in(account.records());
-  account.clear();
+  const u64 before = kernels_in(account->records());
+  account->clear();
   work();
   stream.account(nullptr);
   stream.synchronize();
-  const auto records = account.records();
+  const auto records = account->records();
   std::fprintf(file, "{\"kind\": \"crenel-account\", \"format\": 1, \"version\": \"%s\", ",
                version());
   std::fprintf(file, "\"params\": \"%s\", \"operation\": \"%s\", \"device\": \"%s\",\n",

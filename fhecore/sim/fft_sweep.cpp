@@ -77,12 +77,12 @@ int main(int argc, char** argv) {
       circuits::Bootstrapper boot(context, keys, options);
       const std::vector<double> values{0.5, -0.25};
       const auto input = client.encrypt(values, boot.levels().input);
-      device::Account account;
-      context.stream().account(&account);
+      const auto account = std::make_shared<device::Account>();
+      context.stream().account(account);
       boot.eager(input);
       context.stream().account(nullptr);
       std::fputs(separator, file);
-      write(file, in, out, boot, account);
+      write(file, in, out, boot, *account);
       separator = ",\n ";
     }
     std::fprintf(file, "\n]}\n");

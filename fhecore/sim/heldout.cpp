@@ -134,14 +134,14 @@ void list(Suite& s, const char* path) {
   std::fprintf(file, "{\"kind\": \"fhecore-cases\", \"cases\": [");
   const char* next_case = "";
   for (const Case& c : s.cases) {
-    device::Account account;
-    world_of(s, c).stream->account(&account);
+    const auto account = std::make_shared<device::Account>();
+    world_of(s, c).stream->account(account);
     c.run();
     world_of(s, c).stream->account(nullptr);
     std::fprintf(file, "%s\n {\"name\": \"%s\", \"log_n\": %u, \"operation\": %s, \"launches\": [",
                  next_case, c.name.c_str(), c.log_n, c.operation ? "true" : "false");
     const char* next = "";
-    for (const auto& r : account.records()) {
+    for (const auto& r : account->records()) {
       if (r.work == device::Work::copy) continue;
       std::fprintf(file,
                    "%s\n  {\"kernel\": \"%s\", \"work\": \"%s\", \"limbs\": %u, \"polys\": %u, ",

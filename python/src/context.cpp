@@ -104,7 +104,8 @@ void bind_stream(nb::class_<Context>& c) {
        "Wait until everything queued so far is done; raises DeviceError when some of it failed.")
       .def_prop_ro(
           "bytes_in_use", [](const Context& context) { return context.stream().bytes_in_use(); },
-          "Bytes of device memory held by the objects of this context, tables aside.")
+          "Bytes of device memory held by the objects of this context, tables and the memory of\n"
+          "recorded graphs aside: Device.pools() has that, too.")
       .def_prop_ro(
           "peak_bytes", [](const Context& context) { return context.stream().peak_bytes(); },
           "Highest bytes_in_use since the context was made, or since reset_peak.")

@@ -11,6 +11,7 @@ using device::Device;
 using device::DeviceInfo;
 using device::Kind;
 using device::MemoryUse;
+using device::PoolUse;
 
 const char* kind_name(Kind kind) {
   switch (kind) {
@@ -53,6 +54,24 @@ void bind_info(nb::module_& m) {
       .def("__repr__", [](const MemoryUse& use) {
         return cat("<crenel.MemoryUse ", use.used, " of ", use.total, " bytes>");
       });
+  nb::class_<PoolUse>(
+      m, "PoolUse",
+      "Bytes that a Device object took from its device, by its own count, tables of "
+      "kernels aside.")
+      .def_ro("in_use", &PoolUse::in_use, "Bytes of objects that are alive.")
+      .def_ro("peak", &PoolUse::peak, "Highest in_use of each stream, added up.")
+      .def_ro("idle", &PoolUse::idle, "Bytes that were freed, kept for reuse.")
+      .def_ro("graphs", &PoolUse::graphs, "Bytes that recorded graphs keep for their replays.")
+      .def_prop_ro("held", &PoolUse::held, "All of them: in_use + idle + graphs.")
+      .def("__repr__", [](const PoolUse& use) {
+        return cat("<crenel.PoolUse ", use.in_use, " bytes in use, ", use.idle, " idle, ",
+                   use.graphs, " of graphs>");
+      });
+}
+
+void set_idle_limit(Device& device, std::optional<i64> bytes) {
+  device.set_idle_limit(bytes ? as_unsigned<u64>(*bytes, "bytes")
+                              : std::numeric_limits<std::size_t>::max());
 }
 
 void bind_secret_memory(nb::module_& m) {
@@ -99,7 +118,20 @@ void bind_class(nb::module_& m) {
           "description", [](const Device& d) { return d.info().description; }, "As in `info`.")
       .def_prop_ro(
           "memory_bytes", [](const Device& d) { return d.info().memory_bytes; }, "As in `info`.")
-      .def("memory", &Device::memory, ReleaseGil(), "Bytes in use and in all, by the driver.")
+      .def("memory", &Device::memory, ReleaseGil(),
+           "Bytes in use and in all, by the driver: every process is in it.")
+      .def("pools", &Device::pools, ReleaseGil(),
+           "Bytes that this object took for its contexts, and what of them is idle.")
+      .def("trim", &Device::trim, ReleaseGil(),
+           "Give all idle memory back to the device; waits for queued work. What runs next takes\n"
+           "its memory anew.")
+      .def(
+          "set_idle_limit", &set_idle_limit, "bytes"_a, ReleaseGil(),
+          nb::sig("def set_idle_limit(self, bytes: int | None) -> None"),
+          "The most idle memory to keep, for each stream of work; None: no limit but that of the\n"
+          "pool, which gives back what is idle beyond a quarter of the peak in use when it takes\n"
+          "new memory. A limit below what a computation reuses makes every call of it take and\n"
+          "give back memory, which waits for the device. Raises ParameterError for a negative one.")
       .def("__repr__", [](const Device& d) {
         return cat("<crenel.Device ", d.info().name, ": ", d.info().description, ">");
       });

@@ -75,13 +75,9 @@ nb::object replay(Recording& self, nb::args inputs, const ckks::Evaluator* evalu
   const std::span<const ckks::Ciphertext* const> span(given);
   std::vector<Ciphertext> outputs;
   released([&] {
-    if (!evaluator) {
-      for (const ckks::Ciphertext& output : self.graph.replay(span))
-        outputs.emplace_back(self.context, output.clone());
-      return;
-    }
-    for (ckks::Ciphertext& output : self.graph.replay(*evaluator, span))
-      outputs.emplace_back(self.context, std::move(output));
+    std::vector<ckks::Ciphertext> results =
+        evaluator ? self.graph.replay(*evaluator, span) : self.graph.replay(span);
+    for (ckks::Ciphertext& output : results) outputs.emplace_back(self.context, std::move(output));
   });
   return *self.single ? nb::cast(std::move(outputs.front())) : nb::cast(std::move(outputs));
 }
@@ -94,7 +90,9 @@ void bind_graph(nb::module_& m) {
       "A recorded evaluation: run once to record, called with new inputs of the same signature\n"
       "(level, scale, slots and batch). On a GPU this is a CUDA graph; elsewhere the function is\n"
       "called again. The function must do evaluator operations only: encode what it needs before.\n"
-      "While a graph is recorded, no other thread may use its context.")
+      "Any number of threads may call one graph, each gets the results of its own inputs and "
+      "keys;\n"
+      "and others may compute while one is recorded: their work is no part of it.")
       .def("__init__", &record, "evaluator"_a, "function"_a, "inputs"_a, "keys"_a = "recorded",
            nb::sig("def __init__(self, evaluator: Evaluator, "
                    "function: collections.abc.Callable[..., Ciphertext | Operand | "
@@ -104,7 +102,9 @@ void bind_graph(nb::module_& m) {
            "Record function(*inputs), with the keys that it uses. With keys='argument' the keys "
            "are\n"
            "those of each call: record function(evaluator, *inputs), which must use the evaluator\n"
-           "that it is given and no other. Raises StateError for staged keys.")
+           "that it is given and no other. Raises StateError for staged keys, and where the "
+           "function\n"
+           "calls a graph, records one or reads results.")
       .def("__call__", &replay, "inputs"_a, "evaluator"_a = nb::none(),
            nb::sig("def __call__(self, *inputs: Ciphertext | Operand, "
                    "evaluator: Evaluator | None = None) -> Ciphertext | list[Ciphertext]"),

@@ -72,6 +72,32 @@ def test_what_a_device_says(device):
             ckks.Context(toy(), wrong)
 
 
+def test_memory_of_a_device(device):
+    open_context(toy(), device)
+    d = crenel.Device(device)
+    context = ckks.Context(toy(), d)
+    client = context.keygen()
+    kept = client.encrypt([1.0])
+    for batch in (1, 2, 4):
+        client.encrypt(np.ones((batch, 4)))
+    use = d.pools()
+    assert use.in_use == context.bytes_in_use and use.idle > 0 and use.graphs == 0
+    assert use.held == use.in_use + use.idle and "idle" in repr(use)
+    d.trim()
+    assert d.pools().idle == 0 and d.pools().in_use == use.in_use
+    graph = ckks.Graph(context.evaluator(), context.evaluator().negate, kept)
+    assert d.pools().graphs > 0 or d.kind != "cuda"
+    assert abs(client.decrypt(graph(kept))[0] + 1.0) < 2**-18
+    d.set_idle_limit(0)
+    client.encrypt(np.ones((4, 4)))
+    assert d.pools().idle == 0
+    d.set_idle_limit(None)
+    client.encrypt(np.ones((4, 4)))
+    assert d.pools().idle > 0
+    with pytest.raises(crenel.ParameterError, match="bytes"):
+        d.set_idle_limit(-1)
+
+
 # -- bootstrappers without keys ----------------------------------------------------------------------
 
 

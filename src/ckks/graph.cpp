@@ -1,5 +1,6 @@
 // Graph: record an evaluation once, replay it on new inputs and with other keys.
 #include <algorithm>
+#include <mutex>
 
 #include "ckks/evaluator_state.h"
 #include "rlwe/key_slots.h"
@@ -9,6 +10,7 @@ namespace crenel::ckks {
 struct Graph::State {
   Evaluator evaluator;                    ///< what was recorded with; no keys where they are slots
   std::shared_ptr<rlwe::KeySlots> slots;  ///< null: keys are no argument
+  ForkMutex mutex;                        ///< one replay is queued at a time: of what follows
   std::shared_ptr<device::Stream> last;   ///< that a replay was queued on
   /// Whose the recorded inputs are where keys are an argument: nobody's, so that a ciphertext of a
   /// client that is no input is found.
@@ -20,8 +22,9 @@ struct Graph::State {
 
   State(Evaluator ev, std::shared_ptr<rlwe::KeySlots> key_slots, std::span<const Ciphertext> in);
   void expect_signature(std::span<const Ciphertext* const> found) const;
-  const std::vector<Ciphertext>& replay(const std::shared_ptr<device::Stream>& stream,
-                                        std::span<const Ciphertext* const> in);
+  /// With the mutex held. The results are copies: the next replay overwrites what this one wrote.
+  std::vector<Ciphertext> replay(const Evaluator::State& with,
+                                 std::span<const Ciphertext* const> in);
 };
 
 Graph::State::State(Evaluator ev, std::shared_ptr<rlwe::KeySlots> key_slots,
@@ -40,6 +43,13 @@ std::vector<const Ciphertext*> pointers_to(std::span<const Ciphertext> inputs) {
   std::vector<const Ciphertext*> pointers;
   for (const auto& input : inputs) pointers.push_back(&input);
   return pointers;
+}
+
+// A recorded replay would read keys and inputs of whoever replays the same graph at that time.
+void expect_eager(const device::Stream& stream) {
+  if (stream.capturing())
+    throw StateError("replay of a graph inside a recording; call the function that it recorded",
+                     {{"found", "a recording"}, {"expected", "an eager evaluation"}});
 }
 
 void expect_fixed(const std::shared_ptr<rlwe::KeySource>& source) {
@@ -63,7 +73,10 @@ Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, con
     : state_(new State(evaluator, nullptr, inputs)) {
   expect_fixed(evaluator.state().source);
   State* s = state_.get();
-  s->run = [s, f] { s->outputs = f(s->inputs); };
+  s->run = [s, f] {
+    s->outputs.clear();  // first: its memory serves this run
+    s->outputs = f(s->inputs);
+  };
   s->exec = evaluator.stream().capture(s->run);
   s->exec->launch(evaluator.stream());  // outputs of the recording are written from now on
 }
@@ -84,6 +97,7 @@ Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs,
                          slots, inputs));
   State* s = state_.get();
   s->run = [s, f] {
+    s->outputs.clear();
     s->outputs = f(s->evaluator, s->inputs);
     for (const Ciphertext& out : s->outputs)
       expect_same_secret_key(out.secret_key_id(), s->anyone, "graph output", "its inputs");
@@ -127,27 +141,33 @@ void Graph::State::expect_signature(std::span<const Ciphertext* const> found) co
 }
 
 // The signature was checked.
-const std::vector<Ciphertext>& Graph::State::replay(const std::shared_ptr<device::Stream>& stream,
-                                                    std::span<const Ciphertext* const> in) {
+std::vector<Ciphertext> Graph::State::replay(const Evaluator::State& with,
+                                             std::span<const Ciphertext* const> in) {
+  device::Stream& stream = *with.stream;
   for (std::size_t i = 0; i < in.size(); ++i)
-    stream->copy(inputs[i].data().poly.data(), in[i]->data().poly.data(),
-                 in[i]->data().poly.bytes());
-  exec->launch(*stream);
-  return outputs;
+    stream.copy(inputs[i].data().poly.data(), in[i]->data().poly.data(),
+                in[i]->data().poly.bytes());
+  exec->launch(stream);
+  std::vector<Ciphertext> copies;
+  for (const Ciphertext& output : outputs) copies.push_back(with.copy(output));
+  return copies;
 }
 
-const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext> inputs) {
+std::vector<Ciphertext> Graph::replay(std::span<const Ciphertext> inputs) {
   return replay(std::span<const Ciphertext* const>(pointers_to(inputs)));
 }
 
-const std::vector<Ciphertext>& Graph::replay(std::span<const Ciphertext* const> inputs) {
+std::vector<Ciphertext> Graph::replay(std::span<const Ciphertext* const> inputs) {
   State& s = *state_;
   if (s.slots)
     throw StateError(
         "replay without keys of a graph whose keys are an argument; pass the evaluator",
         {{"expected", "an evaluator"}});
   s.expect_signature(inputs);
-  return s.replay(s.evaluator.state().stream, inputs);
+  const Evaluator::State& with = s.evaluator.state();
+  expect_eager(*with.stream);
+  const std::lock_guard lock(s.mutex);
+  return s.replay(with, inputs);
 }
 
 bool Graph::serves(const Evaluator& evaluator) const {
@@ -173,16 +193,15 @@ std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
   with.check_serves(s.evaluator.context());
   for (const Ciphertext* input : inputs) with.check(*input);
   with.expect_keys(s.slots->used(), "graph");
+  expect_eager(*with.stream);
+  const std::lock_guard lock(s.mutex);
   if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other
   s.last = with.stream;
   if (with.source) s.slots->bind(*with.stream, *with.source);
-  // The recorded ones belong to a stream that nobody waits for.
-  std::vector<Ciphertext> copies;
-  for (const Ciphertext& output : s.replay(with.stream, inputs)) {
-    copies.push_back(with.copy(output));
-    copies.back().data().meta.secret_key =
+  std::vector<Ciphertext> copies = s.replay(with, inputs);
+  for (Ciphertext& copy : copies)
+    copy.data().meta.secret_key =
         inputs.empty() ? with.keys.secret_key_id() : inputs[0]->secret_key_id();
-  }
   return copies;
 }
 

@@ -46,15 +46,48 @@ void Account::clear() {
 }
 
 Stage::Stage(Stream& stream, std::string_view label) {
-  if (stream.account_ == nullptr) return;
+  if (!stream.account()) return;
   stream_ = &stream;
-  before_ = stream.stage_.size();
-  if (before_ != 0) stream.stage_ += '/';
-  stream.stage_ += label;
+  const std::lock_guard lock(stream.profile_mutex_);
+  std::string& path = stream.stages_[std::this_thread::get_id()];
+  before_ = path.size();
+  if (before_ != 0) path += '/';
+  path += label;
 }
 
 Stage::~Stage() {
-  if (stream_ != nullptr) stream_->stage_.resize(before_);
+  if (stream_ == nullptr || stream_->profile_mutex_.abandoned()) return;
+  const std::lock_guard lock(stream_->profile_mutex_);
+  const auto it = stream_->stages_.find(std::this_thread::get_id());
+  it->second.resize(before_);
+  if (before_ == 0) stream_->stages_.erase(it);
+}
+
+void Stream::account(std::shared_ptr<Account> account) {
+  const std::lock_guard lock(profile_mutex_);
+  account_ = std::move(account);
+  profiled_ = account_ != nullptr;
+}
+
+bool Stream::replace_account(const Account* expected, std::shared_ptr<Account> account) {
+  const std::lock_guard lock(profile_mutex_);
+  if (account_.get() != expected) return false;
+  account_ = std::move(account);
+  profiled_ = account_ != nullptr;
+  return true;
+}
+
+std::shared_ptr<Account> Stream::account() const {
+  if (recording()) return launches_;
+  if (!profiled_.load(std::memory_order_relaxed)) return nullptr;
+  const std::lock_guard lock(profile_mutex_);
+  return account_;
+}
+
+std::string Stream::stage() const {
+  const std::lock_guard lock(profile_mutex_);
+  const auto it = stages_.find(std::this_thread::get_id());
+  return it == stages_.end() ? std::string() : it->second;
 }
 
 }  // namespace crenel::device

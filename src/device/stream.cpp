@@ -6,6 +6,7 @@
 #include "core/secret_pages.h"
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
+#include "device/pool.h"
 
 namespace crenel::device {
 namespace {
@@ -32,7 +33,7 @@ class StoredCallable final : public GraphExec {
   std::function<void()> work_;
 };
 
-// Keeps the memory that a recording touched away from the pool until the recording is gone, and
+// Keeps the memory that a recording wrote to away from the pool until the recording is gone, and
 // what its launches state (nothing for a stored callable, whose launches state themselves).
 class OwningGraph final : public GraphExec {
  public:
@@ -44,11 +45,13 @@ class OwningGraph final : public GraphExec {
     release_();
   }
   void launch(Stream& stream) override {
+    const std::lock_guard lock(mutex_);
     inner_->launch(stream);
-    if (Account* account = stream.account()) account->add(launches_);
+    if (const auto account = stream.account()) account->add(launches_);
   }
 
  private:
+  ForkMutex mutex_;  // one launch at a time, as CUDA asks of an executable graph
   std::unique_ptr<GraphExec> inner_;
   std::vector<LaunchRecord> launches_;
   std::function<void()> release_;
@@ -98,59 +101,75 @@ std::shared_ptr<Stream> Device::shared_stream() {
   return stream;
 }
 
+std::vector<std::shared_ptr<Stream>> Device::streams() const {
+  std::vector<std::shared_ptr<Stream>> alive;
+  const std::lock_guard lock(streams_mutex_);
+  for (Stream* stream : streams_)
+    if (auto shared = stream->weak_from_this().lock()) alive.push_back(std::move(shared));
+  return alive;
+}
+
+PoolUse Device::pools() const {
+  PoolUse sum;
+  for (const auto& stream : streams()) {
+    const PoolUse use = stream->pool();
+    sum.in_use += use.in_use;
+    sum.peak += use.peak;
+    sum.idle += use.idle;
+    sum.graphs += use.graphs;
+  }
+  return sum;
+}
+
+void Device::trim() {
+  for (const auto& stream : streams())
+    if (!stream->recording()) stream->trim();
+}
+
+void Device::set_idle_limit(std::size_t bytes) {
+  idle_limit_ = bytes;
+  for (const auto& stream : streams())
+    if (!stream->recording()) stream->pool_->cut();
+}
+
 Buffer::~Buffer() {
   if (data_) stream_->recycle(data_, bytes_, capacity_, secret_);
 }
 
-Stream::~Stream() { release_pool(); }
+Stream::Stream(std::shared_ptr<Device> device)
+    : device_(std::move(device)), pool_(std::make_unique<Pool>(*this)) {
+  const std::lock_guard lock(device_->streams_mutex_);
+  device_->streams_.push_back(this);
+}
+
+Stream::~Stream() {
+  if (!device_->streams_mutex_.abandoned()) {
+    const std::lock_guard lock(device_->streams_mutex_);
+    std::erase(device_->streams_, this);
+  }
+  release_pool();
+}
 
 // Idle pages are kept by the process and not by the stream: nothing here waits for queued work.
 Buffer Stream::allocate_in_secret_pages(std::size_t bytes) {
   const std::size_t capacity = core::secret_capacity(bytes);
   core::SecretObject<void> data(core::allocate_secret(bytes));
-  const std::lock_guard lock(mutex_);
-  in_use_ += capacity;
-  peak_ = std::max(peak_, in_use_);
+  pool_->count_taken(capacity);
   return Buffer(shared_from_this(), data.release(), bytes, capacity, true);
 }
 
 Buffer Stream::allocate(std::size_t bytes, bool secret) {
   if (secret && device_->in_host_memory()) return allocate_in_secret_pages(bytes);
-  std::size_t capacity = capacity_for(bytes);
+  const std::size_t capacity = capacity_for(bytes);
   // A block that is a little too large does as well: memory would be held twice otherwise.
-  void* data = take(capacity, capacity / 4 * 5);
-  return Buffer(shared_from_this(), data, bytes, capacity, secret);
+  const Pool::Block block = pool_->take(capacity, capacity / 4 * 5);
+  return Buffer(shared_from_this(), block.data, bytes, block.capacity, secret);
 }
 
 Buffer Stream::allocate_exact(std::size_t bytes) {
-  std::size_t capacity = std::max<std::size_t>((bytes + 255) / 256 * 256, 256);
-  void* data = take(capacity, capacity);
-  return Buffer(shared_from_this(), data, bytes, capacity, false);
-}
-
-void* Stream::take(std::size_t& capacity, std::size_t most) {
-  device_->expect_own_process();
-  std::lock_guard lock(mutex_);
-  void* data = nullptr;
-  if (auto it = free_.lower_bound(capacity); it != free_.end() && it->first <= most) {
-    capacity = it->first;
-    data = it->second;
-    free_.erase(it);
-  } else {
-    try {
-      data = device_->allocate(capacity);
-    } catch (const DeviceError&) {
-      if (free_.empty() || private_) throw;  // nothing to give back, or a recording is in progress
-      synchronize();
-      for (auto& [size, block] : free_) device_->deallocate(block);
-      free_.clear();
-      data = device_->allocate(capacity);
-    }
-  }
-  if (private_) private_->emplace(data, capacity);
-  in_use_ += capacity;
-  peak_ = std::max(peak_, in_use_);
-  return data;
+  const std::size_t capacity = std::max<std::size_t>((bytes + 255) / 256 * 256, 256);
+  const Pool::Block block = pool_->take(capacity, capacity);
+  return Buffer(shared_from_this(), block.data, bytes, block.capacity, false);
 }
 
 void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept {
@@ -164,45 +183,28 @@ void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool s
     }
   }
   const bool own_pages = secret && device_->in_host_memory();
-  if (own_pages) core::deallocate_secret(data, true);
-  // What another thread held when this process was forked is lost here: not handed out again.
-  if (mutex_.abandoned()) return;
-  std::lock_guard lock(mutex_);
-  in_use_ -= capacity;
-  if (own_pages) return;
-  // Most recently freed first: its contents are the likeliest to be in cache.
-  free_.insert(free_.lower_bound(capacity), {capacity, data});
+  if (!own_pages) return pool_->give({data, capacity});
+  core::deallocate_secret(data, true);
+  pool_->count_given(capacity);
 }
 
 void Stream::trim() {
-  synchronize();
-  std::lock_guard lock(mutex_);
-  for (auto& [size, block] : free_) device_->deallocate(block);
-  free_.clear();
+  expect_no_recording("trim");
+  pool_->trim();
   if (device_->in_host_memory()) core::trim_secrets();
 }
 
 void Stream::release_pool() noexcept {
   if (device_->in_host_memory()) core::trim_secrets();
-  if (mutex_.abandoned() || !device_->in_own_process()) return;
-  std::lock_guard lock(mutex_);
-  for (auto& [size, block] : free_) device_->deallocate(block);
-  free_.clear();
+  pool_->clear();
 }
+PoolUse Stream::pool() const { return pool_->use(); }
+void Stream::reset_peak() { pool_->reset_peak(); }
 
-std::size_t Stream::bytes_in_use() const {
-  std::lock_guard lock(mutex_);
-  return in_use_;
-}
-
-std::size_t Stream::peak_bytes() const {
-  std::lock_guard lock(mutex_);
-  return peak_;
-}
-
-void Stream::reset_peak() {
-  std::lock_guard lock(mutex_);
-  peak_ = in_use_;
+void Stream::expect_no_recording(const char* what) const {
+  if (recording())
+    throw StateError(cat(what, " while this thread records a graph on the stream"),
+                     {{"operation", what}, {"expected", "operations that are queued"}});
 }
 
 std::unique_ptr<GraphExec> Stream::record(const std::function<void()>& work) {
@@ -210,52 +212,40 @@ std::unique_ptr<GraphExec> Stream::record(const std::function<void()>& work) {
 }
 
 std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
-  work();  // warm-up: sizes the pool, so that the recording allocates nothing
+  if (capturing()) throw StateError("a capture is already in progress on this stream");
+  const std::lock_guard one_at_a_time(capture_mutex_);
+  pool_->begin_capture();
+  // Ends before the lock is given back, whatever fails.
+  struct Scope {
+    Stream& stream;
+    Pool::Blocks kept;
+    explicit Scope(Stream& s) : stream(s) { s.capturer_ = std::this_thread::get_id(); }
+    ~Scope() {
+      end();
+      stream.pool_->release(kept);
+    }
+    void end() noexcept {
+      if (!stream.capturing()) return;
+      stream.recording_ = false;
+      stream.launches_.reset();
+      stream.capturer_ = std::thread::id();
+      kept = stream.pool_->end_capture();
+    }
+  } scope(*this);
+  work();  // warm-up: sizes the capture's memory, so that the recording allocates nothing
   synchronize();
-  auto blocks = std::make_shared<std::map<void*, std::size_t>>();
-  {
-    std::lock_guard lock(mutex_);
-    if (private_) throw StateError("a capture is already in progress on this stream");
-    private_ = blocks.get();
-  }
-  std::unique_ptr<GraphExec> graph;
-  Account launches;
-  Account* const account = std::exchange(account_, &launches);
-  try {
-    graph = record(work);
-    account_ = account;
-  } catch (...) {
-    account_ = account;
-    std::lock_guard lock(mutex_);
-    private_ = nullptr;
-    throw;
-  }
-  // Blocks the recording used and freed again must not serve others; those still alive belong to
-  // buffers that the caller keeps.
-  std::multimap<std::size_t, void*> held;
-  {
-    std::lock_guard lock(mutex_);
-    private_ = nullptr;
-    for (auto it = free_.begin(); it != free_.end();) {
-      if (blocks->count(it->second)) {
-        held.insert(*it);
-        it = free_.erase(it);
-      } else {
-        ++it;
-      }
-    }
-  }
-  std::weak_ptr<Stream> self = weak_from_this();
-  auto release = [self, device = device_, held = std::move(held)] {
-    if (auto stream = self.lock()) {
-      if (stream->mutex_.abandoned()) return;
-      std::lock_guard lock(stream->mutex_);
-      stream->free_.insert(held.begin(), held.end());
-    } else {
-      for (auto& [size, block] : held) device->deallocate(block);
-    }
+  pool_->begin_recording();
+  launches_ = std::make_shared<Account>();
+  recording_ = true;
+  std::unique_ptr<GraphExec> graph = record(work);
+  const auto launches = launches_;
+  scope.end();
+  // A graph keeps its stream: its memory is that stream's.
+  auto release = [self = shared_from_this(), kept = std::move(scope.kept)] {
+    self->pool_->release(kept);
   };
-  return std::make_unique<OwningGraph>(std::move(graph), launches.records(), std::move(release));
+  scope.kept.clear();
+  return std::make_unique<OwningGraph>(std::move(graph), launches->records(), std::move(release));
 }
 
 }  // namespace crenel::device

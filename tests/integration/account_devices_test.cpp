@@ -18,13 +18,13 @@ Recorded run(const std::string& device) {
   const u32 top = w.params().max_level();
   const std::vector<double> values{0.5, -0.25};
   const auto a = w.client.encrypt(values, top), b = w.client.encrypt(values, top);
-  Account account;
+  const auto account = std::make_shared<Account>();
   const auto record = [&](const auto& work) {
-    account.clear();
-    stream.account(&account);
+    account->clear();
+    stream.account(account);
     work();
     stream.account(nullptr);
-    return account.records();
+    return account->records();
   };
   Recorded r;
   r.hmult = record([&] { w.ev.multiply(a, b); });

@@ -21,19 +21,33 @@ TIDY_SECONDS = 60
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:check_initialization_order=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
     "OMP_NUM_THREADS": "2",
+}
+# Of --sanitize=: folder, sanitizers, targets (all of them where none is named), programs of ctest.
+SANITIZERS = {
+    "address": ("asan", "address,undefined", (), ""),
+    "thread": ("tsan", "thread", ("thread_tests",), "^thread_tests$"),
 }
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run test", description="The whole test suite.")
     parser.add_argument("--gpu", action="store_true", help="skipped CUDA tests fail; writes the receipt")
-    parser.add_argument("--sanitize", action="store_true", help="ASan+UBSan, or compute-sanitizer with --gpu")
+    parser.add_argument(
+        "--sanitize",
+        nargs="?",
+        const="address",
+        choices=[*SANITIZERS],
+        help="ASan+UBSan, or TSan for the tests of several threads; with --gpu compute-sanitizer",
+    )
     parser.add_argument("--quick", action="store_true", help="a choice without CUDA, in minutes")
     parser.add_argument("-k", metavar="EXPR", default="", help="only tests whose name contains EXPR")
     options = parser.parse_args(arguments)
     if options.quick and (options.gpu or options.sanitize or options.k):
         parser.error("--quick goes with no other option")
+    if options.gpu and options.sanitize == "thread":
+        parser.error("--sanitize=thread watches the host's threads; it does not go with --gpu")
     total = Counts()
     problem = ""
     try:
@@ -170,16 +184,20 @@ def _pytest(expression: str, extra: dict[str, str], total: Counts) -> None:
 
 def _sanitize(options, total: Counts) -> None:
     toolchain = package.Toolchain(_prepare(cuda_too=False).cxx, None)
-    build = ROOT / "build" / "asan"
+    folder, sanitizers, targets, programs = SANITIZERS[options.sanitize]
+    build = ROOT / "build" / folder
     settings = {
         "CMAKE_BUILD_TYPE": "RelWithDebInfo",
         "CRENEL_BUILD_TESTS": "ON",
-        "CRENEL_SANITIZE": "address,undefined",
+        "CRENEL_SANITIZE": sanitizers,
     }
-    with stage("build with ASan and UBSan"):
-        package.build(toolchain, build, settings, "asan")
-    with stage("C++ tests under ASan and UBSan"):
-        _ctest(build, options.k, {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"}, total)
+    with stage(f"build with {sanitizers} sanitizers"):
+        package.build(toolchain, build, settings, folder, targets)
+    extra = {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"}
+    if programs and options.k:
+        extra["GTEST_FILTER"] = f"*{options.k}*"
+    with stage(f"C++ tests under {sanitizers} sanitizers"):
+        _ctest(build, options.k, extra, total, programs)
 
 
 def _gpu_sanitize(options, total: Counts) -> None:

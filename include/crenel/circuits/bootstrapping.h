@@ -97,8 +97,9 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
 
 /// Bossuat et al. 2021 with sparse-secret encapsulation (2022): docs/theory/bootstrapping.md. What
 /// it holds (plan, plaintexts, workspace, recorded graph) is made once for a context and options,
-/// however many clients' keys it is used with: keys are an argument of the call. Cheap to copy;
-/// calls of several threads are served one after the other where a graph is replayed.
+/// however many clients' keys it is used with: keys are an argument of the call. Cheap to copy. Any
+/// number of threads may call it, with the same or with other evaluators: where a graph is replayed
+/// they are served one after the other. Inside a recording of the caller it runs eagerly.
 class Bootstrapper {
  public:
   /// Encodes all plaintexts, or shares those of a bootstrapper with the same options.

@@ -41,7 +41,8 @@ struct LinearTransformOptions {
 };
 
 /// A matrix prepared for one level: plaintexts on the device. One level; double hoisting (Bossuat
-/// et al. 2021) with one final division by P and the rescale's primes.
+/// et al. 2021) with one final division by P and the rescale's primes. Immutable: any
+/// number of threads may apply it.
 class LinearTransform {
  public:
   /// ParameterError: level, slots, values that are not finite, sizes that do not fit.

@@ -21,7 +21,8 @@ struct KeyRequest {
   bool encapsulation = false;
 };
 
-/// What a server holds: no secret. Cheap to copy (shared, immutable).
+/// What a server holds: no secret. Cheap to copy (shared, immutable); any number of threads may
+/// compute with it, staged or not.
 class EvaluationKeys {
  public:
   struct Data;
@@ -96,6 +97,7 @@ struct ShareAccount {
   double spent = 0.0;  ///< sum over them of 2^-statistical_bits / queries
 };
 
+/// Holder of the secret. Any number of threads may encrypt, decrypt and make keys with one client.
 class Client {
  public:
   struct State;

@@ -17,7 +17,8 @@ class Client;
 class EvaluationKeys;
 class Evaluator;
 
-/// Cheap to copy: shared, immutable state (tables, device, default stream).
+/// Cheap to copy: shared, immutable state (tables, device, default stream). Any number of threads
+/// may use it, make contexts of one Device, and load objects.
 class Context {
  public:
   struct State;

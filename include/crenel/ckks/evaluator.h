@@ -16,7 +16,8 @@ enum class PolynomialBasis : u8 { power, chebyshev };
 
 /// Bound to a context, keys and a stream. Operands of one call must share context and secret key
 /// (also with the keys), and where not said otherwise level, scale (relative difference <= 1e-12)
-/// and slot count; StateError names both values.
+/// and slot count; StateError names both values. Copies are cheap and equal; any number of threads
+/// may compute with one evaluator, and with operands and keys that they share.
 class Evaluator {
  public:
   struct State;
@@ -113,6 +114,10 @@ std::vector<double> chebyshev_coefficients(const std::function<double(double)>& 
 
 /// A recorded evaluation: run once to record, replayed on new inputs of the same signature, and
 /// with the keys of any client where they are an argument.
+///
+/// Any number of threads may replay one recording: each gets the results of its own inputs and
+/// keys, which no later replay changes. Replays are queued one after the other. A Graph must not be
+/// moved from or destroyed while another thread uses it.
 class Graph {
  public:
   using Function = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;
@@ -122,8 +127,10 @@ class Graph {
 
   /// Records f on copies of `inputs` (level, scale, slots, components, batch and secret key of each
   /// are the signature, and that the slots are real when they are). Keys that f uses are those it
-  /// used while it was recorded. No other thread may use the evaluator's stream meanwhile, which is
-  /// that of every context of the device unless on() chose another.
+  /// used while it was recorded. f works on the evaluator's stream from the calling thread; other
+  /// threads may use that stream meanwhile, and none of their work is recorded. On backends without
+  /// graphs f is called in every replay, by one thread at a time. StateError where f replays a
+  /// graph or records one itself, or synchronises.
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f);
   /// The same with keys as an argument of the replay: `evaluator` lends its own for the recording,
   /// which happens on a stream of its own. The secret key is no part of the signature: f works on
@@ -132,18 +139,18 @@ class Graph {
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const KeyedFunction& f);
   Graph(Graph&&) noexcept;
   ~Graph();
-  /// Copies the inputs in, replays, and lends the outputs (valid until the next replay). StateError
-  /// names the first difference between an input and the signature; it is also thrown where keys
-  /// are an argument. One replay at a time.
-  const std::vector<Ciphertext>& replay(std::span<const Ciphertext> inputs);
+  /// Copies the inputs in, replays, and copies the outputs out, in the order of the evaluator's
+  /// stream. StateError names the first difference between an input and the signature; it is also
+  /// thrown where keys are an argument, and while the calling thread records on that stream.
+  std::vector<Ciphertext> replay(std::span<const Ciphertext> inputs);
   /// The same for inputs that do not lie in one array.
-  const std::vector<Ciphertext>& replay(std::span<const Ciphertext* const> inputs);
+  std::vector<Ciphertext> replay(std::span<const Ciphertext* const> inputs);
   /// Whether keys are an argument and `evaluator` has all that the recording used.
   bool serves(const Evaluator& evaluator) const;
   /// Replays with the keys of `evaluator`, on its stream, where the results are made as by any
   /// operation of it. KeyMissingError names every key that the recording used and it lacks;
-  /// StateError where keys are no argument, and for an evaluator of other parameters or of another
-  /// device.
+  /// StateError where keys are no argument, for an evaluator of other parameters or of another
+  /// device, and while the calling thread records on its stream.
   std::vector<Ciphertext> replay(const Evaluator& evaluator, std::span<const Ciphertext> inputs);
   std::vector<Ciphertext> replay(const Evaluator& evaluator,
                                  std::span<const Ciphertext* const> inputs);

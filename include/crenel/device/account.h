@@ -54,8 +54,9 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
-/// Collects the records of the streams that it is attached to (Stream::account). Only the CUDA
-/// backend states its launches; on the others an account stays empty.
+/// Collects the records of the streams that it is attached to (Stream::account), from any number of
+/// threads: those of one thread are in its order. Only the CUDA backend states its launches; on the
+/// others an account stays empty.
 class Account {
  public:
   void add(LaunchRecord record);
@@ -70,8 +71,8 @@ class Account {
   std::vector<LaunchRecord> records_;
 };
 
-/// Labels what is queued on a stream during its life; stages nest. Does nothing unless an account
-/// was attached when it began.
+/// Labels what its thread queues on a stream during its life; stages nest. Does nothing unless an
+/// account was attached when it began. Ends in the thread that it began in.
 class Stage {
  public:
   Stage(Stream& stream, std::string_view label);

@@ -1,11 +1,14 @@
 // Devices, streams and memory. Everything above works on these; nothing above names a backend.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "crenel/core/fork_mutex.h"
@@ -24,6 +27,7 @@ struct DeviceInfo {
 
 class Account;
 class HostBuffer;
+class Pool;
 class Stage;
 class Stream;
 
@@ -33,8 +37,19 @@ struct MemoryUse {
   u64 total = 0;  ///< 0: host memory, which is not counted
 };
 
+/// Bytes that streams took from their device, by their own count. What Device::memory() counts
+/// beyond them is the driver's and other processes', and the tables of kernels.
+struct PoolUse {
+  std::size_t in_use = 0;  ///< of buffers that are alive
+  std::size_t peak = 0;    ///< highest in_use so far; of several streams: the sum of theirs
+  std::size_t idle = 0;    ///< freed, kept for reuse
+  std::size_t graphs = 0;  ///< freed, kept by recordings for their replays
+  std::size_t held() const { return in_use + idle + graphs; }
+};
+
 /// One processor with its memory. Obtained from open(); contexts of any scheme and parameters share
-/// one object, and objects of contexts with equal parameters then work together.
+/// one object, and objects of contexts with equal parameters then work together. Any number of
+/// threads may use it.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   Device();
@@ -58,6 +73,16 @@ class Device : public std::enable_shared_from_this<Device> {
   void expect_own_process() const;
   /// Whether expect_own_process() does not throw: for functions that must not.
   bool in_own_process() const noexcept;
+  /// What the streams of this device hold, all together.
+  PoolUse pools() const;
+  /// Every stream of this device gives its idle memory back, and waits for its work before. Streams
+  /// that the calling thread records on are left out.
+  void trim();
+  /// The most idle memory that each stream keeps when buffers are freed, default no limit: beyond
+  /// it the longest unused goes back to the device, which waits for the stream's work. What is idle
+  /// now is cut down, too. Operations that reuse less than they need take new memory every time.
+  void set_idle_limit(std::size_t bytes);
+  std::size_t idle_limit() const { return idle_limit_.load(std::memory_order_relaxed); }
   /// Host memory that copies to and from this device need not wait for (page-locked on CUDA).
   HostBuffer allocate_host(std::size_t bytes);
 
@@ -69,9 +94,15 @@ class Device : public std::enable_shared_from_this<Device> {
 
  private:
   friend class HostBuffer;
+  friend class Stream;
+  std::vector<std::shared_ptr<Stream>> streams() const;
+
   const u64 process_;  ///< forks before this object was made
   ForkMutex shared_mutex_;
   std::weak_ptr<Stream> shared_;  ///< weak: a stream keeps its device alive
+  mutable ForkMutex streams_mutex_;
+  std::vector<Stream*> streams_;  ///< those alive
+  std::atomic<std::size_t> idle_limit_{std::numeric_limits<std::size_t>::max()};
 };
 
 /// "ref", "cpu", "cuda", "cuda:<index>" or "auto" (the first GPU when there is one, else "cpu"), or
@@ -168,7 +199,8 @@ class Buffer {
 
 /// Recorded work that can be run again. Memory that the work took and gave back stays reserved for
 /// it; a buffer that outlives the work (an output) is its caller's to keep for as long as the graph
-/// lives.
+/// lives. Several threads may launch it, one after the other; all of them write to the addresses
+/// that were recorded, so who shares those must keep order (ckks::Graph does).
 class GraphExec {
  public:
   virtual ~GraphExec() = default;
@@ -177,10 +209,15 @@ class GraphExec {
 
 /// In-order queue of device work. Operations are asynchronous on CUDA and immediate elsewhere. A
 /// stream caches freed memory by size: once warm, no operation allocates from the device or
-/// synchronises.
+/// synchronises. What is idle beyond a quarter of the peak in use goes back to the device when new
+/// memory is taken (src/device/pool.h states the rule).
+///
+/// Any number of threads may queue on a stream, allocate from it, free what they allocated, record
+/// on it and profile it. The work of one thread is in the order in which that thread queued it. Who
+/// lets two threads write the same memory, or one read what another writes, must order them.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  explicit Stream(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  explicit Stream(std::shared_ptr<Device> device);
   virtual ~Stream();
 
   Device& device() const { return *device_; }
@@ -221,44 +258,65 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Buffer allocate(std::size_t bytes, bool secret = false);
   /// A block of just this size, for what is kept long and comes in numbers: evaluation keys.
   Buffer allocate_exact(std::size_t bytes);
-  /// Gives cached memory back to the device (waits for the stream first).
+  /// Gives idle memory back to the device (waits for the stream first). StateError while the
+  /// calling thread records on this stream.
   void trim();
-  std::size_t bytes_in_use() const;
-  std::size_t peak_bytes() const;  ///< highest bytes_in_use so far
+  /// What this stream took from the device.
+  PoolUse pool() const;
+  std::size_t bytes_in_use() const { return pool().in_use; }
+  std::size_t peak_bytes() const { return pool().peak; }  ///< highest bytes_in_use so far
   void reset_peak();
 
-  /// Profiling: launches queued from now on are stated to `account`, which must stay alive until it
-  /// is taken off again with nullptr. Graphs state the launches of the work that they were made of.
-  void account(Account* account) { account_ = account; }
-  Account* account() const { return account_; }
-  const std::string& stage() const { return stage_; }  ///< labels of the stages now open, "a/b"
+  /// Profiling: launches queued from now on are stated to `account`, null: to none. What another
+  /// thread queues at this moment may still be stated to the account before. Graphs state the
+  /// launches of the work that they were made of.
+  void account(std::shared_ptr<Account> account);
+  /// The same if `expected` is attached now; false, and nothing changes, if not.
+  bool replace_account(const Account* expected, std::shared_ptr<Account> account);
+  std::shared_ptr<Account> account() const;
+  /// Labels of the stages that the calling thread has open, "a/b".
+  std::string stage() const;
 
-  /// Runs `work` once while recording it. On backends without graphs the callable itself is stored.
-  /// `work` must queue on this stream only, must not synchronise, and is run once in the warm-up.
+  /// Runs `work` once, and once more while recording it. On backends without graphs the callable
+  /// itself is stored. `work` must queue on this stream only and from the calling thread, must not
+  /// synchronise, and is run once in the warm-up. What other threads queue meanwhile is not
+  /// recorded, runs at once, and shares no memory with the recording. One recording at a time: that
+  /// of another thread is waited for; StateError inside a recording of this thread.
   std::unique_ptr<GraphExec> capture(const std::function<void()>& work);
+  /// Whether the calling thread is inside capture() of this stream.
+  bool capturing() const noexcept {
+    return capturer_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
 
  protected:
   /// Backends with graphs override both; the default records the callable.
   virtual std::unique_ptr<GraphExec> record(const std::function<void()>& work);
+  /// Whether the calling thread is inside record(): what it queues is not to be run.
+  bool recording() const noexcept { return capturing() && recording_; }
+  /// StateError, naming `what`, when recording().
+  void expect_no_recording(const char* what) const;
   /// Called by backend destructors, while the native stream still lives.
   void release_pool() noexcept;
 
  private:
   friend class Buffer;
+  friend class Device;
   friend class Stage;
   Buffer allocate_in_secret_pages(std::size_t bytes);
   void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
-  /// A block of at least `capacity` bytes, which is set to its size, and at most `most`.
-  void* take(std::size_t& capacity, std::size_t most);
 
   std::shared_ptr<Device> device_;
-  mutable ForkMutex mutex_;
-  std::multimap<std::size_t, void*> free_;           ///< capacity -> block
-  std::map<void*, std::size_t>* private_ = nullptr;  ///< blocks taken during a capture
-  std::size_t in_use_ = 0;
-  std::size_t peak_ = 0;
-  Account* account_ = nullptr;
-  std::string stage_;
+  std::unique_ptr<Pool> pool_;
+
+  mutable ForkMutex profile_mutex_;  ///< of what follows
+  std::shared_ptr<Account> account_;
+  std::atomic<bool> profiled_{false};              ///< whether there is one
+  std::map<std::thread::id, std::string> stages_;  ///< open ones of each thread
+
+  ForkMutex capture_mutex_;                  ///< held by capture()
+  std::atomic<std::thread::id> capturer_{};  ///< who holds it
+  bool recording_ = false;                   ///< read and written by the capturer only
+  std::shared_ptr<Account> launches_;        ///< of the recording; the capturer's likewise
 };
 
 }  // namespace crenel::device

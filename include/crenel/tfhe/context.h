@@ -73,6 +73,7 @@ struct KeyRequest {
   bool packing = false;  ///< for Evaluator::pack: from messages under slot 0's key to r a mask
 };
 
+/// Holder of the secret. Any number of threads may encrypt and decrypt with one client.
 class Client {
  public:
   struct State;

@@ -6,7 +6,7 @@
 // device or an allocation of its memory: every operation but `trivial`, and but `lut` of tables by
 // value, which may have to bring them to the device (prepare them before). Also Ciphertext::clone,
 // Ciphertext::slice and concatenate. What the operations need beside keys and prepared tables stays
-// in the context. While a graph is recorded no other thread may use the device's shared stream.
+// in the context. Other threads may go on while one records: their work is no part of it.
 #pragma once
 
 #include <memory>
@@ -39,6 +39,8 @@ struct Term {
   i64 factor = 1;
 };
 
+/// Copies are cheap and equal. Any number of threads may compute with one evaluator, and with the
+/// ciphertexts, keys and prepared tables that they share.
 class Evaluator {
  public:
   struct State;

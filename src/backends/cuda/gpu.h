@@ -36,7 +36,7 @@ class GpuStream final : public CudaStream {
   void wait_for(device::Stream& other) override;
   std::shared_ptr<device::Event> mark() override;
   void wait_for(const std::shared_ptr<device::Event>& event) override;
-  void* native_handle() override { return handle_; }
+  void* native_handle() override { return handle(); }
 
  protected:
   std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;

@@ -15,7 +15,7 @@ void launch(device::Stream& stream, const Cost& cost, void (*kernel)(Params...),
             u32 block, std::size_t shared_bytes, Args&&... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   CudaStream& queue = cuda_stream(stream);
-  if (queue.account() != nullptr) queue.state(cost());
+  if (const auto account = queue.account()) queue.state(*account, cost());
   if (queue.dry()) return;
   const DeviceGuard guard(queue.device_index());
   cudaLaunchConfig_t config = {};

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "backends/cuda/gpu.h"
 #include "random/seed.h"
@@ -60,19 +61,20 @@ CudaStream& cuda_stream(device::Stream& stream) {
   return static_cast<CudaStream&>(stream);
 }
 
-void CudaStream::state(device::LaunchRecord record) {
+void CudaStream::state(device::Account& account, device::LaunchRecord record) const {
   record.stage = stage();
-  account()->add(std::move(record));
+  account.add(std::move(record));
 }
 
-void CudaStream::state_copy(const char* name, std::size_t read, std::size_t written) {
+void CudaStream::state_copy(const char* name, std::size_t read, std::size_t written) const {
   device().expect_own_process();
-  if (account() == nullptr) return;
+  const auto attached = account();
+  if (!attached) return;
   device::LaunchRecord record;
   record.kernel = name;
   record.read_bytes = read;
   record.written_bytes = written;
-  state(std::move(record));
+  state(*attached, std::move(record));
 }
 
 GpuStream::GpuStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(device) {
@@ -89,11 +91,13 @@ GpuStream::~GpuStream() {
 
 void GpuStream::synchronize() {
   device().expect_own_process();
+  expect_no_recording("synchronize");
   CRENEL_CUDA_TRY(cudaStreamSynchronize(handle_));
 }
 
 void GpuStream::copy_in(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  expect_no_recording("copy_in");
   state_copy("copy_in", 0, bytes);
   CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle_));
   synchronize();  // `from` may be pinned, or still be read for the last chunk
@@ -101,12 +105,14 @@ void GpuStream::copy_in(void* to, const void* from, std::size_t bytes) {
 
 void GpuStream::upload(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  expect_no_recording("upload");
   state_copy("upload", 0, bytes);
   CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle_));
 }
 
 void GpuStream::copy_out(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  expect_no_recording("copy_out");
   state_copy("copy_out", bytes, 0);
   CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, handle_));
   synchronize();
@@ -147,7 +153,7 @@ void GpuStream::copy_out_secret(void* to, const void* from, std::size_t bytes) {
 void GpuStream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   state_copy("copy", bytes, bytes);
-  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, handle_));
+  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, handle()));
 }
 
 void GpuStream::copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -157,13 +163,13 @@ void GpuStream::copy_rows(void* to, std::size_t to_pitch, const void* from, std:
   state_copy("copy", row_bytes * rows, row_bytes * rows);
   // cudaMemcpy2D limits pitches to 2 GiB; the rows of one context stay far below.
   CRENEL_CUDA_TRY(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, row_bytes, rows,
-                                    cudaMemcpyDeviceToDevice, handle_));
+                                    cudaMemcpyDeviceToDevice, handle()));
 }
 
 void GpuStream::fill_zero(void* data, std::size_t bytes) {
   if (bytes == 0) return;
   state_copy("fill_zero", 0, bytes);
-  CRENEL_CUDA_TRY(cudaMemsetAsync(data, 0, bytes, handle_));
+  CRENEL_CUDA_TRY(cudaMemsetAsync(data, 0, bytes, handle()));
 }
 
 void GpuStream::wait_for(device::Stream& other) {
@@ -172,35 +178,43 @@ void GpuStream::wait_for(device::Stream& other) {
   if (source.dry()) throw StateError("a GPU cannot wait for a dry stream");
   const DeviceGuard guard(source.device_index());  // an event is its stream's device's
   const CudaEvent event(source.handle());
-  CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle_, event.handle(), 0));
+  CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle(), event.handle(), 0));
 }
 
 std::shared_ptr<device::Event> GpuStream::mark() {
   device().expect_own_process();
   const DeviceGuard guard(device_index());
-  return std::make_shared<CudaEvent>(handle_);
+  return std::make_shared<CudaEvent>(handle());
 }
 
 void GpuStream::wait_for(const std::shared_ptr<device::Event>& event) {
   if (!event) return;
   device().expect_own_process();
-  CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle_, static_cast<const CudaEvent&>(*event).handle(), 0));
+  CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle(), static_cast<const CudaEvent&>(*event).handle(), 0));
 }
 
 std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>& work) {
   device().expect_own_process();
   const DeviceGuard guard(device_index());
-  CRENEL_CUDA_TRY(cudaStreamBeginCapture(handle_, cudaStreamCaptureModeRelaxed));
+  // Recorded on a stream of its own: other threads go on queueing on this one.
+  struct Scratch {
+    cudaStream_t& handle;
+    explicit Scratch(cudaStream_t& h) : handle(h) {
+      CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking));
+    }
+    ~Scratch() { static_cast<void>(cudaStreamDestroy(std::exchange(handle, nullptr))); }
+  } const scratch(recorded_);
+  CRENEL_CUDA_TRY(cudaStreamBeginCapture(recorded_, cudaStreamCaptureModeRelaxed));
   cudaGraph_t graph = nullptr;
   try {
     work();
   } catch (...) {
-    static_cast<void>(cudaStreamEndCapture(handle_, &graph));
+    static_cast<void>(cudaStreamEndCapture(recorded_, &graph));
     if (graph) static_cast<void>(cudaGraphDestroy(graph));
     static_cast<void>(cudaGetLastError());
     throw;
   }
-  CRENEL_CUDA_TRY(cudaStreamEndCapture(handle_, &graph));
+  CRENEL_CUDA_TRY(cudaStreamEndCapture(recorded_, &graph));
   cudaGraphExec_t exec = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&exec, graph, 0);
   static_cast<void>(cudaGraphDestroy(graph));

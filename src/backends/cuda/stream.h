@@ -47,20 +47,23 @@ class CudaStream : public device::Stream {
   u32 processors() const { return model_.processors; }
   int device_index() const { return model_.index; }
   bool dry() const { return model_.index == kDry; }
-  cudaStream_t handle() const { return handle_; }
+  /// Where the calling thread's work goes: while it records, a stream of the recording's own, which
+  /// what other threads queue meanwhile does not reach.
+  cudaStream_t handle() const { return recording() ? recorded_ : handle_; }
   /// Programmatic dependent launch.
   bool can_overlap() const { return model_.compute_major >= 9; }
 
-  /// Adds to the account, which must be attached, in the stage that is open.
-  void state(device::LaunchRecord record);
+  /// Adds to the account, in the stage that the calling thread has open.
+  void state(device::Account& account, device::LaunchRecord record) const;
 
  protected:
   explicit CudaStream(const std::shared_ptr<CudaDevice>& device)
       : Stream(device), model_(device->model()) {}
   /// Every copy begins so; throws in a forked process.
-  void state_copy(const char* name, std::size_t read, std::size_t written);
+  void state_copy(const char* name, std::size_t read, std::size_t written) const;
 
   cudaStream_t handle_ = nullptr;
+  cudaStream_t recorded_ = nullptr;  ///< the recording thread's
 
  private:
   GpuModel model_;

@@ -118,7 +118,10 @@ Ciphertext Bootstrapper::State::eager(const Ev& ev, const Ciphertext& a) const {
 Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
   const bool graphs = context.device().info().kind == device::Kind::cuda;
   const bool fixed = ev.state().source && ev.state().source->fixed();
-  if (!plan.options.graph || !graphs || !fixed || plan.options.iterations > 1) return eager(ev, a);
+  // Inside a recording of the caller: its replays must not read what tenants of this graph bind.
+  const bool recorded = ev.stream().capturing();
+  if (!plan.options.graph || !graphs || !fixed || recorded || plan.options.iterations > 1)
+    return eager(ev, a);
   check_input(ev, a);
   check_keys(ev, rotations);
   const std::lock_guard lock(mutex_);

@@ -22,15 +22,15 @@ LaunchRecord record(Work work, u64 read, u64 written, const std::string& stage =
 }
 
 TEST(Account, SumsAndClears) {
-  Account account;
-  EXPECT_EQ(account.total(), Traffic{});
-  account.add(record(Work::ntt, 100, 10));
-  account.add(std::vector{record(Work::copy, 20, 5), record(Work::ntt, 4, 2)});
-  EXPECT_EQ(account.total(), (Traffic{3, 124, 17, 62, 9, 6}));
-  ASSERT_EQ(account.records().size(), 3u);
-  EXPECT_EQ(account.records()[1].work, Work::copy);
-  account.clear();
-  EXPECT_TRUE(account.records().empty());
+  const auto account = std::make_shared<Account>();
+  EXPECT_EQ(account->total(), Traffic{});
+  account->add(record(Work::ntt, 100, 10));
+  account->add(std::vector{record(Work::copy, 20, 5), record(Work::ntt, 4, 2)});
+  EXPECT_EQ(account->total(), (Traffic{3, 124, 17, 62, 9, 6}));
+  ASSERT_EQ(account->records().size(), 3u);
+  EXPECT_EQ(account->records()[1].work, Work::copy);
+  account->clear();
+  EXPECT_TRUE(account->records().empty());
 }
 
 TEST(Account, EveryKindOfWorkHasItsName) {
@@ -43,8 +43,8 @@ TEST(Account, EveryKindOfWorkHasItsName) {
 
 TEST(Stage, NestsAndEndsInOrder) {
   const auto stream = open("ref")->make_stream();
-  Account account;
-  stream->account(&account);
+  const auto account = std::make_shared<Account>();
+  stream->account(account);
   EXPECT_EQ(stream->stage(), "");
   {
     const Stage outer(*stream, "bootstrap");
@@ -65,8 +65,8 @@ TEST(Stage, IsNothingWithoutAnAccount) {
   const auto stream = open("ref")->make_stream();
   const Stage outer(*stream, "a");
   EXPECT_EQ(stream->stage(), "");
-  Account account;
-  stream->account(&account);  // in the middle: the outer stage stays unknown
+  const auto account = std::make_shared<Account>();
+  stream->account(account);  // in the middle: the outer stage stays unknown
   {
     const Stage inner(*stream, "b");
     EXPECT_EQ(stream->stage(), "b");
@@ -79,21 +79,21 @@ TEST(Stage, IsNothingWithoutAnAccount) {
 TEST(Account, StaysEmptyOnBackendsThatStateNothing) {
   const auto stream = open("ref")->make_stream();
   const Buffer a = stream->allocate(64), b = stream->allocate(64);
-  Account account;
-  stream->account(&account);
+  const auto account = std::make_shared<Account>();
+  stream->account(account);
   const auto graph = stream->capture([&] { stream->copy(b.data(), a.data(), 64); });
   graph->launch(*stream);
-  EXPECT_TRUE(account.records().empty());
-  EXPECT_EQ(stream->account(), &account);
+  EXPECT_TRUE(account->records().empty());
+  EXPECT_EQ(stream->account(), account);
   stream->account(nullptr);
 }
 
 TEST(Account, ComesBackAfterAFailedCapture) {
   const auto stream = open("ref")->make_stream();
-  Account account;
-  stream->account(&account);
+  const auto account = std::make_shared<Account>();
+  stream->account(account);
   EXPECT_THROW(stream->capture([] { throw StateError("no"); }), StateError);
-  EXPECT_EQ(stream->account(), &account);
+  EXPECT_EQ(stream->account(), account);
   stream->account(nullptr);
 }
 

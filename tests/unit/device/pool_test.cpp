@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -69,6 +70,9 @@ class PlainStream final : public Stream {
 std::shared_ptr<Stream> CountingDevice::make_stream() {
   return std::make_shared<PlainStream>(shared_from_this());
 }
+
+// As stated in src/device/pool.h.
+constexpr std::size_t kFloor = std::size_t(64) << 20;
 
 class Pool : public testing::Test {
  protected:
@@ -272,6 +276,107 @@ TEST_F(Pool, FailedCaptureLeavesTheStreamUsable) {
   }),
                StateError);
   EXPECT_NO_THROW(stream_->capture([] {}));
+}
+
+// Three runs of a batch; every run is `phases` after each other, each with four buffers of its own
+// size.
+void run_batch(Stream& stream, std::size_t batch, std::size_t phases) {
+  constexpr std::size_t kMiB = std::size_t(1) << 20;
+  for (int run = 0; run < 3; ++run)
+    for (std::size_t phase = 0; phase < phases; ++phase) {
+      std::vector<Buffer> held;
+      for (int k = 0; k < 4; ++k) held.push_back(stream.allocate(batch * kMiB * 8 >> phase));
+    }
+}
+
+TEST_F(Pool, ASweepOfBatchesGivesMemoryBack) {
+  std::size_t most = 0;
+  // What a limit takes away again and again says nothing about what the sweep needs.
+  device_->set_idle_limit(0);
+  for (int k = 0; k < 20; ++k) run_batch(*stream_, 4, 1);
+  device_->set_idle_limit(std::numeric_limits<std::size_t>::max());
+  for (std::size_t batch = 1; batch <= 64; batch = batch * 3 / 2 + 1) {
+    run_batch(*stream_, batch, 1);
+    most = std::max(most, device_->live_bytes_);
+    EXPECT_LE(device_->live_bytes_, std::max(stream_->peak_bytes() / 4 * 5, kFloor))
+        << "batch " << batch;
+  }
+  EXPECT_EQ(device_->live_bytes_, stream_->pool().held());
+  EXPECT_GT(most, kFloor) << "nothing was tried";
+}
+
+// Work whose sizes do not serve each other holds more than its peak; it must not pay for that.
+TEST_F(Pool, WarmWorkTakesNoMemory) {
+  run_batch(*stream_, 16, 5);
+  const std::size_t allocations = device_->allocations_, held = device_->live_bytes_;
+  EXPECT_GT(held, stream_->peak_bytes() / 4 * 5) << "within the bound there is nothing to show";
+  run_batch(*stream_, 16, 5);
+  EXPECT_EQ(device_->allocations_, allocations);
+  EXPECT_EQ(device_->live_bytes_, held);
+}
+
+TEST_F(Pool, TheLimitOnIdleMemoryHolds) {
+  device_->set_idle_limit(100000);
+  {
+    const Buffer a = stream_->allocate(65536), b = stream_->allocate(65536);
+    EXPECT_EQ(stream_->pool().in_use, 131072u) << "what is used is not limited";
+  }
+  EXPECT_EQ(stream_->pool().idle, 65536u);
+  device_->set_idle_limit(10);
+  EXPECT_EQ(device_->live_bytes_, 0u) << "what was idle is given back as well";
+  EXPECT_EQ(device_->idle_limit(), 10u);
+}
+
+TEST_F(Pool, ADeviceTrimsAndCountsAllItsStreams) {
+  const auto other = device_->make_stream();
+  const Buffer kept = stream_->allocate(4096);
+  {
+    const Buffer a = stream_->allocate(65536), b = other->allocate(131072);
+  }
+  EXPECT_EQ(device_->pools().in_use, 4096u);
+  EXPECT_EQ(device_->pools().idle, 65536u + 131072u);
+  EXPECT_EQ(device_->pools().held(), device_->live_bytes_);
+  device_->trim();
+  EXPECT_EQ(device_->pools().idle, 0u);
+  EXPECT_EQ(device_->live_bytes_, 4096u);
+}
+
+TEST_F(Pool, MemoryOfGraphsIsCountedAndStays) {
+  auto graph = stream_->capture([this] { stream_->allocate(65536); });
+  EXPECT_EQ(stream_->pool().graphs, 65536u);
+  EXPECT_EQ(stream_->pool().held(), device_->live_bytes_);
+  device_->set_idle_limit(0);
+  device_->trim();
+  EXPECT_EQ(device_->live_bytes_, 65536u);
+  graph.reset();
+  EXPECT_EQ(stream_->pool().graphs, 0u);
+  device_->trim();
+  EXPECT_EQ(device_->live_bytes_, 0u);
+}
+
+// The recording gets what the warm-up sized.
+TEST_F(Pool, ARecordingTakesNoMemory) {
+  int runs = 0;
+  std::size_t before = 0;
+  const auto graph = stream_->capture([&] {
+    if (++runs == 2) before = device_->allocations_;
+    const Buffer a = stream_->allocate(65536);
+    const Buffer b = stream_->allocate(4096);
+    if (runs == 2) {
+      EXPECT_EQ(device_->allocations_, before);
+    }
+  });
+  EXPECT_EQ(runs, 2);
+}
+
+TEST_F(Pool, IdleMemoryOfOtherStreamsIsGivenUpBeforeFailing) {
+  device_->limit_ = 100000;
+  const auto other = device_->make_stream();
+  {
+    const Buffer cached = other->allocate(60000);
+  }
+  EXPECT_NO_THROW(stream_->allocate(90000));
+  EXPECT_THROW(stream_->allocate(200000), DeviceError);
 }
 
 TEST_F(Pool, GraphMayOutliveItsStream) {

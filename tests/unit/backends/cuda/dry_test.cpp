@@ -100,24 +100,24 @@ TEST(DryDevice, StatesCopiesAndHasNothingToRead) {
   CRENEL_NEEDS_DRY();
   const auto stream = open(kDry)->make_stream();
   const Buffer a = stream->allocate(4096), b = stream->allocate(4096);
-  Account account;
-  stream->account(&account);
+  const auto account = std::make_shared<Account>();
+  stream->account(account);
   const std::vector<u8> host(4096);
   stream->copy_in(a.data(), host.data(), 4096);
   stream->copy(b.data(), a.data(), 100);
   stream->copy_rows(b.data(), 512, a.data(), 1024, 256, 3);
   stream->fill_zero(b.data(), 64);
-  EXPECT_EQ(account.total(), (Traffic{4, 868, 4096 + 868 + 64, 0, 0, 0}));
+  EXPECT_EQ(account->total(), (Traffic{4, 868, 4096 + 868 + 64, 0, 0, 0}));
   std::vector<u8> back(16);
   EXPECT_THROW(stream->copy_out(back.data(), a.data(), 16), UnsupportedError);
   const auto graph = stream->capture([&] { stream->copy(b.data(), a.data(), 32); });
-  account.clear();
+  account->clear();
   graph->launch(*stream);
   graph->launch(*stream);
-  EXPECT_EQ(account.total(), (Traffic{2, 64, 64, 0, 0, 0}));
+  EXPECT_EQ(account->total(), (Traffic{2, 64, 64, 0, 0, 0}));
   stream->account(nullptr);
   graph->launch(*stream);
-  EXPECT_EQ(account.total().launches, 2u);
+  EXPECT_EQ(account->total().launches, 2u);
 }
 
 struct Bench {
@@ -143,11 +143,11 @@ TEST(DryDevice, NttOfAToyRing) {
   Bench bench(10, 2);
   const auto in = bench.make(1, LimbSet::range(0, 2), ring::Domain::coeff);
   const auto out = bench.make(1, LimbSet::range(0, 2), ring::Domain::eval);
-  Account account;
-  bench.context.stream->account(&account);
+  const auto account = std::make_shared<Account>();
+  bench.context.stream->account(account);
   bench.context.kernels->ntt(*bench.context.stream, out, in);
   bench.context.stream->account(nullptr);
-  const auto records = account.records();
+  const auto records = account->records();
   ASSERT_EQ(records.size(), 2u);
   LaunchRecord column, row;
   column.kernel = "column_forward";
@@ -201,11 +201,11 @@ TEST(DryDevice, ModUpOfBoot40) {
       k.prepare(rns::make_mod_up(test::moduli_of(*bench.context.ring), window, special, 12));
   const auto in = bench.make(1, window, ring::Domain::eval);
   const auto out = bench.make(4, window.concat(special), ring::Domain::eval);
-  Account account;
-  bench.context.stream->account(&account);
+  const auto account = std::make_shared<Account>();
+  bench.context.stream->account(account);
   k.mod_up(*bench.context.stream, out, in, table);
   bench.context.stream->account(nullptr);
-  const auto r = account.records();
+  const auto r = account->records();
   ASSERT_EQ(r.size(), 5u);
   for (const auto& record : r) EXPECT_EQ(record.stage, "mod_up");
   EXPECT_EQ(r[0].kernel, "row_inverse");
@@ -236,13 +236,13 @@ TEST(DryDevice, HMultOfBoot40) {
   const std::vector<double> values{0.5};
   const u32 top = context.params().max_level();
   const auto a = client.encrypt(values, top), b = client.encrypt(values, top);
-  Account account;
-  context.stream().account(&account);
+  const auto account = std::make_shared<Account>();
+  context.stream().account(account);
   const auto product = ev.multiply(a, b);
-  const auto first = account.records();
-  account.clear();
+  const auto first = account->records();
+  account->clear();
   const auto again = ev.multiply(a, b);
-  EXPECT_EQ(account.records(), first);
+  EXPECT_EQ(account->records(), first);
   context.stream().account(nullptr);
 
   const Conversion down = {2 * kSpecial, 2 * kL, 2 * kL, 2, 2};

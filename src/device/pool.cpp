@@ -1,0 +1,198 @@
+#include "device/pool.h"
+
+#include <algorithm>
+
+#include "crenel/core/error.h"
+
+namespace crenel::device {
+
+Pool::Block Pool::pick(Free& from, std::size_t least, std::size_t most) {
+  const auto it = from.lower_bound(least);
+  if (it == from.end() || it->first > most) return {};
+  const Block block{it->second.data, it->first};
+  from.erase(it);
+  return block;
+}
+
+void Pool::put(Free& into, Block block) {
+  // Most recently freed first: its contents are the likeliest to be in cache.
+  into.insert(into.lower_bound(block.capacity), {block.capacity, {block.data, ++releases_}});
+}
+
+Pool::Block Pool::take(std::size_t least, std::size_t most) {
+  stream_.device().expect_own_process();
+  std::unique_lock lock(mutex_);
+  Block block;
+  if (capturing()) {
+    block = pick(capture_->idle, least, most);
+    if (block.data) use_.graphs -= block.capacity;
+  }
+  if (!block.data) {
+    block = pick(free_, least, most);
+    if (block.data) use_.idle -= block.capacity;
+  }
+  if (!block.data) block = from_device(lock, least, most);
+  if (capturing()) {
+    capture_->blocks.insert(block.data);
+    if (capture_->recording) capture_->written.insert(block.data);
+  }
+  add(block.capacity);
+  return block;
+}
+
+void Pool::add(std::size_t bytes) {
+  use_.in_use += bytes;
+  use_.peak = std::max(use_.peak, use_.in_use);
+  high_ = std::max(high_, use_.in_use);
+}
+
+void Pool::count_taken(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  add(bytes);
+}
+
+void Pool::count_given(std::size_t bytes) noexcept {
+  if (mutex_.abandoned()) return;
+  const std::lock_guard lock(mutex_);
+  use_.in_use -= bytes;
+}
+
+Pool::Block Pool::from_device(std::unique_lock<ForkMutex>& lock, std::size_t least,
+                              std::size_t most) {
+  Device& device = stream_.device();
+  // A recording must not wait for its stream, and what it takes was sized by the run before it.
+  const bool recording = capturing() && capture_->recording;
+  if (const auto it = missed_.lower_bound(least); it != missed_.end() && it->first <= most) {
+    regained_ += it->first;
+    if (--it->second == 0) missed_.erase(it);
+  }
+  if (!recording) {
+    const double peak = static_cast<double>(std::max(high_, use_.in_use + least));
+    const std::size_t bound = std::max(static_cast<std::size_t>(kShare * peak), kFloor) + regained_;
+    const std::size_t held = use_.in_use + use_.idle + least;
+    if (held > bound) give_back(held - bound, true);
+  }
+  try {
+    return {device.allocate(least), least};
+  } catch (const DeviceError&) {
+    if (recording) throw;
+  }
+  // Other streams' idle memory, too; their locks are not taken while this one is held.
+  lock.unlock();
+  device.trim();
+  lock.lock();
+  return {device.allocate(least), least};
+}
+
+void Pool::give(Block block) noexcept {
+  if (mutex_.abandoned()) return;
+  const std::lock_guard lock(mutex_);
+  use_.in_use -= block.capacity;
+  if (capture_ && capture_->blocks.count(block.data)) {
+    put(capture_->idle, block);
+    use_.graphs += block.capacity;
+    return;
+  }
+  put(free_, block);
+  use_.idle += block.capacity;
+  const std::size_t limit = stream_.device().idle_limit();
+  if (use_.idle <= limit || stream_.capturing()) return;
+  try {
+    give_back(use_.idle - limit);
+  } catch (...) {  // a device that failed; the next operation says so
+  }
+}
+
+void Pool::give_back(std::size_t bytes, bool chosen) {
+  if (free_.empty()) return;
+  stream_.synchronize();
+  std::vector<Free::iterator> order;
+  for (auto it = free_.begin(); it != free_.end(); ++it) order.push_back(it);
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a->second.since < b->second.since; });
+  std::size_t given = 0;
+  for (std::size_t i = 0; i < order.size() && given < bytes; ++i) {
+    const std::size_t capacity = order[i]->first;
+    stream_.device().deallocate(order[i]->second.data);
+    free_.erase(order[i]);
+    if (chosen) ++missed_[capacity];
+    use_.idle -= capacity;
+    given += capacity;
+  }
+}
+
+void Pool::cut() {
+  const std::lock_guard lock(mutex_);
+  const std::size_t limit = stream_.device().idle_limit();
+  if (use_.idle > limit) give_back(use_.idle - limit);
+}
+
+void Pool::trim() {
+  const std::lock_guard lock(mutex_);
+  give_back(use_.idle);
+  forget();
+}
+
+void Pool::clear() noexcept {
+  if (mutex_.abandoned() || !stream_.device().in_own_process()) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [capacity, idle] : free_) stream_.device().deallocate(idle.data);
+  free_.clear();
+  use_.idle = 0;
+  forget();
+}
+
+void Pool::forget() noexcept {
+  missed_.clear();
+  regained_ = 0;
+  high_ = use_.in_use;
+}
+
+PoolUse Pool::use() const {
+  const std::lock_guard lock(mutex_);
+  return use_;
+}
+
+void Pool::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  use_.peak = use_.in_use;
+}
+
+void Pool::begin_capture() {
+  const std::lock_guard lock(mutex_);
+  capture_ = std::make_unique<Capture>();
+}
+
+void Pool::begin_recording() {
+  const std::lock_guard lock(mutex_);
+  capture_->recording = true;
+}
+
+Pool::Blocks Pool::end_capture() noexcept {
+  const std::lock_guard lock(mutex_);
+  const std::unique_ptr<Capture> capture = std::move(capture_);
+  Blocks kept;
+  for (const auto& [capacity, idle] : capture->idle) {
+    const Block block{idle.data, capacity};
+    if (capture->written.count(idle.data)) {
+      kept.push_back(block);
+    } else {
+      put(free_, block);
+      use_.graphs -= capacity;
+      use_.idle += capacity;
+    }
+  }
+  return kept;
+}
+
+void Pool::release(const Blocks& blocks) noexcept {
+  if (mutex_.abandoned()) return;
+  const std::lock_guard lock(mutex_);
+  for (const Block& block : blocks) {
+    put(free_, block);
+    use_.graphs -= block.capacity;
+    use_.idle += block.capacity;
+  }
+}
+
+}  // namespace crenel::device
