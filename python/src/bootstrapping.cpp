@@ -48,26 +48,28 @@ std::pair<Ciphertext, Ciphertext> pair(const Bootstrapper& b, nb::handle first, 
 }
 
 void bind_calls(nb::class_<Bootstrapper>& c) {
-  c.def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(),
-        nb::sig("def __call__(self, ciphertext: Ciphertext | Operand, "
-                "evaluator: Evaluator | None = None) -> Ciphertext"),
-        "Refresh a ciphertext, of any batch, at level levels.input with the canonical scale of "
-        "that\n"
-        "level and the slots of the options; the result is at levels.output. Slots should be\n"
-        "bounded by 1. On a GPU the first call for a batch size records a graph.\n\n"
-        "evaluator : whose keys are used; default those that the bootstrapper was made with\n\n"
-        "With two iterations the input may be at any level. Raises StateError naming level, scale "
-        "or\n"
-        "slots and what was expected, KeyMissingError naming every missing key.")
-      .def(
-          "__call__",
-          [](const Bootstrapper& b, const ckks::BoundOperand& a, std::optional<ckks::ErrorModel>) {
-            return ckks::BoundOperand(a.model(), b.value(a.model(), a.bound()));
-          },
-          "ciphertext"_a, "evaluator"_a = nb::none(),
-          "The error bound of a bootstrap; `failure` grows by the bootstrap's own probability.\n\n"
-          "Raises UnsupportedError with two iterations and for pairs, and StateError for messages\n"
-          "too large for the message ratio.")
+  // First: the other one takes any object.
+  c.def(
+       "__call__",
+       [](const Bootstrapper& b, const ckks::BoundOperand& a, std::optional<ckks::ErrorModel>) {
+         return ckks::BoundOperand(a.model(), b.value(a.model(), a.bound()));
+       },
+       "ciphertext"_a, "evaluator"_a = nb::none(),
+       "The error bound of a bootstrap; `failure` grows by the bootstrap's own probability.\n\n"
+       "Raises UnsupportedError with two iterations and for pairs, and StateError for messages\n"
+       "too large for the message ratio.")
+      .def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(),
+           nb::sig("def __call__(self, ciphertext: Ciphertext | Operand, "
+                   "evaluator: Evaluator | None = None) -> Ciphertext"),
+           "Refresh a ciphertext, of any batch, at level levels.input with the canonical scale of "
+           "that\n"
+           "level and the slots of the options; the result is at levels.output. Slots should be\n"
+           "bounded by 1. On a GPU the first call for a batch size records a graph.\n\n"
+           "evaluator : whose keys are used; default those that the bootstrapper was made with\n\n"
+           "With two iterations the input may be at any level. Raises StateError naming level, "
+           "scale "
+           "or\n"
+           "slots and what was expected, KeyMissingError naming every missing key.")
       .def("eager", &eager, "ciphertext"_a, "evaluator"_a = nb::none(),
            nb::sig("def eager(self, ciphertext: Ciphertext | Operand, "
                    "evaluator: Evaluator | None = None) -> Ciphertext"),

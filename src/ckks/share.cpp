@@ -31,6 +31,15 @@ void check(const Sharing& sharing) {
                          {{"statistical_bits", cat(sharing.statistical_bits)}});
 }
 
+/// Without an error there would be no noise, and no circuit is without.
+void check(const ErrorBound& bound) {
+  for (const auto& [name, value] : {std::pair{"message", bound.message}, {"rms", bound.rms}})
+    if (!(value > 0.0) || !std::isfinite(value))
+      throw ParameterError(
+          cat("error bound with ", name, " ", value, ", expected a positive finite number"),
+          {{name, cat(value)}});
+}
+
 /// The ciphertext is of the circuit that the bound is of, as far as its metadata tell.
 void check_agrees(const Ciphertext& c, const ErrorBound& bound) {
   const auto expect = [](const char* what, const auto& found, const auto& expected, bool equal) {
@@ -157,7 +166,7 @@ Share Client::decrypt_to_share(const Ciphertext& ciphertext, const ErrorBound& b
   const auto& context = state_->context.state();
   expect_home(ciphertext.params_id(), ciphertext.data().poly, context, "ciphertext");
   expect_same_secret_key(ciphertext.secret_key_id(), state_->id, "ciphertext", "this client");
-  check(sharing);
+  check(sharing), check(bound);
   check_agrees(ciphertext, bound);
   const Flood flood = plan_flood(context.params, bound, sharing);
   Share share;

@@ -1,4 +1,5 @@
 // A bootstrap's error bound (docs/theory/precision.md, "Bounds for results that are shared").
+#include <algorithm>
 #include <cmath>
 
 #include "circuits/bootstrapping/report.h"
@@ -13,13 +14,18 @@ constexpr double kLargestArgument = 0.125;
 /// Roundings inside EvalMod are propagated to first order only.
 constexpr double kMargin = 2.0;
 
-/// The method's error in a slot, for slots of at most `size`.
-double method_error(const BootstrapModel& m, BootstrapOrder order, double size) {
-  if (order == BootstrapOrder::coeff_to_slot_first)
-    return sine_error(m, {MessageKind::bound, size}).max;
-  // The slots themselves go through the sine: real and imaginary part apart.
-  const double ratio = std::exp2(m.message_ratio);
-  return std::sqrt(2.0) * ratio * std::abs(modular_error(size / ratio, m.arcsine_degree));
+/// q0 over the scale that the message is raised at: 2^message_ratio but for what the primes are off.
+double modulus_ratio(const ckks::Params& params, const BootstrapPlan& plan) {
+  const double exact = plan.q0 / (params.scale(0) * std::exp2(plan.scale_up));
+  return std::min(exact, std::exp2(plan.options.message_ratio));
+}
+
+/// The method's error in a slot, for slots of at most `size`: no message is worse than the constant
+/// (docs/theory/precision.md, "Sine"). SlotToCoeff first, the slots themselves go through the sine,
+/// real and imaginary part apart.
+double method_error(const BootstrapPlan& plan, double ratio, double size) {
+  const double part = ratio * std::abs(modular_error(size / ratio, plan.options.arcsine_degree));
+  return plan.slot_to_coeff_first() ? std::sqrt(2.0) * part : part;
 }
 
 }  // namespace
@@ -36,7 +42,8 @@ ckks::ErrorBound Bootstrapper::operator()(const ckks::ErrorModel& model,
                      {{"components", cat(a.components)}, {"expected", "2"}});
   state_->check_input(a.meta);
   const BootstrapModel m = model_of(params, plan);
-  const double size = a.message + a.ring, room = std::exp2(m.message_ratio) * kLargestArgument;
+  const double ratio = modulus_ratio(params, plan);
+  const double size = a.message + a.ring, room = ratio * kLargestArgument;
   if (!(size <= room))
     throw StateError(cat("error model: bootstrap of slots up to ", size, ", expected at most ",
                          room, " for the message ratio ", m.message_ratio),
@@ -50,7 +57,7 @@ ckks::ErrorBound Bootstrapper::operator()(const ckks::ErrorModel& model,
   ckks::ErrorBound out =
       ckks::with_errors(a, kMargin * n.noise(square / (2.0 * double(a.slots()))));
   // The slope of the sine is at most 1: what came in goes out. The rest is the same in every run.
-  const double fixed = method_error(m, plan.options.order, size) + fit;
+  const double fixed = method_error(plan, ratio, size) + fit;
   out.rms += fixed, out.max += fixed, out.ring += fixed;
   out.variance += fixed * fixed;
   out.failure += std::exp2(log2_failure_probability(m));

@@ -92,8 +92,8 @@ TEST_P(CkksShare, OneExactDecryptionIsTheKeyAndAShareIsNot) {
 }
 
 TEST_P(CkksShare, AttacksThatAverageFindNothing) {
-  // Many shares of one result: their mean, rounded, is what an exact decryption gives only when
-  // the noise is far too small. As many as the client allows.
+  // As many shares of one result as the client allows, and their mean. Each has noise of its own:
+  // were they merely rounded, they would agree, and the mean would not matter.
   auto& toy = world("s40");
   Client victim = toy.context.keygen();
   const u64 n = toy.params().ring_dim();
@@ -102,10 +102,14 @@ TEST_P(CkksShare, AttacksThatAverageFindNothing) {
   const Ciphertext c = victim.encrypt(v, 0u);
   const ErrorBound bound = ErrorModel(toy.params()).input(std::sqrt(2.0), false, 0u);
   const Sharing sharing{30, 8};
-  Values mean(toy.slots());
+  Values mean(toy.slots()), last;
   for (u64 i = 0; i < sharing.queries; ++i) {
     const Share share = victim.decrypt_to_share(c, bound, sharing);
+    u64 equal = 0;
+    for (u64 k = 0; k < last.size(); ++k) equal += share.values[k] == last[k];
+    EXPECT_LE(equal, mean.size() / 20);
     for (u64 k = 0; k < mean.size(); ++k) mean[k] += share.values[k] / 8.0;
+    last = share.values;
   }
   EXPECT_LE(agreements(victim, recover_key(toy.context, c, mean)), n / 50);
 }
@@ -205,6 +209,12 @@ TEST_P(CkksShare, RefusesSharingOutOfRange) {
   refused({65, 1}, "statistical_bits");
   refused({0, 1}, "statistical_bits");
   refused({30, 0}, "queries");
+  for (double rms : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    ErrorBound none = bound;  // no error would be no noise
+    none.rms = rms;
+    const auto e = expect_error<ParameterError>([&] { client.decrypt_to_share(c, none, kOnce); });
+    EXPECT_NE(e.field("rms"), "");
+  }
 }
 
 TEST_P(CkksShare, RefusesWhatTheModelDoesNotPredict) {
