@@ -13,6 +13,7 @@
 #include "crenel/ckks/serialize.h"
 #include "crenel/core/error.h"
 #include "crenel/core/secret_key_id.h"
+#include "crenel/core/secret_memory.h"
 #include "crenel/core/version.h"
 #include "crenel/device/account.h"
 #include "crenel/device/device.h"

@@ -1,6 +1,6 @@
 // What valgrind watches for the constant-time tests: secrets are marked as uninitialised memory,
-// and memcheck reports every branch and every address that depends on such bits. The portable path
-// of the device "cpu"; valgrind knows no AVX-512, and the paths differ in their vectors only.
+// and memcheck reports every branch and every address that depends on such bits. The portable and
+// the AVX2 path of the device "cpu"; valgrind knows no AVX-512.
 //
 // What may become known is declassified here and nowhere else, one by one:
 //   decrypted   a decryption, message plus error: decoding is the owner's floating-point code
@@ -39,12 +39,14 @@ void declassify(Declassified, const void* data, std::size_t bytes) {
   VALGRIND_MAKE_MEM_DEFINED(data, bytes);
 }
 
-std::shared_ptr<device::Backend> portable() {
-  return backend::cpu::make_cpu_device(backend::cpu::Isa::scalar);
+backend::cpu::Isa chosen_isa = backend::cpu::Isa::scalar;
+
+std::shared_ptr<device::Backend> watched_device() {
+  return backend::cpu::make_cpu_device(chosen_isa);
 }
 
 void run_ckks(u32 hamming_weight) {
-  const ckks::Context context(ckks::Params::preset("toy-leveled-n13-s30", true), portable());
+  const ckks::Context context(ckks::Params::preset("toy-leveled-n13-s30", true), watched_device());
   const auto& ring = context.state().ring;
   rlwe::SecretKey key(ring, secret_source(), hamming_weight);
   const ckks::Plaintext message = context.encode(std::vector<double>{0.5, -0.25});
@@ -77,7 +79,7 @@ void run_ckks(u32 hamming_weight) {
 
 void run_tfhe(const char* set, u32 slots) {
   const tfhe::Context context(tfhe::Params::preset(set).with_slots(tfhe::SlotCount(slots)),
-                              portable());
+                              watched_device());
   const auto& home = context.state();
   tfhe::SecretKeys secret(home.plan, *home.stream, *home.poly, secret_source());
   tfhe::make_evaluation_keys(context, secret, slots > 1);
@@ -129,11 +131,16 @@ int main(int argc, char** argv) {
       {"leaky-branch", branch},
       {"leaky-address", address},
   };
-  const auto found = argc == 2 ? scenarios.find(argv[1]) : scenarios.end();
-  if (found == scenarios.end() || RUNNING_ON_VALGRIND == 0) {
-    std::fprintf(stderr, "usage: valgrind %s SCENARIO\n", argv[0]);
+  using backend::cpu::Isa;
+  const std::map<std::string, Isa> paths = {{"portable", Isa::scalar}, {"avx2", Isa::avx2}};
+  const auto found = argc == 3 ? scenarios.find(argv[1]) : scenarios.end();
+  const auto path = argc == 3 ? paths.find(argv[2]) : paths.end();
+  if (found == scenarios.end() || path == paths.end() || RUNNING_ON_VALGRIND == 0) {
+    std::fprintf(stderr, "usage: valgrind %s SCENARIO portable|avx2\n", argv[0]);
     return 2;
   }
+  if (!backend::cpu::isa_available(path->second)) return 3;
+  chosen_isa = path->second;
   found->second();
   return 0;
 }

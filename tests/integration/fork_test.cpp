@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "ckks/objects.h"
 #include "support/child.h"
 #include "support/ckks_world.h"
 #include "support/tfhe_world.h"
@@ -71,6 +72,37 @@ TEST_P(Forks, AChildOfAWorkingProcessComputesOrIsRefused) {
   stop = true;
   other.join();
   EXPECT_EQ(in_child([&] { return round_trip(); }), "");
+}
+
+TEST_P(Forks, StagedKeysThatAnotherThreadReadsAreRefusedInTheChild) {
+  const auto keys = made_->client.evaluation_keys({{1, 2, 3}, false, false});
+  const auto staged = keys.staged(keys.bytes() / 3 * 2).data()->staged;
+  auto& stream = made_->context.stream();
+  const auto ids = staged->ids();
+  ASSERT_EQ(ids.size(), 3u);
+  std::atomic<int> stage{0};
+  std::thread holder([&] {
+    const auto lease = staged->lease(stream, std::span(ids).first(2));
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+  });
+  while (stage != 1) std::this_thread::yield();
+  EXPECT_EQ(in_child([&] {
+              try {
+                staged->lease(stream, std::span(ids).last(1));
+              } catch (const StateError& error) {
+                return error.field("found") == "a lease held across fork()";
+              }
+              return false;
+            }),
+            "");
+  stage = 2;
+  holder.join();
+  EXPECT_EQ(in_child([&] {
+              staged->lease(stream, std::span(ids).last(1));
+              return true;
+            }),
+            "");
 }
 
 TEST_P(Forks, AChildBootstrapsBits) {
