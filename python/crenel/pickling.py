@@ -15,8 +15,8 @@ def load_params(data: bytes) -> Params:
 
 
 def load_tfhe_params(data: bytes) -> TfheParams:
-    """TFHE parameters that were pickled."""
-    return TfheParams.from_bytes(data)
+    """TFHE parameters that were pickled; a Context of insecure ones warns."""
+    return TfheParams.from_bytes(data, allow_insecure=True)
 
 
 copyreg.pickle(Params, lambda params: (load_params, (params.to_bytes(),)))

@@ -9,6 +9,7 @@
 #include "crenel/tfhe/context.h"
 #include "device/backend.h"
 #include "tfhe/device_cache.h"
+#include "tfhe/noise.h"
 #include "tfhe/secret_keys.h"
 
 namespace crenel::tfhe {
@@ -22,6 +23,7 @@ struct CiphertextShape {
   u32 words = 0;          ///< n + r
   u32 plain_modulus = 0;  ///< [p], even
   u32 log_modulus = 0;    ///< log2 [q], larger for large p (encoding.h)
+  Noise noise = {};       ///< of `size` messages
 
   u64 rows() const { return (size + slots - 1) / slots; }
   u64 bytes() const { return rows() * words * sizeof(u32); }
@@ -100,7 +102,7 @@ struct Client::State {
   SecretKeys secret;
 };
 
-/// The description of `size` messages modulo p of this context, without payload. Throws
+/// The description of `size` messages modulo p of this context, without payload and noise. Throws
 /// ParameterError for no messages and for more rows than a call can take (2^32 - 1).
 std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
                                                    u32 plain_modulus, u32 log_modulus);

@@ -22,6 +22,10 @@ class Ciphertext {
   u32 plain_modulus() const;  ///< p: a message m stands at m q / p
   u64 bytes() const;          ///< device bytes of the payload
   const std::string& params_id() const;
+  /// Variance that the phases' errors have by the noise model, in squared units of the integers of
+  /// the ciphertext's modulus; the largest of all messages. Of loaded ciphertexts what their file
+  /// claims.
+  double noise_variance() const;
   Ciphertext clone() const;
   /// Messages [first, first + count), copied. `first` must be a multiple of r: throws
   /// ParameterError otherwise or when out of range.
