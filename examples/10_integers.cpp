@@ -13,7 +13,7 @@ using namespace crenel;
 int main() {
   constexpr u64 kReserve = 1000;
   constexpr u32 kBits = 16;
-  const tfhe::Context context(tfhe::Params::preset("toy-lut4"));
+  const tfhe::Context context(tfhe::Params::preset("toy-lut4", /*allow_insecure=*/true));
   auto client = context.keygen();
   const auto keys = tfhe::to_bytes(context, client.evaluation_keys());
 

@@ -12,7 +12,7 @@ from crenel import tfhe
 
 RESERVE = 1000
 warnings.simplefilter("ignore", tfhe.InsecureParametersWarning)
-context = tfhe.Context(tfhe.preset("toy-lut4"), device="auto")
+context = tfhe.Context(tfhe.preset("toy-lut4", allow_insecure=True), device="auto")
 client = context.keygen()
 keys = client.evaluation_keys()
 

@@ -86,7 +86,7 @@ std::string digest(device::Stream& stream, const device::Buffer& out, std::size_
 }
 
 void tune(const Options& o, device::Device& device, u32 slots, Json::Array& results) {
-  auto params = tfhe::Params::preset(o.set).with_slots(tfhe::SlotCount(slots));
+  auto params = tfhe::Params::preset(o.set, true).with_slots(tfhe::SlotCount(slots));
   if (!o.arithmetic.empty())
     params = params.with_arithmetic(tfhe::arithmetic_from_string(o.arithmetic));
   const auto plan = tfhe::plan_of(params);

@@ -19,6 +19,7 @@ std::vector<tfhe::Ciphertext> one(tfhe::Ciphertext&& c) {
 Operation gate_operation(Gate gate) {
   Operation op;
   op.name = tfhe::name_of(gate);
+  op.gate = gate;
   op.inputs = tfhe::fan_in(gate);
   op.plain_modulus = tfhe::plain_modulus_of(gate);
   op.limit = 2;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct Operation {
   using Inputs = std::vector<const tfhe::Ciphertext*>;
 
   std::string name;
+  std::optional<tfhe::Gate> gate;  ///< of operations that are one
   u32 inputs = 1;
   u32 plain_modulus = 0;  ///< of the inputs; 0: the set's
   u64 limit = 0;          ///< messages are below it

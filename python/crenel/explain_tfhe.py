@@ -50,7 +50,10 @@ def tfhe_facts(params: TfheParams) -> list[tuple[str, str]]:
         ("key switch", moduli),
         ("messages a mask", f"{params.slots}; Context(..., packing=r) changes it, 1 to 16"),
         ("arithmetic", params.arithmetic),
-        ("p_fail holds for", f"sums of bootstrapped inputs with squared factors up to {params.max_norm2:g}"),
+        (
+            "p_fail holds for",
+            f"gates of two inputs, and sums with squared factors up to {params.max_norm2:g}",
+        ),
         ("security", security_line(params)),
         ("id", params.id),
     ]

@@ -67,8 +67,8 @@ def load_params(data: bytes) -> Params:
 
 
 def load_tfhe_params(data: bytes) -> TfheParams:
-    """TFHE parameters that were pickled; a context of weak ones warns, as of any."""
-    return TfheParams.from_bytes(data)
+    """TFHE parameters that were pickled; a Context of insecure ones warns."""
+    return TfheParams.from_bytes(data, allow_insecure=True)
 
 
 def _reduce_method(method: Any) -> tuple:

@@ -61,6 +61,11 @@ void bind_messages(nb::module_& m) {
   nb::class_<Evaluator>(m, "TfheEvaluator", "Operations on encrypted messages.")
       .def_prop_ro("context", &Evaluator::context)
       .def_prop_ro("keys", [](const Evaluator& ev) { return TfheKeys{ev.context(), ev.keys()}; })
+      .def_prop_ro("max_p_fail_log2", &Evaluator::max_p_fail_log2)
+      .def(
+          "p_fail_log2",
+          [](const Evaluator& ev, const std::string& name) { return ev.p_fail_log2(name); },
+          "operation"_a)
       .def("gate", &gate, "name"_a, "inputs"_a, ReleaseGil())
       .def("linear", &linear, "inputs"_a, "factors"_a, "constant"_a = 0, "plain_modulus"_a = 0,
            ReleaseGil())

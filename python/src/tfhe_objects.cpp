@@ -53,8 +53,10 @@ void bind_tfhe_context(nb::module_& m) {
       .def("client_from_secret_key", &import_client, "data"_a)
       .def(
           "evaluator",
-          [](const Context& c, const TfheKeys& keys) { return c.evaluator(keys.value); }, "keys"_a,
-          ReleaseGil())
+          [](const Context& c, const TfheKeys& keys, std::optional<double> max_p_fail_log2) {
+            return c.evaluator(keys.value, {max_p_fail_log2});
+          },
+          "keys"_a, "max_p_fail_log2"_a = nb::none(), ReleaseGil())
       .def("ciphertext_from_bytes",
            &array_from_bytes<tfhe::Ciphertext, tfhe::ciphertext_from_bytes>, "data"_a)
       .def("integers_from_bytes", &array_from_bytes<tfhe::Integers, tfhe::integers_from_bytes>,
@@ -90,6 +92,8 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("params_id", [](const TfheCiphertext& c) { return c.value.params_id(); })
       .def_prop_ro("secret_key_id",
                    [](const TfheCiphertext& c) { return c.value.secret_key_id().text(); })
+      .def_prop_ro("noise_variance",
+                   [](const TfheCiphertext& c) { return c.value.noise_variance(); })
       .def("slice", &slice<tfhe::Ciphertext>, "first"_a, "count"_a, ReleaseGil())
       .def(
           "clone",
@@ -181,6 +185,10 @@ void bind_tfhe_client(nb::module_& m) {
             return decrypted(released([&] { return tfhe::decrypt_unsigned(client, i.value); }));
           },
           "integers"_a)
+      .def(
+          "p_fail_log2",
+          [](const Client& client, const TfheCiphertext& c) { return client.p_fail_log2(c.value); },
+          "ciphertext"_a)
       .def(
           "phase_errors",
           [](const Client& client, const TfheCiphertext& c, const Array<u64>& messages) {

@@ -7,9 +7,9 @@ namespace {
 
 using tfhe::Params;
 
-Params from_bytes(nb::handle data) {
+Params from_bytes(nb::handle data, bool allow_insecure) {
   const BufferView view(data);
-  return released([&] { return tfhe::params_from_bytes(view.bytes()); });
+  return released([&] { return tfhe::params_from_bytes(view.bytes(), allow_insecure); });
 }
 
 nb::dict numbers(const Params& params) {
@@ -61,10 +61,13 @@ void bind_numbers(nb::class_<Params>& c) {
       .def_prop_ro("primes", &Params::primes,
                    "Primes of Q (gadget decomposition) or T (modulus raising).")
       .def_prop_ro("p_fail_log2", &Params::p_fail_log2,
-                   "log2 of the bound on the failure probability of one bootstrap.")
+                   "log2 of the bound on the failure probability of one bootstrap: of gates of\n"
+                   "two inputs and of sums up to max_norm2, where inputs are fresh or\n"
+                   "bootstrapped. Evaluator.p_fail_log2 has it for every operation.")
       .def_prop_ro("security_bits", &Params::security_bits,
                    "Security in bits by the lattice estimator, or interpolated from it\n"
-                   "(docs/design/0011).")
+                   "(docs/design/0011): what the set claims, but never more than the library\n"
+                   "knows of its numbers.")
       .def_prop_ro("below_norm", &Params::below_norm,
                    "p_fail above 2^-128, or security below 128 bits.")
       .def_prop_ro("warning", &Params::warning,
@@ -91,9 +94,12 @@ void bind_methods(nb::class_<Params>& c) {
           "The same set with 'exact', 'approx' or 'split' arithmetic. Raises UnsupportedError\n"
           "where the transform's error is not small against the set's noise, and for 'split'\n"
           "with modulus raising or where whole digits give exact products (one prime).")
-      .def_static("from_bytes", &from_bytes, "data"_a,
-                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview) -> TfheParams"),
-                  "Parameters from `to_bytes`, checked like any others. Raises SerializationError.")
+      .def_static("from_bytes", &from_bytes, "data"_a, nb::kw_only(), "allow_insecure"_a = false,
+                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, "
+                          "allow_insecure: bool = False) -> TfheParams"),
+                  "Parameters from `to_bytes`, checked like any others: what they claim of\n"
+                  "themselves makes them no safer. Sets below the norm need allow_insecure, but\n"
+                  "for the library's published ones. Raises SerializationError.")
       .def("__repr__", [](const Params& p) {
         return cat("<tfhe.Params ", p.name(), ": p = ", p.spec().plain_modulus,
                    p.spec().padded ? " padded" : "", ", ", p.slots(), " a mask, ",
@@ -109,7 +115,10 @@ void bind_tfhe_params(nb::module_& m) {
   nb::class_<Params> c(m, "TfheParams", "Immutable, checked TFHE parameters.");
   bind_numbers(c);
   bind_methods(c);
-  m.def("tfhe_preset", &Params::preset, "name"_a, ReleaseGil(), "A named set.");
+  m.def("tfhe_preset", &Params::preset, "name"_a, nb::kw_only(), "allow_insecure"_a = false,
+        ReleaseGil(),
+        "A named set, in any case. Sets named 'toy-*' need allow_insecure. Raises\n"
+        "ParameterError naming the known sets.");
   m.def(
       "tfhe_message_bound",
       [](const Params& p, i64 plain_modulus) {

@@ -201,7 +201,7 @@ def test_files_that_are_refused(bits, device):
 def test_params(bits):
     assert {"bool128", "lut4-128", "M3", "G1", "STD128"} <= set(tfhe.preset_names())
     for name in ("bool128", "lut4-128"):
-        p = tfhe.preset(name)
+        p = tfhe.preset(name, allow_insecure=True)
         assert p.p_fail_log2 <= -128 and p.security_bits >= 128 and not p.warning
     assert tfhe.preset("M1").warning and tfhe.preset("M1").paper
     with pytest.raises(tfhe.ParameterError, match="bool128"):
@@ -225,14 +225,16 @@ def test_params(bits):
 
 
 def test_a_set_below_the_norm_warns(device):
-    open_tfhe(tfhe.preset("toy-raising"), device)  # or skips
+    open_tfhe(tfhe.preset("toy-raising", allow_insecure=True), device)  # or skips
     with pytest.warns(tfhe.InsecureParametersWarning, match="today's norm"):
-        context = tfhe.Context(tfhe.preset("toy-raising"), device=device, packing=2, arithmetic="exact")
+        context = tfhe.Context(
+            tfhe.preset("toy-raising", allow_insecure=True), device=device, packing=2, arithmetic="exact"
+        )
     assert (context.params.slots, context.params.arithmetic) == (2, "exact")
 
 
 def test_memory_is_accounted(device):
-    context = quiet(lambda: tfhe.Context(tfhe.preset("toy-raising"), device="cpu"))
+    context = quiet(lambda: tfhe.Context(tfhe.preset("toy-raising", allow_insecure=True), device="cpu"))
     client = context.keygen()
     before = context.bytes_in_use
     a = client.encrypt(np.ones(100, dtype=bool))

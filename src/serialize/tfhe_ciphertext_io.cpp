@@ -48,14 +48,17 @@ void fill(DocumentWriter& file, const Part& part) {
   std::copy(data.seed->begin(), data.seed->end(), file.data(part.seed).begin());
 }
 
-/// Where the messages of an array stand: metadata `plain_modulus` and `log_modulus`.
+/// Where the messages of an array stand and what noise they claim to have: metadata
+/// `plain_modulus`, `log_modulus` and `noise_variance`.
 struct Encoding {
   u32 plain_modulus = 0, log_modulus = 0;
+  double noise_variance = 0;
 };
 
-void write_encoding(DocumentWriter& file, const Ciphertext::Data& data) {
+void write_encoding(DocumentWriter& file, const Ciphertext::Data& data, double noise_variance) {
   file.integer("plain_modulus", data.plain_modulus);
   file.integer("log_modulus", data.log_modulus);
+  write_optional_real(file, "noise_variance", noise_variance);
 }
 
 Encoding read_encoding(DocumentReader& file, const Params& params) {
@@ -65,6 +68,10 @@ Encoding read_encoding(DocumentReader& file, const Params& params) {
   e.plain_modulus =
       static_cast<u32>(file.integer("plain_modulus", 2, (u64(1) << e.log_modulus) / 4));
   if (e.plain_modulus % 2 != 0) file.refuse("plain_modulus", "an even number");
+  if (!file.file().metadata().contains("noise_variance"))
+    reject("noise_variance", "nothing (an array of an earlier format, without its noise)",
+           "a variance", 8);
+  e.noise_variance = optional_real(file, "noise_variance");
   return e;
 }
 
@@ -98,6 +105,7 @@ Ciphertext upload(DocumentReader& file, const Source& source, const Context::Sta
                   const Encoding& encoding, const SecretKeyId& id) {
   auto data = empty_ciphertext(home, size, encoding.plain_modulus, encoding.log_modulus);
   data->secret_key = id;
+  data->noise = Noise(size, encoding.noise_variance);
   device::Stream& stream = *home.stream;
   data->payload = stream.allocate(data->bytes());
   if (!source.seed) {
@@ -132,7 +140,7 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext,
   DocumentWriter file(kind::kTfheCiphertext, data.params_id);
   file.secret_key_id(data.secret_key);
   const std::size_t shape = declare_info(file, described, data.size);
-  write_encoding(file, data);
+  write_encoding(file, data, data.noise.variance());
   file.flag("seeded", data.seed.has_value());
   const Part part = declare(file, "", data);
   file.allocate();
@@ -166,7 +174,9 @@ std::vector<u8> to_bytes(const Context& context, const Integers& integers, const
   DocumentWriter file(kind::kTfheIntegers, blocks.front().params_id());
   file.secret_key_id(integers.secret_key_id());
   const std::size_t shape = declare_info(file, described, integers.size());
-  write_encoding(file, blocks.front().data());
+  double noise = 0;
+  for (const Ciphertext& block : blocks) noise = std::max(noise, block.noise_variance());
+  write_encoding(file, blocks.front().data(), noise);
   file.integer("bits", integers.bits());
   file.flag("signed", integers.is_signed());
   std::vector<Part> parts;

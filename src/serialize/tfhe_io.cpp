@@ -29,6 +29,17 @@ bool is_shape(std::span<const u64> shape, u64 size) {
 
 }  // namespace
 
+void write_optional_real(DocumentWriter& file, const std::string& name, double value) {
+  if (value > 0)
+    file.real(name, value);
+  else
+    file.text(name, "0");
+}
+
+double optional_real(DocumentReader& file, const std::string& name) {
+  return file.text(name) == "0" ? 0.0 : file.real(name);
+}
+
 std::vector<u64> read_words(const Tensor& tensor, std::span<const u8> bytes) {
   const u64 width = size_of(tensor.dtype), count = bytes.size() / width;
   std::vector<u64> words(count);

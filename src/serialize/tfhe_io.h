@@ -14,6 +14,10 @@ inline constexpr std::string_view kTfheIntegers = "tfhe_integers";
 inline constexpr std::string_view kTfheEvaluationKeys = "tfhe_evaluation_keys";
 }  // namespace kind
 
+/// Reals that may be 0, which is written as "0".
+void write_optional_real(DocumentWriter& file, const std::string& name, double value);
+double optional_real(DocumentReader& file, const std::string& name);
+
 /// Words of a tensor at any alignment, widened; DType u32 or u64.
 std::vector<u64> read_words(const Tensor& tensor, std::span<const u8> bytes);
 /// The inverse: words that fit the tensor's type.

@@ -8,6 +8,9 @@ namespace {
 using namespace serialize;
 
 constexpr u64 kMaxU32 = ~u32{0};
+/// Of the fields of a set and of what its id covers.
+constexpr u64 kParamsVersion = 2;
+constexpr const char* kVersionField = "params_version";
 constexpr const char* kPaths[] = {"gadget", "raising"};
 constexpr const char* kSecrets[] = {"ternary", "binary"};
 
@@ -28,13 +31,19 @@ Arithmetic read_arithmetic(DocumentReader& file) {
   }
 }
 
-/// "0" or a positive number.
-double optional_real(DocumentReader& file, const std::string& name) {
-  return file.text(name) == "0" ? 0.0 : file.real(name);
-}
-
 u32 word(DocumentReader& file, const std::string& name) {
   return static_cast<u32>(file.integer(name, 0, kMaxU32));
+}
+
+// Version 1 had no such field, and ids that left out what a set claims of itself.
+void check_version(DocumentReader& file) {
+  if (!file.file().metadata().contains(kVersionField))
+    throw SerializationError(
+        cat("cannot load params: a file of version 1, whose id does not cover what it claims, "
+            "expected version ",
+            kParamsVersion, "; write the set anew with to_bytes"),
+        {{"where", kVersionField}, {"found", "1"}, {"expected", cat(kParamsVersion)}});
+  file.integer(kVersionField, kParamsVersion, kParamsVersion);
 }
 
 Spec read_spec(DocumentReader& file) {
@@ -69,9 +78,9 @@ Spec read_spec(DocumentReader& file) {
   throw SerializationError(cat("cannot load params: ", error.what()), std::move(fields));
 }
 
-Params checked(Spec spec, u32 slots) {
+Params checked(Spec spec, u32 slots, bool allow_insecure) {
   try {
-    return Params::from_spec(std::move(spec)).with_slots(SlotCount(slots));
+    return Params::from_spec(std::move(spec), allow_insecure).with_slots(SlotCount(slots));
   } catch (const ParameterError& error) {
     refuse_set(error);
   } catch (const UnsupportedError& error) {
@@ -84,12 +93,7 @@ Params checked(Spec spec, u32 slots) {
 std::vector<u8> to_bytes(const Params& params) {
   const Spec& spec = params.spec();
   DocumentWriter file(kind::kTfheParams, params.id());
-  const auto real = [&](const std::string& name, double value) {
-    if (value > 0)
-      file.real(name, value);
-    else
-      file.text(name, "0");
-  };
+  file.integer(kVersionField, kParamsVersion);
   file.text("name", spec.name);
   file.text("description", spec.description);
   file.text("provenance", spec.provenance);
@@ -106,22 +110,23 @@ std::vector<u8> to_bytes(const Params& params) {
   file.integer("switch_base_log", spec.switch_base_log.value);
   file.integer("plain_modulus", spec.plain_modulus);
   file.flag("padded", spec.padded);
-  real("max_norm2", spec.max_norm2);
+  write_optional_real(file, "max_norm2", spec.max_norm2);
   file.text("arithmetic", to_string(params.arithmetic()));
-  real("security_bits", spec.security_bits);
+  write_optional_real(file, "security_bits", spec.security_bits);
   file.flag("paper", spec.paper);
   file.integer("slots", params.slots().value);
   file.allocate();
   return file.finish();
 }
 
-Params params_from_bytes(std::span<const u8> bytes) {
+Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure) {
   DocumentReader file(bytes, kind::kTfheParams);
+  check_version(file);
   Spec spec = read_spec(file);
   const u32 slots = static_cast<u32>(file.integer("slots", 1, 16));
   file.text("params_id");  // compared when the parameters are known
   file.finish();
-  Params params = checked(std::move(spec), slots);
+  Params params = checked(std::move(spec), slots, allow_insecure);
   file.require_params(params.id());
   return params;
 }

@@ -17,8 +17,9 @@ void expect_equal(const char* what, const std::string& found, const std::string&
 std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
                                                    u32 plain_modulus, u32 log_modulus) {
   if (size == 0) throw ParameterError("no messages, expected at least one", {{"size", "0"}});
-  auto data = std::make_unique<Ciphertext::Data>(CiphertextShape{
-      home.params.id(), size, home.plan.slots, home.plan.words(), plain_modulus, log_modulus});
+  auto data = std::make_unique<Ciphertext::Data>(
+      CiphertextShape{home.params.id(), size, home.plan.slots, home.plan.words(), plain_modulus,
+                      log_modulus, {}, Noise(size)});
   if (size > u64(0xffffffff) || data->rows() > 0xffffffff)
     throw ParameterError(cat(size, " messages, expected at most 2^32 - 1"), {{"size", cat(size)}});
   return data;
@@ -34,6 +35,7 @@ u32 Ciphertext::plain_modulus() const { return data_->plain_modulus; }
 u64 Ciphertext::bytes() const { return data_->bytes(); }
 const std::string& Ciphertext::params_id() const { return data_->params_id; }
 const SecretKeyId& Ciphertext::secret_key_id() const { return data_->secret_key; }
+double Ciphertext::noise_variance() const { return data_->noise.variance(); }
 
 Ciphertext Ciphertext::clone() const {
   auto copy = data_->like();
@@ -56,6 +58,7 @@ Ciphertext Ciphertext::slice(u64 first, u64 count) const {
                          {{"first", cat(first)}, {"slots", cat(d.slots)}});
   auto part = d.like();
   part->size = count;
+  part->noise = d.noise.slice(first, count);
   auto& stream = *d.payload.stream();
   part->payload = stream.allocate(part->bytes());
   stream.copy(part->payload.data(), d.payload.as<u32>() + first / d.slots * d.words, part->bytes());
@@ -68,6 +71,7 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
   auto& stream = *first.payload.stream();
   auto whole = first.like();
   whole->size = 0;
+  whole->noise = {};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto& part = parts[i]->data();
     expect_equal("parameters", part.params_id, first.params_id);
@@ -83,6 +87,7 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
               " messages, expected a multiple of ", part.slots),
           {{"part", cat(i)}, {"size", cat(part.size)}, {"slots", cat(part.slots)}});
     whole->size += part.size;
+    whole->noise.append(part.noise);
   }
   whole->payload = stream.allocate(whole->bytes());
   u32* to = whole->payload.as<u32>();

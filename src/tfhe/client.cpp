@@ -3,6 +3,7 @@
 #include "tfhe/encoding.h"
 #include "tfhe/keygen.h"
 #include "tfhe/objects.h"
+#include "tfhe/params/noise.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -41,6 +42,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
 
   auto& source = state_->secret.source();
   data->secret_key = state_->id;
+  data->noise = Noise(data->size, kErrorVariance);
   data->seed = source.derive_seed();
   data->payload = stream.allocate(data->bytes());
   const auto errors = source.next(random::Purpose::error, data->rows());
@@ -58,6 +60,12 @@ std::vector<u64> Client::decrypt(const Ciphertext& ciphertext) const {
   for (u64 i = 0; i < ct.size; ++i)
     out[i] = decode_phase(phase[i], ct.plain_modulus, ct.log_modulus);
   return out;
+}
+
+double Client::p_fail_log2(const Ciphertext& ciphertext) const {
+  const auto& ct = ciphertext.data();
+  expect_home(ct.params_id, ct.payload, state_->context.state(), "ciphertext");
+  return tail_log2(ct.noise.variance(), message_margin(ct.plain_modulus, ct.log_modulus));
 }
 
 std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,

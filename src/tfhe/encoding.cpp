@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "crenel/core/error.h"
 
@@ -61,6 +62,11 @@ u64 decode_phase(u32 phase, u32 p, u32 log_modulus) {
 
 u32 message_bound(const Params& params, u32 plain_modulus) {
   return message_limit(params, checked_plain_modulus(params, plain_modulus));
+}
+
+double message_margin(u32 p, u32 log_modulus) {
+  const double half = std::ldexp(1.0, static_cast<int>(log_modulus) - 1) / p;
+  return std::has_single_bit(p) ? half : half - 0.5;
 }
 
 u32 message_limit(const Params& params, u32 p) { return params.spec().padded ? p / 2 : p; }

@@ -31,6 +31,9 @@ u32 log_modulus_for(const Params& params, u32 p);
 u64 encode_message(u64 m, u32 p, u32 log_modulus);
 /// round(p phase / 2^log_modulus) modulo p.
 u64 decode_phase(u32 phase, u32 p, u32 log_modulus);
+/// Noise up to this, in units of the modulus' integers, leaves a message what it is: half the
+/// distance of two, less what rounding their places takes.
+double message_margin(u32 p, u32 log_modulus);
 /// Number of messages below which every one must stay: p, or p / 2 for padded sets.
 u32 message_limit(const Params& params, u32 p);
 /// Throws ParameterError naming the first message that is not below the limit.

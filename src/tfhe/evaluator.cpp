@@ -2,6 +2,7 @@
 #include "crenel/tfhe/evaluator.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
@@ -17,20 +18,38 @@ namespace {
                    {{"found", found}, {"expected", expected}});
 }
 
+/// What no operation has to beat, even of a set that promises more.
+constexpr double kNormLog2 = -128;
+
+// What multiplying by `factor` modulo 2^log_modulus does to noise.
+double centred(i64 factor, u32 log_modulus) {
+  const u32 shift = 64 - log_modulus;
+  return static_cast<double>(static_cast<i64>(static_cast<u64>(factor) << shift) >> shift);
+}
+
 }  // namespace
 
-Evaluator::State::State(Context context_, EvaluationKeys keys_)
-    : context(std::move(context_)), keys(std::move(keys_)) {
+Evaluator::State::State(Context context_, EvaluationKeys keys_, const EvaluatorOptions& options)
+    : context(std::move(context_)),
+      keys(std::move(keys_)),
+      max_p_fail_log2(
+          options.max_p_fail_log2.value_or(std::max(params().p_fail_log2(), kNormLog2))),
+      budget(noise_budget(plan(), std::sqrt(kErrorVariance))) {
+  if (!(max_p_fail_log2 <= 0))
+    throw ParameterError(cat("max_p_fail_log2 is ", max_p_fail_log2,
+                             ", expected at most 0, a logarithm of a probability"),
+                         {{"max_p_fail_log2", cat(max_p_fail_log2)}});
   if (const auto* data = keys.data()) expect_home(data->params_id, data->bootstrap, home(), "keys");
 }
 
-Evaluator Context::evaluator(EvaluationKeys keys) const {
-  return Evaluator(std::make_shared<Evaluator::State>(*this, std::move(keys)));
+Evaluator Context::evaluator(EvaluationKeys keys, const EvaluatorOptions& options) const {
+  return Evaluator(std::make_shared<Evaluator::State>(*this, std::move(keys), options));
 }
 
 Evaluator::Evaluator(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 const Context& Evaluator::context() const { return state_->context; }
 const EvaluationKeys& Evaluator::keys() const { return state_->keys; }
+double Evaluator::max_p_fail_log2() const { return state_->max_p_fail_log2; }
 
 void Evaluator::State::check(const Ciphertext& a) const {
   expect_home(a.params_id(), a.data().payload, home(), "ciphertext");
@@ -75,15 +94,46 @@ const EvaluationKeys::Data& Evaluator::State::bootstrap_keys() const {
   return *keys.data();
 }
 
+double Evaluator::State::failure(const Noise& noise, u32 log_modulus, double margin) const {
+  return tail_log2(noise.variance() + reading_variance(plan(), log_modulus), margin);
+}
+
+void Evaluator::State::judge(const Noise& noise, u32 log_modulus, double margin,
+                             const char* operation) const {
+  constexpr double kRounding = 1e-9;  // relative, of the order in which variances were added up
+  const double found = failure(noise, log_modulus, margin);
+  if (found <= max_p_fail_log2 * (1 - kRounding)) return;
+  throw ParameterError(
+      cat(operation, ": a bootstrap of these inputs fails with a probability of up to 2^", found,
+          ", expected at most 2^", max_p_fail_log2, " ('", params().name(), "' promises 2^",
+          params().p_fail_log2(),
+          "): refresh what was added up, take another set or raise the evaluator's "
+          "max_p_fail_log2"),
+      {{"operation", operation},
+       {"p_fail_log2", cat(found)},
+       {"max_p_fail_log2", cat(max_p_fail_log2)},
+       {"promise", cat(params().p_fail_log2())},
+       {"noise_variance", cat(noise.variance())}});
+}
+
+Noise Evaluator::State::bootstrap_noise(u64 size, u32 log_modulus) const {
+  return {size, bootstrap_variance(plan(), budget, log_modulus)};
+}
+
+Noise Evaluator::State::input_noise() const {
+  return {1, std::max(bootstrap_variance(plan(), budget, log_q()), kErrorVariance)};
+}
+
 device::Buffer Evaluator::State::allocate_rows(u64 rows) const {
   return stream().allocate(rows * plan().words() * sizeof(u32));
 }
 
-Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modulus,
-                                  u32 log_modulus) const {
+Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modulus, u32 log_modulus,
+                                  Noise noise) const {
   auto data = empty_ciphertext(home(), size, plain_modulus, log_modulus);
   data->secret_key = keys.secret_key_id();
   data->payload = std::move(rows);
+  data->noise = std::move(noise);
   return Ciphertext(std::move(data));
 }
 
@@ -139,6 +189,7 @@ Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plai
     throw ParameterError("linear combination of no terms, expected at least one", {{"terms", "0"}});
   std::vector<device::LweTerm> addends;
   SecretKeyId id;  // none: known messages only, of any evaluator
+  Noise noise(terms[0].input == nullptr ? 0 : terms[0].input->size());
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].input == nullptr)
       throw ParameterError(cat("linear combination: term ", i, " has no input"),
@@ -150,6 +201,8 @@ Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plai
     expect_same_secret_key(terms[i].input->secret_key_id(), id, "ciphertext", "the others");
     id = either(id, terms[i].input->secret_key_id());
     addends.push_back({terms[i].input->data().payload.as<const u32>(), terms[i].factor});
+    noise.add(terms[i].input->data().noise,
+              centred(terms[i].factor, terms[i].input->data().log_modulus));
   }
   const auto& first = terms[0].input->data();
   const i64 p = first.plain_modulus, m = ((constant % p) + p) % p;
@@ -165,7 +218,7 @@ Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plai
       s.wrap(s.combined(addends,
                         encode_message(static_cast<u64>(m), first.plain_modulus, first.log_modulus),
                         first.rows(), first.log_modulus),
-             first.size, p_out, first.log_modulus);
+             first.size, p_out, first.log_modulus, std::move(noise));
   sum.data().secret_key = id;
   return sum;
 }

@@ -3,15 +3,22 @@
 
 #include "crenel/tfhe/evaluator.h"
 #include "tfhe/objects.h"
+#include "tfhe/params/noise.h"
 #include "tfhe/test_polynomial.h"
 
 namespace crenel::tfhe {
 
+/// How far a phase modulo q may be off for tables on messages modulo p, the steps included where
+/// p's halves do not begin at one.
+double table_margin(const device::TorusPlan& plan, u32 p);
+
 struct Evaluator::State {
-  State(Context context, EvaluationKeys keys);
+  State(Context context, EvaluationKeys keys, const EvaluatorOptions& options);
 
   Context context;
   EvaluationKeys keys;
+  double max_p_fail_log2 = 0;
+  NoiseBudget budget;
   u64 chunk_bytes = u64(1) << 30;  ///< bound on a call's extracted ciphertexts
 
   const Context::State& home() const { return context.state(); }
@@ -31,10 +38,22 @@ struct Evaluator::State {
   /// The keys, or KeyMissingError.
   const EvaluationKeys::Data& bootstrap_keys() const;
 
+  // ---- noise
+  /// ParameterError where a phase modulo 2^log_modulus with this noise is read wrongly, that is off
+  /// by more than `margin`, with more than the probability allowed.
+  void judge(const Noise& noise, u32 log_modulus, double margin, const char* operation) const;
+  /// log2 of the bound that judge compares.
+  double failure(const Noise& noise, u32 log_modulus, double margin) const;
+  /// Of the result of a bootstrap of `size` messages, modulo 2^log_modulus: a source of its own.
+  Noise bootstrap_noise(u64 size, u32 log_modulus) const;
+  /// Of one message from a bootstrap or an encryption modulo q, whichever has more.
+  Noise input_noise() const;
+
   // ---- rows at rest
   device::Buffer allocate_rows(u64 rows) const;
   /// Under the secret keys of these keys.
-  Ciphertext wrap(device::Buffer rows, u64 size, u32 plain_modulus, u32 log_modulus) const;
+  Ciphertext wrap(device::Buffer rows, u64 size, u32 plain_modulus, u32 log_modulus,
+                  Noise noise) const;
   /// sum factor_t data_t + (0, constant, ...) modulo 2^log_modulus.
   void combine(u32* out, std::span<const device::LweTerm> terms, u64 constant, u64 rows,
                u32 log_modulus) const;

@@ -22,14 +22,16 @@ struct Operand {
   const u32* rows = nullptr;
   u32 log_modulus = 0;
   u32 log_step = 0;  ///< 2 beta
+  Noise noise;       ///< modulo M
 
+  double beta() const { return std::exp2(log_step) / 2.0; }
   u32 log_plain() const { return log_modulus - log_step; }
 };
 
 class Functional {
  public:
   Functional(const Evaluator::State& s, const Ciphertext& a, const char* operation)
-      : s_(s), count_(a.data().rows()), operation_(operation) {
+      : s_(s), count_(a.data().rows()), size_(a.size()), operation_(operation) {
     s.check(a);
     const u32 p = a.plain_modulus();
     if (!std::has_single_bit(p) || p < 2)
@@ -39,6 +41,7 @@ class Functional {
     value_.rows = a.data().payload.as<const u32>();
     value_.log_modulus = a.data().log_modulus;
     value_.log_step = value_.log_modulus - floor_log2(p);
+    value_.noise = a.data().noise;
   }
 
   Operand& value() { return value_; }
@@ -62,13 +65,8 @@ class Functional {
       throw UnsupportedError(
           cat(operation_, " modulo 2^", log_m, ", expected at most Q_KS = 2^", log_switch),
           {{"log_modulus", cat(log_m)}, {"log_switch_modulus", cat(log_switch)}});
-    const NoiseBudget b = noise_budget(s_.params(), std::sqrt(kErrorVariance));
-    const double m = std::exp2(log_m), at_q = m / static_cast<double>(s_.plan().modulus),
-                 at_switch = m / std::exp2(log_switch);
-    const double std = std::sqrt(2.0 * ((b.blind_rotation + b.transform) * at_q * at_q +
-                                        (b.switch_rounding + b.key_switch) * at_switch * at_switch +
-                                        b.rest_rounding));
-    const double beta = std::exp2(value_.log_step) / 2.0;
+    const double std = std::sqrt(2.0 * bootstrap_variance(s_.plan(), s_.budget, log_m));
+    const double beta = value_.beta();
     if (kDeviations * std > beta)
       throw UnsupportedError(
           cat(operation_, " modulo 2^", log_m,
@@ -82,6 +80,7 @@ class Functional {
   /// its middle half, then that by the ramp, whose value includes the phase's error.
   void floor(u32 bits) {
     const u32 log_range = value_.log_step + bits, log_m = value_.log_modulus;
+    Noise noise = floored_noise(log_range);
     const auto& plan = s_.plan();
     const auto half = s_.function(ContentKey("floor").add(log_range).add(log_m), [&] {
       const u64 quarter = scaled_to_modulus(1, u64(1) << (log_m - log_range + 2), plan.modulus);
@@ -99,6 +98,18 @@ class Functional {
       s_.combine(x.as<u32>(), difference, 0, count_, log_m);
     }
     replace(std::move(x));
+    value_.noise = std::move(noise);
+  }
+
+  /// Judges the reading of phases modulo 2^log_range, whose messages may be off by beta, stretched
+  /// to q.
+  void judge(const Noise& noise, u32 log_range) const {
+    const double stretch = std::exp2(double(s_.log_q()) - log_range);
+    s_.judge(noise.scaled(stretch), s_.log_q(), value_.beta() * stretch, operation_);
+  }
+  /// Noise of value() modulo q, where phases modulo 2^log_range are stretched to it.
+  Noise stretched_noise(u32 log_range) const {
+    return value_.noise.scaled(std::exp2(double(s_.log_q()) - log_range));
   }
 
   /// Divides messages whose low `bits` are zero by 2^bits.
@@ -110,6 +121,9 @@ class Functional {
     shape.log_modulus = value_.log_modulus -= bits;
     s_.home().torus->mod_switch(s_.stream(), {out.as<u32>(), shape}, from);
     replace(std::move(out));
+    value_.noise = value_.noise.scaled(std::exp2(-double(bits)));
+    value_.noise.add(
+        Noise(size_, switching_variance(plan, from.shape.log_modulus, value_.log_modulus)), 1);
   }
 
   /// Phases modulo 2^log_range <= q, times q / 2^log_range.
@@ -119,13 +133,26 @@ class Functional {
   }
 
  private:
+  /// Judges both bootstraps of a floor. The first one's noise is in what the second reads; what the
+  /// second takes off includes all noise so far, but for its own and the error of its reading.
+  Noise floored_noise(u32 log_range) const {
+    Noise x = value_.noise;
+    judge(x, log_range);
+    x.add(s_.bootstrap_noise(size_, value_.log_modulus), -1);
+    judge(x, log_range);
+    const double stretch = std::exp2(double(s_.log_q()) - log_range);
+    Noise out = s_.bootstrap_noise(size_, value_.log_modulus);
+    out.add(Noise(size_, reading_variance(s_.plan(), s_.log_q()) / (stretch * stretch)), 1);
+    return out;
+  }
+
   void replace(device::Buffer rows) {
     value_.owned = std::move(rows);
     value_.rows = value_.owned.as<const u32>();
   }
 
   const Evaluator::State& s_;
-  u64 count_;
+  u64 count_, size_;
   const char* operation_;
   Operand value_;
 };
@@ -142,7 +169,8 @@ Ciphertext Evaluator::floor(const Ciphertext& a, u32 bits) const {
   f.check_readable(bits);
   f.check_modulus();
   f.floor(bits);
-  return s.wrap(std::move(f.value().owned), a.size(), a.plain_modulus(), f.value().log_modulus);
+  return s.wrap(std::move(f.value().owned), a.size(), a.plain_modulus(), f.value().log_modulus,
+                std::move(f.value().noise));
 }
 
 Ciphertext Evaluator::sign(const Ciphertext& a) const {
@@ -165,8 +193,10 @@ Ciphertext Evaluator::sign(const Ciphertext& a) const {
     const u64 value = s.plan().modulus / 8 + 1;
     return window_polynomial(s.plan(), (steps - beta) % steps, value, value);
   });
+  f.judge(x.noise, x.log_modulus);
   const device::Buffer in = f.stretched(x.rows, x.log_modulus);
-  return s.wrap(s.bootstrapped(in.as<const u32>(), a.data().rows(), table), a.size(), 4, s.log_q());
+  return s.wrap(s.bootstrapped(in.as<const u32>(), a.data().rows(), table), a.size(), 4, s.log_q(),
+                s.bootstrap_noise(a.size(), s.log_q()));
 }
 
 std::vector<Ciphertext> Evaluator::decompose(const Ciphertext& a, u32 base_bits) const {
@@ -184,12 +214,13 @@ std::vector<Ciphertext> Evaluator::decompose(const Ciphertext& a, u32 base_bits)
   std::vector<Ciphertext> digits;
   while (x.log_plain() > base_bits) {
     digits.push_back(s.wrap(f.stretched(x.rows, x.log_step + base_bits), a.size(),
-                            u32(1) << base_bits, s.log_q()));
+                            u32(1) << base_bits, s.log_q(),
+                            f.stretched_noise(x.log_step + base_bits)));
     f.floor(base_bits);
     f.drop(base_bits);
   }
-  digits.push_back(
-      s.wrap(f.stretched(x.rows, x.log_modulus), a.size(), u32(1) << x.log_plain(), s.log_q()));
+  digits.push_back(s.wrap(f.stretched(x.rows, x.log_modulus), a.size(), u32(1) << x.log_plain(),
+                          s.log_q(), f.stretched_noise(x.log_modulus)));
   return digits;
 }
 

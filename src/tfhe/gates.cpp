@@ -1,62 +1,56 @@
 // Gates of one bootstrap with OpenFHE's constants (docs/theory/tfhe.md "Gates"), and of a padded
 // set's bits as tables.
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+
 #include "crenel/core/error.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"
+#include "tfhe/gate_table.h"
 
 namespace crenel::tfhe {
 namespace {
 
-// The output is 0 where the phase of factor * (sum of inputs) lies in [c, c + q / 2), else 1.
-struct GateConstants {
-  const char* name;
-  u32 inputs;
-  u32 plain_modulus;
-  u32 factor;
-  u32 numerator, denominator;  // c / q
-  u32 counts;                  // bit i: the output where i inputs are 1
-};
-
-constexpr GateConstants kGates[] = {
-    {"and", 2, 4, 1, 7, 8, 0b100},       {"or", 2, 4, 1, 5, 8, 0b110},
-    {"nand", 2, 4, 1, 3, 8, 0b011},      {"nor", 2, 4, 1, 1, 8, 0b001},
-    {"xor", 2, 4, 2, 6, 8, 0b010},       {"xnor", 2, 4, 2, 2, 8, 0b101},
-    {"majority", 3, 4, 1, 7, 8, 0b1100}, {"and3", 3, 6, 1, 11, 12, 0b1000},
-    {"or3", 3, 6, 1, 7, 12, 0b1110},     {"and4", 4, 8, 1, 15, 16, 0b10000},
-    {"or4", 4, 8, 1, 9, 16, 0b11110},
-};
-
-const GateConstants& constants(Gate gate) {
-  const auto i = static_cast<std::size_t>(gate);
-  if (i >= std::size(kGates))
-    throw ParameterError(cat("gate number ", i, ", expected below ", std::size(kGates)),
-                         {{"gate", cat(i)}});
-  return kGates[i];
+// Noise of sum_i factor_i input_i.
+Noise sum_noise(std::initializer_list<std::pair<const Noise*, double>> terms) {
+  Noise sum(terms.begin()->first->size());
+  for (const auto& [noise, factor] : terms) sum.add(*noise, factor);
+  return sum;
 }
 
-// E(x) of device/torus/kernels.h.
-u32 exponent(const device::TorusPlan& plan, u64 x) {
-  const u32 steps = plan.log_n + 1, log_q = plan.log_lwe_modulus;
-  const u64 e =
-      log_q <= steps ? x << (steps - log_q) : ((x << steps) + (u64(1) << (log_q - 1))) >> log_q;
-  return static_cast<u32>(e & ((u64(1) << steps) - 1));
+// The three sums that mux reads, in the order in which it does, judged by `judge(sum, margin)`.
+template <class Judge>
+void judge_mux(const Evaluator::State& s, bool by_sums, u32 p, const Noise& condition,
+               const Noise& a, const Noise& b, Judge judge) {
+  if (by_sums) {
+    for (const Noise* x : {&a, &b})
+      judge(sum_noise({{&condition, 1}, {x, 2}}), message_margin(p, s.log_q()));
+    return;
+  }
+  const double margin = gate_margin(s.plan(), constants(Gate::nand));
+  const Noise first = s.bootstrap_noise(a.size(), s.log_q()),
+              second = s.bootstrap_noise(a.size(), s.log_q());
+  judge(sum_noise({{&condition, 1}, {&a, 1}}), margin);
+  judge(sum_noise({{&condition, -1}, {&b, 1}}), margin);
+  judge(sum_noise({{&first, 1}, {&second, 1}}), margin);
+}
+
+// Of a phase that stands for a bit modulo 4, or a message of a padded set.
+double refresh_margin(const Evaluator::State& s, bool is_message, u32 p) {
+  return is_message ? message_margin(p, s.log_q()) : gate_margin(s.plan(), constants(Gate::and_));
 }
 
 device::LutView gate_function(const Evaluator::State& s, const GateConstants& g) {
   const auto key = ContentKey("gate").add(g.numerator).add(g.denominator).add(g.plain_modulus);
   return s.function(key, [&] {
-    const u64 start = (u64(g.numerator) << s.log_q()) / g.denominator;
+    const u64 start = window_start(s.plan(), g);
     const u64 value = s.plan().modulus / (2 * u64(g.plain_modulus)) + 1;
     return window_polynomial(s.plan(), exponent(s.plan(), start), value, value);
   });
 }
 
 // ---- bits as messages 0 and 1 of a padded set: tables of sums
-
-/// Whether p is a padded set's, and sums up to `most` are messages of it.
-bool holds_sums(const Params& params, u32 p, u64 most) {
-  return params.spec().padded && p == params.spec().plain_modulus && most < p / 2;
-}
 
 /// f of a message of a padded set; `key` tells functions apart.
 template <class F>
@@ -85,31 +79,13 @@ Ciphertext mux_by_sums(const Evaluator::State& s, const Ciphertext& condition, c
   };
   const device::Buffer first = chosen(a, 3), second = chosen(b, 2);
   const device::LweTerm both[] = {{first.as<const u32>(), 1}, {second.as<const u32>(), 1}};
+  Noise noise = s.bootstrap_noise(condition.size(), log_q);
+  noise.add(s.bootstrap_noise(condition.size(), log_q), 1);
   return s.wrap(s.combined(both, 0, rows, log_q), condition.size(), condition.plain_modulus(),
-                log_q);
+                log_q, std::move(noise));
 }
 
 }  // namespace
-
-const char* name_of(Gate gate) { return constants(gate).name; }
-u32 fan_in(Gate gate) { return constants(gate).inputs; }
-u32 plain_modulus_of(Gate gate) { return constants(gate).plain_modulus; }
-
-Gate gate_from_string(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kGates); ++i)
-    if (name == kGates[i].name) return static_cast<Gate>(i);
-  throw ParameterError(cat("unknown gate '", name, "'"), {{"gate", std::string(name)}});
-}
-
-u32 bit_modulus(const Params& params, u32 inputs) {
-  const bool padded = params.spec().padded;
-  if (inputs < 2 || inputs > 4 || (padded && inputs != 2))
-    throw ParameterError(cat("bits for gates of ", inputs, " inputs, expected ",
-                             padded ? "2 with this set" : "2, 3 or 4"),
-                         {{"inputs", cat(inputs)}});
-  if (padded) return params.spec().plain_modulus;
-  return inputs == 2 ? 4 : plain_modulus_of(inputs == 3 ? Gate::and3 : Gate::and4);
-}
 
 Ciphertext Evaluator::not_(const Ciphertext& a) const {
   const State& s = *state_;
@@ -119,7 +95,7 @@ Ciphertext Evaluator::not_(const Ciphertext& a) const {
   const device::LweTerm term{a.data().payload.as<const u32>(), -1};
   Ciphertext out =
       s.wrap(s.combined({&term, 1}, encode_message(1, p, s.log_q()), a.data().rows(), s.log_q()),
-             a.size(), p, s.log_q());
+             a.size(), p, s.log_q(), a.data().noise.scaled(-1));
   out.data().secret_key = a.secret_key_id();
   return out;
 }
@@ -136,8 +112,14 @@ Ciphertext Evaluator::gate(Gate gate, std::span<const Ciphertext* const> inputs)
   s.check_inputs(inputs, p, g.name);
   s.bootstrap_keys();
   std::vector<device::LweTerm> terms;
-  for (const Ciphertext* c : inputs)
-    terms.push_back({c->data().payload.as<const u32>(), by_count ? 1 : i64(g.factor)});
+  Noise noise(inputs[0]->size());
+  for (const Ciphertext* c : inputs) {
+    const i64 factor = by_count ? 1 : i64(g.factor);
+    terms.push_back({c->data().payload.as<const u32>(), factor});
+    noise.add(c->data().noise, static_cast<double>(factor));
+  }
+  s.judge(noise, s.log_q(), by_count ? message_margin(p, s.log_q()) : gate_margin(s.plan(), g),
+          g.name);
   const u64 rows = inputs[0]->data().rows();
   const auto function =
       by_count ? message_function(s, ContentKey("count").add(g.inputs).add(g.counts),
@@ -145,7 +127,7 @@ Ciphertext Evaluator::gate(Gate gate, std::span<const Ciphertext* const> inputs)
                : gate_function(s, g);
   const device::Buffer sum = s.combined(terms, 0, rows, s.log_q());
   return s.wrap(s.bootstrapped(sum.as<const u32>(), rows, function), inputs[0]->size(), p,
-                s.log_q());
+                s.log_q(), s.bootstrap_noise(inputs[0]->size(), s.log_q()));
 }
 
 Ciphertext Evaluator::gate(Gate gate_kind, const Ciphertext& a, const Ciphertext& b) const {
@@ -163,6 +145,8 @@ Ciphertext Evaluator::mux(const Ciphertext& condition, const Ciphertext& a,
   s.check_inputs(first, p, "mux");
   s.check_inputs(second, p, "mux");
   s.bootstrap_keys();
+  judge_mux(s, by_sums, p, condition.data().noise, a.data().noise, b.data().noise,
+            [&](const Noise& sum, double margin) { s.judge(sum, s.log_q(), margin, "mux"); });
   if (by_sums) return mux_by_sums(s, condition, a, b);
   const u32 log_q = s.log_q();
   const u64 rows = condition.data().rows(), half = rows * s.plan().words();
@@ -177,7 +161,8 @@ Ciphertext Evaluator::mux(const Ciphertext& condition, const Ciphertext& a,
   const device::Buffer nands = s.bootstrapped(sums.as<const u32>(), 2 * rows, nand);
   const device::LweTerm both[] = {{nands.as<const u32>(), 1}, {nands.as<const u32>() + half, 1}};
   s.combine(sums.as<u32>(), both, 0, rows, log_q);
-  return s.wrap(s.bootstrapped(sums.as<const u32>(), rows, nand), condition.size(), 4, log_q);
+  return s.wrap(s.bootstrapped(sums.as<const u32>(), rows, nand), condition.size(), 4, log_q,
+                s.bootstrap_noise(condition.size(), log_q));
 }
 
 Ciphertext Evaluator::refresh(const Ciphertext& a) const {
@@ -187,18 +172,57 @@ Ciphertext Evaluator::refresh(const Ciphertext& a) const {
   const u32 p = is_message ? a.plain_modulus() : 4;
   s.check_inputs({&input, 1}, p, "refresh");
   s.bootstrap_keys();
+  s.judge(a.data().noise, s.log_q(), refresh_margin(s, is_message, p), "refresh");
+  Noise noise = s.bootstrap_noise(a.size(), s.log_q());
   const u64 rows = a.data().rows();
   const u32* in = a.data().payload.as<const u32>();
   if (is_message) {
     const auto identity = message_function(s, ContentKey("identity"), [](u64 m) { return m; });
-    return s.wrap(s.bootstrapped(in, rows, identity), a.size(), p, s.log_q());
+    return s.wrap(s.bootstrapped(in, rows, identity), a.size(), p, s.log_q(), std::move(noise));
   }
   // AND with a known 1.
   const device::LweTerm term{in, 1};
   const device::Buffer sum =
       s.combined({&term, 1}, encode_message(1, 4, s.log_q()), rows, s.log_q());
   return s.wrap(s.bootstrapped(sum.as<const u32>(), rows, gate_function(s, constants(Gate::and_))),
-                a.size(), p, s.log_q());
+                a.size(), p, s.log_q(), std::move(noise));
+}
+
+double Evaluator::p_fail_log2(Gate gate) const {
+  const State& s = *state_;
+  const GateConstants& g = constants(gate);
+  const Params& params = s.params();
+  const bool by_count = holds_sums(params, params.spec().plain_modulus, g.inputs);
+  Noise sum(1);
+  for (u32 i = 0; i < g.inputs; ++i) sum.add(s.input_noise(), by_count ? 1 : g.factor);
+  return s.failure(
+      sum, s.log_q(),
+      by_count ? message_margin(params.spec().plain_modulus, s.log_q()) : gate_margin(s.plan(), g));
+}
+
+double Evaluator::p_fail_log2(std::string_view operation) const {
+  const State& s = *state_;
+  const Spec& spec = s.params().spec();
+  const u32 p = spec.plain_modulus;
+  const Noise input = s.input_noise();
+  if (operation == "refresh") {
+    const bool is_message = holds_sums(s.params(), p, 1);
+    return s.failure(input, s.log_q(), refresh_margin(s, is_message, p));
+  }
+  if (operation == "lut") {
+    if (spec.padded) return s.failure(input, s.log_q(), table_margin(s.plan(), p));
+    const u32 log = table_log_modulus(s.plan());
+    Noise lower = input;
+    lower.add(s.bootstrap_noise(1, log), -1);
+    return s.failure(lower, log, table_margin(s.plan(), p));
+  }
+  if (operation != "mux") return p_fail_log2(gate_from_string(operation));
+  double worst = -std::numeric_limits<double>::infinity();
+  judge_mux(s, holds_sums(s.params(), p, 3), p, input, s.input_noise(), s.input_noise(),
+            [&](const Noise& sum, double margin) {
+              worst = std::max(worst, s.failure(sum, s.log_q(), margin));
+            });
+  return worst;
 }
 
 }  // namespace crenel::tfhe

@@ -1,6 +1,8 @@
 // Look-up tables: padded sets by one bootstrap, others as OpenFHE's EvalFunc (docs/theory/tfhe.md
 // "Functions of messages").
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "crenel/core/error.h"
 #include "tfhe/encoding.h"
@@ -142,7 +144,24 @@ device::Buffer into_lower_half(const Evaluator::State& s, const u32* x, u64 rows
   return out;
 }
 
+// The first bootstrap's result is taken off before the second reads.
+void judge(const Evaluator::State& s, const Ciphertext::Data& a, const PreparedLut::Data& lut) {
+  const double margin = table_margin(s.plan(), lut.plain_modulus);
+  s.judge(a.noise, lut.log_modulus, margin, "look-up table");
+  if (!lut.half) return;
+  Noise lower = a.noise;
+  lower.add(s.bootstrap_noise(a.size, lut.log_modulus), -1);
+  s.judge(lower, lut.log_modulus, margin, "look-up table");
+}
+
 }  // namespace
+
+double table_margin(const device::TorusPlan& plan, u32 p) {
+  const double margin = message_margin(p, plan.log_lwe_modulus);
+  // the halves of half_table begin at a step
+  const double step = std::exp2(double(plan.log_lwe_modulus) - plan.log_n - 1);
+  return std::has_single_bit(p) ? margin : margin - std::max(step, 1.0);
+}
 
 u64 PreparedLut::size() const { return data_->size; }
 u32 PreparedLut::plain_modulus() const { return data_->plain_modulus; }
@@ -208,6 +227,7 @@ Ciphertext Evaluator::lut(const Ciphertext& a, const PreparedLut& lut) const {
   s.check_plain_modulus(a, f.plain_modulus, "look-up table");
   if (f.size != 0 && f.size != a.size()) refuse_index(f.size, cat(a.size()));
   s.bootstrap_keys();
+  judge(s, a.data(), f);
   const u64 rows = a.data().rows();
   const u32* in = a.data().payload.as<const u32>();
   device::Buffer lower;
@@ -218,7 +238,8 @@ Ciphertext Evaluator::lut(const Ciphertext& a, const PreparedLut& lut) const {
   device::Buffer out = s.allocate_rows(rows);
   s.bootstrap(out.as<u32>(), s.log_q(), in, f.log_modulus, rows,
               lut_view(s.plan(), *f.tables, f.index.get()));
-  return s.wrap(std::move(out), a.size(), f.out_modulus, s.log_q());
+  return s.wrap(std::move(out), a.size(), f.out_modulus, s.log_q(),
+                s.bootstrap_noise(a.size(), s.log_q()));
 }
 
 }  // namespace crenel::tfhe

@@ -10,6 +10,7 @@
 #include "device/backend.h"
 #include "random/secret_key_id.h"
 #include "tfhe/device_cache.h"
+#include "tfhe/noise.h"
 #include "tfhe/secret_keys.h"
 
 namespace crenel::tfhe {
@@ -18,12 +19,13 @@ namespace crenel::tfhe {
 /// behind the last message hold what the operation made of zeros.
 struct CiphertextShape {
   std::string params_id;
-  u64 size = 0;              ///< messages, at least 1
-  u32 slots = 1;             ///< [r]
-  u32 words = 0;             ///< n + r
-  u32 plain_modulus = 0;     ///< [p], even
-  u32 log_modulus = 0;       ///< log2 [q], larger for large p (encoding.h)
+  u64 size = 0;           ///< messages, at least 1
+  u32 slots = 1;          ///< [r]
+  u32 words = 0;          ///< n + r
+  u32 plain_modulus = 0;  ///< [p], even
+  u32 log_modulus = 0;    ///< log2 [q], larger for large p (encoding.h)
   SecretKeyId secret_key{};  ///< none where the masks are zero
+  Noise noise = {};          ///< of `size` messages
 
   u64 rows() const { return (size + slots - 1) / slots; }
   u64 bytes() const { return rows() * words * sizeof(u32); }
@@ -104,8 +106,8 @@ struct Client::State {
   SecretKeyId id = random::draw_secret_key_id();
 };
 
-/// The description of `size` messages modulo p of this context, without payload and under no secret
-/// key. Throws
+/// The description of `size` messages modulo p of this context, without payload and noise and under
+/// no secret key. Throws
 /// ParameterError for no messages and for more rows than a call can take (2^32 - 1).
 std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
                                                    u32 plain_modulus, u32 log_modulus);

@@ -1,5 +1,6 @@
 // From single messages to r under a mask: a key switch whose input is r ciphertexts side by side.
 #include <algorithm>
+#include <cmath>
 
 #include "crenel/core/error.h"
 #include "tfhe/evaluator_state.h"
@@ -57,7 +58,9 @@ Ciphertext Evaluator::pack(const Ciphertext& single) const {
         stream, shape, {out.as<u32>() + first * s.plan().words(), shape.out(rows)},
         {side_by_side.as<const u64>(), shape.in(rows)}, shape.key(s.keys.data()->packing.data()));
   }
-  return s.wrap(std::move(out), in.size, in.plain_modulus, s.log_q());
+  Noise noise = in.noise;
+  noise.add(Noise(in.size, packing_variance(s.plan(), shape, std::sqrt(kErrorVariance))), 1);
+  return s.wrap(std::move(out), in.size, in.plain_modulus, s.log_q(), std::move(noise));
 }
 
 }  // namespace crenel::tfhe

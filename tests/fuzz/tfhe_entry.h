@@ -7,7 +7,7 @@
 namespace crenel::test {
 
 inline const tfhe::Context& tfhe_wire_context() {
-  static const tfhe::Context context(tfhe::Params::preset("toy-lut4"), "ref");
+  static const tfhe::Context context(tfhe::Params::preset("toy-lut4", true), "ref");
   return context;
 }
 
@@ -38,7 +38,7 @@ inline LoadOutcome load_tfhe_kind(const std::string& kind, std::span<const u8> b
         bytes, [&](Bytes b) { return tfhe::Client::import_secret_key(context, b); },
         [](const tfhe::Client& client) { return client.export_secret_key(); });
   return try_load(
-      bytes, [&](Bytes b) { return tfhe::params_from_bytes(b); },
+      bytes, [&](Bytes b) { return tfhe::params_from_bytes(b, true); },
       [](const tfhe::Params& params) { return tfhe::to_bytes(params); });
 }
 

@@ -52,7 +52,7 @@ Numbers decrypted(const tfhe::Ciphertext& c, const std::vector<Numbers>& secrets
 class TfheWire : public DeviceTest {
  protected:
   tfhe::Context context(u32 slots) const {
-    const tfhe::Params set = tfhe::Params::preset("toy-raising");
+    const tfhe::Params set = tfhe::Params::preset("toy-raising", true);
     return tfhe::Context(set.with_slots(tfhe::SlotCount(slots)), GetParam());
   }
 };

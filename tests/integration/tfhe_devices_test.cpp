@@ -33,7 +33,7 @@ class TfheDevices : public test::DeviceTest {
     Pair(const std::string& device, const std::string& name)
         : reference(test::tfhe_world("ref", name, true)),
           context(reference.params(), device),
-          ev(context.evaluator(carried_keys(reference.keys, context))) {}
+          ev(context.evaluator(carried_keys(reference.keys, context), {0.0})) {}
     test::TfheWorld& reference;
     Context context;
     Evaluator ev;
@@ -162,7 +162,7 @@ TEST_P(TfheDevices, SecretsTravelAsBytes) {
     EXPECT_EQ(pair.reference.client.decrypt(test::carried(d, pair.reference.context)), x);
     // Keys made there serve here.
     const EvaluationKeys keys = carried_keys(there.evaluation_keys(), pair.reference.context);
-    const Evaluator ev = pair.reference.context.evaluator(keys);
+    const Evaluator ev = pair.reference.context.evaluator(keys, {0.0});
     const Ciphertext a = pair.reference.client.encrypt(Messages{0, 1, 0, 1});
     const Ciphertext b = pair.reference.client.encrypt(Messages{0, 0, 1, 1});
     EXPECT_EQ(pair.reference.client.decrypt(ev.gate(Gate::xnor, a, b)), (Messages{1, 0, 0, 1}));

@@ -74,7 +74,7 @@ TEST(TheoryPages, PrimeSystem) {
   std::vector<Row> sets{{"set", "D", "normal levels", "left after 3 of SlotToCoeff", "chain limbs",
                          "log PQ", "max abs(e_l)"}};
   for (const char* name : kBootSets) {
-    const auto params = ckks::Params::preset(name);
+    const auto params = ckks::Params::preset(name, true);
     const ckks::Spec& spec = params.spec();
     const auto chain = ckks::chain_in_position_order(spec);
     double window = 0, special = 0, down = 0;
@@ -205,7 +205,7 @@ TEST(TheoryPages, NoiseBudgets) {
                                     {"M6", 1u},
                                     {"STD128", 1u},
                                     {"G4", 1u}}) {
-    const auto params = tfhe::Params::preset(name).with_slots(tfhe::SlotCount(slots));
+    const auto params = tfhe::Params::preset(name, true).with_slots(tfhe::SlotCount(slots));
     const double sigma = std::sqrt(tfhe::kErrorVariance);
     const auto plan = tfhe::plan_of(params);
     const auto budget = tfhe::noise_budget(params, sigma);

@@ -97,7 +97,7 @@ void measure(const Params& params, const std::string& device, u64 count, test::R
              Sample& sample) {
   const Context context(params, device);
   Client client = context.keygen();
-  const Evaluator ev = context.evaluator(client.evaluation_keys());
+  const Evaluator ev = context.evaluator(client.evaluation_keys(), {0.0});
   const Messages x = test::random_messages(rng, count, 2), y = test::random_messages(rng, count, 2);
   Messages z(count);
   for (u64 i = 0; i < count; ++i) z[i] = 1 - (x[i] & y[i]);
@@ -139,7 +139,7 @@ TEST_P(TfheNoise, BootstrapsErrAsTheModelSays) {
   constexpr int kKeys = 4;
   constexpr u64 kGates = 1000;
   for (const Set& set : sets) {
-    const Params params = Params::from_spec(set.spec).with_slots(SlotCount(set.slots));
+    const Params params = Params::from_spec(set.spec, true).with_slots(SlotCount(set.slots));
     Sample sample;
     for (int key = 0; key < kKeys; ++key) measure(params, GetParam(), kGates, rng, sample);
     const double ratio = sample.measured / sample.expected;
@@ -171,14 +171,14 @@ TEST_P(TfheNoise, DefaultSetErrsAsTheModelSays) {
 
 TEST_P(TfheNoise, LookUpTablesErrAsGatesDo) {
   auto rng = test::test_rng();
-  const Params params = Params::preset("toy-lut4");
+  const Params params = Params::preset("toy-lut4", true);
   constexpr int kKeys = 24;
   constexpr u64 kCount = 150;
   double measured = 0, expected = 0;
   for (int key = 0; key < kKeys; ++key) {
     const Context context(params, GetParam());
     Client client = context.keygen();
-    const Evaluator ev = context.evaluator(client.evaluation_keys());
+    const Evaluator ev = context.evaluator(client.evaluation_keys(), {0.0});
     const Messages x = test::random_messages(rng, kCount, 16);
     const Lut f{test::random_messages(rng, 16, 16), 0};
     const Messages y = test::map_messages(x, [&](u64 m) { return f.table[m]; });

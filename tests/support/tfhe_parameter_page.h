@@ -44,7 +44,7 @@ inline std::string tfhe_slots_table() {
   for (std::size_t i = 0; i < std::size(kSlots); ++i) out << "---|";
   out << '\n';
   for (const std::string& name : tfhe::Params::preset_names()) {
-    const tfhe::Params params = tfhe::Params::preset(name);
+    const tfhe::Params params = tfhe::Params::preset(name, true);
     if (params.spec().path != tfhe::NoisePath::raising || params.spec().plain_modulus != 4 ||
         name.starts_with("toy-"))
       continue;
@@ -68,7 +68,7 @@ inline std::string tfhe_inputs_table() {
   out << "| Set | two inputs | MAJORITY | three inputs, p = 6 | four inputs, p = 8 |\n"
          "|---|---|---|---|---|\n";
   for (const std::string& name : tfhe::Params::preset_names()) {
-    const tfhe::Params params = tfhe::Params::preset(name);
+    const tfhe::Params params = tfhe::Params::preset(name, true);
     if (params.spec().plain_modulus != 4 || name.starts_with("toy-")) continue;
     out << "| `" << name << "` | 2^" << tfhe_decimals(failure_log2(params, sigma, 2, 4), 1)
         << " | 2^" << tfhe_decimals(failure_log2(params, sigma, 3, 4), 1) << " | 2^"
@@ -85,16 +85,18 @@ inline std::string tfhe_parameter_page() {
 <!-- computed by tests/unit/tfhe/params/params_test.cpp; CRENEL_UPDATE_DOCS=1 renders it anew -->
 
 Named sets are the files `params/tfhe-*.toml`, each with its provenance; names may be written in any case.
-`p_fail` bounds the probability that one bootstrap gives a wrong message, for a sum of bootstrapped inputs
-whose squared factors add up to `norm2`, messages q / p apart ([0011](../design/0011-tfhe-parameters.md)).
-Security is the lattice estimator's, or interpolated from it, in bits. Sets below 2^-128 or 128 bits warn.
+`p_fail` bounds the probability that one bootstrap gives a wrong message, for a sum of inputs, fresh or
+bootstrapped, whose squared factors add up to `norm2`, messages q / p apart, and for gates of two inputs
+([0011](../design/0011-tfhe-parameters.md)); without padding and for p > 4 also for tables, whose second
+bootstrap reads the noise of the first. Security is the lattice estimator's, or interpolated from it, in bits.
+Sets below 2^-128 or 128 bits warn.
 
 | Set | n | k | N | q | Q | B_g or T | Q_KS, B_KS | arithmetic | p | norm2 | p_fail | security |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
 )";
   for (const char* prefix : {"bool", "lut", "STD", "G", "M", "toy-"})
     for (const std::string& name : tfhe::Params::preset_names())
-      if (name.starts_with(prefix)) out << tfhe_parameter_row(tfhe::Params::preset(name));
+      if (name.starts_with(prefix)) out << tfhe_parameter_row(tfhe::Params::preset(name, true));
   out << R"(
 What each is for:
 

@@ -19,12 +19,13 @@ namespace crenel::test {
 
 using Messages = std::vector<u64>;
 
+/// The evaluator refuses no failure probability: toys fail.
 struct TfheWorld {
   TfheWorld(const tfhe::Params& params, const std::string& device, bool packing)
       : context(params, device),
         client(context.keygen()),
         keys(client.evaluation_keys({packing})),
-        ev(context.evaluator(keys)) {}
+        ev(context.evaluator(keys, {0.0})) {}
 
   const tfhe::Params& params() const { return context.params(); }
 
@@ -112,7 +113,7 @@ inline const tfhe::Params& tfhe_params(const std::string& name) {
   std::getline(text, shape, ':');
   const auto presets = tfhe::Params::preset_names();
   const bool preset = std::find(presets.begin(), presets.end(), shape) != presets.end();
-  tfhe::Spec spec = preset ? tfhe::Params::preset(shape).spec() : tfhe_toy_spec(shape);
+  tfhe::Spec spec = preset ? tfhe::Params::preset(shape, true).spec() : tfhe_toy_spec(shape);
   u32 slots = 1;
   while (std::getline(text, option, ':')) {
     if (option == "binary")
@@ -122,7 +123,7 @@ inline const tfhe::Params& tfhe_params(const std::string& name) {
     else
       spec.arithmetic = tfhe::arithmetic_from_string(option);
   }
-  auto params = tfhe::Params::from_spec(spec).with_slots(tfhe::SlotCount(slots));
+  auto params = tfhe::Params::from_spec(spec, true).with_slots(tfhe::SlotCount(slots));
   return made->emplace(name, std::move(params)).first->second;
 }
 

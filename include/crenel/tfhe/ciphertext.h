@@ -25,6 +25,10 @@ class Ciphertext {
   const std::string& params_id() const;
   /// Which secret keys decrypt it; none for known messages (Evaluator::trivial): any do.
   const SecretKeyId& secret_key_id() const;
+  /// Variance that the phases' errors have by the noise model, in squared units of the integers of
+  /// the ciphertext's modulus; the largest of all messages. Of loaded ciphertexts what their file
+  /// claims.
+  double noise_variance() const;
   Ciphertext clone() const;
   /// Messages [first, first + count), copied. `first` must be a multiple of r: throws
   /// ParameterError otherwise or when out of range.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,14 @@ namespace crenel::tfhe {
 class Client;
 class EvaluationKeys;
 class Evaluator;
+
+/// What an evaluator may do beyond the ordinary.
+struct EvaluatorOptions {
+  /// log2 of the largest failure probability that a bootstrap may have; an operation that would
+  /// exceed it is refused. Unset: what the set promises (Params::p_fail_log2), or 2^-128 where it
+  /// promises more. At most 0, which refuses nothing.
+  std::optional<double> max_p_fail_log2;
+};
 
 /// Parameters on a device. Cheap to copy: the state (kernels, and what was brought to the device by
 /// content) is shared by all clients and evaluators, and safe to use from several threads; another
@@ -38,7 +47,8 @@ class Context {
 
   /// New secret keys with randomness of the operating system.
   Client keygen() const;
-  Evaluator evaluator(EvaluationKeys keys) const;
+  /// ParameterError for options that are no bound on a probability.
+  Evaluator evaluator(EvaluationKeys keys, const EvaluatorOptions& options = {}) const;
 
   /// Tables for messages modulo p = plain_modulus (0: the set's), checked and on the device. With
   /// several tables (or an index) message i takes luts[index[i]]. Throws what Evaluator::lut does.
@@ -94,6 +104,10 @@ class Client {
   /// round(p phase / q) modulo p of each message. StateError for another context's or other secret
   /// keys' ciphertext.
   std::vector<u64> decrypt(const Ciphertext& ciphertext) const;
+  /// log2 of the bound on the probability that decrypt gets a message wrong, by the noise that the
+  /// ciphertext carries; that of a loaded one is what its file claims. No secret enters. -infinity
+  /// without noise.
+  double p_fail_log2(const Ciphertext& ciphertext) const;
   /// Signed distance of each phase from its message's place, in units of 1/q: for noise
   /// measurements. ParameterError for another number of messages or one >= p.
   std::vector<i64> phase_errors(const Ciphertext& ciphertext, std::span<const u64> messages) const;

@@ -2,6 +2,12 @@
 // arrays of equal size, message by message; one call is one batched bootstrap (or as many as
 // stated).
 //
+// Ciphertexts carry the noise that they gathered (Ciphertext::noise_variance), and a bootstrap is
+// judged by that of its input before it is computed: ParameterError, with the fields `operation`,
+// `p_fail_log2` and `max_p_fail_log2`, where it would fail more often than
+// EvaluatorOptions allow (docs/theory/tfhe.md, "Noise that ciphertexts carry"). A graph is judged
+// when it is recorded, by the ciphertexts it is recorded with.
+//
 // Capturable, that is fit for Stream::capture and then without a copy from the host, a wait for the
 // device or an allocation of its memory: every operation but `trivial`, and but `lut` of tables by
 // value, which may have to bring them to the device (prepare them before). Also Ciphertext::clone,
@@ -47,6 +53,15 @@ class Evaluator {
   explicit Evaluator(std::shared_ptr<const State> state);
   const Context& context() const;
   const EvaluationKeys& keys() const;
+  /// The bound in force (EvaluatorOptions).
+  double max_p_fail_log2() const;
+
+  /// log2 of the bound on the failure probability of each bootstrap of an operation, the worst of
+  /// them: a gate by name, "mux", "refresh" or "lut" (of a table without symmetry at the set's p).
+  /// For independent inputs that come from a bootstrap or from an encryption, whichever has more
+  /// noise. ParameterError for any other name.
+  double p_fail_log2(std::string_view operation) const;
+  double p_fail_log2(Gate gate) const;
 
   // ---- without a bootstrap ----------------------------------------------------------------------
   Ciphertext not_(const Ciphertext& a) const;  ///< 1 - a, of bits
@@ -58,8 +73,10 @@ class Evaluator {
   Ciphertext trivial(std::span<const u64> messages, u32 plain_modulus = 0) const;
 
   // ---- gates ------------------------------------------------------------------------------------
-  /// One bootstrap a message. Throws StateError for sizes, contexts or plain moduli that differ,
-  /// and when both inputs are the same object (OpenFHE: their noise would double, not add).
+  /// One bootstrap a message. Sets promise what two inputs need: AND3, OR3, AND4, OR4 and majority
+  /// have failure probabilities of their own, which most sets refuse. Throws StateError for sizes,
+  /// contexts or plain moduli that differ, and when both inputs are the same object (OpenFHE: their
+  /// noise would double, not add).
   Ciphertext gate(Gate gate, std::span<const Ciphertext* const> inputs) const;
   Ciphertext gate(Gate gate, const Ciphertext& a, const Ciphertext& b) const;
   /// condition ? a : b, three NANDs; of bits modulo a padded set's p two tables.

@@ -45,11 +45,15 @@ struct Spec {
   u32 log_switch_modulus = 0;     ///< log2 [Q_KS]
   DecompBaseLog switch_base_log;  ///< log2 [B_KS]
   u32 plain_modulus = 4;          ///< p: a message m is encoded as m q / p; 4 for gates
-  bool padded = false;     ///< the upper half of the p messages is kept free (programmable LUTs)
-  double max_norm2 = 2.0;  ///< sum of squared factors of bootstrapped inputs p_fail is stated for
+  bool padded = false;  ///< the upper half of the p messages is kept free (programmable LUTs)
+  /// Sum of squared factors of inputs that p_fail is stated for. Less than a gate's 2 states
+  /// nothing better: p_fail covers gates always.
+  double max_norm2 = 2.0;
   Arithmetic arithmetic = Arithmetic::exact;  ///< the faster safe choice, by measurement
-  double security_bits = 0.0;                 ///< by the lattice estimator, or interpolated from it
-  bool paper = false;  ///< below today's norm: for reproduction of published figures
+  /// Claimed, by the lattice estimator or interpolated from it (0: nothing). Of sets that are not
+  /// the library's own, Params::security_bits believes no more than the estimate.
+  double security_bits = 0.0;
+  bool paper = false;  ///< a label: for reproduction of published figures
   std::string provenance;
 };
 
@@ -57,18 +61,22 @@ struct Spec {
 class Params {
  public:
   /// Every problem of `spec`, one sentence each naming the value and what was expected. Never
-  /// throws.
-  static std::vector<std::string> validate(const Spec& spec);
-  /// Throws ParameterError listing all problems.
-  static Params from_spec(Spec spec);
-  /// A set of params/tfhe-*.toml by name: "bool128", "lut4-128", "M3", "G1", "STD128", "toy-...".
-  /// Throws ParameterError naming the known names.
-  static Params preset(const std::string& name);
+  /// throws. `allow_insecure` leaves out below_norm(), which is a problem of every set but the
+  /// library's published ones: those are known by their numbers, whatever they are called, and
+  /// warn.
+  static std::vector<std::string> validate(const Spec& spec, bool allow_insecure = false);
+  /// Throws ParameterError listing all problems. With allow_insecure, sets made from this one
+  /// (with_slots, with_arithmetic) may be below the norm too.
+  static Params from_spec(Spec spec, bool allow_insecure = false);
+  /// A set of params/tfhe-*.toml by name: "bool128", "lut4-128", "M3", "G1", "STD128"; "toy-..."
+  /// need allow_insecure. Throws ParameterError naming the known names.
+  static Params preset(const std::string& name, bool allow_insecure = false);
   static std::vector<std::string> preset_names();  ///< sorted
   static std::string preset_description(const std::string& name);
-  /// The same set with r messages under each mask (1..16, else ParameterError); p_fail is restated.
-  /// Throws UnsupportedError where `approx` cannot round the products of so many rows, or where its
-  /// error is no longer small against the noise (lut4-128 above 10), as with_arithmetic does.
+  /// The same set with r messages under each mask (1..16, else ParameterError); p_fail is restated,
+  /// and ParameterError where that needs allow_insecure. Throws UnsupportedError where `approx`
+  /// cannot round the products of so many rows, or where its error is no longer small against the
+  /// noise (lut4-128 above 10), as with_arithmetic does.
   Params with_slots(SlotCount slots) const;
   /// The same set with another arithmetic. Throws UnsupportedError for approx where the transform's
   /// error is not small against the set's noise (G4), and for split with modulus raising or where
@@ -83,18 +91,26 @@ class Params {
   const std::vector<u64>& primes() const;  ///< of Q (gadget) or of T (raising)
   DecompLevels digits() const;             ///< gadget digits in use; 1 for raising
   DecompLevels switch_digits() const;      ///< [d_KS]
-  double p_fail_log2() const;  ///< log2 of the bound on the failure probability of one bootstrap
+  /// log2 of the bound on the failure probability of one bootstrap whose inputs come from
+  /// bootstraps or from an encryption: of gates of two inputs, of sums up to max_norm2 and, where
+  /// messages are neither padded nor bits (p > 4), of tables, which take two bootstraps. What other
+  /// operations have: Evaluator::p_fail_log2.
+  double p_fail_log2() const;
+  /// What the set claims, but no more than the library itself knows of these numbers: the lattice
+  /// estimator's figure for its own sets, the interpolated one for others.
   double security_bits() const;
   bool below_norm() const;      ///< p_fail above 2^-128 or security below 128 bits
   std::string warning() const;  ///< "" or what is below today's norm, in one sentence
-  const std::string& id()
-      const;  ///< 32 hex digits: a content hash carried by every object and file
+  /// 32 hex digits: a content hash carried by every object and file. Numbers, name and what the set
+  /// claims of itself (max_norm2, security_bits, paper) all count; prose does not.
+  const std::string& id() const;
   bool operator==(const Params& other) const;
 
   struct State;
 
  private:
   explicit Params(std::shared_ptr<const State> state);
+  static Params checked(std::shared_ptr<const State> state);
   std::shared_ptr<const State> state_;
 };
 

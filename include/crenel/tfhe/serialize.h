@@ -32,7 +32,10 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
 /// Each validates every field against the context before touching data and throws
 /// SerializationError saying what is wrong and where. `info`: where to put the array's info, or
 /// null.
-Params params_from_bytes(std::span<const u8> bytes);
+/// Parameters are refused too where they are below the norm (Params::below_norm) and no published
+/// set of the library by their numbers, unless `allow_insecure`: nothing that a file says of itself
+/// makes it safer.
+Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure = false);
 Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes,
                                  ArrayInfo* info = nullptr);
 Integers integers_from_bytes(const Context& context, std::span<const u8> bytes,

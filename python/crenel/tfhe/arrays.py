@@ -127,6 +127,14 @@ class Ciphertext(_Array):
         """Messages are residues modulo this number."""
         return self._data.plain_modulus
 
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the phases' errors by the noise model, in squared units of the modulus' integers.
+
+        The largest of all elements. Of a loaded array it is what the file claims.
+        """
+        return self._data.noise_variance
+
     def __repr__(self) -> str:
         return (
             f"<tfhe.Ciphertext {self._facts()}, modulo {self.plain_modulus}, on {self._context.device.name}>"

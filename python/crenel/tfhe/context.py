@@ -74,9 +74,18 @@ class Context(Place):
         """
         return Client(self, self._context.client_from_secret_key(data))
 
-    def evaluator(self, keys: _crenel.TfheEvaluationKeys) -> Evaluator:
-        """Operations with these keys. Raises StateError for keys of another context."""
-        return Evaluator(self, self._context.evaluator(keys))
+    def evaluator(
+        self, keys: _crenel.TfheEvaluationKeys, *, max_p_fail_log2: float | None = None
+    ) -> Evaluator:
+        """Operations with these keys.
+
+        max_p_fail_log2 : log2 of the largest failure probability that a bootstrap may have, at most 0, which
+            allows everything; default what the set promises (`params.p_fail_log2`), or -128 where that is
+            less. Operations that would fail more often raise ParameterError
+
+        Raises StateError for keys of another context, ParameterError for a bound above 0.
+        """
+        return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2))
 
     def ciphertext_from_bytes(self, data: Bytes) -> Ciphertext:
         """An array from untrusted bytes. Raises SerializationError saying what is wrong and where."""
@@ -223,6 +232,13 @@ class Client:
         """The client of one slot's keys, in a context of its own without packing on the same device."""
         client = self._client.single(slot)
         return Client(Context._of(client.context), client)
+
+    def p_fail_log2(self, array: Ciphertext) -> float:
+        """log2 of the bound on the probability that `decrypt` gets an element wrong, -inf without noise.
+
+        By the noise that the array carries, which of a loaded one is its file's claim: no secret enters.
+        """
+        return self._client.p_fail_log2(array._data)
 
     def phase_errors(self, array: Ciphertext, values: npt.ArrayLike) -> np.ndarray:
         """Distance of each phase from the place of its message, in units of the modulus' integers.

@@ -25,7 +25,9 @@ class Evaluator(IntegerOperations):
 
     Each call is one batch of bootstraps: whole arrays are much faster than elements one after the other.
     Every operation raises StateError for arrays of another context or of different shapes, TypeError for
-    objects of another kind, and KeyMissingError where a key is missing.
+    objects of another kind, and KeyMissingError where a key is missing. Arrays carry the noise that they
+    gathered; operations whose bootstraps would fail more often than `max_p_fail_log2` allows raise
+    ParameterError.
     """
 
     __slots__ = ("_context", "_evaluator", "_integers")
@@ -44,6 +46,22 @@ class Evaluator(IntegerOperations):
     def keys(self) -> _crenel.TfheEvaluationKeys:
         """The keys."""
         return self._evaluator.keys
+
+    @property
+    def max_p_fail_log2(self) -> float:
+        """log2 of the largest failure probability that a bootstrap may have (Context.evaluator)."""
+        return self._evaluator.max_p_fail_log2
+
+    def p_fail_log2(self, operation: str) -> float:
+        """log2 of the bound on the failure probability of an operation's bootstraps, the worst of them.
+
+        operation : a gate ('and', 'nand', 'xor', 'majority', 'and3', 'or4', ...), 'mux', 'refresh', or 'lut'
+            of a table without symmetry
+
+        For independent inputs that are fresh or bootstrapped, whichever has more noise. Raises ParameterError
+        for any other name.
+        """
+        return self._evaluator.p_fail_log2(operation)
 
     # ---- gates -----------------------------------------------------------------------------------------
 

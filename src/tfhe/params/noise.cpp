@@ -90,21 +90,69 @@ NoiseBudget noise_budget(const TorusPlan& plan, double sigma) {
   return budget;
 }
 
-double fresh_variance(const TorusPlan& plan, const NoiseBudget& budget) {
-  const double rest = two_to(plan.log_lwe_modulus);
+double bootstrap_variance(const TorusPlan& plan, const NoiseBudget& budget, u32 log_modulus) {
+  const double rest = two_to(log_modulus);
   const double from_q = squared(rest / static_cast<double>(plan.modulus));
   const double from_switch = squared(rest / two_to(plan.log_switch_modulus));
   return from_q * (budget.blind_rotation + budget.transform) +
-         from_switch * (budget.switch_rounding + budget.key_switch) + budget.rest_rounding;
+         from_switch * (budget.switch_rounding + budget.key_switch) +
+         switching_variance(plan, plan.log_switch_modulus, log_modulus);
+}
+
+double fresh_variance(const TorusPlan& plan, const NoiseBudget& budget) {
+  return bootstrap_variance(plan, budget, plan.log_lwe_modulus);
+}
+
+double switching_variance(const TorusPlan& plan, u32 log_from, u32 log_to) {
+  return rounding(double(log_from) - log_to, plan.lwe_dim, lwe_square(plan));
+}
+
+double reading_variance(const TorusPlan& plan, u32 log_modulus) {
+  const u32 steps = plan.log_n + 1;
+  return squared(two_to(double(log_modulus) - steps)) *
+         switching_variance(plan, log_modulus, steps);
+}
+
+double packing_variance(const TorusPlan& plan, const device::SwitchShape& shape, double sigma) {
+  const u32 last = shape.log_modulus - shape.base_log * (shape.digits - 1);
+  const double rows =
+      (shape.digits - 1) * (1 - two_to(-double(shape.base_log))) + (1 - two_to(-double(last)));
+  const double to_rest = squared(two_to(double(shape.log_out_modulus) - shape.log_modulus));
+  return to_rest * shape.in_dim * rows * squared(sigma) +
+         switching_variance(plan, shape.log_modulus, shape.log_out_modulus);
+}
+
+double tail_log2(double variance, double margin) {
+  if (!(margin > 0)) return 0;
+  return std::min(0.0, 1 - margin * margin / (2 * variance) * std::log2(std::exp(1.0)));
 }
 
 double failure_log2(const TorusPlan& plan, double sigma, double norm2, u32 plain_modulus) {
-  const NoiseBudget budget = noise_budget(plan, sigma);
-  const double rest = two_to(plan.log_lwe_modulus);
-  const double to_rest = squared(rest / two_to(plan.log_n + 1));
-  const double variance = norm2 * fresh_variance(plan, budget) + to_rest * budget.rotation_rounding;
-  const double margin = rest / (2.0 * plain_modulus);
-  return std::min(0.0, 1 - margin * margin / (2 * variance) * std::log2(std::exp(1.0)));
+  const double variance = norm2 * fresh_variance(plan, noise_budget(plan, sigma)) +
+                          reading_variance(plan, plan.log_lwe_modulus);
+  return tail_log2(variance, two_to(plan.log_lwe_modulus) / (2.0 * plain_modulus));
+}
+
+u32 table_log_modulus(const TorusPlan& plan) {
+  const u32 doubled = plan.log_lwe_modulus + 1;
+  return doubled <= plan.log_n + 1 && doubled <= plan.log_switch_modulus ? doubled : doubled - 1;
+}
+
+double promise_log2(const TorusPlan& plan, const Spec& spec) {
+  constexpr double kGateNorm2 = 2;
+  const NoiseBudget budget = noise_budget(plan, std::sqrt(kErrorVariance));
+  const double input = std::max(fresh_variance(plan, budget), kErrorVariance);
+  const auto margin = [&](u32 p) { return two_to(plan.log_lwe_modulus) / (2.0 * p); };
+  const auto stated = [&](double norm2, u32 p) {
+    return tail_log2(norm2 * input + reading_variance(plan, plan.log_lwe_modulus), margin(p));
+  };
+  // bits of a padded set stand modulo its own p, those of others modulo 4
+  const double sums = std::max(stated(spec.max_norm2, spec.plain_modulus),
+                               stated(kGateNorm2, spec.padded ? spec.plain_modulus : 4));
+  if (spec.padded || spec.plain_modulus <= 4) return sums;
+  const u32 log = table_log_modulus(plan);
+  const double table = input + bootstrap_variance(plan, budget, log) + reading_variance(plan, log);
+  return std::max(sums, tail_log2(table, margin(spec.plain_modulus)));
 }
 
 std::string plan_problem(const TorusPlan& plan) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "crenel/tfhe/params.h"
+#include "device/torus/kernels.h"
 #include "device/torus/plan.h"
 
 namespace crenel::tfhe {
@@ -13,6 +14,26 @@ NoiseBudget noise_budget(const device::TorusPlan& plan, double sigma);
 /// Variance at q of a bootstrapped ciphertext's phase error, without rotation_rounding.
 double fresh_variance(const device::TorusPlan& plan, const NoiseBudget& budget);
 double failure_log2(const device::TorusPlan& plan, double sigma, double norm2, u32 plain_modulus);
+
+/// Variance of a bootstrap's result modulo 2^log_modulus <= Q_KS, in units of that modulus.
+double bootstrap_variance(const device::TorusPlan& plan, const NoiseBudget& budget,
+                          u32 log_modulus);
+/// What reading phases modulo 2^log_modulus on 2N steps adds, in units of that modulus.
+double reading_variance(const device::TorusPlan& plan, u32 log_modulus);
+/// What the switch from 2^log_from to 2^log_to adds to ciphertexts at rest, in units of the latter.
+double switching_variance(const device::TorusPlan& plan, u32 log_from, u32 log_to);
+/// What Evaluator::pack adds, modulo q.
+double packing_variance(const device::TorusPlan& plan, const device::SwitchShape& shape,
+                        double sigma);
+/// log2 of 2 exp(-margin^2 / (2 variance)), at most 0: 0 for no margin, -infinity without noise.
+double tail_log2(double variance, double margin);
+/// log2 of the modulus by which tables without padding are read at worst: 2 q where the set has
+/// tables without symmetry, else q.
+u32 table_log_modulus(const device::TorusPlan& plan);
+/// What Params::p_fail_log2 states: the worst of gates of two inputs, of sums of `max_norm2` and,
+/// of sets of functions (no padding, p > 4), of tables of two bootstraps. An input comes from a
+/// bootstrap or from an encryption, whichever has more noise.
+double promise_log2(const device::TorusPlan& plan, const Spec& spec);
 
 /// Why no backend may run this plan, or "" when all may: what device::check says, or that the
 /// double-precision transform of its arithmetic is not safe.

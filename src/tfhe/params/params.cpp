@@ -3,16 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <iomanip>
-#include <sstream>
+#include <bit>
 
 #include "core/sha256.h"
 #include "crenel/core/error.h"
 #include "tfhe/params/noise.h"
 #include "tfhe/params/plan.h"
 #include "tfhe/params/preset_specs.h"
-#include "tfhe/params/security.h"
 #include "tfhe/params/validate.h"
 
 namespace crenel::tfhe {
@@ -24,19 +21,18 @@ struct Params::State {
   u64 modulus = 0;
   DecompLevels digits, switch_digits;
   double p_fail_log2 = 0, security_bits = 0;
+  bool allow_insecure = false;
   std::string id;
 
-  State(Spec spec, SlotCount slots);
+  State(Spec spec, SlotCount slots, bool allow_insecure);
 };
 
 namespace {
 
-constexpr double kNormBits = 128.0;  // both of security and of -log2 p_fail
-
 constexpr const char* kArithmetics[] = {"exact", "approx", "split"};  // in the order of Arithmetic
 
-// Every field that changes what keys and ciphertexts mean goes into the hash, little-endian. Names
-// and labels stay out.
+// Every field that changes what keys and ciphertexts mean, and everything that the set claims of
+// itself, goes into the hash, little-endian: equal ids are equal promises. Prose stays out.
 std::string content_hash(const Spec& spec, const device::TorusPlan& plan) {
   Sha256 hash;
   const auto put = [&hash](u64 value) {
@@ -44,7 +40,7 @@ std::string content_hash(const Spec& spec, const device::TorusPlan& plan) {
     for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<u8>(value >> (8 * i));
     hash.update(bytes);
   };
-  static constexpr char kDomain[] = "crenel.tfhe.params.1";
+  static constexpr char kDomain[] = "crenel.tfhe.params.2";
   for (const char c : kDomain) {
     const u8 byte = static_cast<u8>(c);
     hash.update({&byte, 1});
@@ -56,6 +52,12 @@ std::string content_hash(const Spec& spec, const device::TorusPlan& plan) {
                           u64(spec.plain_modulus), u64(spec.padded), u64(plan.primes.size())})
     put(value);
   for (const u64 p : plan.primes) put(p);
+  // + 0.0: of the two zeros one
+  put(std::bit_cast<u64>(spec.max_norm2));
+  put(std::bit_cast<u64>(spec.security_bits + 0.0));
+  put(u64(spec.paper));
+  put(spec.name.size());
+  hash.update({reinterpret_cast<const u8*>(spec.name.data()), spec.name.size()});
   const Sha256::Digest digest = hash.finish();
   return hex(std::span(digest).first(16));
 }
@@ -89,13 +91,6 @@ const Spec& find_preset(const std::string& name) {
                        {{"name", name}});
 }
 
-// One digit after the point, for people.
-std::string bits(double value) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(1) << value;
-  return out.str();
-}
-
 }  // namespace
 
 const char* to_string(Arithmetic arithmetic) { return kArithmetics[static_cast<u8>(arithmetic)]; }
@@ -108,28 +103,39 @@ Arithmetic arithmetic_from_string(std::string_view name) {
                        {{"arithmetic", std::string(name)}, {"expected", kExpected}});
 }
 
-Params::State::State(Spec wanted, SlotCount r) : spec(std::move(wanted)), slots(r) {
+Params::State::State(Spec wanted, SlotCount r, bool allowed)
+    : spec(std::move(wanted)), slots(r), allow_insecure(allowed) {
   const device::TorusPlan plan = plan_of(spec, slots);
   primes = plan.primes;
   modulus = plan.modulus;
   digits = DecompLevels(plan.digits);
   switch_digits = DecompLevels(plan.switch_digits);
-  p_fail_log2 = failure_log2(plan, std::sqrt(kErrorVariance), spec.max_norm2, spec.plain_modulus);
-  security_bits = spec.security_bits > 0 ? spec.security_bits : security_estimate(spec);
+  p_fail_log2 = promise_log2(plan, spec);
+  security_bits = believed_security(spec);
   id = content_hash(spec, plan);
 }
 
 Params::Params(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
-std::vector<std::string> Params::validate(const Spec& spec) { return validate_spec(spec); }
-
-Params Params::from_spec(Spec spec) {
-  const std::vector<std::string> problems = validate_spec(spec);
-  if (!problems.empty()) throw_problems(spec.name, problems);
-  return Params(std::make_shared<const State>(std::move(spec), SlotCount(1)));
+std::vector<std::string> Params::validate(const Spec& spec, bool allow_insecure) {
+  return validate_spec(spec, allow_insecure);
 }
 
-Params Params::preset(const std::string& name) { return from_spec(find_preset(name)); }
+Params Params::from_spec(Spec spec, bool allow_insecure) {
+  const std::vector<std::string> problems = validate_spec(spec, allow_insecure);
+  if (!problems.empty()) throw_problems(spec.name, problems);
+  return Params(std::make_shared<const State>(std::move(spec), SlotCount(1), allow_insecure));
+}
+
+Params Params::preset(const std::string& name, bool allow_insecure) {
+  const Spec& spec = find_preset(name);
+  if (spec.name.starts_with("toy-") && !allow_insecure)
+    throw ParameterError(
+        cat("TFHE parameter set '", spec.name,
+            "' is for tests and offers no security; pass allow_insecure to use it"),
+        {{"name", spec.name}, {"lwe_dim", cat(spec.lwe_dim)}});
+  return from_spec(spec, allow_insecure);
+}
 
 std::vector<std::string> Params::preset_names() {
   std::vector<std::string> names;
@@ -150,7 +156,7 @@ Params Params::with_slots(SlotCount slots) const {
   if (!problem.empty())
     throw UnsupportedError(cat("'", name(), "' with ", slots, " slots: ", problem),
                            {{"name", name()}, {"slots", cat(slots)}});
-  return Params(std::make_shared<const State>(state_->spec, slots));
+  return checked(std::make_shared<const State>(state_->spec, slots, state_->allow_insecure));
 }
 
 Params Params::with_arithmetic(Arithmetic arithmetic) const {
@@ -160,7 +166,21 @@ Params Params::with_arithmetic(Arithmetic arithmetic) const {
   if (!problem.empty())
     throw UnsupportedError(cat("'", spec.name, "': ", problem),
                            {{"name", spec.name}, {"arithmetic", to_string(arithmetic)}});
-  return Params(std::make_shared<const State>(std::move(spec), state_->slots));
+  return checked(
+      std::make_shared<const State>(std::move(spec), state_->slots, state_->allow_insecure));
+}
+
+// What from_spec saw had one slot and another arithmetic: p_fail may have crossed the norm.
+Params Params::checked(std::shared_ptr<const State> state) {
+  Params made(std::move(state));
+  const State& s = *made.state_;
+  if (made.below_norm() && !s.allow_insecure && !is_published(s.spec))
+    throw ParameterError(cat(made.warning(), ": it needs allow_insecure"),
+                         {{"name", s.spec.name},
+                          {"slots", cat(s.slots)},
+                          {"p_fail_log2", cat(s.p_fail_log2)},
+                          {"security_bits", cat(s.security_bits)}});
+  return made;
 }
 
 const Spec& Params::spec() const { return state_->spec; }
@@ -174,20 +194,8 @@ DecompLevels Params::switch_digits() const { return state_->switch_digits; }
 double Params::p_fail_log2() const { return state_->p_fail_log2; }
 double Params::security_bits() const { return state_->security_bits; }
 
-bool Params::below_norm() const {
-  return p_fail_log2() > -kNormBits || security_bits() < kNormBits;
-}
-
-std::string Params::warning() const {
-  if (!below_norm()) return {};
-  std::string what;
-  if (security_bits() < kNormBits) what = cat(bits(security_bits()), " bits of security");
-  if (p_fail_log2() > -kNormBits)
-    what += cat(what.empty() ? "" : " and ", "a failure probability of 2^", bits(p_fail_log2()),
-                " a bootstrap");
-  return cat("parameter set '", name(), "' has ", what, "; today's norm is ", kNormBits,
-             " bits and 2^-", kNormBits);
-}
+bool Params::below_norm() const { return !warning().empty(); }
+std::string Params::warning() const { return shortfall(name(), security_bits(), p_fail_log2()); }
 
 const std::string& Params::id() const { return state_->id; }
 bool Params::operator==(const Params& other) const { return state_->id == other.state_->id; }

@@ -2,10 +2,14 @@
 
 #include <bit>
 #include <cmath>
+#include <iomanip>
+#include <sstream>
+#include <tuple>
 
 #include "crenel/core/error.h"
 #include "tfhe/params/noise.h"
 #include "tfhe/params/plan.h"
+#include "tfhe/params/preset_specs.h"
 #include "tfhe/params/security.h"
 
 namespace crenel::tfhe {
@@ -13,7 +17,7 @@ namespace {
 
 class Checker {
  public:
-  explicit Checker(const Spec& spec) : spec_(spec) {}
+  Checker(const Spec& spec, bool allow_insecure) : spec_(spec), allow_insecure_(allow_insecure) {}
 
   std::vector<std::string> run() && {
     check_sizes();
@@ -109,14 +113,67 @@ class Checker {
       add("security_bits is ", spec_.security_bits, ", expected at most ",
           std::round(10 * (estimate + kSecurityTolerance)) / 10,
           ", what the dimensions and moduli allow");
+    if (!problems_.empty() || allow_insecure_ || is_published(spec_)) return;
+    const std::string below =
+        shortfall(spec_.name, believed_security(spec_), promise_log2(plan, spec_));
+    if (!below.empty()) add(below, ": it needs allow_insecure");
   }
 
   const Spec& spec_;
+  bool allow_insecure_;
   std::vector<std::string> problems_;
 };
 
+constexpr double kNormBits = 128.0;  // both of security and of -log2 p_fail
+
+// One digit after the point, for people.
+std::string one_digit(double value) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << value;
+  return out.str();
+}
+
+// What security and p_fail follow from. The arithmetic is not among it: plan_problem bounds what it
+// adds, and p_fail is computed with it.
+auto numbers(const Spec& s) {
+  return std::tuple(s.lwe_dim.value, s.glwe_dim.value, s.poly_size.value, s.log_lwe_modulus, s.path,
+                    s.secret, s.log_modulus, s.log_raised_modulus, s.base_log.value,
+                    s.log_switch_modulus, s.switch_base_log.value, s.plain_modulus, s.padded);
+}
+
 }  // namespace
 
-std::vector<std::string> validate_spec(const Spec& spec) { return Checker(spec).run(); }
+const Spec* own_set(const Spec& spec) {
+  for (const Spec& own : preset_specs())
+    if (numbers(own) == numbers(spec)) return &own;
+  return nullptr;
+}
+
+bool is_published(const Spec& spec) {
+  const Spec* own = own_set(spec);
+  return own != nullptr && !own->name.starts_with("toy-");
+}
+
+double believed_security(const Spec& spec) {
+  const Spec* own = own_set(spec);
+  const double known =
+      own != nullptr && own->security_bits > 0 ? own->security_bits : security_estimate(spec);
+  return spec.security_bits > 0 ? std::min(spec.security_bits, known) : known;
+}
+
+std::string shortfall(const std::string& name, double security_bits, double p_fail_log2) {
+  std::string what;
+  if (security_bits < kNormBits) what = cat(one_digit(security_bits), " bits of security");
+  if (p_fail_log2 > -kNormBits)
+    what += cat(what.empty() ? "" : " and ", "a failure probability of 2^", one_digit(p_fail_log2),
+                " a bootstrap");
+  if (what.empty()) return {};
+  return cat("parameter set '", name, "' has ", what, "; today's norm is ", kNormBits,
+             " bits and 2^-", kNormBits);
+}
+
+std::vector<std::string> validate_spec(const Spec& spec, bool allow_insecure) {
+  return Checker(spec, allow_insecure).run();
+}
 
 }  // namespace crenel::tfhe

@@ -10,6 +10,17 @@ namespace crenel::tfhe {
 
 inline constexpr u32 kMaxSlots = 16;
 
-std::vector<std::string> validate_spec(const Spec& spec);
+/// The library's own set with these numbers, whatever name and claims `spec` has; its arithmetic
+/// may be another. Null: none.
+const Spec* own_set(const Spec& spec);
+/// What may be believed of the set's security: its claim, at most what own_set or else the
+/// estimate says.
+double believed_security(const Spec& spec);
+/// Below today's norm, in one sentence: "" where neither is.
+std::string shortfall(const std::string& name, double security_bits, double p_fail_log2);
+/// Whether a set may be below the norm without allow_insecure: published ones may, toys not.
+bool is_published(const Spec& spec);
+
+std::vector<std::string> validate_spec(const Spec& spec, bool allow_insecure);
 
 }  // namespace crenel::tfhe

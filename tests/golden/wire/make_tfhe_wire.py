@@ -39,11 +39,13 @@ WEIGHT = (T + (1 << LOG_BIG_Q) // 2) >> LOG_BIG_Q  # round(T / Q)
 
 
 def params_id(slots: int) -> str:
-    data = b"crenel.tfhe.params.1\0"
+    data = b"crenel.tfhe.params.2\0"
     raising, approx, ternary = 1, 1, 0
     numbers = [LWE_DIM, GLWE_DIM, slots, LOG_N, LOG_Q, raising, approx, ternary, 1 << LOG_BIG_Q, 0, 1]
     numbers += [LOG_SWITCH, LOG_BASE, 4, 0, len(PRIMES), *PRIMES]
     data += struct.pack(f"<{len(numbers)}Q", *numbers)
+    max_norm2, security_bits, paper, name = 2.0, 0.0, 0, b"toy-raising"
+    data += struct.pack("<ddQQ", max_norm2, security_bits, paper, len(name)) + name
     return hashlib.sha256(data).hexdigest()[:32]
 
 
@@ -151,7 +153,7 @@ def main() -> None:
     other = [rng.choice((-1, 0, 1)) for _ in range(LWE_DIM)]
     glwe = [[rng.choice((-1, 0, 0, 1)) for _ in range(N)] for _ in range(GLWE_DIM)]
     left, right, packed = ([rng.getrandbits(1) for _ in range(size)] for size in (12, 12, 5))
-    about = {"element": "bool", "plain_modulus": "4", "log_modulus": str(LOG_Q)}
+    about = {"element": "bool", "plain_modulus": "4", "log_modulus": str(LOG_Q), "noise_variance": "0"}
     seeds = [rng.randbytes(32) for _ in range(4)]
 
     def ciphertext(bits: list[int], secrets: list[list[int]], seed: bytes | None) -> bytes:

@@ -11,7 +11,7 @@ namespace {
 using tfhe::to_bytes;
 
 struct Files {
-  tfhe::Context context{tfhe::Params::preset("toy-raising"), "ref"};
+  tfhe::Context context{tfhe::Params::preset("toy-raising", true), "ref"};
   tfhe::Client client = context.keygen();
   Bytes seeded, whole, keys, params;
 
@@ -28,7 +28,7 @@ struct Files {
     if (name == "keys")
       tfhe::evaluation_keys_from_bytes(context, bytes);
     else if (name == "params")
-      tfhe::params_from_bytes(bytes);
+      tfhe::params_from_bytes(bytes, true);
     else
       tfhe::ciphertext_from_bytes(context, bytes);
   }
@@ -151,9 +151,9 @@ TEST(TfheSerializeReject, IntegersOfAnotherEncoding) {
   EXPECT_NE(where(files().context, edit(files().seeded, kind, integers)).find("'plain_modulus'"),
             std::string::npos);
 
-  tfhe::Spec spec = tfhe::Params::preset("toy-lut4").spec();
+  tfhe::Spec spec = tfhe::Params::preset("toy-lut4", true).spec();
   spec.log_lwe_modulus = 21;  // below Q_KS = 2^22
-  const tfhe::Context context(tfhe::Params::from_spec(spec), "ref");
+  const tfhe::Context context(tfhe::Params::from_spec(spec, true), "ref");
   auto client = context.keygen();
   const std::vector<u64> m{3, 0, 15, 7};
   const Bytes good = to_bytes(context, tfhe::encrypt_unsigned(client, m, 8));
@@ -164,6 +164,59 @@ TEST(TfheSerializeReject, IntegersOfAnotherEncoding) {
   EXPECT_NE(where(context, edit(good, "\"plain_modulus\":\"32\"", "\"plain_modulus\":\"16\""))
                 .find("'plain_modulus'"),
             std::string::npos);
+}
+
+// What a file says of itself makes it no safer: sets below the norm need the flag, and whoever
+// edits a claim changes the id.
+TEST(TfheSerializeParams, ClaimsAreNoSafety) {
+  const auto where = [](const Bytes& bytes, bool allow_insecure) {
+    try {
+      tfhe::params_from_bytes(bytes, allow_insecure);
+    } catch (const SerializationError& error) {
+      return std::string(error.field("where"));
+    }
+    return std::string("loaded");
+  };
+  tfhe::Spec weak = tfhe::Params::preset("bool128").spec();
+  weak.lwe_dim = tfhe::LweDim(500), weak.security_bits = 0;
+  EXPECT_EQ(where(to_bytes(tfhe::Params::from_spec(weak, true)), false), "params");
+  EXPECT_EQ(where(to_bytes(tfhe::Params::from_spec(weak, true)), true), "loaded");
+  EXPECT_EQ(where(to_bytes(tfhe::Params::preset("toy-raising", true)), false), "params");
+  const Bytes good = to_bytes(tfhe::Params::preset("M6"));
+  EXPECT_EQ(where(good, false), "loaded");  // published: warns
+  const auto edited = [&](const char* from, const char* to) {
+    return where(edit(good, from, to), true);
+  };
+  EXPECT_EQ(edited("\"max_norm2\":\"0x1p+1\"", "\"max_norm2\":\"0x1p+0\""), "params_id");
+  EXPECT_EQ(edited("\"paper\":\"true\"", "\"paper\":\"false\""), "params_id");
+  EXPECT_EQ(edited("\"name\":\"M6\"", "\"name\":\"bool128\""), "params_id");
+  // 186 bits to 185.5: no mistake, but another id
+  EXPECT_EQ(edited("\"security_bits\":\"0x1.74p+7\"", "\"security_bits\":\"0x1.73p+7\""),
+            "params_id");
+  const std::string newer = edited("\"params_version\":\"2\"", "\"params_version\":\"3\"");
+  EXPECT_NE(newer.find("params_version"), std::string::npos) << newer;
+}
+
+// A file of before: without a version, with an id of what determines keys alone.
+TEST(TfheSerializeParams, FilesOfVersion1SaySo) {
+  const Bytes good = to_bytes(tfhe::Params::preset("bool128"));
+  try {
+    tfhe::params_from_bytes(edit(good, "\"params_version\":\"2\",", ""));
+    ADD_FAILURE();
+  } catch (const SerializationError& error) {
+    EXPECT_EQ(error.field("where"), "params_version");
+    EXPECT_EQ(error.field("found"), "1");
+    EXPECT_EQ(error.field("expected"), "2");
+  }
+}
+
+TEST(TfheSerializeReject, ArraysWithoutTheirNoise) {
+  const std::string claim = "\"noise_variance\":\"0x1.5p+3\",";
+  expect_refused("seeded", edit(files().seeded, claim, ""), "noise_variance", "no noise");
+  for (const char* bad : {"-0x1p+0", "nan", "inf", "0x0p+0", "10.5", ""})
+    expect_refused("seeded", edit(files().seeded, claim, cat("\"noise_variance\":\"", bad, "\",")),
+                   "noise_variance", bad);
+  files().load("seeded", edit(files().seeded, claim, "\"noise_variance\":\"0x1p+20\","));
 }
 
 /// The file with a 32-bit word of the payload replaced, checksums right.

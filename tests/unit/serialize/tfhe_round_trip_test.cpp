@@ -40,7 +40,7 @@ void expect_equal(const tfhe::Ciphertext& a, const tfhe::Ciphertext& b) {
 }
 
 tfhe::Params packed(const std::string& name, u32 slots) {
-  return tfhe::Params::preset(name).with_slots(tfhe::SlotCount(slots));
+  return tfhe::Params::preset(name, true).with_slots(tfhe::SlotCount(slots));
 }
 
 class TfheSerialize : public DeviceTest {
@@ -77,7 +77,7 @@ TEST_P(TfheSerialize, ComputedCiphertextsTravelWhole) {
   for (const u32 slots : {1u, 2u}) {
     const auto home = context("toy-gadget", slots);
     auto client = home.keygen();
-    const auto ev = home.evaluator(client.evaluation_keys());
+    const auto ev = home.evaluator(client.evaluation_keys(), {0.0});
     const auto x = random_messages(rng, 9, 2), y = random_messages(rng, 9, 2);
     const auto sum = ev.gate(tfhe::Gate::nand, client.encrypt(x), client.encrypt(y));
     const auto loaded = tfhe::ciphertext_from_bytes(home, to_bytes(home, sum));
@@ -127,7 +127,7 @@ TEST_P(TfheSerialize, EvaluationKeys) {
       EXPECT_EQ(loaded.bytes(), keys.bytes());
       EXPECT_EQ(to_bytes(home, loaded), bytes) << set;
       // They compute the same: bootstraps have no randomness of their own.
-      const auto before = home.evaluator(keys), after = home.evaluator(loaded);
+      const auto before = home.evaluator(keys, {0.0}), after = home.evaluator(loaded, {0.0});
       const auto a = client.encrypt(random_messages(rng, 5, 2), 4);
       const auto b = client.encrypt(random_messages(rng, 5, 2), 4);
       EXPECT_EQ(words_of(before.gate(tfhe::Gate::xor_, a, b)),
@@ -146,14 +146,14 @@ TEST_P(TfheSerialize, PackingKeys) {
   const auto m = random_messages(rng, 8, 2);
   const auto sent =
       tfhe::ciphertext_from_bytes(single.context(), to_bytes(single.context(), single.encrypt(m)));
-  EXPECT_EQ(client.decrypt(home.evaluator(keys).pack(sent)), m);
+  EXPECT_EQ(client.decrypt(home.evaluator(keys, {0.0}).pack(sent)), m);
 }
 
 TEST_P(TfheSerialize, Integers) {
   Rng rng = test_rng();
   const auto home = context("toy-lut4");
   auto client = home.keygen();
-  const auto server = home.evaluator(client.evaluation_keys());
+  const auto server = home.evaluator(client.evaluation_keys(), {0.0});
   const tfhe::IntegerEvaluator ev(server);
   for (const u32 bits : {2u, 8u, 62u, 64u}) {
     std::vector<u64> x(5);
@@ -200,12 +200,12 @@ TEST_P(TfheSerialize, AnotherContextIsRefused) {
 TEST(TfheSerializeParams, EverySetTravels) {
   for (const std::string& name : tfhe::Params::preset_names())
     for (const u32 slots : {1u, 4u}) {
-      auto params = tfhe::Params::preset(name);
+      auto params = tfhe::Params::preset(name, true);
       // The transform is not safe for every set with many messages a mask.
       if (slots != 1) params = params.with_arithmetic(tfhe::Arithmetic::exact);
       params = params.with_slots(tfhe::SlotCount(slots));
       const auto bytes = to_bytes(params);
-      const auto loaded = tfhe::params_from_bytes(bytes);
+      const auto loaded = tfhe::params_from_bytes(bytes, true);
       EXPECT_EQ(loaded, params) << name;
       EXPECT_EQ(loaded.name(), name);
       EXPECT_EQ(loaded.slots(), params.slots());

@@ -50,7 +50,7 @@ TEST(TfheEncoding, LargePlainModuliStandModuloMore) {
 // Fresh errors modulo more than Q_KS would be easier to find than the set's security says.
 TEST(TfheEncoding, NoModulusIsLargerThanTheSecurityIsStatedFor) {
   for (const std::string& name : Params::preset_names()) {
-    const Params params = Params::preset(name);
+    const Params params = Params::preset(name, true);
     const u32 bound = std::min(params.spec().log_switch_modulus, 32u);
     EXPECT_EQ(max_log_modulus(params), bound) << name;
     for (u32 log_p = 4; log_p < 32; ++log_p) {
@@ -182,7 +182,7 @@ TEST_P(TfheClient, ExportedKeysDecryptAndEvaluate) {
     EXPECT_EQ(again.export_secret_key(), bytes);
     const Messages x{1, 0, 1, 0, 1}, y{1, 1, 0, 0, 1};
     const Ciphertext a = w.client.encrypt(x), b = again.encrypt(y);
-    const Evaluator ev = w.context.evaluator(again.evaluation_keys());
+    const Evaluator ev = w.context.evaluator(again.evaluation_keys(), {0.0});
     EXPECT_EQ(again.decrypt(a), x);
     EXPECT_EQ(w.client.decrypt(ev.gate(Gate::and_, a, b)), (Messages{1, 0, 0, 0, 1}));
     EXPECT_EQ(again.secret_key_id(), w.client.secret_key_id());

@@ -17,7 +17,7 @@ struct Watched {
       : device(std::make_shared<WatchedDevice>(name)),
         context(test::tfhe_params(set), device),
         client(context.keygen()),
-        ev(context.evaluator(client.evaluation_keys({true}))) {}
+        ev(context.evaluator(client.evaluation_keys({true}), {0.0})) {}
 
   /// The operation recorded: throws where it does what a graph cannot. It has the results of a
   /// call, and brings nothing to the device again.

@@ -49,7 +49,7 @@ TEST_P(TfhePacking, PackedCiphertextsEvaluate) {
 TEST_P(TfhePacking, ResultsOfTheSingleContextPack) {
   auto& w = world("gadget:r3", true);
   Client one = w.client.single();
-  const Evaluator single = one.context().evaluator(one.evaluation_keys());
+  const Evaluator single = one.context().evaluator(one.evaluation_keys(), {0.0});
   const Messages x{0, 1, 0, 1, 1}, y{0, 0, 1, 1, 0};
   const Ciphertext z = single.gate(Gate::xor_, one.encrypt(x), one.encrypt(y));
   EXPECT_EQ(w.client.decrypt(w.ev.pack(z)), (Messages{0, 1, 1, 0, 1}));
@@ -58,7 +58,7 @@ TEST_P(TfhePacking, ResultsOfTheSingleContextPack) {
 TEST_P(TfhePacking, ChunksGiveTheSameBits) {
   auto rng = test::test_rng();
   auto& w = world("gadget:r3", true);
-  auto state = std::make_shared<Evaluator::State>(w.context, w.keys);
+  auto state = std::make_shared<Evaluator::State>(w.context, w.keys, EvaluatorOptions{0.0});
   const auto& plan = w.context.state().plan;
   state->chunk_bytes = 2 * plan.extracted_words() * sizeof(u64);  // two rows
   const Evaluator small(state);

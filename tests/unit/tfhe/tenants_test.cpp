@@ -19,7 +19,7 @@ TEST_P(TfheTenants, ContextsOnOneDeviceWorkTogether) {
   EXPECT_EQ(&first.device(), device_.get());
   EXPECT_EQ(&first.stream(), &second.stream());
   Client client = first.keygen();
-  const Evaluator ev = second.evaluator(client.evaluation_keys());
+  const Evaluator ev = second.evaluator(client.evaluation_keys(), {0.0});
   const Ciphertext a = client.encrypt(kX);
   Client again = Client::import_secret_key(second, client.export_secret_key());
   const Ciphertext b = again.encrypt(kY), c = ev.gate(Gate::xor_, a, b);
@@ -52,14 +52,14 @@ TEST_P(TfheTenants, OtherDeviceObjectsAreRefusedOnCudaOnly) {
   EXPECT_EQ(&single.context().device(), &first.device());
   if (first.device().info().kind == device::Kind::cuda) {
     try {
-      second.evaluator(keys);
+      second.evaluator(keys, {0.0});
       FAIL() << "memory of another stream";
     } catch (const StateError& e) {
       EXPECT_NE(std::string(e.what()).find("share one Device"), std::string::npos) << e.what();
     }
     return;
   }
-  const Evaluator ev = second.evaluator(keys);
+  const Evaluator ev = second.evaluator(keys, {0.0});
   EXPECT_EQ(client.decrypt(ev.gate(Gate::xor_, client.encrypt(kX), client.encrypt(kY))), kXor);
   EXPECT_EQ(client.decrypt(ev.pack(single.encrypt(kX, 4))), kX);
 }
@@ -83,7 +83,7 @@ TEST_P(TfheTenants, ATenantCostsItsKeysAndNothingElse) {
     const auto new_tenant = [&] {
       Client client = context.keygen();
       Tenant tenant{client.evaluation_keys(), {}};
-      tenant.ev = context.evaluator(tenant.keys);
+      tenant.ev = context.evaluator(tenant.keys, {0.0});
       const Ciphertext a = client.encrypt(kX), b = client.encrypt(kY);
       EXPECT_EQ(client.decrypt(tenant.ev->gate(Gate::xor_, a, b)), kXor);
       if (context.params().spec().padded) {
@@ -126,7 +126,7 @@ TEST_P(TfheTenants, ThreadsShareTheCaches) {
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
       Client client = context.keygen();
-      const Evaluator ev = context.evaluator(client.evaluation_keys());
+      const Evaluator ev = context.evaluator(client.evaluation_keys(), {0.0});
       for (u64 round = 0; round < 6; ++round) {
         // Tables that all threads ask for at about the same time, and one of its own.
         const std::vector<Lut> luts{{Messages(limit, round), 0}, {Messages(limit, u64(t)), 0}};

@@ -115,9 +115,9 @@ TEST_P(TfheIntegerErrors, SetsWithoutRoomForBlocksAreRefused) {
   }
   const std::vector<u64> one{1};
   EXPECT_THROW(encrypt_unsigned(gates.client, one, 8), ParameterError);
-  Spec spec = Params::preset("toy-lut4").spec();
+  Spec spec = Params::preset("toy-lut4", true).spec();
   spec.max_norm2 = 24;
-  const Context tight(Params::from_spec(spec), GetParam());
+  const Context tight(Params::from_spec(spec, true), GetParam());
   Client client = tight.keygen();
   EXPECT_THROW(encrypt_unsigned(client, one, 8), ParameterError);
 }

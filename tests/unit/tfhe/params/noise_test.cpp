@@ -39,7 +39,7 @@ constexpr Entry kTable7[] = {
 TEST(TfheNoiseModel, ReproducesTable7) {
   for (const Entry& entry : kTable7) {
     // the table knows nothing of arithmetic
-    const Params params = Params::preset(entry.name)
+    const Params params = Params::preset(entry.name, true)
                               .with_arithmetic(Arithmetic::exact)
                               .with_slots(SlotCount(entry.slots));
     EXPECT_EQ(std::round(1e4 * paper_sigma_total(params)), std::round(1e4 * entry.sigma_total))
@@ -52,12 +52,12 @@ TEST(TfheNoiseModel, ReproducesTable7) {
 TEST(TfheNoiseModel, PaperModelCoversRaisingOnly) {
   for (const char* name : {"G1", "STD128"}) {
     try {
-      paper_sigma_total(Params::preset(name));
+      paper_sigma_total(Params::preset(name, true));
       FAIL();
     } catch (const UnsupportedError& error) {
       EXPECT_EQ(error.field("name"), name);
     }
-    EXPECT_THROW(paper_failure_bits(Params::preset(name)), UnsupportedError);
+    EXPECT_THROW(paper_failure_bits(Params::preset(name, true)), UnsupportedError);
   }
 }
 
@@ -65,7 +65,7 @@ TEST(TfheNoiseModel, PaperModelCoversRaisingOnly) {
 // binomial errors of variance 10.5 against 3.19^2) and rounds powers of two as integers do.
 TEST(TfheNoiseModel, AgreesWithThePaperWhereBothApply) {
   for (const char* name : {"M1", "M2", "M3", "M4", "M5"}) {
-    const Params params = Params::preset(name);
+    const Params params = Params::preset(name, true);
     const double paper = paper_sigma_total(params) / std::sqrt(2 * std::acos(-1.0));
     EXPECT_NEAR(fresh_std(params, 3.19) / paper, 1.0, 0.02) << name;
   }
@@ -97,7 +97,7 @@ TEST(TfheNoiseModel, GadgetDigits) {
   test::Rng rng = test::test_rng();
   for (const char* name : {"toy-gadget", "toy-gadget2", "G1", "G5", "STD192", "STD256"}) {
     SCOPED_TRACE(name);
-    const Params params = Params::preset(name);
+    const Params params = Params::preset(name, true);
     const device::TorusPlan plan = plan_of(params.with_arithmetic(Arithmetic::exact));
     const i64 modulus = static_cast<i64>(plan.modulus);
     const auto decompose = [&](double& used) {
@@ -158,7 +158,7 @@ TEST(TfheNoiseModel, Roundings) {
 TEST(TfheNoiseModel, KeySwitchRows) {
   test::Rng rng = test::test_rng();
   for (const char* name : {"M1", "M5", "bool128", "lut4-128", "G5"}) {
-    const device::TorusPlan plan = plan_of(Params::preset(name));
+    const device::TorusPlan plan = plan_of(Params::preset(name, true));
     const Estimate rows = mean_of(kTrials, [&] {
       u64 x = rng() & ((u64(1) << plan.log_switch_modulus) - 1);
       double count = 0;
@@ -183,16 +183,17 @@ TEST(TfheNoiseModel, RaisingByHand) {
   EXPECT_NEAR(noise_budget(params.with_slots(SlotCount(5)), kSigma).blind_rotation,
               656 * (2 * key + 1025.0 / 12), 1e-3);
   // a binary element has one key instead of two
-  const double ternary = noise_budget(Params::preset("toy-raising"), kSigma).blind_rotation / 16;
+  const double ternary =
+      noise_budget(Params::preset("toy-raising", true), kSigma).blind_rotation / 16;
   const double binary =
-      noise_budget(Params::preset("toy-raising-binary"), kSigma).blind_rotation / 16;
+      noise_budget(Params::preset("toy-raising-binary", true), kSigma).blind_rotation / 16;
   const double rounding = (1 + 192 * 2.0 / 3) / 12;
   EXPECT_NEAR((binary - rounding) / (ternary - rounding), 0.5, 1e-9);
 }
 
 TEST(TfheNoiseModel, TransformIsCountedUnlessExact) {
   for (const char* name : {"M2", "M3", "bool128", "toy-lut4", "G4"}) {
-    const Params params = Params::preset(name);
+    const Params params = Params::preset(name, true);
     ASSERT_NE(params.arithmetic(), Arithmetic::exact) << name;
     const NoiseBudget budget = noise_budget(params, kSigma);
     const Spec& spec = params.spec();
@@ -210,7 +211,7 @@ TEST(TfheNoiseModel, TransformIsCountedUnlessExact) {
 
 TEST(TfheNoiseModel, FreshNoiseAddsUpAtTheRestModulus) {
   for (const std::string& name : Params::preset_names()) {
-    const Params params = Params::preset(name);
+    const Params params = Params::preset(name, true);
     const NoiseBudget b = noise_budget(params, kSigma);
     const double q = std::exp2(params.spec().log_lwe_modulus);
     const double at_q = q / double(params.modulus());
