@@ -11,6 +11,8 @@
 #include "crenel/ckks/params.h"
 #include "crenel/ckks/serialize.h"
 #include "crenel/core/error.h"
+#include "crenel/core/file.h"
+#include "crenel/core/limits.h"
 #include "crenel/core/version.h"
 #include "crenel/device/account.h"
 #include "crenel/device/device.h"

@@ -15,6 +15,7 @@ from crenel._crenel import (
     device_info,
     devices,
     version,
+    write_file,
 )
 from crenel.account import Account, profile
 from crenel.errors import (
@@ -53,4 +54,5 @@ __all__ = [
     "profile",
     "tfhe",
     "version",
+    "write_file",
 ]

@@ -7,9 +7,10 @@ namespace {
 
 using tfhe::Params;
 
-Params from_bytes(nb::handle data) {
-  const BufferView view(data);
-  return released([&] { return tfhe::params_from_bytes(view.bytes()); });
+Params from_bytes(nb::handle data, std::optional<i64> max_bytes) {
+  const BufferView view(data, max_bytes);
+  const LoadLimits limits = limits_of(max_bytes);
+  return released([&] { return tfhe::params_from_bytes(view.bytes(), limits); });
 }
 
 nb::dict numbers(const Params& params) {
@@ -91,9 +92,12 @@ void bind_methods(nb::class_<Params>& c) {
           "The same set with 'exact', 'approx' or 'split' arithmetic. Raises UnsupportedError\n"
           "where the transform's error is not small against the set's noise, and for 'split'\n"
           "with modulus raising or where whole digits give exact products (one prime).")
-      .def_static("from_bytes", &from_bytes, "data"_a,
-                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview) -> TfheParams"),
-                  "Parameters from `to_bytes`, checked like any others. Raises SerializationError.")
+      .def_static("from_bytes", &from_bytes, "data"_a, nb::kw_only(), "max_bytes"_a = nb::none(),
+                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, "
+                          "max_bytes: int | None = None) -> TfheParams"),
+                  "Parameters from `to_bytes`, checked like any others.\n\n"
+                  "max_bytes : refuse a header that takes more memory; default 256 MiB\n\n"
+                  "Raises SerializationError.")
       .def("__repr__", [](const Params& p) {
         return cat("<tfhe.Params ", p.name(), ": p = ", p.spec().plain_modulus,
                    p.spec().padded ? " padded" : "", ", ", p.slots(), " a mask, ",

@@ -28,7 +28,7 @@ Seed seed_from_os() {
 }
 
 void secure_zero(void* data, std::size_t bytes) noexcept {
-  std::memset(data, 0, bytes);
+  if (bytes != 0) std::memset(data, 0, bytes);  // an empty vector's data() may be null
   // The compiler must assume that this reads the memory, so the store above is not dead.
   asm volatile("" : : "r"(data) : "memory");
 }

@@ -115,8 +115,8 @@ std::vector<u8> to_bytes(const Params& params) {
   return file.finish();
 }
 
-Params params_from_bytes(std::span<const u8> bytes) {
-  DocumentReader file(bytes, kind::kTfheParams);
+Params params_from_bytes(std::span<const u8> bytes, const LoadLimits& limits) {
+  DocumentReader file(bytes, kind::kTfheParams, limits);
   Spec spec = read_spec(file);
   const u32 slots = static_cast<u32>(file.integer("slots", 1, 16));
   file.text("params_id");  // compared when the parameters are known

@@ -1,12 +1,15 @@
-// libFuzzer target: any bytes either load or raise a SerializationError.
-#include "fuzz/serialize_entry.h"
-#include "fuzz/tfhe_entry.h"
+// libFuzzer's entry of the target CRENEL_FUZZ_TARGET: any bytes either load or are refused.
+#include "fuzz/targets.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  crenel::test::run_serialize_entry({data, size});
-  crenel::test::run_tfhe_entry({data, size});
+  static const crenel::test::FuzzTarget& target = [&]() -> const crenel::test::FuzzTarget& {
+    for (const auto& t : crenel::test::fuzz_targets())
+      if (t.name == CRENEL_FUZZ_TARGET) return t;
+    throw std::logic_error("no fuzz target " CRENEL_FUZZ_TARGET);
+  }();
+  target.run({data, size});
   return 0;
 }
 
