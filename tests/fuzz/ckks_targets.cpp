@@ -89,8 +89,10 @@ void run_key_file(std::span<const u8> bytes) {
     selection.encapsulation = !(choice & 4);
     std::optional<u64> staged;
     if (choice & 8) staged = u64{1} << 20;
-    allow_errors(
-        [&] { load_evaluation_keys(world().context, key_file(), selection, staged, kFuzzLimits); });
+    allow_errors([&] {
+      load_evaluation_keys(world().context, key_file(), selection, staged, kFuzzLimits);
+      ++accepted_loads();
+    });
   });
 }
 
@@ -102,6 +104,7 @@ void run_secret_key(std::span<const u8> bytes) {
 
 void use(const ckks::Ciphertext& x) {
   World& w = world();
+  ++accepted_loads();
   const ckks::Evaluator& ev = w.evaluator;
   const std::vector<std::function<void()>> each{
       [&] { w.client.decrypt(x); },
@@ -131,6 +134,7 @@ void run_operations(std::span<const u8> bytes) {
   allow_errors([&] { use(ckks::ciphertext_from_bytes(w.context, sealed, kFuzzLimits)); });
   allow_errors([&] {
     const auto p = ckks::plaintext_from_bytes(w.context, sealed, kFuzzLimits);
+    ++accepted_loads();
     allow_errors([&] { w.context.decode(p); });
     allow_errors([&] { w.evaluator.add(w.encrypt(), p); });
     allow_errors([&] { w.evaluator.multiply(w.encrypt(), p); });
@@ -138,6 +142,7 @@ void run_operations(std::span<const u8> bytes) {
   });
   allow_errors([&] {
     const auto keys = ckks::evaluation_keys_from_bytes(w.context, sealed, kFuzzLimits);
+    ++accepted_loads();
     const ckks::Evaluator ev = w.context.evaluator(keys);
     const auto x = w.encrypt();
     allow_errors([&] { ev.rotate(x, 1); });
@@ -146,6 +151,7 @@ void run_operations(std::span<const u8> bytes) {
   });
   allow_errors([&] {
     const auto key = ckks::public_key_from_bytes(w.context, sealed, kFuzzLimits);
+    ++accepted_loads();
     const std::vector<double> values{0.5};
     w.client.decrypt(key.encrypt(w.context.encode(std::span(values))));
   });

@@ -1,14 +1,24 @@
-// libFuzzer's entry of the target CRENEL_FUZZ_TARGET: any bytes either load or are refused.
+// libFuzzer's entry of the target kFuzzTarget: any bytes either load or are refused.
+#include <cstdio>
+#include <cstdlib>
+
 #include "fuzz/targets.h"
+
+extern const char* const kFuzzTarget;  // target_name.cpp
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const crenel::test::FuzzTarget& target = [&]() -> const crenel::test::FuzzTarget& {
     for (const auto& t : crenel::test::fuzz_targets())
-      if (t.name == CRENEL_FUZZ_TARGET) return t;
-    throw std::logic_error("no fuzz target " CRENEL_FUZZ_TARGET);
+      if (t.name == kFuzzTarget) return t;
+    throw std::logic_error(std::string("no fuzz target ") + kFuzzTarget);
   }();
+  static const int at_exit = std::atexit([] {
+    std::fprintf(stderr, "stat::accepted_loads: %llu\n",
+                 static_cast<unsigned long long>(crenel::test::accepted_loads()));
+  });
+  static_cast<void>(at_exit);
   target.run({data, size});
   return 0;
 }

@@ -66,6 +66,7 @@ void run_secret_loader(std::span<const u8> bytes, const Context& context, const 
     const Bytes once = import(context, bytes).export_secret_key();
     if (import(context, once).export_secret_key() != once)
       throw std::logic_error("a secret key that changes when it is imported");
+    ++accepted_loads();
   } catch (const SerializationError&) {
   }
 }

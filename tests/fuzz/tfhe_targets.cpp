@@ -65,6 +65,7 @@ void run_secret_key(Span bytes) {
 
 void use(const tfhe::Ciphertext& x) {
   World& w = world();
+  ++accepted_loads();
   const std::vector<std::function<void()>> each{
       [&] { w.client.decrypt(x); },
       [&] { w.evaluator.not_(x); },
@@ -92,6 +93,7 @@ void run_operations(Span bytes) {
   });
   allow_errors([&] {
     const auto keys = tfhe::evaluation_keys_from_bytes(w.context, sealed, kFuzzLimits);
+    ++accepted_loads();
     const auto x = w.encrypt(2);
     w.client.decrypt(w.context.evaluator(keys).gate(tfhe::Gate::or_, x, x));
   });

@@ -28,12 +28,14 @@ OPTIONS = {
 # An allocation far above what a target's limits allow, or an input that takes this long, is a finding.
 LIMITS = ["-malloc_limit_mb=64", "-rss_limit_mb=2048", "-timeout=20", "-max_len=65536"]
 EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
+ACCEPTED = re.compile(r"stat::accepted_loads:\s*(\d+)")
 
 
 @dataclass
 class Outcome:
     target: str
     executions: int
+    accepted: int  # loads that passed every check
     seconds: float
     exit_code: int  # 0: nothing found
 
@@ -69,6 +71,9 @@ def build() -> list[Path]:
         raise Stop("the build made no fuzzer (build/fuzz/tests/fuzz/fuzz_*)")
     with stage("valid files to start from"):
         run([folder / "fuzz_seeds", BUILD / "seeds"])
+    if (tests := folder / "sanitized_tests").exists():
+        with stage("unit tests of the loaders, under the same sanitizers"):
+            run([tests, "--gtest_brief=1"], env={"CRENEL_DEVICES": "ref"})
     return programs
 
 
@@ -96,10 +101,10 @@ def fuzz_one(program: Path, seconds: int, runs: int | None) -> Outcome:
             [str(c) for c in command], stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=environment()
         ).returncode
     text = log.read_text(errors="replace")
-    executed = EXECUTED.findall(text)
+    executed, accepted = (int((pattern.findall(text) or [0])[-1]) for pattern in (EXECUTED, ACCEPTED))
     if code:
         say(text[-4000:])
-    outcome = Outcome(target, int(executed[-1]) if executed else 0, time.monotonic() - start, code)
+    outcome = Outcome(target, executed, accepted, time.monotonic() - start, code)
     with RECORD.open("a") as record:
         record.write(json.dumps(asdict(outcome)) + "\n")
     return outcome
@@ -109,20 +114,22 @@ def totals() -> dict[str, Outcome]:
     """Sums over all runs in this build folder; the exit code is that of the last finding."""
     sums: dict[str, Outcome] = {}
     for line in RECORD.read_text().splitlines():
-        one = Outcome(**json.loads(line))
-        total = sums.setdefault(one.target, Outcome(one.target, 0, 0.0, 0))
+        one = Outcome(**{"accepted": 0, **json.loads(line)})
+        total = sums.setdefault(one.target, Outcome(one.target, 0, 0, 0.0, 0))
         total.executions += one.executions
+        total.accepted += one.accepted
         total.seconds += one.seconds
         total.exit_code = one.exit_code or total.exit_code
     return sums
 
 
 def table(rows: list[Outcome]) -> str:
-    lines = [f"   {'target':<24}{'executions':>14}{'seconds':>10}{'a second':>10}"]
-    for row in [*rows, Outcome("all", sum(r.executions for r in rows), sum(r.seconds for r in rows), 0)]:
+    lines = [f"   {'target':<24}{'executions':>14}{'accepted':>12}{'seconds':>10}{'a second':>10}"]
+    executions, accepted = sum(r.executions for r in rows), sum(r.accepted for r in rows)
+    for row in [*rows, Outcome("all", executions, accepted, sum(r.seconds for r in rows), 0)]:
         rate = row.executions / row.seconds if row.seconds else 0
         lines.append(
-            f"   {row.target:<24}{row.executions:>14,}{row.seconds:>10,.0f}{rate:>10,.0f}"
+            f"   {row.target:<24}{row.executions:>14,}{row.accepted:>12,}{row.seconds:>10,.0f}{rate:>10,.0f}"
             f"{f'   found something, exit code {row.exit_code}' if row.exit_code else ''}"
         )
     return "\n".join(lines)

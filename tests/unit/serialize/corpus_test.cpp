@@ -33,7 +33,9 @@ TEST(SerializeCorpus, EveryTargetTakesItsSeeds) {
     EXPECT_FALSE(seeds.empty()) << target.name;
     for (const auto& [name, bytes] : seeds) {
       SCOPED_TRACE(target.name + " on its " + name);
+      const u64 before = accepted_loads();
       EXPECT_NO_THROW(target.run(bytes));
+      EXPECT_GT(accepted_loads(), before);
     }
   }
 }
