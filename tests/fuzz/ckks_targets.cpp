@@ -77,11 +77,16 @@ const std::string& key_file() {
   return folder.file;
 }
 
-/// Some keys of a file; the file's last byte chooses.
+/// All keys of a file, then some of them; the file's last byte chooses.
 void run_key_file(std::span<const u8> bytes) {
   with_reseal(bytes, [](std::span<const u8> b) {
     std::ofstream(key_file(), std::ios::binary)
         .write(reinterpret_cast<const char*>(b.data()), static_cast<std::streamsize>(b.size()));
+    const auto load = [](const ckks::KeySelection& selection, std::optional<u64> staged) {
+      load_evaluation_keys(world().context, key_file(), selection, staged, kFuzzLimits);
+      ++accepted_loads();
+    };
+    allow_errors([&] { load({}, {}); });
     const u8 choice = b.empty() ? u8{0} : b.back();
     ckks::KeySelection selection;
     if (choice & 1) selection.rotations = {{1}};
@@ -89,10 +94,7 @@ void run_key_file(std::span<const u8> bytes) {
     selection.encapsulation = !(choice & 4);
     std::optional<u64> staged;
     if (choice & 8) staged = u64{1} << 20;
-    allow_errors([&] {
-      load_evaluation_keys(world().context, key_file(), selection, staged, kFuzzLimits);
-      ++accepted_loads();
-    });
+    allow_errors([&] { load(selection, staged); });
   });
 }
 

@@ -1,6 +1,7 @@
 // libFuzzer's entry of the target kFuzzTarget: any bytes either load or are refused.
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 
 #include "fuzz/targets.h"
 
@@ -23,12 +24,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-/// Half of the mutations keep to the header and correct its padding and length: blind ones hardly
-/// ever leave the payload where the offsets say it is.
+/// A quarter of the mutations keeps to the payload and its length, a quarter to the header, whose
+/// padding and length it corrects: blind ones hardly ever leave the payload where the offsets say
+/// it is.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {
   crenel::u64 length = 0;
   if (size >= 8) std::memcpy(&length, data, 8);
+  if (size > 8 && length < size - 8 && seed % 4 == 1) {
+    const std::size_t payload = 8 + static_cast<std::size_t>(length);
+    std::minstd_rand next(seed);
+    for (unsigned change = next() % 4 + 1; change > 0; --change)
+      data[payload + next() % (size - payload)] ^= static_cast<std::uint8_t>(1u << next() % 8);
+    return size;
+  }
   if (seed % 2 == 0 || length == 0 || length > size - 8)
     return LLVMFuzzerMutate(data, size, max_size);
   std::vector<std::uint8_t> header(data + 8, data + 8 + length);
