@@ -16,7 +16,7 @@ USAGE = """usage: ./run COMMAND [arguments]
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
   lint [--fix]                 clang-tidy, clang-format, ruff, codespell, layer rules
   docs [--serve]               build the documentation into site/
-  fuzz [SECONDS]               libFuzzer targets (clang)
+  fuzz [SECONDS] [--runs N]    libFuzzer targets (clang), so long and so often each
   fhecore-test [-k EXPR]       the hardware unit's tests, as in ./run test
   fhecore-full                 the long ones too: 100,000 tiles, formal proofs, netlist simulation
   fhecore-syn [...]            synthesis for ASAP7: area, frequency, critical path

@@ -12,6 +12,8 @@
 #include "crenel/ckks/params.h"
 #include "crenel/ckks/serialize.h"
 #include "crenel/core/error.h"
+#include "crenel/core/file.h"
+#include "crenel/core/limits.h"
 #include "crenel/core/secret_key_id.h"
 #include "crenel/core/secret_memory.h"
 #include "crenel/core/version.h"

@@ -18,6 +18,7 @@ from crenel._crenel import (
     devices,
     secret_memory,
     version,
+    write_file,
 )
 from crenel.account import Account, profile
 from crenel.errors import (
@@ -59,4 +60,5 @@ __all__ = [
     "secret_memory",
     "tfhe",
     "version",
+    "write_file",
 ]

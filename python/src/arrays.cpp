@@ -1,5 +1,7 @@
 #include "arrays.h"
 
+#include <cstring>
+
 namespace crenel::python {
 namespace {
 
@@ -51,14 +53,40 @@ nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real, 
   return batch > 1 ? array.attr("reshape")(batch, -1) : array;
 }
 
-BufferView::BufferView(nb::handle object) {
+BufferView::BufferView(nb::handle object, std::optional<i64> max_bytes) {
   if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  const auto size = static_cast<std::size_t>(view_.len);
+  bytes_ = {static_cast<const u8*>(view_.buf), size};
+  if (PyBytes_CheckExact(object.ptr()) || size == 0) return;
+  try {
+    if (max_bytes && size > as_unsigned<u64>(*max_bytes, "max_bytes")) {
+      const std::string found = cat("a buffer of ", size, " bytes, which is copied");
+      const std::string expected = cat("at most ", *max_bytes, " bytes, or bytes, which are not");
+      throw SerializationError(
+          cat("cannot load the buffer: found ", found, ", expected ", expected),
+          {{"where", "buffer"},
+           {"found", found},
+           {"expected", expected},
+           {"needed", cat(size)},
+           {"max_bytes", cat(*max_bytes)}});
+    }
+    copy_ = std::make_unique_for_overwrite<u8[]>(size);
+  } catch (...) {
+    PyBuffer_Release(&view_);
+    throw;
+  }
+  {
+    nb::gil_scoped_release
+        release;  // a change meanwhile is in the copy or is not: both are one time
+    std::memcpy(copy_.get(), view_.buf, size);
+  }
+  bytes_ = {copy_.get(), size};
 }
 
-BufferView::~BufferView() { PyBuffer_Release(&view_); }
-
-std::span<const u8> BufferView::bytes() const {
-  return {static_cast<const u8*>(view_.buf), static_cast<std::size_t>(view_.len)};
+BufferView::~BufferView() {
+  volatile u8* const copy = copy_.get();
+  for (std::size_t i = 0; copy && i < bytes_.size(); ++i) copy[i] = 0;
+  PyBuffer_Release(&view_);
 }
 
 std::optional<Number> number_of(nb::handle object) {

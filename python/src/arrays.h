@@ -58,18 +58,29 @@ nb::object to_numpy(std::vector<T>&& values) {
 /// > 1.
 nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real, u32 batch);
 
-/// Read-only view of bytes, bytearray, memoryview, mmap, ...
+/// The bytes of bytes, bytearray, memoryview, mmap, numpy.ndarray, ... as they were at one time:
+/// anything but `bytes`, which nothing changes, is copied, so that no other thread or process can
+/// change what a loader has checked. SerializationError, before the copy, for more than
+/// `max_bytes`. The copy is wiped when it goes: it may hold a secret key.
 class BufferView {
  public:
-  explicit BufferView(nb::handle object);
+  explicit BufferView(nb::handle object, std::optional<i64> max_bytes = std::nullopt);
   ~BufferView();
   BufferView(const BufferView&) = delete;
   BufferView& operator=(const BufferView&) = delete;
-  std::span<const u8> bytes() const;
+  std::span<const u8> bytes() const { return bytes_; }
 
  private:
   Py_buffer view_;
+  std::unique_ptr<u8[]> copy_;
+  std::span<const u8> bytes_;
 };
+
+/// Limits of a loader: `max_bytes` of Python, None for the default.
+inline LoadLimits limits_of(std::optional<i64> max_bytes) {
+  if (!max_bytes) return {};
+  return {as_unsigned<u64>(*max_bytes, "max_bytes")};
+}
 
 inline nb::bytes to_python(const std::vector<u8>& bytes) {
   return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -36,6 +36,7 @@ void bind_linear_transform(nb::module_& m);
 void bind_bootstrapping(nb::module_& m);
 void bind_fhecore(nb::module_& m);
 void bind_bench(nb::module_& m);
+void bind_files(nb::module_& m);
 
 /// A value together with its context, so that it can serialise itself.
 template <class T, class Context = ckks::Context>

@@ -188,8 +188,9 @@ void bind_keys(nb::module_& m) {
             ckks::save_evaluation_keys(k.context, k.value, path.string());
           },
           "path"_a, ReleaseGil(), nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
-          "Write the file of to_bytes key by key, without holding all of it in memory. It appears\n"
-          "under its name when it is complete.")
+          "Write the file of to_bytes key by key, without holding all of it in memory. It takes\n"
+          "its name when it is complete and on the disk, as that of crenel.write_file does, which\n"
+          "states the errors.")
       .def("__repr__", [](const EvaluationKeys& k) {
         return cat(
             "<ckks.EvaluationKeys ", k.value.rotations().size(), " rotations",

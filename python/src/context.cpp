@@ -31,20 +31,23 @@ nb::object decode(const Context& context, const Plaintext& plaintext) {
 }
 
 /// Loader of untrusted bytes: everything is validated against the context before use.
-template <class T, T (*load)(const Context&, std::span<const u8>)>
-Bound<T> from_bytes(const Context& context, nb::handle data) {
-  const BufferView view(data);
-  return released([&] { return Bound<T>{context, load(context, view.bytes())}; });
+template <class T, T (*load)(const Context&, std::span<const u8>, const LoadLimits&)>
+Bound<T> from_bytes(const Context& context, nb::handle data, std::optional<i64> max_bytes) {
+  const BufferView view(data, max_bytes);
+  const LoadLimits limits = limits_of(max_bytes);
+  return released([&] { return Bound<T>{context, load(context, view.bytes(), limits)}; });
 }
 
 EvaluationKeys load_keys(const Context& context, const std::filesystem::path& path,
                          std::optional<std::vector<i64>> rotations, bool relinearisation,
-                         bool conjugate, bool encapsulation, std::optional<i64> staged_bytes) {
+                         bool conjugate, bool encapsulation, std::optional<i64> staged_bytes,
+                         std::optional<i64> max_bytes) {
   std::optional<u64> staged;
   if (staged_bytes) staged = as_unsigned<u64>(*staged_bytes, "staged_bytes");
   return {context, ckks::load_evaluation_keys(
                        context, path.string(),
-                       {std::move(rotations), relinearisation, conjugate, encapsulation}, staged)};
+                       {std::move(rotations), relinearisation, conjugate, encapsulation}, staged,
+                       limits_of(max_bytes))};
 }
 
 ckks::Client import_client(const Context& context, nb::handle data) {
@@ -56,46 +59,58 @@ ckks::Evaluator evaluator(const Context& context, const EvaluationKeys* keys) {
   return context.evaluator(keys ? keys->value : ckks::EvaluationKeys());
 }
 
-#define BYTES_SIG(name, result) \
-  nb::sig("def " name "(self, data: bytes | bytearray | memoryview) -> " result)
+#define BYTES_SIG(name, result)                                                      \
+  nb::sig("def " name                                                                \
+          "(self, data: bytes | bytearray | memoryview, *, max_bytes: int | None = " \
+          "None) -> " result)
+#define LIMITED nb::kw_only(), "max_bytes"_a = nb::none()
+#define MAX_BYTES(usual)                                                              \
+  "\n\nmax_bytes : refuse what takes more memory, before it is taken; default " usual \
+  ", or four\n"                                                                       \
+  "    times the data where that is more. Raises SerializationError saying what and where."
 
 void bind_loaders(nb::class_<Context>& c) {
   c.def("ciphertext_from_bytes", &from_bytes<ckks::Ciphertext, ckks::ciphertext_from_bytes>,
-        "data"_a, BYTES_SIG("ciphertext_from_bytes", "Ciphertext"),
-        "A ciphertext from untrusted bytes. Raises SerializationError saying what and where.")
+        "data"_a, LIMITED, BYTES_SIG("ciphertext_from_bytes", "Ciphertext"),
+        "A ciphertext from untrusted bytes." MAX_BYTES("256 MiB"))
       .def("plaintext_from_bytes", &from_bytes<ckks::Plaintext, ckks::plaintext_from_bytes>,
-           "data"_a, BYTES_SIG("plaintext_from_bytes", "Plaintext"),
-           "A plaintext from untrusted bytes.")
+           "data"_a, LIMITED, BYTES_SIG("plaintext_from_bytes", "Plaintext"),
+           "A plaintext from untrusted bytes." MAX_BYTES("256 MiB"))
       .def("evaluation_keys_from_bytes",
-           &from_bytes<ckks::EvaluationKeys, ckks::evaluation_keys_from_bytes>, "data"_a,
+           &from_bytes<ckks::EvaluationKeys, ckks::evaluation_keys_from_bytes>, "data"_a, LIMITED,
            BYTES_SIG("evaluation_keys_from_bytes", "EvaluationKeys"),
-           "Evaluation keys from untrusted bytes.")
-      .def("load_evaluation_keys", &load_keys, "path"_a, "rotations"_a = nb::none(),
-           "relinearisation"_a = true, "conjugate"_a = true, "encapsulation"_a = true,
-           "staged_bytes"_a = nb::none(), ReleaseGil(),
-           nb::sig("def load_evaluation_keys(self, path: str | os.PathLike[str], rotations: "
-                   "collections.abc.Sequence[int] | None = None, relinearisation: bool = True, "
-                   "conjugate: bool = True, encapsulation: bool = True, "
-                   "staged_bytes: int | None = None) -> EvaluationKeys"),
-           "Evaluation keys from an untrusted file, by memory map: only what is selected is read,\n"
-           "checked and put on the device.\n\n"
-           "Parameters\n----------\n"
-           "path : a file of EvaluationKeys.save, or the bytes of to_bytes\n"
-           "rotations : steps, default all of the file\n"
-           "relinearisation, conjugate, encapsulation : these keys, when the file has them\n"
-           "staged_bytes : keep the keys in host memory, and at most so many bytes on the device, "
-           "as\n"
-           "    EvaluationKeys.staged does\n\n"
-           "Raises KeyMissingError naming every rotation that the file lacks. Nobody may shorten\n"
-           "the file meanwhile; replacing it is fine.")
+           "Evaluation keys from untrusted bytes." MAX_BYTES("16 GiB"))
+      .def(
+          "load_evaluation_keys", &load_keys, "path"_a, "rotations"_a = nb::none(),
+          "relinearisation"_a = true, "conjugate"_a = true, "encapsulation"_a = true,
+          "staged_bytes"_a = nb::none(), LIMITED, ReleaseGil(),
+          nb::sig("def load_evaluation_keys(self, path: str | os.PathLike[str], rotations: "
+                  "collections.abc.Sequence[int] | None = None, relinearisation: bool = True, "
+                  "conjugate: bool = True, encapsulation: bool = True, "
+                  "staged_bytes: int | None = None, *, max_bytes: int | None = None) -> "
+                  "EvaluationKeys"),
+          "Evaluation keys from an untrusted file: only what is selected is read, checked and put "
+          "on\n"
+          "the device.\n\n"
+          "Parameters\n----------\n"
+          "path : a file of EvaluationKeys.save, or the bytes of to_bytes\n"
+          "rotations : steps, default all of the file\n"
+          "relinearisation, conjugate, encapsulation : these keys, when the file has them\n"
+          "staged_bytes : keep the keys in host memory, and at most so many bytes on the device, "
+          "as\n"
+          "    EvaluationKeys.staged does\n"
+          "max_bytes : refuse what takes more memory, before it is taken; default 16 GiB, or four\n"
+          "    times the file where that is more\n\n"
+          "Raises KeyMissingError naming every rotation that the file lacks, and "
+          "SerializationError\n"
+          "saying what is wrong and where, also when the file changes meanwhile.")
       .def("public_key_from_bytes", &from_bytes<ckks::PublicKey, ckks::public_key_from_bytes>,
-           "data"_a, BYTES_SIG("public_key_from_bytes", "PublicKey"),
-           "A public key from untrusted bytes.")
+           "data"_a, LIMITED, BYTES_SIG("public_key_from_bytes", "PublicKey"),
+           "A public key from untrusted bytes." MAX_BYTES("256 MiB"))
       .def("client_from_secret_key", &import_client, "data"_a,
-           BYTES_SIG("client_from_secret_key", "Client"),
-           "The client of a secret key exported with Client.export_secret_key, with its\n"
-           "secret_key_id. Raises SerializationError for damaged bytes, coefficients that no key\n"
-           "generation gives, and the bare coefficients that older versions exported.");
+           nb::sig(
+               "def client_from_secret_key(self, data: bytes | bytearray | memoryview) -> Client"),
+           "The client of a secret key exported with Client.export_secret_key.");
 }
 
 void bind_stream(nb::class_<Context>& c) {

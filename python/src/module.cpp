@@ -25,4 +25,5 @@ NB_MODULE(_crenel, m) {
   bind_tfhe(m);
   bind_fhecore(m);
   bind_bench(m);
+  bind_files(m);
 }

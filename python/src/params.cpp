@@ -37,9 +37,11 @@ Params preset(const std::string& name, bool allow_insecure) {
   return warned(released([&] { return Params::preset(name, allow_insecure); }));
 }
 
-Params from_bytes(nb::handle data, bool allow_insecure) {
-  const BufferView view(data);
-  return warned(released([&] { return ckks::params_from_bytes(view.bytes(), allow_insecure); }));
+Params from_bytes(nb::handle data, bool allow_insecure, std::optional<i64> max_bytes) {
+  const BufferView view(data, max_bytes);
+  const LoadLimits limits = limits_of(max_bytes);
+  return warned(
+      released([&] { return ckks::params_from_bytes(view.bytes(), allow_insecure, limits); }));
 }
 
 Params from_primes(u32 log_n, u32 log_scale, std::vector<u64> main, std::vector<u64> terminal,
@@ -81,10 +83,15 @@ void bind_factories(nb::class_<Params>& c) {
         "Raises ParameterError naming log PQ and its bound when no secure chain exists.");
   c.def_static("preset", &preset, "name"_a, nb::kw_only(), "allow_insecure"_a = false,
                "A named parameter set; see `preset_names`. Toy sets need allow_insecure and warn.");
-  c.def_static("from_bytes", &from_bytes, "data"_a, nb::kw_only(), "allow_insecure"_a = false,
-               "Parameters from `to_bytes`, checked like any others.",
-               nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, "
-                       "allow_insecure: bool = False) -> Params"));
+  c.def_static(
+      "from_bytes", &from_bytes, "data"_a, nb::kw_only(), "allow_insecure"_a = false,
+      "max_bytes"_a = nb::none(),
+      "Parameters from `to_bytes`, checked like any others.\n\n"
+      "max_bytes : refuse parameters whose context takes tables of more bytes; default 256 "
+      "MiB.\n"
+      "Raises SerializationError saying what and where.",
+      nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, "
+              "allow_insecure: bool = False, max_bytes: int | None = None) -> Params"));
   c.def_static("from_primes", &from_primes, nb::kw_only(), "log_n"_a, "log_scale"_a, "main"_a,
                "terminal"_a, "auxiliary"_a, "levels"_a, "normal_top_level"_a = nb::none(),
                "hamming_weight"_a = 0, "name"_a = "", "provenance"_a = "",

@@ -21,19 +21,23 @@ nb::bytes array_to_bytes(const Bound<T, tfhe::Context>& array, std::vector<u64> 
 }
 
 /// (array, shape, element type) from untrusted bytes.
-template <class T, T (*load)(const Context&, std::span<const u8>, tfhe::ArrayInfo*)>
-nb::tuple array_from_bytes(const Context& context, nb::handle data) {
-  const BufferView view(data);
+template <class T,
+          T (*load)(const Context&, std::span<const u8>, tfhe::ArrayInfo*, const LoadLimits&)>
+nb::tuple array_from_bytes(const Context& context, nb::handle data, std::optional<i64> max_bytes) {
+  const BufferView view(data, max_bytes);
+  const LoadLimits limits = limits_of(max_bytes);
   tfhe::ArrayInfo info;
   auto array = released(
-      [&] { return Bound<T, tfhe::Context>{context, load(context, view.bytes(), &info)}; });
+      [&] { return Bound<T, tfhe::Context>{context, load(context, view.bytes(), &info, limits)}; });
   return nb::make_tuple(nb::cast(std::move(array)), info.shape, info.element);
 }
 
-TfheKeys keys_from_bytes(const Context& context, nb::handle data) {
-  const BufferView view(data);
-  return released(
-      [&] { return TfheKeys{context, tfhe::evaluation_keys_from_bytes(context, view.bytes())}; });
+TfheKeys keys_from_bytes(const Context& context, nb::handle data, std::optional<i64> max_bytes) {
+  const BufferView view(data, max_bytes);
+  const LoadLimits limits = limits_of(max_bytes);
+  return released([&] {
+    return TfheKeys{context, tfhe::evaluation_keys_from_bytes(context, view.bytes(), limits)};
+  });
 }
 
 Client import_client(const Context& context, nb::handle data) {
@@ -58,10 +62,11 @@ void bind_tfhe_context(nb::module_& m) {
           },
           "keys"_a, "max_p_fail_log2"_a = nb::none(), ReleaseGil())
       .def("ciphertext_from_bytes",
-           &array_from_bytes<tfhe::Ciphertext, tfhe::ciphertext_from_bytes>, "data"_a)
+           &array_from_bytes<tfhe::Ciphertext, tfhe::ciphertext_from_bytes>, "data"_a,
+           "max_bytes"_a = nb::none())
       .def("integers_from_bytes", &array_from_bytes<tfhe::Integers, tfhe::integers_from_bytes>,
-           "data"_a)
-      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a)
+           "data"_a, "max_bytes"_a = nb::none())
+      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none())
       .def(
           "synchronize", [](const Context& c) { c.stream().synchronize(); }, ReleaseGil())
       .def_prop_ro("bytes_in_use", [](const Context& c) { return c.stream().bytes_in_use(); })

@@ -7,9 +7,10 @@ namespace {
 
 using tfhe::Params;
 
-Params from_bytes(nb::handle data, bool allow_insecure) {
-  const BufferView view(data);
-  return released([&] { return tfhe::params_from_bytes(view.bytes(), allow_insecure); });
+Params from_bytes(nb::handle data, bool allow_insecure, std::optional<i64> max_bytes) {
+  const BufferView view(data, max_bytes);
+  const LoadLimits limits = limits_of(max_bytes);
+  return released([&] { return tfhe::params_from_bytes(view.bytes(), allow_insecure, limits); });
 }
 
 nb::dict numbers(const Params& params) {
@@ -95,11 +96,15 @@ void bind_methods(nb::class_<Params>& c) {
           "where the transform's error is not small against the set's noise, and for 'split'\n"
           "with modulus raising or where whole digits give exact products (one prime).")
       .def_static("from_bytes", &from_bytes, "data"_a, nb::kw_only(), "allow_insecure"_a = false,
+                  "max_bytes"_a = nb::none(),
                   nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, "
-                          "allow_insecure: bool = False) -> TfheParams"),
+                          "allow_insecure: bool = False, max_bytes: int | None = None) -> "
+                          "TfheParams"),
                   "Parameters from `to_bytes`, checked like any others: what they claim of\n"
                   "themselves makes them no safer. Sets below the norm need allow_insecure, but\n"
-                  "for the library's published ones. Raises SerializationError.")
+                  "for the library's published ones.\n\n"
+                  "max_bytes : refuse a header that takes more memory; default 256 MiB\n\n"
+                  "Raises SerializationError.")
       .def("__repr__", [](const Params& p) {
         return cat("<tfhe.Params ", p.name(), ": p = ", p.spec().plain_modulus,
                    p.spec().padded ? " padded" : "", ", ", p.slots(), " a mask, ",

@@ -75,9 +75,10 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext) {
   return file.finish();
 }
 
-Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes) {
+Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes,
+                                 const LoadLimits& limits) {
   const rlwe::RingContext& ring = *context.state().ring;
-  DocumentReader file(bytes, kind::kCiphertext);
+  DocumentReader file(bytes, kind::kCiphertext, limits);
   auto [meta, batch] = read_metadata(file, context.params());
   meta.secret_key = file.secret_key_id(false);
   const u32 components = static_cast<u32>(file.integer("components", 2, 3));
@@ -91,6 +92,7 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
           c, &file.tensor(cat("c", c), DType::u32, {batch, limbs.size(), ring.ring_dim()}));
   const Tensor* seed = nullptr;
   if (seeded) seed = &file.tensor("seed", DType::u8, {sizeof(random::Seed)});
+  file.require_memory(poly_bytes(ring, components, batch, limbs));
   file.finish();
   for (const auto& [component, tensor] : tensors)
     check_residues(*tensor, file.data(*tensor), ring, limbs);
@@ -122,12 +124,14 @@ std::vector<u8> to_bytes(const Context& context, const Plaintext& plaintext, boo
   return file.finish();
 }
 
-Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes) {
+Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes,
+                               const LoadLimits& limits) {
   const rlwe::RingContext& ring = *context.state().ring;
-  DocumentReader file(bytes, kind::kPlaintext);
+  DocumentReader file(bytes, kind::kPlaintext, limits);
   const auto [meta, batch] = read_metadata(file, context.params());
   const rns::LimbSet& limbs = ring.window(meta.level);
   const Tensor& tensor = file.tensor("m", DType::u32, {batch, limbs.size(), ring.ring_dim()});
+  file.require_memory(poly_bytes(ring, 1, batch, limbs));
   file.finish();
   check_residues(tensor, file.data(tensor), ring, limbs);
 

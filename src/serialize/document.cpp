@@ -95,8 +95,8 @@ std::vector<u8> DocumentWriter::finish() {
   return std::move(bytes_);
 }
 
-DocumentReader::DocumentReader(std::span<const u8> bytes, std::string_view kind)
-    : file_(bytes), secret_(is_secret(kind)) {
+DocumentReader::DocumentReader(SafetensorsFile file, std::string_view kind, u64 max_bytes)
+    : file_(std::move(file)), kind_(kind), secret_(is_secret(kind)), max_bytes_(max_bytes) {
   check_version();
   check_header_digest();
   const std::string& found = text("kind");
@@ -127,6 +127,13 @@ void DocumentReader::check_header_digest() {
   if (actual != stored.value)
     reject("header checksum", shown(actual), shown(stored.value) + " as the file says (corrupted?)",
            stored.offset);
+}
+
+void DocumentReader::require_memory(u64 bytes) const {
+  u64 needed = 0;
+  if (__builtin_add_overflow(bytes, kHeaderFactor * file_.header().size(), &needed))
+    needed = ~u64{0};
+  if (needed > max_bytes_) reject_size(kind_, needed, max_bytes_);
 }
 
 const JsonString& DocumentReader::entry(const std::string& name) {

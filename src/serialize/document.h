@@ -71,8 +71,15 @@ class DocumentReader {
   /// Any number of entries along this axis.
   static constexpr u64 kAny = ~u64{0};
 
-  /// Checks structure, format, version, header checksum and kind, in this order.
-  DocumentReader(std::span<const u8> bytes, std::string_view kind);
+  /// Checks structure, format, version, header checksum and kind, in this order. `usual`: the
+  /// default bound of this kind's memory.
+  DocumentReader(std::span<const u8> bytes, std::string_view kind, const LoadLimits& limits = {},
+                 u64 usual = LoadLimits::kArrayBytes)
+      : DocumentReader(SafetensorsFile(bytes, limits.bound(usual, bytes.size())), kind,
+                       limits.bound(usual, bytes.size())) {}
+  DocumentReader(const InputFile& file, std::string_view kind, const LoadLimits& limits, u64 usual)
+      : DocumentReader(SafetensorsFile(file, limits.bound(usual, file.size())), kind,
+                       limits.bound(usual, file.size())) {}
 
   const SafetensorsFile& file() const { return file_; }
   const std::string& text(const std::string& name) { return entry(name).value; }
@@ -95,6 +102,10 @@ class DocumentReader {
     return tensor(name, dtype, std::span(shape.begin(), shape.size()));
   }
   std::span<const u8> data(const Tensor& t) const { return file_.data(t); }
+  void copy_data(const Tensor& t, std::span<u8> to) const { file_.copy_data(t, to); }
+  /// Refuses the file when what its fields describe takes more memory than allowed. After the
+  /// shapes were checked (they bound the numbers), and before any of that memory is taken.
+  void require_memory(u64 bytes) const;
   /// No unknown metadata, no unknown tensor, a checksum for each: tensors themselves are not read.
   void check_names();
   /// `data` are the bytes of `t`, in the file or copied from it.
@@ -103,6 +114,7 @@ class DocumentReader {
   void finish();
 
  private:
+  DocumentReader(SafetensorsFile file, std::string_view kind, u64 max_bytes);
   const JsonString& entry(const std::string& name);
   void check_version();
   void check_header_digest();
@@ -110,7 +122,9 @@ class DocumentReader {
   std::string shown(const std::string& digest) const;
 
   SafetensorsFile file_;
+  std::string kind_;
   bool secret_;
+  u64 max_bytes_;
   std::set<std::string> used_metadata_, used_tensors_;
 };
 

@@ -62,14 +62,24 @@ std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext&
 }
 
 KeyReader::KeyReader(const rlwe::RingContext& ring, const std::string& params_id,
-                     std::span<const u8> bytes)
-    : ring_(ring), file_(bytes, kind::kEvaluationKeys) {
+                     std::span<const u8> bytes, const LoadLimits& limits)
+    : ring_(ring), file_(bytes, kind::kEvaluationKeys, limits, LoadLimits::kKeyBytes) {
+  find_all(params_id);
+}
+
+KeyReader::KeyReader(const rlwe::RingContext& ring, const std::string& params_id,
+                     const InputFile& file, const LoadLimits& limits)
+    : ring_(ring), file_(file, kind::kEvaluationKeys, limits, LoadLimits::kKeyBytes) {
+  find_all(params_id);
+}
+
+void KeyReader::find_all(const std::string& params_id) {
   file_.require_params(params_id);
   secret_key_ = file_.secret_key_id(file_.file().tensors().empty());
-  const u32 digits = ring.chain().dnum();
+  const u32 digits = ring_.chain().dnum();
   if (file_.integer(kDigits, 1, rns::kMaxLimbs) != digits) file_.refuse(kDigits, cat(digits));
   if (file_.has_tensor(half_name(kRelinearisation)))
-    relinearisation_ = find(std::string(kRelinearisation), digits, ring.everything());
+    relinearisation_ = find(std::string(kRelinearisation), digits, ring_.everything());
   find_galois();
   find_encapsulation();
   file_.check_names();
@@ -112,6 +122,10 @@ u64 KeyReader::element_of(const Tensor& tensor) const {
 KeyReader::Entry KeyReader::find(const std::string& name, u32 digits, const rns::LimbSet& limbs) {
   return {&file_.tensor(half_name(name), DType::u32, {digits, limbs.size(), ring_.ring_dim()}),
           &file_.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)}), digits, limbs};
+}
+
+u64 KeyReader::half_bytes(const Entry& entry) const {
+  return poly_bytes(ring_, 1, entry.digits, entry.limbs);
 }
 
 void KeyReader::check(const Entry& entry, std::span<const u8> half, std::span<const u8> seed) {
@@ -163,6 +177,15 @@ void KeyReader::for_selected(const ckks::KeySelection& selection, const Visit& v
   visit(rlwe::kSparseToDense, encapsulation_->sparse_to_dense);
 }
 
+KeyReader::Sizes KeyReader::sizes(const ckks::KeySelection& selection) const {
+  Sizes s;
+  for_selected(selection, [&](rlwe::KeyId, const Entry& entry) {
+    s.all += half_bytes(entry);
+    s.largest = std::max(s.largest, half_bytes(entry));
+  });
+  return s;
+}
+
 template <class Load>
 rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, Load load) const {
   rlwe::EvaluationKeySet set;
@@ -181,6 +204,7 @@ rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, 
 }
 
 rlwe::EvaluationKeySet KeyReader::load_all() {
+  file_.require_memory(2 * sizes({}).all);
   const auto verify = [&](const Entry& e) { check(e, file_.data(*e.half), file_.data(*e.seed)); };
   if (relinearisation_) verify(*relinearisation_);
   for (const auto& [element, entry] : galois_) verify(entry);
@@ -193,24 +217,29 @@ rlwe::EvaluationKeySet KeyReader::load_all() {
 }
 
 rlwe::EvaluationKeySet KeyReader::load(const ckks::KeySelection& selection) {
-  std::vector<u8> half, seed;
+  const Sizes s = sizes(selection);
+  file_.require_memory(2 * s.all + s.largest);
+  std::vector<u8> half, seed(sizeof(random::Seed));
   return assemble(selection, [&](const Entry& e) {
-    const auto from_half = file_.data(*e.half), from_seed = file_.data(*e.seed);
-    half.assign(from_half.begin(), from_half.end());
-    seed.assign(from_seed.begin(), from_seed.end());
+    half.resize(half_bytes(e));
+    file_.copy_data(*e.half, half);
+    file_.copy_data(*e.seed, seed);
     check(e, half, seed);
     return upload(e, half, seed);
   });
 }
 
-std::map<rlwe::KeyId, rlwe::HostKey> KeyReader::load_to_host(const ckks::KeySelection& selection) {
+std::map<rlwe::KeyId, rlwe::HostKey> KeyReader::load_to_host(const ckks::KeySelection& selection,
+                                                             u64 device_bytes) {
+  const Sizes s = sizes(selection);
+  file_.require_memory(s.all + std::min(device_bytes, 2 * s.all));
   std::map<rlwe::KeyId, rlwe::HostKey> keys;
   for_selected(selection, [&](rlwe::KeyId id, const Entry& e) {
     rlwe::HostKey key = rlwe::make_host_key(ring_, e.digits, e.limbs);
-    const auto from_half = file_.data(*e.half), from_seed = file_.data(*e.seed);
     const std::span<u8> half(key.half.as<u8>(), key.half.bytes());
-    const std::vector<u8> seed(from_seed.begin(), from_seed.end());
-    std::copy(from_half.begin(), from_half.end(), half.begin());
+    std::vector<u8> seed(sizeof(random::Seed));
+    file_.copy_data(*e.half, half);
+    file_.copy_data(*e.seed, seed);
     check(e, half, seed);
     key.seed = read_seed(seed);
     keys.emplace(id, std::move(key));

@@ -24,17 +24,22 @@ std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext&
 /// whole file and reads no tensor.
 class KeyReader {
  public:
-  KeyReader(const rlwe::RingContext& ring, const std::string& params_id, std::span<const u8> bytes);
+  KeyReader(const rlwe::RingContext& ring, const std::string& params_id, std::span<const u8> bytes,
+            const LoadLimits& limits);
+  /// The file outlives this object.
+  KeyReader(const rlwe::RingContext& ring, const std::string& params_id, const InputFile& file,
+            const LoadLimits& limits);
 
   /// Whose the keys are; none only in a file without keys.
   const SecretKeyId& secret_key_id() const { return secret_key_; }
-  /// Every key; all of them are checked before any goes to the device.
+  /// Every key, of bytes in memory; all of them are checked before any goes to the device.
   rlwe::EvaluationKeySet load_all();
   /// The keys selected, one by one through a copy that is checked: the bytes of the others are not
-  /// read, and bytes that change meanwhile (a mapped file) do not get past the checks.
+  /// read, and bytes that change meanwhile do not get past the checks.
   rlwe::EvaluationKeySet load(const ckks::KeySelection& selection);
-  /// The same to host memory.
-  std::map<rlwe::KeyId, rlwe::HostKey> load_to_host(const ckks::KeySelection& selection);
+  /// The same to host memory, for keys that take at most `device_bytes` of the device.
+  std::map<rlwe::KeyId, rlwe::HostKey> load_to_host(const ckks::KeySelection& selection,
+                                                    u64 device_bytes);
 
  private:
   struct Entry {
@@ -48,10 +53,17 @@ class KeyReader {
     u32 weight = 0;
   };
 
+  void find_all(const std::string& params_id);
+  /// Bytes of the halves that travel, of the selected keys and of the largest of them.
+  struct Sizes {
+    u64 all = 0, largest = 0;
+  };
+  Sizes sizes(const ckks::KeySelection& selection) const;
   void find_galois();
   void find_encapsulation();
   Entry find(const std::string& name, u32 digits, const rns::LimbSet& limbs);
   u64 element_of(const Tensor& tensor) const;
+  u64 half_bytes(const Entry& entry) const;
   void check(const Entry& entry, std::span<const u8> half, std::span<const u8> seed);
   rlwe::SwitchKey upload(const Entry& entry, std::span<const u8> half, std::span<const u8> seed);
   /// The elements selected; KeyMissingError names every rotation that is not there.

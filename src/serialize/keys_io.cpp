@@ -29,11 +29,12 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   return file.finish();
 }
 
-EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes) {
+EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes,
+                                          const LoadLimits& limits) {
   auto data = std::make_shared<EvaluationKeys::Data>();
   data->params_id = context.params().id();
   data->ring = context.state().ring;
-  KeyReader reader(*data->ring, data->params_id, bytes);
+  KeyReader reader(*data->ring, data->params_id, bytes, limits);
   data->secret_key = reader.secret_key_id();
   data->set = reader.load_all();
   return EvaluationKeys(std::move(data));
@@ -53,14 +54,16 @@ std::vector<u8> to_bytes(const Context& context, const PublicKey& key) {
   return file.finish();
 }
 
-PublicKey public_key_from_bytes(const Context& context, std::span<const u8> bytes) {
+PublicKey public_key_from_bytes(const Context& context, std::span<const u8> bytes,
+                                const LoadLimits& limits) {
   const rlwe::RingContext& ring = *context.state().ring;
   const rns::LimbSet limbs = rns::LimbSet::range(0, ring.chain().chain_limbs);
-  DocumentReader file(bytes, kind::kPublicKey);
+  DocumentReader file(bytes, kind::kPublicKey, limits);
   file.require_params(context.params().id());
   const SecretKeyId id = file.secret_key_id(false);
   const Tensor& half = file.tensor("b", DType::u32, {limbs.size(), ring.ring_dim()});
   const Tensor& seed = file.tensor("seed", DType::u8, {sizeof(random::Seed)});
+  file.require_memory(poly_bytes(ring, 2, 1, limbs));
   file.finish();
   check_residues(half, file.data(half), ring, limbs);
 

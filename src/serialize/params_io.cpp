@@ -14,6 +14,13 @@ constexpr u64 kMaxU32 = ~u32{0};
 /// As in ckks/params/validate.cpp, but before anything is allocated.
 constexpr u64 kMaxLevels = 256;
 
+/// Bytes of the transforms' tables of a context: for either direction a root and its companion for
+/// every coefficient of every prime.
+u64 table_bytes(const Spec& spec) {
+  const u64 primes = spec.main.size() + spec.terminal.size() + spec.auxiliary.size();
+  return 2 * 2 * sizeof(u32) * (primes << spec.log_n);
+}
+
 void fill(std::span<u8> to, const void* from) {
   if (!to.empty()) std::memcpy(to.data(), from, to.size());
 }
@@ -98,9 +105,10 @@ std::vector<u8> to_bytes(const Params& params) {
   return file.finish();
 }
 
-Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure) {
-  DocumentReader file(bytes, kind::kParams);
+Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure, const LoadLimits& limits) {
+  DocumentReader file(bytes, kind::kParams, limits);
   Spec spec = read_spec(file);
+  file.require_memory(table_bytes(spec));
   file.text("params_id");  // compared when the parameters are known
   file.finish();
   Params params = checked(std::move(spec), allow_insecure);

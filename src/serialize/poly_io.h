@@ -7,6 +7,11 @@
 
 namespace crenel::serialize {
 
+/// Bytes of the residues of such polynomials.
+inline u64 poly_bytes(const rlwe::RingContext& ring, u64 components, u64 batch,
+                      const rns::LimbSet& limbs) {
+  return components * batch * limbs.size() * ring.ring_dim() * sizeof(rlwe::Word);
+}
 /// Device to file: component `component` of every batch entry.
 void copy_out(const rlwe::Poly& poly, u32 component, std::span<u8> to);
 /// File to device.

@@ -43,4 +43,19 @@ inline std::string quote(std::string_view text) {
   throw SerializationError(message, std::move(fields));
 }
 
+/// Throws SerializationError for what would take more memory than allowed. Fields needed and
+/// max_bytes besides.
+[[noreturn]] inline void reject_size(std::string where, u64 needed, u64 max_bytes) {
+  std::string found = cat("contents that take ", needed, " bytes of memory");
+  std::string expected = cat("at most ", max_bytes, " bytes");
+  throw SerializationError(cat("cannot load ", where, ": found ", found, ", expected ", expected,
+                               " (to load it all the same, pass max_bytes=", needed,
+                               "; in C++, LoadLimits{", needed, "})"),
+                           {{"where", std::move(where)},
+                            {"found", std::move(found)},
+                            {"expected", std::move(expected)},
+                            {"needed", std::to_string(needed)},
+                            {"max_bytes", std::to_string(max_bytes)}});
+}
+
 }  // namespace crenel::serialize

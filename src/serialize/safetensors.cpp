@@ -111,23 +111,47 @@ std::string shape_text(std::span<const u64> shape) {
   return out + "]";
 }
 
-SafetensorsFile::SafetensorsFile(std::span<const u8> bytes) : bytes_(bytes) {
-  read_length();
+SafetensorsFile::SafetensorsFile(std::span<const u8> bytes, u64 max_bytes)
+    : bytes_(bytes), file_bytes_(bytes.size()) {
+  read_all(max_bytes);
+}
+
+SafetensorsFile::SafetensorsFile(const InputFile& file, u64 max_bytes)
+    : file_(&file), file_bytes_(file.size()) {
+  read_all(max_bytes);
+}
+
+void SafetensorsFile::read(u64 at, std::span<u8> to) const {
+  if (file_)
+    file_->read(at, to);
+  else if (!to.empty())
+    std::memcpy(to.data(), bytes_.data() + at, to.size());
+}
+
+void SafetensorsFile::copy_data(const Tensor& t, std::span<u8> to) const { read(t.begin, to); }
+
+void SafetensorsFile::read_all(u64 max_bytes) {
+  read_length(max_bytes);
+  header_.resize(header_bytes_);
+  read(8, header_);
   read_header();
   check_coverage();
 }
 
-void SafetensorsFile::read_length() {
-  if (bytes_.size() < 8)
-    reject("header length", cat("a file of ", bytes_.size(), " bytes"), "at least 8 bytes", 0);
-  std::memcpy(&header_bytes_, bytes_.data(), 8);
+void SafetensorsFile::read_length(u64 max_bytes) {
+  if (file_bytes_ < 8)
+    reject("header length", cat("a file of ", file_bytes_, " bytes"), "at least 8 bytes", 0);
+  u8 length[8];
+  read(0, length);
+  std::memcpy(&header_bytes_, length, 8);
   if (header_bytes_ > kMaxHeaderBytes)
     reject("header length", cat(header_bytes_), cat("at most ", kMaxHeaderBytes), 0);
-  if (header_bytes_ > bytes_.size() - 8)
+  if (header_bytes_ > file_bytes_ - 8)
     reject("header length", cat(header_bytes_),
-           cat("at most the ", bytes_.size() - 8, " bytes that follow (is the file truncated?)"),
-           0);
+           cat("at most the ", file_bytes_ - 8, " bytes that follow (is the file truncated?)"), 0);
   if (header_bytes_ % 8 != 0) reject("header length", cat(header_bytes_), "a multiple of 8", 0);
+  if (kHeaderFactor * header_bytes_ > max_bytes)
+    reject_size("header", kHeaderFactor * header_bytes_, max_bytes);
 }
 
 void SafetensorsFile::read_header() {
@@ -169,7 +193,7 @@ Tensor SafetensorsFile::read_tensor(JsonReader& json, const JsonString& name) co
   const EntryFields fields = EntryReader(json, name).read();
   const std::string where = where_tensor(name.value) + " data_offsets";
   const auto& range = fields.range;
-  const u64 payload_begin = 8 + header_bytes_, payload = bytes_.size() - payload_begin;
+  const u64 payload_begin = 8 + header_bytes_, payload = file_bytes_ - payload_begin;
   if (range[0] > range[1] || range[1] > payload)
     reject(where, shape_text(range),
            cat("an ordered range in a payload of ", payload, " bytes (is the file truncated?)"),
@@ -200,8 +224,8 @@ void SafetensorsFile::check_coverage() const {
              cat("byte ", at, ": tensors neither overlap nor leave holes"), t->offset);
     at = t->end;
   }
-  if (at != bytes_.size())
-    reject("file", cat(bytes_.size(), " bytes"),
+  if (at != file_bytes_)
+    reject("file", cat(file_bytes_, " bytes"),
            cat(at, " bytes: nothing may follow the last tensor"), at);
 }
 

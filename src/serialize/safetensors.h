@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "crenel/core/limits.h"
+#include "serialize/input_file.h"
 #include "serialize/json.h"
 
 namespace crenel::serialize {
@@ -29,30 +31,45 @@ struct Tensor {
 /// "[2, 5, 1024]"
 std::string shape_text(std::span<const u64> shape);
 
-/// A file in memory whose structure was checked: header length, UTF-8, JSON, no duplicate names,
-/// known dtypes, byte ranges that match the shapes and cover the payload exactly. Holds no copy of
-/// the bytes.
+/// Memory that the tables of a header take at most, for each of its bytes: its copy, and a tree
+/// node of 128 bytes for a shortest entry, `"a":"",`, of seven.
+inline constexpr u64 kHeaderFactor = 24;
+
+/// A file whose structure was checked: header length, UTF-8, JSON, no duplicate names, known
+/// dtypes, byte ranges that match the shapes and cover the payload exactly. Holds a copy of the
+/// header, so that what was checked is what is used, and none of the payload.
 class SafetensorsFile {
  public:
-  explicit SafetensorsFile(std::span<const u8> bytes);
+  /// Refuses a header that would take more than `max_bytes` before it is copied. The bytes must
+  /// stay as they are while this object and what is loaded from it are being made.
+  explicit SafetensorsFile(std::span<const u8> bytes, u64 max_bytes = LoadLimits::kArrayBytes);
+  /// Reads the header only. The file outlives this object.
+  explicit SafetensorsFile(const InputFile& file, u64 max_bytes = LoadLimits::kArrayBytes);
 
-  std::span<const u8> bytes() const { return bytes_; }
-  std::span<const u8> header() const { return bytes_.subspan(8, header_bytes_); }
+  u64 file_bytes() const { return file_bytes_; }
+  std::span<const u8> header() const { return header_; }
   const std::map<std::string, JsonString>& metadata() const { return metadata_; }
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  /// Of a file in memory.
   std::span<const u8> data(const Tensor& t) const {
     return bytes_.subspan(t.begin, t.end - t.begin);
   }
+  /// Bytes of a tensor, from memory or from the file.
+  void copy_data(const Tensor& t, std::span<u8> to) const;
 
  private:
-  void read_length();
+  void read(u64 at, std::span<u8> to) const;
+  void read_all(u64 max_bytes);
+  void read_length(u64 max_bytes);
   void read_header();
   void read_metadata(JsonReader& json);
   Tensor read_tensor(JsonReader& json, const JsonString& name) const;
   void check_coverage() const;
 
   std::span<const u8> bytes_;
-  u64 header_bytes_ = 0;
+  const InputFile* file_ = nullptr;
+  u64 file_bytes_ = 0, header_bytes_ = 0;
+  std::vector<u8> header_;
   std::map<std::string, JsonString> metadata_;
   std::map<std::string, Tensor> tensors_;
 };

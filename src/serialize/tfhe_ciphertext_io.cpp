@@ -121,6 +121,12 @@ Ciphertext upload(DocumentReader& file, const Source& source, const Context::Sta
   return Ciphertext(std::move(data));
 }
 
+/// Memory for an array of rows: the rows, and for seeded ones the bodies as 64-bit words on the
+/// host and on the device.
+u64 memory_of(u64 rows, bool seeded, const device::TorusPlan& plan) {
+  return rows * (plan.words() * sizeof(u32) + (seeded ? 2 * plan.slots * sizeof(u64) : 0));
+}
+
 u64 rows_of(u64 size, u32 slots) { return (size + slots - 1) / slots; }
 
 std::string block_name(u64 block) { return cat("block/", block, "/"); }
@@ -149,17 +155,19 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext,
   return file.finish();
 }
 
-Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes,
-                                 ArrayInfo* info) {
+Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes, ArrayInfo* info,
+                                 const LoadLimits& limits) {
   const Context::State& home = context.state();
-  DocumentReader file(bytes, kind::kTfheCiphertext);
+  DocumentReader file(bytes, kind::kTfheCiphertext, limits);
   file.require_params(context.params().id());
   const SecretKeyId id = file.secret_key_id(true);
   const u64 size = file.integer("size", 1, kMaxSize);
   const Encoding encoding = read_encoding(file, context.params());
   const bool seeded = file.flag("seeded");
-  const Source source = find(file, "", seeded, rows_of(size, home.plan.slots), home.plan);
+  const u64 rows = rows_of(size, home.plan.slots);
+  const Source source = find(file, "", seeded, rows, home.plan);
   ArrayInfo found = read_info(file, size);
+  file.require_memory(memory_of(rows, seeded, home.plan));
   file.finish();
   check_bits(*source.tensor, file.data(*source.tensor), encoding.log_modulus);
   if (id.is_none()) check_masks(file, source, home.plan);
@@ -192,9 +200,10 @@ std::vector<u8> to_bytes(const Context& context, const Integers& integers, const
   return file.finish();
 }
 
-Integers integers_from_bytes(const Context& context, std::span<const u8> bytes, ArrayInfo* info) {
+Integers integers_from_bytes(const Context& context, std::span<const u8> bytes, ArrayInfo* info,
+                             const LoadLimits& limits) {
   const Context::State& home = context.state();
-  DocumentReader file(bytes, kind::kTfheIntegers);
+  DocumentReader file(bytes, kind::kTfheIntegers, limits);
   file.require_params(context.params().id());
   const SecretKeyId id = file.secret_key_id(true);
   const u64 size = file.integer("size", 1, kMaxSize);
@@ -210,11 +219,15 @@ Integers integers_from_bytes(const Context& context, std::span<const u8> bytes, 
   const std::string seeded = file.text("seeded");
   if (seeded.size() != bits / 2 || seeded.find_first_not_of("01") != std::string::npos)
     file.refuse("seeded", cat(bits / 2, " digits 0 or 1"));
+  const u64 rows = rows_of(size, home.plan.slots);
   std::vector<Source> sources;
-  for (u32 i = 0; i < bits / 2; ++i)
-    sources.push_back(
-        find(file, block_name(i), seeded[i] == '1', rows_of(size, home.plan.slots), home.plan));
+  u64 memory = 0;
+  for (u32 i = 0; i < bits / 2; ++i) {
+    sources.push_back(find(file, block_name(i), seeded[i] == '1', rows, home.plan));
+    memory += memory_of(rows, seeded[i] == '1', home.plan);
+  }
   ArrayInfo found = read_info(file, size);
+  file.require_memory(memory);
   file.finish();
   for (const Source& source : sources)
     check_bits(*source.tensor, file.data(*source.tensor), encoding.log_modulus);

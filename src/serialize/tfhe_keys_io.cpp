@@ -54,6 +54,17 @@ Source find(DocumentReader& file, const std::string& name, DType dtype,
           &file.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)})};
 }
 
+/// Memory for the keys: on the device, and their bodies twice on the host. They are brought there
+/// in chunks of bounded size.
+u64 memory_of(const Context::State& home, bool packing) {
+  const auto of_switch = [](const device::SwitchShape& shape) {
+    return shape.key_bytes() + 2 * shape.key_rows() * shape.slots * sizeof(u64);
+  };
+  return home.torus->bootstrap_key_bytes() + 2 * bootstrap_body_words(home.plan) * sizeof(u32) +
+         of_switch(home.torus->switch_shape()) +
+         (packing ? of_switch(packing_shape(home.plan)) : 0);
+}
+
 void check_words(const Tensor& tensor, std::span<const u64> words, u32 bits) {
   for (std::size_t i = 0; i < words.size(); ++i)
     if (words[i] >> bits != 0)
@@ -107,11 +118,12 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   return file.finish();
 }
 
-EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes) {
+EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes,
+                                          const LoadLimits& limits) {
   const device::TorusPlan& plan = context.state().plan;
   const device::SwitchShape to_rest = context.state().torus->switch_shape();
   const device::SwitchShape pack = packing_shape(plan);
-  DocumentReader file(bytes, kind::kTfheEvaluationKeys);
+  DocumentReader file(bytes, kind::kTfheEvaluationKeys, limits, LoadLimits::kKeyBytes);
   file.require_params(context.params().id());
   const SecretKeyId id = file.secret_key_id(false);
   const bool has_packing = file.flag(kPacking);
@@ -120,6 +132,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
       find(file, kSwitch, word_type(to_rest.log_modulus), switch_shape(to_rest));
   Source packing;
   if (has_packing) packing = find(file, kPacking, word_type(pack.log_modulus), switch_shape(pack));
+  file.require_memory(memory_of(context.state(), has_packing));
   file.finish();
 
   const auto bodies = [&](const Source& source, u32 bits) {

@@ -47,12 +47,19 @@ struct LoadOutcome {
   std::string message;
 };
 
+/// Loads that were accepted since the program began: how often a fuzzer gets behind the checks.
+inline u64& accepted_loads() {
+  static u64 count = 0;
+  return count;
+}
+
 template <class Load, class Save>
 LoadOutcome try_load(std::span<const u8> bytes, const Load& load, const Save& save) {
   try {
     const auto object = load(bytes);
     const std::vector<u8> once = save(object);
     if (save(load(once)) != once) throw std::logic_error("save(load(x)) differs from x");
+    ++accepted_loads();
     return {true, "", ""};
   } catch (const SerializationError& error) {
     if (error.field("where").empty() || error.field("found").empty() ||

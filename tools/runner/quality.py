@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 
 import tracked
-from runner import env, package, tidy
-from runner.shell import ROOT, Stop, run, say, stage
+from runner import env, fuzzing, tidy
+from runner.shell import ROOT, run, say, stage
 
 CXX_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
 RULES = {
@@ -64,28 +63,4 @@ def docs(arguments: list[str]) -> int:
     return 0
 
 
-def fuzz(arguments: list[str]) -> int:
-    seconds = int(arguments[0]) if arguments else 60
-    with stage("set up"):
-        env.pip_install("build")
-        clang = shutil.which("clang++")
-        if clang is None:
-            env.apt_install(["clang"], "libFuzzer needs clang++")
-            clang = shutil.which("clang++")
-    build = ROOT / "build" / "fuzz"
-    options = {
-        "CRENEL_BUILD_FUZZERS": "ON",
-        "CRENEL_BUILD_TESTS": "ON",
-        "CRENEL_SANITIZE": "address,undefined",
-    }
-    with stage("build"):
-        package.build(package.Toolchain(clang, None), build, options, "fuzz")
-    programs = sorted(p for p in build.glob("tests/**/fuzz_*") if p.is_file() and p.stat().st_mode & 0o111)
-    if not programs:
-        raise Stop("the build made no fuzzer (build/fuzz/tests/**/fuzz_*)")
-    for program in programs:
-        with stage(program.name):
-            corpus = build / "corpus" / program.name
-            corpus.mkdir(parents=True, exist_ok=True)
-            run([program, corpus, f"-max_total_time={seconds}"])
-    return 0
+fuzz = fuzzing.fuzz

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "crenel/ckks/evaluator.h"
+#include "crenel/core/limits.h"
 
 namespace crenel::ckks {
 
@@ -21,12 +22,18 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
 std::vector<u8> to_bytes(const Context& context, const PublicKey& key);
 
 /// Each validates every field against the context before touching data and throws
-/// SerializationError saying what is wrong and where.
-Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure = false);
-Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes);
-Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes);
-EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes);
-PublicKey public_key_from_bytes(const Context& context, std::span<const u8> bytes);
+/// SerializationError saying what is wrong and where, also for contents that would take more memory
+/// than `limits` allow. Nothing may change the bytes during the call.
+Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure = false,
+                         const LoadLimits& limits = {});
+Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes,
+                                 const LoadLimits& limits = {});
+Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes,
+                               const LoadLimits& limits = {});
+EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes,
+                                          const LoadLimits& limits = {});
+PublicKey public_key_from_bytes(const Context& context, std::span<const u8> bytes,
+                                const LoadLimits& limits = {});
 
 /// Which keys of a file to load. What a flag names is loaded when the file has it.
 struct KeySelection {
@@ -37,17 +44,19 @@ struct KeySelection {
 };
 
 /// The file that to_bytes makes, written key by key: peak memory is that of one key beyond the keys
-/// themselves. The file appears under its name when it is complete. Throws SerializationError when
-/// it cannot be written.
+/// themselves. The file takes its name when it is complete and on the disk, as write_file's do
+/// (crenel/core/file.h, which states the errors).
 void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
                           const std::string& path);
-/// Reads a key file by memory map: the whole header is checked, but only the keys selected are
-/// read, checked and expanded. KeyMissingError names every selected rotation that the file lacks;
-/// SerializationError as ever, and for a file that cannot be read. Nobody may shorten the file
-/// meanwhile (replacing it is fine). With `staged_bytes` the keys go to page-locked host memory and
-/// never need more than that of the device: EvaluationKeys::staged, which states the errors.
+/// Reads a key file: the whole header is checked, but only the keys selected are read, checked and
+/// expanded, and only they count for `limits`. KeyMissingError names every selected rotation that
+/// the file lacks; SerializationError as ever, and for a file that cannot be read. A file that
+/// changes meanwhile gives an error or the keys that were checked. With `staged_bytes` the keys go
+/// to page-locked host memory and never need more than that of the device: EvaluationKeys::staged,
+/// which states the errors.
 EvaluationKeys load_evaluation_keys(const Context& context, const std::string& path,
                                     const KeySelection& selection = {},
-                                    std::optional<u64> staged_bytes = {});
+                                    std::optional<u64> staged_bytes = {},
+                                    const LoadLimits& limits = {});
 
 }  // namespace crenel::ckks

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "crenel/core/limits.h"
 #include "crenel/tfhe/context.h"
 #include "crenel/tfhe/integer.h"
 
@@ -30,16 +31,20 @@ std::vector<u8> to_bytes(const Context& context, const Integers& integers,
 std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
 
 /// Each validates every field against the context before touching data and throws
-/// SerializationError saying what is wrong and where. `info`: where to put the array's info, or
-/// null.
+/// SerializationError saying what is wrong and where, also for contents that would take more memory
+/// than `limits` allow: masks that travel as a seed are several hundred times as long as what
+/// travels with it. Nothing may change the bytes during the call. `info`: where to put the array's
+/// info, or null.
 /// Parameters are refused too where they are below the norm (Params::below_norm) and no published
 /// set of the library by their numbers, unless `allow_insecure`: nothing that a file says of itself
 /// makes it safer.
-Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure = false);
+Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure = false,
+                         const LoadLimits& limits = {});
 Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes,
-                                 ArrayInfo* info = nullptr);
+                                 ArrayInfo* info = nullptr, const LoadLimits& limits = {});
 Integers integers_from_bytes(const Context& context, std::span<const u8> bytes,
-                             ArrayInfo* info = nullptr);
-EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes);
+                             ArrayInfo* info = nullptr, const LoadLimits& limits = {});
+EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes,
+                                          const LoadLimits& limits = {});
 
 }  // namespace crenel::tfhe

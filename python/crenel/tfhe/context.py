@@ -87,14 +87,23 @@ class Context(Place):
         """
         return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2))
 
-    def ciphertext_from_bytes(self, data: Bytes) -> Ciphertext:
-        """An array from untrusted bytes. Raises SerializationError saying what is wrong and where."""
-        array, shape, element = self._context.ciphertext_from_bytes(data)
+    def ciphertext_from_bytes(self, data: Bytes, *, max_bytes: int | None = None) -> Ciphertext:
+        """An array from untrusted bytes.
+
+        max_bytes : refuse what takes more memory, before it is taken: a fresh array takes several hundred
+            times its bytes. Default 256 MiB, or four times the data where that is more
+
+        Raises SerializationError saying what is wrong and where.
+        """
+        array, shape, element = self._context.ciphertext_from_bytes(data, max_bytes)
         return Ciphertext(self, array, tuple(shape), _element(element, "bool uint8 uint16 uint32 uint64"))
 
-    def integers_from_bytes(self, data: Bytes) -> Integers:
-        """An array of integers from untrusted bytes. Raises SerializationError."""
-        array, shape, element = self._context.integers_from_bytes(data)
+    def integers_from_bytes(self, data: Bytes, *, max_bytes: int | None = None) -> Integers:
+        """An array of integers from untrusted bytes; `max_bytes` as for ciphertext_from_bytes.
+
+        Raises SerializationError.
+        """
+        array, shape, element = self._context.integers_from_bytes(data, max_bytes)
         dtype = _element(element, "uint8 uint16 uint32 uint64")
         if (dtype.itemsize * 8, dtype.kind == "i") != (array.bits, array.signed):
             raise SerializationError(
@@ -103,9 +112,15 @@ class Context(Place):
             )
         return Integers(self, array, tuple(shape), dtype)
 
-    def evaluation_keys_from_bytes(self, data: Bytes) -> _crenel.TfheEvaluationKeys:
-        """Evaluation keys from untrusted bytes. Raises SerializationError."""
-        return self._context.evaluation_keys_from_bytes(data)
+    def evaluation_keys_from_bytes(
+        self, data: Bytes, *, max_bytes: int | None = None
+    ) -> _crenel.TfheEvaluationKeys:
+        """Evaluation keys from untrusted bytes. Raises SerializationError.
+
+        max_bytes : refuse what takes more memory, before it is taken; default 16 GiB, or four times the data
+            where that is more
+        """
+        return self._context.evaluation_keys_from_bytes(data, max_bytes)
 
     def __repr__(self) -> str:
         return f"<tfhe.Context {self.params.name} on {self.device.name}>"

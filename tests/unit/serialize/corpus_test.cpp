@@ -1,6 +1,7 @@
 // The fuzzer's entry on its corpus, and systematic mutations of the wire files.
 #include <gtest/gtest.h>
 
+#include "fuzz/targets.h"
 #include "fuzz/wire_files.h"
 
 namespace crenel::test {
@@ -11,16 +12,32 @@ void expect_refused(const std::string& name, const Bytes& bytes, const char* how
   EXPECT_FALSE(load_kind(kind_of(name), bytes).loaded) << name << ": " << how << " " << at;
 }
 
-TEST(SerializeCorpus, EveryFileRuns) {
+TEST(SerializeCorpus, EveryTargetRunsOnEveryFile) {
   std::size_t files = 0;
   for (const auto& folder :
        {wire_folder(), std::filesystem::path(CRENEL_TEST_DATA) / "fuzz" / "corpus"})
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      SCOPED_TRACE(entry.path().string());
-      EXPECT_NO_THROW(run_serialize_entry(read_bytes(entry.path())));
+      const Bytes bytes = read_bytes(entry.path());
+      for (const auto& target : fuzz_targets()) {
+        SCOPED_TRACE(target.name + " on " + entry.path().string());
+        EXPECT_NO_THROW(target.run(bytes));
+      }
       ++files;
     }
   EXPECT_GE(files, wire_names().size());
+}
+
+TEST(SerializeCorpus, EveryTargetTakesItsSeeds) {
+  for (const auto& target : fuzz_targets()) {
+    const auto seeds = target.seeds();
+    EXPECT_FALSE(seeds.empty()) << target.name;
+    for (const auto& [name, bytes] : seeds) {
+      SCOPED_TRACE(target.name + " on its " + name);
+      const u64 before = accepted_loads();
+      EXPECT_NO_THROW(target.run(bytes));
+      EXPECT_GT(accepted_loads(), before);
+    }
+  }
 }
 
 TEST(SerializeCorpus, TruncationEverywhereInTheHeaderAndInThePayload) {
