@@ -108,7 +108,8 @@ void check(const char* what, const Frequency& f, double factor = 2) {
 
 double deviations(double p_fail_log2) { return std::sqrt(2 * std::log(2.0) * (1 - p_fail_log2)); }
 
-// Gates of ones, whose sum stands a margin from an end of the window, from fresh inputs and from results.
+// Gates of ones, whose sum stands a margin from an end of the window, from fresh inputs and from
+// results.
 TEST_P(TfheFailure, GatesFailAsOftenAsStated) {
   struct Case {
     Gate gate;
