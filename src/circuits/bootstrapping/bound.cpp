@@ -14,7 +14,7 @@ constexpr double kLargestArgument = 0.125;
 /// Roundings inside EvalMod are propagated to first order only.
 constexpr double kMargin = 2.0;
 
-/// q0 over the scale that the message is raised at: 2^message_ratio but for what the primes are off.
+/// q0 over the scale that the message is raised at: nearly 2^message_ratio, as the primes allow.
 double modulus_ratio(const ckks::Params& params, const BootstrapPlan& plan) {
   const double exact = plan.q0 / (params.scale(0) * std::exp2(plan.scale_up));
   return std::min(exact, std::exp2(plan.options.message_ratio));
