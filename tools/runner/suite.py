@@ -24,10 +24,10 @@ SANITIZER_ENV = {
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
     "OMP_NUM_THREADS": "2",
 }
-# Of --sanitize=: folder, sanitizers, targets (all of them where none is named), programs of ctest.
+# Of --sanitize=: folder, sanitizers, devices, targets (all where none is named), programs of ctest.
 SANITIZERS = {
-    "address": ("asan", "address,undefined", (), ""),
-    "thread": ("tsan", "thread", ("thread_tests",), "^thread_tests$"),
+    "address": ("asan", "address,undefined", "ref,cpu", (), ""),
+    "thread": ("tsan", "thread", "cpu", ("thread_tests",), "^thread_tests$"),
 }
 
 
@@ -184,7 +184,7 @@ def _pytest(expression: str, extra: dict[str, str], total: Counts) -> None:
 
 def _sanitize(options, total: Counts) -> None:
     toolchain = package.Toolchain(_prepare(cuda_too=False).cxx, None)
-    folder, sanitizers, targets, programs = SANITIZERS[options.sanitize]
+    folder, sanitizers, devices, targets, programs = SANITIZERS[options.sanitize]
     build = ROOT / "build" / folder
     settings = {
         "CMAKE_BUILD_TYPE": "RelWithDebInfo",
@@ -193,7 +193,7 @@ def _sanitize(options, total: Counts) -> None:
     }
     with stage(f"build with {sanitizers} sanitizers"):
         package.build(toolchain, build, settings, folder, targets)
-    extra = {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"}
+    extra = {**SANITIZER_ENV, "CRENEL_DEVICES": devices}
     if programs and options.k:
         extra["GTEST_FILTER"] = f"*{options.k}*"
     with stage(f"C++ tests under {sanitizers} sanitizers"):
