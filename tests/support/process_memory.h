@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -93,6 +94,7 @@ inline std::vector<u64> find_in_memory(const Pattern& pattern) {
   std::vector<u64> found;
   for (const Region& region : regions()) {
     if (!region.readable || region.name.rfind("[v", 0) == 0) continue;
+    if (region.end - region.begin > u64(4) << 30) continue;  // shadow memory of sanitizers
     for (u64 at = region.begin; at < region.end; at += kPiece - Pattern::kBytes) {
       const std::size_t wanted = std::min<u64>(kPiece, region.end - at);
       const ssize_t got = pread(memory, piece, wanted, static_cast<off_t>(at));

@@ -22,7 +22,8 @@ std::vector<u32> powers(u32 base, u64 n, u32 q) {
 
 // Cyclic transform X_k = sum_j x_j w^(jk), natural order on both sides, textbook radix 2: transform
 // the even and the odd elements, then combine. `w_powers` holds the powers of the n-th root w.
-void cyclic_transform(core::SecretVector<u32>& x, const std::vector<u32>& w_powers, u32 log_n, u32 q) {
+void cyclic_transform(core::SecretVector<u32>& x, const std::vector<u32>& w_powers, u32 log_n,
+                      u32 q) {
   const u64 n = x.size();
   for (u64 i = 0; i < n; ++i)
     if (const u64 j = reverse_bits(i, log_n); i < j) std::swap(x[i], x[j]);
