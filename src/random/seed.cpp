@@ -31,6 +31,7 @@ Seed seed_from_os() {
 }
 
 void secure_zero(void* data, std::size_t bytes) noexcept {
+  if (bytes == 0) return;  // an empty vector has a null pointer, which memset must not see
   std::memset(data, 0, bytes);
   // The compiler must assume that this reads the memory, so the store above is not dead.
   asm volatile("" : : "r"(data) : "memory");

@@ -50,6 +50,13 @@ TEST(ReviewSeeds, TheParentKeepsItsSeed) {
   EXPECT_EQ(forked.derive_seed(), other.derive_seed());
 }
 
+/// Found under UndefinedBehaviorSanitizer, which fails this on memset of a null pointer.
+TEST(ReviewSeeds, NothingIsWipedToo) {
+  random::secure_zero(nullptr, 0);
+  std::vector<u64> empty;
+  const random::WipeOnExit wipe(empty);
+}
+
 TEST(ReviewSeeds, WipedWhenAnExceptionPasses) {
   std::vector<u32> secret{1, 2, 3};
   try {
