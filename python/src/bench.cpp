@@ -10,7 +10,7 @@ namespace {
 
 int run_suite(int (*suite)(const bench::Words&), const bench::Words& words) {
   const int code = released([&] { return suite(words); });
-  std::fflush(stdout);  // before Python's own output goes on
+  static_cast<void>(std::fflush(stdout));  // before Python's own output goes on
   return code;
 }
 

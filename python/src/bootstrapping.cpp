@@ -12,7 +12,7 @@ BootstrapOptions options_of(nb::handle given, const nb::kwargs& keywords) {
   if (given.is_none()) return nb::cast<BootstrapOptions>(nb::type<BootstrapOptions>()(**keywords));
   if (!nb::isinstance<BootstrapOptions>(given))
     throw nb::type_error("options must be a ckks.BootstrapOptions object or keyword arguments");
-  if (keywords.size() != 0)
+  if (!keywords.empty())
     throw nb::type_error("options as an object and as keyword arguments: give one of them");
   return nb::cast<BootstrapOptions>(given);
 }

@@ -199,7 +199,7 @@ rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, 
     else
       set.galois.emplace(id, load(entry));
   });
-  if (set.encapsulation) set.encapsulation->weight = encapsulation_->weight;
+  if (set.encapsulation) set.encapsulation->weight = encapsulation_.value().weight;
   return set;
 }
 

@@ -255,7 +255,7 @@ std::string SafetensorsLayout::header_text(u64 payload_begin) const {
   std::string text = "{";
   for (const auto& [name, value] : members)
     text += (text.size() > 1 ? "," : "") + json_quote(name) + ":" + value;
-  text += "}";
+  text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > kMaxHeaderBytes)
     throw SerializationError(cat("cannot save: the header has ", text.size(), " bytes, at most ",

@@ -92,7 +92,8 @@ Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& a) const {
   // message, and come down to the canonical scale.
   Ciphertext reduced = modular_reduction(ev, raise_to_slots(ev, low));
   const double ratio = plan.q0 / (context.params().scale(0) * std::exp2(plan.scale_up));
-  reduced = with_scale(std::move(reduced), reduced.scale() / ratio);
+  const double scale = reduced.scale() / ratio;  // read before it is moved from
+  reduced = with_scale(std::move(reduced), scale);
   return finish(ev, ev.adjust_level(reduced, reduced.level() - 1));
 }
 

@@ -60,7 +60,7 @@ double level_rounding(const BootstrapModel& m, const TransformLevel& level) {
 /// One level up to the rescale, whose own rounding is the caller's. `largest` is the number of
 /// stages whose stride is at most that of the level's largest.
 void transform(Walk& w, const BootstrapModel& m, const TransformLevel& level, u32 largest) {
-  const double n = std::exp2(m.log_n), gain = std::exp2(level.stages + 2 * *level.log_gain);
+  const double n = std::exp2(m.log_n), gain = std::exp2(level.stages + 2 * level.log_gain.value());
   // Diagonals are rounded to integers at the scale rp. They are periodic, that is in a subring:
   // only 2 * period coefficients are there to be rounded.
   const double period = std::exp2(largest);

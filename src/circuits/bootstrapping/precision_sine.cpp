@@ -73,7 +73,8 @@ SlotError random_slots(const Error& g, double bound, bool complex_slots, u64 slo
   const double sigma = std::sqrt(power / d);
   double linear = 0.0, square = 0.0;
   constexpr double kStep = 1.0 / 16;  // the trapezoidal rule is exact here for all that matters
-  for (double u = -12; u <= 12; u += kStep) {
+  for (int step = -12 * 16; step <= 12 * 16; ++step) {
+    const double u = kStep * step;
     const double e = g(sigma * u);
     const double p = kStep * std::exp(-u * u / 2) / std::sqrt(2 * kPi);
     linear += p * e * u / sigma;

@@ -123,7 +123,7 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
   const BootstrapModel model = model_of(params, plan);
   const auto uniform = estimate_precision(model, {MessageKind::uniform_complex}).total;
   r.levels = plan.levels;
-  r.keys = *plan.options.keys;
+  r.keys = plan.options.keys.value();
   r.iterations = plan.options.iterations;
   r.correction_bits = correction_bits(params, plan);
   r.workspace_bytes = workspace_bytes(params, plan);

@@ -26,7 +26,7 @@ std::vector<LinearTransform> transforms(const ckks::Context& context, const Boot
     LinearTransformOptions o;
     o.level = level;
     o.plain_scale = keep_scale ? std::exp2(log_scale / static_cast<double>(matrices.size())) : 0.0;
-    o.keys = *plan.options.keys;
+    o.keys = plan.options.keys.value();
     out.emplace_back(context, matrix, o);
     --level;
   }
@@ -54,7 +54,8 @@ std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& param
       std::vector<u64> offsets;
       for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
       needs.push_back(
-          {linear_transform_rotations(offsets, matrix.slots, 0, *plan.options.keys), matrix.slots});
+          {linear_transform_rotations(offsets, matrix.slots, 0, plan.options.keys.value()),
+           matrix.slots});
     }
   needs.push_back({trace_rotations(params, plan.slots()), params.slots()});
   return needs;
@@ -93,7 +94,7 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
   std::string key =
       cat("bootstrapper ", o.slots, " ", o.message_ratio, " ", int(o.message), " ", int(o.order),
           " ", o.arcsine_degree, " ", o.target_level ? cat(*o.target_level) : "highest", " ",
-          o.iterations, " ", int(*o.keys), " ", o.graph);
+          o.iterations, " ", int(o.keys.value()), " ", o.graph);
   for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
     key += " |";
     for (u32 s : *stages) key += cat(" ", s);

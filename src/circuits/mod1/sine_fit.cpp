@@ -148,7 +148,7 @@ std::vector<double> fit_mod1(const Mod1Params& params) {
   // Heaviest rows first: reflections by rows of very different size are stable in this order.
   for (i64 distance = 0; distance < i64{params.range}; ++distance)
     for (i64 i : {distance, -distance}) {
-      if (distance == 0 && system.size() > 0) continue;
+      if (distance == 0 && !system.empty()) continue;
       const Real weight = std::max(kWeightFloor, std::sqrt(probability(m, i) / probability(m, 0)));
       for (u32 node = 0; node < kNodes; ++node) {
         const Real u =

@@ -48,7 +48,7 @@ class Run {
     }
     if (!sum.is_node()) return combine(sum);
     const u32 node = sum.terms[0].first;
-    if (--uses_[node] == 0 && made_[node]) return std::move(*made_[node]);
+    if (--uses_[node] == 0 && made_[node]) return std::move(made_[node].value());
     return values_[node]->clone();
   }
 
@@ -82,8 +82,7 @@ class Run {
     const Ciphertext in = concatenate(parts);
     const Ciphertext out = evaluator_.lut(in, tables, index);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      made_[nodes[i]] = out.slice(i * size_, size_);
-      values_[nodes[i]] = &*made_[nodes[i]];
+      values_[nodes[i]] = &made_[nodes[i]].emplace(out.slice(i * size_, size_));
     }
     for (const u32 i : nodes)
       for (const auto& [used, factor] : circuit_.nodes()[i].argument.terms)

@@ -96,7 +96,7 @@ const Spec& find_preset(const std::string& name) {
 const char* to_string(Arithmetic arithmetic) { return kArithmetics[static_cast<u8>(arithmetic)]; }
 
 Arithmetic arithmetic_from_string(std::string_view name) {
-  for (u8 i = 0; i < std::size(kArithmetics); ++i)
+  for (std::size_t i = 0; i < std::size(kArithmetics); ++i)
     if (name == kArithmetics[i]) return static_cast<Arithmetic>(i);
   constexpr const char* kExpected = "'exact', 'approx' or 'split'";
   throw ParameterError(cat("arithmetic must be ", kExpected, ", got '", name, "'"),
