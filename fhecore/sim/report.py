@@ -336,7 +336,7 @@ def markdown(
         " operation that the model misses by more than 15 % on the H200 is refused. The paper's HEMult"
         " rescales: compare HEMult and Rescale, which the geometric means take.\n",
         "## Beside the paper\n", beside_table(data),
-        "## Validation\n", validation_section(validation, reason),
+        "## Validation, on the H200\n", validation_section(validation, reason),
         f"**No prediction is printed:** {reason}\n" if validation and reason else "",
         "## Errors of operations, and intervals\n", errors_section(predictions, validation),
         "## Dynamic instructions (table VI)\n", counts_table(predictions),
