@@ -38,12 +38,13 @@ std::string Json::dump(int indent) const {
   if (const auto* s = std::get_if<std::string>(&value_)) return quoted(*s);
   std::string out;
   if (const auto* a = std::get_if<Array>(&value_)) {
-    for (const Json& v : *a) out += (out.empty() ? "" : ",") + ("\n" + inner) + v.dump(indent + 2);
+    for (const Json& v : *a)
+      out.append(out.empty() ? "\n" : ",\n").append(inner + v.dump(indent + 2));
     return a->empty() ? "[]" : "[" + out + "\n" + pad + "]";
   }
   const auto& object = std::get<Object>(value_);
   for (const auto& [key, v] : object)
-    out += (out.empty() ? "" : ",") + ("\n" + inner) + quoted(key) + ": " + v.dump(indent + 2);
+    out.append(out.empty() ? "\n" : ",\n").append(inner + quoted(key) + ": " + v.dump(indent + 2));
   return object.empty() ? "{}" : "{" + out + "\n" + pad + "}";
 }
 

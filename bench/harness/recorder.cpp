@@ -10,7 +10,7 @@ namespace crenel::bench {
 
 Recorder::Recorder(std::string suite, const Words& words) : suite_(std::move(suite)) {
   for (const std::string& word : words)  // where files lie is nobody's business
-    command_ += (command_.empty() ? "" : " ") + word.substr(word.rfind('/') + 1);
+    command_.append(command_.empty() ? "" : " ").append(word.substr(word.rfind('/') + 1));
   std::printf("%-22s %5s %5s %5s %12s %9s %12s %8s\n", "operation", "limbs", "batch", "graph",
               "median us", "iqr %", "us / batch", "error");
 }

@@ -53,7 +53,7 @@ void run_keys(Span bytes) {
 void run_params(Span bytes) {
   with_reseal(bytes, [](Span b) {
     try_load(
-        b, [](Span c) { return tfhe::params_from_bytes(c, kFuzzLimits); },
+        b, [](Span c) { return tfhe::params_from_bytes(c, true, kFuzzLimits); },
         [](const tfhe::Params& params) { return tfhe::to_bytes(params); });
   });
 }
