@@ -85,6 +85,6 @@ def _refuse_class(kind: type, instead: str) -> None:
 
 copyreg.pickle(Params, lambda params: (load_params, (params.to_bytes(),)))
 copyreg.pickle(TfheParams, lambda params: (load_tfhe_params, (params.to_bytes(),)))
-copyreg.pickle(type(_crenel.Flooding(1.0).__repr__), _reduce_method)
+copyreg.pickle(type(_crenel.BootstrapOptions().__repr__), _reduce_method)
 for _name, _instead in INSTEAD.items():
     _refuse_class(getattr(_crenel, _name), _instead)

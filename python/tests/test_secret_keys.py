@@ -102,7 +102,7 @@ def test_secret_key_files(world, rng):
 
 def test_tfhe_ids_and_secret_key_files(device):
     warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
-    context = tfhe.Context(tfhe.preset("toy-gadget"), device=device)
+    context = tfhe.Context(tfhe.preset("toy-gadget", allow_insecure=True), device=device)
     client, other = context.keygen(), context.keygen()
     keys = client.evaluation_keys()
     ev = context.evaluator(keys)
@@ -151,8 +151,8 @@ def test_errors_tell_no_values(world):
     ev, client, context = world.ev, world.client, world.context
     c = client.encrypt([0.5])
     nan = [SENTINEL, float("nan")]
-    gates = tfhe.Context(tfhe.preset("toy-gadget"), device="ref").keygen()
-    tables = tfhe.Context(tfhe.preset("toy-lut4"), device="ref")
+    gates = tfhe.Context(tfhe.preset("toy-gadget", allow_insecure=True), device="ref").keygen()
+    tables = tfhe.Context(tfhe.preset("toy-lut4", allow_insecure=True), device="ref")
     holder = tables.keygen()
     integers = holder.encrypt(np.array([1], np.uint8))
     words = tables.evaluator(holder.evaluation_keys())

@@ -128,7 +128,7 @@ std::vector<FuzzTarget> tfhe_targets() {
        [] {
          return std::map<std::string, Bytes>{
              {"tiny", tfhe::to_bytes(tiny_tfhe().params())},
-             {"gadget", tfhe::to_bytes(tfhe::Params::preset("toy-gadget"))}};
+             {"gadget", tfhe::to_bytes(tfhe::Params::preset("toy-gadget", true))}};
        }},
       {"tfhe_ciphertext", [](Span b) { run_array(b, tiny_tfhe(), tfhe::ciphertext_from_bytes); },
        ciphertext_seeds},

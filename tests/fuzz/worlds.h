@@ -27,20 +27,20 @@ inline const ckks::Context& tiny_ckks() {
 /// Gates at n = 2, N = 8: keys of a few KB.
 inline const tfhe::Context& tiny_tfhe() {
   static const tfhe::Context context = [] {
-    tfhe::Spec spec = tfhe::Params::preset("toy-raising").spec();
+    tfhe::Spec spec = tfhe::Params::preset("toy-raising", true).spec();
     spec.name = "tiny";
     spec.lwe_dim = tfhe::LweDim(2);
     spec.glwe_dim = tfhe::GlweDim(1);
     spec.poly_size = tfhe::PolySize(8);
     spec.switch_base_log = tfhe::DecompBaseLog(2);
-    return tfhe::Context(tfhe::Params::from_spec(spec), "ref");
+    return tfhe::Context(tfhe::Params::from_spec(spec, true), "ref");
   }();
   return context;
 }
 
 /// Integers want p = 32: the smallest set that has them.
 inline const tfhe::Context& small_lut4() {
-  static const tfhe::Context context(tfhe::Params::preset("toy-lut4"), "ref");
+  static const tfhe::Context context(tfhe::Params::preset("toy-lut4", true), "ref");
   return context;
 }
 

@@ -140,7 +140,7 @@ TEST_P(CkksEncode, HoldsValuesUpToTheModulus) {
             largest * 0x1p-30);
   const auto e = test::expect_error<ParameterError>([&] { w.context.encode(overflows, level); });
   EXPECT_NEAR(std::stod(e.field("log2_bound")), log_q - 1.0, 1e-6);
-  EXPECT_NEAR(std::stod(e.field("log2_coefficient")), log_q - 1.0, 0.01);
+  EXPECT_EQ(e.field("log2_coefficient"), "");  // how large it is tells of the message
   // At high levels the integer type is the bound.
   const auto wide = test::expect_error<ParameterError>(
       [&] { w.context.encode(Values{Complex(0x1p40)}, {}, 0.0, 1); });

@@ -64,9 +64,9 @@ std::vector<i64> recover_key(const Context& context, const Ciphertext& c, const 
 }
 
 u64 agreements(const Client& client, const std::vector<i64>& found) {
-  const auto key = client.export_secret_key();
+  const auto key = client.state().secret.export_coefficients();
   u64 count = 0;
-  for (u64 i = 0; i < key.size(); ++i) count += found[i] == static_cast<i8>(key[i]);
+  for (u64 i = 0; i < key.size(); ++i) count += found[i] == key[i];
   return count;
 }
 

@@ -31,7 +31,7 @@ TEST_P(TfheErrors, Encryption) {
   auto& w = world("gadget:r3");
   const auto e = caught<ParameterError>([&] { w.client.encrypt(Messages{0, 4, 1}); });
   EXPECT_EQ(e.field("index"), "1");
-  EXPECT_EQ(e.field("message"), "4");
+  EXPECT_EQ(e.field("message"), "");  // a message is nobody's business
   EXPECT_EQ(e.field("limit"), "4");
   caught<ParameterError>([&] { w.client.encrypt(Messages{~u64(0)}, 64); });
   EXPECT_EQ(caught<ParameterError>([&] { w.client.encrypt({}); }).field("size"), "0");

@@ -140,7 +140,7 @@ TEST_P(TfheSecretKeyId, PackingTakesSlotZeroOfItsOwnClient) {
 }
 
 TEST_P(TfheSecretKeyId, IntegersHaveOne) {
-  const Context c(Params::preset("toy-lut4"), GetParam());
+  const Context c(Params::preset("toy-lut4", true), GetParam());
   Client mine = c.keygen(), other = c.keygen();
   const u64 values[] = {3, 250};
   const Integers a = encrypt_unsigned(mine, values, 8), b = encrypt_unsigned(other, values, 8);

@@ -445,7 +445,7 @@ TEST_P(LinearTransforms, RefusesMatrices) {
   }
   DiagonalMatrix large = one(8);
   large.diagonals[0][0] = 1e30;
-  EXPECT_NE(refused(large).field("log2_coefficient"), "");
+  EXPECT_NE(refused(large).field("log2_bound"), "");
   EXPECT_EQ(refused(one(8), with(KeyMode::hoisted, 0)).field("level"), "0");
   EXPECT_EQ(refused(one(8), with(KeyMode::hoisted, 9)).field("level"), "9");
   EXPECT_EQ(refused(one(8), with(KeyMode::hoisted, u32(-1))).field("max_level"), "8");
