@@ -129,7 +129,7 @@ def test_bench_boot(run, tmp_path, extra):
     expected = row["latency_us"] * 1e3 / (batch * slots * (row["output_level"] - row["input_level"]))
     assert row["slot_level_ns"] == pytest.approx(expected, rel=1e-4)
     memory, precision = data["memory"], data["precision"]
-    assert memory["pool_bytes_peak"] > memory["key_bytes"] > 0
+    assert memory["workspace_bytes_peak"] > 0 and memory["key_bytes"] > 0 and "driver_bytes" in memory
     assert precision["runs"] == 2 and precision["failures"] == 0
     assert ("precision_by_message" in data) == bool(extra)
 
