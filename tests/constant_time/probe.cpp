@@ -72,13 +72,12 @@ void run_ckks(u32 hamming_weight) {
   for (const i8 c : exported) weight += c != 0 ? 1 : 0;
   declassify(Declassified::decrypted, decrypted.data(), decrypted.bytes());
   // The error is declassified with the message: what it means is known, what it is made of is not.
-  static_cast<void>(
-      ckks::decode_coefficients(context.state(), decrypted, message.metadata(), nullptr));
+  static_cast<void>(ckks::decode_coefficients(context.state(), decrypted, message.metadata()));
   std::printf("weight %llu\n", static_cast<unsigned long long>(weight));
 }
 
 void run_tfhe(const char* set, u32 slots) {
-  const tfhe::Context context(tfhe::Params::preset(set).with_slots(tfhe::SlotCount(slots)),
+  const tfhe::Context context(tfhe::Params::preset(set, true).with_slots(tfhe::SlotCount(slots)),
                               watched_device());
   const auto& home = context.state();
   tfhe::SecretKeys secret(home.plan, *home.stream, *home.poly, secret_source());

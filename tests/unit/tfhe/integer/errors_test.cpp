@@ -15,7 +15,7 @@ TEST_P(TfheIntegerErrors, ValuesOutOfRangeAreRefused) {
     encrypt_unsigned(client, words, 8);
     FAIL();
   } catch (const ParameterError& error) {
-    EXPECT_EQ(error.field("value"), "256");
+    EXPECT_EQ(error.field("value"), "");  // a message is nobody's business
     EXPECT_EQ(error.field("bits"), "8");
   }
   for (const i64 bad : {i64(128), i64(-129)}) {
@@ -24,7 +24,7 @@ TEST_P(TfheIntegerErrors, ValuesOutOfRangeAreRefused) {
       encrypt_signed(client, numbers, 8);
       FAIL();
     } catch (const ParameterError& error) {
-      EXPECT_EQ(error.field("value"), std::to_string(bad));
+      EXPECT_EQ(error.field("value"), "");
     }
   }
   EXPECT_THROW(ev.trivial(words, 8, false), ParameterError);
