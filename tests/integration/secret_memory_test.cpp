@@ -96,7 +96,7 @@ TEST_P(SecretPlaces, TfheKey) {
   for (const void* at : {static_cast<const void*>(key->coefficients().data()),
                          static_cast<const void*>(key->lwe_device())})
     EXPECT_TRUE(region_of(at).flags.count("dd"));
-  static_cast<void>(tfhe::make_evaluation_keys(context, *key, false));
+  static_cast<void>(tfhe::make_evaluation_keys(context, *key, random::draw_secret_key_id(), false));
   EXPECT_EQ(kept_well(values), 1u);
   key.reset();
   EXPECT_EQ(find_in_memory(coefficients).size(), 0u);
