@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "ckks/decode.h"
 #include "ckks/evaluator_state.h"
