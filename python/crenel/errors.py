@@ -33,7 +33,7 @@ class ParameterError(CrenelError, ValueError):
 
 
 class StateError(CrenelError, RuntimeError):
-    """Objects disagree: level, scale, slot count, context."""
+    """Objects disagree (level, scale, slot count, context, secret key), or one cannot be used now."""
 
 
 class KeyMissingError(CrenelError, LookupError):
@@ -41,7 +41,7 @@ class KeyMissingError(CrenelError, LookupError):
 
 
 class SerializationError(CrenelError, ValueError):
-    """Bytes that are truncated, oversized, corrupted, of another context or of a future version."""
+    """Bytes that are truncated, oversized, corrupted, of another context or version; files that fail."""
 
 
 class DeviceError(CrenelError, RuntimeError):

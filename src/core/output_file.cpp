@@ -1,5 +1,6 @@
 #include "core/output_file.h"
 
+#include "core/sha256.h"
 #include "crenel/core/error.h"
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -29,17 +30,11 @@ const char* kind_of(mode_t mode) {
 
 /// A name that nobody can have prepared.
 std::string partial_name() {
-  static constexpr char kHex[] = "0123456789abcdef";
   std::array<u8, 16> random;
   if (::getentropy(random.data(), random.size()) != 0)
     throw StateError("the operating system gives no randomness for the name of a new file",
                      {{"found", std::generic_category().message(errno)}});
-  std::string name = ".crenel-";
-  for (const u8 byte : random) {
-    name += kHex[byte >> 4];
-    name += kHex[byte & 15];
-  }
-  return name + ".partial";
+  return ".crenel-" + hex(random) + ".partial";
 }
 
 }  // namespace

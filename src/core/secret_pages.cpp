@@ -18,7 +18,7 @@ namespace crenel::core {
 
 void secure_zero(void* data, std::size_t bytes) noexcept {
   if (bytes == 0) return;  // an empty vector's data() may be null
-  if (bytes != 0) std::memset(data, 0, bytes);
+  std::memset(data, 0, bytes);
   // The compiler must assume that this reads the memory, so the store above is not dead.
   asm volatile("" : : "r"(data) : "memory");
 }

@@ -24,7 +24,7 @@ struct ErrorBound {
   double max = 0.0;       ///< largest |slot| of the error
   double ring = 0.0;      ///< the same over the whole ring, where slots do not fill it
   double variance = 0.0;  ///< expected mean square of the error were all errors independent: no
-                          ///< bound, and not what flooding may rest on
+                          ///< bound, and not what a share's noise may rest on
   double failure = 0.0;   ///< probability, at most, that one of these bounds does not hold
 
   u32 level() const { return meta.level; }

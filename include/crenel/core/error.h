@@ -49,11 +49,13 @@ class Error : public std::runtime_error {
 
 /// A parameter set or an argument value is outside what is allowed.
 CRENEL_DEFINE_ERROR(ParameterError);
-/// Objects disagree: level, scale, domain, slot count, context.
+/// Objects disagree: level, scale, domain, slot count, context, secret key; or an object cannot be
+/// used now: inside a recording, or in a forked child.
 CRENEL_DEFINE_ERROR(StateError);
 /// An operation needs an evaluation key that was not generated; field "rotation" names it.
 CRENEL_DEFINE_ERROR(KeyMissingError);
-/// Bytes that are truncated, oversized, corrupted, of another context or of a future version.
+/// Bytes that are truncated, oversized, corrupted, of another context or of another version of the
+/// format; files that cannot be read or written.
 CRENEL_DEFINE_ERROR(SerializationError);
 /// A device is absent, out of memory, or failed.
 CRENEL_DEFINE_ERROR(DeviceError);

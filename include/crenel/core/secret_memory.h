@@ -16,6 +16,7 @@ struct SecretMemory {
   u64 lock_limit = 0;      ///< RLIMIT_MEMLOCK now; 2^64 - 1: none
 };
 
+/// Of this process, now.
 SecretMemory secret_memory();
 
 }  // namespace crenel
