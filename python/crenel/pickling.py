@@ -52,6 +52,10 @@ INSTEAD = {
     "Bootstrapper": _KEYS,
     "LinearTransform": _KEYS,
     "Graph": _KEYS,
+    "ErrorModel": "send its params, and make it of them in the worker",
+    "ErrorBound": "send the params, and run the circuit on an ErrorModel of them in the worker",
+    "Share": "send its values",
+    "Account": "send its records",
 }
 
 

@@ -208,6 +208,8 @@ def test_what_does_not_travel_says_what_does(used):
         used.ev(used.client.encrypt([1.0])): "to_bytes()",
         used.context.encode([1.0]): "to_bytes()",
         client.encrypt(np.array([True])): "to_bytes()",
+        ckks.ErrorModel(used.context.params): "params",
+        ckks.ErrorModel(used.context.params).input(max_abs=1.0): "params",
     }
     for thing, instead in things.items():
         with pytest.raises(crenel.UnsupportedError) as caught:
