@@ -119,8 +119,7 @@ std::vector<u8> to_bytes(const Params& params) {
   return file.finish();
 }
 
-Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure,
-                         const LoadLimits& limits) {
+Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure, const LoadLimits& limits) {
   DocumentReader file(bytes, kind::kTfheParams, limits);
   check_version(file);
   Spec spec = read_spec(file);

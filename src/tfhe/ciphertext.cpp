@@ -17,9 +17,14 @@ void expect_equal(const char* what, const std::string& found, const std::string&
 std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
                                                    u32 plain_modulus, u32 log_modulus) {
   if (size == 0) throw ParameterError("no messages, expected at least one", {{"size", "0"}});
-  auto data = std::make_unique<Ciphertext::Data>(
-      CiphertextShape{home.params.id(), size, home.plan.slots, home.plan.words(), plain_modulus,
-                      log_modulus, {}, Noise(size)});
+  auto data = std::make_unique<Ciphertext::Data>(CiphertextShape{home.params.id(),
+                                                                 size,
+                                                                 home.plan.slots,
+                                                                 home.plan.words(),
+                                                                 plain_modulus,
+                                                                 log_modulus,
+                                                                 {},
+                                                                 Noise(size)});
   if (size > u64(0xffffffff) || data->rows() > 0xffffffff)
     throw ParameterError(cat(size, " messages, expected at most 2^32 - 1"), {{"size", cat(size)}});
   return data;

@@ -19,11 +19,11 @@ namespace crenel::tfhe {
 /// behind the last message hold what the operation made of zeros.
 struct CiphertextShape {
   std::string params_id;
-  u64 size = 0;           ///< messages, at least 1
-  u32 slots = 1;          ///< [r]
-  u32 words = 0;          ///< n + r
-  u32 plain_modulus = 0;  ///< [p], even
-  u32 log_modulus = 0;    ///< log2 [q], larger for large p (encoding.h)
+  u64 size = 0;              ///< messages, at least 1
+  u32 slots = 1;             ///< [r]
+  u32 words = 0;             ///< n + r
+  u32 plain_modulus = 0;     ///< [p], even
+  u32 log_modulus = 0;       ///< log2 [q], larger for large p (encoding.h)
   SecretKeyId secret_key{};  ///< none where the masks are zero
   Noise noise = {};          ///< of `size` messages
 
