@@ -84,8 +84,7 @@ BufferView::BufferView(nb::handle object, std::optional<i64> max_bytes) {
 }
 
 BufferView::~BufferView() {
-  volatile u8* const copy = copy_.get();
-  for (std::size_t i = 0; copy && i < bytes_.size(); ++i) copy[i] = 0;
+  if (copy_) wipe({copy_.get(), bytes_.size()});
   PyBuffer_Release(&view_);
 }
 

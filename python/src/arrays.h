@@ -86,6 +86,18 @@ inline nb::bytes to_python(const std::vector<u8>& bytes) {
   return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+/// Overwrites secrets in ordinary memory; the compiler keeps it.
+inline void wipe(std::span<u8> bytes) {
+  for (volatile u8& b : bytes) b = 0;
+}
+
+/// The same of an exported secret key: only the caller's copy stays.
+inline nb::bytes secret_to_python(std::vector<u8> bytes) {
+  nb::bytes result = to_python(bytes);
+  wipe(bytes);
+  return result;
+}
+
 /// Runs f without the GIL.
 template <class F>
 auto released(F&& f) {

@@ -225,12 +225,7 @@ void bind_keys(nb::class_<Client>& c) {
           ReleaseGil(), "A key with which anyone can encrypt.")
       .def(
           "export_secret_key",
-          [](const Client& client) {
-            std::vector<u8> bytes = client.export_secret_key();
-            nb::bytes result = to_python(bytes);
-            for (volatile u8& b : bytes) b = 0;  // only the caller's copy stays
-            return result;
-          },
+          [](const Client& client) { return secret_to_python(client.export_secret_key()); },
           "The secret key itself, a safetensors file with checksums: whoever has it reads every\n"
           "message. Guard it.")
       .def("__repr__", [](const Client&) { return "<ckks.Client>"; });

@@ -213,12 +213,8 @@ void bind_tfhe_client(nb::module_& m) {
             return client.single(as_unsigned<u32>(slot, "slot"));
           },
           "slot"_a = 0, ReleaseGil())
-      .def("export_secret_key", [](const Client& client) {
-        std::vector<u8> bytes = client.export_secret_key();
-        nb::bytes result = to_python(bytes);
-        for (volatile u8& b : bytes) b = 0;  // only the caller's copy stays
-        return result;
-      });
+      .def("export_secret_key",
+           [](const Client& client) { return secret_to_python(client.export_secret_key()); });
 }
 
 }  // namespace
