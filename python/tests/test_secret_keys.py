@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from conftest import toy
+from tfhe_world import open_tfhe
 from wire import assembled, parts, resealed
 
 from crenel import ckks, tfhe
@@ -101,8 +102,7 @@ def test_secret_key_files(world, rng):
 
 
 def test_tfhe_ids_and_secret_key_files(device):
-    warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
-    context = tfhe.Context(tfhe.preset("toy-gadget", allow_insecure=True), device=device)
+    context = open_tfhe(tfhe.preset("toy-gadget", allow_insecure=True), device)
     client, other = context.keygen(), context.keygen()
     keys = client.evaluation_keys()
     ev = context.evaluator(keys)

@@ -117,5 +117,28 @@ TEST_P(Forks, AChildBootstrapsBits) {
   EXPECT_EQ(in_child(job), "");
 }
 
+// Another thread of the parent counts at the moment of nearly every fork.
+TEST(ForkedShares, AForkedChildNeverWaitsForTheParentsThreads) {
+  ckks::ShareLedger ledger;
+  std::atomic<bool> stop{false};
+  std::thread counting([&] {
+    while (!stop) ledger.add({0, 0.0});
+  });
+  std::string outcome;
+  for (int i = 0; i < 60 && outcome.empty(); ++i)
+    outcome = in_child(
+        [&] {
+          try {
+            return ledger.account().shares == 0;
+          } catch (const StateError& error) {
+            return error.field("found") == "a lock held across fork()";
+          }
+        },
+        20);
+  stop = true;
+  counting.join();
+  EXPECT_EQ(outcome, "");
+}
+
 }  // namespace
 }  // namespace crenel::test

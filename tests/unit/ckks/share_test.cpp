@@ -2,14 +2,10 @@
 // key; a share is not.
 #include "ckks/share.h"
 
-#include <atomic>
-#include <thread>
-
 #include "ckks/norms.h"
 #include "ckks/objects.h"
 #include "crenel/ckks/error_model.h"
 #include "crenel/ckks/serialize.h"
-#include "support/child.h"
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {
@@ -293,29 +289,6 @@ TEST_P(CkksShare, ADecryptedPlaintextStaysWithTheKeyHolder) {
 }
 
 CRENEL_DEVICE_SUITE(CkksShare);
-
-// Another thread of the parent counts at the moment of nearly every fork.
-TEST(ShareLedger, AForkedChildNeverWaitsForTheParentsThreads) {
-  ShareLedger ledger;
-  std::atomic<bool> stop{false};
-  std::thread counting([&] {
-    while (!stop) ledger.add({0, 0.0});
-  });
-  std::string outcome;
-  for (int i = 0; i < 60 && outcome.empty(); ++i)
-    outcome = test::in_child(
-        [&] {
-          try {
-            return ledger.account().shares == 0;
-          } catch (const StateError& error) {
-            return error.field("found") == "a lock held across fork()";
-          }
-        },
-        20);
-  stop = true;
-  counting.join();
-  EXPECT_EQ(outcome, "");
-}
 
 }  // namespace
 }  // namespace crenel::ckks
