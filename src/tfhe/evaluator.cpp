@@ -111,8 +111,8 @@ void Evaluator::State::judge(const Noise& noise, u32 log_modulus, double margin,
       cat(operation, ": a bootstrap of these inputs fails with a probability of up to 2^",
           brief(found), ", expected at most 2^", brief(max_p_fail_log2), " ('", params().name(),
           "' promises 2^", brief(params().p_fail_log2()),
-          "): refresh what was added up, take another set or raise the evaluator's "
-          "max_p_fail_log2"),
+          "): refresh what was added up, compose wide gates of those with two inputs, take "
+          "another set or raise the evaluator's max_p_fail_log2"),
       {{"operation", operation},
        {"p_fail_log2", cat(found)},
        {"max_p_fail_log2", cat(max_p_fail_log2)},
