@@ -116,7 +116,7 @@ while True:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_checked_is_what_is_used(loaders, name, tmp_path):
-    """Another process changes one byte of a buffer to and fro while the loader reads it."""
+    """Another process changes one byte of a buffer back and forth while the loader reads it."""
     x = loaders[name]
     first, size = header_bytes(x.data), len(x.data)
     # Parameters of TFHE are all header.

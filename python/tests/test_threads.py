@@ -123,7 +123,9 @@ def test_profiles_come_and_go_while_others_compute(device):
     """Accounts are attached, taken off and dropped; the second of two at a time is refused."""
     shared = open_context(toy(), device).device
     profiled = ckks.Context(toy(), shared)
-    context = quiet(lambda: tfhe.Context(tfhe.preset("toy-lut4", allow_insecure=True), shared))  # its gates have stages
+    context = quiet(
+        lambda: tfhe.Context(tfhe.preset("toy-lut4", allow_insecure=True), shared)
+    )  # its gates have stages
     client = context.keygen()
     ev = context.evaluator(client.evaluation_keys())
     even = np.arange(16) % 2 == 0

@@ -126,10 +126,10 @@ class Client {
   ///
   /// ParameterError where nothing of the message would remain, naming the numbers, for `sharing`
   /// out of range, and for bounds that fail too often. StateError where level, scale, slots,
-  /// parameters or secret key of the ciphertext are not the bound's, where the account of this key does not allow
-  /// as many shares, and where the noisy result lies beyond the bounds: the circuit was not
-  /// followed. That last refusal counts as a share, and tells whoever learns of it about the result
-  /// as a share does.
+  /// parameters or secret key of the ciphertext are not the bound's, where the account of this key
+  /// does not allow as many shares, and where the noisy result lies beyond the bounds: the circuit
+  /// was not followed. That last refusal counts as a share, and tells whoever learns of it about
+  /// the result as a share does.
   Share decrypt_to_share(const Ciphertext& ciphertext, const ErrorBound& bound,
                          const Sharing& sharing);
   /// Counted in this object: a client imported from the same key, in this process or another,
