@@ -12,6 +12,7 @@ USAGE = """usage: ./run COMMAND [arguments]
   test --quick                 a choice of it without CUDA, in minutes; says what it leaves out
   test --gpu                   the whole, where skipped CUDA tests fail; writes tests/gpu_receipt.json
   test --sanitize              CPU suite under ASan and UBSan
+  test --sanitize=thread       the tests of several threads under TSan
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
   lint [--fix]                 clang-tidy, clang-format, ruff, codespell, layer rules

@@ -62,7 +62,7 @@ INSTEAD = {
 def refuse(thing: object, instead: str) -> NoReturn:
     """Raises NotPicklableError that says what to send instead."""
     name = type(thing).__name__
-    raise NotPicklableError(f"a {name} is not pickled: {instead}", {"type": name, "instead": instead})
+    raise NotPicklableError(f"{name} objects are not pickled: {instead}", {"type": name, "instead": instead})
 
 
 def load_params(data: bytes) -> Params:

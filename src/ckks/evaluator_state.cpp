@@ -63,11 +63,14 @@ void check_metadata(const Metadata& a, const Metadata& b, bool scale) {
         cat("levels differ: ", a.level, " and ", b.level, "; adjust_level the higher one"),
         {{"level_a", cat(a.level)}, {"level_b", cat(b.level)}});
   if (a.slots != b.slots)
-    throw StateError(cat("slot counts differ: ", a.slots, " and ", b.slots),
+    throw StateError(cat("slot counts differ: ", a.slots, " and ", b.slots,
+                         "; encrypt or encode both with the same slots"),
                      {{"slots_a", cat(a.slots)}, {"slots_b", cat(b.slots)}});
   if (scale && !scales_agree(a.scale, b.scale))
-    throw StateError(cat("scales differ: ", a.scale, " and ", b.scale),
-                     {{"scale_a", cat(a.scale)}, {"scale_b", cat(b.scale)}});
+    throw StateError(
+        cat("scales differ: 2^", brief(std::log2(a.scale)), " and 2^", brief(std::log2(b.scale)),
+            " (", a.scale, " and ", b.scale, "); rescale what is a product, or adjust_level"),
+        {{"scale_a", cat(a.scale)}, {"scale_b", cat(b.scale)}});
 }
 
 namespace {
@@ -99,8 +102,10 @@ Metadata product_metadata(const Params& params, Metadata meta, double factor_sca
   meta.real = real;
   if (!(std::log2(meta.scale) < params.log_q(meta.level)))
     throw StateError(
-        cat("product at level ", meta.level, " would have scale 2^", std::log2(meta.scale),
-            ", expected less than its modulus 2^", params.log_q(meta.level)),
+        cat("product at level ", meta.level, " would have scale 2^", brief(std::log2(meta.scale)),
+            ", expected less than its modulus 2^", brief(params.log_q(meta.level)),
+            meta.level == 0 ? ": no product is left; bootstrap, or take parameters of more depth"
+                            : "; rescale the operands first"),
         {{"scale", cat(meta.scale)},
          {"level", cat(meta.level)},
          {"log_q", cat(params.log_q(meta.level))}});
@@ -109,8 +114,10 @@ Metadata product_metadata(const Params& params, Metadata meta, double factor_sca
 
 Metadata rescaled_metadata(const Params& params, Metadata meta) {
   if (meta.level == 0)
-    throw StateError("rescale at level 0, expected level >= 1",
-                     {{"level", "0"}, {"expected", ">= 1"}});
+    throw StateError(
+        "rescale at level 0, expected level >= 1: no product is left; bootstrap, or take "
+        "parameters of more depth",
+        {{"level", "0"}, {"expected", ">= 1"}});
   const double scale = meta.scale / params.rescale_ratio(meta.level);
   const double canonical = params.scale(meta.level - 1);
   if (!(scale >= kMinRescaled))
@@ -160,8 +167,10 @@ void Evaluator::State::expect_keys(std::span<const rlwe::KeyId> ids, const char*
 
 void Evaluator::State::require_relinearisation() const {
   if (!has_key(rlwe::kRelinearisation))
-    throw KeyMissingError("the evaluation keys hold no relinearisation key",
-                          {{"key", "relinearisation"}});
+    throw KeyMissingError(
+        "the evaluation keys hold no relinearisation key; ask for it by "
+        "evaluation_keys(relinearisation=True), the default",
+        {{"key", "relinearisation"}});
 }
 
 u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {

@@ -34,9 +34,9 @@ LevelStep next_step(const Params& params, u32 level, u32 target) {
 
 double adjusted_scale(const Params& params, const Metadata& meta, u32 level, double scale) {
   if (level > meta.level)
-    throw StateError(
-        cat("adjust_level from ", meta.level, " up to ", level, ", expected a lower level"),
-        {{"level", cat(meta.level)}, {"target", cat(level)}});
+    throw StateError(cat("adjust_level from ", meta.level, " up to ", level,
+                         ", expected a lower level; only a bootstrap goes up"),
+                     {{"level", cat(meta.level)}, {"target", cat(level)}});
   if (scale != 0.0) expect_scale(params, level, scale, "adjust_level to scale");
   const double target_scale = scale == 0.0 ? params.scale(level) : scale;
   if (level == meta.level && !scales_agree(meta.scale, target_scale))

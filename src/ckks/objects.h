@@ -94,7 +94,8 @@ struct Client::State {
 Client client_of(const Context& context, std::span<const i8> coefficients, const SecretKeyId& id);
 
 /// StateError for a plaintext that a decryption gave: what is made of it carries its error on.
-void expect_not_decrypted(const Plaintext& plaintext, const char* what);
+/// `advice` ends the message.
+void expect_not_decrypted(const Plaintext& plaintext, const char* what, const char* advice = "");
 
 /// Throws StateError when something ("evaluator", ...) has other parameters than `context` or is
 /// at home on another device (on a GPU: device object); both are in the message and in the fields

@@ -79,10 +79,12 @@ Flood plan_flood(const Params& params, const ErrorBound& bound, const Sharing& s
                         params.log_q(bound.level());
   if (!(f.precision >= 1.0) || !fits)
     throw ParameterError(
-        cat("nothing to share: messages of up to ", bound.message, " with errors of ", bound.rms,
-            " (rms) need noise of ", f.slot_std, " a slot for ", sharing.statistical_bits,
-            " bits and ", sharing.queries, " queries, which leaves ", f.precision,
-            " bits, expected at least 1 and noise within the modulus"),
+        cat("nothing to share: messages of up to ", brief(bound.message), " with errors of ",
+            brief(bound.rms), " (rms) need noise of ", brief(f.slot_std), " a slot for ",
+            sharing.statistical_bits, " bits and ", sharing.queries, " queries, which leaves ",
+            brief(f.precision),
+            " bits, expected at least 1 and noise within the modulus: take fewer slots, a larger "
+            "scale_bits, fewer queries or statistical_bits"),
         {{"message", cat(bound.message)},
          {"error_rms", cat(bound.rms)},
          {"noise_std", cat(f.slot_std)},
@@ -127,8 +129,9 @@ u64 ShareLedger::take(u64 rows, const Sharing& sharing) {
     throw StateError(
         cat("share of ", rows, " more vectors after ", account_.shares, ", expected at most ",
             sharing.queries, " under this key with ", sharing.statistical_bits,
-            " bits (the shares so far have used 2^", std::log2(account_.spent), ", these need 2^",
-            std::log2(cost), ", of 2^-", sharing.statistical_bits, ")"),
+            " bits (the shares so far have used 2^", brief(std::log2(account_.spent)),
+            ", these need 2^", brief(std::log2(cost)), ", of 2^-", sharing.statistical_bits,
+            "): state from the first share on how many there will be, or make a new key"),
         {{"shares", cat(account_.shares)},
          {"rows", cat(rows)},
          {"queries", cat(sharing.queries)},
@@ -155,10 +158,10 @@ void ShareLedger::add(const ShareAccount& earlier) {
 ShareAccount Client::share_account() const { return state_->ledger->account(); }
 void Client::add_to_share_account(const ShareAccount& earlier) { state_->ledger->add(earlier); }
 
-void expect_not_decrypted(const Plaintext& plaintext, const char* what) {
+void expect_not_decrypted(const Plaintext& plaintext, const char* what, const char* advice) {
   if (plaintext.data().decrypted)
     throw StateError(cat(what, " of a plaintext that a decryption gave, expected an encoded one: ",
-                         "its error would travel on"),
+                         "its error would travel on", advice),
                      {{"found", "decrypted"}, {"expected", "encoded"}});
 }
 

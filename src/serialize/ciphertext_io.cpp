@@ -113,7 +113,9 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
 std::vector<u8> to_bytes(const Context& context, const Plaintext& plaintext, bool allow_exact) {
   require_context("a plaintext", plaintext.params_id(), context.params().id());
   const Plaintext::Data& data = plaintext.data();
-  if (!allow_exact) expect_not_decrypted(plaintext, "serialisation");
+  if (!allow_exact)
+    expect_not_decrypted(plaintext, "serialisation",
+                         "; allow_exact writes what stays with the key holder");
   DocumentWriter file(kind::kPlaintext, data.params_id);
   write_metadata(file, context.params(), data.meta, data.poly);
   const std::size_t tensor = file.tensor(

@@ -48,14 +48,15 @@ inline std::string quote(std::string_view text) {
 [[noreturn]] inline void reject_size(std::string where, u64 needed, u64 max_bytes) {
   std::string found = cat("contents that take ", needed, " bytes of memory");
   std::string expected = cat("at most ", max_bytes, " bytes");
-  throw SerializationError(cat("cannot load ", where, ": found ", found, ", expected ", expected,
-                               " (to load it all the same, pass max_bytes=", needed,
-                               "; in C++, LoadLimits{", needed, "})"),
-                           {{"where", std::move(where)},
-                            {"found", std::move(found)},
-                            {"expected", std::move(expected)},
-                            {"needed", std::to_string(needed)},
-                            {"max_bytes", std::to_string(max_bytes)}});
+  // Before the throw: arguments of one call have no order, and the fields take the texts away.
+  const std::string message = cat("cannot load ", where, ": found ", found, ", expected ", expected,
+                                  " (to load it all the same, pass max_bytes=", needed,
+                                  "; in C++, LoadLimits{", needed, "})");
+  throw SerializationError(message, {{"where", std::move(where)},
+                                     {"found", std::move(found)},
+                                     {"expected", std::move(expected)},
+                                     {"needed", std::to_string(needed)},
+                                     {"max_bytes", std::to_string(max_bytes)}});
 }
 
 }  // namespace crenel::serialize

@@ -13,8 +13,8 @@ namespace crenel::tfhe {
 namespace {
 
 [[noreturn]] void differ(const std::string& what, const std::string& found,
-                         const std::string& expected) {
-  throw StateError(cat(what, " ", found, ", expected ", expected),
+                         const std::string& expected, const std::string& advice = {}) {
+  throw StateError(cat(what, " ", found, ", expected ", expected, advice),
                    {{"found", found}, {"expected", expected}});
 }
 
@@ -78,7 +78,11 @@ void Evaluator::State::check_inputs(std::span<const Ciphertext* const> inputs, u
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     check(*inputs[i]);
     check_size(*inputs[i], inputs[0]->size());
-    check_plain_modulus(*inputs[i], plain_modulus, operation);
+    // The moduli 4, 6 and 8 are those of bits for gates of 2, 3 and 4 inputs.
+    if (inputs[i]->plain_modulus() != plain_modulus)
+      differ(cat(operation, ": plain modulus"), cat(inputs[i]->plain_modulus()), cat(plain_modulus),
+             plain_modulus <= 8 ? cat("; encrypt its bits with fan_in=", plain_modulus / 2)
+                                : std::string());
     check_log_modulus(*inputs[i], log_q(), operation);
     for (std::size_t j = 0; j < i; ++j)
       if (inputs[i] == inputs[j])
@@ -104,11 +108,11 @@ void Evaluator::State::judge(const Noise& noise, u32 log_modulus, double margin,
   const double found = failure(noise, log_modulus, margin);
   if (found <= max_p_fail_log2 * (1 - kRounding)) return;
   throw ParameterError(
-      cat(operation, ": a bootstrap of these inputs fails with a probability of up to 2^", found,
-          ", expected at most 2^", max_p_fail_log2, " ('", params().name(), "' promises 2^",
-          params().p_fail_log2(),
-          "): refresh what was added up, take another set or raise the evaluator's "
-          "max_p_fail_log2"),
+      cat(operation, ": a bootstrap of these inputs fails with a probability of up to 2^",
+          brief(found), ", expected at most 2^", brief(max_p_fail_log2), " ('", params().name(),
+          "' promises 2^", brief(params().p_fail_log2()),
+          "): refresh what was added up, compose wide gates of those with two inputs, take "
+          "another set or raise the evaluator's max_p_fail_log2"),
       {{"operation", operation},
        {"p_fail_log2", cat(found)},
        {"max_p_fail_log2", cat(max_p_fail_log2)},

@@ -65,7 +65,10 @@ u32 plain_modulus_of(Gate gate) { return constants(gate).plain_modulus; }
 Gate gate_from_string(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kGates); ++i)
     if (name == kGates[i].name) return static_cast<Gate>(i);
-  throw ParameterError(cat("unknown gate '", name, "'"), {{"gate", std::string(name)}});
+  std::string known;
+  for (const auto& gate : kGates) known += cat(" ", gate.name);
+  throw ParameterError(cat("unknown gate '", name, "'; known:", known),
+                       {{"gate", std::string(name)}});
 }
 
 u32 bit_modulus(const Params& params, u32 inputs) {

@@ -72,4 +72,12 @@ std::string cat(const Args&... args) {
   return out.str();
 }
 
+/// A number for people, four digits of it; fields have all of them.
+inline std::string brief(double value) {
+  std::ostringstream out;
+  out.precision(4);
+  out << value;
+  return out.str();
+}
+
 }  // namespace crenel

@@ -44,7 +44,7 @@ class Report:
 
     def facts(self, rows: list[tuple[str, str]]) -> None:
         for name, value in rows:
-            self.line(f"{name:<24}{value}")
+            self.line(f"{name:<23} {value}")
 
 
 def draw(path: Path, clear: np.ndarray, encrypted: np.ndarray, labels: np.ndarray) -> None:

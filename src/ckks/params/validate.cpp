@@ -215,7 +215,8 @@ class Checker {
       add(Kind::security_below_128, "log PQ = ", fixed(log_pq, 2), " exceeds ", *bound,
           ", the 128-bit bound for log_n = ", spec_.log_n, " (",
           security_source(spec_.hamming_weight), "); about ",
-          fixed(estimate_security_bits(spec_.log_n, log_pq, spec_.hamming_weight), 1), " bits");
+          fixed(estimate_security_bits(spec_.log_n, log_pq, spec_.hamming_weight), 1),
+          " bits; tests may pass allow_insecure");
   }
 
   const Spec& spec_;

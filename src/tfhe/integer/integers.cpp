@@ -49,7 +49,8 @@ void check_set(const Params& params) {
     throw ParameterError(
         cat("'", spec.name, "' has p = ", spec.plain_modulus,
             spec.padded ? " with padding and " : " without padding and ", params.slots(),
-            " slots, expected p = 32 with padding and 1 slot for integers"),
+            " slots, expected p = 32 with padding and 1 slot for integers; take a set for tables, "
+            "such as lut4-128"),
         {{"name", spec.name},
          {"plain_modulus", cat(spec.plain_modulus)},
          {"slots", cat(params.slots())}});
