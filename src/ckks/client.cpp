@@ -143,7 +143,8 @@ Client client_of(const Context& context, std::span<const i8> coefficients, const
     refuse("another Hamming weight", cat(weight, " of these parameters"));
   const bool plausible = weight != 0 ? random::plausible_count(ones, weight, 0.5)
                                      : random::plausible_count(ones, n, 0.25) &&
-                                           random::plausible_count(minus_ones, n, 0.25);
+                                           random::plausible_count(minus_ones, n, 0.25) &&
+                                           random::plausible_count(n - ones - minus_ones, n, 0.5);
   if (!plausible)
     refuse("numbers of 1 and -1 that chance does not give", "those of a key that was drawn");
   rlwe::SecretKey secret(context.state().ring, random::SecretSource::from_os(), coefficients);

@@ -45,7 +45,8 @@ void check_part(const char* what, std::span<const i8> part, bool binary) {
   const u64 n = part.size();
   const bool plausible = binary ? random::plausible_count(ones, n, 0.5)
                                 : random::plausible_count(ones, n, 1.0 / 3) &&
-                                      random::plausible_count(minus_ones, n, 1.0 / 3);
+                                      random::plausible_count(minus_ones, n, 1.0 / 3) &&
+                                      random::plausible_count(n - ones - minus_ones, n, 1.0 / 3);
   if (!plausible)
     refuse("numbers of 1 and -1 that chance does not give", "those of a key that was drawn");
 }

@@ -174,7 +174,7 @@ Params Params::with_arithmetic(Arithmetic arithmetic) const {
 Params Params::checked(std::shared_ptr<const State> state) {
   Params made(std::move(state));
   const State& s = *made.state_;
-  if (made.below_norm() && !s.allow_insecure && !is_published(s.spec))
+  if (made.below_norm() && !s.allow_insecure && !may_be_below_norm(s.spec))
     throw ParameterError(cat(made.warning(), ": it needs allow_insecure"),
                          {{"name", s.spec.name},
                           {"slots", cat(s.slots)},

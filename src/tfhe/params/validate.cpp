@@ -113,7 +113,7 @@ class Checker {
       add("security_bits is ", spec_.security_bits, ", expected at most ",
           std::round(10 * (estimate + kSecurityTolerance)) / 10,
           ", what the dimensions and moduli allow");
-    if (!problems_.empty() || allow_insecure_ || is_published(spec_)) return;
+    if (!problems_.empty() || allow_insecure_ || may_be_below_norm(spec_)) return;
     const std::string below =
         shortfall(spec_.name, believed_security(spec_), promise_log2(plan, spec_));
     if (!below.empty()) add(below, ": it needs allow_insecure");
@@ -149,9 +149,13 @@ const Spec* own_set(const Spec& spec) {
   return nullptr;
 }
 
-bool is_published(const Spec& spec) {
+bool may_be_below_norm(const Spec& spec) {
   const Spec* own = own_set(spec);
-  return own != nullptr && !own->name.starts_with("toy-");
+  if (own == nullptr || own->name.starts_with("toy-") || spec.max_norm2 > own->max_norm2)
+    return false;
+  return !shortfall(own->name, believed_security(*own),
+                    promise_log2(plan_of(*own, SlotCount(1)), *own))
+              .empty();
 }
 
 double believed_security(const Spec& spec) {

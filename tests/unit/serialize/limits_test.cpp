@@ -53,6 +53,11 @@ u64 least(const Load& load) {
     } catch (const SerializationError& error) {
       const std::string needed = error.field("needed");
       if (needed.empty() || std::stoull(needed) <= limit) throw;
+      // All of it in the sentence, too: fields were once moved away before it was made.
+      for (const char* field : {"where", "found", "expected"}) {
+        EXPECT_FALSE(error.field(field).empty());
+        EXPECT_NE(std::string(error.what()).find(error.field(field)), std::string::npos);
+      }
       limit = std::stoull(needed);
     }
 }

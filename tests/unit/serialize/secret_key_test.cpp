@@ -108,6 +108,11 @@ TEST(SecretKeyFile, EveryPartOfATfheSecretIsAskedFor) {
     std::fill_n(c.begin() + static_cast<std::ptrdiff_t>(first), count, value);
     return with_coefficients(good, c);
   };
+  // 1 and -1 in turns: each as often as chance may give, 0 never.
+  Bytes no_zeros = exported_coefficients(good);
+  for (u64 i = 0; i < plan.lwe_dim; ++i) no_zeros[i] = i % 2 ? 1 : 255;
+  EXPECT_THROW(tfhe::Client::import_secret_key(context, with_coefficients(good, no_zeros)),
+               SerializationError);
   EXPECT_NO_THROW(tfhe::Client::import_secret_key(context, filled(0, 8, 0)));
   for (u32 s = 0; s < 2; ++s) {
     for (const u8 value : {u8(0), u8(1), u8(0xff)}) {

@@ -123,6 +123,26 @@ TEST(TfheSecurityGate, PFailCoversFreshInputs) {
   EXPECT_DOUBLE_EQ(real.p_fail_log2(), failure_log2(real, std::sqrt(10.5), 2, 4));
 }
 
+// The numbers of a set within the norm and a claim, or slots, that are not: an evaluator takes the
+// failure probability that a set states for its limit, so a file that states 2^0 would turn it off.
+TEST(TfheSecurityGate, PublishedNumbersExcuseWhatWasPublishedOnly) {
+  for (const char* name : {"bool128", "lut4-128", "STD128", "STD128Q"}) {
+    Spec sums = spec_of(name);
+    sums.max_norm2 = 1 << 20;
+    EXPECT_EQ(Params::from_spec(sums, true).p_fail_log2(), 0) << name;
+    expect_flag_needed(sums);
+  }
+  Spec claim = spec_of("lut4-128");
+  claim.security_bits = 1;
+  expect_flag_needed(claim);
+  for (const auto& [name, slots] :
+       {std::pair{"STD128Q", 16u}, {"STD128Q_3", 16u}, {"lut4-128", 8u}}) {
+    EXPECT_THROW(Params::preset(name).with_slots(SlotCount(slots)), ParameterError) << name;
+    EXPECT_TRUE(Params::preset(name, true).with_slots(SlotCount(slots)).below_norm()) << name;
+  }
+  EXPECT_TRUE(Params::preset("STD128").with_slots(SlotCount(2)).below_norm());  // as it stands
+}
+
 // What with_slots and with_arithmetic add may cross the norm: as refused as the set itself
 // would be.
 TEST(TfheSecurityGate, VariantsThatCrossTheNormNeedTheFlag) {

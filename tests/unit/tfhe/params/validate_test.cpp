@@ -118,7 +118,7 @@ TEST(TfheParamsVariants, LargeProductsKeepTheirSlots) {
 
 // Slots first or arithmetic first: the same is refused.
 TEST(TfheParamsVariants, SlotsThatApproxCannotServeAreRefusedInAnyOrder) {
-  const Params lut = Params::preset("lut4-128");
+  const Params lut = Params::preset("lut4-128", true);
   ASSERT_EQ(lut.arithmetic(), Arithmetic::approx);
   for (u32 slots = 11; slots <= 16; ++slots) {
     try {
