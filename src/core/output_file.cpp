@@ -18,7 +18,7 @@ namespace crenel {
 namespace {
 
 constexpr const char* kWritable = "a file that can be written";
-constexpr mode_t kOwner = 0600, kAnyone = 0666, kPermissions = 0777;
+constexpr mode_t kOwner = 0600, kAnyone = 0666, kPermissions = 0777, kWriters = 0022;
 
 const char* kind_of(mode_t mode) {
   if (S_ISLNK(mode)) return "a symbolic link";
@@ -84,6 +84,9 @@ int OutputFile::check_target() const {
     fail();
   }
   if (!S_ISREG(about.st_mode)) fail(kind_of(about.st_mode), "a regular file, or none");
+  // Another user's file does not choose who may write to ours: one of mode 0666 may wait here.
+  if (about.st_uid != ::geteuid())
+    return static_cast<int>(about.st_mode & kPermissions & ~kWriters);
   return static_cast<int>(about.st_mode & kPermissions);
 }
 

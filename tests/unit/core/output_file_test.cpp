@@ -164,5 +164,18 @@ TEST_F(OutputFiles, Permissions) {
   ::umask(before);
 }
 
+// In a folder of everybody's, somebody waits under the name with a file that all may write to.
+TEST_F(OutputFiles, AnotherUsersFileDoesNotOpenOurs) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  for (const auto& [theirs, ours] : {std::pair{0666u, 0644u}, {0600u, 0600u}}) {
+    put("theirs");
+    fs::permissions(path, fs::perms(theirs));
+    ASSERT_EQ(::chown(path.c_str(), 1, 1), 0);
+    write_file(path, kNew);
+    EXPECT_EQ(mode(path), ours);
+    fs::remove(path);
+  }
+}
+
 }  // namespace
 }  // namespace crenel::test
