@@ -42,6 +42,7 @@ const SecretKeyId& Client::secret_key_id() const { return state_->id; }
 Ciphertext Client::encrypt(const Plaintext& plaintext) {
   const auto& ring = *state_->context.state().ring;
   const auto& poly = plaintext.data().poly;
+  ring.stream().expect_no_capture("encryption");  // the same randomness again
   expect_home(plaintext.params_id(), poly, state_->context.state(), "plaintext");
   expect_not_decrypted(plaintext, "encryption");
   rlwe::Poly message(ring.stream(), poly.shape(), poly.limbs(), ring::Domain::coeff, true);

@@ -82,6 +82,7 @@ Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {
   const auto& state = data_->context.state();
   auto& stream = state.ring->stream();
   const auto& poly = plaintext.data().poly;
+  stream.expect_no_capture("encryption");  // the same randomness again
   expect_home(plaintext.params_id(), poly, state, "plaintext");
   expect_not_decrypted(plaintext, "encryption");
   rlwe::Poly message(stream, poly.shape(), poly.limbs(), ring::Domain::coeff, true);

@@ -201,6 +201,13 @@ void Stream::release_pool() noexcept {
 PoolUse Stream::pool() const { return pool_->use(); }
 void Stream::reset_peak() { pool_->reset_peak(); }
 
+void Stream::expect_no_capture(const char* what) const {
+  if (capturing())
+    throw StateError(
+        cat(what, " inside a recording, expected it before: every replay would repeat it"),
+        {{"operation", what}, {"expected", "operations of an evaluator"}});
+}
+
 void Stream::expect_no_recording(const char* what) const {
   if (recording())
     throw StateError(cat(what, " while this thread records a graph on the stream"),

@@ -30,6 +30,7 @@ const SecretKeyId& Client::secret_key_id() const { return state_->id; }
 Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
   const auto& home = state_->context.state();
   auto& stream = *home.stream;
+  stream.expect_no_capture("encryption");  // the same randomness again
   const u32 p = checked_plain_modulus(home.params, plain_modulus);
   check_messages(messages, home.params, p);
   auto data = empty_ciphertext(home, messages.size(), p, log_modulus_for(home.params, p));

@@ -287,6 +287,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool capturing() const noexcept {
     return capturer_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
+  /// StateError, naming `what`, when capturing(): for what must not be the same in every replay.
+  void expect_no_capture(const char* what) const;
 
  protected:
   /// Backends with graphs override both; the default records the callable.

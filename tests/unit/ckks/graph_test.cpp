@@ -98,6 +98,28 @@ TEST_P(CkksGraph, SeveralGraphsAndMoves) {
   }
 }
 
+TEST_P(CkksGraph, EncryptionInsideIsRefused) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const Plaintext message = w.context.encode(test::random_values(rng, w.slots()));
+  std::vector<Ciphertext> in;
+  in.push_back(w.client.encrypt(message));
+  const PublicKey anyone = w.client.public_key();
+  const auto recorded = [&](auto&& encrypt) {
+    return [&w, &in, encrypt] {
+      Graph(w.ev, in, [&](std::span<const Ciphertext> x) {
+        std::vector<Ciphertext> out;
+        out.push_back(w.ev.add(x[0], encrypt()));
+        return out;
+      });
+    };
+  };
+  for (const auto& record :
+       {std::function<void()>(recorded([&] { return w.client.encrypt(message); })),
+        std::function<void()>(recorded([&] { return anyone.encrypt(message); }))})
+    EXPECT_EQ(test::expect_error<StateError>(record).field("operation"), "encryption");
+}
+
 TEST_P(CkksGraph, OutputsThatAreInputsCarryTheNewData) {
   auto& w = world("s40");
   auto rng = test::test_rng();
