@@ -19,7 +19,7 @@ class Forks : public SchemeTest {
     SchemeTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     if (device_->info().kind == device::Kind::cuda)
-      GTEST_SKIP() << GetParam() << " does not survive a fork";
+      GTEST_SKIP() << "a context of another processor does not survive a fork";
     made_.emplace(device_);
     x_ = random_values(rng_, made_->context.params().slots());
   }

@@ -25,7 +25,7 @@ class SecretPlaces : public DeviceTest {
     DeviceTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     if (device_->info().kind == device::Kind::cuda)
-      GTEST_SKIP() << GetParam() << ": secrets lie in its own memory";
+      GTEST_SKIP() << "secrets lie in the memory of another processor";
   }
 };
 CRENEL_DEVICE_SUITE(SecretPlaces);
