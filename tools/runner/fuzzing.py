@@ -71,7 +71,7 @@ def build() -> list[Path]:
         raise Stop("the build made no fuzzer (build/fuzz/tests/fuzz/fuzz_*)")
     with stage("valid files to start from"):
         run([folder / "fuzz_seeds", BUILD / "seeds"])
-    if (tests := folder / "sanitized_tests").exists():
+    if (tests := folder / "loader_tests").exists():
         with stage("unit tests of the loaders, under the same sanitizers"):
             run([tests, "--gtest_brief=1"], env={"CRENEL_DEVICES": "ref"})
     return programs
