@@ -1,4 +1,6 @@
-"""./run fuzz: libFuzzer targets of tests/fuzz, under the address and undefined-behaviour sanitizers."""
+"""libFuzzer targets of tests/fuzz, under the address and undefined-behaviour sanitizers: what compiles them,
+which there are and how one is called, for ./run fuzz (below) and for the part of ./run test (sanitized.py).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from runner import env, package
-from runner.shell import ROOT, Stop, environment, run, say, stage
+from runner.shell import ROOT, Stop, environment, run, run_logged, say, stage
 
 BUILD = ROOT / "build" / "fuzz"
 RECORD = BUILD / "executions.jsonl"
@@ -25,6 +27,8 @@ OPTIONS = {
     # The library too reports which branches an input takes: without that, mutation is blind.
     "CMAKE_CXX_FLAGS": "-fsanitize=fuzzer-no-link",
 }
+SEEDER = "fuzz_seeds"  # writes valid files for each of the others to start from
+PROBE = 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n'
 # An allocation far above what a target's limits allow, or an input that takes this long, is a finding.
 LIMITS = ["-malloc_limit_mb=64", "-rss_limit_mb=2048", "-timeout=20", "-max_len=65536"]
 EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
@@ -56,49 +60,74 @@ def options(arguments: list[str]) -> tuple[int, int | None]:
     return seconds, runs
 
 
+def compiler() -> str:
+    """A clang++ that links a fuzzer, installed where we are root; Stop without one."""
+    if found := _clang():
+        return found
+    why = "no clang++ that links libFuzzer was found"
+    env.apt_install(["clang", "libclang-rt-dev"], why)
+    if found := _clang():
+        return found
+    raise Stop(f"{why}, although Debian's clang was installed")
+
+
+def _clang() -> str | None:
+    for name in ("clang++", *(f"clang++-{version}" for version in range(21, 13, -1))):
+        found = shutil.which(name)
+        if found is None:
+            continue
+        command = [found, "-x", "c++", "-", "-fsanitize=fuzzer,address,undefined", "-o", "/dev/null"]
+        if subprocess.run(command, input=PROBE, text=True, capture_output=True).returncode == 0:
+            return found
+    return None
+
+
+def programs(build: Path, extra: dict[str, str] | None = None) -> list[Path]:
+    """The fuzzers of a build, once they have valid files to start from."""
+    found = sorted(p for p in build.glob("tests/fuzz/fuzz_*") if p.is_file() and p.stat().st_mode & 0o111)
+    for seeder in (p for p in found if p.name == SEEDER):
+        run_logged([seeder, build / "seeds"], SEEDER, env=extra)
+    return [p for p in found if p.name != SEEDER]
+
+
+def command(build: Path, program: Path, seconds: int) -> list:
+    """One target, from the corpus it found so far, valid files of its kind, wire files and hostile ones."""
+    target = program.name.removeprefix("fuzz_")
+    corpus, seeds, found = build / "corpus" / target, build / "seeds" / target, build / "found"
+    for folder in (corpus, found):
+        folder.mkdir(parents=True, exist_ok=True)
+    source = ROOT / "tests" / "fuzz"
+    words = [program, corpus, *([seeds] if seeds.is_dir() else []), source / "corpus"]
+    words += [ROOT / "tests" / "golden" / "wire", *LIMITS, f"-dict={source / 'serialize.dict'}"]
+    words += [f"-max_total_time={seconds}", "-print_final_stats=1", f"-artifact_prefix={found}/{target}-"]
+    return words
+
+
 def build() -> list[Path]:
     with stage("set up"):
         env.pip_install("build")
-        clang = shutil.which("clang++")
-        if clang is None:
-            env.apt_install(["clang"], "libFuzzer needs clang++")
-            clang = shutil.which("clang++")
+        clang = compiler()
     with stage("build"):
         package.build(package.Toolchain(clang, None), BUILD, OPTIONS, "fuzz")
-    folder = BUILD / "tests" / "fuzz"
-    programs = sorted(p for p in folder.glob("fuzz_*") if p.is_file() and p.name != "fuzz_seeds")
-    if not programs:
-        raise Stop("the build made no fuzzer (build/fuzz/tests/fuzz/fuzz_*)")
     with stage("valid files to start from"):
-        run([folder / "fuzz_seeds", BUILD / "seeds"])
-    if (tests := folder / "loader_tests").exists():
+        found = programs(BUILD)
+    if not found:
+        raise Stop("the build made no fuzzer (build/fuzz/tests/fuzz/fuzz_*)")
+    if (tests := BUILD / "tests" / "fuzz" / "loader_tests").exists():
         with stage("unit tests of the loaders, under the same sanitizers"):
             run([tests, "--gtest_brief=1"], env={"CRENEL_DEVICES": "ref"})
-    return programs
+    return found
 
 
 def fuzz_one(program: Path, seconds: int, runs: int | None) -> Outcome:
-    """One target, from the corpus it found so far, valid files of its kind, wire files and hostile ones."""
+    """One run, written down."""
     target = program.name.removeprefix("fuzz_")
-    corpus, found = BUILD / "corpus" / target, BUILD / "found"
-    for folder in (corpus, found):
-        folder.mkdir(parents=True, exist_ok=True)
-    command = [
-        program,
-        corpus,
-        BUILD / "seeds" / target,
-        ROOT / "tests/fuzz/corpus",
-        ROOT / "tests/golden/wire",
-    ]
-    command += [*LIMITS, f"-dict={ROOT / 'tests/fuzz/serialize.dict'}", f"-max_total_time={seconds}"]
-    command += ["-print_final_stats=1", f"-artifact_prefix={found}/{target}-"]
-    if runs is not None:
-        command.append(f"-runs={runs}")
+    words = [*command(BUILD, program, seconds), *([] if runs is None else [f"-runs={runs}"])]
     start = time.monotonic()
     log = BUILD / f"{target}.log"
     with log.open("w", errors="replace") as out:
         code = subprocess.run(
-            [str(c) for c in command], stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=environment()
+            [str(w) for w in words], stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=environment()
         ).returncode
     text = log.read_text(errors="replace")
     executed, accepted = (int((pattern.findall(text) or [0])[-1]) for pattern in (EXECUTED, ACCEPTED))

@@ -13,32 +13,14 @@ import json
 import os
 from pathlib import Path
 
-from runner import changes, cuda
+from runner import changes, cuda, package
 from runner.counts import Counts
 from runner.shell import ROOT, files_below, tree_hash
 
 FORMAT = 2
 NAME = "tests/gpu_receipt.json"
-ROOMS = (
-    "CMakeLists.txt",
-    "VERSION",
-    "pyproject.toml",
-    "cmake",
-    "include",
-    "fhecore/model",
-    "params",
-    "src",
-    "bench/CMakeLists.txt",  # the benchmarks that python/src links and python/tests runs
-    "bench/harness",
-    "bench/boot",
-    "bench/tfhe",
-    "python/CMakeLists.txt",
-    "python/src",
-    "python/crenel",
-    "python/tests",
-    "examples",
-    "tests",
-)
+# What the package is made of, which includes benchmarks that its tests run, and the tests.
+ROOMS = (*package.SOURCES, "python/tests", "examples", "tests")
 SPLIT = ("src", "src/backends", "tests")  # each folder in these is a room; what lies beside them is one more
 
 

@@ -8,12 +8,10 @@ without them, which is said. ./run test --sanitize runs the whole suite under sa
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from runner import changes, ctests, env, package
+from runner import changes, ctests, env, fuzzing, package
 from runner.counts import Counts
 from runner.shell import LOGS, ROOT, Stop, remember, run_logged, say
 
@@ -38,11 +36,8 @@ LEFT_OUT = {
     "*SecretPages.AreLockedAndNotDumped*": "likewise",
 }
 DEVICES = "cpu"  # ref takes minutes: ./run test --sanitize runs it
-SEEDER = "fuzz_seeds"
 FUZZ_SECONDS = 30  # of all fuzzers together, one after the other on each core
 LEAST_SECONDS = 3  # of one
-FUZZ_PROBE = 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n'
-EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 COVERED = re.compile(r"\bcov: (\d+)")
 
 
@@ -95,33 +90,14 @@ def run(total: Counts, extra: dict[str, str]) -> None:
 
 
 def _compiler() -> tuple[str, bool]:
-    """clang++ and True where it can link a fuzzer, installed where we are root; else the compiler of the
-    build and False, said aloud."""
-    if clang := _fuzzing_clang():
-        return clang, True
-    why = "no clang++ that links libFuzzer was found"
+    """A clang++ that links a fuzzer, and True; else the compiler of the build and False, said aloud."""
     try:
-        env.apt_install(["clang", "libclang-rt-dev"], why)
+        return fuzzing.compiler(), True
     except Stop as stop:
         if env.required("fuzz"):
             raise
         remember(f"the fuzzers did not run: {stop}")
         return env.compiler(), False
-    if clang := _fuzzing_clang():
-        return clang, True
-    remember(f"the fuzzers did not run: {why}, although Debian's clang was installed")
-    return env.compiler(), False
-
-
-def _fuzzing_clang() -> str | None:
-    for name in ("clang++", *(f"clang++-{version}" for version in range(21, 13, -1))):
-        found = shutil.which(name)
-        if found is None:
-            continue
-        command = [found, "-x", "c++", "-", "-fsanitize=fuzzer,address,undefined", "-o", "/dev/null"]
-        if subprocess.run(command, input=FUZZ_PROBE, text=True, capture_output=True).returncode == 0:
-            return found
-    return None
 
 
 def _tests(total: Counts, extra: dict[str, str]) -> None:
@@ -138,10 +114,7 @@ def _tests(total: Counts, extra: dict[str, str]) -> None:
 
 def fuzz(total: Counts, extra: dict[str, str], build: Path = BUILD, seconds: int = FUZZ_SECONDS) -> None:
     """Every fuzzer of the build, from the committed corpora, as many at once as there are cores."""
-    found = sorted(p for p in build.glob("tests/fuzz/fuzz_*") if p.is_file() and p.stat().st_mode & 0o111)
-    programs = [p for p in found if p.name != SEEDER]
-    if len(programs) < len(found):  # it writes valid files for each of the others to start from
-        run_logged([build / "tests" / "fuzz" / SEEDER, build / "seeds"], SEEDER, env=extra)
+    programs = fuzzing.programs(build, extra)
     if not programs:
         total.add_one("fuzzers: the build made none (tests/fuzz/fuzz_*)", passed=False)
         return
@@ -155,21 +128,12 @@ def fuzz(total: Counts, extra: dict[str, str], build: Path = BUILD, seconds: int
 
 def _fuzz_one(build: Path, program: Path, seconds: int, extra: dict[str, str]) -> tuple[str, int]:
     """What went wrong, "" when nothing did, and how many inputs were run."""
-    source = ROOT / "tests" / "fuzz"
-    own, crashes = build / "corpus" / program.name, build / "crashes"
-    for folder in (own, crashes):
-        folder.mkdir(parents=True, exist_ok=True)
-    seeds = build / "seeds" / program.name.removeprefix("fuzz_")
-    command = [program, own, *([seeds] if seeds.is_dir() else [])]
-    command += [source / "corpus", ROOT / "tests" / "golden" / "wire", f"-dict={source / 'serialize.dict'}"]
-    command += [f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=2048", "-print_final_stats=1"]
-    command += [f"-artifact_prefix={crashes}/{program.name}-"]
-    code = run_logged(command, program.name, env=extra, check=False)
+    code = run_logged(fuzzing.command(build, program, seconds), program.name, env=extra, check=False)
     text = (LOGS / f"{program.name}.log").read_text(errors="replace")
-    runs = max((int(n) for n in EXECUTED.findall(text)), default=0)
+    runs = max((int(n) for n in fuzzing.EXECUTED.findall(text)), default=0)
     if code:
         say("\n".join(text.splitlines()[-40:]))
-        return f"exit code {code} (build/logs/{program.name}.log, input in {crashes})", runs
+        return f"exit code {code} (build/logs/{program.name}.log, input in {build / 'found'})", runs
     if runs == 0 or max((int(n) for n in COVERED.findall(text)), default=0) == 0:
         return "it ran nothing, or saw no coverage: the library is not instrumented", runs
     return "", runs

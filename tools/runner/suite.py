@@ -130,7 +130,7 @@ def _hardening(options) -> list[Lane]:
 
     def sanitizers(own: Counts) -> None:
         with stage("sanitizers and fuzzers, a part"):
-            sanitized.run(own, {**SANITIZER_ENV, "CRENEL_DEVICES": "ref,cpu"})
+            sanitized.run(own, SANITIZER_ENV)
 
     def tidied(own: Counts) -> None:
         with stage("clang-tidy of what changed"):
