@@ -21,6 +21,7 @@ from report.ceilings import filled
 from report.fhecore import fhecore_sections
 from report.kernels import kernel_sections
 from report.profile import profile_sections
+from report.python import python_sections
 from report.scheme import client, operations, versus_openfhe, versus_peer
 from report.targets import targets_section
 from report.text import provenance_line
@@ -56,7 +57,7 @@ def render(results: Path) -> str:
     peers = [d for d in files.values() if d["kind"] == "crenel-peer"]
     text = HEAD + targets_section(files, kernels)
     for name, data in files.items():
-        if data["kind"] != "crenel-bench" or data.get("suite") in ("boot", "tfhe", "tfhe-tune"):
+        if data["kind"] != "crenel-bench" or data.get("suite") in ("boot", "tfhe", "tfhe-tune", "python"):
             continue
         for params in dict.fromkeys(r["params"] for r in data["results"] if "params" in r):
             rows = [r for r in data["results"] if r["params"] == params]
@@ -76,7 +77,7 @@ def render(results: Path) -> str:
     text += tfhe_sections(files) + openfhe_tfhe_sections(files)
     text += tune_sections(files) + rotation_traffic_sections(files)
     text += kernel_sections(kernels, files) + profile_sections(files)
-    return text + fhecore_sections(files)
+    return text + python_sections(files) + fhecore_sections(files)
 
 
 def main() -> int:
