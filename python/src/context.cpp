@@ -167,7 +167,7 @@ void bind_context(nb::module_& m) {
            "slots : a power of two; default all N/2\n\n"
            "Raises ParameterError for NaN, infinity, too many values, and overflow of the modulus.")
       .def("decode", &decode, "plaintext"_a,
-           nb::sig("def decode(self, plaintext: Plaintext) -> numpy.ndarray"),
+           nb::sig("def decode(self, plaintext: Plaintext) -> " CRENEL_SLOTS),
            "The slots of a plaintext: float64 when they are real, else complex128.");
   bind_loaders(c);
   bind_stream(c);

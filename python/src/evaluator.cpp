@@ -196,8 +196,9 @@ void bind_evaluator(nb::module_& m) {
         "scale -> canonical. Raises StateError naming both levels when there are too few.");
   c.def_static(
       "chebyshev_fit", &chebyshev_fit, "f"_a, "degree"_a, "interval"_a = std::pair(-1.0, 1.0),
-      nb::sig("def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
-              "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.ndarray"),
+      nb::sig(
+          "def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
+          "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.typing.NDArray[numpy.float64]"),
       "Coefficients of f on an interval for polynomial(..., basis='chebyshev').");
   c.def("__repr__", [](const Evaluator& ev) {
     return cat("<ckks.Evaluator on ", ev.context().device().info().name, ">");

@@ -54,7 +54,9 @@ void bind_tfhe_context(nb::module_& m) {
       .def_prop_ro("params", &Context::params)
       .def_prop_ro("device", [](const Context& c) { return c.device().shared_from_this(); })
       .def("keygen", &Context::keygen, ReleaseGil())
-      .def("client_from_secret_key", &import_client, "data"_a)
+      .def("client_from_secret_key", &import_client, "data"_a,
+           nb::sig("def client_from_secret_key(self, data: bytes | bytearray | memoryview) -> "
+                   "TfheClient"))
       .def(
           "evaluator",
           [](const Context& c, const TfheKeys& keys, std::optional<double> max_p_fail_log2) {
@@ -63,10 +65,16 @@ void bind_tfhe_context(nb::module_& m) {
           "keys"_a, "max_p_fail_log2"_a = nb::none(), ReleaseGil())
       .def("ciphertext_from_bytes",
            &array_from_bytes<tfhe::Ciphertext, tfhe::ciphertext_from_bytes>, "data"_a,
-           "max_bytes"_a = nb::none())
+           "max_bytes"_a = nb::none(),
+           nb::sig("def ciphertext_from_bytes(self, data: bytes | bytearray | memoryview, "
+                   "max_bytes: int | None = None) -> tuple[TfheCiphertext, list[int], str]"))
       .def("integers_from_bytes", &array_from_bytes<tfhe::Integers, tfhe::integers_from_bytes>,
-           "data"_a, "max_bytes"_a = nb::none())
-      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none())
+           "data"_a, "max_bytes"_a = nb::none(),
+           nb::sig("def integers_from_bytes(self, data: bytes | bytearray | memoryview, "
+                   "max_bytes: int | None = None) -> tuple[TfheIntegers, list[int], str]"))
+      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none(),
+           nb::sig("def evaluation_keys_from_bytes(self, data: bytes | bytearray | memoryview, "
+                   "max_bytes: int | None = None) -> TfheEvaluationKeys"))
       .def(
           "synchronize", [](const Context& c) { c.stream().synchronize(); }, ReleaseGil())
       .def_prop_ro("bytes_in_use", [](const Context& c) { return c.stream().bytes_in_use(); })
@@ -181,7 +189,9 @@ void bind_tfhe_client(nb::module_& m) {
           [](const Client& client, const TfheCiphertext& c) {
             return decrypted(released([&] { return client.decrypt(c.value); }));
           },
-          "ciphertext"_a)
+          "ciphertext"_a,
+          nb::sig("def decrypt(self, ciphertext: TfheCiphertext) -> "
+                  "numpy.typing.NDArray[numpy.uint64]"))
       .def(
           "decrypt_integers",
           [](const Client& client, const TfheIntegers& i) {
@@ -189,7 +199,9 @@ void bind_tfhe_client(nb::module_& m) {
               return decrypted(released([&] { return tfhe::decrypt_signed(client, i.value); }));
             return decrypted(released([&] { return tfhe::decrypt_unsigned(client, i.value); }));
           },
-          "integers"_a)
+          "integers"_a,
+          nb::sig("def decrypt_integers(self, integers: TfheIntegers) -> "
+                  "numpy.typing.NDArray[numpy.uint64] | numpy.typing.NDArray[numpy.int64]"))
       .def(
           "p_fail_log2",
           [](const Client& client, const TfheCiphertext& c) { return client.p_fail_log2(c.value); },
@@ -200,7 +212,10 @@ void bind_tfhe_client(nb::module_& m) {
             return decrypted(
                 released([&] { return client.phase_errors(c.value, as_span(messages)); }));
           },
-          "ciphertext"_a, "messages"_a)
+          "ciphertext"_a, "messages"_a,
+          nb::sig(
+              "def phase_errors(self, ciphertext: TfheCiphertext, "
+              "messages: numpy.typing.NDArray[numpy.uint64]) -> numpy.typing.NDArray[numpy.int64]"))
       .def(
           "evaluation_keys",
           [](Client& client, bool packing) {
