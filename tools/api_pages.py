@@ -2,8 +2,8 @@
 
     python tools/api_pages.py FOLDER [--stub build/main/python/_crenel.pyi]     # as files, to look at
 
-MkDocs calls `on_files` (mkdocs.yml, hooks). Python: from the sources and the extension module's stub; nothing
-is imported. C++: from the comments of the public headers. mkdocstrings leaves out overloaded functions of a stub
+MkDocs has them from tools/docs_hooks.py. Python: from the sources and the extension module's stub; nothing is
+imported. C++: from the comments of the public headers. mkdocstrings leaves out overloaded functions of a stub
 (griffe ties overloads to an implementation, which a stub has not): add, multiply and encrypt had no entry.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from docstrings import to_markdown
 from header_page import header_page
 
 PAGES = ("crenel", "ckks", "tfhe", "fhecore")
+TITLES = {"crenel": "crenel", **{p: f"crenel.{p}" for p in PAGES[1:]}, "cpp": "C++ headers"}
 FOLDER = "reference/api"
 WIDTH = 96
 PREFIXES = re.compile(r"\b(?:numpy\.typing|npt|typing|collections\.abc|_crenel|os)\.")
@@ -121,9 +121,10 @@ class Reference:
         ]
         docs = list(dict.fromkeys(d for n in nodes if (d := ast.get_docstring(n))))
         text = [to_markdown(doc, links, "../errors.md") for doc in docs]
-        heading = f"{level} {name.replace('(...)', '()')}" + (
-            f" {{: #{owner.lower()}.{entry.name} }}" if owner else ""
-        )
+        heading = f"{level} {name.replace('(...)', '()')}"
+        if owner:  # methods of several classes have one name; underscores at both ends would be emphasis
+            short = entry.name.strip("_") if entry.name in DUNDERS else entry.name
+            heading += f" {{: #{owner.lower()}.{short} }}"
         return [heading, "```python\n" + "\n".join(code) + "\n```", *text]
 
     def _class(self, entry: Entry, links: dict[str, str]) -> list[str]:
@@ -258,19 +259,6 @@ def pages(stub: Path) -> Iterator[tuple[str, str]]:
     for page in PAGES:
         yield f"{FOLDER}/{page}.md", reference.page(page)
     yield f"{FOLDER}/cpp.md", header_page()
-
-
-def on_files(files, config):  # type: ignore[no-untyped-def]
-    """The hook of MkDocs: the pages join those of docs/."""
-    from mkdocs.exceptions import PluginError
-    from mkdocs.structure.files import File
-
-    try:
-        for path, text in pages(find_stub(os.environ.get("CRENEL_STUB"))):
-            files.append(File.generated(config, path, content=text))
-    except Missing as missing:
-        raise PluginError(f"tools/api_pages.py: {missing}") from None
-    return files
 
 
 def main() -> int:

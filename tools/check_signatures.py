@@ -2,8 +2,9 @@
 
     python tools/check_signatures.py [--stub build/main/python/_crenel.pyi]
 
-Public is what `__all__` of crenel, crenel.ckks, crenel.tfhe and crenel.fhecore names, with the public members
-of its classes, inherited ones too. Read from the sources and the extension module's stub; nothing is imported.
+Public is what `__all__` of crenel, crenel.ckks, crenel.tfhe and crenel.fhecore names, with the public
+members of its classes, inherited ones too. Read from the sources and the extension module's stub; nothing is
+imported.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def header_page(root: Path = ROOT / "include") -> str:
     """The page, in Markdown."""
     parts = [
         "# C++ headers",
-        '`#include "crenel/crenel.h"` has all of them. Each declaration in a header says what it takes, returns\n'
-        "and throws; this page says where to look. A whole program: [C++](../../guide/cpp.md).",
+        '`#include "crenel/crenel.h"` has all of them. Each declaration in a header says what it takes,\n'
+        "returns and throws; this page says where to look. A whole program: [C++](../../guide/cpp.md).",
     ]
     headers = [read(file, root) for file in sorted((root / "crenel").rglob("*.h"))]
     for room, title in ROOMS.items():
