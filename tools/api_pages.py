@@ -25,6 +25,7 @@ from header_page import header_page
 PAGES = ("crenel", "ckks", "tfhe", "fhecore")
 TITLES = {"crenel": "crenel", **{p: f"crenel.{p}" for p in PAGES[1:]}, "cpp": "C++ headers"}
 FOLDER = "reference/api"
+ADDRESSES = [f"{FOLDER}/{page}.md" for page in TITLES]  # below docs/
 WIDTH = 96
 PREFIXES = re.compile(r"\b(?:numpy\.typing|npt|typing|collections\.abc|_crenel|os)\.")
 DUNDERS = {"__call__": "{name}(...)", "__getitem__": "{name}[...]"}

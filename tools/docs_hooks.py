@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import api_pages
 from check_types import Missing, find_stub
+
+import api_pages
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -43,13 +44,12 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
     "Decisions": ("design", []),
 }
 FRONT = ["index.md", "notation.md", "architecture.md"]
-GENERATED = [f"{api_pages.FOLDER}/{page}.md" for page in (*api_pages.PAGES, "cpp")]
 NAMES = {f"{api_pages.FOLDER}/{page}.md": title for page, title in api_pages.TITLES.items()}
 
 
 def navigation(docs: Path) -> list[object]:
     """Every page but the notes, by section."""
-    there = {str(p.relative_to(docs)) for p in docs.rglob("*.md")} | set(GENERATED)
+    there = {str(p.relative_to(docs)) for p in docs.rglob("*.md")} | set(api_pages.ADDRESSES)
     nav: list[object] = [page for page in FRONT if page in there]
     for title, (folder, first) in SECTIONS.items():
         inside = sorted(p for p in there if str(Path(p).parent) == folder)

@@ -13,12 +13,13 @@ from crenel import ckks, tfhe
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-import api_pages  # noqa: E402
 import docs_hooks  # noqa: E402
 import docstrings  # noqa: E402
 import gen_reference  # noqa: E402
 import header_page  # noqa: E402
 from check_signatures import Package  # noqa: E402
+
+import api_pages  # noqa: E402
 
 STUB = Path(crenel.__file__).with_name("_crenel.pyi")
 needs_stub = pytest.mark.skipif(not STUB.is_file(), reason="this build has no stub (sanitizers)")
