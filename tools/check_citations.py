@@ -78,7 +78,7 @@ def resolve(cited: str, file: str) -> list[str]:
 
 
 def is_generated(cited: str, file: str) -> bool:
-    """Is it a page of the API reference, which is there when the documentation is built? MkDocs checks those."""
+    """Is it a page of the API reference? Those are made with the documentation, where MkDocs checks them."""
     place = str(((ROOT / file).parent / cited).resolve()).removeprefix(f"{ROOT}/")
     return place in {f"docs/{path}" for path in api_pages.ADDRESSES}
 

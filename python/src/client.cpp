@@ -85,7 +85,10 @@ constexpr const char* kEncryptDoc =
     "    a vector\n"
     "level : default the top normal level\n"
     "scale : default the canonical scale of the level\n"
-    "slots : a power of two; default all N/2";
+    "slots : a power of two; default all N/2\n\n"
+    "Raises ParameterError for NaN, infinity, too many values, and overflow of the modulus, "
+    "naming\n"
+    "places and no values; StateError in a forked child of a CUDA device.";
 
 void bind_share(nb::module_& m) {
   const auto number = [](double Share::* field) {
@@ -120,13 +123,16 @@ void bind_share(nb::module_& m) {
 }
 
 void bind_decryption(nb::class_<Client>& c) {
-  c.def("decrypt", &decrypt, "ciphertext"_a,
-        nb::sig("def decrypt(self, ciphertext: Ciphertext | Operand) -> " CRENEL_SLOTS),
-        "The slots, float64 when ciphertext.real, else complex128: a vector, or a matrix with a\n"
-        "row for each vector of a batch.\n\n"
-        "Exact, and so for the key holder's own eyes: a single one of these results gives the\n"
-        "secret key to whoever has the ciphertext too, however it is rounded. What others get is\n"
-        "`decrypt_to_share`.")
+  c.def(
+       "decrypt", &decrypt, "ciphertext"_a,
+       nb::sig("def decrypt(self, ciphertext: Ciphertext | Operand) -> " CRENEL_SLOTS),
+       "The slots, float64 when ciphertext.real, else complex128: a vector, or a matrix with a\n"
+       "row for each vector of a batch. Raises StateError for a ciphertext of other parameters, of "
+       "another\n"
+       "device, or of another secret key.\n\n"
+       "Exact, and so for the key holder's own eyes: a single one of these results gives the\n"
+       "secret key to whoever has the ciphertext too, however it is rounded. What others get is\n"
+       "`decrypt_to_share`.")
       .def(
           "decrypt_to_share", &decrypt_to_share, "ciphertext"_a, "bound"_a, nb::kw_only(),
           "statistical_bits"_a, "queries"_a,

@@ -132,7 +132,7 @@ BoundOperand with_plaintext(const ErrorModel& m, const BoundOperand& a, const Pl
 }
 
 void bind_inputs(ModelClass& c) {
-  c.def(nb::init<const ckks::Params&>(), "params"_a)
+  c.def(nb::init<const ckks::Params&>(), "params"_a, "Of circuits with these parameters.")
       .def_prop_ro("params", &ErrorModel::params, "The parameters.")
       .def(
           "input",

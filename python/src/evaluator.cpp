@@ -100,7 +100,7 @@ void bind_products(Class& c) {
       .def("square_lazy", &unary<&Evaluator::square_lazy>, "a"_a, ReleaseGil(),
            "a * a with 3 components.")
       .def("relinearise", &unary<&Evaluator::relinearise>, "a"_a, ReleaseGil(),
-           "From 3 components to 2. Level l -> l, scale s -> s.")
+           "From 3 components to 2. Level l -> l, scale s -> s. Raises StateError for 2 already.")
       .def("multiply_rescale", &binary<&Evaluator::multiply_rescale>, "a"_a, "b"_a, ReleaseGil(),
            "rescale(multiply(a, b)) in one. Level l -> l-1, scale -> s_a s_b / rescale_ratio(l).")
       .def("relinearise_rescale", &unary<&Evaluator::relinearise_rescale>, "a"_a, ReleaseGil(),
@@ -119,7 +119,10 @@ void bind_levels(Class& c) {
           },
           "a"_a, "level"_a, "scale"_a = nb::none(), ReleaseGil(),
           "To a lower level and a scale (default: its canonical one); the message stays.\n"
-          "Level l -> level, scale s -> scale.");
+          "Level l -> level, scale s -> scale.\n\n"
+          "Raises StateError for a level above the ciphertext's, ParameterError for one below 0 "
+          "and for\n"
+          "scales outside 1 to the level's modulus.");
 }
 
 void bind_slots(Class& c) {
@@ -158,15 +161,23 @@ void bind_slots(Class& c) {
           "a"_a, "count"_a, "stride"_a = 1, ReleaseGil(),
           "Slot i becomes the sum of `count` (a power of two) slots i, i + stride, ...\n"
           "Needs the rotations of ckks.sum_slots_rotations(count, stride). Level l -> l,\n"
-          "scale s -> s.");
+          "scale s -> s. Raises ParameterError for a count that is no power of two up to slots.");
 }
 
 }  // namespace
 
 void bind_evaluator(nb::module_& m) {
-  Class c(m, "Evaluator",
-          "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
-          "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.");
+  Class c(
+      m, "Evaluator",
+      "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
+      "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.\n\n"
+      "Where nothing else is said, operands share parameters, device, secret key (also with the\n"
+      "keys), level, scale (relative difference at most 1e-12) and slots; otherwise StateError\n"
+      "names both values. A product also raises it where its scale would not be below the "
+      "level's\n"
+      "modulus, and what needs a key that is not there KeyMissingError, naming it. Constants "
+      "that\n"
+      "are not finite, or do not fit the modulus, are ParameterError.");
   c.def_prop_ro("context", &Evaluator::context, "The context.")
       .def_prop_ro(
           "keys", [](const Evaluator& ev) { return EvaluationKeys{ev.context(), ev.keys()}; },
@@ -199,12 +210,16 @@ void bind_evaluator(nb::module_& m) {
       nb::sig(
           "def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
           "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.typing.NDArray[numpy.float64]"),
-      "Coefficients of f on an interval for polynomial(..., basis='chebyshev').");
+      "Coefficients of f on an interval for polynomial(..., basis='chebyshev'): degree + 1 of "
+      "them.\n\n"
+      "Raises ParameterError for an empty interval, degrees below 0 and values of f that are not\n"
+      "finite.");
   c.def("__repr__", [](const Evaluator& ev) {
     return cat("<ckks.Evaluator on ", ev.context().device().info().name, ">");
   });
   m.def("sum_slots_rotations", &sum_slots_rotations, "count"_a, "stride"_a = 1,
-        "Rotations whose keys a sum over `count` slots (a power of two) at this distance needs.");
+        "Rotations whose keys a sum over `count` slots (a power of two) at this distance needs.\n\n"
+        "Raises ParameterError for any other count.");
   m.def(
       "polynomial_depth",
       [](i64 degree) { return ckks::polynomial_depth(as_unsigned<u32>(degree, "degree")); },

@@ -72,9 +72,7 @@ void bind_tfhe_context(nb::module_& m) {
            "data"_a, "max_bytes"_a = nb::none(),
            nb::sig("def integers_from_bytes(self, data: bytes | bytearray | memoryview, "
                    "max_bytes: int | None = None) -> tuple[TfheIntegers, list[int], str]"))
-      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none(),
-           nb::sig("def evaluation_keys_from_bytes(self, data: bytes | bytearray | memoryview, "
-                   "max_bytes: int | None = None) -> TfheEvaluationKeys"))
+      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none())
       .def(
           "synchronize", [](const Context& c) { c.stream().synchronize(); }, ReleaseGil())
       .def_prop_ro("bytes_in_use", [](const Context& c) { return c.stream().bytes_in_use(); })
@@ -189,9 +187,7 @@ void bind_tfhe_client(nb::module_& m) {
           [](const Client& client, const TfheCiphertext& c) {
             return decrypted(released([&] { return client.decrypt(c.value); }));
           },
-          "ciphertext"_a,
-          nb::sig("def decrypt(self, ciphertext: TfheCiphertext) -> "
-                  "numpy.typing.NDArray[numpy.uint64]"))
+          "ciphertext"_a)
       .def(
           "decrypt_integers",
           [](const Client& client, const TfheIntegers& i) {
@@ -199,9 +195,7 @@ void bind_tfhe_client(nb::module_& m) {
               return decrypted(released([&] { return tfhe::decrypt_signed(client, i.value); }));
             return decrypted(released([&] { return tfhe::decrypt_unsigned(client, i.value); }));
           },
-          "integers"_a,
-          nb::sig("def decrypt_integers(self, integers: TfheIntegers) -> "
-                  "numpy.typing.NDArray[numpy.uint64] | numpy.typing.NDArray[numpy.int64]"))
+          "integers"_a)
       .def(
           "p_fail_log2",
           [](const Client& client, const TfheCiphertext& c) { return client.p_fail_log2(c.value); },
@@ -212,10 +206,7 @@ void bind_tfhe_client(nb::module_& m) {
             return decrypted(
                 released([&] { return client.phase_errors(c.value, as_span(messages)); }));
           },
-          "ciphertext"_a, "messages"_a,
-          nb::sig(
-              "def phase_errors(self, ciphertext: TfheCiphertext, "
-              "messages: numpy.typing.NDArray[numpy.uint64]) -> numpy.typing.NDArray[numpy.int64]"))
+          "ciphertext"_a, "messages"_a)
       .def(
           "evaluation_keys",
           [](Client& client, bool packing) {
