@@ -144,16 +144,14 @@ void bind_methods(nb::class_<Params>& c) {
   bind_value_methods(c);
   c.def(
        "scale", [](const Params& p, i64 level) { return p.scale(checked_level(p, level, 0)); },
-       "level"_a, "Canonical scale of a level, 0 to normal_top_level. Raises ParameterError.")
+       "level"_a, "Canonical scale of a level.")
       .def(
           "rescale_ratio",
           [](const Params& p, i64 level) { return p.rescale_ratio(checked_level(p, level, 1)); },
-          "level"_a,
-          "Q_level / Q_(level-1): what rescaling divides by; level 1 to max_level. Raises\n"
-          "ParameterError.")
+          "level"_a, "Q_level / Q_(level-1): what rescaling divides by.")
       .def(
           "log_q", [](const Params& p, i64 level) { return p.log_q(checked_level(p, level, 0)); },
-          "level"_a, "log2 of the modulus of a level, 0 to max_level. Raises ParameterError.")
+          "level"_a, "log2 of the modulus of a level.")
       .def("explain", &ckks::explain, "What these parameters are, in words and a table of levels.")
       .def("__repr__", [](const Params& p) {
         return cat("<ckks.Params ", p.name().empty() ? std::string("generated") : p.name(),
