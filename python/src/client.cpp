@@ -85,10 +85,7 @@ constexpr const char* kEncryptDoc =
     "    a vector\n"
     "level : default the top normal level\n"
     "scale : default the canonical scale of the level\n"
-    "slots : a power of two; default all N/2\n\n"
-    "Raises ParameterError for NaN, infinity, too many values, and overflow of the modulus, "
-    "naming\n"
-    "places and no values; StateError in a forked child of a CUDA device.";
+    "slots : a power of two; default all N/2";
 
 void bind_share(nb::module_& m) {
   const auto number = [](double Share::* field) {

@@ -52,7 +52,10 @@ std::vector<i64> sum_slots_rotations(i64 count, i64 stride) {
 
 void bind_linear(Class& c) {
   c.def("add", &binary<&Evaluator::add>, "a"_a, "b"_a, ReleaseGil(),
-        "a + b. Level l -> l, scale s -> s; levels, scales and slots must agree.")
+        "a + b. Level l -> l, scale s -> s; levels, scales and slots must agree.\n\n"
+        "Raises StateError naming both values where parameters, devices, secret keys, levels, "
+        "scales\n"
+        "(by more than 1e-12 of them) or slots differ, as every operation of two does.")
       .def("add", &with_plaintext<&Evaluator::add>, "a"_a, "b"_a, ReleaseGil())
       .def(
           "add",
@@ -83,7 +86,10 @@ void bind_linear(Class& c) {
 
 void bind_products(Class& c) {
   c.def("multiply", &binary<&Evaluator::multiply>, "a"_a, "b"_a, ReleaseGil(),
-        "a * b, relinearised. Level l -> l, scale s_a, s_b -> s_a s_b; rescale when wanted.")
+        "a * b, relinearised. Level l -> l, scale s_a, s_b -> s_a s_b; rescale when wanted.\n\n"
+        "Raises StateError, as add does, and where the scale would not be below the level's "
+        "modulus;\n"
+        "KeyMissingError without a relinearisation key.")
       .def("multiply", &with_plaintext<&Evaluator::multiply>, "a"_a, "b"_a, ReleaseGil())
       .def(
           "multiply",
@@ -167,17 +173,9 @@ void bind_slots(Class& c) {
 }  // namespace
 
 void bind_evaluator(nb::module_& m) {
-  Class c(
-      m, "Evaluator",
-      "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
-      "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.\n\n"
-      "Where nothing else is said, operands share parameters, device, secret key (also with the\n"
-      "keys), level, scale (relative difference at most 1e-12) and slots; otherwise StateError\n"
-      "names both values. A product also raises it where its scale would not be below the "
-      "level's\n"
-      "modulus, and what needs a key that is not there KeyMissingError, naming it. Constants "
-      "that\n"
-      "are not finite, or do not fit the modulus, are ParameterError.");
+  Class c(m, "Evaluator",
+          "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
+          "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.");
   c.def_prop_ro("context", &Evaluator::context, "The context.")
       .def_prop_ro(
           "keys", [](const Evaluator& ev) { return EvaluationKeys{ev.context(), ev.keys()}; },

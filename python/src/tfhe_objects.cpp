@@ -54,9 +54,7 @@ void bind_tfhe_context(nb::module_& m) {
       .def_prop_ro("params", &Context::params)
       .def_prop_ro("device", [](const Context& c) { return c.device().shared_from_this(); })
       .def("keygen", &Context::keygen, ReleaseGil())
-      .def("client_from_secret_key", &import_client, "data"_a,
-           nb::sig("def client_from_secret_key(self, data: bytes | bytearray | memoryview) -> "
-                   "TfheClient"))
+      .def("client_from_secret_key", &import_client, "data"_a)
       .def(
           "evaluator",
           [](const Context& c, const TfheKeys& keys, std::optional<double> max_p_fail_log2) {
@@ -65,13 +63,9 @@ void bind_tfhe_context(nb::module_& m) {
           "keys"_a, "max_p_fail_log2"_a = nb::none(), ReleaseGil())
       .def("ciphertext_from_bytes",
            &array_from_bytes<tfhe::Ciphertext, tfhe::ciphertext_from_bytes>, "data"_a,
-           "max_bytes"_a = nb::none(),
-           nb::sig("def ciphertext_from_bytes(self, data: bytes | bytearray | memoryview, "
-                   "max_bytes: int | None = None) -> tuple[TfheCiphertext, list[int], str]"))
+           "max_bytes"_a = nb::none())
       .def("integers_from_bytes", &array_from_bytes<tfhe::Integers, tfhe::integers_from_bytes>,
-           "data"_a, "max_bytes"_a = nb::none(),
-           nb::sig("def integers_from_bytes(self, data: bytes | bytearray | memoryview, "
-                   "max_bytes: int | None = None) -> tuple[TfheIntegers, list[int], str]"))
+           "data"_a, "max_bytes"_a = nb::none())
       .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none())
       .def(
           "synchronize", [](const Context& c) { c.stream().synchronize(); }, ReleaseGil())
