@@ -7,7 +7,7 @@ from crenel import ckks
 INTERVAL, DEGREE = (-4.0, 4.0), 15
 
 
-def gelu(t: float) -> float:
+def gelu(t):
     return 0.5 * t * (1 + np.tanh(np.sqrt(2 / np.pi) * (t + 0.044715 * t**3)))
 
 

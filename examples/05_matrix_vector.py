@@ -1,5 +1,8 @@
 """A matrix times an encrypted vector: diagonals and hoisted rotations."""
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 
 from crenel import ckks
@@ -18,7 +21,7 @@ encrypted = ev(client.encrypt(x, slots=SIZE))  # 16 slots, repeated through the 
 # Row i of A x is the sum over k of A[i, i + k] x[i + k]: diagonal k times x rotated by k.
 rows = np.arange(SIZE)
 rotated = encrypted.rotate_many(range(SIZE))  # one decomposition for all rotations
-product = sum(r * matrix[rows, (rows + k) % SIZE] for k, r in enumerate(rotated))
+product = reduce(add, (r * matrix[rows, (rows + k) % SIZE] for k, r in enumerate(rotated)))
 
 error = np.abs(client.decrypt(product) - matrix @ x).max()
 print(f"{SIZE} x {SIZE} matrix times encrypted vector: largest error 2^{np.log2(error):.1f}")

@@ -27,7 +27,7 @@ for i in range(1, BITS):
     carry = ev.or_(both[i], ev.and_(either[i], carry))
 digits.append(carry)
 
-total = sum(client.decrypt(d).astype(int) << i for i, d in enumerate(digits))
+total = sum((client.decrypt(d).astype(int) << i for i, d in enumerate(digits)), np.zeros(8, int))
 print(*(f"{p} + {q} = {s}" for p, q, s in zip(x, y, total, strict=True)), sep=", ")
 print(f"a gate fails with probability 2^{context.params.p_fail_log2:.0f}")
 assert (total == x + y).all()

@@ -15,7 +15,7 @@ USAGE = """usage: ./run COMMAND [arguments]
   test --sanitize=thread       the tests of several threads under TSan
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
-  lint [--fix]                 clang-tidy, clang-format, ruff, codespell, layer rules
+  lint [--fix]                 clang-tidy, clang-format, ruff, codespell, mypy, pyright, layer rules
   docs [--serve]               build the documentation into site/
   fuzz [SECONDS] [--runs N]    libFuzzer targets (clang), so long and so often each
   fhecore-test [-k EXPR]       the hardware unit's tests, as in ./run test

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from crenel._crenel import Account
 
 if TYPE_CHECKING:
     from crenel._crenel import Context
 
-__all__ = ["Account", "profile"]
+__all__ = ["Account", "Record", "profile"]
+
+
+class Record(TypedDict):
+    """One launch, as `Account.records` states it. Bytes are those at the second-level cache."""
+
+    kernel: str
+    work: str
+    stage: str
+    """Labels, outermost first, a slash between them; empty outside any stage."""
+    limbs: int
+    """Of the output, special ones included; 0 for copies."""
+    polys: int
+    """Polynomials of the output."""
+    read_bytes: int
+    written_bytes: int
+    streamed_bytes: int
+    """Of those read: keys and plaintexts."""
+    multiply_adds: int
+    """Core products: a butterfly, a source times a matrix entry, a digit times a key, two residues."""
+    butterflies: int
+    """Of these products."""
 
 
 @contextmanager

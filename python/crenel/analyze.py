@@ -7,16 +7,15 @@ Pure arithmetic on the dictionaries of ``crenel.Account.records``; running an op
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
 from typing import Any
 
-Record = dict[str, Any]
+from crenel.account import Record
 
 WORKS = ("ntt", "base_conversion", "key_multiply", "elementwise", "automorphism", "sampling", "copy")
-SUMS = ("read_bytes", "written_bytes", "streamed_bytes", "multiply_adds", "butterflies")
 LIMB_RANGE = 10  # output limbs in one row of the table by limb count
 NO_STAGE = "(no stage)"
 
@@ -74,8 +73,11 @@ class Row:
 
     def add(self, record: Record, ceilings: Ceilings) -> None:
         self.launches += 1
-        for name in SUMS:
-            setattr(self, name, getattr(self, name) + record[name])
+        self.read_bytes += record["read_bytes"]
+        self.written_bytes += record["written_bytes"]
+        self.streamed_bytes += record["streamed_bytes"]
+        self.multiply_adds += record["multiply_adds"]
+        self.butterflies += record["butterflies"]
         l2, dram, arithmetic = times(record, ceilings)
         self.l2_time += l2
         self.best_l2_time += l2_time(record, ceilings, ceilings.l2)
@@ -141,7 +143,12 @@ def group(
     order: Sequence[str] = (),
 ) -> list[Row]:
     """One row a value of ``key``, in the given order, then in that of appearance."""
-    name = key if callable(key) else lambda r: str(r[key])
+
+    def of_field(record: Record) -> str:
+        fields: Mapping[str, object] = record
+        return str(fields[str(key)])
+
+    name = key if callable(key) else of_field
     rows: dict[str, Row] = {}
     for record in records:
         rows.setdefault(name(record), Row(name(record))).add(record, ceilings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crenel._crenel import Params, security_text
 
 
@@ -29,7 +31,7 @@ def facts(params: Params) -> list[tuple[str, str]]:
 def to_toml(params: Params) -> str:
     """The parameters as a file of params/."""
 
-    def block(values: list) -> str:
+    def block(values: Sequence[int | tuple[int, int]]) -> str:
         items = [f"[{v[0]}, {v[1]}]" if isinstance(v, tuple) else str(v) for v in values]
         width = 10 if values and isinstance(values[0], tuple) else 8
         chunks = [items[i : i + width] for i in range(0, len(items), width)]

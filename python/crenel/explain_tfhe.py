@@ -63,13 +63,14 @@ def tfhe_explain(params: TfheParams) -> str:
     """What the set offers, in words."""
     d = params.numbers
     keys = 2 if d["secret"] == "ternary" else 1
-    polynomials = d["lwe_dim"] * keys * d["digits"] * (d["glwe_dim"] + params.slots) ** 2
+    lwe_dim, columns = int(d["lwe_dim"]), int(d["glwe_dim"]) + params.slots
+    polynomials = lwe_dim * keys * int(d["digits"]) * columns**2
     lines = [
         f"{params.name}: {params.description}.",
         "",
-        f"Messages: {_messages(params)}. A ciphertext at rest is {d['lwe_dim'] + params.slots} words modulo "
+        f"Messages: {_messages(params)}. A ciphertext at rest is {lwe_dim + params.slots} words modulo "
         f"2^{d['log_lwe_modulus']} for {params.slots} message{'s' * (params.slots > 1)}.",
-        f"A bootstrap rotates {d['glwe_dim'] + params.slots} polynomials of {d['poly_size']} coefficients "
+        f"A bootstrap rotates {columns} polynomials of {d['poly_size']} coefficients "
         f"{d['lwe_dim']} times, by a key of {polynomials:,} polynomials "
         f"({_path(params)}, {params.arithmetic}).",
         f"Security: {security_line(params)}.",

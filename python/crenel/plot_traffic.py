@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crenel.analyze import Ceilings, Record, Row, by_limbs, by_stage, by_work, total
+from crenel.account import Record
+from crenel.analyze import Ceilings, Row, by_limbs, by_stage, by_work, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

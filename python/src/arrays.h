@@ -13,6 +13,9 @@
 
 namespace crenel::python {
 
+/// The type of slots in signatures: which of the two, only the values say.
+#define CRENEL_SLOTS "numpy.typing.NDArray[numpy.float64] | numpy.typing.NDArray[numpy.complex128]"
+
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 

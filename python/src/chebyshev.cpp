@@ -55,7 +55,7 @@ void bind_chebyshev(nb::module_& m) {
       .def_prop_ro(
           "coefficients",
           [](const Fit& f) { return to_numpy(std::vector<double>(f.value.coefficients())); },
-          nb::sig("def coefficients(self) -> numpy.ndarray"),
+          nb::sig("def coefficients(self) -> numpy.typing.NDArray[numpy.float64]"),
           "Of T_0, T_1, ..., as Evaluator.polynomial(..., basis='chebyshev') takes them.")
       .def_prop_ro(
           "interval", [](const Fit& f) { return std::pair(f.value.a(), f.value.b()); },
@@ -87,7 +87,8 @@ void bind_chebyshev(nb::module_& m) {
           },
           "x"_a, ReleaseGil())
       .def("clear", &clear, "x"_a,
-           nb::sig("def clear(self, x: numpy.typing.ArrayLike) -> numpy.ndarray"),
+           nb::sig(
+               "def clear(self, x: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]"),
            "The series of real numbers in the clear.")
       .def("__repr__", [](const Fit& f) {
         std::ostringstream out;

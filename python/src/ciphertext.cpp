@@ -80,8 +80,8 @@ void bind_rows(nb::class_<Ciphertext>& c) {
           [](const Ciphertext&, const nb::args&, const nb::kwargs&) -> nb::object {
             throw nb::type_error("a ciphertext is not an array: decrypt it first");
           },
-          nb::sig("def __array__(self, *args: typing.Any, **kwargs: typing.Any) -> "
-                  "typing.NoReturn"));
+          nb::sig("def __array__(self, dtype: numpy.typing.DTypeLike | None = None, "
+                  "copy: bool | None = None) -> typing.NoReturn"));
   c.attr("__array_ufunc__") = nb::none();  // numpy_array + ciphertext is no sum over its rows
 }
 

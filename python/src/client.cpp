@@ -93,7 +93,7 @@ void bind_share(nb::module_& m) {
   };
   nb::class_<BoundShare>(m, "Share",
                          "A result that may leave the key holder, and what it was protected with.")
-      .def_ro("values", &BoundShare::values, nb::sig("def values(self) -> numpy.ndarray"),
+      .def_ro("values", &BoundShare::values, nb::sig("def values(self) -> " CRENEL_SLOTS),
               "The slots, multiples of `grid`; float64 when the model says real, else complex128.")
       .def_prop_ro("noise_std", number(&Share::noise_std),
                    "Root mean square of the noise in a slot.")
@@ -120,13 +120,16 @@ void bind_share(nb::module_& m) {
 }
 
 void bind_decryption(nb::class_<Client>& c) {
-  c.def("decrypt", &decrypt, "ciphertext"_a,
-        nb::sig("def decrypt(self, ciphertext: Ciphertext | Operand) -> numpy.ndarray"),
-        "The slots, float64 when ciphertext.real, else complex128: a vector, or a matrix with a\n"
-        "row for each vector of a batch.\n\n"
-        "Exact, and so for the key holder's own eyes: a single one of these results gives the\n"
-        "secret key to whoever has the ciphertext too, however it is rounded. What others get is\n"
-        "`decrypt_to_share`.")
+  c.def(
+       "decrypt", &decrypt, "ciphertext"_a,
+       nb::sig("def decrypt(self, ciphertext: Ciphertext | Operand) -> " CRENEL_SLOTS),
+       "The slots, float64 when ciphertext.real, else complex128: a vector, or a matrix with a\n"
+       "row for each vector of a batch. Raises StateError for a ciphertext of other parameters, of "
+       "another\n"
+       "device, or of another secret key.\n\n"
+       "Exact, and so for the key holder's own eyes: a single one of these results gives the\n"
+       "secret key to whoever has the ciphertext too, however it is rounded. What others get is\n"
+       "`decrypt_to_share`.")
       .def(
           "decrypt_to_share", &decrypt_to_share, "ciphertext"_a, "bound"_a, nb::kw_only(),
           "statistical_bits"_a, "queries"_a,

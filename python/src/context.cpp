@@ -110,7 +110,10 @@ void bind_loaders(nb::class_<Context>& c) {
       .def("client_from_secret_key", &import_client, "data"_a,
            nb::sig(
                "def client_from_secret_key(self, data: bytes | bytearray | memoryview) -> Client"),
-           "The client of a secret key exported with Client.export_secret_key.");
+           "The client of a secret key exported with Client.export_secret_key.\n\n"
+           "Raises SerializationError for damaged bytes, other parameters, and coefficients that "
+           "no key\n"
+           "generation gives.");
 }
 
 void bind_stream(nb::class_<Context>& c) {
@@ -153,7 +156,10 @@ void bind_context(nb::module_& m) {
            "A new secret key, from the randomness of the operating system.")
       .def("evaluator", &evaluator, "keys"_a = nb::none(), ReleaseGil(),
            nb::sig("def evaluator(self, keys: EvaluationKeys | None = None) -> Evaluator"),
-           "Operations with these keys; without keys, those that need none.")
+           "Operations with these keys; without keys, those that need none. Raises StateError for "
+           "keys "
+           "of\n"
+           "other parameters or of another device.")
       .def("encode", &encode, "values"_a, "level"_a = nb::none(), "scale"_a = nb::none(),
            "slots"_a = nb::none(),
            nb::sig("def encode(self, values: numpy.typing.ArrayLike, level: int | None = None, "
@@ -167,8 +173,11 @@ void bind_context(nb::module_& m) {
            "slots : a power of two; default all N/2\n\n"
            "Raises ParameterError for NaN, infinity, too many values, and overflow of the modulus.")
       .def("decode", &decode, "plaintext"_a,
-           nb::sig("def decode(self, plaintext: Plaintext) -> numpy.ndarray"),
-           "The slots of a plaintext: float64 when they are real, else complex128.");
+           nb::sig("def decode(self, plaintext: Plaintext) -> " CRENEL_SLOTS),
+           "The slots of a plaintext: float64 when they are real, else complex128; a vector, or a "
+           "matrix\n"
+           "with a row for each vector of a batch. Raises StateError for other parameters or "
+           "devices.");
   bind_loaders(c);
   bind_stream(c);
   c.def("__repr__", [](const Context& context) {

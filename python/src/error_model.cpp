@@ -132,7 +132,7 @@ BoundOperand with_plaintext(const ErrorModel& m, const BoundOperand& a, const Pl
 }
 
 void bind_inputs(ModelClass& c) {
-  c.def(nb::init<const ckks::Params&>(), "params"_a)
+  c.def(nb::init<const ckks::Params&>(), "params"_a, "Of circuits with these parameters.")
       .def_prop_ro("params", &ErrorModel::params, "The parameters.")
       .def(
           "input",
@@ -244,6 +244,9 @@ void bind_explicit(ModelClass& c) {
             return polynomial(x, coefficients, basis, interval);
           },
           "x"_a, "coefficients"_a, "basis"_a = "power", "interval"_a = std::pair(-1.0, 1.0),
+          nb::sig("def polynomial(self, x: ErrorBound, coefficients: numpy.typing.ArrayLike, "
+                  "basis: typing.Literal['power', 'chebyshev'] = 'power', "
+                  "interval: tuple[float, float] = (-1.0, 1.0)) -> ErrorBound"),
           "As Evaluator.polynomial.");
 }
 
@@ -322,7 +325,11 @@ void bind_slots(BoundClass& c) {
           },
           "level"_a, "As Operand.at_level.")
       .def("polynomial", &polynomial, "coefficients"_a, "basis"_a = "power",
-           "interval"_a = std::pair(-1.0, 1.0), "As Operand.polynomial.")
+           "interval"_a = std::pair(-1.0, 1.0),
+           nb::sig("def polynomial(self, coefficients: numpy.typing.ArrayLike, "
+                   "basis: typing.Literal['power', 'chebyshev'] = 'power', "
+                   "interval: tuple[float, float] = (-1.0, 1.0)) -> ErrorBound"),
+           "As Operand.polynomial.")
       .def_prop_ro(
           "ciphertext", [](nb::object self) { return self; },
           nb::sig("def ciphertext(self) -> ErrorBound"), "The bound itself.")

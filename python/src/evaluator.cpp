@@ -52,7 +52,10 @@ std::vector<i64> sum_slots_rotations(i64 count, i64 stride) {
 
 void bind_linear(Class& c) {
   c.def("add", &binary<&Evaluator::add>, "a"_a, "b"_a, ReleaseGil(),
-        "a + b. Level l -> l, scale s -> s; levels, scales and slots must agree.")
+        "a + b. Level l -> l, scale s -> s; levels, scales and slots must agree.\n\n"
+        "Raises StateError naming both values where parameters, devices, secret keys, levels, "
+        "scales\n"
+        "(by more than 1e-12 of them) or slots differ, as every operation of two does.")
       .def("add", &with_plaintext<&Evaluator::add>, "a"_a, "b"_a, ReleaseGil())
       .def(
           "add",
@@ -83,7 +86,10 @@ void bind_linear(Class& c) {
 
 void bind_products(Class& c) {
   c.def("multiply", &binary<&Evaluator::multiply>, "a"_a, "b"_a, ReleaseGil(),
-        "a * b, relinearised. Level l -> l, scale s_a, s_b -> s_a s_b; rescale when wanted.")
+        "a * b, relinearised. Level l -> l, scale s_a, s_b -> s_a s_b; rescale when wanted.\n\n"
+        "Raises StateError, as add does, and where the scale would not be below the level's "
+        "modulus;\n"
+        "KeyMissingError without a relinearisation key.")
       .def("multiply", &with_plaintext<&Evaluator::multiply>, "a"_a, "b"_a, ReleaseGil())
       .def(
           "multiply",
@@ -100,7 +106,7 @@ void bind_products(Class& c) {
       .def("square_lazy", &unary<&Evaluator::square_lazy>, "a"_a, ReleaseGil(),
            "a * a with 3 components.")
       .def("relinearise", &unary<&Evaluator::relinearise>, "a"_a, ReleaseGil(),
-           "From 3 components to 2. Level l -> l, scale s -> s.")
+           "From 3 components to 2. Level l -> l, scale s -> s. Raises StateError for 2 already.")
       .def("multiply_rescale", &binary<&Evaluator::multiply_rescale>, "a"_a, "b"_a, ReleaseGil(),
            "rescale(multiply(a, b)) in one. Level l -> l-1, scale -> s_a s_b / rescale_ratio(l).")
       .def("relinearise_rescale", &unary<&Evaluator::relinearise_rescale>, "a"_a, ReleaseGil(),
@@ -119,7 +125,10 @@ void bind_levels(Class& c) {
           },
           "a"_a, "level"_a, "scale"_a = nb::none(), ReleaseGil(),
           "To a lower level and a scale (default: its canonical one); the message stays.\n"
-          "Level l -> level, scale s -> scale.");
+          "Level l -> level, scale s -> scale.\n\n"
+          "Raises StateError for a level above the ciphertext's, ParameterError for one below 0 "
+          "and for\n"
+          "scales outside 1 to the level's modulus.");
 }
 
 void bind_slots(Class& c) {
@@ -158,7 +167,7 @@ void bind_slots(Class& c) {
           "a"_a, "count"_a, "stride"_a = 1, ReleaseGil(),
           "Slot i becomes the sum of `count` (a power of two) slots i, i + stride, ...\n"
           "Needs the rotations of ckks.sum_slots_rotations(count, stride). Level l -> l,\n"
-          "scale s -> s.");
+          "scale s -> s. Raises ParameterError for a count that is no power of two up to slots.");
 }
 
 }  // namespace
@@ -196,14 +205,19 @@ void bind_evaluator(nb::module_& m) {
         "scale -> canonical. Raises StateError naming both levels when there are too few.");
   c.def_static(
       "chebyshev_fit", &chebyshev_fit, "f"_a, "degree"_a, "interval"_a = std::pair(-1.0, 1.0),
-      nb::sig("def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
-              "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.ndarray"),
-      "Coefficients of f on an interval for polynomial(..., basis='chebyshev').");
+      nb::sig(
+          "def chebyshev_fit(f: collections.abc.Callable[[float], float], degree: int, "
+          "interval: tuple[float, float] = (-1.0, 1.0)) -> numpy.typing.NDArray[numpy.float64]"),
+      "Coefficients of f on an interval for polynomial(..., basis='chebyshev'): degree + 1 of "
+      "them.\n\n"
+      "Raises ParameterError for an empty interval, degrees below 0 and values of f that are not\n"
+      "finite.");
   c.def("__repr__", [](const Evaluator& ev) {
     return cat("<ckks.Evaluator on ", ev.context().device().info().name, ">");
   });
   m.def("sum_slots_rotations", &sum_slots_rotations, "count"_a, "stride"_a = 1,
-        "Rotations whose keys a sum over `count` slots (a power of two) at this distance needs.");
+        "Rotations whose keys a sum over `count` slots (a power of two) at this distance needs.\n\n"
+        "Raises ParameterError for any other count.");
   m.def(
       "polynomial_depth",
       [](i64 degree) { return ckks::polynomial_depth(as_unsigned<u32>(degree, "degree")); },

@@ -98,10 +98,22 @@ void bind_fhecore(nb::module_& m) {
       .def(nb::init<const std::string&>(), "device"_a = "auto", ReleaseGil())
       .def_prop_ro("device", &Unit::device, "The device that emulates.")
       .def("fhe_sync", &fhe_sync, "a"_a, "b"_a, "c"_a.none(), "moduli"_a,
+           nb::sig("def fhe_sync(self, a: numpy.typing.NDArray[numpy.uint32], b: "
+                   "numpy.typing.NDArray[numpy.uint32], "
+                   "c: numpy.typing.NDArray[numpy.uint32] | None, moduli: "
+                   "collections.abc.Sequence[int]) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint32], FhecoreCounts]"),
            "Tiles [count][16][16], flat.")
       .def("transform", &transform, "x"_a, "log_n"_a, "primes"_a, "inverse"_a, "decomposition"_a,
+           nb::sig("def transform(self, x: numpy.typing.NDArray[numpy.uint32], log_n: int, "
+                   "primes: collections.abc.Sequence[int], inverse: bool, decomposition: str) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint32], FhecoreCounts]"),
            "Limbs [rows][primes][N], flat.")
       .def("base_convert", &base_convert, "x"_a, "log_n"_a, "sources"_a, "destinations"_a,
+           nb::sig("def base_convert(self, x: numpy.typing.NDArray[numpy.uint32], log_n: int, "
+                   "sources: collections.abc.Sequence[int], "
+                   "destinations: collections.abc.Sequence[int]) -> "
+                   "tuple[numpy.typing.NDArray[numpy.uint32], FhecoreCounts]"),
            "Limbs [rows][sources][N], flat.");
 }
 

@@ -86,7 +86,7 @@ nb::object replay(Recording& self, nb::args inputs, const ckks::Evaluator* evalu
 
 void bind_graph(nb::module_& m) {
   nb::class_<Recording>(
-      m, "Graph",
+      m, "Graph", nb::is_generic(), nb::sig("class Graph(typing.Generic[Result])"),
       "A recorded evaluation: run once to record, called with new inputs of the same signature\n"
       "(level, scale, slots and batch). On a GPU this is a CUDA graph; elsewhere the function is\n"
       "called again. The function must do evaluator operations only: encode what it needs before.\n"
@@ -107,7 +107,7 @@ void bind_graph(nb::module_& m) {
            "calls a graph, records one or reads results.")
       .def("__call__", &replay, "inputs"_a, "evaluator"_a = nb::none(),
            nb::sig("def __call__(self, *inputs: Ciphertext | Operand, "
-                   "evaluator: Evaluator | None = None) -> Ciphertext | list[Ciphertext]"),
+                   "evaluator: Evaluator | None = None) -> Result"),
            "Replay on new inputs; returns what the function returned, as new ciphertexts.\n\n"
            "evaluator : whose keys are used; required with keys='argument', refused without\n\n"
            "Raises StateError naming the first difference between an input and the signature, and\n"

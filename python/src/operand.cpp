@@ -226,7 +226,10 @@ void bind_operand(nb::module_& m) {
           "  level;\n"
           "* operands at different levels are brought to the lower one first;\n"
           "* a product with a Python integer, or a complex number whose parts are integers\n"
-          "  (``1j``), repeats addition and consumes no level; any other product consumes one.");
+          "  (``1j``), repeats addition and consumes no level; any other product consumes one.\n\n"
+          "Raises StateError naming the levels where too few are left, and for operands of other\n"
+          "parameters, slots or secret keys; KeyMissingError naming the key that an operation "
+          "needs.");
   c.def(
        "__init__",
        [](Operand* self, const ckks::Evaluator& ev, const Ciphertext& a) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import tracked
-from runner import env, fuzzing, tidy
+from runner import env, fuzzing, package, tidy, typed
 from runner.shell import ROOT, run, say, stage
 
 CXX_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
@@ -39,6 +39,8 @@ def lint(arguments: list[str]) -> int:
         with stage(name):
             if command and run(command, check=False):
                 failed.append(name)
+    with stage("types"):
+        failed += [name for name, passed in typed.check().items() if not passed]
     with stage("clang-tidy"):
         if tidy.check("whole")[0]:
             failed.append("clang-tidy")
@@ -53,8 +55,12 @@ def docs(arguments: list[str]) -> int:
     if report.exists():
         with stage("benchmark tables"):
             run([env.PYTHON, report])
+    if typed.installed_stub() is None:  # the API reference is made of it
+        with stage("build and install the package"):
+            env.pip_install("build", "demo")
+            package.install(package.prepare(install_cuda=True))
     mkdocs = [env.tool("mkdocs")]
-    quiet = {"NO_MKDOCS_2_WARNING": "1"}
+    quiet = {"NO_MKDOCS_2_WARNING": "1", "CRENEL_STUB": str(typed.installed_stub())}
     if "--serve" in arguments:
         return run([*mkdocs, "serve"], env=quiet)
     with stage("mkdocs"):

@@ -20,6 +20,7 @@ PYTHON_TESTS = [
     f"python/tests/test_{name}.py"
     for name in (
         "readme",
+        "reference",
         "import",
         "rules",
         "errors",
@@ -37,7 +38,7 @@ LEFT_OUT = f"""left out by --quick (./run test runs them):
         golden, noise, property and integration tests; examples; find_package; the device ref, but where cpu
         is compared with it
    Python: all but {len(PYTHON_TESTS)} files, and the device ref
-   FHECore; sanitizers, fuzzers, clang-tidy"""
+   FHECore; sanitizers, fuzzers, clang-tidy; mypy, pyright"""
 
 
 def stage_package() -> Path:

@@ -9,7 +9,20 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from runner import ctests, cuda, env, fhecore, package, pytests, quality, quick, sanitized, tidy, verdict
+from runner import (
+    ctests,
+    cuda,
+    env,
+    fhecore,
+    package,
+    pytests,
+    quality,
+    quick,
+    sanitized,
+    tidy,
+    typed,
+    verdict,
+)
 from runner.counts import Counts
 from runner.ctests import run as _ctest
 from runner.shell import ROOT, Stop, remember, run, run_logged, say, stage, together
@@ -76,6 +89,7 @@ def _prepare(cuda_too: bool = True) -> package.Toolchain:
 
 def _everything(options, total: Counts) -> None:
     toolchain = _prepare()
+    typed.install()
     with stage("build and install the package"):
         package.install(toolchain)
     extra = {"CRENEL_REQUIRE": "cuda"} if options.gpu else {}
@@ -125,7 +139,9 @@ def _lanes(total: Counts, lanes: list[Lane], further: list[Lane]) -> None:
 def _hardening(options) -> list[Lane]:
     """Bounded: what is left out is said each time."""
     if options.gpu:
-        remember("sanitizers, fuzzers and clang-tidy: ./run test runs them, where no GPU is waited for")
+        remember(
+            "sanitizers, fuzzers, clang-tidy and types: ./run test runs them, where no GPU is waited for"
+        )
         return []
 
     def sanitizers(own: Counts) -> None:
@@ -136,7 +152,11 @@ def _hardening(options) -> list[Lane]:
         with stage("clang-tidy of what changed"):
             tidy.count(own, TIDY_SECONDS)
 
-    return [sanitizers, tidied]
+    def types(own: Counts) -> None:
+        with stage("types"):
+            typed.count(own)
+
+    return [types, sanitizers, tidied]
 
 
 def _quick(total: Counts) -> None:
@@ -163,6 +183,7 @@ def _quick(total: Counts) -> None:
         total.merge(cxx)
         total.merge(python)
     _rules(total)
+    _script(typed.SIGNATURES, ["--stub", site / "crenel" / "_crenel.pyi"], total)
     say(f"\n{quick.LEFT_OUT}")
 
 

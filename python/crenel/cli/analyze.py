@@ -7,10 +7,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import crenel
 from crenel import analyze, ckks
-from crenel.analyze import Ceilings, Record, Row
+from crenel.account import Record
+from crenel.analyze import Ceilings, Row
 from crenel.cli.output import size, table
 from crenel.errors import ParameterError, UnsupportedError
 
@@ -108,11 +110,11 @@ def run(
         _plot(records, ceilings, title, plot)
 
 
-def _key_switches(lab: Lab) -> list[dict]:
+def _key_switches(lab: Lab) -> list[dict[str, Any]]:
     """Table III of Theodosian: our key switch at the levels closest to its limb counts."""
     if lab.params.alpha == 0:
         return []
-    rows = []
+    rows: list[dict[str, Any]] = []
     for paper in analyze.data()["papers"]["theodosian"]["key_switch_mb"]:
         level = level_with_limbs(lab.params, paper["limbs"])
         limbs = limbs_of(lab.params, level)
@@ -161,7 +163,7 @@ def _print_tables(title: str, records: Sequence[Record], ceilings: Ceilings, eve
     )
 
 
-def _print_papers(whole: Row, operation: Operation, switches: Sequence[dict]) -> None:
+def _print_papers(whole: Row, operation: Operation, switches: Sequence[dict[str, Any]]) -> None:
     paper = analyze.data()["papers"]["theodosian"]
     print("\nTheodosian prints:")
     for where, fact in paper["facts"]:

@@ -8,6 +8,7 @@ a gate on a plane is 16 gates a block. The key schedule is computed on encrypted
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -41,8 +42,12 @@ def from_bits(bits: np.ndarray) -> list[bytes]:
 
 
 def encrypt(
-    plaintext: list, key: list, gates: Gates, done: Callable[[int], None] | None = None, rounds: int = ROUNDS
-) -> list:
+    plaintext: list[Any],
+    key: list[Any],
+    gates: Gates,
+    done: Callable[[int], None] | None = None,
+    rounds: int = ROUNDS,
+) -> list[Any]:
     """Eight planes of the ciphertext from those of plaintext and key (arrays that `gates` takes).
 
     rounds : 1 to 10; fewer than 10 make a shorter cipher, the last one without MixColumns as ever

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ import crenel
 from crenel import tfhe
 from crenel.cli.output import size
 from crenel.demo import aes, present
-from crenel.demo.circuit import Clear, Encrypted
+from crenel.demo.circuit import Clear, Encrypted, Gates
 from crenel.demo.report import Report
 from crenel.errors import ParameterError
 
@@ -40,7 +41,7 @@ class Job:
     @property
     def complete(self) -> bool:
         """Is it the whole cipher?"""
-        return self.rounds == self.cipher.ROUNDS
+        return bool(self.rounds == self.cipher.ROUNDS)
 
     @property
     def name(self) -> str:
@@ -83,10 +84,10 @@ def run(
 
     plaintext, key = _inputs(job)
     with report.step(f"client: encrypt {plaintext.size + key.size} bits"):
-        inputs = [client.encrypt(bits) for bits in (plaintext, key)]
+        bits, key_bits = client.encrypt(plaintext), client.encrypt(key)
     started = time.perf_counter()
     with progress(report, job.gates) as done:
-        result = _run_cipher(job, *inputs, Encrypted(evaluator), done)
+        result = _run_cipher(job, bits, key_bits, Encrypted(evaluator), done)
         context.synchronize()
     spent = time.perf_counter() - started
     with report.step("client: decrypt"):
@@ -146,10 +147,13 @@ def _inputs(job: Job) -> tuple[np.ndarray, np.ndarray]:
     return plaintext.reshape(-1), key.reshape(-1)
 
 
-def _run_cipher(job: Job, plaintext, key, gates, done: Callable[[int], None] | None = None) -> list:
+def _run_cipher(
+    job: Job, plaintext: Any, key: Any, gates: Gates, done: Callable[[int], None] | None = None
+) -> list[Any]:
+    """Arrays that `gates` takes: bits in, the cipher's result out."""
     if job.cipher is aes:
-        planes = [[array[i] for i in range(8)] for array in (plaintext, key)]
-        return aes.encrypt(*planes, gates, done, job.rounds)
+        planes, key_planes = ([array[i] for i in range(8)] for array in (plaintext, key))
+        return aes.encrypt(planes, key_planes, gates, done, job.rounds)
     return [present.encrypt(plaintext, key, gates, done, job.rounds)]
 
 
@@ -163,7 +167,8 @@ def expected(job: Job) -> list[bytes]:
     """The test vector's ciphertext, or what the reduced cipher makes of it in the clear."""
     if job.complete:
         return [job.cipher.TEST_CIPHERTEXT] * job.blocks
-    return _blocks(job, _run_cipher(job, *_inputs(job), Clear()))
+    plaintext, key = _inputs(job)
+    return _blocks(job, _run_cipher(job, plaintext, key, Clear()))
 
 
 @contextmanager

@@ -59,8 +59,8 @@ def load(seed: int, patients: int) -> Split:
         from sklearn.datasets import load_breast_cancer
     except ImportError:
         raise UnsupportedError("the demo needs scikit-learn: pip install 'crenel[demo]'") from None
-    data = load_breast_cancer()
-    total = len(data.target)
+    values, target = load_breast_cancer(return_X_y=True)
+    total = len(target)
     if not 1 <= patients <= total - 100:
         raise ParameterError(
             f"patients must be between 1 and {total - 100} (the rest trains), got {patients}",
@@ -68,9 +68,9 @@ def load(seed: int, patients: int) -> Split:
         )
     order = np.random.default_rng(seed).permutation(total)
     test, train = order[:patients], order[patients:]
-    labels = 1 - data.target
-    mean, deviation = data.data[train].mean(axis=0), data.data[train].std(axis=0)
-    features = np.clip((data.data - mean) / deviation, -CLIP, CLIP)
+    labels = 1 - target
+    mean, deviation = values[train].mean(axis=0), values[train].std(axis=0)
+    features = np.clip((values - mean) / deviation, -CLIP, CLIP)
     return Split(features[train], labels[train], features[test], labels[test])
 
 
@@ -83,7 +83,8 @@ def train(split: Split) -> Model:
     logits = regression.decision_function(split.train_features)
     bound = float(np.ceil(MARGIN * np.abs(logits).max()))
     coefficients = fit_sigmoid(logits, bound)
-    return Model(regression.coef_[0] / bound, float(regression.intercept_[0]) / bound, coefficients, bound)
+    weights, bias = np.asarray(regression.coef_), np.asarray(regression.intercept_)
+    return Model(weights[0] / bound, float(bias[0]) / bound, coefficients, bound)
 
 
 def fit_sigmoid(logits: np.ndarray, bound: float) -> np.ndarray:

@@ -156,7 +156,7 @@ def _share(rows: Sequence[int], inputs: int, rng: random.Random) -> tuple[tuple[
         rows = [r & ~mask | 1 << wires if r & mask == mask else r for r in rows]
         program.append(pair)
         wires += 1
-    return (*program, *((r.bit_length() - 1,) * 2 for r in rows))
+    return (*program, *((r.bit_length() - 1, r.bit_length() - 1) for r in rows))
 
 
 def _linear(program: Sequence[tuple[int, int]], inputs: Sequence[Bits]) -> list[Bits]:

@@ -10,7 +10,7 @@ import numpy as np
 from crenel import ckks
 from crenel.demo import layout
 
-Step = Callable[[str], AbstractContextManager]
+Step = Callable[[str], AbstractContextManager[None]]
 DEPTH = 4  # one product with the weights, three levels for the polynomial of degree 7
 
 

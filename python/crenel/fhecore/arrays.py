@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 WORD = 1 << 32
 
 
-def words(array: object, name: str) -> np.ndarray:
+def words(array: npt.ArrayLike, name: str) -> npt.NDArray[np.uint32]:
     """Integers of any dtype in [0, 2^32) as uint32; the same array when it is uint32 already."""
     try:
         values = np.asarray(array)
@@ -36,7 +40,7 @@ def words(array: object, name: str) -> np.ndarray:
     return values.astype(np.uint32)
 
 
-def flat(array: np.ndarray) -> np.ndarray:
+def flat(array: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     """One contiguous row for the C++ side."""
     return np.ascontiguousarray(array).reshape(-1)
 
@@ -44,7 +48,7 @@ def flat(array: np.ndarray) -> np.ndarray:
 def modulus(value: object, name: str = "q") -> int:
     """One integer in [1, 2^32)."""
     try:
-        number = operator.index(value)
+        number = operator.index(cast("SupportsIndex", value))
     except TypeError:
         raise ParameterError(f"{name} must be an integer, got {value!r}", {name: repr(value)}) from None
     if not 1 <= number < WORD:
@@ -63,7 +67,7 @@ def moduli(values: object, name: str) -> list[int]:
     return [modulus(v, name) for v in values]
 
 
-def log_dim(array: np.ndarray, name: str) -> int:
+def log_dim(array: npt.NDArray[np.uint32], name: str) -> int:
     """log2 of the last axis."""
     size = array.shape[-1] if array.ndim else 0
     if size < 1 or size & (size - 1):
@@ -74,7 +78,7 @@ def log_dim(array: np.ndarray, name: str) -> int:
     return size.bit_length() - 1
 
 
-def expect_limbs(array: np.ndarray, count: int, name: str) -> None:
+def expect_limbs(array: npt.NDArray[np.uint32], count: int, name: str) -> None:
     """That the axis before the last has one limb a modulus."""
     got = array.shape[-2] if array.ndim >= 2 else None
     if got != count:

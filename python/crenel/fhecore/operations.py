@@ -14,7 +14,7 @@ from crenel.fhecore import arrays
 from crenel.fhecore.counts import record
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from crenel import ckks
 
@@ -27,7 +27,7 @@ def _unit(device: str) -> _crenel.FhecoreUnit:
     return _crenel.FhecoreUnit(device)
 
 
-def _tiles(array: ArrayLike, name: str) -> np.ndarray:
+def _tiles(array: ArrayLike, name: str) -> NDArray[np.uint32]:
     values = arrays.words(array, name)
     if values.shape[-2:] != _TILE:
         raise ParameterError(
@@ -47,7 +47,7 @@ def _batch(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
 
 def fhe_sync(
     a: ArrayLike, b: ArrayLike, c: ArrayLike | None, q: ArrayLike, *, device: str = "auto"
-) -> np.ndarray:
+) -> NDArray[np.uint32]:
     """D = A B + C modulo q, column by column: the intrinsic on tiles of 16 x 16.
 
     Parameters
@@ -93,7 +93,7 @@ def fhe_sync(
     return values.reshape(*batch, *_TILE)
 
 
-def _columns(q: ArrayLike) -> np.ndarray:
+def _columns(q: ArrayLike) -> NDArray[np.uint32]:
     """Moduli as (1,), (16,) or (..., 16) uint32, checked."""
     if not isinstance(q, (list, tuple)) and np.ndim(q) == 0:
         return np.array([arrays.modulus(q)], np.uint32)
@@ -115,7 +115,7 @@ def ntt(
     inverse: bool = False,
     decomposition: str = "16^4",
     device: str = "auto",
-) -> np.ndarray:
+) -> NDArray[np.uint32]:
     """Negacyclic number-theoretic transform made of `fhe_sync` and one element-wise product a coefficient.
 
     Parameters
@@ -160,7 +160,7 @@ def base_convert(
     destinations: Sequence[int] | ckks.Params | ckks.Context,
     *,
     device: str = "auto",
-) -> np.ndarray:
+) -> NDArray[np.uint32]:
     """Centred RNS base conversion made of `fhe_sync`, its columns being the destinations.
 
     Parameters

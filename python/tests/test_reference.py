@@ -1,0 +1,180 @@
+"""The reference pages say what the code says, and the tools that make them find what is there to find."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import toy
+
+import crenel
+from crenel import ckks, tfhe
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import docs_hooks  # noqa: E402
+import docstrings  # noqa: E402
+import gen_reference  # noqa: E402
+import header_page  # noqa: E402
+from check_signatures import Package  # noqa: E402
+
+import api_pages  # noqa: E402
+
+STUB = Path(crenel.__file__).with_name("_crenel.pyi")
+needs_stub = pytest.mark.skipif(not STUB.is_file(), reason="this build has no stub (sanitizers)")
+
+
+@pytest.mark.parametrize("page", ["errors", "parameters"])
+def test_tables_are_those_of_the_code(page):
+    file = {"errors": gen_reference.ERRORS, "parameters": gen_reference.PARAMETERS}[page]
+    stale = [path for path, _ in gen_reference.stale()]
+    assert file not in stale, f"python tools/gen_reference.py writes {file.name} anew"
+
+
+def test_every_error_has_its_section_and_every_set_its_row():
+    errors = gen_reference.ERRORS.read_text(encoding="utf-8")
+    for name in crenel.__all__:
+        if name.endswith("Error"):
+            assert f"\n### {name}\n" in errors
+    assert "crenel.Error`" not in errors  # it is CrenelError there
+    rows = gen_reference.PARAMETERS.read_text(encoding="utf-8")
+    for name in (*ckks.preset_names(), *tfhe.preset_names()):
+        assert f"\n| `{name}` |" in rows
+
+
+def test_fields_are_found(tmp_path):
+    kinds = {"StateError", "KeyMissingError"}
+    source = """throw StateError(cat("a (", b, "): {\\"no\\", 1}"), {{"level_a", cat(1)}, {"level_b", c}});
+    return KeyMissingError("x", {{"rotation", cat(f(k))}}); OtherError("x", {{"not", y}});"""
+    (tmp_path / "src/ckks").mkdir(parents=True)
+    (tmp_path / "src/ckks/a.cpp").write_text(source)
+    (tmp_path / "python/crenel/tfhe").mkdir(parents=True)
+    (tmp_path / "python/crenel/tfhe/b.py").write_text('raise StateError("x", {"found": "1", k: "2"})')
+    found = gen_reference.fields(kinds, tmp_path)
+    assert found["StateError"] == {"level_a": {"ckks"}, "level_b": {"ckks"}, "found": {"crenel.tfhe"}}
+    assert found["KeyMissingError"] == {"rotation": {"ckks"}}
+
+
+def test_a_stale_page_is_told(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "a\n<!-- computed by tools/gen_reference.py -->\nold\n<!-- end of what is computed -->\nb\n"
+    )
+    new = gen_reference.rendered(page, "new")
+    assert "old" not in new and "new" in new and new.startswith("a\n") and new.endswith("\nb\n")
+    page.write_text("no markers")
+    with pytest.raises(ValueError, match="markers"):
+        gen_reference.rendered(page, "new")
+
+
+@pytest.mark.parametrize("name", ["toy-leveled-n13-s30", "toy-leveled-n15-s40", "toy-boot48dr"])
+def test_bytes_of_keys(name):
+    params = toy(name)
+    keys = ckks.Context(params, "cpu").keygen().evaluation_keys(rotations=[1, 3])
+    assert keys.nbytes == keys.count * gen_reference.ckks_key_bytes(params)
+
+
+@pytest.mark.filterwarnings("ignore::crenel.InsecureParametersWarning")
+@pytest.mark.parametrize(
+    "name", ["toy-lut4", "toy-gadget", "toy-gadget2", "toy-raising", "toy-raising-binary"]
+)
+def test_bytes_of_tfhe_keys(name):
+    params = tfhe.preset(name, allow_insecure=True)
+    keys = tfhe.Context(params, "cpu").keygen().evaluation_keys()
+    assert keys.wire_bytes == gen_reference.tfhe_key_bytes(params) + 64
+
+
+def test_largest_values():
+    """Where the parameters state it themselves, it is what the page has."""
+    params = toy()
+    for level in range(params.normal_top_level + 1):
+        bits = gen_reference.max_value_bits(params, level)
+        if hasattr(params, "max_value"):
+            assert abs(params.max_value(level) / 2**bits - 1) < 2**-9
+    assert gen_reference.max_value_bits(params, 0) < gen_reference.max_value_bits(params, 1)
+
+
+def test_docstrings_become_markdown():
+    text = docstrings.to_markdown(
+        """What it does with <name>.
+
+        Parameters
+        ----------
+        a, b : two numbers, and a line
+            that goes on
+        c : another
+
+        See `Client`. Raises StateError.
+
+        >>> f(1)
+        2
+        """,
+        {"Client": "ckks.md#client"},
+    )
+    assert "- `a`, `b`: two numbers, and a line\n  that goes on\n- `c`: another" in text
+    assert "[`Client`](ckks.md#client)" in text and "[StateError](errors.md#stateerror)" in text
+    assert "&lt;name>" in text and "```python\n>>> f(1)\n2\n```" in text
+    assert "---" not in text
+
+
+@needs_stub
+def test_the_api_pages_have_every_public_name():
+    pages = dict(api_pages.pages(STUB))
+    for module in (crenel, ckks, tfhe, crenel.fhecore):
+        short = module.__name__.rpartition(".")[2]
+        page = pages[f"reference/api/{short}.md"]
+        for name in module.__all__:
+            value = getattr(module, name)
+            if name.startswith("__") or name.endswith(("Error", "Warning")) or not callable(value):
+                continue
+            assert f"\n## {name}\n" in page, f"{module.__name__}.{name}"
+    # Overloaded functions, inherited members, and names as users write them.
+    assert "{: #evaluator.multiply }" in pages["reference/api/ckks.md"]
+    assert "{: #ciphertext.reshape }" in pages["reference/api/tfhe.md"]
+    assert "TfheParams" not in pages["reference/api/tfhe.md"]
+
+
+@needs_stub
+def test_signatures_are_shown_as_users_write_them():
+    reference = api_pages.Reference(Package(ROOT / "python", STUB))
+    page = reference.page("ckks")
+    assert "encrypt(\n    values: ArrayLike,\n" in page and "encrypt(plaintext: Plaintext)" in page
+    assert "self" not in page.replace("itself", "").replace("yourself", "").split("```python", 1)[1][:200]
+
+
+def test_headers_are_read(tmp_path):
+    file = tmp_path / "crenel/ckks/a.h"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        "// What the header\n// holds.\n#pragma once\n/// Not this: forward.\nclass Other;\n"
+        "/// A thing; and more.\nclass Thing {\n  /// Inside.\n  int f();\n};\n"
+        "/// Does it, e.g. so. More.\nstd::vector<int> act(int a,\n   int b);\nint silent();\n"
+    )
+    header = header_page.read(file, tmp_path)
+    assert header.about == "What the header holds."
+    assert header.names == [("type", "Thing", "A thing."), ("function", "act", "Does it, e.g. so.")]
+
+
+def test_every_header_has_its_room():
+    page = header_page.header_page()
+    for file in (ROOT / "include/crenel").rglob("*.h"):
+        if file.name != "crenel.h":
+            assert f"### {file.relative_to(ROOT / 'include')}\n" in page
+
+
+def test_the_navigation_has_every_page():
+    def leaves(part):
+        for item in part:
+            yield from leaves(
+                item.values() if isinstance(item, dict) else item if isinstance(item, list) else []
+            )
+            if isinstance(item, str):
+                yield item
+            elif isinstance(item, dict):
+                yield from (v for v in item.values() if isinstance(v, str))
+
+    docs = ROOT / "docs"
+    found = list(leaves(docs_hooks.navigation(docs)))
+    pages = {str(p.relative_to(docs)) for p in docs.rglob("*.md") if p.relative_to(docs).parts[0] != "notes"}
+    assert pages <= set(found)
