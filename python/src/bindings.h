@@ -102,6 +102,9 @@ inline double as_scale(std::optional<double> scale) {
   return *scale;
 }
 
+/// An optional bound of slots: the C++ interface spells "unknown" as infinity.
+inline double as_bound(std::optional<double> bound) { return bound.value_or(ckks::kUnknownBound); }
+
 /// An optional slot count: the C++ interface spells "all" as 0.
 inline u64 as_slots(std::optional<i64> slots) {
   if (!slots) return 0;

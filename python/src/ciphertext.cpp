@@ -13,7 +13,7 @@ nb::bytes serialise(const T& object) {
 
 std::string describe(const ckks::Metadata& m) {
   return cat("level ", m.level, ", scale ", m.scale, ", ", m.slots, m.real ? " real" : " complex",
-             " slots");
+             " slots", m.bound < ckks::kUnknownBound ? cat(", bound ", brief(m.bound)) : "");
 }
 
 template <class T>
@@ -30,6 +30,11 @@ void bind_metadata(nb::class_<T>& c) {
       .def_prop_ro(
           "real", [](const T& o) { return o.value.metadata().real; },
           "Every slot is known to be real.")
+      .def_prop_ro(
+          "bound", [](const T& o) { return o.value.bound(); },
+          "Largest |slot| that it can have, errors not counted; inf: unknown. A plaintext without "
+          "a\n"
+          "stated bound has the largest that was encoded.")
       .def_prop_ro(
           "params_id", [](const T& o) { return o.value.params_id(); },
           "Content hash of the parameters.");
@@ -125,6 +130,19 @@ void bind_encrypted(nb::module_& m) {
       .def(
           "clone", [](const Ciphertext& c) { return Ciphertext{c.context, c.value.clone()}; },
           "A copy.", ReleaseGil())
+      .def(
+          "with_bound",
+          [](const Ciphertext& c, std::optional<double> bound) {
+            ckks::Ciphertext copy = c.value.clone();
+            copy.state_bound(as_bound(bound));
+            return Ciphertext{c.context, std::move(copy)};
+          },
+          "bound"_a.none(), ReleaseGil(),
+          nb::sig("def with_bound(self, bound: float | None) -> Ciphertext"),
+          "A copy that claims every |slot| to be at most `bound`, instead of what was known: for "
+          "a\n"
+          "result that you know to be smaller than its operations tell. None: unknown.\n\n"
+          "Raises ParameterError for a bound that is not positive.")
       .def("__repr__", [](const Ciphertext& c) {
         const u32 batch = c.value.batch();
         return cat("<ckks.Ciphertext ", describe(c.value.metadata()), ", ", c.value.components(),

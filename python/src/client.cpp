@@ -8,7 +8,9 @@ using ckks::Client;
 using ckks::Share;
 
 Ciphertext encrypt(Client& client, nb::handle object, std::optional<i64> level,
-                   std::optional<double> scale, std::optional<i64> slots) {
+                   std::optional<double> scale, std::optional<i64> slots,
+                   std::optional<double> bound) {
+  const double most = as_bound(bound);
   const Values values = read_values(object);
   const auto l = as_level(level);
   const double s = as_scale(scale);
@@ -16,14 +18,17 @@ Ciphertext encrypt(Client& client, nb::handle object, std::optional<i64> level,
   return released([&] {
     return std::visit(
         [&](const auto& a) {
-          return Ciphertext{client.context(), client.encrypt(as_span(a), l, s, n, values.batch)};
+          return Ciphertext{client.context(),
+                            client.encrypt(as_span(a), l, s, n, values.batch, most)};
         },
         values.numbers);
   });
 }
 
 Ciphertext public_encrypt(const PublicKey& key, nb::handle object, std::optional<i64> level,
-                          std::optional<double> scale, std::optional<i64> slots) {
+                          std::optional<double> scale, std::optional<i64> slots,
+                          std::optional<double> bound) {
+  const double most = as_bound(bound);
   const Values values = read_values(object);
   const auto l = as_level(level);
   const double s = as_scale(scale);
@@ -31,7 +36,8 @@ Ciphertext public_encrypt(const PublicKey& key, nb::handle object, std::optional
   return released([&] {
     return std::visit(
         [&](const auto& a) {
-          const ckks::Plaintext plaintext = key.context.encode(as_span(a), l, s, n, values.batch);
+          const ckks::Plaintext plaintext =
+              key.context.encode(as_span(a), l, s, n, values.batch, most);
           return Ciphertext{key.context, key.value.encrypt(plaintext)};
         },
         values.numbers);
@@ -85,7 +91,12 @@ constexpr const char* kEncryptDoc =
     "    a vector\n"
     "level : default the top normal level\n"
     "scale : default the canonical scale of the level\n"
-    "slots : a power of two; default all N/2";
+    "slots : a power of two; default all N/2\n"
+    "bound : states, in the clear, that every |value| is at most that. Operations then know how\n"
+    "    large their results may be, and raise StateError where one could leave the range of its\n"
+    "    level (params.max_value). Without, such a result decrypts to nonsense without a sign.\n\n"
+    "Raises ParameterError for a value beyond `bound`, naming its place, and a bound beyond\n"
+    "params.max_value.";
 
 void bind_share(nb::module_& m) {
   const auto number = [](double Share::* field) {
@@ -184,11 +195,13 @@ void bind_public_key(nb::module_& m) {
           [](const PublicKey& key, const Plaintext& plaintext) {
             return Ciphertext{key.context, key.value.encrypt(plaintext.value)};
           },
-          "plaintext"_a, ReleaseGil(), "Encrypt an encoded vector.")
+          "plaintext"_a, ReleaseGil(),
+          "Encrypt an encoded vector, with the bound that was stated for it.")
       .def("encrypt", &public_encrypt, "values"_a, "level"_a = nb::none(), "scale"_a = nb::none(),
-           "slots"_a = nb::none(),
+           "slots"_a = nb::none(), "bound"_a = nb::none(),
            nb::sig("def encrypt(self, values: numpy.typing.ArrayLike, level: int | None = None, "
-                   "scale: float | None = None, slots: int | None = None) -> Ciphertext"),
+                   "scale: float | None = None, slots: int | None = None, "
+                   "bound: float | None = None) -> Ciphertext"),
            kEncryptDoc)
       .def(
           "to_bytes",
@@ -251,11 +264,13 @@ void bind_client(nb::module_& m) {
           [](Client& client, const Plaintext& plaintext) {
             return Ciphertext{client.context(), client.encrypt(plaintext.value)};
           },
-          "plaintext"_a, ReleaseGil(), "Encrypt an encoded vector.")
+          "plaintext"_a, ReleaseGil(),
+          "Encrypt an encoded vector, with the bound that was stated for it.")
       .def("encrypt", &encrypt, "values"_a, "level"_a = nb::none(), "scale"_a = nb::none(),
-           "slots"_a = nb::none(),
+           "slots"_a = nb::none(), "bound"_a = nb::none(),
            nb::sig("def encrypt(self, values: numpy.typing.ArrayLike, level: int | None = None, "
-                   "scale: float | None = None, slots: int | None = None) -> Ciphertext"),
+                   "scale: float | None = None, slots: int | None = None, "
+                   "bound: float | None = None) -> Ciphertext"),
            kEncryptDoc);
   bind_decryption(c);
   bind_keys(c);

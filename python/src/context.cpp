@@ -10,15 +10,17 @@ namespace {
 using ckks::Context;
 
 Plaintext encode(const Context& context, nb::handle object, std::optional<i64> level,
-                 std::optional<double> scale, std::optional<i64> slots) {
+                 std::optional<double> scale, std::optional<i64> slots,
+                 std::optional<double> bound) {
   const Values values = read_values(object);
+  const double most = as_bound(bound);
   const auto l = as_level(level);
   const double s = as_scale(scale);
   const u64 n = as_slots(slots);
   return released([&] {
     return std::visit(
         [&](const auto& a) {
-          return Plaintext{context, context.encode(as_span(a), l, s, n, values.batch)};
+          return Plaintext{context, context.encode(as_span(a), l, s, n, values.batch, most)};
         },
         values.numbers);
   });
@@ -161,17 +163,23 @@ void bind_context(nb::module_& m) {
            "of\n"
            "other parameters or of another device.")
       .def("encode", &encode, "values"_a, "level"_a = nb::none(), "scale"_a = nb::none(),
-           "slots"_a = nb::none(),
+           "slots"_a = nb::none(), "bound"_a = nb::none(),
            nb::sig("def encode(self, values: numpy.typing.ArrayLike, level: int | None = None, "
-                   "scale: float | None = None, slots: int | None = None) -> Plaintext"),
+                   "scale: float | None = None, slots: int | None = None, "
+                   "bound: float | None = None) -> Plaintext"),
            "Encode a vector of bool, int, float or complex numbers.\n\n"
            "Parameters\n----------\n"
            "values : at most `slots` of them, padded with zeros; a matrix makes a batch, a vector "
            "a row\n"
            "level : default the top normal level\n"
            "scale : default the canonical scale of the level\n"
-           "slots : a power of two; default all N/2\n\n"
-           "Raises ParameterError for NaN, infinity, too many values, and overflow of the modulus.")
+           "slots : a power of two; default all N/2\n"
+           "bound : states that every |value| is at most that; it goes with what is encrypted, in "
+           "the\n"
+           "    clear. Without, the plaintext alone knows its largest |slot|\n\n"
+           "Raises ParameterError for NaN, infinity, too many values, overflow of the modulus, a "
+           "value\n"
+           "beyond `bound` (naming its place), and a bound beyond params.max_value.")
       .def("decode", &decode, "plaintext"_a,
            nb::sig("def decode(self, plaintext: Plaintext) -> " CRENEL_SLOTS),
            "The slots of a plaintext: float64 when they are real, else complex128; a vector, or a "

@@ -175,11 +175,23 @@ void bind_slots(Class& c) {
 void bind_evaluator(nb::module_& m) {
   Class c(m, "Evaluator",
           "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
-          "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.");
+          "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.\n"
+          "Where the bounds of operands are known, a result that could exceed params.max_value is\n"
+          "refused before any work: StateError names operation, level, bound and max_value.");
   c.def_prop_ro("context", &Evaluator::context, "The context.")
       .def_prop_ro(
           "keys", [](const Evaluator& ev) { return EvaluationKeys{ev.context(), ev.keys()}; },
           "The keys.")
+      .def("checked", &Evaluator::checked, "client"_a, ReleaseGil(),
+           "For tests: the same evaluator, whose every operation also decrypts its operands and "
+           "its\n"
+           "result, and compares with the operation in the clear.\n\n"
+           "StateError names the first operation whose result left the range of its level "
+           "(operation,\n"
+           "level, factor) or whose error is far beyond what it should be. It tells of decrypted\n"
+           "magnitudes and holds the secret key: never for a server. Slow. Raises StateError for "
+           "the\n"
+           "client of another context or secret key.")
       .def(
           "__call__",
           [](const Evaluator& ev, const Ciphertext& a) { return ckks::Operand(ev, a.shared); },

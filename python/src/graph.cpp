@@ -88,7 +88,8 @@ void bind_graph(nb::module_& m) {
   nb::class_<Recording>(
       m, "Graph", nb::is_generic(), nb::sig("class Graph(typing.Generic[Result])"),
       "A recorded evaluation: run once to record, called with new inputs of the same signature\n"
-      "(level, scale, slots and batch). On a GPU this is a CUDA graph; elsewhere the function is\n"
+      "(level, scale, slots and batch; a bound at most the recorded one). On a GPU this is a CUDA "
+      "graph; elsewhere the function is\n"
       "called again. The function must do evaluator operations only: encode what it needs before.\n"
       "Any number of threads may call one graph, each gets the results of its own inputs and "
       "keys;\n"

@@ -132,6 +132,7 @@ void bind_facts(Class& c) {
                    "Index of the modulus: levels that can still be consumed.")
       .def_prop_ro("scale", &Operand::scale, "Scale of the message.")
       .def_prop_ro("slots", &Operand::slots, "Number of slots.")
+      .def_prop_ro("bound", &Operand::bound, "Largest |slot| that it can have; inf: unknown.")
       .def_prop_ro(
           "real", [](const Operand& o) { return o.ciphertext().metadata().real; },
           "Every slot is known to be real.")

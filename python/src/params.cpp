@@ -152,6 +152,16 @@ void bind_methods(nb::class_<Params>& c) {
       .def(
           "log_q", [](const Params& p, i64 level) { return p.log_q(checked_level(p, level, 0)); },
           "level"_a, "log2 of the modulus of a level.")
+      .def(
+          "max_value",
+          [](const Params& p, i64 level, std::optional<double> scale) {
+            return p.max_value(checked_level(p, level, 0), as_scale(scale));
+          },
+          "level"_a, "scale"_a = nb::none(),
+          "Largest |slot| that surely decrypts at a level and scale (default: its canonical one):\n"
+          "Q_level / (2 scale), less 2^-10 of it for errors. Larger results may decrypt to "
+          "nonsense;\n"
+          "client.encrypt(values, bound=...) lets operations refuse them.")
       .def("explain", &ckks::explain, "What these parameters are, in words and a table of levels.")
       .def("__repr__", [](const Params& p) {
         return cat("<ckks.Params ", p.name().empty() ? std::string("generated") : p.name(),

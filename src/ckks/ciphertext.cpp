@@ -1,10 +1,19 @@
 #include "crenel/ckks/ciphertext.h"
 
+#include <algorithm>
+
 #include "ckks/evaluator_state.h"
+#include "ckks/magnitude.h"
 
 namespace crenel::ckks {
 
 using ring::PolyShape;
+
+void expect_bound(double bound) {
+  if (!(bound > 0.0))
+    throw ParameterError(cat("bound ", bound, ", expected a positive number: the largest |slot|"),
+                         {{"bound", cat(bound)}, {"expected", "> 0"}});
+}
 
 Plaintext::Plaintext(std::unique_ptr<Data> data) : data_(std::move(data)) {}
 Plaintext::Plaintext(Plaintext&&) noexcept = default;
@@ -19,6 +28,10 @@ Ciphertext& Ciphertext::operator=(Ciphertext&&) noexcept = default;
 Ciphertext::~Ciphertext() = default;
 const Metadata& Ciphertext::metadata() const { return data_->meta; }
 const std::string& Ciphertext::params_id() const { return data_->params_id; }
+void Ciphertext::state_bound(double bound) {
+  expect_bound(bound);
+  data_->meta.bound = bound;
+}
 u32 Ciphertext::components() const { return data_->poly.shape().components; }
 u32 Ciphertext::batch() const { return data_->poly.shape().batch; }
 u64 Ciphertext::bytes() const { return data_->poly.bytes(); }
@@ -82,6 +95,7 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     expect_joinable(*parts[0], *parts[i], i);
     joined->meta.real = joined->meta.real && parts[i]->metadata().real;
+    joined->meta.bound = std::max(joined->meta.bound, parts[i]->bound());
     batch += parts[i]->batch();
   }
   if (batch > kMaxBatch)

@@ -48,8 +48,7 @@ Ciphertext Client::encrypt(const Plaintext& plaintext) {
   rlwe::Poly message(ring.stream(), poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   ring.kernels().intt(ring.stream(), message.view(), poly.view());
   auto out = std::make_unique<Ciphertext::Data>();
-  out->meta = plaintext.metadata();
-  out->meta.secret_key = state_->id;
+  out->meta = encrypted_metadata(plaintext, state_->id);
   out->params_id = plaintext.params_id();
   random::Seed seed;
   out->poly = state_->secret.encrypt(message.view(), seed);
@@ -58,13 +57,13 @@ Ciphertext Client::encrypt(const Plaintext& plaintext) {
 }
 
 Ciphertext Client::encrypt(std::span<const Complex> values, std::optional<u32> level, double scale,
-                           u64 slots, u32 batch) {
-  return encrypt(state_->context.encode(values, level, scale, slots, batch));
+                           u64 slots, u32 batch, double bound) {
+  return encrypt(state_->context.encode(values, level, scale, slots, batch, bound));
 }
 
 Ciphertext Client::encrypt(std::span<const double> values, std::optional<u32> level, double scale,
-                           u64 slots, u32 batch) {
-  return encrypt(state_->context.encode(values, level, scale, slots, batch));
+                           u64 slots, u32 batch, double bound) {
+  return encrypt(state_->context.encode(values, level, scale, slots, batch, bound));
 }
 
 std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext) {

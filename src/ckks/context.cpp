@@ -1,10 +1,13 @@
 #include "crenel/ckks/context.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "ckks/decode.h"
 #include "ckks/encode.h"
+#include "ckks/magnitude.h"
 #include "ckks/objects.h"
 #include "ckks/scale.h"
 
@@ -35,17 +38,29 @@ struct EncodeTarget {
   double scale;
   u64 slots;
   u64 row;  // values given per batch entry
+  double bound;
 };
 
 EncodeTarget check_target(const Params& params, std::size_t values, std::optional<u32> level,
-                          double scale, u64 slots, u32 batch) {
+                          double scale, u64 slots, u32 batch, double bound) {
   EncodeTarget t{level.value_or(params.normal_top_level()), scale, slots ? slots : params.slots(),
-                 0};
+                 0, bound};
   if (t.level > params.max_level())
     throw ParameterError(cat("level ", t.level, ", expected at most ", params.max_level()),
                          {{"level", cat(t.level)}, {"max_level", cat(params.max_level())}});
   if (scale == 0.0) t.scale = params.scale(t.level);
   expect_scale(params, t.level, t.scale, "scale");
+  expect_bound(bound);
+  if (magnitude::known(bound) && !(bound <= largest_value(params, t.level, t.scale))) {
+    const double largest = largest_value(params, t.level, t.scale);
+    throw ParameterError(
+        cat("bound ", bound, ", expected at most ", brief(largest), ": max_value at level ",
+            t.level, " and scale 2^", brief(std::log2(t.scale))),
+        {{"bound", cat(bound)},
+         {"max_value", cat(largest)},
+         {"level", cat(t.level)},
+         {"scale", cat(t.scale)}});
+  }
   if (!std::has_single_bit(t.slots) || t.slots > params.slots())
     throw ParameterError(cat(t.slots, " slots, expected a power of two up to ", params.slots()),
                          {{"slots", cat(t.slots)}, {"max_slots", cat(params.slots())}});
@@ -73,6 +88,10 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
         throw ParameterError(
             cat("value ", j, " of row ", b, " is infinite or no number, expected finite numbers"),
             {{"index", cat(j)}, {"row", cat(b)}, {"expected", "finite numbers"}});
+      if (magnitude::known(t.bound) && !(std::abs(v) <= t.bound))
+        throw ParameterError(
+            cat("value ", j, " of row ", b, " is larger than the stated bound ", t.bound),
+            {{"index", cat(j)}, {"row", cat(b)}, {"bound", cat(t.bound)}});
       padded[b * t.slots + j] = v;
     }
   auto coefficients = integer_coefficients(state.encoder, padded, t.slots, batch, t.scale,
@@ -80,6 +99,8 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
   const random::WipeOnExit wipe(coefficients);
   auto data = std::make_unique<Plaintext::Data>();
   data->meta = {t.level, t.scale, t.slots, real};
+  data->stated = magnitude::known(t.bound);
+  data->meta.bound = data->stated ? t.bound : largest_slot(padded);
   data->params_id = state.params.id();
   data->poly = to_polynomials(*state.ring, state.ring->stream(), coefficients, batch,
                               state.ring->window(t.level));
@@ -87,6 +108,24 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
 }
 
 }  // namespace
+
+double largest_slot(std::span<const Complex> slots) {
+  double part = 0.0, square = 0.0;
+  for (const Complex& v : slots) {
+    part = std::max({part, std::abs(v.real()), std::abs(v.imag())});
+    square = std::max(square, std::norm(v));
+  }
+  // Squares that left the doubles, or came near their end, tell nothing.
+  const bool exact = part > 0x1p-500 && part < 0x1p500;
+  return exact ? std::sqrt(square) : magnitude::finite(std::numbers::sqrt2 * part);
+}
+
+Metadata encrypted_metadata(const Plaintext& plaintext, const SecretKeyId& secret_key) {
+  Metadata meta = plaintext.metadata();
+  meta.secret_key = secret_key;
+  if (!plaintext.data().stated) meta.bound = kUnknownBound;
+  return meta;
+}
 
 void expect_same_device(const device::Device& found, const Context::State& context,
                         const char* what) {
@@ -132,14 +171,14 @@ const std::shared_ptr<device::Device>& Context::shared_device() const {
 device::Stream& Context::stream() const { return state_->ring->stream(); }
 
 Plaintext Context::encode(std::span<const Complex> values, std::optional<u32> level, double scale,
-                          u64 slots, u32 batch) const {
-  const auto target = check_target(params(), values.size(), level, scale, slots, batch);
+                          u64 slots, u32 batch, double bound) const {
+  const auto target = check_target(params(), values.size(), level, scale, slots, batch, bound);
   return encode_rows(*state_, values, target, batch, false);
 }
 
 Plaintext Context::encode(std::span<const double> values, std::optional<u32> level, double scale,
-                          u64 slots, u32 batch) const {
-  const auto target = check_target(params(), values.size(), level, scale, slots, batch);
+                          u64 slots, u32 batch, double bound) const {
+  const auto target = check_target(params(), values.size(), level, scale, slots, batch, bound);
   const std::vector<Complex> widened(values.begin(), values.end());
   return encode_rows(*state_, widened, target, batch, true);
 }

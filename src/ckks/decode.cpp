@@ -88,4 +88,12 @@ std::optional<std::vector<Complex>> try_decode_coefficients(const Context::State
   return slots_of(state, coefficients, meta);
 }
 
+double measured_bound(const Context::State& state, const rlwe::Poly& poly, const Metadata& meta) {
+  const rlwe::ConstView few = poly.view().limb_window(0, limbs_to_decode(state, meta));
+  rlwe::Poly coefficients(poly.stream(), poly.shape(), few.limbs, ring::Domain::coeff, true);
+  state.ring->kernels().intt(poly.stream(), coefficients.view(), few);
+  const auto slots = try_decode_coefficients(state, coefficients, meta);
+  return slots ? largest_slot(*slots) : kUnknownBound;
+}
+
 }  // namespace crenel::ckks

@@ -18,4 +18,8 @@ u32 limbs_to_decode(const Context::State& state, const Metadata& meta);
 std::optional<std::vector<std::complex<double>>> try_decode_coefficients(
     const Context::State& state, const rlwe::Poly& coefficients, const Metadata& meta);
 
+/// Largest |slot| of a plaintext polynomial in evaluation form; kUnknownBound where the first limbs
+/// do not hold it.
+double measured_bound(const Context::State& state, const rlwe::Poly& poly, const Metadata& meta);
+
 }  // namespace crenel::ckks

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ckks/magnitude.h"
 #include "ckks/model_ops.h"
 #include "ckks/noise.h"
 #include "ckks/norms.h"
@@ -56,7 +57,7 @@ ErrorBound scaled(ErrorBound a, double factor, double rounding) {
   a.rms *= f, a.max *= f, a.ring *= f;
   a.variance *= f * f;
   const double message = a.message;
-  a.message *= factor;
+  a.message = magnitude::scaled(a.message, factor);
   return rounding == 0.0 ? a : shifted(std::move(a), rounding * message);
 }
 
@@ -133,7 +134,7 @@ ErrorBound ErrorModel::add(const ErrorBound& a, const ErrorBound& b) const {
   ErrorBound out = a;
   out.components = std::max(a.components, b.components);
   out.meta.real = a.meta.real && b.meta.real;
-  out.message += b.message;
+  out.message = magnitude::sum(a.message, b.message);
   out.rms += b.rms, out.max += b.max, out.ring += b.ring;
   out.variance += b.variance;
   out.failure += b.failure;
@@ -144,7 +145,7 @@ ErrorBound ErrorModel::sub(const ErrorBound& a, const ErrorBound& b) const { ret
 
 ErrorBound ErrorModel::add(const ErrorBound& a, std::complex<double> b) const {
   ErrorBound out = a;
-  out.message += std::abs(b);
+  out.message = magnitude::sum(a.message, std::abs(b));
   out.meta.real = a.meta.real && b.imag() == 0.0;
   return result(shifted(std::move(out), constant_rounding(b, a.scale())));
 }
@@ -178,7 +179,7 @@ ErrorBound ErrorModel::multiply_lazy(const ErrorBound& a, const ErrorBound& b) c
   const double both = full    ? std::min(a.rms * b.ring, b.rms * a.ring)
                       : plain ? a.rms * b.max
                               : a.ring * b.ring;
-  out.message = a.message * b.message;
+  out.message = magnitude::product(a.message, b.message);
   out.rms = a.message * b.rms + b.message * a.rms + both;
   out.max = a.message * b.max + b.message * a.max + (plain ? a.max * b.max : a.ring * b.ring);
   out.ring = a.message * b.ring + b.message * a.ring + a.ring * b.ring;
@@ -310,13 +311,8 @@ void ModelOps::set_scale(ErrorBound& a, double scale) const {
   a.meta.scale = scale;
 }
 
-// On [-1, 1] T_i is at most 1, beyond it grows as cosh(i acosh |x|), and in the disc |z| <= r it is
-// largest at z = i r.
 void ModelOps::limit_chebyshev(ErrorBound& a, const ErrorBound& x, u32 i) const {
-  const double r = x.message;
-  const double grown =
-      x.meta.real ? std::cosh(i * std::acosh(std::max(1.0, r))) : std::cosh(i * std::asinh(r));
-  a.message = std::min(a.message, grown);
+  a.message = std::min(a.message, magnitude::chebyshev(x.message, x.meta.real, i));
 }
 
 }  // namespace crenel::ckks

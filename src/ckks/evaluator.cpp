@@ -5,15 +5,27 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckks/magnitude.h"
+#include "ckks/observer.h"
 #include "ckks/polynomial.h"
 #include "ckks/scale.h"
 
 namespace crenel::ckks {
 namespace {
 
-Metadata with_real(Metadata meta, bool real) {
-  meta.real = real;
-  return meta;
+// Of a sum or difference.
+Metadata sum_metadata(const Evaluator::State& s, const Metadata& a, const Metadata& b,
+                      const char* operation) {
+  Metadata meta = a;
+  meta.real = a.real && b.real;
+  return magnitude::bounded(s.params(), meta, magnitude::sum(a.bound, b.bound), operation);
+}
+
+// Of a product before its rescale.
+Metadata product_of(const Evaluator::State& s, const Metadata& a, const Metadata& b,
+                    const char* operation) {
+  return magnitude::bounded(s.params(), s.product_metadata(a, b.scale, a.real && b.real),
+                            magnitude::product(a.bound, b.bound), operation);
 }
 
 // round(x * scale) as an integer; refuses what does not fit the modulus, without naming it.
@@ -63,24 +75,41 @@ Evaluator Evaluator::on(std::shared_ptr<device::Stream> stream) const {
   expect_same_device(stream->device(), state_->context.state(), "stream");
   if (stream != state_->stream)
     stream->wait_for(*state_->stream);  // keys, and operands made so far
-  return Evaluator(std::make_shared<State>(
+  const Evaluator moved(std::make_shared<State>(
       State{state_->context, state_->keys, std::move(stream), state_->source}));
+  return state_->observer ? moved.checked(state_->observer->client()) : moved;
+}
+
+Evaluator Evaluator::checked(const Client& client) const {
+  const State& s = *state_;
+  if (s.observer) return s.observer->evaluator().checked(client);
+  s.check_serves(client.context());
+  expect_same_secret_key(client.secret_key_id(), s.keys.secret_key_id(), "client", "these keys");
+  return Evaluator(std::make_shared<State>(State{s.context, s.keys, s.stream, s.source,
+                                                 std::make_shared<const Observer>(*this, client)}));
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "add", [](const auto& on, const auto&... x) { return on.add(x...); }, a, b);
   s.check_pair(a, b, true);
   if (a.components() < b.components()) return add(b, a);
+  const Metadata meta = sum_metadata(s, a.metadata(), b.metadata(), "add");
   auto out = s.poly(a.components(), a.batch(), a.level());
   const rlwe::ConstView va = a.data().poly.view(), vb = b.data().poly.view();
   const u32 common = b.components();
   s.kernels().add(*s.stream, out.view().components(0, common), va.components(0, common), vb);
   // The third component of an unrelinearised sum.
   if (common < a.components()) copy_components(s, out, a.data().poly, common);
-  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
+  return s.wrap(std::move(out), meta);
 }
 
 Ciphertext Evaluator::negate(const Ciphertext& a) const {
+  if (state_->observer)
+    return state_->observer->watch(
+        "negate", [](const auto& on, const auto& x) { return on.negate(x); }, a);
   state_->check(a);
   auto out = state_->poly(a.components(), a.batch(), a.level());
   state_->kernels().neg(*state_->stream, out.view(), a.data().poly.view());
@@ -89,58 +118,86 @@ Ciphertext Evaluator::negate(const Ciphertext& a) const {
 
 Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "sub", [](const auto& on, const auto&... x) { return on.sub(x...); }, a, b);
   s.check_pair(a, b, true);
+  const Metadata meta = sum_metadata(s, a.metadata(), b.metadata(), "sub");
   if (a.components() != b.components()) return add(a, negate(b));
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().sub(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
-  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
+  return s.wrap(std::move(out), meta);
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "add", [](const auto& on, const auto&... x) { return on.add(x...); }, a, b);
   s.check_pair(a, b, true);
+  const Metadata meta = sum_metadata(s, a.metadata(), b.metadata(), "add");
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().add(*s.stream, out.view().components(0, 1), a.data().poly.view().components(0, 1),
                   b.data().poly.view());
   copy_components(s, out, a.data().poly, 1);
-  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
+  return s.wrap(std::move(out), meta);
 }
 
 Ciphertext Evaluator::sub(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "sub", [](const auto& on, const auto&... x) { return on.sub(x...); }, a, b);
   s.check_pair(a, b, true);
+  const Metadata meta = sum_metadata(s, a.metadata(), b.metadata(), "sub");
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().sub(*s.stream, out.view().components(0, 1), a.data().poly.view().components(0, 1),
                   b.data().poly.view());
   copy_components(s, out, a.data().poly, 1);
-  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.metadata().real));
+  return s.wrap(std::move(out), meta);
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, std::complex<double> b) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch("add", [&](const auto& on, const auto& x) { return on.add(x, b); }, a);
   s.check(a);
+  Metadata meta = a.metadata();
+  meta.real = meta.real && b.imag() == 0.0;
+  meta = magnitude::bounded(s.params(), meta, magnitude::sum(meta.bound, std::abs(b)), "add");
   const auto scalars = constant_scalars(s, b, a.scale(), a.level());
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().add_scalar(*s.stream, out.view().components(0, 1),
                          a.data().poly.view().components(0, 1), scalars);
   copy_components(s, out, a.data().poly, 1);
-  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && b.imag() == 0.0));
+  return s.wrap(std::move(out), meta);
 }
 
 Ciphertext Evaluator::multiply_integer(const Ciphertext& a, i64 re, i64 im) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "multiply_integer",
+        [&](const auto& on, const auto& x) { return on.multiply_integer(x, re, im); }, a);
   s.check(a);
+  Metadata meta = a.metadata();
+  meta.real = meta.real && im == 0;
+  const double size = std::hypot(static_cast<double>(re), static_cast<double>(im));
+  meta =
+      magnitude::bounded(s.params(), meta, magnitude::scaled(meta.bound, size), "multiply_integer");
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().mul_scalar(*s.stream, out.view(), a.data().poly.view(),
                          s.ring().integer_scalars(s.ring().window(a.level()), re, im));
-  return s.wrap(std::move(out), with_real(a.metadata(), a.metadata().real && im == 0));
+  return s.wrap(std::move(out), meta);
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Plaintext& b) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "multiply", [](const auto& on, const auto&... x) { return on.multiply(x...); }, a, b);
   s.check_pair(a, b, false);
-  const Metadata meta =
-      s.product_metadata(a.metadata(), b.scale(), a.metadata().real && b.metadata().real);
+  const Metadata meta = product_of(s, a.metadata(), b.metadata(), "multiply");
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().mul(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
   return s.wrap(std::move(out), meta);
@@ -148,12 +205,16 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, const Plaintext& b) const {
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, std::complex<double> b, double scale) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "multiply", [&](const auto& on, const auto& x) { return on.multiply(x, b, scale); }, a);
   s.check(a);
   if (scale == 0.0) scale = a.level() == 0 ? s.params().scale(0) : s.constant_scale(a);
   expect_scale(s.params(), a.level(), scale, "constant's scale");
   const auto scalars = constant_scalars(s, b, scale, a.level());
-  const Metadata meta =
-      s.product_metadata(a.metadata(), scale, a.metadata().real && b.imag() == 0.0);
+  const Metadata meta = magnitude::bounded(
+      s.params(), s.product_metadata(a.metadata(), scale, a.metadata().real && b.imag() == 0.0),
+      magnitude::scaled(a.bound(), std::abs(b)), "multiply");
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().mul_scalar(*s.stream, out.view(), a.data().poly.view(), scalars);
   return s.wrap(std::move(out), meta);
@@ -164,6 +225,7 @@ Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphert
   const u32 level = x[0]->level();
   Metadata meta = x[0]->metadata();
   meta.scale = scale;
+  double bound = std::abs(constant);
   std::vector<rlwe::Scalars> scalars;
   std::vector<rlwe::ConstView> first, others;
   const u32 components = x[0]->components();
@@ -171,11 +233,13 @@ Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphert
     s.check_pair(*x[0], *x[k], false);
     s.check_components(*x[k], components, "linear combination");
     meta.real = meta.real && x[k]->metadata().real;
+    bound = magnitude::sum(bound, magnitude::scaled(x[k]->bound(), std::abs(c[k])));
     scalars.push_back(constant_scalars(s, c[k], scale / x[k]->scale(), level));
     const rlwe::ConstView v = x[k]->data().poly.view();
     first.push_back(v.components(0, constant == 0.0 ? components : 1));
     others.push_back(v.components(1, components - 1));
   }
+  meta = magnitude::bounded(s.params(), meta, bound, "linear combination");
   auto out = s.poly(components, x[0]->batch(), level);
   const rlwe::View to = out.view();
   if (constant == 0.0) {
@@ -191,11 +255,14 @@ Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphert
 
 Ciphertext Evaluator::multiply_lazy(const Ciphertext& a, const Ciphertext& b) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "multiply_lazy", [](const auto& on, const auto&... x) { return on.multiply_lazy(x...); }, a,
+        b);
   s.check_components(a, 2, "product");
   s.check_components(b, 2, "product");
   s.check_pair(a, b, false);
-  const Metadata meta =
-      s.product_metadata(a.metadata(), b.scale(), a.metadata().real && b.metadata().real);
+  const Metadata meta = product_of(s, a.metadata(), b.metadata(), "product");
   auto out = s.poly(3, a.batch(), a.level());
   s.kernels().tensor(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
   return s.wrap(std::move(out), meta);
@@ -203,8 +270,11 @@ Ciphertext Evaluator::multiply_lazy(const Ciphertext& a, const Ciphertext& b) co
 
 Ciphertext Evaluator::square_lazy(const Ciphertext& a) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "square_lazy", [](const auto& on, const auto& x) { return on.square_lazy(x); }, a);
   s.check_components(a, 2, "square");
-  const Metadata meta = s.product_metadata(a.metadata(), a.scale(), a.metadata().real);
+  const Metadata meta = product_of(s, a.metadata(), a.metadata(), "square");
   auto out = s.poly(3, a.batch(), a.level());
   s.kernels().tensor_square(*s.stream, out.view(), a.data().poly.view());
   return s.wrap(std::move(out), meta);
@@ -212,7 +282,9 @@ Ciphertext Evaluator::square_lazy(const Ciphertext& a) const {
 
 Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double constant) {
   s.check_components(a, 2, "square");
-  const Metadata meta = s.product_metadata(a.metadata(), a.scale(), a.metadata().real);
+  Metadata meta = product_of(s, a.metadata(), a.metadata(), "square");
+  const double square = magnitude::scaled(meta.bound, 2.0);
+  meta = magnitude::bounded(s.params(), meta, magnitude::sum(square, std::abs(constant)), "square");
   const rlwe::Scalars added = constant_scalars(s, constant, meta.scale, a.level());
   auto out = s.poly(3, a.batch(), a.level());
   s.kernels().tensor_square(*s.stream, out.view(), a.data().poly.view(), &added);
@@ -221,6 +293,9 @@ Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double 
 
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "relinearise", [](const auto& on, const auto& x) { return on.relinearise(x); }, a);
   s.check_components(a, 3, "relinearisation");
   s.require_relinearisation();
   const auto key = s.lease(rlwe::kRelinearisation);
@@ -232,6 +307,10 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
 
 Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "relinearise_rescale",
+        [](const auto& on, const auto& x) { return on.relinearise_rescale(x); }, a);
   s.check_components(a, 3, "relinearisation");
   s.check_can_rescale(a);
   s.require_relinearisation();
@@ -243,16 +322,26 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
+  if (state_->observer)
+    return state_->observer->watch(
+        "multiply", [](const auto& on, const auto&... x) { return on.multiply(x...); }, a, b);
   state_->require_relinearisation();  // refuse before any work
   return relinearise(multiply_lazy(a, b));
 }
 
 Ciphertext Evaluator::square(const Ciphertext& a) const {
+  if (state_->observer)
+    return state_->observer->watch(
+        "square", [](const auto& on, const auto& x) { return on.square(x); }, a);
   state_->require_relinearisation();
   return relinearise(square_lazy(a));
 }
 
 Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b) const {
+  if (state_->observer)
+    return state_->observer->watch(
+        "multiply_rescale",
+        [](const auto& on, const auto&... x) { return on.multiply_rescale(x...); }, a, b);
   state_->require_relinearisation();
   state_->check_can_rescale(a);
   return relinearise_rescale(multiply_lazy(a, b));
@@ -260,6 +349,9 @@ Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b)
 
 Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "rescale", [](const auto& on, const auto& x) { return on.rescale(x); }, a);
   s.check_can_rescale(a);
   auto out = s.poly(a.components(), a.batch(), a.level() - 1);
   s.kernels().divide(*s.stream, out.view(), a.data().poly.view(), s.ring().rescale(a.level()));

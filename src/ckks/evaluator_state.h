@@ -5,6 +5,8 @@
 
 namespace crenel::ckks {
 
+class Observer;  // ckks/observer.h
+
 /// Two scales are equal when they differ by rounding of the bookkeeping only.
 inline constexpr double kScaleTolerance = 1e-12;
 bool scales_agree(double a, double b);
@@ -32,6 +34,8 @@ struct Evaluator::State {
   EvaluationKeys keys;
   std::shared_ptr<device::Stream> stream;
   std::shared_ptr<rlwe::KeySource> source;  ///< where the keys are read; null without keys
+  /// Of Evaluator::checked: every public operation is handed to it. Null otherwise.
+  std::shared_ptr<const Observer> observer = {};
 
   const Params& params() const { return context.params(); }
   const rlwe::RingContext& ring() const { return *context.state().ring; }

@@ -137,6 +137,11 @@ void Graph::State::expect_signature(std::span<const Ciphertext* const> found) co
     if (b.metadata().real && !a.metadata().real)  // the recorded outputs may claim to be real
       throw StateError(cat("graph input ", i, " has complex slots, recorded with real ones"),
                        {{"input", cat(i)}, {"real", "false"}, {"expected", "true"}});
+    if (!(a.bound() <= b.bound()))  // those of the recorded outputs rest on it
+      throw StateError(
+          cat("graph input ", i, " has bound ", a.bound(), ", recorded with ", b.bound(),
+              "; expected at most that"),
+          {{"input", cat(i)}, {"bound", cat(a.bound())}, {"expected", cat("<= ", b.bound())}});
   }
 }
 

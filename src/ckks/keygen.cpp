@@ -89,8 +89,7 @@ Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {
   state.ring->kernels().intt(stream, message.view(), poly.view());
   auto source = random::SecretSource::from_os();
   auto out = std::make_unique<Ciphertext::Data>();
-  out->meta = plaintext.metadata();
-  out->meta.secret_key = data_->secret_key;
+  out->meta = encrypted_metadata(plaintext, data_->secret_key);
   out->params_id = plaintext.params_id();
   out->poly = rlwe::encrypt_with_public_key(*state.ring, data_->key, message.view(), source);
   return Ciphertext(std::move(out));

@@ -2,6 +2,8 @@
 // primes are a part of the source's; otherwise one constant product and rational rescale.
 #include "ckks/levels.h"
 
+#include "ckks/magnitude.h"
+#include "ckks/observer.h"
 #include "ckks/polynomial.h"
 #include "ckks/scale.h"
 
@@ -14,13 +16,14 @@ bool can_drop_to(const Params& params, u32 from, u32 to) {
 
 Ciphertext drop_limbs(const Evaluator::State& s, const Ciphertext& a, u32 level) {
   const auto& from = a.data().poly;
+  Metadata meta = a.metadata();
+  meta.level = level;
+  magnitude::expect_fits(s.params(), meta, "adjust_level");
   auto out = s.poly(a.components(), a.batch(), level);
   const rlwe::ConstView kept = from.view().restrict_to(s.ring().window(level));
   const std::size_t row = out.limbs().size() * s.ring().ring_dim() * sizeof(rlwe::Word);
   s.stream->copy_rows(out.data(), row, kept.data, kept.component_stride * sizeof(rlwe::Word), row,
                       from.shape().polys());
-  Metadata meta = a.metadata();
-  meta.level = level;
   return s.wrap(std::move(out), meta);
 }
 
@@ -47,7 +50,15 @@ double adjusted_scale(const Params& params, const Metadata& meta, u32 level, dou
 }
 
 Ciphertext Evaluator::adjust_level(const Ciphertext& a, u32 level, double scale) const {
+  if (state_->observer)
+    return state_->observer->watch(
+        "adjust_level",
+        [&](const auto& on, const auto& x) { return on.adjust_level(x, level, scale); }, a);
   state_->check(a);
+  if (magnitude::known(a.bound())) {  // refuses before the first step
+    const MagnitudeModel model(state_->params(), "adjust_level");
+    ckks::adjust_level(MagnitudeOps{model}, Magnitude{a.metadata(), a.components()}, level, scale);
+  }
   return ckks::adjust_level(CiphertextOps{*this}, a, level, scale);
 }
 

@@ -22,6 +22,7 @@ struct Plaintext::Data {
   std::string params_id;
   rlwe::Poly poly;         ///< 1 component, window of the level, evaluation form
   bool decrypted = false;  ///< by a client: message and error, which stay with the key holder
+  bool stated = false;     ///< the bound, by whom encoded: it goes with what is encrypted
 };
 
 struct Ciphertext::Data {
@@ -92,6 +93,14 @@ struct Client::State {
 /// key generation gives: other coefficients, or numbers of 1 and -1 that are too unlikely
 /// (random/plausible.h); neither is printed.
 Client client_of(const Context& context, std::span<const i8> coefficients, const SecretKeyId& id);
+
+/// ParameterError unless a bound of slots is positive; infinity is unknown.
+void expect_bound(double bound);
+/// The largest |slot| of slots in the clear.
+double largest_slot(std::span<const std::complex<double>> slots);
+/// Metadata of what is encrypted of a plaintext for this secret key: with its bound only where that
+/// was stated. A measured one tells of the message.
+Metadata encrypted_metadata(const Plaintext& plaintext, const SecretKeyId& secret_key);
 
 /// StateError for a plaintext that a decryption gave: what is made of it carries its error on.
 /// `advice` ends the message.

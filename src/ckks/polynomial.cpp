@@ -5,6 +5,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "ckks/magnitude.h"
+#include "ckks/observer.h"
+
 namespace crenel::ckks {
 
 u32 polynomial_depth(u32 degree) { return degree == 0 ? 0 : std::bit_width(degree); }
@@ -36,6 +39,11 @@ std::vector<double> chebyshev_coefficients(const std::function<double(double)>& 
     coefficients[j] = sum * (j == 0 ? 1.0 : 2.0) / n;
   }
   return coefficients;
+}
+
+void CiphertextOps::limit_chebyshev(Ciphertext& a, const Ciphertext& x, u32 i) const {
+  double& bound = a.data().meta.bound;
+  bound = std::min(bound, magnitude::chebyshev(x.bound(), x.metadata().real, i));
 }
 
 Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::span<const double> c,
@@ -75,10 +83,19 @@ PolynomialTask polynomial_task(u32 level, std::span<const double> coefficients,
 Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> coefficients,
                                  PolynomialBasis basis, double a, double b) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "polynomial",
+        [&](const auto& on, const auto& y) { return on.polynomial(y, coefficients, basis, a, b); },
+        x);
   s.check_components(x, 2, "polynomial");
   const PolynomialTask task = polynomial_task(x.level(), coefficients, basis, a, b);
   if (task.degree == 0) return add(multiply_integer(x, 0), std::complex<double>(coefficients[0]));
   if (task.degree > 1) s.require_relinearisation();
+  if (magnitude::known(x.bound())) {  // refuses before the first of many operations
+    const MagnitudeModel model(s.params(), "polynomial");
+    ckks::polynomial(MagnitudeOps{model}, Magnitude{x.metadata()}, coefficients, basis, a, b, task);
+  }
   return ckks::polynomial(CiphertextOps{*this}, x, coefficients, basis, a, b, task);
 }
 

@@ -34,7 +34,7 @@ struct CiphertextOps {
   /// The scale that it has, up to rounding of the bookkeeping.
   void set_scale(Ciphertext& a, double scale) const { a.data().meta.scale = scale; }
   /// What is known of T_i(x) besides its making.
-  void limit_chebyshev(Ciphertext&, const Ciphertext&, u32) const {}
+  void limit_chebyshev(Ciphertext& a, const Ciphertext& x, u32 i) const;
 };
 
 /// sum_k c_k x^k or sum_k c_k T_k(x), degree >= 1, at exactly this level and scale, rescaled. x

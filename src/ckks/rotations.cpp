@@ -3,11 +3,16 @@
 #include <optional>
 
 #include "ckks/evaluator_state.h"
+#include "ckks/magnitude.h"
+#include "ckks/observer.h"
 
 namespace crenel::ckks {
 
 Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "rotate", [&](const auto& on, const auto& x) { return on.rotate(x, steps); }, a);
   s.check_components(a, 2, "rotation");
   const u64 element = s.rotation_element(steps, a.slots());
   if (element == 1) return s.copy(a);
@@ -17,6 +22,9 @@ Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
 
 Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "conjugate", [](const auto& on, const auto& x) { return on.conjugate(x); }, a);
   s.check_components(a, 2, "conjugation");
   const u64 element = s.conjugation_element();
   auto out = s.switcher().rotate(a.data().poly.view(), s.lease(element)[0], element, a.level());
@@ -26,6 +34,9 @@ Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
 std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
                                                std::span<const i64> steps) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "rotate_many", [&](const auto& on, const auto& x) { return on.rotate_many(x, steps); }, a);
   s.check_components(a, 2, "rotation");
   std::vector<u64> elements;  // all keys are looked up before any work
   for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
@@ -48,18 +59,30 @@ std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
 
 Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "rotate_sum", [&](const auto& on, const auto& x) { return on.rotate_sum(x, steps); }, a);
   s.check_components(a, 2, "rotation");
   if (steps.empty()) throw ParameterError("rotate_sum of no steps, expected at least one", {});
+  const double terms = static_cast<double>(steps.size());
+  const Metadata meta = magnitude::bounded(s.params(), a.metadata(),
+                                           magnitude::scaled(a.bound(), terms), "rotate_sum");
   std::vector<u64> elements;
   for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
   const auto keys = s.lease(elements);
   return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys.views(), elements, a.level()),
-                a.metadata());
+                meta);
 }
 
 Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) const {
+  if (state_->observer)
+    return state_->observer->watch(
+        "sum_slots", [&](const auto& on, const auto& x) { return on.sum_slots(x, count, stride); },
+        a);
   state_->check_components(a, 2, "rotation");
   check_sum(count, a.slots());
+  magnitude::bounded(state_->params(), a.metadata(),
+                     magnitude::scaled(a.bound(), static_cast<double>(count)), "sum_slots");
   stride %= static_cast<i64>(a.slots());  // the same rotations, and products that do not overflow
   for (u64 k = 1; k < count; k *= 2)      // all keys are looked up before any work
     state_->rotation_element(stride * static_cast<i64>(k), a.slots());

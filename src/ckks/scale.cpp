@@ -1,10 +1,16 @@
 #include "ckks/scale.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "crenel/core/error.h"
 
 namespace crenel::ckks {
+
+double largest_value(const Params& params, u32 level, double scale) {
+  const double bits = params.log_q(level) - 1.0 - std::log2(scale);
+  return std::exp2(std::min(bits, 1023.0)) * (1.0 - kErrorRoom);
+}
 
 bool scale_fits(const Params& params, u32 level, double scale) {
   return std::isfinite(scale) && scale >= kMinScale && std::log2(scale) <= params.log_q(level);

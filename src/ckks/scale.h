@@ -14,6 +14,12 @@ inline constexpr double kMinScale = 1.0;
 /// through CoeffToSlot, and scales must not go on to where doubles end.
 inline constexpr double kMinRescaled = 0x1p-10;
 
+/// Part of the range of a level that messages leave to errors (docs/theory/precision.md, "How large
+/// values may be").
+inline constexpr double kErrorRoom = 0x1p-10;
+/// Params::max_value, of any positive scale.
+double largest_value(const Params& params, u32 level, double scale);
+
 /// In [1, modulus of `level`], and finite: what decodes at such a scale is a finite number, and not
 /// always 0.
 bool scale_fits(const Params& params, u32 level, double scale);

@@ -1,6 +1,8 @@
 // Ciphertexts and plaintexts to files and back.
+#include <algorithm>
 #include <bit>
 
+#include "ckks/decode.h"
 #include "ckks/objects.h"
 #include "ckks/scale.h"
 #include "crenel/ckks/serialize.h"
@@ -31,6 +33,12 @@ void write_metadata(DocumentWriter& file, const Params& params, const Metadata& 
   file.text("domain", kDomain);
 }
 
+// What is not positive and normal is written as the smallest that is: a bound may be larger.
+void write_bound(DocumentWriter& file, double bound) {
+  if (bound < kUnknownBound)
+    file.real("bound", std::max(bound, std::numeric_limits<double>::min()));
+}
+
 struct Described {
   Metadata meta;
   u32 batch = 1;
@@ -48,6 +56,7 @@ Described read_metadata(DocumentReader& file, const Params& params) {
   d.meta.real = file.flag("real");
   d.batch = static_cast<u32>(file.integer("batch", 1, kMaxBatch));
   if (file.text("domain") != kDomain) file.refuse("domain", quote(kDomain));
+  if (const auto bound = file.optional_real("bound")) d.meta.bound = *bound;
   return d;
 }
 
@@ -59,6 +68,7 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext) {
   const rlwe::Poly& poly = data.poly;
   DocumentWriter file(kind::kCiphertext, data.params_id);
   write_metadata(file, context.params(), data.meta, poly);
+  write_bound(file, data.meta.bound);
   file.secret_key_id(data.meta.secret_key);
   file.integer("components", poly.shape().components);
   file.flag("seeded", data.seed.has_value());
@@ -118,6 +128,7 @@ std::vector<u8> to_bytes(const Context& context, const Plaintext& plaintext, boo
                          "; allow_exact writes what stays with the key holder");
   DocumentWriter file(kind::kPlaintext, data.params_id);
   write_metadata(file, context.params(), data.meta, data.poly);
+  if (data.stated) write_bound(file, data.meta.bound);
   const std::size_t tensor = file.tensor(
       "m", DType::u32,
       {data.poly.shape().batch, data.poly.limbs().size(), data.poly.shape().ring_dim()});
@@ -142,6 +153,8 @@ Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes
   data->params_id = context.params().id();
   data->poly = rlwe::Poly(ring.stream(), {ring.log_n(), 1, batch}, limbs, Domain::eval);
   copy_in(data->poly, 0, file.data(tensor));
+  data->stated = meta.bound < kUnknownBound;
+  if (!data->stated) data->meta.bound = measured_bound(context.state(), data->poly, meta);
   return Plaintext(std::move(data));
 }
 

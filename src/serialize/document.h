@@ -88,6 +88,11 @@ class DocumentReader {
   bool flag(const std::string& name);
   /// A positive normal double.
   double real(const std::string& name);
+  /// Nothing where the file does not have it.
+  std::optional<double> optional_real(const std::string& name) {
+    if (!file_.metadata().contains(name)) return std::nullopt;
+    return real(name);
+  }
   /// Whose the object is; "none" only where `may_be_none`.
   SecretKeyId secret_key_id(bool may_be_none);
   /// Refuses the file unless it was made for these parameters.

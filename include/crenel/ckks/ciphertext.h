@@ -2,6 +2,7 @@
 #pragma once
 
 #include <complex>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,13 +18,20 @@ namespace crenel::ckks {
 /// memory is found for it.
 inline constexpr u32 kMaxBatch = 1u << 20;
 
-/// Level, scale, slot count and whose: decided before any kernel runs.
+/// A bound of slots that nobody stated.
+inline constexpr double kUnknownBound = std::numeric_limits<double>::infinity();
+
+/// Level, scale, slot count, whose, and how large: decided before any kernel runs.
 struct Metadata {
   u32 level = 0;       ///< index of the modulus; 0 is the last level
   double scale = 0.0;  ///< message = decoded polynomial / scale
   u64 slots = 0;       ///< power of two, at most N/2; fewer slots repeat in the full vector
   bool real = false;   ///< every slot is known to be real (decryption then returns real numbers)
   SecretKeyId secret_key{};  ///< which one decrypts; none for plaintexts
+  /// Largest |slot| that the message can have, errors not counted (docs/theory/precision.md, "How
+  /// large values may be"); infinity: unknown. A claim of who encrypted, carried through every
+  /// operation in the clear, never derived from what is encrypted.
+  double bound = kUnknownBound;
 };
 
 /// An encoded vector: one polynomial at a level and scale. Move-only.
@@ -39,6 +47,8 @@ class Plaintext {
   u32 level() const { return metadata().level; }
   double scale() const { return metadata().scale; }
   u64 slots() const { return metadata().slots; }
+  /// What was stated, else the largest |slot| that was encoded: a plaintext is in the clear.
+  double bound() const { return metadata().bound; }
   const std::string& params_id() const;
   const Data& data() const { return *data_; }
   Data& data() { return *data_; }
@@ -60,6 +70,12 @@ class Ciphertext {
   u32 level() const { return metadata().level; }
   double scale() const { return metadata().scale; }
   u64 slots() const { return metadata().slots; }
+  /// Largest |slot| of the message; infinity where nobody stated it (Metadata::bound).
+  double bound() const { return metadata().bound; }
+  /// States that every |slot| is at most `bound`, instead of what was known: of a result that is
+  /// smaller than its operations tell. kUnknownBound takes the bound away. ParameterError unless it
+  /// is positive.
+  void state_bound(double bound);
   u32 components() const;
   u32 batch() const;
   u64 bytes() const;  ///< device bytes of the payload
@@ -78,6 +94,7 @@ class Ciphertext {
 
 /// The rows of all parts, one after the other, as one batch. StateError unless the parts have equal
 /// parameters, device, secret key, level, scale, slots and components; ParameterError for no parts.
+/// The bound is the largest of theirs.
 Ciphertext concatenate(std::span<const Ciphertext* const> parts);
 
 }  // namespace crenel::ckks

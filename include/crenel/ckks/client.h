@@ -58,7 +58,8 @@ class PublicKey {
  public:
   struct Data;
   explicit PublicKey(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
-  /// Public-key encryption with fresh randomness of the operating system.
+  /// Public-key encryption with fresh randomness of the operating system. A bound that was stated
+  /// for the plaintext goes with the ciphertext.
   Ciphertext encrypt(const Plaintext& plaintext) const;
   const SecretKeyId& secret_key_id() const;
   const Data& data() const { return *data_; }
@@ -108,12 +109,16 @@ class Client {
   const Context& context() const;
   /// The public name of the secret key, which keys and ciphertexts made with it carry.
   const SecretKeyId& secret_key_id() const;
-  /// Secret-key encryption; the uniform half is expanded from a seed.
+  /// Secret-key encryption; the uniform half is expanded from a seed. The ciphertext carries a
+  /// bound where one was stated (Context::encode), and operations on it are refused where a result
+  /// could leave the modulus.
   Ciphertext encrypt(const Plaintext& plaintext);
   Ciphertext encrypt(std::span<const std::complex<double>> values, std::optional<u32> level = {},
-                     double scale = 0.0, u64 slots = 0, u32 batch = 1);
+                     double scale = 0.0, u64 slots = 0, u32 batch = 1,
+                     double bound = kUnknownBound);
   Ciphertext encrypt(std::span<const double> values, std::optional<u32> level = {},
-                     double scale = 0.0, u64 slots = 0, u32 batch = 1);
+                     double scale = 0.0, u64 slots = 0, u32 batch = 1,
+                     double bound = kUnknownBound);
   /// The slots, row after row, exactly as they decrypt: for the key holder's own eyes. One such
   /// result of a fresh ciphertext, in the hands of somebody who has the ciphertext, gives the
   /// secret key away, and rounding it for display is no protection. StateError for another
@@ -155,6 +160,7 @@ class Client {
   static Client import_secret_key(const Context& context, std::span<const u8> bytes);
 
   const State& state() const { return *state_; }
+  const std::shared_ptr<State>& shared_state() const { return state_; }
 
  private:
   std::shared_ptr<State> state_;

@@ -44,10 +44,17 @@ class Context {
   /// `batch` rows of equal length and the result carries one polynomial a row. Throws
   /// ParameterError for NaN or infinity, too many values, and values whose scaled coefficients do
   /// not fit the modulus or 62 bits; it names places, not values.
+  ///
+  /// `bound` states that every |value| is at most that: it is checked here, goes with what is
+  /// encrypted and is public. ParameterError for a bound that is not positive or exceeds
+  /// Params::max_value, and for a value beyond it. Without, a plaintext still knows its largest
+  /// |slot|, but what is encrypted of it does not tell.
   Plaintext encode(std::span<const std::complex<double>> values, std::optional<u32> level = {},
-                   double scale = 0.0, u64 slots = 0, u32 batch = 1) const;
+                   double scale = 0.0, u64 slots = 0, u32 batch = 1,
+                   double bound = kUnknownBound) const;
   Plaintext encode(std::span<const double> values, std::optional<u32> level = {},
-                   double scale = 0.0, u64 slots = 0, u32 batch = 1) const;
+                   double scale = 0.0, u64 slots = 0, u32 batch = 1,
+                   double bound = kUnknownBound) const;
   /// The slots of a plaintext, row after row. StateError when they are beyond 2^900, as of a file
   /// with anything for a message.
   std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;

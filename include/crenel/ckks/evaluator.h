@@ -18,6 +18,11 @@ enum class PolynomialBasis : u8 { power, chebyshev };
 /// (also with the keys), and where not said otherwise level, scale (relative difference <= 1e-12)
 /// and slot count; StateError names both values. Copies are cheap and equal; any number of threads
 /// may compute with one evaluator, and with operands and keys that they share.
+///
+/// Operands whose bound is known (Ciphertext::bound) give results whose bound is known. Where it
+/// exceeds Params::max_value of the result's level and scale, StateError names the operation, the
+/// level, the bound that would result and what fits, before any work. Operands without a bound are
+/// not checked.
 class Evaluator {
  public:
   struct State;
@@ -31,6 +36,14 @@ class Evaluator {
   /// it).
   Evaluator on(std::shared_ptr<device::Stream> stream) const;
   device::Stream& stream() const;
+  /// For tests: the same evaluator, whose every operation also decrypts its operands and its result
+  /// and compares with the same operation in the clear. StateError names the first operation whose
+  /// result left the range of its level, with the level and the factor, or whose error is far
+  /// beyond what its model allows. It tells of decrypted magnitudes, and holds the secret key:
+  /// never for a server. Slow; inside recordings StateError on devices with graphs, and recordings
+  /// whose keys are an argument are not checked. StateError for another context's or secret key's
+  /// client.
+  Evaluator checked(const Client& client) const;
 
   // -- linear: level l -> l, scale s -> s ---------------------------------------------------------
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
@@ -126,7 +139,8 @@ class Graph {
       std::function<std::vector<Ciphertext>(const Evaluator&, std::span<const Ciphertext>)>;
 
   /// Records f on copies of `inputs` (level, scale, slots, components, batch and secret key of each
-  /// are the signature, and that the slots are real when they are). Keys that f uses are those it
+  /// are the signature, that the slots are real when they are, and their bounds, which those of
+  /// later inputs may not exceed). Keys that f uses are those it
   /// used while it was recorded. f works on the evaluator's stream from the calling thread; other
   /// threads may use that stream meanwhile, and none of their work is recorded. On backends without
   /// graphs f is called in every replay, by one thread at a time. StateError where f replays a

@@ -28,6 +28,7 @@ class Operand {
   u32 level() const { return ciphertext_->level(); }
   double scale() const { return ciphertext_->scale(); }
   u64 slots() const { return ciphertext_->slots(); }
+  double bound() const { return ciphertext_->bound(); }
 
   // -- sums: the lower level of both, level l -> l with anything else
   Operand add(const Ciphertext& b) const;

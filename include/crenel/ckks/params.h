@@ -118,6 +118,12 @@ class Params {
   /// rp(l) = Q_l / Q_{l-1}, l >= 1.
   double rescale_ratio(u32 level) const;
   double log_q(u32 level) const;  ///< log2 Q_level
+  /// Largest |slot| that surely decrypts at this level and scale (0: the canonical one):
+  /// Q_level / (2 scale) less 2^-10 of it, which is left for errors (docs/theory/precision.md, "How
+  /// large values may be"); at most 2^1023. Beyond, a result may wrap around, and nothing tells but
+  /// a stated bound (Client::encrypt) or Evaluator::checked. ParameterError for a level that is not
+  /// there, and for a scale outside of [1, modulus of the level].
+  double max_value(u32 level, double scale = 0.0) const;
   double log_p() const;
   double log_pq() const;           ///< log2 of P times the product of every chain prime
   double security_bits() const;    ///< estimate from the tables, see SECURITY.md; interpolated
@@ -139,8 +145,8 @@ std::optional<double> max_log_pq(u32 log_n, u32 bits, u32 hamming_weight);
 
 /// The security estimate, and the bound that the parameters are checked against.
 std::string security_text(const Params& params);
-/// Level, limbs, log Q, log scale, log of the rescale ratio.
-using LevelText = std::array<std::string, 5>;
+/// Level, limbs, log Q, log scale, log of the rescale ratio, largest value that surely decrypts.
+using LevelText = std::array<std::string, 6>;
 /// A header, then one row a level, the top first.
 std::vector<LevelText> level_table(const Params& params);
 /// What the parameters offer and cost, in words, with the table of levels.

@@ -109,6 +109,18 @@ Ciphertext Bootstrapper::State::refined(const Ev& ev, const Ciphertext& a) const
   return with_scale(std::move(sum), coarse.scale() * static_cast<double>(gain));
 }
 
+template <class F>
+Ciphertext Bootstrapper::State::with_bound(const Ev& ev, const Ciphertext& a, const F& f) const {
+  if (a.bound() == ckks::kUnknownBound) return f(a);
+  check_input(ev, a);
+  check_bound(a);
+  Ciphertext free = ev.state().copy(a);
+  free.state_bound(ckks::kUnknownBound);
+  Ciphertext out = f(free);
+  out.data().meta.bound = a.bound();
+  return out;
+}
+
 Ciphertext Bootstrapper::State::eager(const Ev& ev, const Ciphertext& a) const {
   check_input(ev, a);
   check_keys(ev, rotations);
@@ -212,14 +224,46 @@ const ckks::Evaluator& Bootstrapper::own() const {
   return *own_;
 }
 
+namespace {
+
+// A bootstrap as its observer sees it: the identity, of real parts where those are asked for.
+template <class F>
+Ciphertext observed(const ckks::Observer& observer, const Bootstrapper& boot,
+                    const ckks::ResultRange& range, const Ciphertext& a, const F& f) {
+  return observer.watch_within(
+      "bootstrap", range,
+      [&](const auto& on, const auto& x) {
+        using On = std::decay_t<decltype(on)>;
+        if constexpr (std::is_same_v<On, ckks::ClearModel>) {
+          ckks::ClearSlots out = x;
+          if (boot.options().message == BootstrapMessage::real)
+            for (auto& v : out.values) v = v.real();
+          return out;
+        } else if constexpr (std::is_same_v<On, ckks::ErrorModel>) {
+          return boot(on, x);
+        } else {
+          return f(on, x);
+        }
+      },
+      a);
+}
+
+}  // namespace
+
 Ciphertext Bootstrapper::operator()(const ckks::Evaluator& ev, const Ciphertext& a) const {
   expect_one_vector(state_->plan);
-  return state_->run(ev, a);
+  if (const auto& observer = ev.state().observer)
+    return observed(*observer, *this, result_range(state_->context.params(), state_->plan), a,
+                    [&](const auto& on, const auto& x) { return (*this)(on, x); });
+  return state_->with_bound(ev, a, [&](const Ciphertext& x) { return state_->run(ev, x); });
 }
 
 Ciphertext Bootstrapper::eager(const ckks::Evaluator& ev, const Ciphertext& a) const {
   expect_one_vector(state_->plan);
-  return state_->eager(ev, a);
+  if (const auto& observer = ev.state().observer)
+    return observed(*observer, *this, result_range(state_->context.params(), state_->plan), a,
+                    [&](const auto& on, const auto& x) { return eager(on, x); });
+  return state_->with_bound(ev, a, [&](const Ciphertext& x) { return state_->eager(ev, x); });
 }
 
 std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const ckks::Evaluator& ev, const Ciphertext& u,
@@ -227,10 +271,24 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const ckks::Evaluator& ev, 
   if (state_->plan.options.message != BootstrapMessage::pair)
     throw StateError("bootstrap of a pair, made with another kind of message",
                      {{"expected", "BootstrapMessage::pair"}});
-  const Ciphertext both = state_->run(ev, ev.add(u, ev.multiply_integer(v, 0, 1)));
+  if (const auto& observer = ev.state().observer) {
+    std::pair<Ciphertext, Ciphertext> out = pair(observer->evaluator(), u, v);
+    const auto range = result_range(state_->context.params(), state_->plan);
+    const auto compare = [&](const Ciphertext& in, Ciphertext made) {
+      return observed(*observer, *this, range, in,
+                      [&](const auto&, const auto&) { return std::move(made); });
+    };
+    Ciphertext first = compare(u, std::move(out.first));
+    return {std::move(first), compare(v, std::move(out.second))};
+  }
+  const Ciphertext both =
+      state_->with_bound(ev, ev.add(u, ev.multiply_integer(v, 0, 1)),
+                         [&](const Ciphertext& x) { return state_->run(ev, x); });
   const Ciphertext parts = split_real_imaginary(ev, both);
-  Ciphertext first = parts.slice(0, u.batch());
-  return {std::move(first), parts.slice(u.batch(), u.batch())};
+  Ciphertext first = parts.slice(0, u.batch()), second = parts.slice(u.batch(), u.batch());
+  first.data().meta.bound = u.bound();
+  second.data().meta.bound = v.bound();
+  return {std::move(first), std::move(second)};
 }
 
 Ciphertext Bootstrapper::operator()(const Ciphertext& a) const { return (*this)(own(), a); }

@@ -11,6 +11,8 @@ namespace {
 
 /// Message and errors must stay where sine and modulus agree: |x| <= 1/8 in units of the modulus.
 constexpr double kLargestArgument = 0.125;
+/// Beyond a quarter of it the sine turns back: what comes out may be of another message.
+constexpr double kTurn = 0.25;
 /// Roundings inside EvalMod are propagated to first order only.
 constexpr double kMargin = 2.0;
 
@@ -30,6 +32,14 @@ double method_error(const BootstrapPlan& plan, double ratio, double size) {
 
 }  // namespace
 
+double largest_message(const ckks::Params& params, const BootstrapPlan& plan) {
+  return modulus_ratio(params, plan) * kLargestArgument;
+}
+
+ckks::ResultRange result_range(const ckks::Params& params, const BootstrapPlan& plan) {
+  return {modulus_ratio(params, plan) * kTurn, plan.slot_to_coeff_first()};
+}
+
 ckks::ErrorBound Bootstrapper::operator()(const ckks::ErrorModel& model,
                                           const ckks::ErrorBound& a) const {
   const BootstrapPlan& plan = state_->plan;
@@ -43,7 +53,7 @@ ckks::ErrorBound Bootstrapper::operator()(const ckks::ErrorModel& model,
   state_->check_input(a.meta);
   const BootstrapModel m = model_of(params, plan);
   const double ratio = modulus_ratio(params, plan);
-  const double size = a.message + a.ring, room = ratio * kLargestArgument;
+  const double size = a.message + a.ring, room = largest_message(params, plan);
   if (!(size <= room))
     throw StateError(cat("error model: bootstrap of slots up to ", size, ", expected at most ",
                          room, " for the message ratio ", m.message_ratio),

@@ -153,6 +153,19 @@ bool Bootstrapper::State::check_input(const ckks::Metadata& a) const {
   return canonical;
 }
 
+void Bootstrapper::State::check_bound(const Ciphertext& a) const {
+  const double largest = largest_message(context.params(), plan);
+  if (a.bound() == ckks::kUnknownBound || a.bound() <= largest) return;
+  throw StateError(
+      cat("bootstrap at level ", a.level(), " of values up to ", brief(a.bound()),
+          " by their bound, expected at most ", brief(largest), " for the message ratio ",
+          plan.options.message_ratio, "; scale them down, or take a larger message_ratio"),
+      {{"operation", "bootstrap"},
+       {"level", cat(a.level())},
+       {"bound", cat(a.bound())},
+       {"max_value", cat(largest)}});
+}
+
 // Two iterations compare the first result with the input, at the input's level and scale: the
 // result must be able to get there.
 void Bootstrapper::State::check_refinable(const Ciphertext& a, bool canonical) const {

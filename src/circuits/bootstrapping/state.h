@@ -3,6 +3,7 @@
 
 #include "circuits/bootstrapping/plan.h"
 #include "ckks/evaluator_state.h"
+#include "ckks/observer.h"
 #include "crenel/core/fork_mutex.h"
 #include "rlwe/encapsulation.h"
 
@@ -21,7 +22,15 @@ struct BootstrapMatrices {
   std::vector<RotationNeed> rotations(const ckks::Params& params, const BootstrapPlan& plan) const;
 };
 
+/// Largest |slot| of a message that a bootstrap takes: of bounds of errors and of ciphertexts.
+double largest_message(const ckks::Params& params, const BootstrapPlan& plan);
+/// Where a bootstrap's result is another message's.
+ckks::ResultRange result_range(const ckks::Params& params, const BootstrapPlan& plan);
+
 struct Bootstrapper::State {
+  using Ev = ckks::Evaluator;
+  using Ct = ckks::Ciphertext;
+
   ckks::Context context;
   BootstrapPlan plan;
   rlwe::Encapsulation encapsulation;
@@ -41,14 +50,18 @@ struct Bootstrapper::State {
   void check_input(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
   /// Slots, level and scale of an input; returns whether its scale is canonical.
   bool check_input(const ckks::Metadata& a) const;
+  /// StateError where the bound of an input is known and larger than largest_message.
+  void check_bound(const ckks::Ciphertext& a) const;
+  /// f on an input whose bound is not known, since the steps between are of other vectors than the
+  /// message; the result has a's.
+  template <class F>
+  Ct with_bound(const Ev& ev, const Ct& a, const F& f) const;
   void check_refinable(const ckks::Ciphertext& a, bool canonical) const;
   ckks::Ciphertext eager(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
   /// By the graph where there is one.
   ckks::Ciphertext run(const ckks::Evaluator& ev, const ckks::Ciphertext& a);
 
  private:
-  using Ev = ckks::Evaluator;
-  using Ct = ckks::Ciphertext;
   Ct once(const Ev& ev, const Ct& a) const;
   Ct raise(const Ev& ev, const Ct& a) const;
   Ct raise_to_slots(const Ev& ev, const Ct& a) const;

@@ -7,8 +7,10 @@
 #include "circuits/linear_transform/norms.h"
 #include "circuits/linear_transform/plaintexts.h"
 #include "ckks/evaluator_state.h"
+#include "ckks/magnitude.h"
 #include "ckks/noise.h"
 #include "ckks/norms.h"
+#include "ckks/observer.h"
 #include "ckks/scale.h"
 
 namespace crenel::circuits {
@@ -52,6 +54,8 @@ struct LinearTransform::State {
   DiagonalPlaintexts plaintexts;
 
   void check_vector(const ckks::Metadata& v) const;
+  /// M v in the clear, of the diagonals as they were encoded.
+  ckks::ClearSlots clear(const ckks::ClearSlots& v) const;
   Ciphertext hoisted(const Evaluator& ev, const Ciphertext& v) const;
   Ciphertext minimal(const Evaluator& ev, const Ciphertext& v) const;
 };
@@ -154,7 +158,7 @@ ckks::ErrorBound LinearTransform::operator()(const ckks::ErrorModel& model,
   a = ckks::with_errors(a, 1.0 / v.scale() * step);
   ckks::ErrorBound out = a;
   out.meta.real = false;
-  out.message = s.norms.rows * v.message;
+  out.message = ckks::magnitude::scaled(v.message, s.norms.rows);
   out.rms = s.norms.two() * v.rms + s.norms.sum * (a.rms - v.rms) +
             diagonals * rounding.rms * (v.message + a.ring);
   out.max = s.norms.rows * v.max + s.norms.sum * (a.max - v.max) +
@@ -175,12 +179,45 @@ ckks::ErrorBound LinearTransform::operator()(const ckks::ErrorModel& model,
 
 Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v) const {
   const auto& s = ev.state();
+  if (s.observer)
+    return s.observer->watch(
+        "linear transform",
+        [&](const auto& on, const auto& x) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(on)>, ckks::ClearModel>)
+            return state_->clear(x);
+          else
+            return (*this)(on, x);
+        },
+        v);
   s.check_components(v, 2, "linear transform");
   s.check_serves(state_->context);
   state_->check_vector(v.metadata());
-  s.product_metadata(v.metadata(), state_->plain_scale, false);  // refuses what is too large
+  const double bound = ckks::magnitude::scaled(v.bound(), state_->norms.rows);
+  ckks::magnitude::bounded(  // refuses what is too large
+      s.params(), s.product_metadata(v.metadata(), state_->plain_scale, false), bound,
+      "linear transform");
   require_rotations(s, state_->plan.rotations, slots());
-  return state_->keys == KeyMode::hoisted ? state_->hoisted(ev, v) : state_->minimal(ev, v);
+  Ciphertext out =
+      state_->keys == KeyMode::hoisted ? state_->hoisted(ev, v) : state_->minimal(ev, v);
+  out.data().meta.bound = bound;
+  return out;
+}
+
+ckks::ClearSlots LinearTransform::State::clear(const ckks::ClearSlots& v) const {
+  ckks::ClearSlots out = v;
+  std::fill(out.values.begin(), out.values.end(), Complex(0.0));
+  for (u32 g = 0; g < plan.giants.size(); ++g)
+    for (u32 b = 0; b < plan.babies.size(); ++b) {
+      const auto diagonal = plaintexts.values(context.state(), plain_scale, g, b);
+      if (diagonal.empty()) continue;
+      for (std::size_t i = 0; i < out.values.size(); ++i) {
+        const u64 row = i / v.slots * v.slots,
+                  j = i - row;  // stored rotated back by the giant step
+        out.values[i] += diagonal[(j + plan.giants[g]) % diagonal.size()] *
+                         v.values[row + (j + plan.giants[g] + plan.babies[b]) % v.slots];
+      }
+    }
+  return out;
 }
 
 // Double hoisting: baby steps stay in the extended basis (b times P), where they meet the
@@ -256,6 +293,7 @@ Ciphertext LinearTransform::State::minimal(const Evaluator& ev, const Ciphertext
   ckks::Metadata meta = v.metadata();
   meta.real = false;
   meta.scale *= plain_scale;
+  meta.bound = ckks::kUnknownBound;  // of parts of the sum, which was checked as a whole
   const auto row = [&](u32 g) {
     Poly p = s.poly(2, batch, level);
     s.stream->copy(p.data(), rows[g].data, p.bytes());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ckks/decode.h"
 #include "ckks/encode.h"
 
 namespace crenel::circuits {
@@ -62,6 +63,27 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
       stream.copy_rows(to, sizeof(Word), full.data(), run * sizeof(Word), sizeof(Word),
                        entry_words);
     }
+}
+
+std::vector<Complex> DiagonalPlaintexts::values(const ckks::Context::State& context, double scale,
+                                                u32 g, u32 b) const {
+  const u64 index = u64(g) * babies_ + b;
+  if (!present_[index]) return {};
+  const auto& ring = *context.ring;
+  auto& stream = ring.stream();
+  const u64 words = u64(1) << log_words_, run = ring.ring_dim() >> log_words_;
+  const u64 entry_words = limbs_.size() * words;
+  rlwe::Poly full(stream, {ring.log_n(), 1, 1}, limbs_, ring::Domain::eval);
+  for (u64 k = 0; k < run; ++k)  // every word stands for a run of equal ones
+    stream.copy_rows(full.data() + k, run * sizeof(Word),
+                     words_.as<const Word>() + index * entry_words, sizeof(Word), sizeof(Word),
+                     entry_words);
+  rlwe::Poly coefficients(stream, full.shape(), limbs_, ring::Domain::coeff, true);
+  ring.kernels().intt(stream, coefficients.view(), full.view());
+  ckks::Metadata meta;
+  meta.scale = scale;
+  meta.slots = words / 2;
+  return ckks::decode_coefficients(context, coefficients, meta);
 }
 
 device::PlainGrid DiagonalPlaintexts::grid() const {

@@ -14,6 +14,10 @@ class DiagonalPlaintexts {
                      const Bsgs& plan, double scale, const ring::LimbSet& limbs);
 
   device::PlainGrid grid() const;
+  /// The values of entry (giant g, baby b), one period of them, read back from the device; none
+  /// where the matrix has no such diagonal.
+  std::vector<std::complex<double>> values(const ckks::Context::State& context, double scale, u32 g,
+                                           u32 b) const;
   u64 bytes() const { return words_.bytes(); }
 
  private:

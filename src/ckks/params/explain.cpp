@@ -15,6 +15,13 @@ std::string fixed(double x, int digits) {
   return out.str();
 }
 
+// Two digits of a number, at most it.
+std::string rounded_down(double x) {
+  const double unit = std::pow(10.0, std::floor(std::log10(x)) - 1);
+  const double value = std::floor(x / unit) * unit;
+  return brief(value);
+}
+
 std::string mebibytes(u64 bytes) { return fixed(static_cast<double>(bytes) / 0x1p20, 2) + " MiB"; }
 
 // Runs of white space as one space.
@@ -63,12 +70,13 @@ std::string security_text(const Params& p) {
 
 std::vector<LevelText> level_table(const Params& p) {
   std::vector<LevelText> rows{
-      {"level", "main + terminal limbs", "log Q", "log scale", "log rescale ratio"}};
+      {"level", "main + terminal limbs", "log Q", "log scale", "log rescale ratio", "max value"}};
   for (u32 level = p.max_level() + 1; level-- > 0;) {
     const LevelModulus& m = p.spec().levels[level];
     rows.push_back({cat(level), cat(m.main, " + ", m.terminal), fixed(p.log_q(level), 2),
                     level <= p.normal_top_level() ? fixed(std::log2(p.scale(level)), 4) : "-",
-                    level ? fixed(std::log2(p.rescale_ratio(level)), 4) : "-"});
+                    level ? fixed(std::log2(p.rescale_ratio(level)), 4) : "-",
+                    level <= p.normal_top_level() ? rounded_down(p.max_value(level)) : "-"});
   }
   return rows;
 }
@@ -89,6 +97,9 @@ std::string explain(const Params& p) {
       << " bits or more after the point;\n"
       << "the scales of the levels differ from it by a factor of at most 2^"
       << fixed(p.scale_deviation(), 4) << ".\n"
+      << "Values: up to " << rounded_down(p.max_value(0))
+      << " at level 0 and more above it (max value below; docs/guide/getting-started.md); what a\n"
+      << "result has beyond that is lost without a sign, unless inputs have stated bounds.\n"
       << "Modulus: " << spec.main.size() << " primes near 2^30, " << spec.terminal.size()
       << " near 2^25 and " << p.alpha() << " special ones; log PQ = " << fixed(p.log_pq(), 1)
       << ".\n"

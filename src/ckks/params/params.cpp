@@ -7,6 +7,7 @@
 #include "ckks/params/scales.h"
 #include "ckks/params/security.h"
 #include "ckks/params/validate.h"
+#include "ckks/scale.h"
 #include "core/sha256.h"
 #include "crenel/core/error.h"
 
@@ -161,6 +162,14 @@ double Params::scale(u32 level) const {
 }
 double Params::rescale_ratio(u32 level) const { return state_->ratios.at(level); }
 double Params::log_q(u32 level) const { return state_->log_q.at(level); }
+double Params::max_value(u32 level, double scale) const {
+  if (level > max_level())
+    throw ParameterError(cat("level ", level, ", expected at most ", max_level()),
+                         {{"level", cat(level)}, {"max_level", cat(max_level())}});
+  if (scale == 0.0) scale = this->scale(level);
+  expect_scale(*this, level, scale, "scale");
+  return largest_value(*this, level, scale);
+}
 double Params::log_p() const { return state_->log_p; }
 double Params::log_pq() const { return state_->log_pq; }
 double Params::security_bits() const { return state_->security_bits; }

@@ -483,6 +483,54 @@ TEST(LinearTransformPlan, RefusesDenseMatricesThatDoNotFit) {
   EXPECT_NE(refused(0, u64(1) << 32, u64(1) << 32, 8).field("rows"), "");
 }
 
+TEST_P(LinearTransforms, BoundsGrowByTheLargestRow) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const u64 slots = 64;
+  const DiagonalMatrix m = test::random_dense(rng, 17, 17, slots);
+  for (KeyMode keys : {KeyMode::hoisted, KeyMode::minimal}) {
+    const LinearTransform t(w.context, m, with(keys, 1));
+    const Evaluator ev = test::evaluator_with(w, t.rotations());
+    const double norm = test::row_norm(m), most = w.params().max_value(0);
+    const Values v = test::random_values(rng, slots, 0.7);
+    const auto encrypt = [&](double bound) { return w.client.encrypt(v, 1, 0.0, slots, 1, bound); };
+    const Ciphertext out = t(ev, encrypt(1.0));
+    EXPECT_NEAR(out.bound() / norm, 1.0, 1e-12);
+    for (const Complex& x : w.client.decrypt(out)) EXPECT_LE(std::abs(x), out.bound() + 1e-4);
+    EXPECT_LE(t(ev, encrypt(most / norm * (1.0 - 1e-6))).bound(), most);
+    const auto e = expect_error<StateError>([&] { t(ev, encrypt(most / norm * (1.0 + 1e-6))); });
+    EXPECT_EQ(e.field("operation"), "linear transform");
+    EXPECT_EQ(e.field("level"), "1");
+    EXPECT_EQ(t(ev, w.client.encrypt(v, 1, 0.0, slots)).bound(), ckks::kUnknownBound);
+  }
+}
+
+TEST_P(LinearTransforms, ACheckedEvaluatorKnowsTheProduct) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  for (u64 slots : {u64(64), w.slots()})
+    for (KeyMode keys : {KeyMode::hoisted, KeyMode::minimal}) {
+      const u64 size = 13;
+      DiagonalMatrix m = test::random_dense(rng, size, size, slots);
+      m.diagonals[slots / 2] = Values(slots, 0.5);  // with a short period
+      const LinearTransform t(w.context, m, with(keys, 1, 4));
+      const Evaluator ev = test::evaluator_with(w, t.rotations());
+      const Evaluator checked = ev.checked(w.client);
+      const Ciphertext v = w.client.encrypt(test::random_values(rng, 2 * slots), 1, 0.0, slots, 2);
+      EXPECT_EQ(test::bits(t(checked, v)), test::bits(t(ev, v)));
+      // A constant is one coefficient: the result leaves the range.
+      const Ciphertext large =
+          w.client.encrypt(Values(slots, 1.9 * w.params().max_value(0)), 1, 0.0, slots);
+      DiagonalMatrix all{slots, {}};
+      all.diagonals[0] = Values(slots, 0.6);
+      const LinearTransform half(w.context, all, with(keys, 1));
+      const auto e = expect_error<StateError>([&] { half(checked, large); });
+      EXPECT_EQ(e.field("operation"), "linear transform");
+      EXPECT_EQ(e.field("level"), "0");
+      EXPECT_NEAR(std::stod(e.field("factor")), 1.14, 0.01);
+    }
+}
+
 CRENEL_DEVICE_SUITE(LinearTransforms);
 
 }  // namespace
