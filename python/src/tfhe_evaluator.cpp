@@ -81,7 +81,7 @@ void bind_messages(nb::module_& m) {
       .def("lut", &lut, "a"_a, "tables"_a, "out_modulus"_a = 0, "index"_a = nb::none())
       .def("decompose", &decompose, "a"_a, "base_bits"_a, ReleaseGil())
       .def(
-          "not_",
+          "invert",  // stubs leave out names that end with an underscore
           [](const Evaluator& ev, const TfheCiphertext& a) { return wrap(ev, ev.not_(a.value)); },
           "a"_a, ReleaseGil())
       .def(

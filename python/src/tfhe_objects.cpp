@@ -189,7 +189,7 @@ void bind_tfhe_client(nb::module_& m) {
           [](const Client& client, const TfheCiphertext& c) {
             return decrypted(released([&] { return client.decrypt(c.value); }));
           },
-          "ciphertext"_a)
+          "ciphertext"_a, nb::sig("def decrypt(self, ciphertext: TfheCiphertext) -> numpy.ndarray"))
       .def(
           "decrypt_integers",
           [](const Client& client, const TfheIntegers& i) {
@@ -197,7 +197,8 @@ void bind_tfhe_client(nb::module_& m) {
               return decrypted(released([&] { return tfhe::decrypt_signed(client, i.value); }));
             return decrypted(released([&] { return tfhe::decrypt_unsigned(client, i.value); }));
           },
-          "integers"_a)
+          "integers"_a,
+          nb::sig("def decrypt_integers(self, integers: TfheIntegers) -> numpy.ndarray"))
       .def(
           "p_fail_log2",
           [](const Client& client, const TfheCiphertext& c) { return client.p_fail_log2(c.value); },
@@ -208,7 +209,9 @@ void bind_tfhe_client(nb::module_& m) {
             return decrypted(
                 released([&] { return client.phase_errors(c.value, as_span(messages)); }));
           },
-          "ciphertext"_a, "messages"_a)
+          "ciphertext"_a, "messages"_a,
+          nb::sig("def phase_errors(self, ciphertext: TfheCiphertext, messages: numpy.ndarray) -> "
+                  "numpy.ndarray"))
       .def(
           "evaluation_keys",
           [](Client& client, bool packing) {

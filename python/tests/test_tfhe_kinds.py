@@ -192,7 +192,7 @@ def test_messages_say_what_to_do(world):
         (lambda: ev.and_(m, m), "and_: found encrypted messages, expected bits; compare messages (ev.equal"),
         (lambda: ev.add(b, b), "add: found encrypted bits, expected messages or integers; ev.to_messages"),
         (lambda: ev.lut(n, [0] * 16), "lut: found encrypted integers, expected bits or messages"),
-        (lambda: ev.add(m, n), "add: found encrypted messages and integers, expected one kind; ev.to_integers"),
+        (lambda: ev.add(m, n), "add: found encrypted messages and integers, expected one kind; ev.to_i"),
         (lambda: ev.equal(m, b), "found encrypted messages and bits, expected one kind; ev.to_messages"),
         (lambda: ev.equal(m, 1.5), "expected encrypted messages or public integers, got float"),
         (lambda: ev.add(m, None), "got NoneType"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError
-from crenel.tfhe.arrays import Ciphertext, E, Integers, Shape
+from crenel.tfhe.arrays import Ciphertext, E, EncryptedArray, Integers, Shape
 from crenel.tfhe.kinds import Kind, expect_kind, integer_type, is_encrypted
 from crenel.tfhe.operands import Pair, common_shape, stretched, taken_apart, word, words
 
@@ -33,11 +33,13 @@ class Arithmetic:
     an array of integers (bools beside bits). Shapes broadcast as NumPy's do.
     """
 
-    __slots__ = ()
-    _context: Place
-    _evaluator: _crenel.TfheEvaluator
-    _integers: _crenel.TfheIntegerEvaluator | None
-    _messages_engine: _crenel.TfheMessageEvaluator | None
+    __slots__ = ("_context", "_evaluator", "_integers", "_messages_engine")
+
+    def __init__(self, context: Place, evaluator: _crenel.TfheEvaluator) -> None:
+        self._context = context
+        self._evaluator = evaluator
+        self._integers: _crenel.TfheIntegerEvaluator | None = None
+        self._messages_engine: _crenel.TfheMessageEvaluator | None = None
 
     # ---- arithmetic ------------------------------------------------------------------------------------
 
@@ -45,7 +47,7 @@ class Arithmetic:
     def add(self, a: E, b: E | Clear) -> E: ...
     @overload
     def add(self, a: Clear, b: E) -> E: ...
-    def add(self, a: E | Clear, b: E | Clear) -> Ciphertext | Integers:
+    def add(self, a: EncryptedArray | Clear, b: EncryptedArray | Clear) -> EncryptedArray:
         """a + b of messages or integers, in their space (class Arithmetic).
 
         Messages need no bootstrap where their ranges leave room (2-bit messages on a set of 4 bits, say),
@@ -57,7 +59,7 @@ class Arithmetic:
     def sub(self, a: E, b: E | Clear) -> E: ...
     @overload
     def sub(self, a: Clear, b: E) -> E: ...
-    def sub(self, a: E | Clear, b: E | Clear) -> Ciphertext | Integers:
+    def sub(self, a: EncryptedArray | Clear, b: EncryptedArray | Clear) -> EncryptedArray:
         """a - b of messages or integers, in their space; as `add`."""
         return self._binary("sub", a, b, modular=is_encrypted(a))
 
@@ -65,7 +67,7 @@ class Arithmetic:
     def mul(self, a: E, b: E | Clear) -> E: ...
     @overload
     def mul(self, a: Clear, b: E) -> E: ...
-    def mul(self, a: E | Clear, b: E | Clear) -> Ciphertext | Integers:
+    def mul(self, a: EncryptedArray | Clear, b: EncryptedArray | Clear) -> EncryptedArray:
         """a b of integers, or of messages and public integers, in their space.
 
         Messages: no bootstrap where the product has room, else one. Raises TypeError for two encrypted arrays
@@ -74,24 +76,28 @@ class Arithmetic:
         pair = Pair("mul", _NUMBERS, a, b)
         if pair.kind == "integer":
             return self._integer_pair("mul", pair, modular=True)
-        first, second = pair.values
-        if is_encrypted(first) and is_encrypted(second):
+        arrays = [x for x in pair.values if isinstance(x, Ciphertext)]
+        clear = [x for x in pair.values if isinstance(x, np.ndarray)]
+        if not clear:
             raise TypeError(
                 "mul: found two encrypted arrays of messages, expected public integers beside one; "
                 "ev.mul(ev.to_integers(a), ev.to_integers(b)) multiplies encrypted numbers"
             )
-        array, factors = (first, second) if is_encrypted(first) else (second, first)
+        array, factors = arrays[0], clear[0]
         limit = self._limit(array)
         if factors.ndim == 0:
-            return self._message(
-                self._engine_m().mul(array._data, int(factors[()]) % limit), array.shape, array.dtype
-            )
+            product = self._engine_m().mul(array._data, int(factors[()]) % limit)
+            return self._message(product, array.shape, array.dtype)
         data = self._stretch(array, pair.shape)
         tables = [[m * f % limit for m in range(limit)] for f in range(limit)]
         index = np.broadcast_to(factors % limit, pair.shape).reshape(-1).astype(np.uint32)
         return self._message(self._evaluator.lut(data, tables, 0, index), pair.shape, array.dtype)
 
-    def neg(self, a: E) -> E:
+    @overload
+    def neg(self, a: Ciphertext) -> Ciphertext: ...
+    @overload
+    def neg(self, a: Integers) -> Integers: ...
+    def neg(self, a: EncryptedArray) -> EncryptedArray:
         """-a of messages or integers, in their space."""
         expect_kind("neg", a, *_NUMBERS)
         if isinstance(a, Integers):
@@ -102,7 +108,7 @@ class Arithmetic:
     def min(self, a: E, b: E | Clear) -> E: ...
     @overload
     def min(self, a: Clear, b: E) -> E: ...
-    def min(self, a: E | Clear, b: E | Clear) -> Ciphertext | Integers:
+    def min(self, a: EncryptedArray | Clear, b: EncryptedArray | Clear) -> EncryptedArray:
         """The smaller of each pair of messages (six bootstraps) or integers."""
         return self._extreme("min", a, b)
 
@@ -110,7 +116,7 @@ class Arithmetic:
     def max(self, a: E, b: E | Clear) -> E: ...
     @overload
     def max(self, a: Clear, b: E) -> E: ...
-    def max(self, a: E | Clear, b: E | Clear) -> Ciphertext | Integers:
+    def max(self, a: EncryptedArray | Clear, b: EncryptedArray | Clear) -> EncryptedArray:
         """The larger of each pair of messages (six bootstraps) or integers."""
         return self._extreme("max", a, b)
 
@@ -192,7 +198,9 @@ class Arithmetic:
     def select(self, condition: Ciphertext, a: E, b: E | Clear) -> E: ...
     @overload
     def select(self, condition: Ciphertext, a: Clear, b: E) -> E: ...
-    def select(self, condition: Ciphertext, a: E | Clear, b: E | Clear) -> Ciphertext | Integers:
+    def select(
+        self, condition: Ciphertext, a: EncryptedArray | Clear, b: EncryptedArray | Clear
+    ) -> EncryptedArray:
         """a where the condition is 1, else b: both bits, messages or integers; the condition is bits.
 
         Bits take what `mux` takes, messages five bootstraps on sets with padding (UnsupportedError without),
@@ -285,11 +293,12 @@ class Arithmetic:
     def _integer_operands(
         self, name: str, pair: Pair, modular: bool
     ) -> tuple[_crenel.TfheIntegers | int, _crenel.TfheIntegers | int]:
-        def one(x: Integers | np.ndarray) -> _crenel.TfheIntegers | int:
+        def one(x: EncryptedArray | np.ndarray) -> _crenel.TfheIntegers | int:
             if isinstance(x, Integers):
                 return stretched(x._data, x.shape, pair.shape, self._context.params.slots)
+            assert isinstance(x, np.ndarray)  # of one kind: Pair
             if x.ndim == 0:
-                return word(name, x[()], pair.dtype, modular)
+                return word(name, int(x[()]), pair.dtype, modular)
             known = words(name, np.broadcast_to(x, pair.shape), pair.dtype, modular)
             return self._engine_i().trivial(known, 8 * pair.dtype.itemsize, pair.dtype.kind == "i")
 
@@ -302,9 +311,10 @@ class Arithmetic:
         like = next(x for x in pair.values if isinstance(x, Ciphertext))
         limit = 2 if pair.kind == "bit" else self._limit(like)
 
-        def one(x: Ciphertext | np.ndarray) -> _crenel.TfheCiphertext | int:
+        def one(x: EncryptedArray | np.ndarray) -> _crenel.TfheCiphertext | int:
             if isinstance(x, Ciphertext):
                 return self._stretch(x, pair.shape)
+            assert isinstance(x, np.ndarray)  # of one kind: Pair
             if modular:
                 x = np.asarray(x % limit)
             elif x.min() < 0 or x.max() >= limit:
@@ -350,8 +360,8 @@ class Arithmetic:
         if name in ("equal", "not_equal"):
             return ev.gate("xnor" if name == "equal" else "xor", [a, b])
         if name in ("less", "less_equal"):
-            return ev.gate("and" if name == "less" else "or", [ev.not_(a), b])
-        return ev.gate("and" if name == "greater" else "or", [a, ev.not_(b)])
+            return ev.gate("and" if name == "less" else "or", [ev.invert(a), b])
+        return ev.gate("and" if name == "greater" else "or", [a, ev.invert(b)])
 
     def _axes(self, shape: Shape, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
         if axis is None:

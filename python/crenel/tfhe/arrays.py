@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class _Array(Generic[Data]):
     """An encrypted array in C order. Immutable, without operators: an evaluator binds it for those."""
 
     __slots__ = ("_context", "_data", "_dtype", "_shape")
+    _context: Place
+    _data: Data
+    _dtype: np.dtype
+    _shape: Shape
     __array_ufunc__: ClassVar[None] = None  # NumPy leaves operators to us instead of looping
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares elements
 
@@ -136,7 +140,7 @@ class _Array(Generic[Data]):
         """
         if not self._shape:
             raise IndexError("an encrypted array without axes has no elements to pick")
-        row = self._shape[1:]
+        row: Shape = self._shape[1:]
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step != 1 or stop <= start:
@@ -158,7 +162,7 @@ class _Array(Generic[Data]):
         """The same elements with other extents; one of them may be -1. Raises ParameterError."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         try:
-            found = np.empty(self._shape, dtype=np.uint8).reshape(wanted).shape
+            found = np.empty(self._shape, dtype=np.uint8).reshape(wanted).shape  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise ParameterError(
                 f"cannot reshape an encrypted array of {self.size} elements to {wanted}",
@@ -257,7 +261,11 @@ EncryptedArray: TypeAlias = Ciphertext | Integers
 E = TypeVar("E", Ciphertext, Integers)
 
 
-def concatenate(arrays: Sequence[E]) -> E:
+@overload
+def concatenate(arrays: Sequence[Ciphertext]) -> Ciphertext: ...
+@overload
+def concatenate(arrays: Sequence[Integers]) -> Integers: ...
+def concatenate(arrays: Sequence[Ciphertext] | Sequence[Integers]) -> Ciphertext | Integers:
     """One array from several of a kind, along the first axis.
 
     Raises ParameterError for no arrays and, where messages share masks (packing), when an array but the last
@@ -277,7 +285,7 @@ def concatenate(arrays: Sequence[E]) -> E:
             )
     shape = (sum(a.shape[0] for a in arrays), *first.shape[1:])
     if isinstance(first, Integers):
-        blocks = _crenel.tfhe_concatenate([a._data for a in arrays])  # type: ignore[misc]
+        blocks = _crenel.tfhe_concatenate([a._data for a in arrays if isinstance(a, Integers)])
         return Integers(first.context, blocks, shape, first.dtype)
-    data = _crenel.tfhe_concatenate([a._data for a in arrays])  # type: ignore[misc]
+    data = _crenel.tfhe_concatenate([a._data for a in arrays if isinstance(a, Ciphertext)])
     return Ciphertext(first.context, data, shape, first.dtype)

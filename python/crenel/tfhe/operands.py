@@ -9,8 +9,8 @@ import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError, StateError
-from crenel.tfhe.arrays import EncryptedArray, Shape
-from crenel.tfhe.kinds import Kind, clear_values, expect_kind, expect_one_kind, is_encrypted
+from crenel.tfhe.arrays import Ciphertext, EncryptedArray, Integers, Shape
+from crenel.tfhe.kinds import Kind, clear_values, expect_kind, expect_one_kind
 
 Data = TypeVar("Data", _crenel.TfheCiphertext, _crenel.TfheIntegers)
 
@@ -61,15 +61,15 @@ class Pair:
     __slots__ = ("clear", "dtype", "kind", "like", "shape", "values")
 
     def __init__(self, operation: str, accepted: tuple[Kind, ...], a: object, b: object) -> None:
-        encrypted = [x for x in (a, b) if is_encrypted(x)]
+        encrypted = [x for x in (a, b) if isinstance(x, (Ciphertext, Integers))]
         if not encrypted:
             expect_kind(operation, a, *accepted)
         for x in encrypted:
             expect_kind(operation, x, *accepted)
-        self.like: EncryptedArray = encrypted[0]  # type: ignore[assignment]
+        self.like: EncryptedArray = encrypted[0]
         if len(encrypted) == 2:
-            expect_one_kind(operation, *encrypted)  # type: ignore[arg-type]
-            other: EncryptedArray = encrypted[1]  # type: ignore[assignment]
+            expect_one_kind(operation, *encrypted)
+            other = encrypted[1]
             if self.like.kind == "integer" and other.dtype != self.like.dtype:
                 raise StateError(
                     f"{operation}: integers of types {self.like.dtype} and {other.dtype}, expected one type",
@@ -78,14 +78,17 @@ class Pair:
         self.kind: Kind = self.like.kind
         self.dtype = self.like.dtype
         if self.kind == "message" and len(encrypted) == 2:
-            self.dtype = np.promote_types(self.like.dtype, encrypted[1].dtype)  # type: ignore[attr-defined]
-        self.values = [x if is_encrypted(x) else clear_values(operation, x, self.kind) for x in (a, b)]
-        self.shape = common_shape(*(x.shape for x in self.values))  # type: ignore[attr-defined]
+            self.dtype = np.promote_types(self.like.dtype, encrypted[1].dtype)
+        self.values: list[EncryptedArray | np.ndarray] = [
+            x if isinstance(x, (Ciphertext, Integers)) else clear_values(operation, x, self.kind)
+            for x in (a, b)
+        ]
+        self.shape = common_shape(*(x.shape for x in self.values))
 
 
-def word(operation: str, value: object, dtype: np.dtype, modular: bool) -> int:
+def word(operation: str, value: int, dtype: np.dtype, modular: bool) -> int:
     """The int as two's complement of 64 bits: one of the type's values, or modulo 2^bits."""
-    number = int(value)  # type: ignore[call-overload]
+    number = int(value)
     info = np.iinfo(dtype)
     if not modular and not info.min <= number <= info.max:
         raise ParameterError(

@@ -27,13 +27,7 @@ Table: TypeAlias = Callable[[int], int] | Sequence[int]
 class Operations(IntegerOperations):
     """All operations of `Evaluator`, which adds the binding of arrays."""
 
-    __slots__ = ("_context", "_evaluator", "_integers", "_messages_engine")
-
-    def __init__(self, context: Place, evaluator: _crenel.TfheEvaluator) -> None:
-        self._context = context
-        self._evaluator = evaluator
-        self._integers: _crenel.TfheIntegerEvaluator | None = None
-        self._messages_engine: _crenel.TfheMessageEvaluator | None = None
+    __slots__ = ()
 
     @property
     def context(self) -> Place:
@@ -66,7 +60,7 @@ class Operations(IntegerOperations):
     def not_(self, a: Ciphertext) -> Ciphertext:
         """~a of bits, without a bootstrap."""
         expect_kind("not_", a, "bit")
-        return self._wrap(self._evaluator.not_(a._data), a.shape, bool)
+        return self._wrap(self._evaluator.invert(a._data), a.shape, bool)
 
     def and_(self, a: Ciphertext | Clear, b: Ciphertext | Clear) -> Ciphertext:
         """a & b of bits. One bootstrap an element, as all gates of two inputs, which must be two arrays.
