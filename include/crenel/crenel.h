@@ -25,6 +25,7 @@
 #include "crenel/tfhe/context.h"
 #include "crenel/tfhe/evaluator.h"
 #include "crenel/tfhe/integer.h"
+#include "crenel/tfhe/message.h"
 #include "crenel/tfhe/params.h"
 #include "crenel/tfhe/serialize.h"
 #include "crenel/tfhe/sizes.h"

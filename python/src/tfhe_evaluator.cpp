@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "crenel/tfhe/message.h"
 #include "tfhe.h"
 
 namespace crenel::python {
@@ -10,6 +11,7 @@ namespace {
 
 using tfhe::Evaluator;
 using tfhe::IntegerEvaluator;
+using tfhe::MessageEvaluator;
 
 using Pointers = std::vector<const TfheCiphertext*>;
 
@@ -57,6 +59,13 @@ std::vector<TfheCiphertext> decompose(const Evaluator& ev, const TfheCiphertext&
   return out;
 }
 
+template <class T, class Plain>
+std::vector<const Plain*> plain(const std::vector<const T*>& parts) {
+  std::vector<const Plain*> values;
+  for (const T* part : parts) values.push_back(&part->value);
+  return values;
+}
+
 void bind_messages(nb::module_& m) {
   nb::class_<Evaluator>(m, "TfheEvaluator", "Operations on encrypted messages.")
       .def_prop_ro("context", &Evaluator::context)
@@ -72,7 +81,7 @@ void bind_messages(nb::module_& m) {
       .def("lut", &lut, "a"_a, "tables"_a, "out_modulus"_a = 0, "index"_a = nb::none())
       .def("decompose", &decompose, "a"_a, "base_bits"_a, ReleaseGil())
       .def(
-          "not_",
+          "invert",  // stubs leave out names that end with an underscore
           [](const Evaluator& ev, const TfheCiphertext& a) { return wrap(ev, ev.not_(a.value)); },
           "a"_a, ReleaseGil())
       .def(
@@ -198,13 +207,80 @@ void bind_integers(nb::module_& m) {
           [](const E& ev, const Array<u64>& values, u32 bits, bool is_signed) {
             return wrap(ev, ev.trivial(as_span(values), bits, is_signed));
           },
-          "values"_a, "bits"_a, "signed"_a, ReleaseGil());
+          "values"_a, "bits"_a, "signed"_a, ReleaseGil())
+      .def(
+          "sum",
+          [](const E& ev, const std::vector<const TfheIntegers*>& parts) {
+            return wrap(ev, ev.sum(plain<TfheIntegers, tfhe::Integers>(parts)));
+          },
+          "parts"_a, ReleaseGil())
+      .def(
+          "sum_messages",
+          [](const E& ev, const Pointers& parts, u32 bits, bool is_signed) {
+            return wrap(ev, ev.sum_messages(plain<TfheCiphertext, tfhe::Ciphertext>(parts), bits,
+                                            is_signed));
+          },
+          "parts"_a, "bits"_a, "signed"_a, ReleaseGil());
+}
+
+/// Messages, or a public value.
+using MessageTerm = std::variant<const TfheCiphertext*, i64>;
+
+tfhe::MessageOperand message(const MessageTerm& x) {
+  if (const i64* value = std::get_if<i64>(&x)) return *value;
+  const TfheCiphertext* messages = std::get<const TfheCiphertext*>(x);
+  if (messages == nullptr) throw nb::type_error("expected messages, got None");
+  return messages->value;
+}
+
+void bind_message_arithmetic(nb::module_& m) {
+  using E = MessageEvaluator;
+  nb::class_<E>(m, "TfheMessageEvaluator", "Arithmetic and comparisons of encrypted messages.")
+      .def(nb::init<Evaluator>(), "evaluator"_a)
+      .def(
+          "add",
+          [](const E& ev, const MessageTerm& a, const MessageTerm& b) {
+            return wrap(ev.evaluator(), ev.add(message(a), message(b)));
+          },
+          "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "sub",
+          [](const E& ev, const MessageTerm& a, const MessageTerm& b) {
+            return wrap(ev.evaluator(), ev.sub(message(a), message(b)));
+          },
+          "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "mul",
+          [](const E& ev, const TfheCiphertext& a, i64 factor) {
+            return wrap(ev.evaluator(), ev.mul(a.value, factor));
+          },
+          "a"_a, "factor"_a, ReleaseGil())
+      .def(
+          "sum",
+          [](const E& ev, const Pointers& parts) {
+            return wrap(ev.evaluator(), ev.sum(plain<TfheCiphertext, tfhe::Ciphertext>(parts)));
+          },
+          "parts"_a, ReleaseGil())
+      .def(
+          "compare",
+          [](const E& ev, const std::string& name, const MessageTerm& a, const MessageTerm& b) {
+            return wrap(ev.evaluator(), ev.compare(comparison(name), message(a), message(b)));
+          },
+          "comparison"_a, "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "select",
+          [](const E& ev, const TfheCiphertext& condition, const MessageTerm& a,
+             const MessageTerm& b) {
+            return wrap(ev.evaluator(), ev.select(condition.value, message(a), message(b)));
+          },
+          "condition"_a, "a"_a, "b"_a, ReleaseGil());
 }
 
 }  // namespace
 
 void bind_tfhe_evaluator(nb::module_& m) {
   bind_messages(m);
+  bind_message_arithmetic(m);
   bind_integers(m);
 }
 

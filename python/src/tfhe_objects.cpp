@@ -82,6 +82,11 @@ Bound<T, Context> slice(const Bound<T, Context>& array, i64 first, i64 count) {
 }
 
 template <class T>
+Bound<T, Context> take(const Bound<T, Context>& array, const Array<u64>& index) {
+  return {array.context, array.value.take(as_span(index))};
+}
+
+template <class T>
 Bound<T, Context> concatenate(const std::vector<const Bound<T, Context>*>& parts) {
   if (parts.empty()) throw ParameterError("concatenation of no arrays", {{"parts", "0"}});
   std::vector<const T*> values;
@@ -99,7 +104,9 @@ void bind_arrays(nb::module_& m) {
                    [](const TfheCiphertext& c) { return c.value.secret_key_id().text(); })
       .def_prop_ro("noise_variance",
                    [](const TfheCiphertext& c) { return c.value.noise_variance(); })
+      .def_prop_ro("bound", [](const TfheCiphertext& c) { return c.value.bound(); })
       .def("slice", &slice<tfhe::Ciphertext>, "first"_a, "count"_a, ReleaseGil())
+      .def("take", &take<tfhe::Ciphertext>, "index"_a, ReleaseGil())
       .def(
           "clone",
           [](const TfheCiphertext& c) { return TfheCiphertext{c.context, c.value.clone()}; },
@@ -113,6 +120,7 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("signed", [](const TfheIntegers& i) { return i.value.is_signed(); })
       .def_prop_ro("nbytes", [](const TfheIntegers& i) { return i.value.bytes(); })
       .def("slice", &slice<tfhe::Integers>, "first"_a, "count"_a, ReleaseGil())
+      .def("take", &take<tfhe::Integers>, "index"_a, ReleaseGil())
       .def("to_bytes", &array_to_bytes<tfhe::Integers>, "shape"_a, "element"_a);
   m.def("tfhe_concatenate", &concatenate<tfhe::Ciphertext>, "parts"_a, ReleaseGil());
   m.def("tfhe_concatenate", &concatenate<tfhe::Integers>, "parts"_a, ReleaseGil());
@@ -157,11 +165,11 @@ void bind_tfhe_client(nb::module_& m) {
                    [](const Client& client) { return client.secret_key_id().text(); })
       .def(
           "encrypt",
-          [](Client& client, const Array<u64>& messages, u32 plain_modulus) {
+          [](Client& client, const Array<u64>& messages, u32 plain_modulus, u32 bound) {
             return TfheCiphertext{client.context(),
-                                  client.encrypt(as_span(messages), plain_modulus)};
+                                  client.encrypt(as_span(messages), plain_modulus, bound)};
           },
-          "messages"_a, "plain_modulus"_a = 0, ReleaseGil())
+          "messages"_a, "plain_modulus"_a = 0, "bound"_a = 0, ReleaseGil())
       .def(
           "encrypt_unsigned",
           [](Client& client, const Array<u64>& values, u32 bits) {
@@ -181,7 +189,7 @@ void bind_tfhe_client(nb::module_& m) {
           [](const Client& client, const TfheCiphertext& c) {
             return decrypted(released([&] { return client.decrypt(c.value); }));
           },
-          "ciphertext"_a)
+          "ciphertext"_a, nb::sig("def decrypt(self, ciphertext: TfheCiphertext) -> numpy.ndarray"))
       .def(
           "decrypt_integers",
           [](const Client& client, const TfheIntegers& i) {
@@ -189,7 +197,8 @@ void bind_tfhe_client(nb::module_& m) {
               return decrypted(released([&] { return tfhe::decrypt_signed(client, i.value); }));
             return decrypted(released([&] { return tfhe::decrypt_unsigned(client, i.value); }));
           },
-          "integers"_a)
+          "integers"_a,
+          nb::sig("def decrypt_integers(self, integers: TfheIntegers) -> numpy.ndarray"))
       .def(
           "p_fail_log2",
           [](const Client& client, const TfheCiphertext& c) { return client.p_fail_log2(c.value); },
@@ -200,7 +209,9 @@ void bind_tfhe_client(nb::module_& m) {
             return decrypted(
                 released([&] { return client.phase_errors(c.value, as_span(messages)); }));
           },
-          "ciphertext"_a, "messages"_a)
+          "ciphertext"_a, "messages"_a,
+          nb::sig("def phase_errors(self, ciphertext: TfheCiphertext, messages: numpy.ndarray) -> "
+                  "numpy.ndarray"))
       .def(
           "evaluation_keys",
           [](Client& client, bool packing) {

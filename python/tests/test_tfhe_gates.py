@@ -107,4 +107,6 @@ def test_same_array_twice_and_shapes(world):
     with pytest.raises(tfhe.StateError, match=r"\(6,\) and \(2, 3\)"):
         world.ev.nand(a, world.client.encrypt(np.ones((2, 3), dtype=bool)))
     with pytest.raises(TypeError, match="encrypted array"):
-        world.ev.nand(a, np.ones(6, dtype=bool))
+        world.ev.nand(np.ones(6, dtype=bool), np.ones(6, dtype=bool))
+    with pytest.raises(TypeError, match="public bools"):
+        world.ev.nand(a, np.ones(6))

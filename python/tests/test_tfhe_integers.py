@@ -156,7 +156,7 @@ def test_what_does_not_fit(world):
     with pytest.raises(tfhe.StateError, match="uint8 and int8"):
         world.ev.add(a, world.client.encrypt(np.array([1, 2], dtype=np.int8)))
     with pytest.raises(tfhe.StateError, match="shapes"):
-        world.ev.add(a, world.client.encrypt(np.array([1], dtype=np.uint8)))
+        world.ev.add(a, world.client.encrypt(np.array([1, 2, 3], dtype=np.uint8)))
     for value in (256, -1):
         with pytest.raises(tfhe.ParameterError, match="uint8"):
             world.ev.less(a, value)

@@ -171,8 +171,10 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
   file.finish();
   check_bits(*source.tensor, file.data(*source.tensor), encoding.log_modulus);
   if (id.is_none()) check_masks(file, source, home.plan);
+  Ciphertext array = upload(file, source, home, size, encoding, id);
+  if (found.element == "bool") array.data().bound = 2;
   if (info) *info = std::move(found);
-  return upload(file, source, home, size, encoding, id);
+  return array;
 }
 
 std::vector<u8> to_bytes(const Context& context, const Integers& integers, const ArrayInfo& info) {

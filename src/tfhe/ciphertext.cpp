@@ -1,5 +1,7 @@
 #include "crenel/tfhe/ciphertext.h"
 
+#include <algorithm>
+
 #include "crenel/core/error.h"
 #include "tfhe/objects.h"
 
@@ -37,6 +39,7 @@ Ciphertext::~Ciphertext() = default;
 
 u64 Ciphertext::size() const { return data_->size; }
 u32 Ciphertext::plain_modulus() const { return data_->plain_modulus; }
+u32 Ciphertext::bound() const { return data_->bound; }
 u64 Ciphertext::bytes() const { return data_->bytes(); }
 const std::string& Ciphertext::params_id() const { return data_->params_id; }
 const SecretKeyId& Ciphertext::secret_key_id() const { return data_->secret_key; }
@@ -70,6 +73,31 @@ Ciphertext Ciphertext::slice(u64 first, u64 count) const {
   return Ciphertext(std::move(part));
 }
 
+Ciphertext Ciphertext::take(std::span<const u64> index) const {
+  const Data& d = *data_;
+  if (index.empty()) throw ParameterError("no messages to take, expected one", {{"index", "0"}});
+  if (d.slots != 1)
+    throw UnsupportedError(cat("messages in any order where ", d.slots,
+                               " share a mask, expected a context without packing"),
+                           {{"slots", cat(d.slots)}});
+  for (const u64 i : index)
+    if (i >= d.size)
+      throw ParameterError(cat("message ", i, ", expected below ", d.size),
+                           {{"index", cat(i)}, {"size", cat(d.size)}});
+  auto taken = d.like();
+  taken->size = index.size();
+  taken->noise = {};
+  auto& stream = *d.payload.stream();
+  taken->payload = stream.allocate(taken->bytes());
+  for (std::size_t i = 0, end = 0; i < index.size(); i = end) {  // runs of neighbours
+    for (end = i + 1; end < index.size() && index[end] == index[end - 1] + 1;) ++end;
+    stream.copy(taken->payload.as<u32>() + i * d.words, d.payload.as<u32>() + index[i] * d.words,
+                (end - i) * d.words * sizeof(u32));
+    taken->noise.append(d.noise.slice(index[i], end - i));
+  }
+  return Ciphertext(std::move(taken));
+}
+
 Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
   if (parts.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", "0"}});
   const auto& first = parts[0]->data();
@@ -92,6 +120,7 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
               " messages, expected a multiple of ", part.slots),
           {{"part", cat(i)}, {"size", cat(part.size)}, {"slots", cat(part.slots)}});
     whole->size += part.size;
+    whole->bound = whole->bound == 0 || part.bound == 0 ? 0 : std::max(whole->bound, part.bound);
     whole->noise.append(part.noise);
   }
   whole->payload = stream.allocate(whole->bytes());

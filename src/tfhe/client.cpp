@@ -27,13 +27,18 @@ Client::~Client() = default;
 const Context& Client::context() const { return state_->context; }
 const SecretKeyId& Client::secret_key_id() const { return state_->id; }
 
-Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus) {
+Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus, u32 bound) {
   const auto& home = state_->context.state();
   auto& stream = *home.stream;
   stream.expect_no_capture("encryption");  // the same randomness again
   const u32 p = checked_plain_modulus(home.params, plain_modulus);
   check_messages(messages, home.params, p);
+  for (std::size_t i = 0; bound != 0 && i < messages.size(); ++i)
+    if (messages[i] >= bound)  // where, not what: errors are logged
+      throw ParameterError(cat("message ", i, " is too large, expected below ", bound),
+                           {{"index", cat(i)}, {"limit", cat(bound)}});
   auto data = empty_ciphertext(home, messages.size(), p, log_modulus_for(home.params, p));
+  data->bound = bound;
 
   core::SecretVector<u64> encoded(data->rows() * data->slots);
   for (std::size_t i = 0; i < messages.size(); ++i)

@@ -91,6 +91,13 @@ void Evaluator::State::check_inputs(std::span<const Ciphertext* const> inputs, u
   }
 }
 
+void Evaluator::State::check_bits(const Ciphertext& a, const char* operation) const {
+  if (a.bound() > 2)
+    differ(
+        cat(operation, ": messages below"), cat(a.bound()), "bits",
+        "; compare messages (MessageEvaluator::compare) or look up a table of 0 and 1 to get bits");
+}
+
 const EvaluationKeys::Data& Evaluator::State::bootstrap_keys() const {
   if (keys.data() == nullptr)
     throw KeyMissingError("evaluator without evaluation keys cannot bootstrap",
@@ -237,6 +244,8 @@ Ciphertext Evaluator::trivial(std::span<const u64> messages, u32 plain_modulus) 
   for (u64 i = 0; i < messages.size(); ++i)
     rows[i / r * data->words + n + i % r] =
         static_cast<u32>(encode_message(messages[i], p, data->log_modulus));
+  data->bound =
+      static_cast<u32>(std::max<u64>(2, 1 + *std::max_element(messages.begin(), messages.end())));
   data->payload = s.allocate_rows(data->rows());
   s.stream().copy_in(data->payload.data(), rows.data(), rows.size() * sizeof(u32));
   return Ciphertext(std::move(data));

@@ -35,6 +35,8 @@ struct Evaluator::State {
   /// Context, size, plain modulus and modulus of all inputs, and that no two are one object.
   void check_inputs(std::span<const Ciphertext* const> inputs, u32 plain_modulus,
                     const char* operation) const;
+  /// That the input is not known to hold anything but bits (Ciphertext::bound).
+  void check_bits(const Ciphertext& a, const char* operation) const;
   /// The keys, or KeyMissingError.
   const EvaluationKeys::Data& bootstrap_keys() const;
 

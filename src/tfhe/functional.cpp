@@ -195,8 +195,10 @@ Ciphertext Evaluator::sign(const Ciphertext& a) const {
   });
   f.judge(x.noise, x.log_modulus);
   const device::Buffer in = f.stretched(x.rows, x.log_modulus);
-  return s.wrap(s.bootstrapped(in.as<const u32>(), a.data().rows(), table), a.size(), 4, s.log_q(),
-                s.bootstrap_noise(a.size(), s.log_q()));
+  Ciphertext result = s.wrap(s.bootstrapped(in.as<const u32>(), a.data().rows(), table), a.size(),
+                             4, s.log_q(), s.bootstrap_noise(a.size(), s.log_q()));
+  result.data().bound = 2;
+  return result;
 }
 
 std::vector<Ciphertext> Evaluator::decompose(const Ciphertext& a, u32 base_bits) const {

@@ -12,6 +12,11 @@
 namespace crenel::tfhe {
 namespace {
 
+Ciphertext bits(Ciphertext result) {
+  result.data().bound = 2;
+  return result;
+}
+
 // Noise of sum_i factor_i input_i.
 Noise sum_noise(std::initializer_list<std::pair<const Noise*, double>> terms) {
   Noise sum(terms.begin()->first->size());
@@ -92,11 +97,13 @@ Ciphertext Evaluator::not_(const Ciphertext& a) const {
   const Ciphertext* input = &a;
   const u32 p = holds_sums(s.params(), a.plain_modulus(), 1) ? a.plain_modulus() : 4;
   s.check_inputs({&input, 1}, p, "not");
+  s.check_bits(a, "not");
   const device::LweTerm term{a.data().payload.as<const u32>(), -1};
   Ciphertext out =
       s.wrap(s.combined({&term, 1}, encode_message(1, p, s.log_q()), a.data().rows(), s.log_q()),
              a.size(), p, s.log_q(), a.data().noise.scaled(-1));
   out.data().secret_key = a.secret_key_id();
+  out.data().bound = a.bound();
   return out;
 }
 
@@ -110,6 +117,7 @@ Ciphertext Evaluator::gate(Gate gate, std::span<const Ciphertext* const> inputs)
       holds_sums(s.params(), inputs[0]->plain_modulus(), static_cast<u64>(g.inputs));
   const u32 p = by_count ? s.params().spec().plain_modulus : g.plain_modulus;
   s.check_inputs(inputs, p, g.name);
+  for (const Ciphertext* input : inputs) s.check_bits(*input, g.name);
   s.bootstrap_keys();
   std::vector<device::LweTerm> terms;
   Noise noise(inputs[0]->size());
@@ -126,8 +134,8 @@ Ciphertext Evaluator::gate(Gate gate, std::span<const Ciphertext* const> inputs)
                                   [&](u64 m) -> u64 { return m <= g.inputs && g.counts >> m & 1; })
                : gate_function(s, g);
   const device::Buffer sum = s.combined(terms, 0, rows, s.log_q());
-  return s.wrap(s.bootstrapped(sum.as<const u32>(), rows, function), inputs[0]->size(), p,
-                s.log_q(), s.bootstrap_noise(inputs[0]->size(), s.log_q()));
+  return bits(s.wrap(s.bootstrapped(sum.as<const u32>(), rows, function), inputs[0]->size(), p,
+                     s.log_q(), s.bootstrap_noise(inputs[0]->size(), s.log_q())));
 }
 
 Ciphertext Evaluator::gate(Gate gate_kind, const Ciphertext& a, const Ciphertext& b) const {
@@ -144,10 +152,11 @@ Ciphertext Evaluator::mux(const Ciphertext& condition, const Ciphertext& a,
   const u32 p = by_sums ? condition.plain_modulus() : 4;
   s.check_inputs(first, p, "mux");
   s.check_inputs(second, p, "mux");
+  for (const Ciphertext* input : {&condition, &a, &b}) s.check_bits(*input, "mux");
   s.bootstrap_keys();
   judge_mux(s, by_sums, p, condition.data().noise, a.data().noise, b.data().noise,
             [&](const Noise& sum, double margin) { s.judge(sum, s.log_q(), margin, "mux"); });
-  if (by_sums) return mux_by_sums(s, condition, a, b);
+  if (by_sums) return bits(mux_by_sums(s, condition, a, b));
   const u32 log_q = s.log_q();
   const u64 rows = condition.data().rows(), half = rows * s.plan().words();
   const u32* c = condition.data().payload.as<const u32>();
@@ -161,8 +170,8 @@ Ciphertext Evaluator::mux(const Ciphertext& condition, const Ciphertext& a,
   const device::Buffer nands = s.bootstrapped(sums.as<const u32>(), 2 * rows, nand);
   const device::LweTerm both[] = {{nands.as<const u32>(), 1}, {nands.as<const u32>() + half, 1}};
   s.combine(sums.as<u32>(), both, 0, rows, log_q);
-  return s.wrap(s.bootstrapped(sums.as<const u32>(), rows, nand), condition.size(), 4, log_q,
-                s.bootstrap_noise(condition.size(), log_q));
+  return bits(s.wrap(s.bootstrapped(sums.as<const u32>(), rows, nand), condition.size(), 4, log_q,
+                     s.bootstrap_noise(condition.size(), log_q)));
 }
 
 Ciphertext Evaluator::refresh(const Ciphertext& a) const {
@@ -178,14 +187,19 @@ Ciphertext Evaluator::refresh(const Ciphertext& a) const {
   const u32* in = a.data().payload.as<const u32>();
   if (is_message) {
     const auto identity = message_function(s, ContentKey("identity"), [](u64 m) { return m; });
-    return s.wrap(s.bootstrapped(in, rows, identity), a.size(), p, s.log_q(), std::move(noise));
+    Ciphertext out =
+        s.wrap(s.bootstrapped(in, rows, identity), a.size(), p, s.log_q(), std::move(noise));
+    out.data().bound = a.bound();
+    return out;
   }
+  s.check_bits(a, "refresh");
   // AND with a known 1.
   const device::LweTerm term{in, 1};
   const device::Buffer sum =
       s.combined({&term, 1}, encode_message(1, 4, s.log_q()), rows, s.log_q());
-  return s.wrap(s.bootstrapped(sum.as<const u32>(), rows, gate_function(s, constants(Gate::and_))),
-                a.size(), p, s.log_q(), std::move(noise));
+  return bits(
+      s.wrap(s.bootstrapped(sum.as<const u32>(), rows, gate_function(s, constants(Gate::and_))),
+             a.size(), p, s.log_q(), std::move(noise)));
 }
 
 double Evaluator::p_fail_log2(Gate gate) const {

@@ -184,6 +184,9 @@ PreparedLut Context::prepare(std::span<const Lut> luts, std::span<const u32> ind
   check_tables(home.params, luts, p, data->out_modulus);
   if (luts.size() > 1 && index.empty()) refuse_index(0, "one a message");
   check_index(index, luts.size());
+  for (const Lut& lut : luts)
+    for (const u64 entry : lut.table)
+      data->bound = std::max(data->bound, static_cast<u32>(entry) + 1);
   data->size = index.size();
   data->log_modulus = home.plan.log_lwe_modulus;
   const auto symmetry =
@@ -238,8 +241,10 @@ Ciphertext Evaluator::lut(const Ciphertext& a, const PreparedLut& lut) const {
   device::Buffer out = s.allocate_rows(rows);
   s.bootstrap(out.as<u32>(), s.log_q(), in, f.log_modulus, rows,
               lut_view(s.plan(), *f.tables, f.index.get()));
-  return s.wrap(std::move(out), a.size(), f.out_modulus, s.log_q(),
-                s.bootstrap_noise(a.size(), s.log_q()));
+  Ciphertext result = s.wrap(std::move(out), a.size(), f.out_modulus, s.log_q(),
+                             s.bootstrap_noise(a.size(), s.log_q()));
+  result.data().bound = f.bound;
+  return result;
 }
 
 }  // namespace crenel::tfhe

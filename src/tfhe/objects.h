@@ -26,6 +26,7 @@ struct CiphertextShape {
   u32 log_modulus = 0;       ///< log2 [q], larger for large p (encoding.h)
   SecretKeyId secret_key{};  ///< none where the masks are zero
   Noise noise = {};          ///< of `size` messages
+  u32 bound = 0;             ///< messages are below it; 0: not known
 
   u64 rows() const { return (size + slots - 1) / slots; }
   u64 bytes() const { return rows() * words * sizeof(u32); }
@@ -97,6 +98,7 @@ struct PreparedLut::Data {
   u32 log_modulus = 0;
   DeviceCache::Array tables;  ///< test polynomials (test_polynomial.h)
   DeviceCache::Array index;   ///< [rows][slots], or null
+  u32 bound = 0;              ///< one more than the largest entry
   DeviceCache::Array half;    ///< first brings phases into the lower half; null: not needed
 };
 

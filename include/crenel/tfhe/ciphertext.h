@@ -22,6 +22,10 @@ class Ciphertext {
   u64 size() const;           ///< messages
   u32 plain_modulus() const;  ///< p: a message m stands at m q / p
   u64 bytes() const;          ///< device bytes of the payload
+  /// Every message is below it by what made it, or 0 where nothing is known (fresh encryptions that
+  /// did not say, loaded arrays but those of element "bool", linear combinations). 2 and less are
+  /// bits; gates refuse what is known to hold more (StateError). Tells nothing of the messages.
+  u32 bound() const;
   const std::string& params_id() const;
   /// Which secret keys decrypt it; none for known messages (Evaluator::trivial): any do.
   const SecretKeyId& secret_key_id() const;
@@ -33,6 +37,9 @@ class Ciphertext {
   /// Messages [first, first + count), copied. `first` must be a multiple of r: throws
   /// ParameterError otherwise or when out of range.
   Ciphertext slice(u64 first, u64 count) const;
+  /// Messages index[0], index[1], ..., copied; any number of times each, in any order. ParameterError
+  /// for none or one out of range, and UnsupportedError where messages share masks (r > 1).
+  Ciphertext take(std::span<const u64> index) const;
 
   const Data& data() const { return *data_; }
   Data& data() { return *data_; }

@@ -100,7 +100,9 @@ class Client {
   /// floor, sign and decompose. ParameterError for no messages, a message >= p (>= p / 2 with
   /// padding), p odd, p no power of two above 2^15, or such that 2 beta p exceeds Q_KS (the set's
   /// security is stated for nothing larger) or 2^32.
-  Ciphertext encrypt(std::span<const u64> messages, u32 plain_modulus = 0);
+  /// `bound`: what Ciphertext::bound() says of the result, 0 to say nothing; ParameterError for a
+  /// message that is not below it.
+  Ciphertext encrypt(std::span<const u64> messages, u32 plain_modulus = 0, u32 bound = 0);
   /// round(p phase / q) modulo p of each message. StateError for another context's or other secret
   /// keys' ciphertext.
   std::vector<u64> decrypt(const Ciphertext& ciphertext) const;

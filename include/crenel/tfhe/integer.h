@@ -22,6 +22,8 @@ class Integers {
   Integers clone() const;
   /// Integers [first, first + count), copied; as Ciphertext::slice.
   Integers slice(u64 first, u64 count) const;
+  /// Integers index[0], index[1], ..., copied; as Ciphertext::take.
+  Integers take(std::span<const u64> index) const;
 
  private:
   std::vector<Ciphertext> blocks_;
@@ -84,6 +86,14 @@ class IntegerEvaluator {
   Integers bit_or(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers bit_xor(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers bit_not(const Integers& a) const;
+
+  /// The sum of all parts modulo 2^bits: one circuit, which adds many terms at the cost of few carries.
+  Integers sum(std::span<const Integers* const> parts) const;
+  /// The sum of messages of the set, each below 16 (or Ciphertext::bound), modulo 2^bits, exact where
+  /// 2^bits exceeds it: 4-bit messages and counts of bits outgrow their space here. One part converts
+  /// it. Look-ups a result: bits 2 for every 15 and few more; messages 2 each and as many to add.
+  Integers sum_messages(std::span<const Ciphertext* const> parts, u32 bits,
+                        bool is_signed = false) const;
 
  private:
   Evaluator evaluator_;

@@ -15,6 +15,8 @@ The objects, in the order in which they are made:
     the operations, ``context.evaluator(keys)``, on whole arrays: the more elements, the faster each
 `Ciphertext`, `Integers`
     encrypted arrays of bits or small messages, and of integers of 8 to 64 bits
+`BoundCiphertext`, `BoundIntegers`
+    the same with operators: ``ev(a)``
 """
 
 import crenel.pickling  # noqa: F401  (makes Params fit for pickle)
@@ -33,10 +35,13 @@ from crenel.errors import (
     UnsupportedError,
 )
 from crenel.tfhe.arrays import Ciphertext, Integers, concatenate
+from crenel.tfhe.bound import BoundCiphertext, BoundIntegers
 from crenel.tfhe.context import Client, Context
 from crenel.tfhe.evaluator import Evaluator
 
 __all__ = [
+    "BoundCiphertext",
+    "BoundIntegers",
     "Ciphertext",
     "Client",
     "Context",

@@ -3,30 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError, StateError
 from crenel.pickling import refuse
+from crenel.tfhe.kinds import PLURAL, Kind, is_encrypted
 from crenel.tfhe.place import Place
 
-Shape = tuple[int, ...]
-A = TypeVar("A", bound="_Array")
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    # What may stand beside an encrypted array: ints, and arrays of integers or bools.
+    Clear: TypeAlias = (
+        int | np.integer | np.bool_ | npt.NDArray[np.integer] | npt.NDArray[np.bool_] | Sequence[int]
+    )
+
+Shape: TypeAlias = tuple[int, ...]
+Data = TypeVar("Data", _crenel.TfheCiphertext, _crenel.TfheIntegers)
+A = TypeVar("A", bound="_Array")  # type: ignore[type-arg]
+
+_OPERATORS = {
+    "eq": ("==", "equal"),
+    "ne": ("!=", "not_equal"),
+    "lt": ("<", "less"),
+    "le": ("<=", "less_equal"),
+    "gt": (">", "greater"),
+    "ge": (">=", "greater_equal"),
+    "add": ("+", "add"),
+    "sub": ("-", "sub"),
+    "mul": ("*", "mul"),
+    "and": ("&", "and_"),
+    "or": ("|", "or_"),
+    "xor": ("^", "xor"),
+    "lshift": ("<<", "shift_left"),
+    "rshift": (">>", "shift_right"),
+}
 
 
-class _Array:
-    """An encrypted array in C order. Immutable."""
+class _Array(Generic[Data]):
+    """An encrypted array in C order. Immutable, without operators: an evaluator binds it for those."""
 
     __slots__ = ("_context", "_data", "_dtype", "_shape")
+    _context: Place
+    _data: Data
+    _dtype: np.dtype
+    _shape: Shape
+    __array_ufunc__: ClassVar[None] = None  # NumPy leaves operators to us instead of looping
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares elements
 
-    def __init__(self, context: Place, data: Any, shape: Shape, dtype: np.dtype) -> None:
+    def __init__(self, context: Place, data: Data, shape: Shape, dtype: np.dtype) -> None:
         self._context = context
         self._data = data
         self._shape = shape
         self._dtype = dtype
+
+    @property
+    def _encrypted_kind(self) -> Kind:
+        raise NotImplementedError
+
+    @property
+    def kind(self) -> Kind:
+        """'bit', 'message' or 'integer': which operations take it. Files keep it."""
+        return self._encrypted_kind
+
+    def _like(self: A, data: Data, shape: Shape) -> A:
+        return type(self)(self._context, data, shape, self._dtype)
 
     @property
     def context(self) -> Place:
@@ -63,6 +108,25 @@ class _Array:
         """Bytes on the device."""
         return self._data.nbytes
 
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"the truth of encrypted {PLURAL[self.kind]} is not known without the secret key: compute on "
+            "both cases and choose with ev.select(condition, a, b), or decrypt"
+        )
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise TypeError(
+            "'in' would have to know encrypted elements: ev.equal(a, item) gives encrypted bits, ev.sum of "
+            "which counts them"
+        )
+
+    def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
+        raise TypeError(f"NumPy cannot read {self!r}: client.decrypt gives an array, ev(a) operators")
+
+    def __iter__(self: A) -> Iterator[A]:
+        """The elements along the first axis, copied one by one."""
+        return (self[i] for i in range(len(self)))
+
     def __len__(self) -> int:
         if not self._shape:
             raise TypeError("len() of an encrypted array without axes")
@@ -76,7 +140,7 @@ class _Array:
         """
         if not self._shape:
             raise IndexError("an encrypted array without axes has no elements to pick")
-        row = self._shape[1:]
+        row: Shape = self._shape[1:]
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step != 1 or stop <= start:
@@ -92,35 +156,61 @@ class _Array:
 
     def _part(self: A, start: int, count: int, shape: Shape) -> A:
         step = math.prod(self._shape[1:])
-        return type(self)(self._context, self._data.slice(start * step, count * step), shape, self._dtype)
+        return self._like(self._data.slice(start * step, count * step), shape)
 
     def reshape(self: A, *shape: int | Sequence[int]) -> A:
         """The same elements with other extents; one of them may be -1. Raises ParameterError."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         try:
-            found = np.empty(self._shape, dtype=np.uint8).reshape(wanted).shape
+            found = np.empty(self._shape, dtype=np.uint8).reshape(wanted).shape  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise ParameterError(
                 f"cannot reshape an encrypted array of {self.size} elements to {wanted}",
                 {"size": str(self.size), "shape": str(wanted)},
             ) from None
-        return type(self)(self._context, self._data, found, self._dtype)
+        return self._like(self._data, found)
 
     def to_bytes(self) -> bytes:
         """A complete safetensors file. Context.ciphertext_from_bytes and integers_from_bytes read it."""
         return self._data.to_bytes(list(self._shape), self._dtype.name)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         refuse(self, "send to_bytes(), and read it with the loaders of a context")
 
     def _facts(self) -> str:
         return f"{self._dtype.name} {self._shape}"
 
 
-class Ciphertext(_Array):
-    """An encrypted array of bits or of small messages. Immutable."""
+def _refused(name: str, symbol: str, method: str, reflected: bool) -> object:
+    def refused(self: _Array, other: object) -> NoReturn:  # type: ignore[type-arg]
+        call = f"ev.{method}({'b, a' if reflected else 'a, b'})"
+        bound = f"b {symbol} ev(a)" if reflected else f"ev(a) {symbol} b"
+        raise TypeError(
+            f"'{symbol}' of an encrypted array needs the evaluator: call {call}, or bind it, {bound}"
+        )
+
+    refused.__name__ = f"__{'r' if reflected else ''}{name}__"
+    refused.__doc__ = "TypeError that says what to call: only arrays bound by ev(a) have operators."
+    return refused
+
+
+for _name, (_symbol, _method) in _OPERATORS.items():
+    setattr(_Array, f"__{_name}__", _refused(_name, _symbol, _method, False))
+    if _symbol[0] not in "=!" and _symbol not in ("<", "<=", ">", ">="):
+        setattr(_Array, f"__r{_name}__", _refused(_name, _symbol, _method, True))
+
+
+class Ciphertext(_Array[_crenel.TfheCiphertext]):
+    """An encrypted array of bits (dtype bool) or of small messages (dtype of integers). Immutable.
+
+    `ev(a)` has operators; comparison operators, `bool()` and `in` of the array itself raise TypeError.
+    """
 
     __slots__ = ()
+
+    @property
+    def _encrypted_kind(self) -> Kind:
+        return "bit" if self._dtype == np.bool_ else "message"
 
     @property
     def plain_modulus(self) -> int:
@@ -141,10 +231,17 @@ class Ciphertext(_Array):
         )
 
 
-class Integers(_Array):
-    """An encrypted array of integers in radix form, two bits a block. Immutable."""
+class Integers(_Array[_crenel.TfheIntegers]):
+    """An encrypted array of integers in radix form, two bits a block. Immutable.
+
+    `ev(a)` has operators; comparison operators, `bool()` and `in` of the array itself raise TypeError.
+    """
 
     __slots__ = ()
+
+    @property
+    def _encrypted_kind(self) -> Kind:
+        return "integer"
 
     @property
     def bits(self) -> int:
@@ -160,27 +257,35 @@ class Integers(_Array):
         return f"<tfhe.Integers {self._facts()} on {self._context.device.name}>"
 
 
-def concatenate(arrays: Sequence[A]) -> A:
+EncryptedArray: TypeAlias = Ciphertext | Integers
+E = TypeVar("E", Ciphertext, Integers)
+
+
+@overload
+def concatenate(arrays: Sequence[Ciphertext]) -> Ciphertext: ...
+@overload
+def concatenate(arrays: Sequence[Integers]) -> Integers: ...
+def concatenate(arrays: Sequence[Ciphertext] | Sequence[Integers]) -> Ciphertext | Integers:
     """One array from several of a kind, along the first axis.
 
     Raises ParameterError for no arrays and, where messages share masks (packing), when an array but the last
-    ends within a mask; StateError where kinds, types or the other axes differ.
+    ends within a mask; TypeError for anything but encrypted arrays with an axis; StateError where kinds,
+    types or the other axes differ.
     """
     if not arrays:
         raise ParameterError("concatenation of no arrays", {"arrays": "0"})
     first = arrays[0]
     for other in arrays:
-        if not isinstance(other, _Array) or not other.shape:
+        if not is_encrypted(other) or not other.shape:
             raise TypeError(f"expected encrypted arrays with an axis, got {other!r}")
-        same = (
-            type(other) is type(first) and other.dtype == first.dtype and other.shape[1:] == first.shape[1:]
-        )
+        same = other.kind == first.kind and other.dtype == first.dtype and other.shape[1:] == first.shape[1:]
         if not same:
             raise StateError(
                 f"cannot concatenate {first!r} and {other!r}", {"found": repr(other), "expected": repr(first)}
             )
-    if len(arrays) == 1:
-        return first
-    data = _crenel.tfhe_concatenate([a._data for a in arrays])
     shape = (sum(a.shape[0] for a in arrays), *first.shape[1:])
-    return type(first)(first.context, data, shape, first.dtype)
+    if isinstance(first, Integers):
+        blocks = _crenel.tfhe_concatenate([a._data for a in arrays if isinstance(a, Integers)])
+        return Integers(first.context, blocks, shape, first.dtype)
+    data = _crenel.tfhe_concatenate([a._data for a in arrays if isinstance(a, Ciphertext)])
+    return Ciphertext(first.context, data, shape, first.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, overload
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from crenel.tfhe.place import Place
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Bytes = bytes | bytearray | memoryview
+Bytes: TypeAlias = bytes | bytearray | memoryview
 
 
 class Context(Place):
@@ -159,6 +159,25 @@ class Client:
         """
         return self._client.secret_key_id
 
+    @overload
+    def encrypt(
+        self, values: bool | npt.NDArray[np.bool_], bits: None = ..., *, fan_in: int = ...
+    ) -> Ciphertext: ...
+    @overload
+    def encrypt(self, values: npt.ArrayLike, bits: int) -> Ciphertext: ...
+    @overload
+    def encrypt(self, values: npt.ArrayLike, *, plain_modulus: int) -> Ciphertext: ...
+    @overload
+    def encrypt(self, values: npt.NDArray[np.integer]) -> Integers: ...
+    @overload
+    def encrypt(
+        self,
+        values: npt.ArrayLike,
+        bits: int | None = ...,
+        *,
+        fan_in: int = ...,
+        plain_modulus: int | None = ...,
+    ) -> Ciphertext | Integers: ...
     def encrypt(
         self,
         values: npt.ArrayLike,
@@ -197,14 +216,14 @@ class Client:
                 )
             return self._messages(flat, shape, plain_modulus_for(self._context.params, flat, plain_modulus))
         if array.dtype == np.bool_:
-            return self._messages(flat, shape, bit_modulus(self._context.params, bits, fan_in))
+            return self._messages(flat, shape, bit_modulus(self._context.params, bits, fan_in), 2)
         if array.dtype.kind not in "iu":
             raise ParameterError(
                 f"values must be bool or integers, got {array.dtype}", {"dtype": str(array.dtype)}
             )
         if bits is not None:
             check_bits(self._context.params, flat, bits)
-            return self._messages(flat, shape, 0)
+            return self._messages(flat, shape, 0, 1 << bits)
         width = 8 * array.dtype.itemsize
         if array.dtype.kind == "u":
             data = self._client.encrypt_unsigned(flat.astype(np.uint64), width)
@@ -212,8 +231,8 @@ class Client:
             data = self._client.encrypt_signed(flat.astype(np.int64), width)
         return Integers(self._context, data, shape, array.dtype.newbyteorder("="))
 
-    def _messages(self, flat: np.ndarray, shape: tuple[int, ...], modulus: int) -> Ciphertext:
-        data = self._client.encrypt(flat.astype(np.uint64), modulus)
+    def _messages(self, flat: np.ndarray, shape: tuple[int, ...], modulus: int, bound: int = 0) -> Ciphertext:
+        data = self._client.encrypt(flat.astype(np.uint64), modulus, bound)
         return Ciphertext(self._context, data, shape, flat.dtype.newbyteorder("="))
 
     def decrypt(self, array: Ciphertext | Integers) -> np.ndarray:
@@ -270,7 +289,7 @@ class Client:
         """
         return self._client.export_secret_key()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         refuse(self, SECRET)
 
     def __repr__(self) -> str:

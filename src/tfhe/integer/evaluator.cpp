@@ -1,6 +1,11 @@
 // IntegerEvaluator: checks its operands, builds a circuit and runs it.
+#include <algorithm>
+#include <deque>
+
 #include "crenel/core/error.h"
 #include "crenel/tfhe/integer.h"
+#include "tfhe/evaluator_state.h"
+#include "tfhe/integer/carries.h"
 #include "tfhe/integer/checks.h"
 #include "tfhe/integer/execute.h"
 #include "tfhe/integer/operations.h"
@@ -75,8 +80,26 @@ class Job {
     if (c.plain_modulus() != 32)
       throw StateError(cat("condition has messages modulo ", c.plain_modulus(), ", expected 32"),
                        {{"plain_modulus", cat(c.plain_modulus())}});
+    evaluator_.state().check_bits(c, "select");
     inputs_.push_back(&c);
     return circuit.input(1);
+  }
+
+  /// Of the set, with the noise of one look-up: refreshed where it has more.
+  Sum message(const Ciphertext& m) {
+    check_home(evaluator_, m.params_id());
+    if (m.size() != size_)
+      throw StateError(cat("arrays of ", m.size(), " and of ", size_, " messages, expected equal"),
+                       {{"size", cat(m.size())}, {"expected", cat(size_)}});
+    if (m.plain_modulus() != 32)
+      throw StateError(cat("messages modulo ", m.plain_modulus(), ", expected 32"),
+                       {{"plain_modulus", cat(m.plain_modulus())}});
+    const auto& state = evaluator_.state();
+    const double least = state.bootstrap_noise(1, state.log_q()).variance() * (1 + 1e-9);
+    inputs_.push_back(m.noise_variance() > least ? &fresh_.emplace_back(evaluator_.refresh(m))
+                                                 : &m);
+    return circuit.input(m.bound() == 0 ? radix::kMessages - 1
+                                        : std::min<i64>(m.bound(), radix::kMessages) - 1);
   }
 
   std::vector<Ciphertext> run(const Blocks& outputs) const {
@@ -90,6 +113,7 @@ class Job {
   const Evaluator& evaluator_;
   u64 size_;
   std::vector<const Ciphertext*> inputs_;
+  std::deque<Ciphertext> fresh_;  ///< inputs of its own
 };
 
 template <class F>
@@ -238,6 +262,40 @@ Integers IntegerEvaluator::bit_xor(const IntegerOperand& a, const IntegerOperand
 
 Integers IntegerEvaluator::bit_not(const Integers& a) const {
   return unary(evaluator_, a, [](Circuit&, const Blocks& x) { return radix::bit_not(x); });
+}
+
+Integers IntegerEvaluator::sum(std::span<const Integers* const> parts) const {
+  if (parts.empty())
+    throw ParameterError("sum of no integers, expected at least one", {{"parts", "0"}});
+  const Integers& like = *parts[0];
+  Job job(evaluator_, like.size());
+  std::vector<Blocks> columns(like.blocks().size());
+  for (const Integers* part : parts) {
+    check_pair(like, *part);
+    const Blocks blocks = job.blocks_of(*part);
+    for (std::size_t j = 0; j < blocks.size(); ++j) columns[j].push_back(blocks[j]);
+  }
+  return job.integers(radix::add_columns(job.circuit, std::move(columns)), like);
+}
+
+Integers IntegerEvaluator::sum_messages(std::span<const Ciphertext* const> parts, u32 bits,
+                                        bool is_signed) const {
+  if (parts.empty())
+    throw ParameterError("sum of no messages, expected at least one", {{"parts", "0"}});
+  radix::check_bits(bits);
+  Job job(evaluator_, parts[0]->size());
+  std::vector<Blocks> columns(bits / 2);
+  for (const Ciphertext* part : parts) {
+    const Sum m = job.message(*part);
+    if (m.high <= 3) {
+      columns[0].push_back(m);
+      continue;
+    }
+    columns[0].push_back(job.circuit.look_up(m, [](u64 v) { return v & 3; }));
+    if (columns.size() > 1)
+      columns[1].push_back(job.circuit.look_up(m, [](u64 v) { return v >> 2; }));
+  }
+  return Integers(job.run(radix::add_columns(job.circuit, std::move(columns))), bits, is_signed);
 }
 
 }  // namespace crenel::tfhe

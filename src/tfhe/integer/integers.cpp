@@ -115,6 +115,12 @@ Integers Integers::slice(u64 first, u64 count) const {
   return Integers(std::move(parts), bits_, signed_);
 }
 
+Integers Integers::take(std::span<const u64> index) const {
+  std::vector<Ciphertext> parts;
+  for (const Ciphertext& block : blocks_) parts.push_back(block.take(index));
+  return Integers(std::move(parts), bits_, signed_);
+}
+
 Integers concatenate(std::span<const Integers* const> parts) {
   if (parts.empty()) throw ParameterError("concatenation of no integers", {{"parts", "0"}});
   const Integers& first = *parts[0];

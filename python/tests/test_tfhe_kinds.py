@@ -1,0 +1,207 @@
+"""Kinds of encrypted arrays: every method takes a pair of kinds or raises a typed error; nothing else."""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+from tfhe_world import tfhe_world
+
+from crenel import tfhe
+
+COMPARISONS = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
+GATES = ["and_", "or_", "nand", "nor", "xor", "xnor"]
+BITWISE = ["bit_and", "bit_or", "bit_xor"]
+PAIRS = {
+    **dict.fromkeys(GATES, {"bit"}),
+    **dict.fromkeys(BITWISE, {"integer"}),
+    **dict.fromkeys(["add", "sub", "mul", "min", "max"], {"message", "integer"}),
+    **dict.fromkeys(COMPARISONS, {"bit", "message", "integer"}),
+}
+ONE = {
+    "not_": {"bit"},
+    "refresh": {"bit", "message"},
+    "lut": {"bit", "message"},
+    "floor": {"message"},
+    "sign": {"message"},
+    "decompose": {"message"},
+    "pack": {"bit", "message"},
+    "neg": {"message", "integer"},
+    "bit_not": {"integer"},
+    "shift_left": {"integer"},
+    "shift_right": {"integer"},
+    "sum": {"bit", "message", "integer"},
+    "to_messages": {"bit"},
+    "to_bits": {"message"},
+    "to_integers": {"bit", "message"},
+}
+MANY = {"majority": 3, "and3": 3, "or3": 3, "and4": 4, "or4": 4, "mux": 3}
+ARGUMENTS = {"lut": [[0] * 16], "floor": [2], "decompose": [2], "shift_left": [2], "shift_right": [2]}
+NUMPY = {
+    "and_": np.logical_and,
+    "or_": np.logical_or,
+    "xor": np.logical_xor,
+    "nand": lambda x, y: ~(x & y),
+    "nor": lambda x, y: ~(x | y),
+    "xnor": lambda x, y: x == y,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "bit_and": np.bitwise_and,
+    "bit_or": np.bitwise_or,
+    "bit_xor": np.bitwise_xor,
+}
+
+
+@pytest.fixture
+def world(device):
+    return tfhe_world("toy-lut4", device)
+
+
+def clear_of(kind, rng, shape=(3,)):
+    high = {"bit": 2, "message": 16, "integer": 256}[kind]
+    return rng.integers(0, high, shape).astype(bool if kind == "bit" else np.uint8)
+
+
+def encrypt(world, kind, values):
+    return world.client.encrypt(values, bits=4) if kind == "message" else world.client.encrypt(values)
+
+
+def check(world, found, expected):
+    found = world.client.decrypt(found)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_tables_above_name_every_method():
+    plain = {"context", "keys", "max_p_fail_log2", "p_fail_log2", "select"}
+    methods = {n for n in dir(tfhe.Evaluator) if not n.startswith("_")}
+    assert methods == plain | set(PAIRS) | set(ONE) | set(MANY)
+    assert all(inspect.getdoc(getattr(tfhe.Evaluator, n)) for n in methods)
+
+
+KINDS = ["bit", "message", "integer"]
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(KINDS, KINDS)))
+@pytest.mark.parametrize("name", sorted(PAIRS))
+def test_pairs_of_kinds(world, rng, name, first, second):
+    x, y = clear_of(first, rng), clear_of(second, rng)
+    a, b = encrypt(world, first, x), encrypt(world, second, y)
+    call = getattr(world.ev, name)
+    encrypted_product = name == "mul" and first == "message"
+    if first != second or first not in PAIRS[name] or encrypted_product:
+        with pytest.raises(TypeError, match="found .*expected.*ev\\."):
+            call(a, b)
+        return
+    expected = NUMPY.get(name) or getattr(np, name)
+    values = expected(x, y)
+    check(world, call(a, b), values % 16 if first == "message" else values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", sorted(ONE))
+def test_single_kinds(world, rng, name, kind):
+    a = encrypt(world, kind, clear_of(kind, rng))
+    call = getattr(world.ev, name)
+    arguments = ARGUMENTS.get(name, [])
+    if kind not in ONE[name]:
+        with pytest.raises(TypeError, match=f"{name}: found encrypted {kind}s, expected .*ev\\."):
+            call(a, *arguments)
+        return
+    try:
+        call(a, *arguments)
+    except tfhe.KeyMissingError:
+        assert name == "pack"
+
+
+@pytest.mark.parametrize("name", sorted(MANY))
+def test_gates_of_many_inputs(world, rng, name):
+    good = [world.client.encrypt(clear_of("bit", rng)) for _ in range(MANY[name])]
+    getattr(world.ev, name)(*good)
+    for kind in ("message", "integer"):
+        for i in range(MANY[name]):
+            wrong = [encrypt(world, kind, clear_of(kind, rng)) if j == i else g for j, g in enumerate(good)]
+            with pytest.raises(TypeError, match=f"found encrypted {kind}s, expected bits"):
+                getattr(world.ev, name)(*wrong)
+
+
+@pytest.mark.parametrize("condition", KINDS)
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(KINDS, KINDS)))
+def test_select(world, rng, condition, first, second):
+    c, x, y = clear_of(condition, rng), clear_of(first, rng), clear_of(second, rng)
+    a, b = encrypt(world, first, x), encrypt(world, second, y)
+    chosen = encrypt(world, condition, c)
+    if condition != "bit" or first != second:
+        with pytest.raises(TypeError, match="found"):
+            world.ev.select(chosen, a, b)
+        return
+    check(world, world.ev.select(chosen, a, b), np.where(c, x, y))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_keep_the_kind(world, rng, kind):
+    a = encrypt(world, kind, clear_of(kind, rng))
+    load = world.context.integers_from_bytes if kind == "integer" else world.context.ciphertext_from_bytes
+    again = load(a.to_bytes())
+    assert a.kind == again.kind == a[:2].kind == a.reshape(1, 3).kind == kind
+    if kind == "message":
+        with pytest.raises(TypeError, match="found encrypted messages, expected bits"):
+            world.ev.not_(again)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unbound_arrays_refuse_operators(world, rng, kind):
+    x = clear_of(kind, rng)
+    a = encrypt(world, kind, x)
+    b = encrypt(world, kind, x)
+    for call, method in (
+        (lambda: a == b, "equal"),
+        (lambda: a != 3, "not_equal"),
+        (lambda: a < b, "less"),
+        (lambda: x == a, "equal"),
+        (lambda: a + b, "add"),
+        (lambda: 1 + a, "add"),
+        (lambda: x + a, "add"),
+        (lambda: a & b, "and_"),
+        (lambda: a << 1, "shift_left"),
+        (lambda: a == None, "equal"),  # noqa: E711
+    ):
+        with pytest.raises(TypeError, match=rf"ev\.{method}\("):
+            call()
+    for bound in (a, world.ev(a)):
+        for call in (lambda v=bound: bool(v), lambda v=bound: 1 if v else 0, lambda v=bound: not v):
+            with pytest.raises(TypeError, match="truth"):
+                call()
+        with pytest.raises(TypeError, match="in"):
+            3 in bound  # noqa: B015
+        with pytest.raises(TypeError, match="decrypt"):
+            np.asarray(bound)
+        with pytest.raises(TypeError):
+            hash(bound)
+        assert len(bound) == 3 and len(list(bound)) == 3
+
+
+def test_messages_say_what_to_do(world):
+    ev = world.ev
+    m = world.client.encrypt(np.array([3, 7], dtype=np.uint8), bits=4)
+    b = world.client.encrypt(np.array([True, False]))
+    n = world.client.encrypt(np.array([3, 7], dtype=np.uint8))
+    for call, text in (
+        (lambda: ev.and_(m, m), "and_: found encrypted messages, expected bits; compare messages (ev.equal"),
+        (lambda: ev.add(b, b), "add: found encrypted bits, expected messages or integers; ev.to_messages"),
+        (lambda: ev.lut(n, [0] * 16), "lut: found encrypted integers, expected bits or messages"),
+        (lambda: ev.add(m, n), "add: found encrypted messages and integers, expected one kind; ev.to_i"),
+        (lambda: ev.equal(m, b), "found encrypted messages and bits, expected one kind; ev.to_messages"),
+        (lambda: ev.equal(m, 1.5), "expected encrypted messages or public integers, got float"),
+        (lambda: ev.add(m, None), "got NoneType"),
+        (lambda: ev.add(1, 2), "expected an encrypted array of messages or integers, got int"),
+        (lambda: ev.select(m, m, m), "select, condition: found encrypted messages, expected bits"),
+        (lambda: ev(3), "binding: expected an encrypted array"),
+        (lambda: ev(m) & m, "and_: found encrypted messages"),
+        (lambda: ev(m) << 1, "ev.lut"),
+    ):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert text in str(caught.value)
