@@ -39,6 +39,8 @@ Ciphertext public_encrypt(const PublicKey& key, nb::handle object, std::optional
 }
 
 nb::object decrypt(Client& client, nb::handle object) {
+  const bool known = nb::isinstance<Ciphertext>(object) || nb::isinstance<ckks::Operand>(object);
+  if (!known && nb::hasattr(object, "decrypt")) throw nb::next_overload();  // an Array
   const ckks::Ciphertext& ciphertext = as_ciphertext(object);
   auto slots = released([&] { return client.decrypt(ciphertext); });
   return slots_to_numpy(std::move(slots), ciphertext.metadata().real, ciphertext.batch());
@@ -127,6 +129,14 @@ void bind_decryption(nb::class_<Client>& c) {
         "Exact, and so for the key holder's own eyes: a single one of these results gives the\n"
         "secret key to whoever has the ciphertext too, however it is rounded. What others get is\n"
         "`decrypt_to_share`.")
+      .def(
+          "decrypt",
+          [](nb::handle self, nb::handle array) -> nb::object {
+            if (!nb::hasattr(array, "decrypt")) throw nb::next_overload();
+            return array.attr("decrypt")(self);
+          },
+          "array"_a, nb::sig("def decrypt(self, array: crenel.ckks.Array) -> numpy.ndarray"),
+          "Array.decrypt: an array of the shape of `array`.")
       .def(
           "decrypt_to_share", &decrypt_to_share, "ciphertext"_a, "bound"_a, nb::kw_only(),
           "statistical_bits"_a, "queries"_a,
