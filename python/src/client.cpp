@@ -184,6 +184,8 @@ void bind_decryption(nb::class_<Client>& c) {
 void bind_public_key(nb::module_& m) {
   nb::class_<PublicKey>(m, "PublicKey", "Anyone can encrypt with it, nobody can decrypt.")
       .def_prop_ro(
+          "context", [](const PublicKey& key) { return key.context; }, "The context.")
+      .def_prop_ro(
           "secret_key_id", [](const PublicKey& key) { return key.value.secret_key_id().text(); },
           "The public name of the secret key that decrypts what it encrypts.")
       .def(

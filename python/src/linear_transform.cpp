@@ -252,6 +252,18 @@ void bind_class(nb::module_& m) {
            "and\n"
            "KeyMissingError naming every rotation without a key.")
       .def("__call__", &apply_to_bound, "model"_a, "bound"_a, "The error bound of that.")
+      .def(
+          "__call__",
+          [](nb::handle self, nb::handle recorder, nb::handle recorded) -> nb::object {
+            // An operand that records (ckks.needs): neither evaluator nor ciphertext.
+            if (nb::isinstance<ckks::Evaluator>(recorder) || !nb::hasattr(recorder, "bootstrapped"))
+              throw nb::next_overload();
+            return recorder.attr("linear_transform")(self, recorded);
+          },
+          "recorder"_a, "recorded"_a,
+          nb::sig("def __call__(self, recorder: crenel.ckks.recorder.Recorder, "
+                  "recorded: crenel.ckks.recorder.Recorded) -> crenel.ckks.recorder.Recorded"),
+          "The record of that.")
       .def_prop_ro(
           "rotations", [](const LinearTransform& t) { return t.value.rotations(); },
           "Rotations that need keys, ascending: client.evaluation_keys(rotations=t.rotations).")

@@ -37,8 +37,8 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
     depth = available - recorder.lowest
     if recorder.shortage is not None:
         raise StateError(
-            f"the program needs {depth} levels and its inputs have {available}: the first operation without a "
-            f"level is a {recorder.shortage}. Parameters with depth={depth} would do",
+            f"the program needs {depth} levels and its inputs have {available}: the first operation without "
+            f"a level is a {recorder.shortage}. Parameters with depth={depth} would do",
             {"operation": recorder.shortage, "depth": str(depth), "available": str(available)},
         )
     return Needs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 import numpy as np
@@ -28,7 +28,6 @@ from crenel.errors import ParameterError, StateError, UnsupportedError
 if TYPE_CHECKING:
     from crenel.ckks.arrays import Array
 
-Other = "Recorded | Plaintext | ArrayLike"
 MAX_INTEGER = 2.0**31  # beyond, a factor is encoded
 
 
@@ -36,15 +35,15 @@ MAX_INTEGER = 2.0**31  # beyond, a factor is encoded
 class Needs:
     """What a program needs of a server's keys and of the parameters. Made by `needs`."""
 
-    rotations: list[int] = field(default_factory=list)
-    """Steps, ascending; those that vectors of fewer slots do with are the smaller ones."""
-    conjugate: bool = False
+    rotations: list[int]
+    """Steps, ascending, in the range of the slots of the vectors that are rotated."""
+    conjugate: bool
     """Conjugates a vector."""
-    relinearisation: bool = False
+    relinearisation: bool
     """Multiplies ciphertexts."""
-    bootstrap: BootstrapOptions | None = None
+    bootstrap: BootstrapOptions | None
     """Options of the bootstrapper that it calls."""
-    depth: int = 0
+    depth: int
     """Levels from the highest input to the lowest result."""
 
     def keys(self, client: Client) -> EvaluationKeys:
@@ -118,9 +117,9 @@ def _is_integer(x: complex) -> bool:
 
 
 def _real(other: object) -> bool:
-    return bool(getattr(other, "real", True)) if isinstance(other, (Recorded, Plaintext)) else (
-        not np.iscomplexobj(other)
-    )  # fmt: skip
+    if isinstance(other, (Recorded, Plaintext)):
+        return bool(other.real)
+    return not np.iscomplexobj(other) or (np.ndim(other) == 0 and complex(np.asarray(other)[()]).imag == 0.0)
 
 
 class Recorded:

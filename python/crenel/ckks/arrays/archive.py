@@ -1,7 +1,7 @@
 """An array as bytes: a header of shape and packing, then the file of the ciphertext.
 
-Bytes 0..7 are ``CRENELAR``, 8..11 the version (1), 12..15 the length of the header, little-endian; the header is
-JSON with the keys of `KEYS`; 32 bytes SHA-256 of all before; the ciphertext's file follows.
+Bytes 0..7 are ``CRENELAR``, 8..11 the version (1), 12..15 the length of the header, little-endian; the header
+is JSON with the keys of `KEYS`; 32 bytes SHA-256 of all before; the ciphertext's file follows.
 """
 
 from __future__ import annotations
@@ -50,12 +50,11 @@ def write(
     return start + hashlib.sha256(start).digest() + ciphertext
 
 
-def read(data: bytes | bytearray | memoryview, max_bytes: int | None) -> tuple[Head, bytes]:
-    """Header, checked by itself, and the ciphertext's file, not yet read."""
-    size = memoryview(data).nbytes
-    if max_bytes is not None and size > max_bytes:
-        fail(f"{size} bytes, expected at most {max_bytes}", bytes=size, max_bytes=max_bytes)
-    whole = bytes(data)
+def read(data: bytes | bytearray | memoryview) -> tuple[Head, bytes | memoryview]:
+    """Header, copied and checked by itself, and the ciphertext's file, not yet read."""
+    view = memoryview(data).cast("B")
+    size = view.nbytes
+    whole = bytes(view[: 16 + MAX_HEADER + DIGEST])
     if len(whole) < 16 or whole[:8] != MAGIC:
         fail("no file of an array: it does not begin with CRENELAR", bytes=size)
     version, length = (int.from_bytes(whole[i : i + 4], "little") for i in (8, 12))
@@ -71,7 +70,8 @@ def read(data: bytes | bytearray | memoryview, max_bytes: int | None) -> tuple[H
     except (ValueError, RecursionError):
         fail("the header is not JSON")
     check(head)
-    return head, whole[end + DIGEST :]
+    body = view[end + DIGEST :]
+    return head, bytes(body) if isinstance(data, bytes) else body  # the loader copies what may change
 
 
 def _integer(x: object, least: int = 1) -> bool:
@@ -97,7 +97,8 @@ def check(head: object) -> None:
     expected = (columns, rows) if head["transposed"] else (rows, columns)
     if (head["rows"], head["columns"]) != expected:
         fail(
-            f"shape {shape} packed as {head['rows']} x {head['columns']}, expected {expected[0]} x {expected[1]}"
+            f"shape {shape} packed as {head['rows']} x {head['columns']}, "
+            f"expected {expected[0]} x {expected[1]}"
         )
     if head["columns"] > head["width"] and head["group"] != 1:
         fail(f"rows of {head['columns']} in segments of {head['width']}, {head['group']} to a vector")

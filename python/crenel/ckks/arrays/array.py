@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NoReturn, cast, overload
+from typing import Literal, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,8 +35,8 @@ class Array:
     """Encrypted numbers with a shape of up to two axes, over one ciphertext of one or more vectors.
 
     Made by `encrypt`, and bound by ``ev(array)`` to the evaluator that computes; the client needs none. It
-    computes as NumPy's arrays do: ``+ - * / **`` with arrays and numbers, clear and encrypted, by NumPy's rules
-    of broadcasting; ``@``, ``dot``, ``sum``, ``mean``, ``T``, ranges, `polynomial`, `concatenate`. Levels and
+    computes as NumPy's arrays do: ``+ - * / **`` with arrays and numbers, clear and encrypted, by its rules of
+    broadcasting; ``@``, ``dot``, ``sum``, ``mean``, ``T``, ranges, `polynomial`, `concatenate`. Levels and
     scales are those of `Operand`; what an operation costs beyond them is said with it.
 
     Shape, packing and what padding holds (a constant, which follows from the operations) are public: they
@@ -55,7 +55,7 @@ class Array:
         transposed: bool = False,
         pad: complex | None = 0.0,
     ) -> None:
-        """`data` in this layout (of the transpose where `transposed`); padding is `pad`, None for anything."""
+        """`data` in this layout (of the transpose if `transposed`); padding is `pad`, None for anything."""
         if data.slots != layout.slots or (isinstance(data, Ciphertext) and data.batch != layout.batch):
             raise StateError(
                 f"{data} for an array of {layout.batch} vectors of {layout.slots} slots",
@@ -116,8 +116,8 @@ class Array:
             padding = "any numbers" if self._pad is None else f"{self._pad:g}"
         return (
             f"shape {self._shape}, packing {self.packing!r} ({PACKINGS[self.packing]}): {self._layout.batch} "
-            f"vector(s) of {self._layout.slots} slots, {self._layout.group} segment(s) of {self._layout.width}; "
-            f"level {self.level}; padding: {padding}"
+            f"vector(s) of {self._layout.slots} slots, {self._layout.group} segment(s) of {self._layout.width}"
+            f"; level {self.level}; padding: {padding}"
         )
 
     def __repr__(self) -> str:
@@ -130,6 +130,9 @@ class Array:
 
     def __bool__(self) -> NoReturn:
         raise TypeError("an encrypted array has no truth value: decrypt it first")
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError("encrypted arrays are not compared: decrypt them first")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("an encrypted array is no NumPy array: decrypt it first")
@@ -179,9 +182,12 @@ class Array:
     def from_bytes(
         context: Context, data: bytes | bytearray | memoryview, max_bytes: int | None = None
     ) -> Array:
-        """An array from untrusted bytes, of at most `max_bytes` where given, else of at most the default of
-        Context.ciphertext_from_bytes. Raises SerializationError saying what is wrong."""
-        head, body = archive.read(data, max_bytes)
+        """An array from untrusted bytes.
+
+        max_bytes : most memory that the ciphertext may take, as of Context.ciphertext_from_bytes
+
+        Raises SerializationError saying what is wrong."""
+        head, body = archive.read(data)
         layout, transposed = archive.layout(head)
         ciphertext = context.ciphertext_from_bytes(body, max_bytes=max_bytes)
         archive.expect(layout, ciphertext.slots, ciphertext.batch)
@@ -393,24 +399,6 @@ def integer_or_float(given: object, number: Numbers) -> Scalar:
     return float_factor(number[()])
 
 
-@overload
-def encrypt(
-    key: Client | PublicKey,
-    values: ArrayLike,
-    packing: Packing | None = None,
-    *,
-    level: int | None = None,
-    slots: int | None = None,
-) -> Array: ...
-@overload
-def encrypt(
-    key: Recorder,
-    values: ArrayLike,
-    packing: Packing | None = None,
-    *,
-    level: int | None = None,
-    slots: int | None = None,
-) -> Array: ...
 def encrypt(
     key: Client | PublicKey | Recorder,
     values: ArrayLike,
@@ -425,9 +413,9 @@ def encrypt(
     ----------
     key : the client, or a public key
     values : bool, int, float or complex numbers with up to two axes
-    packing : 'rows' (default: row after row, as many to a vector as fit), 'columns' (column after column: what
-        products with clear matrices like best), 'batch' (a row to a vector), 'features' (a column to a vector:
-        products with clear matrices need no rotation)
+    packing : 'rows' (default: row after row, as many to a vector as fit), 'columns' (column after column: for
+        products with clear matrices), 'batch' (a row to a vector), 'features' (a column to a vector: products
+        with clear matrices need no rotation)
     level : default the top normal level
     slots : of a vector at most; default N/2. What is longer takes several vectors
 

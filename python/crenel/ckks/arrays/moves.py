@@ -26,9 +26,7 @@ def _positions(layout: Layout, transposed: bool) -> Integers:
     return p.T if transposed else p
 
 
-def moved_to(
-    a: Array, source: Integers, layout: Layout, transposed: bool, shape: tuple[int, ...]
-) -> Array:
+def moved_to(a: Array, source: Integers, layout: Layout, transposed: bool, shape: tuple[int, ...]) -> Array:
     """The elements at the positions `source`, in another layout. Level l -> l - 1."""
     target = _positions(layout, transposed).ravel()
     slots = max(a._layout.slots, layout.slots)
@@ -99,14 +97,21 @@ def aligned(a: Array, b: Array) -> tuple[Array, Array]:
         shape = np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
         raise ParameterError(
-            f"shapes {a.shape} and {b.shape} do not broadcast", {"shape_a": str(a.shape), "shape_b": str(b.shape)}
+            f"shapes {a.shape} and {b.shape} do not broadcast",
+            {"shape_a": str(a.shape), "shape_b": str(b.shape)},
         ) from None
     model = a if a.shape == shape else b if b.shape == shape else None
-    like = (model._layout, model._transposed) if model is not None else layout_of(shape, None, most_slots(a._vector()))
+    like = (
+        (model._layout, model._transposed)
+        if model is not None
+        else layout_of(shape, None, most_slots(a._vector()))
+    )
     a, b = broadcast(a, shape, like), broadcast(b, shape, like)
     if (a._layout, a._transposed) == (b._layout, b._transposed):
         return a, b
-    plain = [x for x in (a, b) if x.ndim == 1 and not x._transposed and x._layout.batch == x._layout.group == 1]
+    plain = [
+        x for x in (a, b) if x.ndim == 1 and not x._transposed and x._layout.batch == x._layout.group == 1
+    ]
     if len(plain) == 2:
         wide = Layout(1, a.size, max(a._layout.width, b._layout.width), 1)
         return _rows_alone(a, wide), _rows_alone(b, wide)
@@ -251,4 +256,3 @@ def _placed(arrays: Sequence[Array], axis: int, shape: tuple[int, ...]) -> Array
     data = join([reduce(add, vectors[k]) for k in sorted(vectors)])
     data = shrunk(summed(data, slots // layout.slots, layout.slots), layout.slots)
     return type(first)(data, shape, layout, transposed)
-

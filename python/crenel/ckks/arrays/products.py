@@ -28,7 +28,8 @@ def matmul(a: Array, b: Array | Numbers) -> Array:
     """a @ b."""
     if not a.ndim or not b.ndim or b.ndim > 2 or a.shape[-1] != b.shape[0]:
         raise ParameterError(
-            f"product of shapes {a.shape} and {b.shape}: the last axis of the first is not the first of the other",
+            f"product of shapes {a.shape} and {b.shape}: the last axis of the first is not the first of the "
+            "other",
             {"shape_a": str(a.shape), "shape_b": str(b.shape)},
         )
     if b.ndim == 1:
@@ -81,8 +82,8 @@ def _segments(a: Array, matrix: Numbers) -> Array:
     slots = width * layout.group
     if width > layout.width and (layout.batch > 1 or slots > most_slots(data)):
         raise ParameterError(
-            f"rows of {m} in {layout.group} segments of {layout.width} slots: there is no room; pack the array "
-            "as 'columns', 'batch' or 'features'",
+            f"rows of {m} in {layout.group} segments of {layout.width} slots: there is no room; pack the "
+            "array as 'columns', 'batch' or 'features'",
             {"columns": str(m), "width": str(layout.width), "packing": a.packing},
         )
     rows = layout.group if layout.batch > 1 else layout.rows
@@ -117,7 +118,9 @@ def _across(a: Array, matrix: Numbers) -> Array:
             block = matrix[b * g : (b + 1) * g, q : q + group]
             padded = np.zeros((n, group), dtype=matrix.dtype)
             padded[: block.shape[0], : block.shape[1]] = block
-            diagonals = {d * width: np.outer(padded[(s + d) % n, s % group], used).ravel() for d in range(group)}
+            diagonals = {
+                d * width: np.outer(padded[(s + d) % n, s % group], used).ravel() for d in range(group)
+            }
             terms.append(transform(widened(take(data, b, 1), n * width), diagonals))
         total = summed(reduce(add, terms), n // group, group * width)
         out.append(shrunk(total, group * width))
@@ -133,9 +136,7 @@ def _vectors(a: Array, matrix: Numbers) -> Array:
     def column(m: int) -> Vector:
         factors = [complex(x) for x in matrix[:, m]]
         real = all(x.imag == 0.0 for x in factors)
-        terms = [
-            take(data, c * p, p) * (x.real if real else x) for c, x in enumerate(factors) if x
-        ]
+        terms = [take(data, c * p, p) * (x.real if real else x) for c, x in enumerate(factors) if x]
         return reduce(add, terms) if terms else take(data, 0, p) * 0.0
 
     result = Layout(matrix.shape[1], layout.columns, layout.width, 1)

@@ -8,7 +8,7 @@ from operator import add
 
 import numpy as np
 
-from crenel._crenel import Ciphertext, ErrorBound, Operand, concatenate
+from crenel._crenel import ErrorBound, Operand, concatenate
 from crenel.ckks.arrays.layout import Integers, Numbers
 from crenel.ckks.recorder import Recorded
 from crenel.errors import StateError
