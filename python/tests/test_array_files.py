@@ -45,7 +45,8 @@ def test_headers_that_lie(world, array):
     for changes in (
         {"shape": [5, 3]}, {"shape": [3]}, {"shape": [3, 5, 1]}, {"shape": [3, 0]}, {"shape": "3"},
         {"rows": 4}, {"rows": 5.0}, {"rows": True}, {"columns": -1}, {"width": 8}, {"width": 3},
-        {"group": 16}, {"group": 2**60}, {"group": 3}, {"transposed": 1}, {"transposed": False}, {"pad": 1}, {"pad": [0.0]},
+        {"group": 16}, {"group": 2**60}, {"group": 3}, {"transposed": 1}, {"transposed": False}, {"pad": 1},
+        {"pad": [0.0]},
         {"pad": [0, 0]}, {"pad": [float("nan"), 0.0]}, {"more": 1}, {"pad": "gone"},
     ):  # fmt: skip
         with pytest.raises(ckks.SerializationError, match="array"):

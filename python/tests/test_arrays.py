@@ -107,7 +107,7 @@ def test_padding_never_shows(arrays, check, fresh):
 
     for f in (
         lambda a: (a * 3 + 7).sum(),
-        lambda a: (a + 100).square().mean(),
+        lambda a: ((a + 100) ** 2).mean(),
         lambda a: ((a - 3) ** 4).sum(),
         lambda a: inverse(a).sum(),
         lambda a: inverse(a) @ np.ones((5, 3)),

@@ -35,8 +35,8 @@ class Array:
     """Encrypted numbers with a shape of up to two axes, over one ciphertext of one or more vectors.
 
     Made by `encrypt`, and bound by ``ev(array)`` to the evaluator that computes; the client needs none. It
-    computes as NumPy's arrays do: ``+ - * / **`` with arrays and numbers, clear and encrypted, by its rules of
-    broadcasting; ``@``, ``dot``, ``sum``, ``mean``, ``T``, ranges, `polynomial`, `concatenate`. Levels and
+    computes as NumPy's arrays do: ``+ - * / **`` with arrays and numbers, clear and encrypted, by its rules
+    of broadcasting; ``@``, ``dot``, ``sum``, ``mean``, ``T``, ranges, `polynomial`, `concatenate`. Levels and
     scales are those of `Operand`; what an operation costs beyond them is said with it.
 
     Shape, packing and what padding holds (a constant, which follows from the operations) are public: they
@@ -116,8 +116,8 @@ class Array:
             padding = "any numbers" if self._pad is None else f"{self._pad:g}"
         return (
             f"shape {self._shape}, packing {self.packing!r} ({PACKINGS[self.packing]}): {self._layout.batch} "
-            f"vector(s) of {self._layout.slots} slots, {self._layout.group} segment(s) of {self._layout.width}"
-            f"; level {self.level}; padding: {padding}"
+            f"vector(s) of {self._layout.slots} slots, "
+            f"{self._layout.group} segment(s) of {self._layout.width}; level {self.level}; padding: {padding}"
         )
 
     def __repr__(self) -> str:
