@@ -48,7 +48,7 @@ std::pair<Ciphertext, Ciphertext> pair(const Bootstrapper& b, nb::handle first, 
 }
 
 void bind_calls(nb::class_<Bootstrapper>& c) {
-  // First: the other one takes any object.
+  // The last one takes any object.
   c.def(
        "__call__",
        [](const Bootstrapper& b, const ckks::BoundOperand& a, std::optional<ckks::ErrorModel>) {
@@ -58,6 +58,20 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
        "The error bound of a bootstrap; `failure` grows by the bootstrap's own probability.\n\n"
        "Raises UnsupportedError with two iterations and for pairs, and StateError for messages\n"
        "too large for the message ratio.")
+      .def(
+          "__call__",
+          [](nb::handle self, nb::handle recorded) -> nb::object {
+            if (nb::isinstance<Ciphertext>(recorded) || nb::isinstance<ckks::Operand>(recorded) ||
+                !nb::hasattr(recorded, "evaluator"))
+              throw nb::next_overload();
+            const nb::object recorder = recorded.attr("evaluator");
+            if (!nb::hasattr(recorder, "bootstrapped")) throw nb::next_overload();
+            return recorder.attr("bootstrapped")(self, recorded);
+          },
+          "recorded"_a,
+          nb::sig("def __call__(self, recorded: crenel.ckks.recorder.Recorded) -> "
+                  "crenel.ckks.recorder.Recorded"),
+          "The record of that, for ckks.needs.")
       .def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(),
            nb::sig("def __call__(self, ciphertext: Ciphertext | Operand, "
                    "evaluator: Evaluator | None = None) -> Ciphertext"),

@@ -45,6 +45,8 @@ Ciphertext public_encrypt(const PublicKey& key, nb::handle object, std::optional
 }
 
 nb::object decrypt(Client& client, nb::handle object) {
+  const bool known = nb::isinstance<Ciphertext>(object) || nb::isinstance<ckks::Operand>(object);
+  if (!known && nb::hasattr(object, "decrypt")) throw nb::next_overload();  // an Array
   const ckks::Ciphertext& ciphertext = as_ciphertext(object);
   auto slots = released([&] { return client.decrypt(ciphertext); });
   return slots_to_numpy(std::move(slots), ciphertext.metadata().real, ciphertext.batch());
@@ -142,6 +144,14 @@ void bind_decryption(nb::class_<Client>& c) {
        "secret key to whoever has the ciphertext too, however it is rounded. What others get is\n"
        "`decrypt_to_share`.")
       .def(
+          "decrypt",
+          [](nb::handle self, nb::handle array) -> nb::object {
+            if (!nb::hasattr(array, "decrypt")) throw nb::next_overload();
+            return array.attr("decrypt")(self);
+          },
+          "array"_a, nb::sig("def decrypt(self, array: crenel.ckks.Array) -> numpy.ndarray"),
+          "Array.decrypt: an array of the shape of `array`.")
+      .def(
           "decrypt_to_share", &decrypt_to_share, "ciphertext"_a, "bound"_a, nb::kw_only(),
           "statistical_bits"_a, "queries"_a,
           nb::sig("def decrypt_to_share(self, ciphertext: Ciphertext | Operand, "
@@ -187,6 +197,8 @@ void bind_decryption(nb::class_<Client>& c) {
 
 void bind_public_key(nb::module_& m) {
   nb::class_<PublicKey>(m, "PublicKey", "Anyone can encrypt with it, nobody can decrypt.")
+      .def_prop_ro(
+          "context", [](const PublicKey& key) { return key.context; }, "The context.")
       .def_prop_ro(
           "secret_key_id", [](const PublicKey& key) { return key.value.secret_key_id().text(); },
           "The public name of the secret key that decrypts what it encrypts.")

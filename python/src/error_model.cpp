@@ -157,7 +157,15 @@ void bind_inputs(ModelClass& c) {
           "The values must not come from a decryption. Raises ParameterError.")
       .def(
           "__call__", [](const ErrorModel&, const BoundOperand& a) { return a; }, "bound"_a,
-          "The bound itself: what an evaluator does with a ciphertext.");
+          "The bound itself: what an evaluator does with a ciphertext.")
+      .def(
+          "__call__",
+          [](nb::handle self, nb::handle array) -> nb::object {
+            if (!nb::hasattr(array, "bound_to")) throw nb::next_overload();
+            return array.attr("bound_to")(self);
+          },
+          "array"_a, nb::sig("def __call__(self, array: crenel.ckks.Array) -> crenel.ckks.Array"),
+          "Array.bound_to.");
 }
 
 void bind_explicit(ModelClass& c) {
@@ -237,6 +245,12 @@ void bind_explicit(ModelClass& c) {
                                 m.sum_slots(a.bound(), as_unsigned<u64>(count, "count"), stride));
           },
           "a"_a, "count"_a, "stride"_a = 1, "As Evaluator.sum_slots.")
+      .def(
+          "with_slots",
+          [](const ErrorModel& m, const BoundOperand& a, i64 slots, bool repeating) {
+            return BoundOperand(m, m.with_slots(a.bound(), as_slots(slots), repeating));
+          },
+          "a"_a, "slots"_a, nb::kw_only(), "repeating"_a = false, "As Evaluator.with_slots.")
       .def(
           "polynomial",
           [](const ErrorModel&, const BoundOperand& x, nb::handle coefficients,
@@ -318,6 +332,16 @@ void bind_slots(BoundClass& c) {
             return a.sum(slots, stride);
           },
           "count"_a = nb::none(), "stride"_a = 1, "As Operand.sum.")
+      .def(
+          "mean",
+          [](const BoundOperand& a) { return a.sum().divide(static_cast<double>(a.slots())); },
+          "As Operand.mean.")
+      .def(
+          "with_slots",
+          [](const BoundOperand& a, i64 slots, bool repeating) {
+            return a.with_slots(as_slots(slots), repeating);
+          },
+          "slots"_a, nb::kw_only(), "repeating"_a = false, "As Operand.with_slots.")
       .def(
           "at_level",
           [](const BoundOperand& a, i64 level) {

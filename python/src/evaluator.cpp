@@ -160,6 +160,17 @@ void bind_slots(Class& c) {
           "a"_a, "steps"_a, ReleaseGil(),
           "Sum of rotations (step 0: a itself), hoisted. Level l -> l, scale s -> s.")
       .def(
+          "with_slots",
+          [](const Evaluator& ev, const Ciphertext& a, i64 slots, bool repeating) {
+            return wrap(ev, ev.with_slots(a.value, as_slots(slots), repeating));
+          },
+          "a"_a, "slots"_a, nb::kw_only(), "repeating"_a = false, ReleaseGil(),
+          "The same ciphertext as a vector of `slots` slots. Level l -> l, scale s -> s.\n\n"
+          "More: the vector repeats. Fewer: only where slot i and slot i + slots are equal "
+          "anyway,\n"
+          "which a ciphertext does not show: StateError unless `repeating` says so. A sum over\n"
+          "count = a.slots / slots at stride `slots` repeats.")
+      .def(
           "sum_slots",
           [](const Evaluator& ev, const Ciphertext& a, i64 count, i64 stride) {
             return wrap(ev, ev.sum_slots(a.value, as_unsigned<u64>(count, "count"), stride));
@@ -202,7 +213,15 @@ void bind_evaluator(nb::module_& m) {
           [](const Evaluator& ev, const ckks::Operand& a) {
             return ckks::Operand(ev, a.shared_ciphertext());
           },
-          "ciphertext"_a);
+          "ciphertext"_a)
+      .def(
+          "__call__",
+          [](nb::handle self, nb::handle array) -> nb::object {
+            if (!nb::hasattr(array, "bound_to")) throw nb::next_overload();
+            return array.attr("bound_to")(self);
+          },
+          "array"_a, nb::sig("def __call__(self, array: crenel.ckks.Array) -> crenel.ckks.Array"),
+          "Array.bound_to: every ciphertext of the array with this evaluator.");
   bind_linear(c);
   bind_products(c);
   bind_levels(c);

@@ -6,6 +6,8 @@ namespace {
 
 using circuits::DiagonalMatrix;
 using circuits::KeyMode;
+using ckks::BoundOperand;
+using ckks::Operand;
 using Complex = std::complex<double>;
 
 struct LinearTransform {
@@ -139,6 +141,103 @@ ckks::BoundOperand apply_to_bound(const LinearTransform& t, const ckks::ErrorMod
   "numpy.typing.ArrayLike | " \
   "collections.abc.Mapping[int, numpy.typing.ArrayLike]"
 
+/// Scale of a matrix whose product with a vector of this level and scale is canonical.
+double plain_scale(const ckks::Params& params, u32 level, double scale) {
+  return level > 0 ? params.rescale_ratio(level) * params.scale(level - 1) / scale : 0.0;
+}
+
+Operand apply_to_operand(const Operand& a, const circuits::DiagonalMatrix& matrix) {
+  const Operand v = a.reduced();
+  const ckks::Context& context = v.evaluator().context();
+  circuits::LinearTransformOptions o;
+  o.level = v.level();
+  o.plain_scale = plain_scale(context.params(), v.level(), v.scale());
+  const circuits::LinearTransform t(context, matrix, o);
+  return {v.evaluator(), t(v.evaluator(), v.ciphertext())};
+}
+
+BoundOperand apply_to_operand(const BoundOperand& a, const circuits::DiagonalMatrix& matrix) {
+  const BoundOperand v = a.reduced();
+  circuits::LinearTransformOptions o;
+  o.plain_scale = plain_scale(v.model().params(), v.level(), v.scale());
+  return {v.model(), circuits::linear_transform_bound(v.model(), matrix, v.bound(), o)};
+}
+
+/// The array as a matrix to multiply from the left: transposed where it stands on the right.
+nb::object as_factor(nb::handle object, bool on_the_right) {
+  nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
+  return on_the_right ? nb::object(array.attr("T")) : array;
+}
+
+/// The convenient form on ciphertexts and on bounds.
+template <class T>
+void bind_operand(const char* name) {
+  const auto signature = [&](const char* method, const char* argument) {
+    return cat("def ", method, "(self, ", argument, ") -> ", name);
+  };
+  const auto product = [](const T& a, nb::handle object, bool on_the_right) {
+    const DiagonalMatrix matrix = matrix_of(as_factor(object, on_the_right), a.slots());
+    return released([&] { return apply_to_operand(a, matrix); });
+  };
+  const auto dot = [](nb::handle a, nb::handle other) {
+    return (nb::object(a * other)).attr("sum")();
+  };
+  const auto one_axis = [](nb::handle object) {
+    if (nb::isinstance<T>(object) || nb::isinstance<Ciphertext>(object)) return true;
+    const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
+    return nb::cast<std::size_t>(array.attr("ndim")) == 1;
+  };
+  nb::borrow<nb::class_<T>>(nb::type<T>())
+      .def(
+          "linear_transform",
+          [](const T& a, nb::handle matrix) {
+            const DiagonalMatrix m = matrix_of(matrix, a.slots());
+            return released([&] { return apply_to_operand(a, m); });
+          },
+          "matrix"_a, nb::sig(signature("linear_transform", "matrix: " CRENEL_MATRIX).c_str()),
+          "The matrix times this vector: what Context.linear_transform takes, encoded at every "
+          "call.\n"
+          "Level l -> l - 1; a canonical scale stays canonical. Raises as these do.")
+      .def(
+          "__matmul__",
+          [=](nb::handle self, nb::handle other) -> nb::object {
+            if (one_axis(other)) return dot(self, other);
+            return nb::cast(product(nb::cast<const T&>(self), other, true));
+          },
+          "other"_a, nb::is_operator(),
+          nb::sig(signature("__matmul__",
+                            "other: Operand | Ciphertext | ErrorBound | "
+                            "numpy.typing.ArrayLike")
+                      .c_str()),
+          "This vector times a clear matrix of at most `slots` rows and columns; with a vector, "
+          "`dot`.\n"
+          "Level l -> l - 1.")
+      .def(
+          "__rmatmul__",
+          [=](nb::handle self, nb::handle other) -> nb::object {
+            if (one_axis(other)) return dot(self, other);
+            return nb::cast(product(nb::cast<const T&>(self), other, false));
+          },
+          "other"_a, nb::is_operator(),
+          nb::sig(signature("__rmatmul__", "other: numpy.typing.ArrayLike").c_str()),
+          "A clear matrix times this vector. Level l -> l - 1.")
+      .def(
+          "dot",
+          [=](nb::handle self, nb::handle other) {
+            if (!one_axis(other))
+              throw ParameterError("dot takes a vector: for a matrix write a @ matrix",
+                                   {{"other", "not a vector"}});
+            return dot(self, other);
+          },
+          "other"_a,
+          nb::sig(signature("dot",
+                            "other: Operand | Ciphertext | ErrorBound | "
+                            "numpy.typing.ArrayLike")
+                      .c_str()),
+          "Every slot becomes the sum of the products of slots with a vector, clear or encrypted.\n"
+          "Needs the rotations of sum(). Level l -> l - 1.");
+}
+
 void bind_class(nb::module_& m) {
   nb::class_<LinearTransform>(
       m, "LinearTransform",
@@ -153,6 +252,18 @@ void bind_class(nb::module_& m) {
            "and\n"
            "KeyMissingError naming every rotation without a key.")
       .def("__call__", &apply_to_bound, "model"_a, "bound"_a, "The error bound of that.")
+      .def(
+          "__call__",
+          [](nb::handle self, nb::handle recorder, nb::handle recorded) -> nb::object {
+            // An operand that records (ckks.needs): neither evaluator nor ciphertext.
+            if (nb::isinstance<ckks::Evaluator>(recorder) || !nb::hasattr(recorder, "bootstrapped"))
+              throw nb::next_overload();
+            return recorder.attr("linear_transform")(self, recorded);
+          },
+          "recorder"_a, "recorded"_a,
+          nb::sig("def __call__(self, recorder: crenel.ckks.recorder.Recorder, "
+                  "recorded: crenel.ckks.recorder.Recorded) -> crenel.ckks.recorder.Recorded"),
+          "The record of that.")
       .def_prop_ro(
           "rotations", [](const LinearTransform& t) { return t.value.rotations(); },
           "Rotations that need keys, ascending: client.evaluation_keys(rotations=t.rotations).")
@@ -229,6 +340,8 @@ void bind_makers() {
 void bind_linear_transform(nb::module_& m) {
   bind_class(m);
   bind_makers();
+  bind_operand<Operand>("Operand");
+  bind_operand<BoundOperand>("ErrorBound");
   m.def(
       "linear_transform_rotations",
       [](const std::vector<i64>& offsets, i64 slots, i64 baby_steps, const std::string& keys) {

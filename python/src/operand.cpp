@@ -199,7 +199,20 @@ void bind_slots(Class& c) {
           },
           "count"_a = nb::none(), "stride"_a = 1, ReleaseGil(),
           "Slot i becomes the sum of `count` slots i, i + stride, ... (default: of all slots).\n\n"
-          "Needs the rotations of ``ckks.sum_slots_rotations(count, stride)``. Level l -> l.");
+          "Needs the rotations of ``ckks.sum_slots_rotations(count, stride)``. Level l -> l.")
+      .def(
+          "mean", [](const Operand& a) { return a.sum().divide(static_cast<double>(a.slots())); },
+          ReleaseGil(),
+          "Every slot becomes the mean of all slots, padding included: a ckks.Array knows how "
+          "many\n"
+          "are numbers of yours. Needs the rotations of sum(). Level l -> l - 1.")
+      .def(
+          "with_slots",
+          [](const Operand& a, i64 slots, bool repeating) {
+            return a.with_slots(as_slots(slots), repeating);
+          },
+          "slots"_a, nb::kw_only(), "repeating"_a = false, ReleaseGil(),
+          "As Evaluator.with_slots. Level l -> l.");
 }
 
 void bind_levels(Class& c) {

@@ -273,6 +273,22 @@ ErrorBound ErrorModel::sum_slots(const ErrorBound& a, u64 count, i64 stride) con
   return out;
 }
 
+// Kept slots of fewer are means over those that were equal, so their bounds hold. Of more, the slots
+// are values of the whole polynomial. Independent errors fill the ring evenly.
+ErrorBound ErrorModel::with_slots(const ErrorBound& a, u64 slots, bool repeating) const {
+  require_params(params_, a);
+  check_relabelling(params_, a.slots(), slots, repeating);
+  ErrorBound out = a;
+  out.meta.slots = slots;
+  if (slots > a.slots()) {
+    out.rms = out.max = std::max(a.ring, a.max);
+    out.variance *= static_cast<double>(slots) / static_cast<double>(a.slots());
+  } else if (slots < a.slots()) {
+    out.ring = std::max(a.ring, a.max);
+  }
+  return result(std::move(out));
+}
+
 ErrorBound ErrorModel::polynomial(const ErrorBound& x, std::span<const double> coefficients,
                                   PolynomialBasis basis, double a, double b) const {
   require_params(params_, x);

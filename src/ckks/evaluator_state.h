@@ -26,6 +26,8 @@ Metadata rescaled_metadata(const Params& params, Metadata meta);
 double constant_scale(const Params& params, u32 level, double scale);
 /// Steps in [0, slots).
 u64 reduced_steps(i64 steps, u64 slots);
+/// Refuses a relabelling of `slots` slots as `wanted` that Evaluator::with_slots refuses.
+void check_relabelling(const Params& params, u64 slots, u64 wanted, bool repeating);
 /// Refuses a sum over `count` slots that is none.
 void check_sum(u64 count, u64 slots);
 

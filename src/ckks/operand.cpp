@@ -134,6 +134,10 @@ Operand Operand::sum(std::optional<u64> count, i64 stride) const {
   return with(evaluator_.sum_slots(ciphertext(), count.value_or(all), stride));
 }
 
+Operand Operand::with_slots(u64 slots, bool repeating) const {
+  return with(evaluator_.with_slots(ciphertext(), slots, repeating));
+}
+
 Operand Operand::at_level(u32 level) const {
   return with(evaluator_.adjust_level(ciphertext(), level));
 }

@@ -94,6 +94,28 @@ Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) cons
   return sum ? std::move(*sum) : state_->copy(a);
 }
 
+void check_relabelling(const Params& params, u64 slots, u64 wanted, bool repeating) {
+  if (!std::has_single_bit(wanted) || wanted > params.slots())
+    throw ParameterError(
+        cat("slots must be a power of two of at most ", params.slots(), ", got ", wanted),
+        {{"slots", cat(wanted)}, {"max_slots", cat(params.slots())}});
+  if (wanted < slots && !repeating)
+    throw StateError(
+        cat("a vector of ", slots, " slots as one of ", wanted, ": only where it repeats after ",
+            wanted, " slots, which the caller must know (repeating); a sum over count = ",
+            slots / wanted, " at stride ", wanted, " makes it so"),
+        {{"slots", cat(slots)}, {"wanted", cat(wanted)}});
+}
+
+Ciphertext Evaluator::with_slots(const Ciphertext& a, u64 slots, bool repeating) const {
+  const State& s = *state_;
+  s.check(a);
+  check_relabelling(s.params(), a.slots(), slots, repeating);
+  Ciphertext out = s.copy(a);
+  out.data().meta.slots = slots;
+  return out;
+}
+
 std::vector<i64> sum_slots_rotations(u64 count, i64 stride) {
   if (!std::has_single_bit(count))
     throw ParameterError(cat("count must be a power of two, got ", count), {{"count", cat(count)}});

@@ -71,6 +71,12 @@ class LinearTransform {
   std::unique_ptr<State> state_;
 };
 
+/// The error bound of a transform with these options, without making it: for whoever has parameters
+/// and no device. `options.level` defaults to the level of v.
+ckks::ErrorBound linear_transform_bound(const ckks::ErrorModel& model, const DiagonalMatrix& matrix,
+                                        const ckks::ErrorBound& v,
+                                        const LinearTransformOptions& options = {});
+
 /// The rotations a transform of these offsets would need, without making it.
 std::vector<i64> linear_transform_rotations(std::span<const u64> offsets, u64 slots,
                                             u64 baby_steps = 0, KeyMode keys = KeyMode::hoisted);

@@ -75,6 +75,9 @@ class ErrorModel {
   std::vector<ErrorBound> rotate_many(const ErrorBound& a, std::span<const i64> steps) const;
   ErrorBound rotate_sum(const ErrorBound& a, std::span<const i64> steps) const;
   ErrorBound sum_slots(const ErrorBound& a, u64 count, i64 stride = 1) const;
+  /// In more slots, errors beside the kept coefficients come into view: the bound is that of the
+  /// whole ring.
+  ErrorBound with_slots(const ErrorBound& a, u64 slots, bool repeating = false) const;
   /// |p(x)| is bounded by the sum of its terms. Chebyshev polynomials of real slots within the
   /// interval are at most 1; others grow fast, and so do their bounds.
   ErrorBound polynomial(const ErrorBound& x, std::span<const double> coefficients,
@@ -129,6 +132,9 @@ class BoundOperand {
   BoundOperand rotate_sum(std::span<const i64> steps) const;
   BoundOperand conjugate() const { return with(model_.conjugate(bound_)); }
   BoundOperand sum(std::optional<u64> count = {}, i64 stride = 1) const;
+  BoundOperand with_slots(u64 slots, bool repeating = false) const {
+    return with(model_.with_slots(bound_, slots, repeating));
+  }
   BoundOperand at_level(u32 level) const { return with(model_.adjust_level(bound_, level)); }
   BoundOperand polynomial(std::span<const double> coefficients,
                           PolynomialBasis basis = PolynomialBasis::power, double a = -1.0,

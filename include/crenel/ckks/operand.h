@@ -79,6 +79,8 @@ class Operand {
   /// Slot i becomes the sum of `count` slots i, i + stride, ... (default: of all there are at this
   /// stride). Needs the rotations of sum_slots_rotations(count, stride).
   Operand sum(std::optional<u64> count = {}, i64 stride = 1) const;
+  /// As Evaluator::with_slots.
+  Operand with_slots(u64 slots, bool repeating = false) const;
 
   // -- levels and polynomials
   /// The same message at a lower level and its canonical scale.

@@ -53,7 +53,6 @@ struct LinearTransform::State {
   KeyMode keys;
   DiagonalPlaintexts plaintexts;
 
-  void check_vector(const ckks::Metadata& v) const;
   /// M v in the clear, of the diagonals as they were encoded.
   ckks::ClearSlots clear(const ckks::ClearSlots& v) const;
   Ciphertext hoisted(const Evaluator& ev, const Ciphertext& v) const;
@@ -126,38 +125,48 @@ u64 LinearTransform::baby_steps() const { return state_->plan.babies.size(); }
 u64 LinearTransform::giant_steps() const { return state_->plan.giants.size(); }
 u64 LinearTransform::plaintext_bytes() const { return state_->plaintexts.bytes(); }
 
-void LinearTransform::State::check_vector(const ckks::Metadata& v) const {
+namespace {
+
+/// What the bound of a transform depends on.
+struct BoundTask {
+  const MatrixNorms& norms;
+  const Bsgs& plan;
+  u32 level;
+  double plain_scale;
+  KeyMode keys;
+};
+
+void check_vector(const ckks::Metadata& v, u32 level, u64 slots) {
   if (v.level != level)
     throw StateError(cat("linear transform of a ciphertext at level ", v.level, ", expected ",
                          level, ", where its plaintexts are"),
                      {{"level", cat(v.level)}, {"expected", cat(level)}});
-  if (v.slots != plan.slots)
-    throw StateError(cat("linear transform of ", v.slots, " slots, expected ", plan.slots),
-                     {{"slots", cat(v.slots)}, {"expected", cat(plan.slots)}});
+  if (v.slots != slots)
+    throw StateError(cat("linear transform of ", v.slots, " slots, expected ", slots),
+                     {{"slots", cat(v.slots)}, {"expected", cat(slots)}});
 }
 
 // Every key switch's error is multiplied by what its vector is; of a giant step, and of all at the
 // end, at the scale of the products. The rounding of a diagonal meets the message.
-ckks::ErrorBound LinearTransform::operator()(const ckks::ErrorModel& model,
-                                             const ckks::ErrorBound& v) const {
-  const State& s = *state_;
-  const ckks::Params& params = s.context.params();
+ckks::ErrorBound bound_of(const BoundTask& s, const ckks::ErrorModel& model,
+                          const ckks::ErrorBound& v) {
+  const ckks::Params& params = model.params();
   if (v.components != 2)
     throw StateError(cat("linear transform of ", v.components, " components, expected 2"),
                      {{"components", cat(v.components)}, {"expected", "2"}});
-  s.check_vector(v.meta);
+  check_vector(v.meta, s.level, s.plan.slots);
   const ckks::NormBounds n(params, v.slots());
   const ckks::ErrorBound rounding =
-      model.plaintext(s.norms.largest, false, level(), s.plain_scale, v.slots());
+      model.plaintext(s.norms.largest, false, s.level, s.plain_scale, v.slots());
   const u64 babies = s.plan.babies.size(), giants = s.plan.giants.size();
   const double diagonals = static_cast<double>(s.norms.diagonals);
   const bool hoisted = s.keys == KeyMode::hoisted;
   ckks::ErrorBound a = v;
   // Before the products: a baby step's switch, of which a minimal one has as many as steps.
-  const ckks::Norms step = hoisted ? n.gadget(level()) : double(babies) * n.key_switch(level());
+  const ckks::Norms step = hoisted ? n.gadget(s.level) : double(babies) * n.key_switch(s.level);
   a = ckks::with_errors(a, 1.0 / v.scale() * step);
   ckks::ErrorBound out = a;
-  out.meta.real = false;
+  out.meta.real = v.meta.real && s.norms.real;
   out.message = ckks::magnitude::scaled(v.message, s.norms.rows);
   out.rms = s.norms.two() * v.rms + s.norms.sum * (a.rms - v.rms) +
             diagonals * rounding.rms * (v.message + a.ring);
@@ -169,12 +178,31 @@ ckks::ErrorBound LinearTransform::operator()(const ckks::ErrorModel& model,
                  s.norms.sum * s.norms.sum * (a.variance - v.variance) +
                  diagonals * rounding.variance * v.message * v.message;
   const double product_scale = v.scale() * s.plain_scale;
-  out = ckks::with_errors(out, double(giants) / product_scale * n.key_switch(level()));
+  out = ckks::with_errors(out, double(giants) / product_scale * n.key_switch(s.level));
   out.meta.scale = product_scale;
   const u32 alpha = hoisted ? params.alpha() : 0;
   out.meta = ckks::rescaled_metadata(params, out.meta);
-  const ckks::Norms last = n.division(alpha + ckks::noise::dropped_primes(params, level()));
+  const ckks::Norms last = n.division(alpha + ckks::noise::dropped_primes(params, s.level));
   return model.result(ckks::with_errors(out, 1.0 / out.scale() * last));
+}
+
+}  // namespace
+
+ckks::ErrorBound LinearTransform::operator()(const ckks::ErrorModel& model,
+                                             const ckks::ErrorBound& v) const {
+  const State& s = *state_;
+  return bound_of({s.norms, s.plan, s.level, s.plain_scale, s.keys}, model, v);
+}
+
+ckks::ErrorBound linear_transform_bound(const ckks::ErrorModel& model, const DiagonalMatrix& matrix,
+                                        const ckks::ErrorBound& v,
+                                        const LinearTransformOptions& options) {
+  const ckks::Params& params = model.params();
+  const u32 level = checked_level(params, {.level = options.level.value_or(v.level())});
+  const double scale = checked_scale(params, level, options.plain_scale);
+  const Bsgs plan =
+      plan_bsgs(offsets_of(matrix, params), matrix.slots, options.baby_steps, options.keys);
+  return bound_of({norms_of(matrix), plan, level, scale, options.keys}, model, v);
 }
 
 Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v) const {
@@ -191,7 +219,7 @@ Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v)
         v);
   s.check_components(v, 2, "linear transform");
   s.check_serves(state_->context);
-  state_->check_vector(v.metadata());
+  check_vector(v.metadata(), level(), slots());
   const double bound = ckks::magnitude::scaled(v.bound(), state_->norms.rows);
   ckks::magnitude::bounded(  // refuses what is too large
       s.params(), s.product_metadata(v.metadata(), state_->plain_scale, false), bound,
@@ -265,7 +293,7 @@ Ciphertext LinearTransform::State::hoisted(const Evaluator& ev, const Ciphertext
     }
   }
   ckks::Metadata meta = v.metadata();
-  meta.real = false;
+  meta.real = meta.real && norms.real;
   meta.scale = s.rescaled(meta.scale * plain_scale, level);
   meta.level = level - 1;
   Poly out(*s.stream, {ring.log_n(), 2, batch}, ring.window(level - 1), ring::Domain::eval);
@@ -291,7 +319,7 @@ Ciphertext LinearTransform::State::minimal(const Evaluator& ev, const Ciphertext
   s.kernels().plain_multiply_sum(*s.stream, rows, in, plaintexts.grid());
   babies.clear();
   ckks::Metadata meta = v.metadata();
-  meta.real = false;
+  meta.real = meta.real && norms.real;
   meta.scale *= plain_scale;
   meta.bound = ckks::kUnknownBound;  // of parts of the sum, which was checked as a whole
   const auto row = [&](u32 g) {

@@ -14,6 +14,7 @@ MatrixNorms norms_of(const DiagonalMatrix& matrix) {
     double largest = 0.0;
     for (u64 i = 0; i < matrix.slots; ++i) {
       const double size = std::abs(values[i]);
+      norms.real = norms.real && values[i].imag() == 0.0;
       rows[i] += size;
       columns[(i + offset) % matrix.slots] += size;
       largest = std::max(largest, size);

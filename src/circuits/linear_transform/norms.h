@@ -11,6 +11,7 @@ struct MatrixNorms {
   double sum = 0.0;      ///< of the largest absolute values of the diagonals
   double largest = 0.0;  ///< entry
   u64 diagonals = 0;
+  bool real = true;  ///< every entry is
   /// At least the largest singular value.
   double two() const;
 };

@@ -1,4 +1,6 @@
 // Rotations, conjugation, hoisting, sums over slots, and key switching at every level.
+#include "crenel/ckks/error_model.h"
+#include "crenel/ckks/operand.h"
 #include "support/ckks_world.h"
 
 namespace crenel::ckks {
@@ -187,6 +189,56 @@ TEST_P(CkksRotation, MissingKeysAreNamed) {
     EXPECT_EQ(e.field("key"), "relinearisation");
   }
   EXPECT_EQ(w.client.decrypt(a), w.client.decrypt(before));
+}
+
+TEST_P(CkksRotation, MoreSlotsRepeatAndFewerOnlyWhereTheyRepeat) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const ErrorModel model(w.params());
+  for (u64 few : {u64(1), u64(8), w.slots() / 2}) {
+    SCOPED_TRACE(few);
+    Values x = test::random_values(rng, few);
+    const Ciphertext a = w.client.encrypt(x, {}, 0.0, few);
+    const ErrorBound bound = model.input(test::max_error(x, Values(few)), false, {}, 0.0, few);
+    for (u64 many = few; many <= w.slots(); many *= 4) {
+      SCOPED_TRACE(many);
+      Values repeated(many);
+      for (u64 i = 0; i < many; ++i) repeated[i] = x[i % few];
+      const Ciphertext b = w.ev.with_slots(a, many);
+      EXPECT_EQ(b.slots(), many);
+      EXPECT_EQ(b.level(), a.level());
+      EXPECT_LT(test::max_error(w.client.decrypt(b), repeated), model.with_slots(bound, many).max);
+      // What repeats may be read as fewer slots again; that it does is the caller's word.
+      const Ciphertext back = w.ev.with_slots(b, few, true);
+      EXPECT_LT(test::max_error(w.client.decrypt(back), x), bound.max);
+      const ErrorBound returned = model.with_slots(model.with_slots(bound, many), few, true);
+      EXPECT_GE(returned.max, bound.max);
+      if (many == few) continue;
+      EXPECT_THROW(w.ev.with_slots(b, few), StateError);
+      EXPECT_THROW(model.with_slots(model.with_slots(bound, many), few), StateError);
+      EXPECT_THROW(Operand(w.ev, b.clone()).with_slots(few), StateError);
+    }
+    EXPECT_EQ(a.slots(), few);
+  }
+  const Ciphertext a = w.client.encrypt(test::random_values(rng, 8), {}, 0.0, 8);
+  for (u64 slots : {u64(0), u64(12), 2 * w.slots()})
+    EXPECT_THROW(w.ev.with_slots(a, slots, true), ParameterError);
+}
+
+TEST_P(CkksRotation, ASumOverTheOthersRepeats) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const Values x = test::random_values(rng, w.slots());
+  const i64 stride = 1;
+  const Ciphertext sum = w.ev.sum_slots(w.client.encrypt(x), w.slots(), stride);
+  Complex total = 0.0;
+  for (const Complex& v : x) total += v;
+  const Values one{total};
+  const Ciphertext scalar = w.ev.with_slots(sum, 1, true);
+  EXPECT_EQ(scalar.slots(), 1u);
+  expect_values(w, scalar, one, 4.0 * static_cast<double>(w.slots()));
+  expect_values(w, w.ev.with_slots(scalar, 16), Values(16, total),
+                4.0 * static_cast<double>(w.slots()));
 }
 
 CRENEL_DEVICE_SUITE(CkksRotation);

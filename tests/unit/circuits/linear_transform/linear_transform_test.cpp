@@ -295,9 +295,40 @@ TEST_P(LinearTransforms, RealSlots) {
   const DiagonalMatrix real =
       DiagonalMatrix::from_dense(Values(entries.begin(), entries.end()), 4, 4, 16);
   const LinearTransform r(w.context, real);
-  EXPECT_LT(test::max_error(w.client.decrypt(r(test::evaluator_with(w, r.rotations()), in)),
-                            test::apply(real, Values(v.begin(), v.end()))),
-            bound(w, real));
+  const Ciphertext product = r(test::evaluator_with(w, r.rotations()), in);
+  EXPECT_TRUE(product.metadata().real) << "a real matrix times a real vector";
+  EXPECT_LT(
+      test::max_error(w.client.decrypt(product), test::apply(real, Values(v.begin(), v.end()))),
+      bound(w, real));
+}
+
+TEST_P(LinearTransforms, TheBoundNeedsNoTransform) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const ckks::ErrorModel model(w.params());
+  for (bool real : {true, false}) {
+    const auto v = test::random_reals(rng, 16);
+    DiagonalMatrix m = test::random_dense(rng, 9, 16, 16);
+    if (real)
+      for (auto& [offset, values] : m.diagonals)
+        for (auto& x : values) x = x.real();
+    const LinearTransform t(w.context, m);
+    const ckks::ErrorBound in = model.input(1.0, true, {}, 0.0, 16);
+    const ckks::ErrorBound prepared = t(model, in), alone = linear_transform_bound(model, m, in);
+    EXPECT_EQ(prepared.rms, alone.rms);
+    EXPECT_EQ(prepared.max, alone.max);
+    EXPECT_EQ(prepared.message, alone.message);
+    EXPECT_EQ(prepared.scale(), alone.scale());
+    EXPECT_EQ(alone.meta.real, real);
+    const Ciphertext out =
+        t(test::evaluator_with(w, t.rotations()), w.client.encrypt(v, {}, 0.0, 16));
+    EXPECT_EQ(out.metadata().real, real);
+    EXPECT_LT(test::max_error(w.client.decrypt(out), test::apply(m, Values(v.begin(), v.end()))),
+              alone.max);
+    ckks::ErrorBound low = in;
+    low.meta.level = 0;
+    EXPECT_THROW(linear_transform_bound(model, m, low), ParameterError);
+  }
 }
 
 TEST_P(LinearTransforms, Linear) {

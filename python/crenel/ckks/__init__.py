@@ -17,11 +17,20 @@ The objects, in the order in which they are made:
 `Evaluator`
     the operations, ``context.evaluator(keys)``: explicit ones, and ``ev(a) * ev(b) + 1`` where
     levels and scales are handled
+`Array`
+    numbers with a shape, ``ckks.encrypt(client, numbers)`` and then ``ev(array)``: ``@``, ``sum``, ranges and
+    broadcasting as NumPy's; ``ckks.keys_for(client, program, array)`` makes the keys that a program needs
 `Bootstrapper`
     ``context.bootstrapper(server)``: gives a ciphertext of the last level its levels back
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, overload
+
 import crenel.pickling  # noqa: F401  (makes Params fit for pickle)
+from crenel import _crenel
 from crenel._crenel import (
     BootstrapLevels,
     BootstrapOptions,
@@ -42,7 +51,6 @@ from crenel._crenel import (
     Plaintext,
     PublicKey,
     Share,
-    concatenate,
     linear_transform_rotations,
     max_log_pq,
     polynomial_depth,
@@ -61,9 +69,57 @@ from crenel.errors import (
     UnsupportedError,
 )
 
+if TYPE_CHECKING:
+    from crenel.ckks.arrays import Array, encrypt
+    from crenel.ckks.programs import keys_for, needs
+    from crenel.ckks.recorder import Needs
+
 chebyshev_fit = Evaluator.chebyshev_fit
 
+# What imports NumPy is imported at its first use.
+_LATER = {
+    "Array": "crenel.ckks.arrays",
+    "Needs": "crenel.ckks.recorder",
+    "encrypt": "crenel.ckks.arrays",
+    "keys_for": "crenel.ckks.programs",
+    "needs": "crenel.ckks.programs",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value
+
+
+@overload
+def concatenate(ciphertexts: Iterable[Ciphertext | Operand]) -> Ciphertext: ...
+@overload
+def concatenate(ciphertexts: Sequence[Array], axis: int = 0) -> Array: ...
+def concatenate(
+    ciphertexts: Iterable[Ciphertext | Operand] | Sequence[Array], axis: int = 0
+) -> Ciphertext | Array:
+    """Ciphertexts: the vectors of all, one after the other, as one batch. Arrays: along an axis, as NumPy's;
+    level l -> l where whole vectors are joined or all fit into one vector, else l -> l - 1.
+
+    Raises StateError unless ciphertexts have equal parameters, device, secret key, level, scale, slots and
+    components; ParameterError for none, and for shapes that differ beside the axis.
+    """
+    parts = list(ciphertexts)
+    if parts and hasattr(parts[0], "bound_to"):
+        from crenel.ckks import arrays
+
+        return arrays.concatenate(parts, axis)
+    if axis != 0:
+        raise ParameterError(f"axis {axis}: ciphertexts are joined along axis 0", {"axis": str(axis)})
+    return _crenel.concatenate(parts)
+
+
 __all__ = [
+    "Array",
     "BootstrapLevels",
     "BootstrapOptions",
     "BootstrapReport",
@@ -82,6 +138,7 @@ __all__ = [
     "InsecureParametersWarning",
     "KeyMissingError",
     "LinearTransform",
+    "Needs",
     "Operand",
     "ParameterError",
     "Params",
@@ -93,8 +150,11 @@ __all__ = [
     "UnsupportedError",
     "chebyshev_fit",
     "concatenate",
+    "encrypt",
+    "keys_for",
     "linear_transform_rotations",
     "max_log_pq",
+    "needs",
     "polynomial_depth",
     "preset",
     "preset_names",

@@ -1,0 +1,443 @@
+"""Array: numbers with a shape, encrypted, that compute as NumPy's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NoReturn, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crenel._crenel import Ciphertext, Client, Context, ErrorBound, ErrorModel, Evaluator, Operand, PublicKey
+from crenel.ckks.arrays import archive, moves, products, sums
+from crenel.ckks.arrays.layout import PACKINGS, Layout, Numbers, Packing, check_slots, layout_of
+from crenel.ckks.arrays.vector import Vector
+from crenel.ckks.recorder import Recorded, Recorder
+from crenel.errors import ParameterError, StateError
+
+Scalar = int | float | complex
+
+
+def numbers_of(values: ArrayLike, name: str = "values") -> Numbers:
+    """float64 or complex128."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biufc":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"{name} must be numbers, got an array of {array.dtype}", {"dtype": str(array.dtype)}
+            ) from None
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+class Array:
+    """Encrypted numbers with a shape of up to two axes, over one ciphertext of one or more vectors.
+
+    Made by `encrypt`, and bound by ``ev(array)`` to the evaluator that computes; the client needs none. It
+    computes as NumPy's arrays do: ``+ - * / **`` with arrays and numbers, clear and encrypted, by its rules
+    of broadcasting; ``@``, ``dot``, ``sum``, ``mean``, ``T``, ranges, `polynomial`, `concatenate`. Levels and
+    scales are those of `Operand`; what an operation costs beyond them is said with it.
+
+    Shape, packing and what padding holds (a constant, which follows from the operations) are public: they
+    travel with the ciphertext in `to_bytes`, and a server sees them.
+    """
+
+    __slots__ = ("_data", "_layout", "_pad", "_shape", "_transposed")
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        data: Ciphertext | Vector,
+        shape: tuple[int, ...],
+        layout: Layout,
+        transposed: bool = False,
+        pad: complex | None = 0.0,
+    ) -> None:
+        """`data` in this layout (of the transpose if `transposed`); padding is `pad`, None for anything."""
+        if data.slots != layout.slots or (isinstance(data, Ciphertext) and data.batch != layout.batch):
+            raise StateError(
+                f"{data} for an array of {layout.batch} vectors of {layout.slots} slots",
+                {"slots": str(data.slots), "expected": str(layout.slots)},
+            )
+        self._data, self._shape, self._layout = data, shape, layout
+        self._transposed = transposed and len(shape) > 0
+        self._pad = pad if layout.padded else 0.0
+
+    # -- facts
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the numbers, as NumPy's."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """Axes: 0, 1 or 2."""
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """Numbers."""
+        return self._layout.rows * self._layout.columns
+
+    @property
+    def dtype(self) -> np.dtype[np.float64] | np.dtype[np.complex128]:
+        """float64 where every number is known to be real, else complex128."""
+        return np.dtype(np.float64) if self._data.real else np.dtype(np.complex128)
+
+    @property
+    def level(self) -> int:
+        """Of the ciphertext: levels that can still be consumed."""
+        return self._data.level
+
+    @property
+    def layout(self) -> Layout:
+        """Of the matrix of one or two axes as packed: of the transpose for 'columns' and 'features'."""
+        return self._layout
+
+    @property
+    def packing(self) -> Packing:
+        """'rows', 'columns', 'batch' or 'features': the one that names how the numbers lie."""
+        one = self._layout.group == 1 and self._layout.batch > 1
+        names: tuple[Packing, Packing] = ("features", "batch") if one else ("columns", "rows")
+        return names[0] if self._transposed else names[1]
+
+    @property
+    def ciphertext(self) -> Ciphertext | ErrorBound | Recorded:
+        """All vectors, for the explicit operations; of a bound, the bound."""
+        return self._data if isinstance(self._data, Ciphertext) else self._data.ciphertext
+
+    def describe(self) -> str:
+        """Shape, packing, slots, level and padding in words."""
+        padding = "none"
+        if self._layout.padded:
+            padding = "any numbers" if self._pad is None else f"{self._pad:g}"
+        return (
+            f"shape {self._shape}, packing {self.packing!r} ({PACKINGS[self.packing]}): {self._layout.batch} "
+            f"vector(s) of {self._layout.slots} slots, "
+            f"{self._layout.group} segment(s) of {self._layout.width}; level {self.level}; padding: {padding}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<ckks.Array of shape {self._shape}, packing {self.packing!r}, level {self.level}>"
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("len() of an array without axes")
+        return self._shape[0]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("an encrypted array has no truth value: decrypt it first")
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError("encrypted arrays are not compared: decrypt them first")
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("an encrypted array is no NumPy array: decrypt it first")
+
+    # -- binding, decryption, files
+
+    def bound_to(self, evaluator: Evaluator | Recorder | ErrorModel) -> Array:
+        """The array as one that `evaluator` computes with: ``ev(array)``."""
+        data = self._data
+        if isinstance(evaluator, ErrorModel):
+            if isinstance(data, ErrorBound):
+                return self
+            raise StateError(
+                "a ciphertext beside an error model: array.bound(model, max_abs=...) is its bound",
+                {"found": type(data).__name__},
+            )
+        if isinstance(data, (ErrorBound, Recorded)):
+            raise StateError(f"an evaluator beside {data}", {"found": type(data).__name__})
+        return self._like(evaluator(data))
+
+    def bound(self, model: ErrorModel, *, max_abs: float) -> Array:
+        """An input like this one on an error model: numbers of at most `max_abs`, of this level, in this
+        packing. Functions of arrays run on it as on ciphertexts."""
+        slots = self._layout.slots
+        return self._like(
+            model.input(max_abs=max_abs, real=bool(self._data.real), level=self.level, slots=slots), pad=0.0
+        )
+
+    def decrypt(self, client: Client) -> Numbers:
+        """The numbers, in the shape of the array. As exact as Client.decrypt, and for the same eyes."""
+        if isinstance(self._data, (ErrorBound, Recorded)):
+            raise StateError(f"decryption of {self._data}", {"found": type(self._data).__name__})
+        return self.unpack(client.decrypt(self._data))
+
+    def unpack(self, slots: Numbers) -> Numbers:
+        """From numbers in slots, a row to a vector (as Share.values), those of the array, in its shape."""
+        matrix = self._layout.gather(np.asarray(slots))
+        return np.ascontiguousarray(matrix.T if self._transposed else matrix).reshape(self._shape)
+
+    def to_bytes(self) -> bytes:
+        """Shape, packing and ciphertext; `Array.from_bytes` reads it."""
+        if isinstance(self._data, (ErrorBound, Recorded)):
+            raise StateError(f"bytes of {self._data}", {"found": type(self._data).__name__})
+        return archive.write(self._data.to_bytes(), self._shape, self._layout, self._transposed, self._pad)
+
+    @staticmethod
+    def from_bytes(
+        context: Context, data: bytes | bytearray | memoryview, max_bytes: int | None = None
+    ) -> Array:
+        """An array from untrusted bytes.
+
+        max_bytes : most memory that the ciphertext may take, as of Context.ciphertext_from_bytes
+
+        Raises SerializationError saying what is wrong."""
+        head, body = archive.read(data)
+        layout, transposed = archive.layout(head)
+        ciphertext = context.ciphertext_from_bytes(body, max_bytes=max_bytes)
+        archive.expect(layout, ciphertext.slots, ciphertext.batch)
+        return Array(ciphertext, archive.shape(head), layout, transposed, archive.pad(head))
+
+    # -- arithmetic
+
+    def __add__(self, other: Array | ArrayLike) -> Array:
+        """Sum. Level: the lower one."""
+        return self._combined(other, lambda a, b: a + b, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Array | ArrayLike) -> Array:
+        """Difference. Level: the lower one."""
+        return self._combined(other, lambda a, b: a - b, lambda a, b: a - b)
+
+    def __rsub__(self, other: ArrayLike) -> Array:
+        return -self + other
+
+    def __mul__(self, other: Array | ArrayLike) -> Array:
+        """Product. Level l -> l - 1; by one integer: l -> l."""
+        return self._combined(other, lambda a, b: a * b, products.times)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: ArrayLike) -> Array:
+        """Quotient by clear numbers. Level l -> l - 1."""
+        if isinstance(other, (Array, Ciphertext, Operand)):
+            return NotImplemented
+        numbers = numbers_of(other)
+        if np.any(numbers == 0):
+            if numbers.ndim == 0:
+                raise ZeroDivisionError("division of an encrypted array by zero")
+            raise ParameterError("division of an encrypted array by zero", {"divisor": "0"})
+        return self * (1.0 / numbers if numbers.ndim else float_factor(1.0 / numbers[()]))
+
+    def __pow__(self, exponent: int) -> Array:
+        """Level l -> l - ceil(log2 exponent)."""
+        tame = self._tamed(1.0)
+        pad = None if tame._pad is None else tame._pad**exponent
+        return tame._like(tame._vector() ** exponent, pad=pad)
+
+    def __neg__(self) -> Array:
+        return self._like(-self._vector(), pad=None if self._pad is None else -self._pad)
+
+    def __pos__(self) -> Array:
+        return self
+
+    def square(self) -> Array:
+        """Level l -> l - 1."""
+        tame = self._tamed(1.0)
+        return tame._like(tame._vector().square(), pad=products.times(tame._pad, tame._pad))
+
+    def conjugate(self) -> Array:
+        """Level l -> l."""
+        pad = None if self._pad is None else complex(self._pad).conjugate()
+        return self._like(self._vector().conjugate(), pad=pad)
+
+    def at_level(self, level: int) -> Array:
+        """The same numbers at a lower level."""
+        return self._like(self._vector().at_level(level))
+
+    def polynomial(
+        self,
+        coefficients: ArrayLike,
+        basis: Literal["power", "chebyshev"] = "power",
+        interval: tuple[float, float] = (-1.0, 1.0),
+    ) -> Array:
+        """Polynomial of every number, as Operand.polynomial. Padding is kept within the interval."""
+        low, high = (-1.0, 1.0) if basis == "power" else interval
+        middle = 0.0 if low <= 0.0 <= high else (low + high) / 2
+        tame = self._tamed(0.0, middle, (low, high))
+        c = numbers_of(coefficients, "coefficients")
+        result = tame._vector().polynomial(c, basis, interval)
+        pad: complex | None = None
+        if tame._pad is not None and np.isfinite(c).all():
+            x = complex(tame._pad)
+            if basis == "power":
+                pad = complex(np.polynomial.polynomial.polyval(x, c))
+            else:
+                z = (2 * x - interval[0] - interval[1]) / (interval[1] - interval[0])
+                pad = complex(np.polynomial.chebyshev.chebval(z, c))
+        return tame._like(result, pad=pad)
+
+    # -- sums, products of matrices, ranges
+
+    def sum(self, axis: int | None = None) -> Array:
+        """Sum of all numbers, or along an axis. Level l -> l, and one lower where padding is unknown.
+
+        Needs the rotations of powers of two up to the slots (`ckks.needs` lists them)."""
+        return sums.total(self, axis, None)
+
+    def mean(self, axis: int | None = None) -> Array:
+        """Mean of all numbers, or along an axis. Level l -> l - 1."""
+        count = self.size if axis is None else self._shape[sums.checked_axis(self, axis)]
+        return sums.total(self, axis, 1.0 / count)
+
+    @property
+    def T(self) -> Array:
+        """The transpose: a change of name, free."""
+        if self.ndim < 2:
+            return self
+        return Array(self._data, self._shape[::-1], self._layout, not self._transposed, self._pad)
+
+    def __matmul__(self, other: Array | ArrayLike) -> Array:
+        """As NumPy's, with clear vectors and matrices and encrypted vectors. Level l -> l - 1."""
+        return products.matmul(self, other if isinstance(other, Array) else numbers_of(other))
+
+    def __rmatmul__(self, other: ArrayLike) -> Array:
+        """A clear vector or matrix times this. Level l -> l - 1."""
+        numbers = numbers_of(other)
+        return products.matmul(self.T, numbers.T).T if self.ndim else NotImplemented
+
+    def dot(self, other: Array | ArrayLike) -> Array:
+        """``self @ other``."""
+        return self @ other
+
+    def __getitem__(self, key: int | slice | tuple[int | slice, int | slice]) -> Array:
+        """Numbers by index, ranges of any step. Level l -> l for whole vectors, else l - 1."""
+        return moves.item(self, key)
+
+    def repacked(self, packing: Packing) -> Array:
+        """The same numbers in another packing. Level l -> l - 1, or as it is where nothing moves."""
+        return moves.repacked(self, packing)
+
+    # -- for the modules beside this one
+
+    def _like(self, data: Ciphertext | Vector, *, pad: complex | Literal["same"] | None = "same") -> Array:
+        return Array(
+            data, self._shape, self._layout, self._transposed,
+            self._pad if isinstance(pad, str) else pad,
+        )  # fmt: skip
+
+    def _vector(self) -> Vector:
+        if isinstance(self._data, Ciphertext):
+            raise StateError(
+                "an array that is bound to no evaluator computes nothing: ev(array) is one that does",
+                {"expected": "an evaluator"},
+            )
+        return self._data
+
+    def _packed(self, numbers: Numbers, fill: float = 0.0) -> Numbers:
+        """Numbers of this shape in slots."""
+        matrix = numbers.reshape((1, -1) if self.ndim < 2 else self._shape)
+        return self._layout.place(matrix.T if self._transposed else matrix, fill)
+
+    def _cleaned(self, pad: complex = 0.0) -> Array:
+        """Padding is `pad`. Level l -> l, and one lower where it is unknown."""
+        if self._pad == pad or not self._layout.padded:
+            return self
+        mask = self._layout.mask()
+        if self._pad is None:
+            return self._like(self._vector() * mask, pad=0.0)._cleaned(pad)
+        step = complex(pad - self._pad)
+        change = (1.0 - mask) * (step.real if step.imag == 0.0 else step)
+        return self._like(self._vector() + change, pad=pad)
+
+    def _tamed(self, most: float, to: float = 0.0, within: tuple[float, float] | None = None) -> Array:
+        """Padding that is known is small, or in an interval: products must not blow it up."""
+        if self._pad is None:
+            return self
+        p = complex(self._pad)
+        low, high = within or (-most, most)
+        fine = p.imag == 0.0 and low <= p.real <= high
+        return self if fine else self._cleaned(to)
+
+    def _combined(
+        self,
+        other: Array | ArrayLike,
+        operation: Callable[[Vector, Vector | Numbers | Scalar], Vector],
+        pads: Callable[[complex | None, complex | None], complex | None],
+    ) -> Array:
+        if isinstance(other, (Ciphertext, Operand, ErrorBound)):
+            return NotImplemented
+        if isinstance(other, Array):
+            a, b = moves.aligned(self, other)
+            if pads is products.times:
+                a, b = a._tamed(1.0), b._tamed(1.0)
+            return a._like(operation(a._vector(), b._vector()), pad=_pad(pads, a._pad, b._pad))
+        numbers = numbers_of(other)
+        if numbers.ndim == 0:
+            number = integer_or_float(other, numbers)
+            return self._like(operation(self._vector(), number), pad=_pad(pads, self._pad, number))
+        shape = np.broadcast_shapes(self._shape, numbers.shape)
+        a = moves.broadcast(self, shape)
+        packed = a._packed(np.broadcast_to(numbers, shape))
+        return a._like(operation(a._vector(), packed), pad=_pad(pads, a._pad, 0.0))
+
+
+def _pad(
+    pads: Callable[[complex | None, complex | None], complex | None], a: complex | None, b: complex | None
+) -> complex | None:
+    if pads is products.times:
+        return products.times(a, b)
+    return None if a is None or b is None else pads(a, b)
+
+
+def float_factor(number: complex) -> Scalar:
+    """A float where the imaginary part is zero."""
+    z = complex(number)
+    return z.real if z.imag == 0.0 else z
+
+
+def integer_or_float(given: object, number: Numbers) -> Scalar:
+    """An integer where the caller wrote one: its product consumes no level."""
+    if np.asarray(given).dtype.kind in "biu":
+        return int(cast(int, np.asarray(given)[()]))
+    return float_factor(number[()])
+
+
+def encrypt(
+    key: Client | PublicKey | Recorder,
+    values: ArrayLike,
+    packing: Packing | None = None,
+    *,
+    level: int | None = None,
+    slots: int | None = None,
+) -> Array:
+    """Encrypt numbers as an Array of their shape.
+
+    Parameters
+    ----------
+    key : the client, or a public key
+    values : bool, int, float or complex numbers with up to two axes
+    packing : 'rows' (default: row after row, as many to a vector as fit), 'columns' (column after column: for
+        products with clear matrices), 'batch' (a row to a vector), 'features' (a column to a vector: products
+        with clear matrices need no rotation)
+    level : default the top normal level
+    slots : of a vector at most; default N/2. What is longer takes several vectors
+
+    Raises ParameterError as Client.encrypt does.
+    """
+    numbers = numbers_of(values)
+    layout, transposed = layout_of(numbers.shape, packing, check_slots(slots, key_slots(key)))
+    matrix = numbers.reshape((1, -1) if numbers.ndim < 2 else numbers.shape)
+    packed = layout.place(matrix.T if transposed else matrix)
+    if isinstance(key, Recorder):
+        data: Ciphertext | Recorded = key.input(level, layout.slots, not np.iscomplexobj(numbers))
+    else:
+        data = key.encrypt(packed, level=level, slots=layout.slots)
+    return Array(data, numbers.shape, layout, transposed)
+
+
+def key_slots(key: Client | PublicKey | Recorder) -> int:
+    """N/2 of the parameters of a key."""
+    return int(key.params.slots if isinstance(key, Recorder) else key.context.params.slots)
+
+
+def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
+    """Arrays one after the other along an axis, as NumPy's. Level l -> l where whole vectors are joined, or
+    vectors fit into the slots of one; else l -> l - 1."""
+    return moves.concatenate(arrays, axis)

@@ -1,0 +1,51 @@
+"""`needs` and `keys_for`: what a program asks of keys and parameters, before any key is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from numpy.typing import ArrayLike
+
+from crenel._crenel import Ciphertext, Client, EvaluationKeys, Operand, Params
+from crenel.ckks.arrays import Array
+from crenel.ckks.recorder import Needs, Recorder, _recorded
+from crenel.errors import StateError
+
+Input = Array | Ciphertext | Operand | ArrayLike
+
+
+def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Needs:
+    """The keys and levels that ``program(*inputs)`` needs, without a key or a device.
+
+    Parameters
+    ----------
+    program : a function of operands and arrays, with their operations; prepared linear transforms are called
+        as ``t(x.evaluator, x)`` and bootstrappers as ``boot(x)``
+    params : the parameters
+    inputs : arrays or ciphertexts, of which only shape, packing, level and slots are read; or numbers, which
+        stand for `encrypt` of them with its defaults
+
+    Raises StateError where the levels do not suffice, naming the operation that finds none left and the depth
+    that would do (``fields["operation"]``, ``["depth"]``, ``["available"]``); UnsupportedError for explicit
+    operations of an evaluator. What depends on decrypted numbers cannot be found.
+    """
+    recorder = Recorder(params)
+    recorder.highest = 0
+    started = [_recorded(recorder, given) for given in inputs]
+    recorder.lowest = available = recorder.highest
+    program(*started)
+    depth = available - recorder.lowest
+    if recorder.shortage is not None:
+        raise StateError(
+            f"the program needs {depth} levels and its inputs have {available}: the first operation without "
+            f"a level is a {recorder.shortage}. Parameters with depth={depth} would do",
+            {"operation": recorder.shortage, "depth": str(depth), "available": str(available)},
+        )
+    return Needs(
+        sorted(recorder.rotations), recorder.conjugate, recorder.relinearisation, recorder.bootstrap, depth
+    )
+
+
+def keys_for(client: Client, program: Callable[..., object], *inputs: Input) -> EvaluationKeys:
+    """The evaluation keys that ``program(*inputs)`` needs, and no others: ``needs(...).keys(client)``."""
+    return needs(program, client.context.params, *inputs).keys(client)

@@ -1,0 +1,299 @@
+"""The keys and levels that a program needs: found by running it on operands that record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crenel._crenel import (
+    BootstrapOptions,
+    Bootstrapper,
+    Ciphertext,
+    Client,
+    EvaluationKeys,
+    LinearTransform,
+    Operand,
+    Params,
+    Plaintext,
+    linear_transform_rotations,
+    polynomial_depth,
+    sum_slots_rotations,
+)
+from crenel.errors import ParameterError, StateError, UnsupportedError
+
+if TYPE_CHECKING:
+    from crenel.ckks.arrays import Array
+
+MAX_INTEGER = 2.0**31  # beyond, a factor is encoded
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a program needs of a server's keys and of the parameters. Made by `needs`."""
+
+    rotations: list[int]
+    """Steps, ascending, in the range of the slots of the vectors that are rotated."""
+    conjugate: bool
+    """Conjugates a vector."""
+    relinearisation: bool
+    """Multiplies ciphertexts."""
+    bootstrap: BootstrapOptions | None
+    """Options of the bootstrapper that it calls."""
+    depth: int
+    """Levels from the highest input to the lowest result."""
+
+    def keys(self, client: Client) -> EvaluationKeys:
+        """Exactly these keys."""
+        return client.evaluation_keys(
+            rotations=self.rotations,
+            conjugate=self.conjugate,
+            relinearisation=self.relinearisation,
+            bootstrap=False if self.bootstrap is None else self.bootstrap,
+        )
+
+
+class Recorder:
+    """Stands where an evaluator does, computes nothing, and keeps what would be needed."""
+
+    def __init__(self, params: Params) -> None:
+        self.params = params
+        self.rotations: set[int] = set()
+        self.conjugate = False
+        self.relinearisation = False
+        self.bootstrap: BootstrapOptions | None = None
+        self.highest = self.lowest = params.normal_top_level
+        self.shortage: str | None = None
+
+    def input(self, level: int | None = None, slots: int | None = None, real: bool = True) -> Recorded:
+        """An input of the program."""
+        start = self.params.normal_top_level if level is None else level
+        self.highest = max(self.highest, start)
+        return Recorded(self, start, self.params.slots if slots is None else slots, real)
+
+    def __call__(self, ciphertext: Ciphertext | Operand | Recorded) -> Recorded:
+        """The record of a ciphertext."""
+        if isinstance(ciphertext, Recorded):
+            return ciphertext
+        return self.input(ciphertext.level, ciphertext.slots, bool(ciphertext.real))
+
+    def linear_transform(self, transform: LinearTransform, a: Recorded) -> Recorded:
+        """As Evaluator.linear_transform of a prepared one."""
+        for step in transform.rotations:
+            self.rotate(step, a.slots)
+        return a._consume(1, "linear_transform", real=False)
+
+    def bootstrapped(self, boot: Bootstrapper, a: Recorded) -> Recorded:
+        """As Bootstrapper.__call__."""
+        self.bootstrap = boot.options
+        return Recorded(self, boot.levels.output, a.slots, a.real)
+
+    def rotate(self, steps: int, slots: int) -> None:
+        """A rotation of vectors of so many slots."""
+        step = steps % slots
+        if step:
+            self.rotations.add(step if 2 * step <= slots else step - slots)
+
+    def reached(self, level: int, operation: str) -> None:
+        """The lowest level so far, and the first operation that had none left."""
+        if level < 0 and self.shortage is None:
+            self.shortage = operation
+        self.lowest = min(self.lowest, level)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise UnsupportedError(
+            f"{name}: keys are found for programs of operands and arrays, not of explicit operations",
+            {"operation": name},
+        )
+
+
+def _is_integer(x: complex) -> bool:
+    return all(abs(p) < MAX_INTEGER and float(p).is_integer() for p in (complex(x).real, complex(x).imag))
+
+
+def _real(other: object) -> bool:
+    if isinstance(other, (Recorded, Plaintext)):
+        return bool(other.real)
+    return not np.iscomplexobj(other) or (np.ndim(other) == 0 and complex(np.asarray(other)[()]).imag == 0.0)
+
+
+class Recorded:
+    """An operand of which only level, slots and realness are known. Has the operations of Operand."""
+
+    __slots__ = ("evaluator", "level", "real", "slots")
+    __array_ufunc__ = None
+
+    def __init__(self, evaluator: Recorder, level: int, slots: int, real: bool) -> None:
+        self.evaluator, self.level, self.slots, self.real = evaluator, level, slots, real
+
+    @property
+    def ciphertext(self) -> Recorded:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<recorded operand of level {self.level}, {self.slots} slots>"
+
+    def _consume(self, levels: int, operation: str, *, real: bool | None = None) -> Recorded:
+        level = self.level - levels
+        self.evaluator.reached(level, operation)
+        return Recorded(self.evaluator, level, self.slots, self.real if real is None else real)
+
+    def _beside(self, other: object) -> Recorded:
+        level = self.level
+        if isinstance(other, Recorded):
+            if other.slots != self.slots:
+                raise StateError(
+                    f"slots {self.slots} and {other.slots} differ",
+                    {"slots_a": str(self.slots), "slots_b": str(other.slots)},
+                )
+            level = min(level, other.level)
+        elif isinstance(other, (Ciphertext, Operand)):
+            raise TypeError("a ciphertext beside a recorded operand: make it an input of the program")
+        return Recorded(self.evaluator, level, self.slots, self.real and _real(other))
+
+    def __add__(self, other: Recorded | Plaintext | ArrayLike) -> Recorded:
+        return self._beside(other)
+
+    __radd__ = __sub__ = __rsub__ = __add__
+
+    def __mul__(self, other: Recorded | Plaintext | ArrayLike) -> Recorded:
+        a = self._beside(other)
+        if isinstance(other, Recorded):
+            self.evaluator.relinearisation = True
+        elif not isinstance(other, Plaintext):
+            number = np.asarray(other)
+            whole = number.dtype.kind in "biu" or (number.dtype.kind == "c" and number.ndim == 0)
+            if number.ndim == 0 and whole and _is_integer(complex(number[()])):
+                return a
+        return a._consume(1, "product")
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: ArrayLike) -> Recorded:
+        if isinstance(other, (Recorded, Plaintext, Ciphertext, Operand)):
+            return NotImplemented
+        if np.ndim(other) == 0 and np.asarray(other)[()] == 0:
+            raise ZeroDivisionError("division of a ciphertext by zero")
+        return self._beside(other)._consume(1, "division")
+
+    def __pow__(self, exponent: int) -> Recorded:
+        if exponent < 1:
+            raise ParameterError(
+                f"the exponent must be a positive integer, got {exponent}", {"exponent": str(exponent)}
+            )
+        if exponent > 1:
+            self.evaluator.relinearisation = True
+        return self._consume((exponent - 1).bit_length(), "power")
+
+    def __neg__(self) -> Recorded:
+        return self
+
+    __pos__ = __neg__
+
+    def square(self) -> Recorded:
+        """As Operand.square."""
+        return self * self
+
+    def rotate(self, steps: int) -> Recorded:
+        """As Operand.rotate."""
+        self.evaluator.rotate(steps, self.slots)
+        return self
+
+    def rotate_many(self, steps: Sequence[int]) -> list[Recorded]:
+        """As Operand.rotate_many."""
+        return [self.rotate(k) for k in steps]
+
+    def rotate_sum(self, steps: Sequence[int]) -> Recorded:
+        """As Operand.rotate_sum."""
+        self.rotate_many(steps)
+        return self
+
+    def conjugate(self) -> Recorded:
+        """As Operand.conjugate."""
+        self.evaluator.conjugate = True
+        return self
+
+    def sum(self, count: int | None = None, stride: int = 1) -> Recorded:
+        """As Operand.sum."""
+        slots = self.slots // max(abs(stride), 1) if count is None else count
+        return self.rotate_sum(sum_slots_rotations(slots, stride))
+
+    def mean(self) -> Recorded:
+        """As Operand.mean."""
+        return self.sum()._consume(1, "mean")
+
+    def with_slots(self, slots: int, *, repeating: bool = False) -> Recorded:
+        """As Operand.with_slots."""
+        if slots < self.slots and not repeating:
+            raise StateError(
+                f"a vector of {self.slots} slots as one of {slots}: only where it repeats",
+                {"slots": str(self.slots), "wanted": str(slots)},
+            )
+        return Recorded(self.evaluator, self.level, slots, self.real)
+
+    def at_level(self, level: int) -> Recorded:
+        """As Operand.at_level."""
+        if level > self.level:
+            raise StateError(f"level {self.level} to {level}", {"level": str(self.level)})
+        return Recorded(self.evaluator, level, self.slots, self.real)
+
+    def polynomial(
+        self,
+        coefficients: ArrayLike,
+        basis: Literal["power", "chebyshev"] = "power",
+        interval: tuple[float, float] = (-1.0, 1.0),
+    ) -> Recorded:
+        """As Operand.polynomial."""
+        degree = np.asarray(coefficients).size - 1
+        while degree > 0 and np.asarray(coefficients)[degree] == 0:
+            degree -= 1
+        if degree > 1:
+            self.evaluator.relinearisation = True
+        depth = polynomial_depth(degree) + (basis == "chebyshev" and tuple(interval) != (-1.0, 1.0))
+        return self._consume(depth if degree else 0, "polynomial")
+
+    def linear_transform(self, matrix: ArrayLike | Mapping[int, ArrayLike]) -> Recorded:
+        """As Operand.linear_transform."""
+        values: list[ArrayLike]
+        if isinstance(matrix, Mapping):
+            offsets, values = list(matrix), list(matrix.values())
+        else:
+            dense = np.asarray(matrix)
+            rows, columns = np.nonzero(dense)
+            offsets, values = sorted({int(k) for k in (columns - rows) % self.slots}) or [0], [dense]
+        for step in linear_transform_rotations(offsets, self.slots):
+            self.evaluator.rotate(step, self.slots)
+        return self._consume(1, "linear_transform", real=self.real and not any(map(np.iscomplexobj, values)))
+
+    def __matmul__(self, other: Recorded | ArrayLike) -> Recorded:
+        if isinstance(other, Recorded) or np.ndim(other) == 1:
+            return (self * other).sum()
+        return self.linear_transform(np.asarray(other).T)
+
+    def __rmatmul__(self, other: ArrayLike) -> Recorded:
+        return (self * other).sum() if np.ndim(other) == 1 else self.linear_transform(other)
+
+    def dot(self, other: Recorded | ArrayLike) -> Recorded:
+        """As Operand.dot."""
+        return (self * other).sum()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise UnsupportedError(f"{name}: no operation of operands", {"operation": name})
+
+
+def _recorded(recorder: Recorder, given: object) -> Recorded | Array:
+    from crenel.ckks.arrays import Array, encrypt
+
+    if isinstance(given, Array):
+        return given.bound_to(recorder)
+    if isinstance(given, (Ciphertext, Operand)):
+        return recorder(given)
+    return encrypt(recorder, np.asarray(given))
