@@ -39,6 +39,8 @@ struct Bootstrapper::State {
   /// KeyMissingError that names every missing key.
   static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations);
   void check_input(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
+  /// OutOfMemoryError where the largest of the linear transforms alone has no room.
+  void expect_room(const ckks::Evaluator& ev, u32 batch) const;
   /// Slots, level and scale of an input; returns whether its scale is canonical.
   bool check_input(const ckks::Metadata& a) const;
   void check_refinable(const ckks::Ciphertext& a, bool canonical) const;
