@@ -168,7 +168,7 @@ void bind_methods(nb::class_<Params>& c) {
                    "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions = "
                    "False) -> int"),
            "Bytes on the device of the keys that Client.evaluation_keys makes of these arguments,\n"
-           "exactly (EvaluationKeys.bytes), without a client, a device or a key. Raises what that\n"
+           "exactly (EvaluationKeys.nbytes), without a client, a device or a key. Raises what that\n"
            "raises for arguments that the parameters cannot serve.")
       .def("explain", &ckks::explain, "What these parameters are, in words and a table of levels.")
       .def("__repr__", [](const Params& p) {

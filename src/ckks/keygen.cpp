@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ckks/batch_request.h"
+#include "ckks/key_sizes.h"
 
 namespace crenel::ckks {
 
@@ -58,7 +59,11 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
   if (data_->staged)
     throw StateError("staging of keys that are staged, expected keys in device memory",
                      {{"found", "staged keys"}, {"expected", "keys in device memory"}});
-  device::expect_room(data_->ring->device(), {std::min(device_bytes, bytes()), bytes() / 2}, [&] {
+  u64 largest = 0;
+  data_->set.for_each(
+      [&](const rlwe::SwitchKey& key) { largest = std::max<u64>(largest, key.pairs.bytes()); });
+  const u64 frames = least_staged_bytes(device_bytes, bytes(), largest);
+  device::expect_room(data_->ring->device(), {frames, bytes() / 2}, [&] {
     return core::MemoryRequest{.what = cat("staging of ", count(), " evaluation keys within ",
                                            core::human_bytes(device_bytes)),
                                .advice =

@@ -114,7 +114,7 @@ void add_groups(Least& least, const std::string& root, u64 free_swap) {
   for (std::string line; std::getline(groups, line);) {  // number:controllers:path
     const auto first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = cat(",", line.substr(first + 1, second - first - 1), ",");
     const std::string path = line.substr(second + 1);
     if (controllers == ",,")
       for_each_group(mount, path,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ckks/objects.h"
+#include "ckks/key_sizes.h"
 #include "rlwe/encapsulation.h"
 #include "rlwe/secret/secret_key.h"
 #include "serialize/poly_io.h"
@@ -246,7 +246,8 @@ std::map<rlwe::KeyId, rlwe::HostKey> KeyReader::load_to_host(const ckks::KeySele
                                                              u64 device_bytes) {
   const Sizes s = sizes(selection);
   file_.require_memory(s.all + std::min(device_bytes, 2 * s.all));
-  expect_room({.device = std::min(device_bytes, 2 * s.all), .host = s.all});
+  expect_room(
+      {.device = ckks::least_staged_bytes(device_bytes, 2 * s.all, 2 * s.largest), .host = s.all});
   std::map<rlwe::KeyId, rlwe::HostKey> keys;
   for_selected(selection, [&](rlwe::KeyId id, const Entry& e) {
     rlwe::HostKey key = rlwe::make_host_key(ring_, e.digits, e.limbs);
