@@ -13,6 +13,7 @@
 #include "crenel/ckks/serialize.h"
 #include "crenel/core/error.h"
 #include "crenel/core/file.h"
+#include "crenel/core/host_memory.h"
 #include "crenel/core/limits.h"
 #include "crenel/core/secret_key_id.h"
 #include "crenel/core/secret_memory.h"

@@ -48,6 +48,15 @@ class DeviceError(CrenelError, RuntimeError):
     """A device is absent, out of memory, or failed."""
 
 
+class OutOfMemoryError(DeviceError, MemoryError):
+    """Memory of a device or of the host that is not there; wherever it can be, nothing was taken yet.
+
+    ``fields`` has ``needed`` and ``available`` in bytes, ``device`` and ``limit`` (what sets it), and
+    ``fits`` where a number of equal things was asked for. ``needed`` is missing where the C++ library
+    itself ran out.
+    """
+
+
 class UnsupportedError(CrenelError, NotImplementedError):
     """Meaningful, but not supported by this build, device or parameter set."""
 
@@ -66,6 +75,7 @@ register_errors(
             KeyMissingError,
             SerializationError,
             DeviceError,
+            OutOfMemoryError,
             UnsupportedError,
             InsecureParametersWarning,
         )

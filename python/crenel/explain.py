@@ -19,12 +19,16 @@ def facts(params: Params) -> list[tuple[str, str]]:
         ("limbs", f"{len(p.main_primes)} main + {len(p.terminal_primes)} terminal + {p.alpha} special"),
         ("log PQ", f"{p.log_pq:.1f} (log Q {p.log_pq - p.log_p:.1f}, log P {p.log_p:.1f})"),
         ("key switching", f"{p.dnum} digits of {p.alpha} limbs"),
+        ("one key", f"{p.key_bytes()} bytes (relinearisation, conjugation, each rotation)"),
         ("secret", secret),
         ("security", security_text(p)),
         ("id", p.id),
     ]
     if p.max_level > p.normal_top_level:
         rows[3] = ("levels", f"{p.normal_top_level} normal, {p.max_level - p.normal_top_level} bootstrapping")
+        boot = {keys: p.key_bytes(bootstrap=keys) for keys in ("hoisted", "minimal")}
+        at = [name for name, _ in rows].index("one key") + 1
+        rows.insert(at, ("bootstrap keys", f"{boot['hoisted']} bytes; minimal ones {boot['minimal']}"))
     return [("name", p.name), *rows] if p.name else rows
 
 

@@ -44,6 +44,7 @@ Array<double> read_reals(nb::handle object, const char* name) {
 nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real, u32 batch) {
   nb::object array;
   if (real) {
+    expect_host_memory(slots.size() * sizeof(double), "slots as an array of float64");
     std::vector<double> reals(slots.size());
     for (std::size_t i = 0; i < slots.size(); ++i) reals[i] = slots[i].real();
     array = to_numpy(std::move(reals));
@@ -70,6 +71,7 @@ BufferView::BufferView(nb::handle object, std::optional<i64> max_bytes) {
            {"needed", cat(size)},
            {"max_bytes", cat(*max_bytes)}});
     }
+    expect_host_memory(size, "a copy of the buffer to load");
     copy_ = std::make_unique_for_overwrite<u8[]>(size);
   } catch (...) {
     PyBuffer_Release(&view_);

@@ -86,6 +86,7 @@ inline LoadLimits limits_of(std::optional<i64> max_bytes) {
 }
 
 inline nb::bytes to_python(const std::vector<u8>& bytes) {
+  expect_host_memory(bytes.size(), "the bytes of a file as a Python object");
   return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 

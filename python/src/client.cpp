@@ -245,8 +245,10 @@ void bind_keys(nb::class_<Client>& c) {
        "    for its default options, 'minimal' for these with two keys a transform, or the "
        "options\n\n"
        "Raises ParameterError where that sparse secret would have less than 128 bits of security,\n"
-       "or that have no levels for bootstrapping, and UnsupportedError for parameters without\n"
-       "encapsulation.")
+       "or that have no levels for bootstrapping, UnsupportedError for parameters without\n"
+       "encapsulation, and OutOfMemoryError, before any key is made, where the device has less "
+       "than\n"
+       "Params.key_bytes of the same arguments; its `fits` says how many keys there is room for.")
       .def(
           "public_key",
           [](Client& client) { return PublicKey{client.context(), client.public_key()}; },

@@ -118,6 +118,18 @@ void bind_class(nb::module_& m) {
           "description", [](const Device& d) { return d.info().description; }, "As in `info`.")
       .def_prop_ro(
           "memory_bytes", [](const Device& d) { return d.info().memory_bytes; }, "As in `info`.")
+      .def_prop_ro(
+          "available_bytes",
+          [](const Device& d) {
+            nb::gil_scoped_release release;
+            return d.available();
+          },
+          "Bytes that contexts on this device could take now: what the driver states free, or, of\n"
+          "host memory, the least of MemAvailable, what the control groups leave and RLIMIT_AS; "
+          "and\n"
+          "what this object keeps idle. Requests that are surely larger raise OutOfMemoryError "
+          "before\n"
+          "anything is taken (docs/guide/memory.md).")
       .def("memory", &Device::memory, ReleaseGil(),
            "Bytes in use and in all, by the driver: every process is in it.")
       .def("pools", &Device::pools, ReleaseGil(),

@@ -1,4 +1,6 @@
 // C++ errors become the Python classes of crenel.errors, message and fields included.
+#include <new>
+
 #include "bindings.h"
 
 namespace crenel::python {
@@ -19,15 +21,25 @@ void raise(const Error& error) {
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 
+void raise_as_python(const Error& error) {
+  try {
+    raise(error);
+  } catch (nb::python_error& python_error) {
+    python_error.restore();
+  }
+}
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& error) {
-    try {
-      raise(error);
-    } catch (nb::python_error& python_error) {
-      python_error.restore();
-    }
+    raise_as_python(error);
+  } catch (const std::bad_alloc&) {
+    const HostMemory left = host_memory();
+    raise_as_python(OutOfMemoryError(
+        cat("the host gave no memory to this operation, it has ", left.bytes, " bytes available (",
+            left.limit, "); free what is not needed, or do less at a time"),
+        {{"available", cat(left.bytes)}, {"device", "host"}, {"limit", left.limit}}));
   }
 }
 

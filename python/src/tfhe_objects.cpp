@@ -53,6 +53,9 @@ void bind_tfhe_context(nb::module_& m) {
            ReleaseGil())
       .def_prop_ro("params", &Context::params)
       .def_prop_ro("device", [](const Context& c) { return c.device().shared_from_this(); })
+      .def(
+          "key_bytes", [](const Context& c, bool packing) { return tfhe::key_bytes(c, {packing}); },
+          "packing"_a = false)
       .def("keygen", &Context::keygen, ReleaseGil())
       .def("client_from_secret_key", &import_client, "data"_a)
       .def(

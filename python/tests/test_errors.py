@@ -31,6 +31,8 @@ def expect(kind: type[crenel.CrenelError], call, **fields: object) -> str:
         (ckks.KeyMissingError, LookupError),
         (ckks.SerializationError, ValueError),
         (ckks.DeviceError, RuntimeError),
+        (ckks.OutOfMemoryError, MemoryError),
+        (ckks.OutOfMemoryError, ckks.DeviceError),
         (ckks.UnsupportedError, NotImplementedError),
     ],
 )

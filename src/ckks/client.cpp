@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "ckks/batch_request.h"
 #include "ckks/decode.h"
+#include "ckks/key_sizes.h"
 #include "ckks/objects.h"
 #include "ckks/params/security.h"
 #include "random/plausible.h"
@@ -45,6 +47,10 @@ Ciphertext Client::encrypt(const Plaintext& plaintext) {
   ring.stream().expect_no_capture("encryption");  // the same randomness again
   expect_home(plaintext.params_id(), poly, state_->context.state(), "plaintext");
   expect_not_decrypted(plaintext, "encryption");
+  // Message, errors, and the ciphertext's two components.
+  device::expect_room(ring.stream(), {.device = 4 * poly.bytes()}, [&] {
+    return batch_request("encryption", poly.shape().batch, 4 * poly.bytes());
+  });
   rlwe::Poly message(ring.stream(), poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   ring.kernels().intt(ring.stream(), message.view(), poly.view());
   auto out = std::make_unique<Ciphertext::Data>();
@@ -73,7 +79,13 @@ std::vector<Complex> Client::decrypt(const Ciphertext& ciphertext) {
   const auto& meta = ciphertext.metadata();
   // Messages are short: the first limbs of the window hold them, and one more limb tells when not.
   const rlwe::ConstView all = ciphertext.data().poly.view();
-  const u32 few = limbs_to_decode(context, meta);
+  const u32 few = limbs_to_decode(context, meta), batch = ciphertext.batch();
+  const u64 message = u64(batch) * few * context.ring->ring_dim() * sizeof(rlwe::Word);
+  // Its residues here and there, its coefficients, its slots.
+  const u64 values =
+      u64(batch) * (context.ring->ring_dim() * sizeof(double) + meta.slots * sizeof(Complex));
+  device::expect_room(context.ring->stream(), {message, message + values},
+                      [&] { return batch_request("decryption", batch, 2 * message + values); });
   if (few < all.limbs.size()) {
     const rlwe::Poly message = state_->secret.decrypt(all.limb_window(0, few));
     if (auto slots = try_decode_coefficients(context, message, meta)) return *slots;
@@ -105,14 +117,10 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   data->ring = context.ring;
   auto& secret = state_->secret;
   if (request.encapsulation) require_secure_encapsulation(context.params, *context.ring);
+  expect_room_for_keys(context, request);
   if (request.relinearisation) data->set.relinearisation = secret.make_relinearisation_key();
-  auto make = [&](u64 element) {
-    if (element != 1 && !data->set.galois.count(element))
-      data->set.galois.emplace(element, secret.make_galois_key(element));
-  };
-  for (i64 steps : request.rotations)
-    make(ring::galois_element_for_rotation(steps, context.params.log_n()));
-  if (request.conjugate) make(ring::galois_element_for_conjugation(context.params.log_n()));
+  for (u64 element : galois_elements(context.params, request))
+    data->set.galois.emplace(element, secret.make_galois_key(element));
   if (request.encapsulation)
     data->set.encapsulation = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight);
   return EvaluationKeys(std::move(data));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ckks/batch_request.h"
 #include "ckks/decode.h"
 #include "ckks/encode.h"
 #include "ckks/magnitude.h"
@@ -30,6 +31,17 @@ rlwe::Chain chain_of(const Params& params) {
 std::shared_ptr<device::Device> given(std::shared_ptr<device::Device> device) {
   if (!device) throw ParameterError("context on no device", {{"device", "null"}});
   return device;
+}
+
+// What encoding takes at a time: on the host the vectors as complex numbers and their integer
+// coefficients, on the device these and the residues.
+void expect_room_to_encode(const Context::State& state, u32 level, u64 slots, u32 batch) {
+  const u64 n = state.params.ring_dim(), integers = u64(batch) * n * sizeof(i64);
+  const u64 values = u64(batch) * slots * sizeof(Complex);
+  const u64 residues = u64(batch) * n * state.ring->window(level).size() * sizeof(rlwe::Word);
+  device::expect_room(state.ring->stream(), {integers + residues, values + integers}, [&] {
+    return batch_request("encoding", batch, values + 2 * integers + residues);
+  });
 }
 
 // Where and how a vector is to be encoded, checked.
@@ -173,12 +185,14 @@ device::Stream& Context::stream() const { return state_->ring->stream(); }
 Plaintext Context::encode(std::span<const Complex> values, std::optional<u32> level, double scale,
                           u64 slots, u32 batch, double bound) const {
   const auto target = check_target(params(), values.size(), level, scale, slots, batch, bound);
+  expect_room_to_encode(*state_, target.level, target.slots, batch);
   return encode_rows(*state_, values, target, batch, false);
 }
 
 Plaintext Context::encode(std::span<const double> values, std::optional<u32> level, double scale,
                           u64 slots, u32 batch, double bound) const {
   const auto target = check_target(params(), values.size(), level, scale, slots, batch, bound);
+  expect_room_to_encode(*state_, target.level, target.slots, batch);
   const std::vector<Complex> widened(values.begin(), values.end());
   return encode_rows(*state_, widened, target, batch, true);
 }

@@ -1,7 +1,8 @@
 // Context::keygen and Context::evaluator, EvaluationKeys, PublicKey.
 #include <algorithm>
 
-#include "ckks/objects.h"
+#include "ckks/batch_request.h"
+#include "ckks/key_sizes.h"
 
 namespace crenel::ckks {
 
@@ -58,6 +59,17 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
   if (data_->staged)
     throw StateError("staging of keys that are staged, expected keys in device memory",
                      {{"found", "staged keys"}, {"expected", "keys in device memory"}});
+  u64 largest = 0;
+  data_->set.for_each(
+      [&](const rlwe::SwitchKey& key) { largest = std::max<u64>(largest, key.pairs.bytes()); });
+  const u64 frames = least_staged_bytes(device_bytes, bytes(), largest);
+  device::expect_room(data_->ring->device(), {frames, bytes() / 2}, [&] {
+    return core::MemoryRequest{.what = cat("staging of ", count(), " evaluation keys within ",
+                                           core::human_bytes(device_bytes)),
+                               .advice =
+                                   "stage fewer keys, or save them and load those that are "
+                                   "needed"};
+  });
   std::map<rlwe::KeyId, rlwe::HostKey> keys;
   for (rlwe::KeyId id : data_->set.ids())
     keys.emplace(id, rlwe::to_host(*data_->ring, *data_->set.find(id)));
@@ -85,6 +97,10 @@ Ciphertext PublicKey::encrypt(const Plaintext& plaintext) const {
   stream.expect_no_capture("encryption");  // the same randomness again
   expect_home(plaintext.params_id(), poly, state, "plaintext");
   expect_not_decrypted(plaintext, "encryption");
+  // Message, the ternary factor, two errors, two components.
+  device::expect_room(stream, {.device = 6 * poly.bytes()}, [&] {
+    return batch_request("encryption", poly.shape().batch, 6 * poly.bytes());
+  });
   rlwe::Poly message(stream, poly.shape(), poly.limbs(), ring::Domain::coeff, true);
   state.ring->kernels().intt(stream, message.view(), poly.view());
   auto source = random::SecretSource::from_os();

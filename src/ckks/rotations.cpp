@@ -5,6 +5,7 @@
 #include "ckks/evaluator_state.h"
 #include "ckks/magnitude.h"
 #include "ckks/observer.h"
+#include "device/room.h"
 
 namespace crenel::ckks {
 
@@ -42,6 +43,14 @@ std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
   for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view();
+  const u64 each = a.data().poly.bytes();
+  device::expect_room(*s.stream, {.device = elements.size() * each}, [&] {
+    return core::MemoryRequest{.what = cat("rotate_many to ", elements.size(), " ciphertexts"),
+                               .count = elements.size(),
+                               .each = each,
+                               .units = "rotations",
+                               .advice = "ask for fewer at a time, or for their sum (rotate_sum)"};
+  });
   rlwe::Poly digits;
   std::vector<Ciphertext> out;
   for (u64 element : elements) {

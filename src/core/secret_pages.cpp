@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/host_memory.h"
 #include "crenel/core/error.h"
 
 namespace crenel::core {
@@ -64,6 +65,7 @@ class Pages {
       idle_.erase(found);
       idle_bytes_ -= mapping.bytes;
     } else {
+      expect_room(wanted);
       mapping = map(wanted, on_fork, bytes);
     }
     // Flush with the guard page behind; huge ones start on a huge page.
@@ -140,9 +142,21 @@ class Pages {
                    });
   }
 
-  static DeviceError no_memory(std::size_t bytes) {
-    return DeviceError(cat("no host memory for ", bytes, " bytes of secrets"),
-                       {{"bytes", cat(bytes)}});
+  static OutOfMemoryError no_memory(std::size_t bytes) {
+    return out_of_host_memory({.what = "secrets in locked pages", .bytes = bytes});
+  }
+
+  void expect_room(std::size_t wanted) {
+    const auto ask = [&] {
+      expect_host_room(wanted, [] { return MemoryRequest{.what = "secrets in locked pages"}; });
+    };
+    try {
+      ask();
+    } catch (const OutOfMemoryError&) {
+      if (idle_.empty()) throw;
+      drop_idle();
+      ask();
+    }
   }
 
   Mapping map(std::size_t wanted, OnFork on_fork, std::size_t asked) {

@@ -19,8 +19,8 @@ enum class OnFork : u8 { keep, wipe };
 /// At least `bytes` bytes, 256-byte aligned, uninitialised; from 2 MiB on, in huge pages where the
 /// system has them. Up to 255 bytes behind the last one lies a page that cannot be accessed. What
 /// cannot be locked or left out of dumps is used nevertheless, and counted by secret_memory().
-/// Throws DeviceError naming the bytes. A system without OnFork::wipe leaves the contents: whoever
-/// asks for it must not rely on it alone.
+/// Throws OutOfMemoryError naming the bytes. A system without OnFork::wipe leaves the contents:
+/// whoever asks for it must not rely on it alone.
 void* allocate_secret(std::size_t bytes, OnFork on_fork = OnFork::keep);
 /// Wipes and gives back. `wiped`: the caller has done so.
 void deallocate_secret(void* memory, bool wiped = false) noexcept;

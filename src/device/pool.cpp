@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "crenel/core/error.h"
+#include "device/room.h"
 
 namespace crenel::device {
 
@@ -72,16 +73,33 @@ Pool::Block Pool::from_device(std::unique_lock<ForkMutex>& lock, std::size_t lea
     const std::size_t held = use_.in_use + use_.idle + least;
     if (held > bound) give_back(held - bound, true);
   }
-  try {
-    return {device.allocate(least), least};
-  } catch (const DeviceError&) {
-    if (recording) throw;
-  }
+  const bool refused = !recording && beyond_host(least);
+  if (!refused) try {
+      return {device.allocate(least), least};
+    } catch (const DeviceError&) {
+      if (recording) throw;
+    }
   // Other streams' idle memory, too; their locks are not taken while this one is held.
   lock.unlock();
   device.trim();
+  if (refused)
+    if (const MemoryLeft there = device.left(); there.bytes < least)
+      throw core::out_of_memory({.what = "a block of an operation",
+                                 .bytes = least,
+                                 .advice = "free what is not needed, or do less at a time"},
+                                there.bytes, there.limit, device.info().name);
   lock.lock();
   return {device.allocate(least), least};
+}
+
+// A kernel grants host memory that it does not have, and ends who touches it.
+bool Pool::beyond_host(std::size_t bytes) {
+  const Device& device = stream_.device();
+  if (!device.in_host_memory()) return false;
+  since_asked_ += bytes;
+  if (since_asked_ < core::kAskedFrom) return false;
+  since_asked_ = 0;
+  return device.left().bytes < bytes;
 }
 
 void Pool::give(Block block) noexcept {

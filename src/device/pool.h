@@ -38,7 +38,8 @@ class Pool {
   explicit Pool(Stream& stream) : stream_(stream) {}
   ~Pool() { clear(); }
 
-  /// A block of `least` to `most` bytes; new ones have `least`. DeviceError when there is none.
+  /// A block of `least` to `most` bytes; new ones have `least`. OutOfMemoryError where there is
+  /// none.
   Block take(std::size_t least, std::size_t most);
   void give(Block block) noexcept;
   /// Memory in use that is no block of the pool's.
@@ -80,6 +81,8 @@ class Pool {
   static Block pick(Free& from, std::size_t least, std::size_t most);
   void put(Free& into, Block block);
   Block from_device(std::unique_lock<ForkMutex>& lock, std::size_t least, std::size_t most);
+  /// Whether the host surely has no such block; asked once in core::kAskedFrom bytes.
+  bool beyond_host(std::size_t bytes);
   /// Gives back idle blocks of `bytes` or more, the longest unused first; synchronises before.
   /// `chosen`: by the bound, which then rises when they are asked for again.
   void give_back(std::size_t bytes, bool chosen = false);
@@ -96,6 +99,7 @@ class Pool {
   std::size_t high_ = 0;      ///< highest use_.in_use since the last trim
   std::size_t regained_ = 0;  ///< bytes that were asked for again after they were given back
   u64 releases_ = 0;
+  std::size_t since_asked_ = 0;  ///< bytes taken since the host was asked for what it has
 };
 
 }  // namespace crenel::device

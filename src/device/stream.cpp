@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/fork.h"
+#include "core/host_memory.h"
 #include "core/secret_pages.h"
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
@@ -77,14 +78,14 @@ void Device::expect_own_process() const {
 }
 
 HostBuffer Device::allocate_host(std::size_t bytes) {
+  core::expect_host_room(bytes, [] { return core::MemoryRequest{.what = "a buffer of the host"}; });
   return HostBuffer(shared_from_this(), allocate_host_bytes(bytes), bytes);
 }
 
 void* Device::allocate_host_bytes(std::size_t bytes) {
   void* memory = std::malloc(std::max<std::size_t>(bytes, 1));
   if (memory == nullptr)
-    throw DeviceError(cat(info().name, ": no host memory for ", bytes, " bytes"),
-                      {{"device", info().name}, {"bytes", cat(bytes)}});
+    throw core::out_of_host_memory({.what = "a buffer of the host", .bytes = bytes});
   return memory;
 }
 

@@ -5,7 +5,6 @@
 namespace crenel::rlwe {
 namespace {
 
-constexpr u32 kSpecialPrimes = 2;    // of P'
 constexpr u32 kMaxBasePrimes = 2;    // of q0: what lift_signed takes
 constexpr double kMaxBaseBits = 62;  // its integers are 64-bit
 
@@ -16,24 +15,32 @@ double base_bits(const RingContext& ring) {
   return bits;
 }
 
+bool supported(u32 base_primes, double base_bits, u32 special_primes) {
+  return base_primes <= kMaxBasePrimes && base_bits < kMaxBaseBits &&
+         special_primes >= kEncapsulationPrimes;
+}
+
 }  // namespace
 
 bool supports_encapsulation(const RingContext& ring) {
-  return ring.window(0).size() <= kMaxBasePrimes && base_bits(ring) < kMaxBaseBits &&
-         ring.special().size() >= kSpecialPrimes;
+  return supported(ring.window(0).size(), base_bits(ring), ring.special().size());
+}
+
+void expect_encapsulation(u32 base_primes, double base_bits, u32 special_primes) {
+  if (supported(base_primes, base_bits, special_primes)) return;
+  throw UnsupportedError(
+      cat("sparse-secret encapsulation with ", base_primes, " primes (", base_bits,
+          " bits) at level 0 and ", special_primes, " special primes, expected at most ",
+          kMaxBasePrimes, " primes below ", kMaxBaseBits, " bits and at least ",
+          kEncapsulationPrimes, " special primes"),
+      {{"level_0_primes", cat(base_primes)}, {"special_primes", cat(special_primes)}});
 }
 
 LimbSet encapsulation_limbs(const RingContext& ring) {
   const LimbSet &base = ring.window(0), &special = ring.special();
-  if (!supports_encapsulation(ring))
-    throw UnsupportedError(
-        cat("sparse-secret encapsulation with ", base.size(), " primes (", base_bits(ring),
-            " bits) at level 0 and ", special.size(), " special primes, expected at most ",
-            kMaxBasePrimes, " primes below ", kMaxBaseBits, " bits and at least ", kSpecialPrimes,
-            " special primes"),
-        {{"level_0_primes", cat(base.size())}, {"special_primes", cat(special.size())}});
+  expect_encapsulation(base.size(), base_bits(ring), special.size());
   LimbSet limbs = base;
-  for (u32 k = 0; k < kSpecialPrimes; ++k) limbs.push_back(special[k]);
+  for (u32 k = 0; k < kEncapsulationPrimes; ++k) limbs.push_back(special[k]);
   return limbs;
 }
 

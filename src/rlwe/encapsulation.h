@@ -14,9 +14,13 @@ inline constexpr u32 kEncapsulationWeight = 32;
 /// Whether the ring has what encapsulation needs: one or two primes at level 0, with a product
 /// below 2^62, and two special primes.
 bool supports_encapsulation(const RingContext& ring);
+/// UnsupportedError unless that is so, of a level 0 of `base_primes` with a product of `base_bits`.
+void expect_encapsulation(u32 base_primes, double base_bits, u32 special_primes);
 /// Basis of EncapsulationKeys::dense_to_sparse, modulo q0 P': the window of level 0, then the first
 /// two special primes. Throws UnsupportedError where encapsulation is not supported.
 LimbSet encapsulation_limbs(const RingContext& ring);
+/// Special primes that P' is the product of.
+inline constexpr u32 kEncapsulationPrimes = 2;
 
 /// Both directions; the tables of one ring, made once. Ciphertexts are (b, a) in evaluation form,
 /// batch entries independent.

@@ -1,5 +1,7 @@
 #include "rlwe/ring_context.h"
 
+#include "device/room.h"
+
 namespace crenel::rlwe {
 namespace {
 
@@ -12,6 +14,14 @@ Word reduce_i128(i128 x, Word q) {
 
 RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
     : chain_(std::move(chain)), device_(std::move(device)) {
+  // For either direction a root and its companion for every coefficient of every prime; devices
+  // with memory of their own get a copy.
+  const u64 tables = 2 * 2 * sizeof(Word) * (u64(chain_.primes.size()) << chain_.log_n);
+  const bool copied = !device_->in_host_memory();
+  device::expect_room(*device_, {.device = copied ? tables : 0, .host = tables}, [&] {
+    return core::MemoryRequest{.what = cat("tables of a context of ", chain_.primes.size(),
+                                           " primes and ring degree 2^", chain_.log_n)};
+  });
   auto ring = std::make_shared<const ring::Ring>(chain_.log_n, chain_.primes);
   ring_ = ring;
   kernels_ = device::backend_of(*device_).make_poly_kernels(ring);

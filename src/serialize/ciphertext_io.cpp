@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ckks/batch_request.h"
 #include "ckks/decode.h"
 #include "ckks/objects.h"
 #include "ckks/scale.h"
@@ -102,7 +103,10 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
           c, &file.tensor(cat("c", c), DType::u32, {batch, limbs.size(), ring.ring_dim()}));
   const Tensor* seed = nullptr;
   if (seeded) seed = &file.tensor("seed", DType::u8, {sizeof(random::Seed)});
-  file.require_memory(poly_bytes(ring, components, batch, limbs));
+  const u64 bytes_needed = poly_bytes(ring, components, batch, limbs);
+  file.require_memory(bytes_needed);
+  device::expect_room(ring.device(), {.device = bytes_needed},
+                      [&] { return batch_request("loading", batch, bytes_needed); });
   file.finish();
   for (const auto& [component, tensor] : tensors)
     check_residues(*tensor, file.data(*tensor), ring, limbs);
@@ -144,7 +148,10 @@ Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes
   const auto [meta, batch] = read_metadata(file, context.params());
   const rns::LimbSet& limbs = ring.window(meta.level);
   const Tensor& tensor = file.tensor("m", DType::u32, {batch, limbs.size(), ring.ring_dim()});
-  file.require_memory(poly_bytes(ring, 1, batch, limbs));
+  const u64 bytes_needed = poly_bytes(ring, 1, batch, limbs);
+  file.require_memory(bytes_needed);
+  device::expect_room(ring.device(), {.device = bytes_needed},
+                      [&] { return batch_request("loading", batch, bytes_needed); });
   file.finish();
   check_residues(tensor, file.data(tensor), ring, limbs);
 

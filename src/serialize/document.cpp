@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/sha256.h"
+#include "crenel/core/host_memory.h"
 #include "crenel/core/version.h"
 #include "random/seed.h"
 #include "serialize/reject.h"
@@ -69,6 +70,7 @@ std::size_t DocumentWriter::tensor(std::string name, DType dtype, std::vector<u6
 
 void DocumentWriter::allocate() {
   layout();
+  expect_host_memory(file_.file_bytes(), "a file in memory");
   bytes_.resize(file_.file_bytes());
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ckks/objects.h"
+#include "ckks/key_sizes.h"
 #include "rlwe/encapsulation.h"
 #include "rlwe/secret/secret_key.h"
 #include "serialize/poly_io.h"
@@ -186,6 +186,16 @@ KeyReader::Sizes KeyReader::sizes(const ckks::KeySelection& selection) const {
   return s;
 }
 
+void KeyReader::expect_room(const device::Need& need) const {
+  device::expect_room(ring_.device(), need, [] {
+    return core::MemoryRequest{
+        .what = "evaluation keys of a file",
+        .advice =
+            "load those that are needed (rotations=), or keep them in host memory "
+            "(staged_bytes=)"};
+  });
+}
+
 template <class Load>
 rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, Load load) const {
   rlwe::EvaluationKeySet set;
@@ -204,7 +214,9 @@ rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, 
 }
 
 rlwe::EvaluationKeySet KeyReader::load_all() {
-  file_.require_memory(2 * sizes({}).all);
+  const Sizes all = sizes({});
+  file_.require_memory(2 * all.all);
+  expect_room({.device = 2 * all.all});
   const auto verify = [&](const Entry& e) { check(e, file_.data(*e.half), file_.data(*e.seed)); };
   if (relinearisation_) verify(*relinearisation_);
   for (const auto& [element, entry] : galois_) verify(entry);
@@ -219,6 +231,7 @@ rlwe::EvaluationKeySet KeyReader::load_all() {
 rlwe::EvaluationKeySet KeyReader::load(const ckks::KeySelection& selection) {
   const Sizes s = sizes(selection);
   file_.require_memory(2 * s.all + s.largest);
+  expect_room({.device = 2 * s.all, .host = s.largest});
   std::vector<u8> half, seed(sizeof(random::Seed));
   return assemble(selection, [&](const Entry& e) {
     half.resize(half_bytes(e));
@@ -233,6 +246,8 @@ std::map<rlwe::KeyId, rlwe::HostKey> KeyReader::load_to_host(const ckks::KeySele
                                                              u64 device_bytes) {
   const Sizes s = sizes(selection);
   file_.require_memory(s.all + std::min(device_bytes, 2 * s.all));
+  expect_room(
+      {.device = ckks::least_staged_bytes(device_bytes, 2 * s.all, 2 * s.largest), .host = s.all});
   std::map<rlwe::KeyId, rlwe::HostKey> keys;
   for_selected(selection, [&](rlwe::KeyId id, const Entry& e) {
     rlwe::HostKey key = rlwe::make_host_key(ring_, e.digits, e.limbs);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "crenel/ckks/serialize.h"
+#include "device/room.h"
 #include "rlwe/staged_keys.h"
 #include "serialize/document.h"
 
@@ -59,6 +60,7 @@ class KeyReader {
     u64 all = 0, largest = 0;
   };
   Sizes sizes(const ckks::KeySelection& selection) const;
+  void expect_room(const device::Need& need) const;
   void find_galois();
   void find_encapsulation();
   Entry find(const std::string& name, u32 digits, const rns::LimbSet& limbs);

@@ -132,7 +132,10 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
       find(file, kSwitch, word_type(to_rest.log_modulus), switch_shape(to_rest));
   Source packing;
   if (has_packing) packing = find(file, kPacking, word_type(pack.log_modulus), switch_shape(pack));
-  file.require_memory(memory_of(context.state(), has_packing));
+  const Context::State& home = context.state();
+  file.require_memory(memory_of(home, has_packing));
+  // The bodies of the bootstrapping key are there once more until the keys are.
+  expect_room_for_keys(home, has_packing, bootstrap_body_words(home.plan) * sizeof(u32));
   file.finish();
 
   const auto bodies = [&](const Source& source, u32 bits) {

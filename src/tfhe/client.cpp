@@ -1,5 +1,8 @@
 // Encryption and decryption.
+#include <algorithm>
+
 #include "crenel/core/error.h"
+#include "device/room.h"
 #include "tfhe/encoding.h"
 #include "tfhe/keygen.h"
 #include "tfhe/objects.h"
@@ -8,10 +11,22 @@
 namespace crenel::tfhe {
 namespace {
 
+core::MemoryRequest messages_request(const char* operation, u64 messages, u64 bytes) {
+  return {.what = cat(operation, " of ", messages, messages == 1 ? " message" : " messages"),
+          .count = messages,
+          .each = std::max<u64>(bytes / messages, 1),
+          .units = "messages",
+          .advice = "take fewer at a time, or free what is not needed"};
+}
+
 // Phases of all rows, [row][slot].
 core::SecretVector<u32> phases(const Client::State& state, const Ciphertext::Data& ct) {
   const auto& home = state.context.state();
   auto& stream = *home.stream;
+  const u64 words = ct.rows() * ct.slots * sizeof(u32);
+  device::expect_room(stream, {words, words + ct.size * sizeof(u64)}, [&] {
+    return messages_request("decryption", ct.size, 2 * words + ct.size * sizeof(u64));
+  });
   core::SecretVector<u32> out(ct.rows() * ct.slots);
   device::Buffer memory = stream.allocate(out.size() * sizeof(u32), true);
   home.torus->phase(stream, memory.as<u32>(), ct.view(), state.secret.lwe_device());
@@ -39,6 +54,10 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus, u32
                            {{"index", cat(i)}, {"limit", cat(bound)}});
   auto data = empty_ciphertext(home, messages.size(), p, log_modulus_for(home.params, p));
   data->bound = bound;
+  const u64 words = data->rows() * data->slots * sizeof(u64);
+  device::expect_room(*home.stream, {data->bytes() + words, words}, [&] {
+    return messages_request("encryption", messages.size(), data->bytes() + 2 * words);
+  });
 
   core::SecretVector<u64> encoded(data->rows() * data->slots);
   for (std::size_t i = 0; i < messages.size(); ++i)

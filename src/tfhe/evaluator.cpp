@@ -6,6 +6,7 @@
 
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
+#include "device/room.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"
 
@@ -136,6 +137,11 @@ Noise Evaluator::State::input_noise() const {
 }
 
 device::Buffer Evaluator::State::allocate_rows(u64 rows) const {
+  const u64 bytes = rows * plan().words() * sizeof(u32);
+  device::expect_room(stream(), {.device = bytes}, [&] {
+    return core::MemoryRequest{.what = cat("a ciphertext of ", rows, " rows"),
+                               .advice = "take fewer messages at a time"};
+  });
   return stream().allocate(rows * plan().words() * sizeof(u32));
 }
 
@@ -169,6 +175,10 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
   shape.log_out_modulus = log_out;
   const u64 extracted = plan().extracted_words();
   const u64 most = std::clamp<u64>(chunk_bytes / (extracted * sizeof(u64)), 1, rows);
+  device::expect_room(stream(), {.device = most * extracted * sizeof(u64)}, [&] {
+    return core::MemoryRequest{.what = cat("bootstraps of ", rows, " rows"),
+                               .advice = "take fewer messages at a time"};
+  });
   device::Buffer middle = stream().allocate(most * extracted * sizeof(u64));
   for (u64 first = 0; first < rows; first += most) {
     const u64 count = std::min(most, rows - first);

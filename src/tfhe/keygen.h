@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "device/room.h"
 #include "tfhe/objects.h"
 
 namespace crenel::tfhe {
@@ -15,6 +16,12 @@ u64 bootstrap_body_words(const device::TorusPlan& plan);
 device::SwitchShape packing_shape(const device::TorusPlan& plan);
 /// [g_j] of digit j modulo the key's modulus: 2^(base_log (j + 1)), or round(T / Q) for raising.
 u64 gadget_weight(const device::TorusPlan& plan, u32 digit);
+
+/// What evaluation keys take when they are there: on the device EvaluationKeys::bytes(), on the
+/// host the bodies of the bootstrapping key.
+device::Need key_memory(const Context::State& home, bool packing);
+/// OutOfMemoryError where key_memory(), and `host` bytes beside it, are not there.
+void expect_room_for_keys(const Context::State& home, bool packing, u64 host = 0);
 
 EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
                                     const SecretKeyId& id, bool packing);

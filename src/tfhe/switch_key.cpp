@@ -130,9 +130,31 @@ device::SwitchShape packing_shape(const device::TorusPlan& plan) {
   return shape;
 }
 
+device::Need key_memory(const Context::State& home, bool packing) {
+  u64 device = home.torus->bootstrap_key_bytes() + home.torus->switch_shape().key_bytes();
+  if (packing) device += packing_shape(home.plan).key_bytes();
+  return {device, bootstrap_body_words(home.plan) * sizeof(u32)};
+}
+
+u64 key_bytes(const Context& context, const KeyRequest& request) {
+  return key_memory(context.state(), request.packing).device;
+}
+
+void expect_room_for_keys(const Context::State& home, bool packing, u64 host) {
+  device::Need need = key_memory(home, packing);
+  need.host += host;
+  device::expect_room(*home.device, need, [&] {
+    return core::MemoryRequest{
+        .what = cat("evaluation keys of ", home.params.name(), packing ? " with packing" : ""),
+        .advice = packing ? "leave out packing, or take a set with fewer slots"
+                          : "take a set with fewer slots or smaller dimensions"};
+  });
+}
+
 EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
                                     const SecretKeyId& id, bool packing) {
   const Context::State& home = context.state();
+  expect_room_for_keys(home, packing);
   auto data = new_data(context, id);
   make_bootstrap_key(home, secret, *data);
   const auto shape = home.torus->switch_shape();

@@ -25,9 +25,13 @@ class WatchedDevice final : public device::Backend {
   std::shared_ptr<device::Stream> make_stream() override;
   void* allocate(std::size_t bytes) override {
     refuse("allocation");
+    ++allocations;
     return inner_->allocate(bytes);
   }
   void deallocate(void* memory) noexcept override { inner_->deallocate(memory); }
+  device::MemoryLeft left() const override {
+    return room ? device::MemoryLeft{*room, "the test's room"} : Backend::left();
+  }
   std::unique_ptr<device::PolyKernels> make_poly_kernels(
       std::shared_ptr<const ring::Ring> ring) override {
     refuse("making of kernels");
@@ -46,6 +50,8 @@ class WatchedDevice final : public device::Backend {
   bool recording = false;
   u64 uploads = 0;                  ///< copies from the host
   std::optional<u64> uploads_left;  ///< before they fail
+  u64 allocations = 0;
+  std::optional<u64> room;  ///< what it says is left; it gives more all the same
   /// Whose marks streams waited for.
   std::vector<const device::Stream*> waits;
 

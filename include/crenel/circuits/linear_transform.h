@@ -46,6 +46,7 @@ struct LinearTransformOptions {
 class LinearTransform {
  public:
   /// ParameterError: level, slots, values that are not finite, sizes that do not fit.
+  /// OutOfMemoryError, before anything is encoded, where the device has no room for plaintexts.
   LinearTransform(const ckks::Context& context, const DiagonalMatrix& matrix,
                   const LinearTransformOptions& options = {});
   LinearTransform(LinearTransform&&) noexcept;
@@ -59,6 +60,9 @@ class LinearTransform {
   u64 baby_steps() const;
   u64 giant_steps() const;
   u64 plaintext_bytes() const;  ///< on the device; a plaintext is stored once per period
+  /// Device bytes that an application to a batch takes at least, beside its result; with minimal
+  /// keys 0, which says nothing.
+  u64 working_bytes(u32 batch) const;
 
   /// M v at level() - 1; the input must be at level() with the matrix's slots. KeyMissingError
   /// names every rotation without a key.
@@ -76,6 +80,10 @@ class LinearTransform {
 ckks::ErrorBound linear_transform_bound(const ckks::ErrorModel& model, const DiagonalMatrix& matrix,
                                         const ckks::ErrorBound& v,
                                         const LinearTransformOptions& options = {});
+
+/// LinearTransform::plaintext_bytes() of such a transform, without making it.
+u64 plaintext_bytes_of(const ckks::Context& context, const DiagonalMatrix& matrix,
+                       const LinearTransformOptions& options = {});
 
 /// The rotations a transform of these offsets would need, without making it.
 std::vector<i64> linear_transform_rotations(std::span<const u64> offsets, u64 slots,

@@ -21,6 +21,16 @@ struct KeyRequest {
   bool encapsulation = false;
 };
 
+/// Memory of evaluation keys, exact: EvaluationKeys::count() and bytes() of what a request makes.
+struct KeySizes {
+  u32 count = 0;  ///< keys, of encapsulation both
+  u64 bytes = 0;  ///< on the device, of all
+  u64 each = 0;   ///< of a rotation, conjugation or relinearisation key
+};
+/// Without a client, a device or a key: what the request would take. UnsupportedError for
+/// encapsulation where Client::evaluation_keys throws it.
+KeySizes key_sizes(const Params& params, const KeyRequest& request = {});
+
 /// What a server holds: no secret. Cheap to copy (shared, immutable); any number of threads may
 /// compute with it, staged or not.
 class EvaluationKeys {
@@ -147,6 +157,8 @@ class Client {
   /// decrypt(). It cannot be encrypted or computed with, and is serialised only by explicit wish.
   Plaintext decrypt_to_plaintext(const Ciphertext& ciphertext) const;
 
+  /// OutOfMemoryError, before any key is made, where key_sizes() and what the making takes are more
+  /// than the device has.
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});
   PublicKey public_key();
 

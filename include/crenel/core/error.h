@@ -39,11 +39,15 @@ class Error : public std::runtime_error {
 };
 
 // NOLINTBEGIN(bugprone-macro-parentheses): the name of a class takes none
-#define CRENEL_DEFINE_ERROR(Name)                                             \
-  class Name : public Error {                                                 \
-   public:                                                                    \
-    explicit Name(const std::string& message, std::vector<ErrorField> f = {}) \
-        : Error(#Name, message, std::move(f)) {}                              \
+#define CRENEL_DEFINE_ERROR(Name)                                                      \
+  class Name : public Error {                                                          \
+   public:                                                                             \
+    explicit Name(const std::string& message, std::vector<ErrorField> f = {})          \
+        : Error(#Name, message, std::move(f)) {}                                       \
+                                                                                       \
+   protected:                                                                          \
+    Name(std::string_view code, const std::string& message, std::vector<ErrorField> f) \
+        : Error(code, message, std::move(f)) {}                                        \
   }
 // NOLINTEND(bugprone-macro-parentheses)
 
@@ -59,6 +63,14 @@ CRENEL_DEFINE_ERROR(KeyMissingError);
 CRENEL_DEFINE_ERROR(SerializationError);
 /// A device is absent, out of memory, or failed.
 CRENEL_DEFINE_ERROR(DeviceError);
+/// Memory of a device or of the host that is not there, found before it was taken wherever it can
+/// be. Fields: needed and available in bytes, device, limit (what sets it), fits where many equal
+/// things were asked for.
+class OutOfMemoryError : public DeviceError {
+ public:
+  explicit OutOfMemoryError(const std::string& message, std::vector<ErrorField> f = {})
+      : DeviceError("OutOfMemoryError", message, std::move(f)) {}
+};
 /// The request is meaningful but not supported by this build, device or parameter set.
 CRENEL_DEFINE_ERROR(UnsupportedError);
 #undef CRENEL_DEFINE_ERROR

@@ -47,6 +47,12 @@ struct PoolUse {
   std::size_t held() const { return in_use + idle + graphs; }
 };
 
+/// Bytes that could be taken now, and what says that there are no more: "MemAvailable", ...
+struct MemoryLeft {
+  u64 bytes = 0;
+  std::string limit;
+};
+
 /// One processor with its memory. Obtained from open(); contexts of any scheme and parameters share
 /// one object, and objects of contexts with equal parameters then work together. Any number of
 /// threads may use it.
@@ -61,10 +67,16 @@ class Device : public std::enable_shared_from_this<Device> {
   /// one of them made another may use, in stream order.
   std::shared_ptr<Stream> shared_stream();
 
-  /// Raw device memory, 256-byte aligned. Throws DeviceError naming the bytes asked for.
+  /// Raw device memory, 256-byte aligned. Throws OutOfMemoryError naming the bytes asked for.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* memory) noexcept = 0;
   virtual MemoryUse memory() const { return {}; }
+  /// What the system would give now, idle memory of streams not counted. Of host memory: the least
+  /// of what the kernel calls available, of what the limits of every control group leave, of the
+  /// address space (docs/guide/memory.md). Takes tens of microseconds.
+  virtual MemoryLeft left() const;
+  /// Bytes that contexts on this device could take now: left(), and what their streams keep idle.
+  u64 available() const;
   /// Whether this device computes in host memory: secret buffers then lie in pages of their own,
   /// locked and left out of core dumps (crenel/core/secret_memory.h).
   virtual bool in_host_memory() const { return false; }
@@ -87,7 +99,7 @@ class Device : public std::enable_shared_from_this<Device> {
   HostBuffer allocate_host(std::size_t bytes);
 
  protected:
-  /// Throw DeviceError naming the bytes asked for; the default is ordinary memory.
+  /// Throw OutOfMemoryError naming the bytes asked for; the default is ordinary memory.
   virtual void* allocate_host_bytes(std::size_t bytes);
   virtual void deallocate_host_bytes(void* memory) noexcept;
   virtual bool survives_fork() const noexcept { return true; }

@@ -83,6 +83,9 @@ struct KeyRequest {
   bool packing = false;  ///< for Evaluator::pack: from messages under slot 0's key to r a mask
 };
 
+/// EvaluationKeys::bytes() of what a request makes on a context's device, exact.
+u64 key_bytes(const Context& context, const KeyRequest& request = {});
+
 /// Holder of the secret. Any number of threads may encrypt and decrypt with one client.
 class Client {
  public:
@@ -113,6 +116,7 @@ class Client {
   /// Signed distance of each phase from its message's place, in units of 1/q: for noise
   /// measurements. ParameterError for another number of messages or one >= p.
   std::vector<i64> phase_errors(const Ciphertext& ciphertext, std::span<const u64> messages) const;
+  /// OutOfMemoryError, before any key is made, where they are more than the device has.
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});
 
   /// The holder of one slot's secret keys alone: a context with slots = 1 on the same Device

@@ -62,6 +62,10 @@ class Context(Place):
         Place.__init__(self, context)
         return self
 
+    def key_bytes(self, packing: bool = False) -> int:
+        """Bytes on the device of what Client.evaluation_keys makes, exactly, without making it."""
+        return self._context.key_bytes(packing)
+
     def keygen(self) -> Client:
         """New secret keys, from the randomness of the operating system."""
         return Client(self, self._context.keygen())
@@ -259,6 +263,8 @@ class Client:
 
         packing : also the key for Evaluator.pack, which puts messages encrypted one by one (by `single`)
             under common masks
+
+        Raises OutOfMemoryError, before any key is made, where the device has less than Context.key_bytes.
         """
         return self._client.evaluation_keys(packing)
 

@@ -8,6 +8,7 @@
 #include "backends/cpu/poly/kernels.h"
 #include "backends/cpu/torus/kernels.h"
 #include "backends/host/fhecore/kernels.h"
+#include "core/host_memory.h"
 #include "crenel/core/error.h"
 
 #if defined(__linux__)
@@ -88,7 +89,8 @@ class CpuBackend final : public device::Backend {
         (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
     void* memory = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
     if (memory == nullptr)
-      throw DeviceError(cat("cpu: no memory for ", bytes, " bytes"), {{"bytes", cat(bytes)}});
+      throw core::out_of_memory({.what = "a block of memory", .bytes = bytes}, left().bytes,
+                                left().limit, info().name);
 #if defined(__linux__)
     if (huge) madvise(memory, rounded, MADV_HUGEPAGE);
 #endif

@@ -2,6 +2,7 @@
 
 #include "backends/cuda/gpu.h"
 #include "backends/cuda/poly/host/kernels.h"
+#include "core/host_memory.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -63,9 +64,10 @@ void* GpuDevice::allocate(std::size_t bytes) {
   const cudaError_t status = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
   if (status == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
-  throw DeviceError(
-      cat(info().name, ": no memory for ", bytes, " bytes: ", cudaGetErrorString(status)),
-      {{"device", info().name}, {"bytes", cat(bytes)}});
+  if (status != cudaErrorMemoryAllocation) fail(status, "cudaMalloc");
+  const device::MemoryLeft there = left();
+  throw core::out_of_memory({.what = "a block of memory", .bytes = bytes}, there.bytes, there.limit,
+                            info().name);
 }
 
 void GpuDevice::deallocate(void* memory) noexcept {
@@ -80,6 +82,11 @@ device::MemoryUse GpuDevice::memory() const {
   return {total - free, total};
 }
 
+device::MemoryLeft GpuDevice::left() const {
+  const device::MemoryUse use = memory();
+  return {use.total - use.used, "free by the driver"};
+}
+
 void* GpuDevice::allocate_host_bytes(std::size_t bytes) {
   expect_own_process();
   const DeviceGuard guard(index());
@@ -87,9 +94,8 @@ void* GpuDevice::allocate_host_bytes(std::size_t bytes) {
   const cudaError_t status = cudaMallocHost(&memory, std::max<std::size_t>(bytes, 1));
   if (status == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
-  throw DeviceError(cat(info().name, ": no page-locked host memory for ", bytes,
-                        " bytes: ", cudaGetErrorString(status)),
-                    {{"device", info().name}, {"bytes", cat(bytes)}});
+  if (status != cudaErrorMemoryAllocation) fail(status, "cudaMallocHost");
+  throw core::out_of_host_memory({.what = "page-locked host memory", .bytes = bytes});
 }
 
 void GpuDevice::deallocate_host_bytes(void* memory) noexcept {

@@ -4,12 +4,14 @@
 #include <mutex>
 
 #include "backends/cuda/stream.h"
+#include "core/host_memory.h"
 
 namespace crenel::backend::cuda {
 namespace {
 
 constexpr GpuModel kModel = {kDry, 9, 132, 227 << 10};
 constexpr u64 kMemory = u64(139) << 30;
+constexpr const char* kLimit = "free by the model";
 
 device::DeviceInfo dry_info() {
   return {device::Kind::cuda, "cuda:dry",
@@ -65,14 +67,17 @@ class DryDevice final : public CudaDevice {
     expect_own_process();
     std::lock_guard lock(mutex_);
     if (bytes > kMemory - in_use_)
-      throw DeviceError(
-          cat(info().name, ": no memory for ", bytes, " bytes, ", in_use_, " are in use"),
-          {{"device", info().name}, {"bytes", cat(bytes)}});
+      throw core::out_of_memory({.what = "a block of memory", .bytes = bytes}, kMemory - in_use_,
+                                kLimit, info().name);
     void* memory = reinterpret_cast<void*>(next_);
     next_ += (bytes / kAlignment + 1) * kAlignment;
     in_use_ += bytes;
     sizes_.emplace(memory, bytes);
     return memory;
+  }
+  device::MemoryLeft left() const override {
+    std::lock_guard lock(mutex_);
+    return {kMemory - in_use_, kLimit};
   }
   device::MemoryUse memory() const override {
     std::lock_guard lock(mutex_);

@@ -12,6 +12,7 @@ class GpuDevice final : public CudaDevice {
   void* allocate(std::size_t bytes) override;
   void deallocate(void* memory) noexcept override;
   device::MemoryUse memory() const override;
+  device::MemoryLeft left() const override;
 
  protected:
   void* allocate_host_bytes(std::size_t bytes) override;

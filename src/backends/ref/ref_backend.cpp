@@ -4,6 +4,7 @@
 #include "backends/host/fhecore/kernels.h"
 #include "backends/ref/poly/kernels.h"
 #include "backends/ref/torus/kernels.h"
+#include "core/host_memory.h"
 #include "crenel/core/error.h"
 
 namespace crenel::backend::ref {
@@ -51,7 +52,8 @@ class RefBackend final : public device::Backend {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     void* memory = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
     if (memory == nullptr)
-      throw DeviceError(cat("ref: no memory for ", bytes, " bytes"), {{"bytes", cat(bytes)}});
+      throw core::out_of_memory({.what = "a block of memory", .bytes = bytes}, left().bytes,
+                                left().limit, info().name);
     return memory;
   }
   void deallocate(void* memory) noexcept override { std::free(memory); }

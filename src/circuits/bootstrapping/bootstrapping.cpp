@@ -124,6 +124,7 @@ Ciphertext Bootstrapper::State::with_bound(const Ev& ev, const Ciphertext& a, co
 Ciphertext Bootstrapper::State::eager(const Ev& ev, const Ciphertext& a) const {
   check_input(ev, a);
   check_keys(ev, rotations);
+  expect_room(ev, a.batch());
   const rlwe::KeySource::Pass pass(ev.state().source, this);
   return plan.options.iterations > 1 ? refined(ev, a) : once(ev, a);
 }
@@ -141,6 +142,7 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
   if (!graph_ || graph_batch_ != a.batch() || graph_real_ != a.metadata().real ||
       !graph_->serves(ev)) {
     graph_.reset();  // first: its memory serves the next one
+    expect_room(ev, a.batch());
     const ckks::Graph::KeyedFunction body = [this](const Ev& keys, std::span<const Ciphertext> in) {
       std::vector<Ciphertext> out;
       out.push_back(once(keys, in[0]));

@@ -1,11 +1,13 @@
 // Plaintexts of a bootstrap, and what its keys and inputs must be.
 #include "circuits/bootstrapping/state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "circuits/bootstrapping/report.h"
 #include "circuits/linear_transform/keys.h"
+#include "ckks/batch_request.h"
 
 namespace crenel::circuits {
 
@@ -13,23 +15,42 @@ using ckks::Ciphertext;
 
 namespace {
 
-std::vector<LinearTransform> transforms(const ckks::Context& context, const BootstrapPlan& plan,
-                                        const std::vector<DiagonalMatrix>& matrices, u32 level,
-                                        bool keep_scale) {
+// Their options, a level for each.
+std::vector<LinearTransformOptions> transform_options(const ckks::Context& context,
+                                                      const BootstrapPlan& plan,
+                                                      const std::vector<DiagonalMatrix>& matrices,
+                                                      u32 level, bool keep_scale) {
   // With the geometric mean of the rescale ratios the tracked scale ends where it began, and all
   // plaintexts are equally precise however uneven the levels are. 0: canonical to canonical.
   double log_scale = 0.0;
   for (u32 i = 0; i < matrices.size(); ++i)
     log_scale += std::log2(context.params().rescale_ratio(level - i));
-  std::vector<LinearTransform> out;
-  for (const auto& matrix : matrices) {
+  std::vector<LinearTransformOptions> out;
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
     LinearTransformOptions o;
     o.level = level;
     o.plain_scale = keep_scale ? std::exp2(log_scale / static_cast<double>(matrices.size())) : 0.0;
     o.keys = plan.options.keys.value();
-    out.emplace_back(context, matrix, o);
+    out.push_back(o);
     --level;
   }
+  return out;
+}
+
+u64 bytes_of(const ckks::Context& context, const std::vector<DiagonalMatrix>& matrices,
+             const std::vector<LinearTransformOptions>& options) {
+  u64 bytes = 0;
+  for (std::size_t i = 0; i < matrices.size(); ++i)
+    bytes += plaintext_bytes_of(context, matrices[i], options[i]);
+  return bytes;
+}
+
+std::vector<LinearTransform> transforms(const ckks::Context& context,
+                                        const std::vector<DiagonalMatrix>& matrices,
+                                        const std::vector<LinearTransformOptions>& options) {
+  std::vector<LinearTransform> out;
+  for (std::size_t i = 0; i < matrices.size(); ++i)
+    out.emplace_back(context, matrices[i], options[i]);
   return out;
 }
 
@@ -83,9 +104,25 @@ Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
       correction(circuits::correction_bits(c.params(), plan)),
       trace_steps(trace_rotations(c.params(), plan.slots())),
       rotations(matrices.rotations(c.params(), plan)) {
-  coeff_to_slot = transforms(c, plan, matrices.coeff_to_slot, plan.levels.raised, true);
-  slot_to_coeff = transforms(c, plan, matrices.slot_to_coeff, plan.levels.slot_to_coeff,
-                             !plan.slot_to_coeff_first());
+  const auto first = transform_options(c, plan, matrices.coeff_to_slot, plan.levels.raised, true);
+  const auto last = transform_options(c, plan, matrices.slot_to_coeff, plan.levels.slot_to_coeff,
+                                      !plan.slot_to_coeff_first());
+  const u64 bytes =
+      bytes_of(c, matrices.coeff_to_slot, first) + bytes_of(c, matrices.slot_to_coeff, last);
+  device::expect_room(c.device(), {.device = bytes}, [&] {
+    return core::MemoryRequest{.what = "plaintexts of a bootstrapper",
+                               .advice = "bootstrap fewer slots, or in more stages"};
+  });
+  coeff_to_slot = transforms(c, matrices.coeff_to_slot, first);
+  slot_to_coeff = transforms(c, matrices.slot_to_coeff, last);
+}
+
+void Bootstrapper::State::expect_room(const ckks::Evaluator& ev, u32 batch) const {
+  u64 needed = 0;
+  for (const auto* factors : {&coeff_to_slot, &slot_to_coeff})
+    for (const auto& factor : *factors) needed = std::max(needed, factor.working_bytes(batch));
+  device::expect_room(ev.stream(), {.device = needed},
+                      [&] { return ckks::batch_request("a bootstrap", batch, needed); });
 }
 
 std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(

@@ -48,6 +48,8 @@ struct Bootstrapper::State {
   /// KeyMissingError that names every missing key.
   static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations);
   void check_input(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
+  /// OutOfMemoryError where the largest of the linear transforms alone has no room.
+  void expect_room(const ckks::Evaluator& ev, u32 batch) const;
   /// Slots, level and scale of an input; returns whether its scale is canonical.
   bool check_input(const ckks::Metadata& a) const;
   /// StateError where the bound of an input is known and larger than largest_message.

@@ -6,6 +6,7 @@
 #include "circuits/linear_transform/keys.h"
 #include "circuits/linear_transform/norms.h"
 #include "circuits/linear_transform/plaintexts.h"
+#include "ckks/batch_request.h"
 #include "ckks/evaluator_state.h"
 #include "ckks/magnitude.h"
 #include "ckks/noise.h"
@@ -91,6 +92,17 @@ u32 checked_level(const ckks::Params& params, const LinearTransformOptions& opti
   return level;
 }
 
+const rlwe::LimbSet& plaintext_limbs(const rlwe::RingContext& ring, u32 level, KeyMode keys) {
+  // Hoisted, the products with plaintexts are in the extended basis.
+  return keys == KeyMode::hoisted ? ring.extended(level) : ring.window(level);
+}
+
+// Of the sums of the giant steps, and of the digits that they are made of.
+u64 hoisted_bytes(const rlwe::RingContext& ring, const Bsgs& plan, u32 level, u32 batch) {
+  const u64 polys = 2 * plan.giants.size() + ring.digit_count(level);
+  return polys * batch * ring.extended(level).size() * ring.ring_dim() * sizeof(rlwe::Word);
+}
+
 double checked_scale(const ckks::Params& params, u32 level, double scale) {
   if (scale == 0.0)
     return params.scale(level - 1) * params.rescale_ratio(level) / params.scale(level);
@@ -107,11 +119,20 @@ LinearTransform::LinearTransform(const ckks::Context& context, const DiagonalMat
   const double scale = checked_scale(params, level, options.plain_scale);
   Bsgs plan = plan_bsgs(offsets_of(matrix, params), matrix.slots, options.baby_steps, options.keys);
   const auto& ring = *context.state().ring;
-  // Hoisted, the products with plaintexts are in the extended basis.
-  const auto& limbs = options.keys == KeyMode::hoisted ? ring.extended(level) : ring.window(level);
+  const auto& limbs = plaintext_limbs(ring, level, options.keys);
   DiagonalPlaintexts plaintexts(context.state(), matrix, plan, scale, limbs);
   state_.reset(new State{context, norms_of(matrix), std::move(plan), level, scale, options.keys,
                          std::move(plaintexts)});
+}
+
+u64 plaintext_bytes_of(const ckks::Context& context, const DiagonalMatrix& matrix,
+                       const LinearTransformOptions& options) {
+  const auto& params = context.params();
+  const u32 level = checked_level(params, options);
+  const Bsgs plan =
+      plan_bsgs(offsets_of(matrix, params), matrix.slots, options.baby_steps, options.keys);
+  return DiagonalPlaintexts::bytes_of(
+      matrix, plan, plaintext_limbs(*context.state().ring, level, options.keys).size());
 }
 
 LinearTransform::LinearTransform(LinearTransform&&) noexcept = default;
@@ -124,6 +145,10 @@ const std::vector<i64>& LinearTransform::rotations() const { return state_->plan
 u64 LinearTransform::baby_steps() const { return state_->plan.babies.size(); }
 u64 LinearTransform::giant_steps() const { return state_->plan.giants.size(); }
 u64 LinearTransform::plaintext_bytes() const { return state_->plaintexts.bytes(); }
+u64 LinearTransform::working_bytes(u32 batch) const {
+  if (state_->keys != KeyMode::hoisted) return 0;
+  return hoisted_bytes(*state_->context.state().ring, state_->plan, level(), batch);
+}
 
 namespace {
 
@@ -260,6 +285,9 @@ Ciphertext LinearTransform::State::hoisted(const Evaluator& ev, const Ciphertext
   for (u64 step : plan.babies)
     elements.push_back(s.rotation_element(static_cast<i64>(step), plan.slots));
   const u32 batch = v.batch(), giants = static_cast<u32>(plan.giants.size());
+  const u64 needed = hoisted_bytes(ring, plan, level, batch);
+  device::expect_room(*s.stream, {.device = needed},
+                      [&] { return ckks::batch_request("a linear transform", batch, needed); });
   Poly sums(*s.stream, {ring.log_n(), 2, giants * batch}, ring.extended(level), ring::Domain::eval);
   std::vector<View> rows;
   for (u32 g = 0; g < giants; ++g) rows.push_back(sums.view().rows(g * batch, batch));

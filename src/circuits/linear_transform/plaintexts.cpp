@@ -5,6 +5,7 @@
 
 #include "ckks/decode.h"
 #include "ckks/encode.h"
+#include "device/room.h"
 
 namespace crenel::circuits {
 namespace {
@@ -20,7 +21,19 @@ std::vector<Complex> rotated_back(const std::vector<Complex>& v, u64 steps, u64 
   return r;
 }
 
+u64 period_of(const DiagonalMatrix& matrix) {
+  u64 period = 1;
+  for (const auto& [offset, values] : matrix.diagonals)
+    period = std::max(period, circuits::period_of(values));
+  return period;
+}
+
 }  // namespace
+
+u64 DiagonalPlaintexts::bytes_of(const DiagonalMatrix& matrix, const Bsgs& plan, u32 limbs) {
+  return u64(plan.giants.size()) * plan.babies.size() * limbs * 2 * period_of(matrix) *
+         sizeof(Word);
+}
 
 u64 period_of(std::span<const Complex> v) {
   u64 period = v.size();
@@ -37,9 +50,14 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
       giants_(static_cast<u32>(plan.giants.size())),
       babies_(static_cast<u32>(plan.babies.size())),
       present_(u64(giants_) * babies_, 0) {
-  u64 period = 1;
-  for (const auto& [offset, values] : matrix.diagonals)
-    period = std::max(period, period_of(values));
+  const u64 period = period_of(matrix);
+  device::expect_room(
+      context.ring->device(), {.device = bytes_of(matrix, plan, limbs.size())}, [&] {
+        return core::MemoryRequest{
+            .what = cat("plaintexts of a linear transform with ", matrix.diagonals.size(),
+                        " diagonals"),
+            .advice = "encode it at a lower level, or as a product of sparser matrices"};
+      });
   // A vector of `period` values is a polynomial of 2 period coefficients.
   log_words_ = static_cast<u32>(std::bit_width(period));
   const auto& ring = *context.ring;

@@ -13,6 +13,9 @@ class DiagonalPlaintexts {
   DiagonalPlaintexts(const ckks::Context::State& context, const DiagonalMatrix& matrix,
                      const Bsgs& plan, double scale, const ring::LimbSet& limbs);
 
+  /// bytes() of such a grid, before there is one.
+  static u64 bytes_of(const DiagonalMatrix& matrix, const Bsgs& plan, u32 limbs);
+
   device::PlainGrid grid() const;
   /// The values of entry (giant g, baby b), one period of them, read back from the device; none
   /// where the matrix has no such diagonal.

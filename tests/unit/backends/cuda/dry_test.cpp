@@ -96,6 +96,35 @@ TEST(DryDevice, MakesUpMemory) {
   EXPECT_GE(stream->peak_bytes(), 5000u);
 }
 
+// What an H200 would refuse, on any machine: before a key is made, and as many as fit are made.
+TEST(DryDevice, RefusesKeysThatItsCardWouldNotHold) {
+  CRENEL_NEEDS_DRY();
+  const ckks::Params params = ckks::Params::preset("boot40");
+  const ckks::Context context(params, kDry);
+  ckks::Client client = context.keygen();
+  ckks::KeyRequest request;
+  const ckks::KeySizes one = ckks::key_sizes(params);
+  for (i64 k = 1; u64(k) * one.each < context.device().info().memory_bytes + one.each; ++k)
+    request.rotations.push_back(k);
+  context.device().trim();
+  const u64 used = context.device().memory().used;
+  EXPECT_EQ(context.device().available(), context.device().info().memory_bytes - used);
+  std::size_t fits = 0;
+  try {
+    client.evaluation_keys(request);
+    FAIL() << "keys beyond the card's memory";
+  } catch (const OutOfMemoryError& e) {
+    EXPECT_EQ(e.field("needed"), cat(ckks::key_sizes(params, request).bytes + one.each / 2));
+    EXPECT_EQ(e.field("device"), kDry);
+    fits = std::stoul(e.field("fits"));
+  }
+  EXPECT_EQ(context.device().memory().used, used);
+  ASSERT_GT(fits, 2u);
+  request.rotations.resize(fits / 2);
+  const ckks::EvaluationKeys keys = client.evaluation_keys(request);
+  EXPECT_EQ(keys.bytes(), ckks::key_sizes(params, request).bytes);
+}
+
 TEST(DryDevice, StatesCopiesAndHasNothingToRead) {
   CRENEL_NEEDS_DRY();
   const auto stream = open(kDry)->make_stream();
