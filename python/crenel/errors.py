@@ -52,6 +52,10 @@ class UnsupportedError(CrenelError, NotImplementedError):
     """Meaningful, but not supported by this build, device or parameter set."""
 
 
+class Cancelled(CrenelError):
+    """Work that a program in C++ stopped by its CancelToken; from Python, an exception of the caller stops."""
+
+
 class InsecureParametersWarning(UserWarning):
     """Parameters with less than 128 bits of security are in use."""
 
@@ -67,6 +71,7 @@ register_errors(
             SerializationError,
             DeviceError,
             UnsupportedError,
+            Cancelled,
             InsecureParametersWarning,
         )
     }

@@ -1,10 +1,12 @@
 #include "crenel/ckks/client.h"
 
 #include <cmath>
+#include <set>
 
 #include "ckks/decode.h"
 #include "ckks/objects.h"
 #include "ckks/params/security.h"
+#include "crenel/core/watch.h"
 #include "random/plausible.h"
 #include "rlwe/encapsulation.h"
 
@@ -106,16 +108,27 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   data->ring = context.ring;
   auto& secret = state_->secret;
   if (request.encapsulation) require_secure_encapsulation(context.params, *context.ring);
-  if (request.relinearisation) data->set.relinearisation = secret.make_relinearisation_key();
-  auto make = [&](u64 element) {
-    if (element != 1 && !data->set.galois.count(element))
-      data->set.galois.emplace(element, secret.make_galois_key(element));
-  };
+  std::set<u64> elements;
   for (i64 steps : request.rotations)
-    make(ring::galois_element_for_rotation(steps, context.params.log_n()));
-  if (request.conjugate) make(ring::galois_element_for_conjugation(context.params.log_n()));
-  if (request.encapsulation)
+    elements.insert(ring::galois_element_for_rotation(steps, context.params.log_n()));
+  elements.erase(1);
+  if (request.conjugate)
+    elements.insert(ring::galois_element_for_conjugation(context.params.log_n()));
+  const watch::Task task(
+      elements.size() + u64(request.relinearisation) + u64(request.encapsulation),
+      "evaluation keys");
+  if (request.relinearisation) {
+    data->set.relinearisation = secret.make_relinearisation_key();
+    watch::advance();
+  }
+  for (u64 element : elements) {
+    data->set.galois.emplace(element, secret.make_galois_key(element));
+    watch::advance();
+  }
+  if (request.encapsulation) {
     data->set.encapsulation = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight);
+    watch::advance();
+  }
   return EvaluationKeys(std::move(data));
 }
 

@@ -1,8 +1,11 @@
 #include "rlwe/staged_keys.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <thread>
 
+#include "crenel/core/watch.h"
 #include "rlwe/secret/secret_key.h"
 
 namespace crenel::rlwe {
@@ -137,7 +140,11 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
             {{"found", "a lease held across fork()"}, {"expected", "keys at rest"}});
     const u32 seen = releases_.load();
     lock.unlock();
-    releases_.wait(seen);
+    if (!watch::active())
+      releases_.wait(seen);
+    else
+      for (; releases_.load() == seen; watch::point())
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
     lock.lock();
   }
   ++leases_;
@@ -170,6 +177,7 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
 
 void StagedKeys::release(std::span<Frame* const> frames, device::Stream& stream) noexcept {
   if (frames.empty()) return;
+  const watch::Shield shield;
   std::shared_ptr<device::Event> read;
   try {
     read = stream.mark();
@@ -229,6 +237,7 @@ void StagedKeys::load(Frame& frame, KeyId id) {
 }
 
 void StagedKeys::read_ahead() noexcept try {
+  const watch::Shield shield;
   const auto known = orders_.find(order_of_pass_);
   if (known == orders_.end()) return;
   const auto& order = known->second;
@@ -252,6 +261,7 @@ bool StagedKeys::begin_pass(const void* order) {
 }
 
 void StagedKeys::end_pass(bool whole) noexcept {
+  const watch::Shield shield;
   const std::lock_guard lock(mutex_);
   pass_thread_ = std::thread::id();
   try {

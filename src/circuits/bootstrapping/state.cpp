@@ -6,6 +6,7 @@
 
 #include "circuits/bootstrapping/report.h"
 #include "circuits/linear_transform/keys.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::circuits {
 
@@ -83,9 +84,14 @@ Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
       correction(circuits::correction_bits(c.params(), plan)),
       trace_steps(trace_rotations(c.params(), plan.slots())),
       rotations(matrices.rotations(c.params(), plan)) {
+  u64 diagonals = 0;
+  for (const auto* factors : {&matrices.coeff_to_slot, &matrices.slot_to_coeff})
+    for (const auto& factor : *factors) diagonals += factor.diagonals.size();
+  watch::Task task(diagonals, "bootstrapper");
   coeff_to_slot = transforms(c, plan, matrices.coeff_to_slot, plan.levels.raised, true);
   slot_to_coeff = transforms(c, plan, matrices.slot_to_coeff, plan.levels.slot_to_coeff,
                              !plan.slot_to_coeff_first());
+  task.finish();
 }
 
 std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(

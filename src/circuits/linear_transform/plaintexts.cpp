@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ckks/encode.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::circuits {
 namespace {
@@ -45,6 +46,7 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
   auto& stream = ring.stream();
   const u64 words = u64(1) << log_words_, run = ring.ring_dim() >> log_words_;
   const u64 entry_words = limbs.size() * words;
+  watch::Task task(matrix.diagonals.size(), "diagonals");
   words_ = stream.allocate(present_.size() * entry_words * sizeof(Word));
   for (u32 g = 0; g < giants_; ++g)
     for (u32 b = 0; b < babies_; ++b) {
@@ -61,7 +63,9 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
       const rlwe::Poly full = ckks::to_polynomials(ring, stream, coefficients, 1, limbs);
       stream.copy_rows(to, sizeof(Word), full.data(), run * sizeof(Word), sizeof(Word),
                        entry_words);
+      watch::advance();
     }
+  task.finish();
 }
 
 device::PlainGrid DiagonalPlaintexts::grid() const {
