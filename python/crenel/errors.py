@@ -53,7 +53,7 @@ class UnsupportedError(CrenelError, NotImplementedError):
 
 
 class Cancelled(CrenelError):
-    """Work that a program in C++ stopped by its CancelToken; from Python, an exception of the caller stops."""
+    """Work that a program in C++ stopped by its CancelToken; Python stops work by an exception."""
 
 
 class InsecureParametersWarning(UserWarning):

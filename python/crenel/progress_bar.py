@@ -125,7 +125,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """Rich's bar as HTML in an output of the cell, which is replaced: without widgets, so files show it too."""
+    """Rich's bar as HTML in an output of the cell, which is replaced. No widgets: files show it too."""
 
     def __init__(self, total: int, what: str) -> None:
         self._bars = _columns(_recorder())

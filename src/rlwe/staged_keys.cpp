@@ -65,12 +65,13 @@ StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, 
         cat("staged keys within ", device_bytes, " bytes of device memory, expected at least ",
             expected, ": ", fixed, " that stay there and ", least, " keys of ", frame),
         {{"device_bytes", cat(device_bytes)}, {"expected", cat(expected)}});
+  const watch::Shield shield;  // until the halves in host memory have been read
   for (const auto& [id, host] : other) {
     SwitchKey key{room_for(*ring_, *copies_, host), host.seed};
     bring(*ring_, *copies_, key.pairs, host);
     resident_.emplace(id, std::move(key));
   }
-  copies_->synchronize();  // their halves in host memory go
+  copies_->synchronize();
   if (keys_.empty()) return;
   frames_.resize(std::min<u64>(keys_.size(), (device_bytes - fixed) / frame));
   for (Frame& f : frames_) f.pairs = room_for(*ring_, *copies_, keys_.begin()->second);
