@@ -54,8 +54,8 @@ TEST(Watch, ATokenStopsTheWorkOfAnotherThread) {
   const CancelToken token;
   Clock::time_point cancelled;
   std::thread other([&, copy = token] {
-    std::this_thread::sleep_for(milliseconds(std::uniform_int_distribution<>(0, 150)(
-        *std::make_unique<test::Rng>(test::run_seed()))));
+    std::this_thread::sleep_for(milliseconds(
+        std::uniform_int_distribution<>(0, 150)(*std::make_unique<test::Rng>(test::run_seed()))));
     cancelled = Clock::now();
     copy.cancel();
   });
