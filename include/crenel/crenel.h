@@ -18,6 +18,7 @@
 #include "crenel/core/secret_key_id.h"
 #include "crenel/core/secret_memory.h"
 #include "crenel/core/version.h"
+#include "crenel/core/watch.h"
 #include "crenel/device/account.h"
 #include "crenel/device/device.h"
 #include "crenel/device/fhecore.h"

@@ -22,6 +22,7 @@ from crenel._crenel import (
 )
 from crenel.account import Account, profile
 from crenel.errors import (
+    Cancelled,
     CrenelError,
     DeviceError,
     InsecureParametersWarning,
@@ -32,11 +33,13 @@ from crenel.errors import (
     StateError,
     UnsupportedError,
 )
+from crenel.progress_bar import progress
 
 __version__ = version()
 
 __all__ = [
     "Account",
+    "Cancelled",
     "CrenelError",
     "Device",
     "DeviceError",
@@ -59,6 +62,7 @@ __all__ = [
     "devices",
     "fhecore",
     "profile",
+    "progress",
     "secret_memory",
     "tfhe",
     "version",

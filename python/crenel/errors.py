@@ -61,6 +61,10 @@ class UnsupportedError(CrenelError, NotImplementedError):
     """Meaningful, but not supported by this build, device or parameter set."""
 
 
+class Cancelled(CrenelError):
+    """Work that a program in C++ stopped by its CancelToken; Python stops work by an exception."""
+
+
 class InsecureParametersWarning(UserWarning):
     """Parameters with less than 128 bits of security are in use."""
 
@@ -77,6 +81,7 @@ register_errors(
             DeviceError,
             OutOfMemoryError,
             UnsupportedError,
+            Cancelled,
             InsecureParametersWarning,
         )
     }

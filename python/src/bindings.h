@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "crenel/crenel.h"
+#include "watch.h"
 
 namespace crenel::python {
 
@@ -37,6 +38,7 @@ void bind_bootstrapping(nb::module_& m);
 void bind_fhecore(nb::module_& m);
 void bind_bench(nb::module_& m);
 void bind_files(nb::module_& m);
+void bind_watch(nb::module_& m);
 
 /// A value together with its context, so that it can serialise itself.
 template <class T, class Context = ckks::Context>
@@ -62,8 +64,8 @@ using Plaintext = Bound<ckks::Plaintext>;
 using EvaluationKeys = Bound<ckks::EvaluationKeys>;
 using PublicKey = Bound<ckks::PublicKey>;
 
-/// Around every call that computes: other Python threads run meanwhile.
-using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
+/// Around every call that computes: other Python threads run meanwhile, and it can be stopped.
+using ReleaseGil = nb::call_guard<Computing>;
 
 /// The ciphertext of a bound one or of an operand, which `object` keeps alive.
 const ckks::Ciphertext& as_ciphertext(nb::handle object);

@@ -18,16 +18,19 @@ BootstrapOptions options_of(nb::handle given, const nb::kwargs& keywords) {
 }
 
 Bootstrapper make(const ckks::Context& context, const EvaluationKeys* keys, nb::handle options,
-                  const nb::kwargs& keywords) {
+                  nb::handle progress, const nb::kwargs& keywords) {
   const BootstrapOptions chosen = options_of(options, keywords);
+  const Progress told(progress);
   return released([&] {
     return Bootstrapper{context, keys ? circuits::Bootstrapper(context, keys->value, chosen)
                                       : circuits::Bootstrapper(context, chosen)};
   });
 }
 
-Ciphertext call(const Bootstrapper& b, nb::handle object, const ckks::Evaluator* ev) {
+Ciphertext call(const Bootstrapper& b, nb::handle object, const ckks::Evaluator* ev,
+                nb::handle progress) {
   const ckks::Ciphertext& a = as_ciphertext(object);
+  const Progress told(progress);
   return released([&] { return Ciphertext{b.context, ev ? b.value(*ev, a) : b.value(a)}; });
 }
 
@@ -72,14 +75,17 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
           nb::sig("def __call__(self, recorded: crenel.ckks.recorder.Recorded) -> "
                   "crenel.ckks.recorder.Recorded"),
           "The record of that, for ckks.needs.")
-      .def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(),
+      .def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(), nb::kw_only(),
+            "progress"_a = nb::none(),
            nb::sig("def __call__(self, ciphertext: Ciphertext | Operand, "
-                   "evaluator: Evaluator | None = None) -> Ciphertext"),
+                   "evaluator: Evaluator | None = None, *, " CRENEL_PROGRESS_SIG ") -> Ciphertext"),
            "Refresh a ciphertext, of any batch, at level levels.input with the canonical scale of "
            "that\n"
            "level and the slots of the options; the result is at levels.output. Slots should be\n"
            "bounded by 1. On a GPU the first call for a batch size records a graph.\n\n"
-           "evaluator : whose keys are used; default those that the bootstrapper was made with\n\n"
+           "evaluator : whose keys are used; default those that the bootstrapper was made "
+           "with\n" CRENEL_PROGRESS_DOC
+           "\n"
            "With two iterations the input may be at any level. Raises StateError naming level, "
            "scale "
            "or\n"
@@ -135,16 +141,18 @@ void bind_bootstrapping(nb::module_& m) {
   bind_facts(c);
   nb::borrow<nb::class_<ckks::Context>>(nb::type<ckks::Context>())
       .def(
-          "bootstrapper", &make, "server"_a = nb::none(), "options"_a = nb::none(), "keywords"_a,
+          "bootstrapper", &make, "server"_a = nb::none(), "options"_a = nb::none(), nb::kw_only(),
+          "progress"_a = nb::none(), "keywords"_a,
           nb::sig("def bootstrapper(self, server: EvaluationKeys | None = None, options: "
-                  "BootstrapOptions | None = None, *, " CRENEL_BOOTSTRAP_KEYWORDS
-                  ") -> Bootstrapper"),
+                  "BootstrapOptions | None = None, *, " CRENEL_PROGRESS_SIG
+                  ", " CRENEL_BOOTSTRAP_KEYWORDS ") -> Bootstrapper"),
           "A bootstrapper with the keys of client.evaluation_keys(bootstrap=...), or, without, "
           "for\n"
           "calls that name an evaluator; its plaintexts are encoded now, or shared with another "
           "of\n"
           "this context and the same options. Options as an object or as the keyword arguments of\n"
-          "BootstrapOptions.\n\n"
+          "BootstrapOptions.\n\n" CRENEL_PROGRESS_DOC
+          "\n"
           "Raises ParameterError for options that the parameters cannot serve, KeyMissingError\n"
           "naming every missing key, StateError for keys of other parameters or another device.");
 }

@@ -187,28 +187,35 @@ void bind_keys(nb::module_& m) {
           "Bytes when serialised: uniform halves travel as seeds.")
       .def(
           "staged",
-          [](const EvaluationKeys& k, i64 device_bytes) {
-            return EvaluationKeys{k.context,
-                                  k.value.staged(as_unsigned<u64>(device_bytes, "device_bytes"))};
+          [](const EvaluationKeys& k, i64 device_bytes, nb::handle progress) {
+            const u64 bytes = as_unsigned<u64>(device_bytes, "device_bytes");
+            const Progress told(progress);
+            return released([&] { return EvaluationKeys{k.context, k.value.staged(bytes)}; });
           },
-          "device_bytes"_a, ReleaseGil(),
+          "device_bytes"_a, nb::kw_only(), "progress"_a = nb::none(),
+          nb::sig("def staged(self, device_bytes: int, *, " CRENEL_PROGRESS_SIG
+                  ") -> EvaluationKeys"),
           "The same keys in page-locked host memory: operations bring them to the device when "
           "they\n"
           "need them, and a bootstrap ahead of need; at most `device_bytes` are there at a "
           "time.\n\n"
           "For keys that do not fit: each that is not there costs its transfer, which a batch\n"
           "shares. Raises ParameterError where not even two keys fit, StateError for staged keys.\n"
-          "Staged keys cannot be saved: save those that they were made from.")
+          "Staged keys cannot be saved: save those that they were made "
+          "from.\n\n" CRENEL_PROGRESS_DOC)
       .def("to_bytes", &serialise<EvaluationKeys>, "A complete safetensors file.")
       .def(
           "save",
-          [](const EvaluationKeys& k, const std::filesystem::path& path) {
-            ckks::save_evaluation_keys(k.context, k.value, path.string());
+          [](const EvaluationKeys& k, const std::filesystem::path& path, nb::handle progress) {
+            const Progress told(progress);
+            released([&] { ckks::save_evaluation_keys(k.context, k.value, path.string()); });
           },
-          "path"_a, ReleaseGil(), nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
+          "path"_a, nb::kw_only(), "progress"_a = nb::none(),
+          nb::sig("def save(self, path: str | os.PathLike[str], *, " CRENEL_PROGRESS_SIG
+                  ") -> None"),
           "Write the file of to_bytes key by key, without holding all of it in memory. It takes\n"
           "its name when it is complete and on the disk, as that of crenel.write_file does, which\n"
-          "states the errors.")
+          "states the errors.\n\n" CRENEL_PROGRESS_DOC)
       .def("__repr__", [](const EvaluationKeys& k) {
         return cat(
             "<ckks.EvaluationKeys ", k.value.rotations().size(), " rotations",

@@ -76,11 +76,13 @@ Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
 }
 
 EvaluationKeys evaluation_keys(Client& client, std::vector<i64> rotations, bool conjugate,
-                               bool relinearisation, bool encapsulation, nb::handle bootstrap) {
+                               bool relinearisation, bool encapsulation, nb::handle bootstrap,
+                               nb::handle progress) {
   const ckks::Context& context = client.context();
   const ckks::KeyRequest request =
       with_bootstrap({std::move(rotations), conjugate, relinearisation, encapsulation},
                      context.params(), bootstrap);
+  const Progress told(progress);
   return released([&] { return EvaluationKeys{context, client.evaluation_keys(request)}; });
 }
 
@@ -228,12 +230,12 @@ void bind_keys(nb::class_<Client>& c) {
   c.def(
        "evaluation_keys", &evaluation_keys, nb::kw_only(), "rotations"_a = std::vector<i64>(),
        "conjugate"_a = false, "relinearisation"_a = true, "encapsulation"_a = false,
-       "bootstrap"_a = false,
+       "bootstrap"_a = false, "progress"_a = nb::none(),
        nb::sig("def evaluation_keys(self, *, rotations: collections.abc.Sequence[int] = (), "
                "conjugate: bool = False, relinearisation: bool = True, "
                "encapsulation: bool = False, "
-               "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions = False) "
-               "-> EvaluationKeys"),
+               "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions = "
+               "False, " CRENEL_PROGRESS_SIG ") -> EvaluationKeys"),
        "The keys that a server needs; only what is asked for is made.\n\n"
        "Parameters\n----------\n"
        "rotations : steps to the left, negative ones to the right\n"
@@ -243,7 +245,8 @@ void bind_keys(nb::class_<Client>& c) {
        "bootstrap : all that Context.bootstrapper needs, besides what is asked for otherwise: "
        "True\n"
        "    for its default options, 'minimal' for these with two keys a transform, or the "
-       "options\n\n"
+       "options\n" CRENEL_PROGRESS_DOC
+       "\n"
        "Raises ParameterError where that sparse secret would have less than 128 bits of security,\n"
        "or that have no levels for bootstrapping, UnsupportedError for parameters without\n"
        "encapsulation, and OutOfMemoryError, before any key is made, where the device has less "

@@ -43,13 +43,17 @@ Bound<T> from_bytes(const Context& context, nb::handle data, std::optional<i64> 
 EvaluationKeys load_keys(const Context& context, const std::filesystem::path& path,
                          std::optional<std::vector<i64>> rotations, bool relinearisation,
                          bool conjugate, bool encapsulation, std::optional<i64> staged_bytes,
-                         std::optional<i64> max_bytes) {
+                         std::optional<i64> max_bytes, nb::handle progress) {
   std::optional<u64> staged;
   if (staged_bytes) staged = as_unsigned<u64>(*staged_bytes, "staged_bytes");
-  return {context, ckks::load_evaluation_keys(
-                       context, path.string(),
-                       {std::move(rotations), relinearisation, conjugate, encapsulation}, staged,
-                       limits_of(max_bytes))};
+  const LoadLimits limits = limits_of(max_bytes);
+  const ckks::KeySelection selection{std::move(rotations), relinearisation, conjugate,
+                                     encapsulation};
+  const Progress told(progress);
+  return released([&] {
+    return EvaluationKeys{
+        context, ckks::load_evaluation_keys(context, path.string(), selection, staged, limits)};
+  });
 }
 
 ckks::Client import_client(const Context& context, nb::handle data) {
@@ -85,12 +89,12 @@ void bind_loaders(nb::class_<Context>& c) {
       .def(
           "load_evaluation_keys", &load_keys, "path"_a, "rotations"_a = nb::none(),
           "relinearisation"_a = true, "conjugate"_a = true, "encapsulation"_a = true,
-          "staged_bytes"_a = nb::none(), LIMITED, ReleaseGil(),
+          "staged_bytes"_a = nb::none(), LIMITED, "progress"_a = nb::none(),
           nb::sig("def load_evaluation_keys(self, path: str | os.PathLike[str], rotations: "
                   "collections.abc.Sequence[int] | None = None, relinearisation: bool = True, "
                   "conjugate: bool = True, encapsulation: bool = True, "
-                  "staged_bytes: int | None = None, *, max_bytes: int | None = None) -> "
-                  "EvaluationKeys"),
+                  "staged_bytes: int | None = None, *, max_bytes: int | None = "
+                  "None, " CRENEL_PROGRESS_SIG ") -> EvaluationKeys"),
           "Evaluation keys from an untrusted file: only what is selected is read, checked and put "
           "on\n"
           "the device.\n\n"
@@ -102,7 +106,8 @@ void bind_loaders(nb::class_<Context>& c) {
           "as\n"
           "    EvaluationKeys.staged does\n"
           "max_bytes : refuse what takes more memory, before it is taken; default 16 GiB, or four\n"
-          "    times the file where that is more\n\n"
+          "    times the file where that is more\n" CRENEL_PROGRESS_DOC
+          "\n"
           "Raises KeyMissingError naming every rotation that the file lacks, and "
           "SerializationError\n"
           "saying what is wrong and where, also when the file changes meanwhile.")

@@ -98,13 +98,14 @@ DiagonalMatrix matrix_of(nb::handle object, u64 slots) {
 
 LinearTransform make(const ckks::Context& context, nb::handle object, std::optional<i64> level,
                      std::optional<i64> slots, i64 baby_steps, const std::string& keys,
-                     std::optional<double> scale) {
+                     std::optional<double> scale, nb::handle progress) {
   circuits::LinearTransformOptions o;
   o.level = as_level(level);
   o.plain_scale = as_scale(scale);
   o.baby_steps = as_unsigned<u64>(baby_steps, "baby_steps");
   o.keys = from_name(kKeyModes, keys, "keys");
   const DiagonalMatrix matrix = matrix_of(object, checked_slots(context.params(), slots));
+  const Progress told(progress);
   return released([&] {
     return LinearTransform{context, circuits::LinearTransform(context, matrix, o), o.keys};
   });
@@ -128,7 +129,7 @@ Ciphertext apply_either(const ckks::Evaluator& ev, nb::handle transform, nb::han
     return apply(nb::cast<const LinearTransform&>(transform), ev, object);
   const ckks::Ciphertext& v = as_ciphertext(object);
   const auto made = make(ev.context(), transform, v.level(), static_cast<i64>(v.slots()), 0,
-                         "hoisted", std::nullopt);
+                         "hoisted", std::nullopt, nb::none());
   return apply(made, ev, object);
 }
 
@@ -297,10 +298,11 @@ void bind_makers() {
       .def(
           "linear_transform", &make, "matrix"_a, "level"_a = nb::none(), "slots"_a = nb::none(),
           nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted", "scale"_a = nb::none(),
+          "progress"_a = nb::none(),
           nb::sig("def linear_transform(self, matrix: " CRENEL_MATRIX ", level: int | None = None, "
                   "slots: int | None = None, *, baby_steps: int = 0, "
                   "keys: typing.Literal['hoisted', 'minimal'] = 'hoisted', "
-                  "scale: float | None = None) -> LinearTransform"),
+                  "scale: float | None = None, " CRENEL_PROGRESS_SIG ") -> LinearTransform"),
           "A matrix prepared for encrypted vectors of one level.\n\n"
           "Parameters\n----------\n"
           "matrix : real or complex numbers with two axes, at most `slots` rows and columns, "

@@ -26,4 +26,5 @@ NB_MODULE(_crenel, m) {
   bind_fhecore(m);
   bind_bench(m);
   bind_files(m);
+  bind_watch(m);
 }

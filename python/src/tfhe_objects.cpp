@@ -32,9 +32,11 @@ nb::tuple array_from_bytes(const Context& context, nb::handle data, std::optiona
   return nb::make_tuple(nb::cast(std::move(array)), info.shape, info.element);
 }
 
-TfheKeys keys_from_bytes(const Context& context, nb::handle data, std::optional<i64> max_bytes) {
+TfheKeys keys_from_bytes(const Context& context, nb::handle data, std::optional<i64> max_bytes,
+                         nb::handle progress) {
   const BufferView view(data, max_bytes);
   const LoadLimits limits = limits_of(max_bytes);
+  const Progress told(progress);
   return released([&] {
     return TfheKeys{context, tfhe::evaluation_keys_from_bytes(context, view.bytes(), limits)};
   });
@@ -69,7 +71,8 @@ void bind_tfhe_context(nb::module_& m) {
            "max_bytes"_a = nb::none())
       .def("integers_from_bytes", &array_from_bytes<tfhe::Integers, tfhe::integers_from_bytes>,
            "data"_a, "max_bytes"_a = nb::none())
-      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none())
+      .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none(),
+           "progress"_a = nb::none())
       .def(
           "synchronize", [](const Context& c) { c.stream().synchronize(); }, ReleaseGil())
       .def_prop_ro("bytes_in_use", [](const Context& c) { return c.stream().bytes_in_use(); })
@@ -217,10 +220,14 @@ void bind_tfhe_client(nb::module_& m) {
                   "numpy.ndarray"))
       .def(
           "evaluation_keys",
-          [](Client& client, bool packing) {
-            return TfheKeys{client.context(), client.evaluation_keys({packing})};
+          [](Client& client, bool packing, nb::handle progress) {
+            const Progress told(progress);
+            return released(
+                [&] { return TfheKeys{client.context(), client.evaluation_keys({packing})}; });
           },
-          "packing"_a = false, ReleaseGil())
+          "packing"_a = false, "progress"_a = nb::none(),
+          nb::sig("def evaluation_keys(self, packing: bool = False, " CRENEL_PROGRESS_SIG
+                  ") -> TfheEvaluationKeys"))
       .def(
           "single",
           [](const Client& client, i64 slot) {

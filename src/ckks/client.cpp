@@ -7,6 +7,7 @@
 #include "ckks/key_sizes.h"
 #include "ckks/objects.h"
 #include "ckks/params/security.h"
+#include "crenel/core/watch.h"
 #include "random/plausible.h"
 #include "rlwe/encapsulation.h"
 
@@ -118,11 +119,22 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   auto& secret = state_->secret;
   if (request.encapsulation) require_secure_encapsulation(context.params, *context.ring);
   expect_room_for_keys(context, request);
-  if (request.relinearisation) data->set.relinearisation = secret.make_relinearisation_key();
-  for (u64 element : galois_elements(context.params, request))
+  const auto elements = galois_elements(context.params, request);
+  const watch::Task task(
+      elements.size() + u64(request.relinearisation) + u64(request.encapsulation),
+      "evaluation keys");
+  if (request.relinearisation) {
+    data->set.relinearisation = secret.make_relinearisation_key();
+    watch::advance();
+  }
+  for (u64 element : elements) {
     data->set.galois.emplace(element, secret.make_galois_key(element));
-  if (request.encapsulation)
+    watch::advance();
+  }
+  if (request.encapsulation) {
     data->set.encapsulation = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight);
+    watch::advance();
+  }
   return EvaluationKeys(std::move(data));
 }
 

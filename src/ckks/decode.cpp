@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "crenel/core/watch.h"
 #include "rns/compose.h"
 
 namespace crenel::ckks {
@@ -26,15 +27,20 @@ bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool che
   poly.stream().copy_out_secret(words.data(), poly.data(), poly.bytes());
   out.resize(n * poly.shape().batch);
   std::atomic<bool> agrees{true};
+  constexpr u64 kPiece = u64(1) << 14;
+  for (u64 first = 0; first < out.size(); first += kPiece) {
+    watch::point();
+    const u64 end = std::min<u64>(first + kPiece, out.size());
 #pragma omp parallel for schedule(static) if (core::may_use_team())
-  for (u64 i = 0; i < out.size(); ++i) {
-    const u32* residues = words.data() + (i / n) * limbs * n + i % n;
-    if (!checked || limbs == 1) {
-      out[i] = composer.to_double(residues, n);
-    } else if (const auto value = composer.to_double_checked(residues, n, limbs - 1)) {
-      out[i] = *value;
-    } else {
-      agrees.store(false, std::memory_order_relaxed);
+    for (u64 i = first; i < end; ++i) {
+      const u32* residues = words.data() + (i / n) * limbs * n + i % n;
+      if (!checked || limbs == 1) {
+        out[i] = composer.to_double(residues, n);
+      } else if (const auto value = composer.to_double_checked(residues, n, limbs - 1)) {
+        out[i] = *value;
+      } else {
+        agrees.store(false, std::memory_order_relaxed);
+      }
     }
   }
   return agrees.load();
@@ -45,6 +51,7 @@ std::vector<Complex> slots_of(const Context::State& state, core::SecretVector<do
   const u64 n = state.ring->ring_dim();
   std::vector<Complex> out;
   for (u64 first = 0; first < coefficients.size(); first += n) {
+    watch::point();
     const std::span<double> row(coefficients.data() + first, n);
     bool moderate = true;  // and not NaN
     for (double& c : row) {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "crenel/core/watch.h"
+
 namespace crenel::ckks {
 namespace {
 
@@ -33,6 +35,7 @@ std::vector<i64> integer_coefficients(const Encoder& encoder,
                                       u32 batch, double scale, double log_q) {
   std::vector<i64> coefficients;
   for (u32 b = 0; b < batch; ++b) {
+    watch::point();
     const auto row = encoder.to_coefficients(values.subspan(b * slots, slots));
     if (b == 0) coefficients.resize(batch * row.size());  // once: a move would leave a copy behind
     round_coefficients(row, scale, log_q, coefficients.data() + b * row.size());

@@ -114,6 +114,7 @@ Graph::Graph(Graph&&) noexcept = default;
 Graph::~Graph() {
   if (!state_) return;
   // Work in flight still writes to the recorded addresses.
+  const watch::Shield shield;
   try {
     state_->last->synchronize();
   } catch (...) {  // NOLINT(bugprone-empty-catch): a device that failed writes no more
@@ -171,7 +172,7 @@ std::vector<Ciphertext> Graph::replay(std::span<const Ciphertext* const> inputs)
   s.expect_signature(inputs);
   const Evaluator::State& with = s.evaluator.state();
   expect_eager(*with.stream);
-  const std::lock_guard lock(s.mutex);
+  const auto lock = watch::lock(s.mutex);
   return s.replay(with, inputs);
 }
 
@@ -199,7 +200,7 @@ std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
   for (const Ciphertext* input : inputs) with.check(*input);
   with.expect_keys(s.slots->used(), "graph");
   expect_eager(*with.stream);
-  const std::lock_guard lock(s.mutex);
+  const auto lock = watch::lock(s.mutex);
   if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other
   s.last = with.stream;
   if (with.source) s.slots->bind(*with.stream, *with.source);

@@ -3,6 +3,8 @@
 
 #include "ckks/batch_request.h"
 #include "ckks/key_sizes.h"
+#include "ckks/objects.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::ckks {
 
@@ -71,8 +73,11 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
                                    "needed"};
   });
   std::map<rlwe::KeyId, rlwe::HostKey> keys;
-  for (rlwe::KeyId id : data_->set.ids())
+  const watch::Task task(data_->set.ids().size(), "staging keys");
+  for (rlwe::KeyId id : data_->set.ids()) {
     keys.emplace(id, rlwe::to_host(*data_->ring, *data_->set.find(id)));
+    watch::advance();
+  }
   auto data = std::make_shared<Data>();
   data->params_id = data_->params_id;
   data->secret_key = data_->secret_key;

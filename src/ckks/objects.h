@@ -6,6 +6,7 @@
 
 #include "ckks/encoder.h"
 #include "ckks/share.h"
+#include "core/watch_lock.h"
 #include "crenel/ckks/evaluator.h"
 #include "crenel/core/fork_mutex.h"
 #include "random/secret_key_id.h"
@@ -39,7 +40,7 @@ class SharedObjects {
  public:
   template <class T, class Make>
   std::shared_ptr<T> get(const std::string& key, const Make& make) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = watch::lock(mutex_);
     auto& entry = entries_[key];
     auto found = std::static_pointer_cast<T>(entry.lock());
     if (!found) entry = found = make();

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "crenel/core/watch.h"
+
 namespace crenel {
 namespace {
 
@@ -104,12 +106,21 @@ void OutputFile::create(FileAccess access, int replaced) {
 }
 
 void OutputFile::write(u64 at, std::span<const u8> bytes) {
+  constexpr std::size_t kPiece = std::size_t(8) << 20;
   while (!bytes.empty()) {
-    const ssize_t done = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    watch::point();
+    const ssize_t done =
+        ::pwrite(file_, bytes.data(), std::min(bytes.size(), kPiece), static_cast<off_t>(at));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) fail();
     if (done == 0) fail("a write of no bytes", kWritable);
     at += static_cast<u64>(done);
+    // Brought to the disk as it comes: commit() would wait for all of it, and cannot be stopped.
+    unsynced_ += static_cast<u64>(done);
+    if (watch::active() && unsynced_ >= 4 * kPiece) {
+      if (::fdatasync(file_) != 0) fail();
+      unsynced_ = 0;
+    }
     bytes = bytes.subspan(static_cast<std::size_t>(done));
   }
 }

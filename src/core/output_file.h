@@ -33,6 +33,7 @@ class OutputFile {
   std::string path_, name_, partial_;
   int folder_ = -1, file_ = -1;
   bool created_ = false;
+  u64 unsynced_ = 0;
 };
 
 }  // namespace crenel

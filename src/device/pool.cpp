@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "device/room.h"
 
 namespace crenel::device {
@@ -71,7 +72,12 @@ Pool::Block Pool::from_device(std::unique_lock<ForkMutex>& lock, std::size_t lea
     const double peak = static_cast<double>(std::max(high_, use_.in_use + least));
     const std::size_t bound = std::max(static_cast<std::size_t>(kShare * peak), kFloor) + regained_;
     const std::size_t held = use_.in_use + use_.idle + least;
-    if (held > bound) give_back(held - bound, true);
+    if (held > bound && !free_.empty()) {
+      lock.unlock();
+      stream_.synchronize();  // may stop, which must not be with the lock held
+      lock.lock();
+      give_back(held - bound, true);
+    }
   }
   const bool refused = !recording && beyond_host(least);
   if (!refused) try {
@@ -123,6 +129,7 @@ void Pool::give(Block block) noexcept {
 
 void Pool::give_back(std::size_t bytes, bool chosen) {
   if (free_.empty()) return;
+  const watch::Shield shield;
   stream_.synchronize();
   std::vector<Free::iterator> order;
   for (auto it = free_.begin(); it != free_.end(); ++it) order.push_back(it);

@@ -5,6 +5,7 @@
 #include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/secret_pages.h"
+#include "core/watch_lock.h"
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
 #include "device/pool.h"
@@ -175,6 +176,7 @@ Buffer Stream::allocate_exact(std::size_t bytes) {
 
 void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept {
   if (!device_->in_own_process()) return;  // the memory is its parent's
+  const watch::Shield shield;
   if (secret) {
     try {
       fill_zero(data, bytes);
@@ -221,7 +223,7 @@ std::unique_ptr<GraphExec> Stream::record(const std::function<void()>& work) {
 
 std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
   if (capturing()) throw StateError("a capture is already in progress on this stream");
-  const std::lock_guard one_at_a_time(capture_mutex_);
+  const auto one_at_a_time = watch::lock(capture_mutex_);
   pool_->begin_capture();
   // Ends before the lock is given back, whatever fails.
   struct Scope {

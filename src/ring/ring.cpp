@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/fork.h"
+#include "core/watch_team.h"
 #include "crenel/core/error.h"
 
 namespace crenel::ring {
@@ -61,8 +62,8 @@ Ring::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
   tables_.resize(primes.size());
   // Independent per prime; the one parallel loop outside the backends, because context creation of
   // a 60-prime chain is something a user waits for.
-#pragma omp parallel for schedule(dynamic) if (core::may_use_team())
-  for (std::size_t i = 0; i < primes.size(); ++i) {
+  watch::Team team;
+  const auto fill = [&](std::size_t i) {
     auto& t = tables_[i];
     t.modulus = Modulus<u32>(static_cast<u32>(primes[i]));
     t.psi = smallest_primitive_root(t.modulus, log_n);
@@ -72,7 +73,14 @@ Ring::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
         t.modulus.q);
     fill_powers(t.roots, t.psi, t.modulus, log_n);
     fill_powers(t.inverse_roots, t.psi_inv, t.modulus, log_n);
+  };
+#pragma omp parallel if (core::may_use_team())
+  {
+    const watch::Member member(team);
+#pragma omp for schedule(dynamic)
+    for (std::size_t i = 0; i < primes.size(); ++i) team.run([&] { fill(i); });
   }
+  team.rethrow();
 }
 
 u64 galois_element_for_rotation(i64 steps, u32 log_n) {

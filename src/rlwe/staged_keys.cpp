@@ -1,8 +1,11 @@
 #include "rlwe/staged_keys.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <thread>
 
+#include "crenel/core/watch.h"
 #include "rlwe/secret/secret_key.h"
 
 namespace crenel::rlwe {
@@ -62,12 +65,13 @@ StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, 
         cat("staged keys within ", device_bytes, " bytes of device memory, expected at least ",
             expected, ": ", fixed, " that stay there and ", least, " keys of ", frame),
         {{"device_bytes", cat(device_bytes)}, {"expected", cat(expected)}});
+  const watch::Shield shield;  // until the halves in host memory have been read
   for (const auto& [id, host] : other) {
     SwitchKey key{room_for(*ring_, *copies_, host), host.seed};
     bring(*ring_, *copies_, key.pairs, host);
     resident_.emplace(id, std::move(key));
   }
-  copies_->synchronize();  // their halves in host memory go
+  copies_->synchronize();
   if (keys_.empty()) return;
   frames_.resize(std::min<u64>(keys_.size(), (device_bytes - fixed) / frame));
   for (Frame& f : frames_) f.pairs = room_for(*ring_, *copies_, keys_.begin()->second);
@@ -137,7 +141,11 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
             {{"found", "a lease held across fork()"}, {"expected", "keys at rest"}});
     const u32 seen = releases_.load();
     lock.unlock();
-    releases_.wait(seen);
+    if (!watch::active())
+      releases_.wait(seen);
+    else
+      for (; releases_.load() == seen; watch::point())
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
     lock.lock();
   }
   ++leases_;
@@ -170,6 +178,7 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
 
 void StagedKeys::release(std::span<Frame* const> frames, device::Stream& stream) noexcept {
   if (frames.empty()) return;
+  const watch::Shield shield;
   std::shared_ptr<device::Event> read;
   try {
     read = stream.mark();
@@ -229,6 +238,7 @@ void StagedKeys::load(Frame& frame, KeyId id) {
 }
 
 void StagedKeys::read_ahead() noexcept try {
+  const watch::Shield shield;
   const auto known = orders_.find(order_of_pass_);
   if (known == orders_.end()) return;
   const auto& order = known->second;
@@ -252,6 +262,7 @@ bool StagedKeys::begin_pass(const void* order) {
 }
 
 void StagedKeys::end_pass(bool whole) noexcept {
+  const watch::Shield shield;
   const std::lock_guard lock(mutex_);
   pass_thread_ = std::thread::id();
   try {

@@ -6,6 +6,7 @@
 #include "core/sha256.h"
 #include "crenel/core/host_memory.h"
 #include "crenel/core/version.h"
+#include "crenel/core/watch.h"
 #include "random/seed.h"
 #include "serialize/reject.h"
 #include "serialize/scalars.h"
@@ -30,7 +31,12 @@ bool is_secret(std::string_view kind) {
 std::string digest_of(std::span<const u8> data) {
   Sha256 hash;
   const random::WipeOnExit wipe(&hash, sizeof hash);
-  return hex(hash.update(data).finish());
+  constexpr std::size_t kPiece = std::size_t(1) << 20;
+  for (std::size_t at = 0; at < data.size(); at += kPiece) {
+    watch::point();
+    hash.update(data.subspan(at, std::min(kPiece, data.size() - at)));
+  }
+  return hex(hash.finish());
 }
 
 /// SHA-256 of the header with the digits of its own digest, at `at`, replaced by '0'.

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "crenel/core/watch.h"
+
 namespace crenel::serialize {
 namespace {
 
@@ -40,8 +42,11 @@ InputFile::InputFile(const std::string& path) : path_(path) {
 InputFile::~InputFile() { ::close(file_); }
 
 void InputFile::read(u64 at, std::span<u8> to) const {
+  constexpr std::size_t kPiece = std::size_t(8) << 20;
   while (!to.empty()) {
-    const ssize_t got = ::pread(file_, to.data(), to.size(), static_cast<off_t>(at));
+    watch::point();
+    const ssize_t got =
+        ::pread(file_, to.data(), std::min(to.size(), kPiece), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path_);
     if (got == 0)

@@ -2,6 +2,7 @@
 #include "ckks/objects.h"
 #include "core/output_file.h"
 #include "crenel/ckks/serialize.h"
+#include "crenel/core/watch.h"
 #include "serialize/input_file.h"
 #include "serialize/key_set.h"
 #include "serialize/poly_io.h"
@@ -21,6 +22,7 @@ void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
   document.layout();
   OutputFile out(path, FileAccess::usual);  // no secret
   std::vector<u8> half;
+  watch::Task task(parts.size() + 1, "saving keys");
   for (const auto& [key, half_index, seed_index] : parts) {
     const Tensor &t = document.laid_out(half_index), &s = document.laid_out(seed_index);
     half.resize(t.end - t.begin);
@@ -29,9 +31,11 @@ void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
     out.write(s.begin, key->seed);
     document.set_digest(half_index, half);
     document.set_digest(seed_index, key->seed);
+    watch::advance();
   }
   out.write(0, document.head());  // last: until then the file is no safetensors file
   out.commit();
+  task.finish();
 }
 
 EvaluationKeys load_evaluation_keys(const Context& context, const std::string& path,

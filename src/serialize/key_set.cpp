@@ -4,6 +4,8 @@
 #include <set>
 
 #include "ckks/key_sizes.h"
+#include "ckks/objects.h"
+#include "crenel/core/watch.h"
 #include "rlwe/encapsulation.h"
 #include "rlwe/secret/secret_key.h"
 #include "serialize/poly_io.h"
@@ -180,6 +182,7 @@ void KeyReader::for_selected(const ckks::KeySelection& selection, const Visit& v
 KeyReader::Sizes KeyReader::sizes(const ckks::KeySelection& selection) const {
   Sizes s;
   for_selected(selection, [&](rlwe::KeyId, const Entry& entry) {
+    ++s.count;
     s.all += half_bytes(entry);
     s.largest = std::max(s.largest, half_bytes(entry));
   });
@@ -214,18 +217,25 @@ rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, 
 }
 
 rlwe::EvaluationKeySet KeyReader::load_all() {
-  const Sizes all = sizes({});
-  file_.require_memory(2 * all.all);
-  expect_room({.device = 2 * all.all});
-  const auto verify = [&](const Entry& e) { check(e, file_.data(*e.half), file_.data(*e.seed)); };
+  const Sizes s = sizes({});
+  file_.require_memory(2 * s.all);
+  expect_room({.device = 2 * s.all});
+  const watch::Task task(2 * s.count, "loading keys");
+  const auto verify = [&](const Entry& e) {
+    check(e, file_.data(*e.half), file_.data(*e.seed));
+    watch::advance();
+  };
   if (relinearisation_) verify(*relinearisation_);
   for (const auto& [element, entry] : galois_) verify(entry);
   if (encapsulation_) {
     verify(encapsulation_->dense_to_sparse);
     verify(encapsulation_->sparse_to_dense);
   }
-  return assemble(
-      {}, [&](const Entry& e) { return upload(e, file_.data(*e.half), file_.data(*e.seed)); });
+  return assemble({}, [&](const Entry& e) {
+    rlwe::SwitchKey key = upload(e, file_.data(*e.half), file_.data(*e.seed));
+    watch::advance();
+    return key;
+  });
 }
 
 rlwe::EvaluationKeySet KeyReader::load(const ckks::KeySelection& selection) {
@@ -233,12 +243,15 @@ rlwe::EvaluationKeySet KeyReader::load(const ckks::KeySelection& selection) {
   file_.require_memory(2 * s.all + s.largest);
   expect_room({.device = 2 * s.all, .host = s.largest});
   std::vector<u8> half, seed(sizeof(random::Seed));
+  const watch::Task task(s.count, "loading keys");
   return assemble(selection, [&](const Entry& e) {
     half.resize(half_bytes(e));
     file_.copy_data(*e.half, half);
     file_.copy_data(*e.seed, seed);
     check(e, half, seed);
-    return upload(e, half, seed);
+    rlwe::SwitchKey key = upload(e, half, seed);
+    watch::advance();
+    return key;
   });
 }
 
@@ -249,6 +262,7 @@ std::map<rlwe::KeyId, rlwe::HostKey> KeyReader::load_to_host(const ckks::KeySele
   expect_room(
       {.device = ckks::least_staged_bytes(device_bytes, 2 * s.all, 2 * s.largest), .host = s.all});
   std::map<rlwe::KeyId, rlwe::HostKey> keys;
+  const watch::Task task(s.count, "loading keys");
   for_selected(selection, [&](rlwe::KeyId id, const Entry& e) {
     rlwe::HostKey key = rlwe::make_host_key(ring_, e.digits, e.limbs);
     const std::span<u8> half(key.half.as<u8>(), key.half.bytes());
@@ -258,6 +272,7 @@ std::map<rlwe::KeyId, rlwe::HostKey> KeyReader::load_to_host(const ckks::KeySele
     check(e, half, seed);
     key.seed = read_seed(seed);
     keys.emplace(id, std::move(key));
+    watch::advance();
   });
   return keys;
 }

@@ -57,7 +57,7 @@ class KeyReader {
   void find_all(const std::string& params_id);
   /// Bytes of the halves that travel, of the selected keys and of the largest of them.
   struct Sizes {
-    u64 all = 0, largest = 0;
+    u64 count = 0, all = 0, largest = 0;
   };
   Sizes sizes(const ckks::KeySelection& selection) const;
   void expect_room(const device::Need& need) const;

@@ -1,6 +1,7 @@
 // Evaluation keys and public keys to bytes and back; uniform halves travel as seeds.
 #include "ckks/objects.h"
 #include "crenel/ckks/serialize.h"
+#include "crenel/core/watch.h"
 #include "serialize/key_set.h"
 #include "serialize/poly_io.h"
 
@@ -25,8 +26,14 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   file.secret_key_id(keys.secret_key_id());
   const auto parts = declare_keys(file, *context.state().ring, resident_keys(keys));
   file.allocate();
-  for (const auto& [key, half, seed] : parts) fill(file, half, seed, key->pairs, key->seed);
-  return file.finish();
+  watch::Task task(parts.size() + 1, "saving keys");
+  for (const auto& [key, half, seed] : parts) {
+    fill(file, half, seed, key->pairs, key->seed);
+    watch::advance();
+  }
+  std::vector<u8> bytes = file.finish();
+  task.finish();
+  return bytes;
 }
 
 EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes,

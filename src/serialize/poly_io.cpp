@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "crenel/core/watch.h"
 #include "serialize/reject.h"
 
 namespace crenel::serialize {
@@ -51,6 +52,7 @@ void check_residues(const Tensor& tensor, std::span<const u8> bytes, const rlwe:
                     const rns::LimbSet& limbs) {
   const u64 n = ring.ring_dim(), limb_bytes = n * sizeof(Word);
   for (u64 limb = 0; limb * limb_bytes < bytes.size(); ++limb) {
+    watch::point();
     const Word q = ring.modulus(limbs[static_cast<u32>(limb % limbs.size())]).q;
     const u8* words = bytes.data() + limb * limb_bytes;
     const u64 bad = find_large(words, n, q);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "tfhe/keygen.h"
 
 namespace crenel::tfhe {
@@ -20,6 +21,8 @@ using View = ring::PolyView<u32>;
 // Polynomials (times primes) of one chunk: below the limit of a CUDA grid dimension, and 64 MiB of
 // a key at N = 512.
 constexpr u64 kChunkPolys = 32768;
+// Chunks, at least, where somebody is told how far the key is.
+constexpr u32 kReports = 32;
 
 // A chunk of LWE elements. "Blocks" are the (element, key, digit) of it; a block has k + r rows.
 class Chunk {
@@ -122,6 +125,7 @@ class Chunk {
       for (u32 key = 0; key < plan_.keys_per_element(); ++key)
         for (u32 digit = 0; digit < plan_.digits; ++digit)
           for (u32 j = 0; j < r; ++j, at += n) {
+            watch::point();
             const i64 s = secret.lwe(j, element), sign = key == 0 ? 1 : -1;
             const i64 m = (s * s + sign * s) / 2;
             std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(at), n,
@@ -158,9 +162,13 @@ class Chunk {
 template <class F>
 void for_each_chunk(const device::TorusPlan& plan, F f) {
   const u64 polys = plan.key_polys() * plan.primes.size();
-  const u32 step = static_cast<u32>(std::max<u64>(1, kChunkPolys / polys));
-  for (u32 first = 0; first < plan.lwe_dim; first += step)
-    f(first, std::min(step, plan.lwe_dim - first));
+  u32 step = static_cast<u32>(std::max<u64>(1, kChunkPolys / polys));
+  if (watch::reported()) step = std::min(step, plan.lwe_dim / kReports + 1);
+  for (u32 first = 0; first < plan.lwe_dim; first += step) {
+    const u32 count = std::min(step, plan.lwe_dim - first);
+    f(first, count);
+    watch::advance(count);
+  }
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "crenel/core/fork_mutex.h"
+#include "core/watch_lock.h"
 #include "crenel/device/device.h"
 
 namespace crenel::tfhe {
@@ -45,7 +45,7 @@ class DeviceCache {
   /// waits for the copy.
   template <class Make>
   Array get(device::Stream& stream, const ContentKey& key, Make make) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = watch::lock(mutex_);
     if (const auto found = entries_.find(key.text()); found != entries_.end()) {
       found->second.used = ++clock_;
       return found->second.array;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "crenel/device/account.h"
 #include "device/room.h"
 #include "tfhe/encoding.h"
@@ -174,11 +175,13 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
   auto shape = home().torus->switch_shape();
   shape.log_out_modulus = log_out;
   const u64 extracted = plan().extracted_words();
-  const u64 most = std::clamp<u64>(chunk_bytes / (extracted * sizeof(u64)), 1, rows);
+  u64 most = std::clamp<u64>(chunk_bytes / (extracted * sizeof(u64)), 1, rows);
+  if (watch::reported()) most = std::min(most, reported_rows(rows));
   device::expect_room(stream(), {.device = most * extracted * sizeof(u64)}, [&] {
     return core::MemoryRequest{.what = cat("bootstraps of ", rows, " rows"),
                                .advice = "take fewer messages at a time"};
   });
+  const watch::Task task(units(rows), "bootstraps");
   device::Buffer middle = stream().allocate(most * extracted * sizeof(u64));
   for (u64 first = 0; first < rows; first += most) {
     const u64 count = std::min(most, rows - first);
@@ -194,7 +197,14 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
     home().torus->key_switch(stream(), shape, {out + first * plan().words(), shape.out(count)},
                              {middle.as<const u64>(), shape.in(count)},
                              shape.key(data.key_switch.data()));
+    watch::advance(units(count));
   }
+}
+
+u64 Evaluator::State::reported_rows(u64 rows) const {
+  // A GPU wants thousands of rows a call, a host some for every thread.
+  const u64 least = home().device->info().kind == device::Kind::cuda ? 4096 : 64;
+  return std::max(least, rows / 64);
 }
 
 device::Buffer Evaluator::State::bootstrapped(const u32* in, u64 rows,

@@ -76,6 +76,10 @@ struct Evaluator::State {
                  const device::LutView& luts) const;
   /// The same for rows modulo q into a new buffer.
   device::Buffer bootstrapped(const u32* in, u64 rows, const device::LutView& luts) const;
+  /// Units of a watch::Task for bootstraps of so many rows: messages, the last row's padding too.
+  u64 units(u64 rows) const { return rows * plan().slots; }
+  /// Rows of a call, of `rows` in all, where somebody is told how far the work is.
+  u64 reported_rows(u64 rows) const;
 };
 
 }  // namespace crenel::tfhe

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"
 #include "tfhe/params/noise.h"
@@ -168,6 +169,7 @@ Ciphertext Evaluator::floor(const Ciphertext& a, u32 bits) const {
                          {{"bits", cat(bits)}, {"plain_modulus", cat(a.plain_modulus())}});
   f.check_readable(bits);
   f.check_modulus();
+  const watch::Task task(s.units(2 * a.data().rows()), "bootstraps");
   f.floor(bits);
   return s.wrap(std::move(f.value().owned), a.size(), a.plain_modulus(), f.value().log_modulus,
                 std::move(f.value().noise));
@@ -181,6 +183,9 @@ Ciphertext Evaluator::sign(const Ciphertext& a) const {
     f.check_readable(1);
     f.check_modulus();
   }
+  const u32 excess = x.log_modulus > s.log_q() ? x.log_modulus - s.log_q() : 0;
+  const u32 floors = excess == 0 ? 0 : (excess + f.readable_bits() - 1) / f.readable_bits();
+  const watch::Task task(s.units((2 * floors + 1) * a.data().rows()), "bootstraps");
   while (x.log_modulus > s.log_q()) {
     const u32 bits = f.readable_bits();
     f.floor(bits);
@@ -213,6 +218,8 @@ std::vector<Ciphertext> Evaluator::decompose(const Ciphertext& a, u32 base_bits)
   } else {
     f.check_readable(x.log_plain());
   }
+  const u32 floors = (x.log_plain() + base_bits - 1) / base_bits - 1;
+  const watch::Task task(s.units(2 * floors * a.data().rows()), "bootstraps");
   std::vector<Ciphertext> digits;
   while (x.log_plain() > base_bits) {
     digits.push_back(s.wrap(f.stretched(x.rows, x.log_step + base_bits), a.size(),

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"
 #include "tfhe/gate_table.h"
@@ -82,6 +83,7 @@ Ciphertext mux_by_sums(const Evaluator::State& s, const Ciphertext& condition, c
     const device::Buffer sum = s.combined(terms, 0, rows, log_q);
     return s.bootstrapped(sum.as<const u32>(), rows, f);
   };
+  const watch::Task task(s.units(2 * rows), "bootstraps");
   const device::Buffer first = chosen(a, 3), second = chosen(b, 2);
   const device::LweTerm both[] = {{first.as<const u32>(), 1}, {second.as<const u32>(), 1}};
   Noise noise = s.bootstrap_noise(condition.size(), log_q);
@@ -161,6 +163,7 @@ Ciphertext Evaluator::mux(const Ciphertext& condition, const Ciphertext& a,
   const u64 rows = condition.data().rows(), half = rows * s.plan().words();
   const u32* c = condition.data().payload.as<const u32>();
   const auto nand = gate_function(s, constants(Gate::nand));
+  const watch::Task task(s.units(3 * rows), "bootstraps");
   // NAND(condition, a) and NAND(not condition, b) as one batch, then the NAND of both.
   device::Buffer sums = s.allocate_rows(2 * rows);
   const device::LweTerm with_a[] = {{c, 1}, {a.data().payload.as<const u32>(), 1}};

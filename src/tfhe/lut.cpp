@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"
 
@@ -234,6 +235,7 @@ Ciphertext Evaluator::lut(const Ciphertext& a, const PreparedLut& lut) const {
   const u64 rows = a.data().rows();
   const u32* in = a.data().payload.as<const u32>();
   device::Buffer lower;
+  const watch::Task task(s.units((f.half ? 2 : 1) * rows), "bootstraps");
   if (f.half) {
     lower = into_lower_half(s, in, rows, f);
     in = lower.as<const u32>();

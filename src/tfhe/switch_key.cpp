@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "tfhe/keygen.h"
 
 namespace crenel::tfhe {
@@ -36,6 +37,7 @@ device::Buffer make_key(const Context::State& home, SecretKeys& secret,
   device::Buffer messages = stream.allocate(host.size() * sizeof(u64), true);
   for (u64 first = 0; first < shape.key_rows(); first += most) {
     const u64 rows = std::min(most, shape.key_rows() - first);
+    watch::point();
     for (u64 y = 0; y < rows; ++y)
       for (u32 slot = 0; slot < shape.slots; ++slot)
         host[y * shape.slots + slot] = message(row_index(shape, first + y), slot) & mask;
@@ -44,6 +46,7 @@ device::Buffer make_key(const Context::State& home, SecretKeys& secret,
     home.torus->sample_lwe(stream, shape.key(key.data()).slice(first, rows), {mask_seed, first},
                            {source.seed(), errors.serial}, secret.lwe_device(),
                            messages.as<const u64>());
+    watch::advance();
   }
   return key;
 }
@@ -60,6 +63,7 @@ device::Buffer expand_key(const Context::State& home, const device::SwitchShape&
                    rows * shape.slots * sizeof(u64));
     home.torus->expand_lwe(stream, shape.key(key.data()).slice(first, rows), {seed, first},
                            staged.as<const u64>());
+    watch::advance();
   }
   return key;
 }
@@ -151,11 +155,25 @@ void expect_room_for_keys(const Context::State& home, bool packing, u64 host) {
   });
 }
 
+namespace {
+
+// Units of a Task that makes keys: elements of the bootstrapping key, calls for the others.
+u64 units(const Context::State& home, bool packing) {
+  const auto calls = [](const device::SwitchShape& shape) {
+    return (shape.key_rows() + kChunkRows - 1) / kChunkRows;
+  };
+  return home.plan.lwe_dim + calls(home.torus->switch_shape()) +
+         (packing ? calls(packing_shape(home.plan)) : 0);
+}
+
+}  // namespace
+
 EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
                                     const SecretKeyId& id, bool packing) {
   const Context::State& home = context.state();
   expect_room_for_keys(home, packing);
   auto data = new_data(context, id);
+  const watch::Task task(units(home, packing), "evaluation keys");
   make_bootstrap_key(home, secret, *data);
   const auto shape = home.torus->switch_shape();
   data->switch_seed = secret.source().derive_seed();
@@ -194,6 +212,7 @@ EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts&
     expect_reduced("packing key", parts.packing_bodies, pack.log_modulus);
   }
   auto data = new_data(context, parts.secret_key);
+  const watch::Task task(units(home, parts.packing_seed.has_value()), "loading keys");
   data->bootstrap_seed = parts.bootstrap_seed;
   data->bootstrap_bodies.assign(parts.bootstrap_bodies.begin(), parts.bootstrap_bodies.end());
   load_bootstrap_key(home, *data);

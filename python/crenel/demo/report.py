@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crenel.cli.output import watched
+from crenel.progress_bar import Callback, progress
 
 if TYPE_CHECKING:
     import numpy as np
+    from rich.status import Status
 
 
 class Report:
@@ -29,7 +31,7 @@ class Report:
     def step(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
         if self.console:
-            with self.console.status(name):
+            with self.console.status(name) as status, progress(_bar_of(status, name)):
                 yield
         else:
             yield
@@ -45,6 +47,18 @@ class Report:
     def facts(self, rows: list[tuple[str, str]]) -> None:
         for name, value in rows:
             self.line(f"{name:<23} {value}")
+
+
+def _bar_of(status: Status, name: str) -> Callback:
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    def show(done: int, total: int, what: str) -> None:
+        row = Table.grid(padding=(0, 1))
+        row.add_row(name, ProgressBar(total, done, width=30), f"{done}/{total} {what}")
+        status.update(row if done < total else name)
+
+    return show
 
 
 def draw(path: Path, clear: np.ndarray, encrypted: np.ndarray, labels: np.ndarray) -> None:

@@ -18,6 +18,8 @@ from crenel.tfhe.place import Place
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crenel.progress_bar import Callback
+
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
 
@@ -117,14 +119,15 @@ class Context(Place):
         return Integers(self, array, tuple(shape), dtype)
 
     def evaluation_keys_from_bytes(
-        self, data: Bytes, *, max_bytes: int | None = None
+        self, data: Bytes, *, max_bytes: int | None = None, progress: bool | Callback | None = None
     ) -> _crenel.TfheEvaluationKeys:
         """Evaluation keys from untrusted bytes. Raises SerializationError.
 
         max_bytes : refuse what takes more memory, before it is taken; default 16 GiB, or four times the data
             where that is more
+        progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
         """
-        return self._context.evaluation_keys_from_bytes(data, max_bytes)
+        return self._context.evaluation_keys_from_bytes(data, max_bytes, progress)
 
     def __repr__(self) -> str:
         return f"<tfhe.Context {self.params.name} on {self.device.name}>"
@@ -258,15 +261,18 @@ class Client:
             )
         return values.astype(array.dtype).reshape(array.shape)
 
-    def evaluation_keys(self, packing: bool = False) -> _crenel.TfheEvaluationKeys:
+    def evaluation_keys(
+        self, packing: bool = False, *, progress: bool | Callback | None = None
+    ) -> _crenel.TfheEvaluationKeys:
         """What a server needs to compute.
 
         packing : also the key for Evaluator.pack, which puts messages encrypted one by one (by `single`)
             under common masks
+        progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
 
         Raises OutOfMemoryError, before any key is made, where the device has less than Context.key_bytes.
         """
-        return self._client.evaluation_keys(packing)
+        return self._client.evaluation_keys(packing, progress)
 
     def single(self, slot: int = 0) -> Client:
         """The client of one slot's keys, in a context of its own without packing on the same device."""

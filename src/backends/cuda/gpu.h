@@ -44,6 +44,9 @@ class GpuStream final : public CudaStream {
 
  private:
   void staged(void* device, void* host, std::size_t bytes, bool in);
+  /// Waits, where it can be stopped, for what was queued so far.
+  void await();
+  void finish_copy();
 
   std::mutex staging_mutex_;
   device::HostBuffer staging_;  ///< page-locked, of zeros but for the copy under way

@@ -1,12 +1,31 @@
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "backends/cuda/gpu.h"
+#include "crenel/core/watch.h"
 #include "random/seed.h"
 
 namespace crenel::backend::cuda {
 namespace {
+
+// Waits, with points, until `query` finds work done: a host thread under cudaStreamSynchronize
+// cannot be stopped. It spins as that does, and makes room for other threads after a millisecond.
+template <class Query>
+void wait_until_done(const char* what, const Query& query) {
+  const auto began = std::chrono::steady_clock::now();
+  for (;;) {
+    const cudaError_t status = query();
+    if (status == cudaSuccess) return;
+    if (status != cudaErrorNotReady) fail(status, what);
+    static_cast<void>(cudaGetLastError());  // "not ready" is no failure of what comes next
+    watch::point();
+    if (std::chrono::steady_clock::now() - began > std::chrono::milliseconds(1))
+      std::this_thread::yield();
+  }
+}
 
 class CudaGraph final : public device::GraphExec {
  public:
@@ -42,6 +61,8 @@ class CudaEvent final : public device::Event {
   CudaEvent& operator=(const CudaEvent&) = delete;
   void synchronize() override {
     if (!process_.here()) throw StateError("an event of the process that this one was forked from");
+    if (watch::active())
+      wait_until_done("cudaEventQuery", [&] { return cudaEventQuery(event_); });
     CRENEL_CUDA_TRY(cudaEventSynchronize(event_));
   }
   cudaEvent_t handle() const { return event_; }
@@ -84,6 +105,7 @@ GpuStream::GpuStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(dev
 
 GpuStream::~GpuStream() {
   if (!device().in_own_process()) return;
+  const watch::Shield shield;
   static_cast<void>(cudaStreamSynchronize(handle_));
   release_pool();
   static_cast<void>(cudaStreamDestroy(handle_));
@@ -92,15 +114,27 @@ GpuStream::~GpuStream() {
 void GpuStream::synchronize() {
   device().expect_own_process();
   expect_no_recording("synchronize");
+  await();
   CRENEL_CUDA_TRY(cudaStreamSynchronize(handle_));
 }
+
+void GpuStream::await() {
+  if (watch::active())
+    wait_until_done("cudaStreamQuery", [&] { return cudaStreamQuery(handle_); });
+}
+
+// A copy whose host memory is the caller's is waited for to its end: stopped half way, it would go
+// on reading or writing what is given back. What was queued before it is waited for first.
+void GpuStream::finish_copy() { CRENEL_CUDA_TRY(cudaStreamSynchronize(handle_)); }
 
 void GpuStream::copy_in(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   expect_no_recording("copy_in");
   state_copy("copy_in", 0, bytes);
+  device().expect_own_process();
+  await();
   CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle_));
-  synchronize();  // `from` may be pinned, or still be read for the last chunk
+  finish_copy();  // `from` may be pinned, or still be read for the last chunk
 }
 
 void GpuStream::upload(void* to, const void* from, std::size_t bytes) {
@@ -114,14 +148,19 @@ void GpuStream::copy_out(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   expect_no_recording("copy_out");
   state_copy("copy_out", bytes, 0);
+  device().expect_own_process();
+  await();
   CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, handle_));
-  synchronize();
+  finish_copy();
 }
 
 // The driver stages copies of ordinary memory in buffers of its own, which nobody wipes.
 // Page-locked memory is read and written by the device itself.
 void GpuStream::staged(void* device, void* host, std::size_t bytes, bool in) {
   constexpr std::size_t kPiece = std::size_t(1) << 20;
+  this->device().expect_own_process();
+  expect_no_recording("a copy of secrets");
+  await();  // before the lock, under which nothing stops
   const std::lock_guard lock(staging_mutex_);
   if (staging_.data() == nullptr) staging_ = this->device().allocate_host(kPiece);
   const random::WipeOnExit wipe(staging_.data(), std::min(bytes, kPiece));
@@ -133,7 +172,7 @@ void GpuStream::staged(void* device, void* host, std::size_t bytes, bool in) {
     CRENEL_CUDA_TRY(cudaMemcpyAsync(in ? there : staging_.data(), in ? staging_.data() : there,
                                     size, in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
                                     handle_));
-    synchronize();
+    finish_copy();
     if (!in) std::memcpy(here, staging_.data(), size);
   }
 }

@@ -8,6 +8,7 @@
 #include "circuits/linear_transform/keys.h"
 #include "circuits/mod1/eval_mod.h"
 #include "ckks/levels.h"
+#include "core/watch_lock.h"
 #include "crenel/device/account.h"
 
 namespace crenel::circuits {
@@ -31,12 +32,17 @@ Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
       s.wrap(encapsulation.raise(*s.stream, sparse.view(), s.lease(rlwe::kSparseToDense)[0],
                                  plan.levels.raised),
              meta);
-  return trace(ev, std::move(raised), trace_steps);
+  Ciphertext sum = trace(ev, std::move(raised), trace_steps);
+  watch::advance();
+  return sum;
 }
 
 Ciphertext Bootstrapper::State::apply(const Ev& ev, const std::vector<LinearTransform>& factors,
                                       Ciphertext a) const {
-  for (const auto& factor : factors) a = factor(ev, with_slots(std::move(a), factor.slots()));
+  for (const auto& factor : factors) {
+    a = factor(ev, with_slots(std::move(a), factor.slots()));
+    watch::advance();
+  }
   return a;
 }
 
@@ -60,6 +66,7 @@ Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, const Ciphertext
   Ciphertext reduced =
       eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine);
   if (plan.options.arcsine_degree != 0) reduced = arcsine(ev, reduced);
+  watch::advance();
   if (plan.joined || plan.only_real()) return reduced;
   return join_real_imaginary(ev, reduced);
 }
@@ -126,7 +133,15 @@ Ciphertext Bootstrapper::State::eager(const Ev& ev, const Ciphertext& a) const {
   check_keys(ev, rotations);
   expect_room(ev, a.batch());
   const rlwe::KeySource::Pass pass(ev.state().source, this);
-  return plan.options.iterations > 1 ? refined(ev, a) : once(ev, a);
+  watch::Task task(steps(), "bootstrap");
+  Ciphertext result = plan.options.iterations > 1 ? refined(ev, a) : once(ev, a);
+  task.finish();
+  return result;
+}
+
+// Those that advance() counts: the raise, every factor, EvalMod.
+u64 Bootstrapper::State::steps() const {
+  return plan.options.iterations * (2 + coeff_to_slot.size() + slot_to_coeff.size());
 }
 
 Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
@@ -138,7 +153,8 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
     return eager(ev, a);
   check_input(ev, a);
   check_keys(ev, rotations);
-  const std::lock_guard lock(mutex_);
+  watch::Task task(steps(), "bootstrap");
+  const auto lock = watch::lock(mutex_);
   if (!graph_ || graph_batch_ != a.batch() || graph_real_ != a.metadata().real ||
       !graph_->serves(ev)) {
     graph_.reset();  // first: its memory serves the next one
@@ -152,7 +168,9 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
     graph_batch_ = a.batch();
     graph_real_ = a.metadata().real;
   }
-  return std::move(graph_->replay(ev, std::span(&a, 1))[0]);
+  std::vector<Ciphertext> results = graph_->replay(ev, std::span(&a, 1));
+  task.finish();
+  return std::move(results[0]);
 }
 
 Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options)

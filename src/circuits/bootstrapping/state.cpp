@@ -8,6 +8,7 @@
 #include "circuits/bootstrapping/report.h"
 #include "circuits/linear_transform/keys.h"
 #include "ckks/batch_request.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::circuits {
 
@@ -113,8 +114,13 @@ Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
     return core::MemoryRequest{.what = "plaintexts of a bootstrapper",
                                .advice = "bootstrap fewer slots, or in more stages"};
   });
+  u64 diagonals = 0;
+  for (const auto* factors : {&matrices.coeff_to_slot, &matrices.slot_to_coeff})
+    for (const auto& factor : *factors) diagonals += factor.diagonals.size();
+  watch::Task task(diagonals, "bootstrapper");
   coeff_to_slot = transforms(c, matrices.coeff_to_slot, first);
   slot_to_coeff = transforms(c, matrices.slot_to_coeff, last);
+  task.finish();
 }
 
 void Bootstrapper::State::expect_room(const ckks::Evaluator& ev, u32 batch) const {

@@ -72,6 +72,7 @@ struct Bootstrapper::State {
   Ct back_to_slots(const Ev& ev, Ct a) const;
   Ct finish(const Ev& ev, Ct a) const;
   Ct refined(const Ev& ev, const Ct& a) const;
+  u64 steps() const;
 
   ForkMutex mutex_;                     ///< one recording or replay at a time
   std::unique_ptr<ckks::Graph> graph_;  ///< of the last signature; keys are its argument

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::circuits {
 namespace {
@@ -54,6 +55,7 @@ DiagonalMatrix compose(const DiagonalMatrix& a, const DiagonalMatrix& b) {
   DiagonalMatrix m{a.slots, {}};
   for (const auto& [ka, da] : a.diagonals)
     for (const auto& [kb, db] : b.diagonals) {
+      watch::point();
       auto& sum = m.diagonals[(ka + kb) % m.slots];
       if (sum.empty()) sum.resize(m.slots);
       for (u64 i = 0; i < m.slots; ++i) {

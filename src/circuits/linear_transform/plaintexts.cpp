@@ -5,6 +5,7 @@
 
 #include "ckks/decode.h"
 #include "ckks/encode.h"
+#include "crenel/core/watch.h"
 #include "device/room.h"
 
 namespace crenel::circuits {
@@ -64,6 +65,7 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
   auto& stream = ring.stream();
   const u64 words = u64(1) << log_words_, run = ring.ring_dim() >> log_words_;
   const u64 entry_words = limbs.size() * words;
+  watch::Task task(matrix.diagonals.size(), "diagonals");
   words_ = stream.allocate(present_.size() * entry_words * sizeof(Word));
   for (u32 g = 0; g < giants_; ++g)
     for (u32 b = 0; b < babies_; ++b) {
@@ -80,7 +82,9 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
       const rlwe::Poly full = ckks::to_polynomials(ring, stream, coefficients, 1, limbs);
       stream.copy_rows(to, sizeof(Word), full.data(), run * sizeof(Word), sizeof(Word),
                        entry_words);
+      watch::advance();
     }
+  task.finish();
 }
 
 std::vector<Complex> DiagonalPlaintexts::values(const ckks::Context::State& context, double scale,

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "crenel/core/watch.h"
+
 namespace crenel::ckks {
 namespace {
 
@@ -138,6 +140,7 @@ void ChainAnnealer::run(u64 seed, u32 iterations) {
   std::vector<u32> best_main = main_, best_terminal = terminal_;
   const i64 start_threshold = current / 4;
   for (u32 i = 0; i < iterations; ++i) {
+    watch::point();
     // Threshold accepting (Dueck and Scheuer 1990): annealing without a transcendental function.
     const i64 left = iterations - i;
     const i64 threshold = start_threshold * left / iterations * left / iterations;

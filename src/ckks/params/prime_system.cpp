@@ -6,6 +6,7 @@
 #include "ckks/params/base_conversion.h"
 #include "ckks/params/chain_annealer.h"
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "math/primes.h"
 
 namespace crenel::ckks {
@@ -150,6 +151,7 @@ std::optional<std::vector<u64>> search_special_primes(const Spec& spec, u32 alph
   SearchRng rng(seed);
   std::vector<u64> special(candidates.begin(), candidates.begin() + alpha);
   for (u32 attempt = 0; attempt < kSpecialTries; ++attempt) {
+    watch::point();
     const auto fits = [&](u64 q) { return conversion_fits(special, q); };
     if (std::all_of(chain.begin(), chain.end(), fits)) {
       std::sort(special.rbegin(), special.rend());

@@ -1,6 +1,7 @@
-// The checked entry points: one place an operation.
+// The checked entry points: one place an operation, and a place where work may stop.
 #include "device/poly/kernels.h"
 
+#include "crenel/core/watch.h"
 #include "device/poly/checks.h"
 
 namespace crenel::device {
@@ -39,134 +40,158 @@ std::shared_ptr<const DeviceTable> PolyKernels::do_prepare(const rns::ModUp&) { 
 std::shared_ptr<const DeviceTable> PolyKernels::do_prepare(const rns::Divide&) { return nullptr; }
 
 void PolyKernels::add(Stream& stream, const View& out, const ConstView& a, const ConstView& b) {
+  watch::point();
   checks::binary("add", ring(), out, a, b);
   do_add(stream, out, a, b);
 }
 
 void PolyKernels::sub(Stream& stream, const View& out, const ConstView& a, const ConstView& b) {
+  watch::point();
   checks::binary("sub", ring(), out, a, b);
   do_sub(stream, out, a, b);
 }
 
 void PolyKernels::neg(Stream& stream, const View& out, const ConstView& a) {
+  watch::point();
   checks::unary("neg", ring(), out, a);
   do_neg(stream, out, a);
 }
 
 void PolyKernels::mul(Stream& stream, const View& out, const ConstView& a, const ConstView& b) {
+  watch::point();
   checks::binary("mul", ring(), out, a, b);
   do_mul(stream, out, a, b);
 }
 
 void PolyKernels::mul_add(Stream& stream, const View& out, const ConstView& a, const ConstView& b) {
+  watch::point();
   checks::binary("mul_add", ring(), out, a, b);
   do_mul_add(stream, out, a, b);
 }
 
 void PolyKernels::mul_scalar(Stream& stream, const View& out, const ConstView& a,
                              const Scalars& scalars) {
+  watch::point();
   checks::unary("mul_scalar", ring(), out, a);
   do_mul_scalar(stream, out, a, scalars);
 }
 
 void PolyKernels::mul_add_scalar(Stream& stream, const View& out, const ConstView& a,
                                  const Scalars& scalars) {
+  watch::point();
   checks::unary("mul_add_scalar", ring(), out, a);
   do_mul_add_scalar(stream, out, a, scalars);
 }
 
 void PolyKernels::add_scalar(Stream& stream, const View& out, const ConstView& a,
                              const Scalars& scalars) {
+  watch::point();
   checks::unary("add_scalar", ring(), out, a);
   do_add_scalar(stream, out, a, scalars);
 }
 
 void PolyKernels::ntt(Stream& stream, const View& out, const ConstView& in) {
+  watch::point();
   checks::transform("ntt", ring(), out, in, Domain::coeff, Domain::eval);
   do_ntt(stream, out, in);
 }
 
 void PolyKernels::intt(Stream& stream, const View& out, const ConstView& in) {
+  watch::point();
   checks::transform("intt", ring(), out, in, Domain::eval, Domain::coeff);
   do_intt(stream, out, in);
 }
 
 void PolyKernels::automorphism(Stream& stream, const View& out, const ConstView& in, u64 element) {
+  watch::point();
   checks::automorphism("automorphism", ring(), out, in, element);
   do_automorphism(stream, out, in, element);
 }
 
 void PolyKernels::base_convert(Stream& stream, const View& out, const ConstView& in,
                                const Prepared<rns::BaseConversion>& table) {
+  watch::point();
   checks::base_convert(ring(), out, in, table);
   do_base_convert(stream, out, in, table);
 }
 
 void PolyKernels::reduce_signed(Stream& stream, const View& out, const i64* values) {
+  watch::point();
   checks::source("reduce_signed", ring(), out, Domain::coeff);
   do_reduce_signed(stream, out, values);
 }
 
 void PolyKernels::lift_signed(Stream& stream, i64* values, const ConstView& in) {
+  watch::point();
   checks::lift_signed(ring(), values, in);
   do_lift_signed(stream, values, in);
 }
 
 void PolyKernels::sample_uniform(Stream& stream, const View& out, const random::Seed& seed,
                                  random::Nonce nonce) {
+  watch::point();
   checks::source("sample_uniform", ring(), out);
   do_sample_uniform(stream, out, seed, nonce);
 }
 
 void PolyKernels::sample_ternary(Stream& stream, const View& out, const random::Seed& seed,
                                  random::Nonce nonce) {
+  watch::point();
   checks::source("sample_ternary", ring(), out, Domain::coeff);
   do_sample_ternary(stream, out, seed, nonce);
 }
 
 void PolyKernels::sample_error(Stream& stream, const View& out, const random::Seed& seed,
                                random::Nonce nonce) {
+  watch::point();
   checks::source("sample_error", ring(), out, Domain::coeff);
   do_sample_error(stream, out, seed, nonce);
 }
 
 void PolyKernels::tensor(Stream& stream, const View& out, const ConstView& a, const ConstView& b) {
+  watch::point();
   checks::tensor("tensor", ring(), out, a, b);
   do_tensor(stream, out, a, b);
 }
 
 void PolyKernels::tensor_square(Stream& stream, const View& out, const ConstView& a,
                                 const Scalars* doubled) {
+  watch::point();
   checks::tensor("tensor_square", ring(), out, a, a);
   do_tensor_square(stream, out, a, doubled);
 }
 
 void PolyKernels::linear_combination(Stream& stream, const View& out, std::span<const ConstView> in,
                                      std::span<const Scalars> scalars, const Scalars* constant) {
+  watch::point();
   checks::linear_combination(ring(), out, in, scalars);
   do_linear_combination(stream, out, in, scalars, constant);
 }
 
 void PolyKernels::plain_multiply_sum(Stream& stream, std::span<const View> out,
                                      std::span<const ConstView> in, const Grid& plain) {
+  watch::point();
   checks::plain_multiply_sum(ring(), out, in, plain);
   do_plain_multiply_sum(stream, out, in, plain);
 }
 
 void PolyKernels::automorphism_add(Stream& stream, const View& out, const ConstView& in,
                                    u64 element, const ConstView* addend) {
+  watch::point();
   checks::automorphism_add(ring(), out, in, element, addend);
   do_automorphism_add(stream, out, in, element, addend);
 }
 
 void PolyKernels::mod_up(Stream& stream, const View& out, const ConstView& in,
                          const Prepared<rns::ModUp>& table) {
+  watch::point();
   checks::mod_up(ring(), out, in, table);
   do_mod_up(stream, out, in, table);
 }
 
 void PolyKernels::key_multiply(Stream& stream, const View& out, const ConstView& digits,
                                const Key& key, u32 first_digit) {
+  watch::point();
   checks::key_multiply(ring(), out, digits, key, first_digit);
   do_key_multiply(stream, out, digits, key, first_digit);
 }
@@ -175,12 +200,14 @@ void PolyKernels::key_switch_extended(Stream& stream, const View& out, const Con
                                       const Prepared<rns::ModUp>& table, const Key& key,
                                       u32 first_digit, const ConstView* addend,
                                       const Scalars* factor) {
+  watch::point();
   checks::key_switch_extended(ring(), out, in, table, key, first_digit, addend, factor);
   do_key_switch_extended(stream, out, in, table, key, first_digit, addend, factor);
 }
 
 void PolyKernels::divide(Stream& stream, const View& out, const ConstView& in,
                          const Prepared<rns::Divide>& table, const ConstView* addend) {
+  watch::point();
   checks::divide(ring(), out, in, table, addend);
   do_divide(stream, out, in, table, addend);
 }
@@ -189,6 +216,7 @@ void PolyKernels::hoisted_rotate_sum(Stream& stream, const View& out, const Cons
                                      const ConstView& b, const ConstView& a,
                                      std::span<const Key> keys, std::span<const u64> elements,
                                      const Scalars& special, u32 first_digit) {
+  watch::point();
   checks::hoisted_rotate_sum(ring(), out, digits, b, a, keys, elements, first_digit);
   do_hoisted_rotate_sum(stream, out, digits, b, a, keys, elements, special, first_digit);
 }
@@ -198,6 +226,7 @@ void PolyKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out,
                                      const ConstView& a, std::span<const Key> keys,
                                      std::span<const u64> elements, const Grid& plain,
                                      const Scalars& special, u32 first_digit) {
+  watch::point();
   checks::hoisted_plain_sums(ring(), out, digits, b, a, keys, elements, plain, first_digit);
   do_hoisted_plain_sums(stream, out, digits, b, a, keys, elements, plain, special, first_digit);
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "crenel/core/watch.h"
+
 namespace crenel::tfhe::radix {
 namespace {
 
@@ -104,9 +106,11 @@ std::vector<Ciphertext> execute(const Evaluator& evaluator, const Circuit& circu
                                 std::span<const Ciphertext* const> inputs, const Blocks& outputs,
                                 u64 size) {
   Run run(evaluator, circuit, inputs, outputs, size);
+  watch::Task task(circuit.look_ups() * size, "bootstraps");
   run.rounds();
   std::vector<Ciphertext> results;
   for (const Sum& sum : outputs) results.push_back(run.output(sum));
+  task.finish();
   return results;
 }
 

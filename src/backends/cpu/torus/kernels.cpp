@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cpu/parallel.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::backend::cpu {
 namespace {
@@ -110,6 +111,7 @@ void CpuTorusKernels::rotate_group(u64* out, const u32* in, u64 first, u32 rows,
     start(acc[r], row[r], luts, index[r]);
   }
   for (u32 i = 0; i < plan().lwe_dim; ++i) {
+    watch::point();
     // a row whose exponent is 0 stands still: X^0 - 1 = 0
     i64* moving[kGroupRows];
     u8* moving_scratch[kGroupRows];

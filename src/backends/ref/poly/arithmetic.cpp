@@ -1,4 +1,5 @@
 #include "backends/ref/poly/kernels.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::backend::ref {
 namespace {
@@ -8,7 +9,10 @@ template <class View, class F>
 void for_each_limb(const View& v, F f) {
   for (u32 b = 0; b < v.shape.batch; ++b)
     for (u32 c = 0; c < v.shape.components; ++c)
-      for (u32 l = 0; l < v.limbs.size(); ++l) f(b, c, l);
+      for (u32 l = 0; l < v.limbs.size(); ++l) {
+        watch::point();
+        f(b, c, l);
+      }
 }
 
 // The limb of v that serves (b, c, l) when axes of size 1 are broadcast.

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "backends/ref/poly/kernels.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::backend::ref {
 
@@ -13,6 +14,7 @@ void RefPolyKernels::do_base_convert(Stream&, View out, ConstView in,
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c)
       for (u64 k = 0; k < out.ring_dim(); ++k) {
+        watch::point();
         for (u32 j = 0; j < sources; ++j) {
           const u32 d = prime(in.limbs, j);
           y[j] = times(in.limb(b, c, j)[k], table->source_scale[j].value, d);
@@ -32,9 +34,11 @@ void RefPolyKernels::do_reduce_signed(Stream&, View out, const i64* values) {
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c) {
       const i64* poly = values + (u64(b) * out.shape.components + c) * out.ring_dim();
-      for (u32 l = 0; l < out.limbs.size(); ++l)
+      for (u32 l = 0; l < out.limbs.size(); ++l) {
+        watch::point();
         for (u64 k = 0; k < out.ring_dim(); ++k)
           out.limb(b, c, l)[k] = residue(poly[k], prime(out.limbs, l));
+      }
     }
 }
 
@@ -52,6 +56,7 @@ void RefPolyKernels::do_lift_signed(Stream&, i64* values, ConstView in) {
   for (u32 b = 0; b < in.shape.batch; ++b)
     for (u32 c = 0; c < in.shape.components; ++c) {
       i64* poly = values + (u64(b) * in.shape.components + c) * in.ring_dim();
+      watch::point();
       for (u64 k = 0; k < in.ring_dim(); ++k) {
         u128 x = 0;
         for (u32 l = 0; l < limbs; ++l)

@@ -1,4 +1,5 @@
 #include "backends/ref/poly/kernels.h"
+#include "crenel/core/watch.h"
 #include "random/chacha20.h"
 
 namespace crenel::backend::ref {
@@ -43,6 +44,7 @@ void fill_small(const ring::Ring& ring, const PolyView<u32>& out, const random::
     for (u32 c = 0; c < out.shape.components; ++c) {
       const ChaChaState state = state_of(out, b, c, seed, nonce);
       for (u32 i = 0; i < out.ring_dim(); ++i) {
+        watch::point();
         const i32 value = coefficient(state, i);
         for (u32 l = 0; l < out.limbs.size(); ++l)
           out.limb(b, c, l)[i] = residue(value, ring.modulus(out.limbs[l]).q);
@@ -60,6 +62,7 @@ void RefPolyKernels::do_sample_uniform(Stream&, View out, const random::Seed& se
       const ChaChaState state = state_of(out, b, c, seed, nonce);
       for (u32 l = 0; l < out.limbs.size(); ++l)
         for (u32 i = 0; i < n; ++i) {
+          watch::point();
           const ChaChaBlock block = chacha20_block(state, out.limbs[l] * (n / 4) + i / 4);
           u128 x = 0;
           for (u32 word = 0; word < 4; ++word)

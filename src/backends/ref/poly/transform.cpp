@@ -2,6 +2,7 @@
 
 #include "backends/ref/poly/kernels.h"
 #include "core/secret_pages.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::backend::ref {
 namespace {
@@ -27,7 +28,8 @@ void cyclic_transform(core::SecretVector<u32>& x, const std::vector<u32>& w_powe
   const u64 n = x.size();
   for (u64 i = 0; i < n; ++i)
     if (const u64 j = reverse_bits(i, log_n); i < j) std::swap(x[i], x[j]);
-  for (u64 size = 2; size <= n; size *= 2)
+  for (u64 size = 2; size <= n; size *= 2) {
+    watch::point();
     for (u64 start = 0; start < n; start += size)
       for (u64 k = 0; k < size / 2; ++k) {
         const u32 even = x[start + k];
@@ -35,6 +37,7 @@ void cyclic_transform(core::SecretVector<u32>& x, const std::vector<u32>& w_powe
         x[start + k] = plus(even, odd, q);
         x[start + k + size / 2] = plus(even, static_cast<u32>(q - odd), q);
       }
+  }
 }
 
 // a(psi^(2k+1)) = sum_j (a_j psi^j) (psi^2)^(jk): twist, then a cyclic transform.
@@ -87,22 +90,27 @@ void permute(u32* out, const u32* in, u64 element, u32 log_n) {
 void RefPolyKernels::do_ntt(Stream&, View out, ConstView in) {
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c)
-      for (u32 l = 0; l < out.limbs.size(); ++l)
+      for (u32 l = 0; l < out.limbs.size(); ++l) {
+        watch::point();
         evaluate(out.limb(b, c, l), in.limb(b, c, l), ring().prime(out.limbs[l]), ring().log_n());
+      }
 }
 
 void RefPolyKernels::do_intt(Stream&, View out, ConstView in) {
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c)
-      for (u32 l = 0; l < out.limbs.size(); ++l)
+      for (u32 l = 0; l < out.limbs.size(); ++l) {
+        watch::point();
         interpolate(out.limb(b, c, l), in.limb(b, c, l), ring().prime(out.limbs[l]),
                     ring().log_n());
+      }
 }
 
 void RefPolyKernels::do_automorphism(Stream&, View out, ConstView in, u64 element) {
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c)
       for (u32 l = 0; l < out.limbs.size(); ++l) {
+        watch::point();
         u32* to = out.limb(b, c, l);
         const u32* from = in.limb(b, c, l);
         if (in.domain == Domain::coeff)

@@ -1,5 +1,7 @@
 #include "backends/ref/torus/kernels.h"
 
+#include "crenel/core/watch.h"
+
 namespace crenel::backend::ref {
 namespace {
 
@@ -29,9 +31,11 @@ u64 RefTorusKernels::bootstrap_key_bytes() const {
 
 void RefTorusKernels::do_load_bootstrap_key(Stream&, void* key, u32 first, u32 count,
                                             const i64* polys) {
-  for (u32 i = 0; i < count; ++i)
+  for (u32 i = 0; i < count; ++i) {
+    watch::point();
     product_->load(static_cast<u8*>(key) + (u64(first) + i) * product_->element_bytes(),
                    polys + i * plan().key_polys() * plan().ring_dim());
+  }
 }
 
 u32 RefTorusKernels::exponent(u32 x) const {
@@ -86,6 +90,7 @@ void RefTorusKernels::bootstrap_row(u64* out, const u32* in, const u8* key, cons
   }
   std::vector<i128> increment(acc.size());
   for (u32 i = 0; i < p.lwe_dim; ++i) {
+    watch::point();
     product_->multiply(increment, operands(acc), key + i * product_->element_bytes(),
                        exponent(in[i]));
     for (u64 c = 0; c < acc.size(); ++c) {

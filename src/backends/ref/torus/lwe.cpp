@@ -1,5 +1,6 @@
 // LWE rows: key switch, linear combinations, sampling.
 #include "backends/ref/torus/kernels.h"
+#include "crenel/core/watch.h"
 #include "random/samplers.h"
 
 namespace crenel::backend::ref {
@@ -48,6 +49,7 @@ void RefTorusKernels::do_key_switch(Stream&, const SwitchShape& shape, const Lwe
   const u64 rows_a_digit = (u64(1) << shape.base_log) - 1;
   std::vector<u64> sum(words);
   for (u64 row = 0; row < in.shape.rows; ++row) {
+    watch::point();
     const u64* a = in.as<const u64>() + row * in.shape.words();
     for (u32 w = 0; w < words; ++w)
       sum[w] = w < shape.out_dim ? 0 : a[shape.in_dim + w - shape.out_dim];
@@ -87,6 +89,7 @@ void RefTorusKernels::do_sample_lwe(Stream&, const LweView& out, const RowSeed& 
                                     const RowSeed& errors, const i8* secrets, const u64* messages) {
   const u32 dim = out.shape.dim, slots = out.shape.slots;
   for (u64 y = 0; y < out.shape.rows; ++y) {
+    watch::point();
     auto noise = random::chacha20_state(errors.seed, {random::Purpose::error, errors.serial + y});
     const random::WipeOnExit wipe(&noise, sizeof(noise));
     const u64 at = y * out.shape.words();
@@ -107,6 +110,7 @@ void RefTorusKernels::do_expand_lwe(Stream&, const LweView& out, const RowSeed& 
                                     const u64* bodies) {
   const u32 slots = out.shape.slots;
   for (u64 y = 0; y < out.shape.rows; ++y) {
+    watch::point();
     const u64 at = y * out.shape.words();
     store_mask(out, at, mask_state(masks, y));
     for (u32 j = 0; j < slots; ++j) store_word(out, at + out.shape.dim + j, bodies[y * slots + j]);
@@ -116,6 +120,7 @@ void RefTorusKernels::do_expand_lwe(Stream&, const LweView& out, const RowSeed& 
 void RefTorusKernels::do_phase(Stream&, u32* out, const ConstLweView& in, const i8* secrets) {
   const u32 dim = in.shape.dim, slots = in.shape.slots, log_modulus = in.shape.log_modulus;
   for (u64 y = 0; y < in.shape.rows; ++y) {
+    watch::point();
     const u32* row = in.as<const u32>() + y * in.shape.words();
     for (u32 j = 0; j < slots; ++j) {
       u64 sum = row[dim + j];
