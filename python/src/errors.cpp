@@ -13,7 +13,9 @@ void register_errors(const nb::dict& types) {
 
 void raise(const Error& error) {
   nb::dict fields;
-  for (const ErrorField& field : error.fields()) fields[field.name.c_str()] = field.value;
+  for (const ErrorField& field : error.fields())
+    fields[field.name.c_str()] =
+        std::visit([](const auto& value) { return nb::cast(value); }, field.value.value());
   const nb::object type = error_type(error.code().c_str());
   const nb::object instance = type(nb::str(error.what()), fields);
   PyErr_SetObject(type.ptr(), instance.ptr());

@@ -35,7 +35,7 @@ u64 checked_slots(const ckks::Params& params, std::optional<i64> given) {
   if ((slots & (slots - 1)) != 0 || slots > params.slots())
     throw ParameterError(
         cat("slots must be a power of two of at most ", params.slots(), ", got ", slots),
-        {{"slots", cat(slots)}, {"max_slots", cat(params.slots())}});
+        {{"slots", slots}, {"max_slots", params.slots()}});
   return slots;
 }
 
@@ -44,7 +44,7 @@ u64 checked_offset(i64 offset, u64 slots) {
   if (offset <= -n || offset >= n)
     throw ParameterError(cat("diagonal offset ", offset, ", expected more than -", slots,
                              " and less than ", slots, " (the slots)"),
-                         {{"offset", cat(offset)}, {"slots", cat(slots)}});
+                         {{"offset", offset}, {"slots", slots}});
   return static_cast<u64>(offset < 0 ? offset + n : offset);
 }
 
@@ -55,7 +55,7 @@ std::vector<Complex> diagonal_of(nb::handle object, i64 offset, u64 slots) {
     throw ParameterError(
         cat("diagonal ", offset, " has ", diagonal.size(), " values in ", values.batch,
             " rows, expected a vector of at most ", slots, " (the slots)"),
-        {{"offset", cat(offset)}, {"values", cat(diagonal.size())}, {"slots", cat(slots)}});
+        {{"offset", offset}, {"values", diagonal.size()}, {"slots", slots}});
   diagonal.resize(slots);
   return diagonal;
 }
@@ -70,7 +70,7 @@ DiagonalMatrix from_diagonals(const nb::dict& given, u64 slots) {
     if (!fresh)
       throw ParameterError(cat("diagonal ", offset, " is given twice: offsets that differ by ",
                                slots, " (the slots) are the same"),
-                           {{"offset", cat(offset)}, {"slots", cat(slots)}});
+                           {{"offset", offset}, {"slots", slots}});
   }
   return matrix;
 }

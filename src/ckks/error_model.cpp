@@ -20,7 +20,7 @@ double transform_error(u64 slots) { return 6.0 * kDouble * (std::bit_width(slots
 void require_ciphertext(const ErrorBound& a, u32 components, const char* operation) {
   if (a.components != components)
     throw StateError(cat(operation, " of ", a.components, " components, expected ", components),
-                     {{"components", cat(a.components)}, {"expected", cat(components)}});
+                     {{"components", a.components}, {"expected", components}});
 }
 
 void require_params(const Params& params, const ErrorBound& a) {
@@ -33,7 +33,7 @@ double checked_scale(double scale, double canonical) {
   if (scale == 0.0) return canonical;
   if (!std::isfinite(scale) || scale < 1.0)
     throw ParameterError(cat("scale ", scale, ", expected a finite number >= 1"),
-                         {{"scale", cat(scale)}});
+                         {{"scale", scale}});
   return scale;
 }
 
@@ -78,11 +78,11 @@ ErrorBound ErrorModel::result(ErrorBound a) const {
     throw StateError(cat("error model: slots of up to ", a.message, " and errors of up to ", a.ring,
                          " at scale 2^", std::log2(a.scale()), " do not fit level ", a.level(),
                          ", whose modulus is 2^", params_.log_q(a.level())),
-                     {{"message", cat(a.message)},
-                      {"error", cat(a.ring)},
-                      {"scale", cat(a.scale())},
-                      {"level", cat(a.level())},
-                      {"log_q", cat(params_.log_q(a.level()))}});
+                     {{"message", a.message},
+                      {"error", a.ring},
+                      {"scale", a.scale()},
+                      {"level", a.level()},
+                      {"log_q", params_.log_q(a.level())}});
   return a;
 }
 
@@ -94,16 +94,16 @@ ErrorBound ErrorModel::plaintext(double max_abs, bool real, std::optional<u32> l
   a.meta.level = level.value_or(params_.normal_top_level());
   if (a.level() > params_.max_level())
     throw ParameterError(cat("level ", a.level(), ", expected at most ", params_.max_level()),
-                         {{"level", cat(a.level())}, {"max_level", cat(params_.max_level())}});
+                         {{"level", a.level()}, {"max_level", params_.max_level()}});
   a.meta.scale = checked_scale(scale, params_.scale(a.level()));
   a.meta.slots = slots == 0 ? params_.slots() : slots;
   if (!std::has_single_bit(a.slots()) || a.slots() > params_.slots())
     throw ParameterError(cat("slots ", slots, ", expected a power of two up to ", params_.slots()),
-                         {{"slots", cat(slots)}, {"max_slots", cat(params_.slots())}});
+                         {{"slots", slots}, {"max_slots", params_.slots()}});
   a.meta.real = real;
   if (!std::isfinite(max_abs) || max_abs < 0.0)
     throw ParameterError(cat("largest slot ", max_abs, ", expected a finite number >= 0"),
-                         {{"max_abs", cat(max_abs)}});
+                         {{"max_abs", max_abs}});
   a.message = max_abs;
   a = plus(std::move(a), norms(params_, a).rounding());
   // The transform to coefficients is in double precision: an error of this size in the 2-norm,
@@ -118,7 +118,7 @@ ErrorBound ErrorModel::input(double max_abs, bool real, std::optional<u32> level
                              u64 slots, Encryption encryption) const {
   if (!(max_abs > 0.0))
     throw ParameterError(cat("largest input ", max_abs, ", expected a positive number"),
-                         {{"max_abs", cat(max_abs)}});
+                         {{"max_abs", max_abs}});
   ErrorBound a = plaintext(max_abs, real, level, scale, slots);
   a.components = 2;
   const NormBounds n = norms(params_, a);
@@ -215,7 +215,7 @@ ErrorBound ErrorModel::rescale(const ErrorBound& a) const {
   require_params(params_, a);
   if (a.components == 3)
     throw UnsupportedError("error model: rescale of three components, expected a relinearised one",
-                           {{"components", "3"}, {"expected", "2"}});
+                           {{"components", 3}, {"expected", 2}});
   require_ciphertext(a, 2, "rescale");
   ErrorBound out = a;
   out.meta = rescaled_metadata(params_, a.meta);

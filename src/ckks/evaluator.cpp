@@ -22,7 +22,7 @@ i128 scaled_integer(double x, double scale, double log_q) {
   if (!std::isfinite(v) || std::abs(v) >= std::exp2(bits))
     throw ParameterError(
         cat("a constant at scale ", scale, " is too large, expected a product below 2^", bits),
-        {{"scale", cat(scale)}, {"log2_bound", cat(bits)}});
+        {{"scale", scale}, {"log2_bound", bits}});
   return static_cast<i128>(std::nearbyint(v));
 }
 

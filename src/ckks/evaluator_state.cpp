@@ -54,31 +54,30 @@ void Evaluator::State::check_components(const Ciphertext& a, u32 expected,
     throw StateError(
         cat(operation, " of a ciphertext with ", a.components(), " components, expected ", expected,
             expected == 2 ? "; relinearise it first" : ""),
-        {{"components", cat(a.components())}, {"expected", cat(expected)}});
+        {{"components", a.components()}, {"expected", expected}});
 }
 
 void check_metadata(const Metadata& a, const Metadata& b, bool scale) {
   if (a.level != b.level)
     throw StateError(
         cat("levels differ: ", a.level, " and ", b.level, "; adjust_level the higher one"),
-        {{"level_a", cat(a.level)}, {"level_b", cat(b.level)}});
+        {{"level_a", a.level}, {"level_b", b.level}});
   if (a.slots != b.slots)
     throw StateError(cat("slot counts differ: ", a.slots, " and ", b.slots,
                          "; encrypt or encode both with the same slots"),
-                     {{"slots_a", cat(a.slots)}, {"slots_b", cat(b.slots)}});
+                     {{"slots_a", a.slots}, {"slots_b", b.slots}});
   if (scale && !scales_agree(a.scale, b.scale))
     throw StateError(
         cat("scales differ: 2^", brief(std::log2(a.scale)), " and 2^", brief(std::log2(b.scale)),
             " (", a.scale, " and ", b.scale, "); rescale what is a product, or adjust_level"),
-        {{"scale_a", cat(a.scale)}, {"scale_b", cat(b.scale)}});
+        {{"scale_a", a.scale}, {"scale_b", b.scale}});
 }
 
 namespace {
 
 void check_batch(u32 a, u32 b) {
   if (a != b)
-    throw StateError(cat("batch sizes differ: ", a, " and ", b),
-                     {{"batch_a", cat(a)}, {"batch_b", cat(b)}});
+    throw StateError(cat("batch sizes differ: ", a, " and ", b), {{"batch_a", a}, {"batch_b", b}});
 }
 
 }  // namespace
@@ -106,9 +105,7 @@ Metadata product_metadata(const Params& params, Metadata meta, double factor_sca
             ", expected less than its modulus 2^", brief(params.log_q(meta.level)),
             meta.level == 0 ? ": no product is left; bootstrap, or take parameters of more depth"
                             : "; rescale the operands first"),
-        {{"scale", cat(meta.scale)},
-         {"level", cat(meta.level)},
-         {"log_q", cat(params.log_q(meta.level))}});
+        {{"scale", meta.scale}, {"level", meta.level}, {"log_q", params.log_q(meta.level)}});
   return meta;
 }
 
@@ -117,15 +114,15 @@ Metadata rescaled_metadata(const Params& params, Metadata meta) {
     throw StateError(
         "rescale at level 0, expected level >= 1: no product is left; bootstrap, or take "
         "parameters of more depth",
-        {{"level", "0"}, {"expected", ">= 1"}});
+        {{"level", 0}, {"expected", ">= 1"}});
   const double scale = meta.scale / params.rescale_ratio(meta.level);
   const double canonical = params.scale(meta.level - 1);
   if (!(scale >= kMinRescaled))
     throw StateError(
         cat("rescale of scale ", meta.scale, " at level ", meta.level, " would leave scale ", scale,
             ", expected at least 2^-10: it is no product, or was rescaled before"),
-        {{"scale", cat(meta.scale)},
-         {"level", cat(meta.level)},
+        {{"scale", meta.scale},
+         {"level", meta.level},
          {"expected", cat(">= ", kMinRescaled * params.rescale_ratio(meta.level))}});
   meta.scale = scales_agree(scale, canonical) ? canonical : scale;
   meta.level -= 1;
@@ -145,7 +142,7 @@ u64 reduced_steps(i64 steps, u64 slots) {
 void check_sum(u64 count, u64 slots) {
   if (!std::has_single_bit(count) || count > slots)
     throw ParameterError(cat("sum over ", count, " slots, expected a power of two up to ", slots),
-                         {{"count", cat(count)}, {"slots", cat(slots)}});
+                         {{"count", count}, {"slots", slots}});
 }
 
 rlwe::KeyLease Evaluator::State::lease(std::span<const rlwe::KeyId> ids) const {
@@ -187,7 +184,7 @@ u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
                             "; ask for it by "
                             "evaluation_keys(rotations=[",
                             steps, "])"),
-                        {{"rotation", cat(steps)}});
+                        {{"rotation", steps}});
 }
 
 u64 Evaluator::State::conjugation_element() const {
@@ -205,7 +202,7 @@ double constant_scale(const Params& params, u32 level, double scale) {
   if (!(constant >= 0x1p10))  // the constant would be rounded to next to nothing
     throw StateError(cat("scale ", scale, " at level ", level, " leaves a constant the scale ",
                          constant, ", expected at least 1024; rescale first"),
-                     {{"scale", cat(scale)}, {"level", cat(level)}});
+                     {{"scale", scale}, {"level", level}});
   return constant;
 }
 

@@ -64,7 +64,7 @@ void expect_equal(std::size_t index, const char* what, double found, double expe
   if (found != expected)
     throw StateError(
         cat("graph input ", index, " has ", what, " ", found, ", recorded with ", expected),
-        {{"input", cat(index)}, {what, cat(found)}, {"expected", cat(expected)}});
+        {{"input", index}, {what, found}, {"expected", expected}});
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ Graph::~Graph() {
 void Graph::State::expect_signature(std::span<const Ciphertext* const> found) const {
   if (found.size() != inputs.size())
     throw StateError(cat("graph got ", found.size(), " inputs, recorded with ", inputs.size()),
-                     {{"inputs", cat(found.size())}, {"expected", cat(inputs.size())}});
+                     {{"inputs", found.size()}, {"expected", inputs.size()}});
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto &a = *found[i], &b = inputs[i];
     evaluator.state().check(a);
@@ -136,7 +136,7 @@ void Graph::State::expect_signature(std::span<const Ciphertext* const> found) co
     expect_equal(i, "components", a.components(), b.components());
     if (b.metadata().real && !a.metadata().real)  // the recorded outputs may claim to be real
       throw StateError(cat("graph input ", i, " has complex slots, recorded with real ones"),
-                       {{"input", cat(i)}, {"real", "false"}, {"expected", "true"}});
+                       {{"input", i}, {"real", false}, {"expected", true}});
   }
 }
 

@@ -47,7 +47,7 @@ auto align(const Ops& ops, const typename Ops::Value& a, const typename Ops::Val
   if (scales_agree(a.scale(), b.scale())) return Result();
   if (a.level() == 0)
     throw StateError(cat("scales ", a.scale(), " and ", b.scale(), " differ at level 0"),
-                     {{"scale", cat(a.scale())}, {"expected", cat(b.scale())}, {"level", "0"}});
+                     {{"scale", a.scale()}, {"expected", b.scale()}, {"level", 0}});
   const u32 level = a.level() - 1;
   return Result(ops.ev.adjust_level(a, level, 0.0), ops.ev.adjust_level(b, level, 0.0));
 }
@@ -59,7 +59,7 @@ inline double factor_scale(const Params& params, u32 level, double scale) {
 }
 
 [[noreturn]] inline void refuse_zero() {
-  throw ParameterError("division of a ciphertext by zero", {{"divisor", "0"}});
+  throw ParameterError("division of a ciphertext by zero", {{"divisor", 0}});
 }
 
 template <class T>
@@ -76,7 +76,7 @@ std::vector<T> reciprocals(std::span<const T> values) {
 template <class Operand>
 Operand power(const Operand& x, u64 exponent) {
   if (exponent == 0)
-    throw ParameterError("the exponent must be a positive integer, got 0", {{"exponent", "0"}});
+    throw ParameterError("the exponent must be a positive integer, got 0", {{"exponent", 0}});
   std::map<u64, Operand> powers{{1, x}};
   const auto power = [&](const auto& self, u64 k) -> const Operand& {
     if (const auto it = powers.find(k); it != powers.end()) return it->second;

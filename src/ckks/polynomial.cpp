@@ -18,12 +18,11 @@ constexpr u32 kMaxFitDegree = 1u << 16;  // the fit takes time quadratic in the 
 std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a,
                                            double b, u32 degree) {
   if (!(std::isfinite(a) && std::isfinite(b) && a < b))
-    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"),
-                         {{"a", cat(a)}, {"b", cat(b)}});
+    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"), {{"a", a}, {"b", b}});
   if (degree > kMaxFitDegree)
     throw ParameterError(
         cat("Chebyshev fit of degree ", degree, ", expected at most ", kMaxFitDegree),
-        {{"degree", cat(degree)}});
+        {{"degree", degree}});
   const u32 n = degree + 1;
   std::vector<double> values(n), coefficients(n);
   for (u32 k = 0; k < n; ++k) {
@@ -47,28 +46,26 @@ Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::sp
 PolynomialTask polynomial_task(u32 level, std::span<const double> coefficients,
                                PolynomialBasis basis, double a, double b) {
   if (coefficients.empty())
-    throw ParameterError("polynomial without coefficients, expected at least one",
-                         {{"count", "0"}});
+    throw ParameterError("polynomial without coefficients, expected at least one", {{"count", 0}});
   for (std::size_t i = 0; i < coefficients.size(); ++i)
     if (!std::isfinite(coefficients[i]))
       throw ParameterError(
           cat("coefficient ", i, " is infinite or no number, expected a finite number"),
-          {{"index", cat(i)}});
+          {{"index", i}});
   if (basis == PolynomialBasis::power && (a != -1.0 || b != 1.0))
     throw ParameterError(cat("interval [", a, ", ", b,
                              "] with the power basis, which has none; expected "
                              "the Chebyshev basis"),
-                         {{"a", cat(a)}, {"b", cat(b)}});
+                         {{"a", a}, {"b", b}});
   const bool map_interval = basis == PolynomialBasis::chebyshev && (a != -1.0 || b != 1.0);
   if (map_interval && !(std::isfinite(a) && std::isfinite(b) && a < b))
-    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"),
-                         {{"a", cat(a)}, {"b", cat(b)}});
+    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"), {{"a", a}, {"b", b}});
   const u32 degree = degree_of(coefficients);
   const u32 depth = polynomial_depth(degree) + (degree > 0 && map_interval ? 1 : 0);
   if (level < depth)
     throw StateError(cat("polynomial of degree ", degree, " needs ", depth,
                          " levels, ciphertext is at level ", level),
-                     {{"level", cat(level)}, {"expected", cat(">= ", depth)}});
+                     {{"level", level}, {"expected", cat(">= ", depth)}});
   return {degree, map_interval, level - depth};
 }
 

@@ -73,14 +73,14 @@ Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) cons
 
 std::vector<i64> sum_slots_rotations(u64 count, i64 stride) {
   if (!std::has_single_bit(count))
-    throw ParameterError(cat("count must be a power of two, got ", count), {{"count", cat(count)}});
+    throw ParameterError(cat("count must be a power of two, got ", count), {{"count", count}});
   std::vector<i64> steps;
   i64 step = stride;
   for (u64 k = 1; k < count; k *= 2) {
     if (k > 1 && __builtin_mul_overflow(step, i64(2), &step))
       throw ParameterError(
           cat("sum over ", count, " slots at stride ", stride, ": rotations beyond 64 bits"),
-          {{"count", cat(count)}, {"stride", cat(stride)}});
+          {{"count", count}, {"stride", stride}});
     steps.push_back(step);
   }
   return steps;

@@ -141,8 +141,7 @@ class Pages {
   }
 
   static DeviceError no_memory(std::size_t bytes) {
-    return DeviceError(cat("no host memory for ", bytes, " bytes of secrets"),
-                       {{"bytes", cat(bytes)}});
+    return DeviceError(cat("no host memory for ", bytes, " bytes of secrets"), {{"bytes", bytes}});
   }
 
   Mapping map(std::size_t wanted, OnFork on_fork, std::size_t asked) {

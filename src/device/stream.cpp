@@ -84,7 +84,7 @@ void* Device::allocate_host_bytes(std::size_t bytes) {
   void* memory = std::malloc(std::max<std::size_t>(bytes, 1));
   if (memory == nullptr)
     throw DeviceError(cat(info().name, ": no host memory for ", bytes, " bytes"),
-                      {{"device", info().name}, {"bytes", cat(bytes)}});
+                      {{"device", info().name}, {"bytes", bytes}});
   return memory;
 }
 

@@ -31,7 +31,7 @@ LimbSet encapsulation_limbs(const RingContext& ring) {
             " bits) at level 0 and ", special.size(), " special primes, expected at most ",
             kMaxBasePrimes, " primes below ", kMaxBaseBits, " bits and at least ", kSpecialPrimes,
             " special primes"),
-        {{"level_0_primes", cat(base.size())}, {"special_primes", cat(special.size())}});
+        {{"level_0_primes", base.size()}, {"special_primes", special.size()}});
   LimbSet limbs = base;
   for (u32 k = 0; k < kSpecialPrimes; ++k) limbs.push_back(special[k]);
   return limbs;

@@ -31,7 +31,7 @@ def words(array: object, name: str) -> np.ndarray:
         value = int(values[place])
         raise ParameterError(
             f"{name}{list(place) if place else ''} = {value}, expected a word in 0..2^32 - 1",
-            {"value": str(value)},
+            {"value": int(value)},
         )
     return values.astype(np.uint32)
 
@@ -48,7 +48,7 @@ def modulus(value: object, name: str = "q") -> int:
     except TypeError:
         raise ParameterError(f"{name} must be an integer, got {value!r}", {name: repr(value)}) from None
     if not 1 <= number < WORD:
-        raise ParameterError(f"{name} = {number}, expected 1..2^32 - 1", {name: str(number)})
+        raise ParameterError(f"{name} = {number}, expected 1..2^32 - 1", {name: number})
     return number
 
 
@@ -69,7 +69,7 @@ def log_dim(array: np.ndarray, name: str) -> int:
     if size < 1 or size & (size - 1):
         raise ParameterError(
             f"{name} has {size} coefficients in its last axis, expected a power of two",
-            {"shape": str(array.shape)},
+            {"shape": list(array.shape)},
         )
     return size.bit_length() - 1
 
@@ -80,5 +80,5 @@ def expect_limbs(array: np.ndarray, count: int, name: str) -> None:
     if got != count:
         raise ParameterError(
             f"{name} has shape {array.shape}, expected (..., {count}, N): a limb for each of {count} moduli",
-            {"shape": str(array.shape), "moduli": str(count)},
+            {"shape": list(array.shape), "moduli": count},
         )

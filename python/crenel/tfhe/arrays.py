@@ -82,7 +82,7 @@ class _Array:
             if step != 1 or stop <= start:
                 raise ParameterError(
                     f"ranges have step 1 and at least one element, got {key} of length {len(self)}",
-                    {"key": str(key), "length": str(len(self))},
+                    {"key": str(key), "length": len(self)},
                 )
             return self._part(start, stop - start, (stop - start, *row))
         index = key.__index__()
@@ -102,7 +102,7 @@ class _Array:
         except (TypeError, ValueError):
             raise ParameterError(
                 f"cannot reshape an encrypted array of {self.size} elements to {wanted}",
-                {"size": str(self.size), "shape": str(wanted)},
+                {"size": self.size, "shape": str(wanted)},
             ) from None
         return type(self)(self._context, self._data, found, self._dtype)
 
@@ -167,7 +167,7 @@ def concatenate(arrays: Sequence[A]) -> A:
     ends within a mask; StateError where kinds, types or the other axes differ.
     """
     if not arrays:
-        raise ParameterError("concatenation of no arrays", {"arrays": "0"})
+        raise ParameterError("concatenation of no arrays", {"arrays": 0})
     first = arrays[0]
     for other in arrays:
         if not isinstance(other, _Array) or not other.shape:

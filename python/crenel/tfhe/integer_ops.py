@@ -166,5 +166,5 @@ def _agree(found: Shape, expected: Shape) -> None:
     if found != expected:
         raise StateError(
             f"arrays of shapes {found} and {expected}, expected equal ones",
-            {"found": str(found), "expected": str(expected)},
+            {"found": list(found), "expected": list(expected)},
         )

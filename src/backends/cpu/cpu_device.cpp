@@ -88,7 +88,7 @@ class CpuBackend final : public device::Backend {
         (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
     void* memory = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
     if (memory == nullptr)
-      throw DeviceError(cat("cpu: no memory for ", bytes, " bytes"), {{"bytes", cat(bytes)}});
+      throw DeviceError(cat("cpu: no memory for ", bytes, " bytes"), {{"bytes", bytes}});
 #if defined(__linux__)
     if (huge) madvise(memory, rounded, MADV_HUGEPAGE);
 #endif

@@ -65,7 +65,7 @@ void* GpuDevice::allocate(std::size_t bytes) {
   static_cast<void>(cudaGetLastError());
   throw DeviceError(
       cat(info().name, ": no memory for ", bytes, " bytes: ", cudaGetErrorString(status)),
-      {{"device", info().name}, {"bytes", cat(bytes)}});
+      {{"device", info().name}, {"bytes", bytes}});
 }
 
 void GpuDevice::deallocate(void* memory) noexcept {
@@ -89,7 +89,7 @@ void* GpuDevice::allocate_host_bytes(std::size_t bytes) {
   static_cast<void>(cudaGetLastError());
   throw DeviceError(cat(info().name, ": no page-locked host memory for ", bytes,
                         " bytes: ", cudaGetErrorString(status)),
-                    {{"device", info().name}, {"bytes", cat(bytes)}});
+                    {{"device", info().name}, {"bytes", bytes}});
 }
 
 void GpuDevice::deallocate_host_bytes(void* memory) noexcept {

@@ -67,7 +67,7 @@ class DryDevice final : public CudaDevice {
     if (bytes > kMemory - in_use_)
       throw DeviceError(
           cat(info().name, ": no memory for ", bytes, " bytes, ", in_use_, " are in use"),
-          {{"device", info().name}, {"bytes", cat(bytes)}});
+          {{"device", info().name}, {"bytes", bytes}});
     void* memory = reinterpret_cast<void*>(next_);
     next_ += (bytes / kAlignment + 1) * kAlignment;
     in_use_ += bytes;

@@ -51,7 +51,7 @@ class RefBackend final : public device::Backend {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     void* memory = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
     if (memory == nullptr)
-      throw DeviceError(cat("ref: no memory for ", bytes, " bytes"), {{"bytes", cat(bytes)}});
+      throw DeviceError(cat("ref: no memory for ", bytes, " bytes"), {{"bytes", bytes}});
     return memory;
   }
   void deallocate(void* memory) noexcept override { std::free(memory); }

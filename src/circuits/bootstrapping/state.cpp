@@ -138,18 +138,18 @@ bool Bootstrapper::State::check_input(const ckks::Metadata& a) const {
   const u32 input = plan.levels.input;
   if (a.slots != plan.slots())
     throw StateError(cat("bootstrap of ", a.slots, " slots, made for ", plan.slots()),
-                     {{"slots", cat(a.slots)}, {"expected", cat(plan.slots())}});
+                     {{"slots", a.slots}, {"expected", plan.slots()}});
   const double scale = context.params().scale(input);
   const bool canonical = ckks::scales_agree(a.scale, scale);
   if (plan.options.iterations > 1) return canonical;
   if (a.level != input)
     throw StateError(cat("bootstrap of a ciphertext at level ", a.level, ", expected level ", input,
                          "; adjust_level it"),
-                     {{"level", cat(a.level)}, {"expected", cat(input)}});
+                     {{"level", a.level}, {"expected", input}});
   if (!canonical)
     throw StateError(cat("bootstrap of a ciphertext of scale ", a.scale, ", expected ", scale,
                          ", the canonical one of level ", input),
-                     {{"scale", cat(a.scale)}, {"expected", cat(scale)}});
+                     {{"scale", a.scale}, {"expected", scale}});
   return canonical;
 }
 
@@ -163,8 +163,8 @@ void Bootstrapper::State::check_refinable(const Ciphertext& a, bool canonical) c
                          " with its canonical scale, or a level above it and "
                          "below ",
                          plan.levels.output, ", the result's"),
-                     {{"level", cat(a.level())},
-                      {"scale", cat(a.scale())},
+                     {{"level", a.level()},
+                      {"scale", a.scale()},
                       {"expected", cat(input, "..", plan.levels.output - 1)}});
   if (a.level() == input) return;
   // Room for the constants that bring input and result to each other's scale.
@@ -172,7 +172,7 @@ void Bootstrapper::State::check_refinable(const Ciphertext& a, bool canonical) c
   if (!(std::log2(a.scale()) < highest))
     throw StateError(cat("two iterations on a ciphertext of scale 2^", std::log2(a.scale()),
                          " at level ", a.level(), ", expected below 2^", highest),
-                     {{"scale", cat(a.scale())}, {"expected", cat("2^", highest)}});
+                     {{"scale", a.scale()}, {"expected", cat("2^", highest)}});
 }
 
 }  // namespace crenel::circuits

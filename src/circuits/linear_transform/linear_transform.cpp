@@ -24,11 +24,11 @@ DiagonalMatrix DiagonalMatrix::from_dense(std::span<const Complex> values, u64 r
                                           u64 slots) {
   if (rows == 0 || columns == 0 || values.size() != rows * columns)
     throw ParameterError(cat(values.size(), " values for a matrix of ", rows, " x ", columns),
-                         {{"values", cat(values.size())}, {"expected", cat(rows * columns)}});
+                         {{"values", values.size()}, {"expected", rows * columns}});
   if (rows > slots || columns > slots)
     throw ParameterError(cat("matrix of ", rows, " x ", columns, ", expected at most ", slots,
                              " (the slots) of each"),
-                         {{"rows", cat(rows)}, {"columns", cat(columns)}, {"slots", cat(slots)}});
+                         {{"rows", rows}, {"columns", columns}, {"slots", slots}});
   DiagonalMatrix m{slots, {}};
   for (u64 i = 0; i < rows; ++i)
     for (u64 j = 0; j < columns; ++j) {
@@ -62,18 +62,18 @@ std::vector<u64> offsets_of(const DiagonalMatrix& matrix, const ckks::Params& pa
   if (matrix.slots > params.slots())
     throw ParameterError(
         cat("linear transform of ", matrix.slots, " slots, expected at most ", params.slots()),
-        {{"slots", cat(matrix.slots)}, {"max_slots", cat(params.slots())}});
+        {{"slots", matrix.slots}, {"max_slots", params.slots()}});
   std::vector<u64> offsets;
   for (const auto& [offset, values] : matrix.diagonals) {
     if (values.size() != matrix.slots)
       throw ParameterError(cat("diagonal ", offset, " has ", values.size(), " values, expected ",
                                matrix.slots, " (the slots)"),
-                           {{"values", cat(values.size())}, {"slots", cat(matrix.slots)}});
+                           {{"values", values.size()}, {"slots", matrix.slots}});
     for (const Complex& x : values)
       if (!std::isfinite(x.real()) || !std::isfinite(x.imag()))
         throw ParameterError(cat("diagonal ", offset,
                                  " holds what is infinite or no number, expected finite numbers"),
-                             {{"offset", cat(offset)}});
+                             {{"offset", offset}});
     offsets.push_back(offset);
   }
   return offsets;
@@ -84,7 +84,7 @@ u32 checked_level(const ckks::Params& params, const LinearTransformOptions& opti
   if (level == 0 || level > params.max_level())
     throw ParameterError(cat("linear transform at level ", level, ", expected 1 to ",
                              params.max_level(), ": it consumes one"),
-                         {{"level", cat(level)}, {"max_level", cat(params.max_level())}});
+                         {{"level", level}, {"max_level", params.max_level()}});
   return level;
 }
 
@@ -126,10 +126,10 @@ void LinearTransform::State::check_vector(const ckks::Metadata& v) const {
   if (v.level != level)
     throw StateError(cat("linear transform of a ciphertext at level ", v.level, ", expected ",
                          level, ", where its plaintexts are"),
-                     {{"level", cat(v.level)}, {"expected", cat(level)}});
+                     {{"level", v.level}, {"expected", level}});
   if (v.slots != plan.slots)
     throw StateError(cat("linear transform of ", v.slots, " slots, expected ", plan.slots),
-                     {{"slots", cat(v.slots)}, {"expected", cat(plan.slots)}});
+                     {{"slots", v.slots}, {"expected", plan.slots}});
 }
 
 // Every key switch's error is multiplied by what its vector is; of a giant step, and of all at the
@@ -140,7 +140,7 @@ ckks::ErrorBound LinearTransform::operator()(const ckks::ErrorModel& model,
   const ckks::Params& params = s.context.params();
   if (v.components != 2)
     throw StateError(cat("linear transform of ", v.components, " components, expected 2"),
-                     {{"components", cat(v.components)}, {"expected", "2"}});
+                     {{"components", v.components}, {"expected", 2}});
   s.check_vector(v.meta);
   const ckks::NormBounds n(params, v.slots());
   const ckks::ErrorBound rounding =

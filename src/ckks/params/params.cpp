@@ -111,7 +111,7 @@ Params Params::preset(const std::string& name, bool allow_insecure) {
     throw ParameterError(
         cat("parameter set '", name,
             "' is for tests and offers no security; pass allow_insecure to use it"),
-        {{"name", name}, {"log_n", cat(table.log_n)}});
+        {{"name", name}, {"log_n", table.log_n}});
   const auto copy = [](auto span) { return std::vector(span.begin(), span.end()); };
   Spec spec;
   spec.name = name;
