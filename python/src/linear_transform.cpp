@@ -125,8 +125,9 @@ Ciphertext apply_either(const ckks::Evaluator& ev, nb::handle transform, nb::han
   if (nb::isinstance<LinearTransform>(transform))
     return apply(nb::cast<const LinearTransform&>(transform), ev, object);
   const ckks::Ciphertext& v = as_ciphertext(object);
-  const auto made = make(ev.context(), transform, v.level(), static_cast<i64>(v.slots()), 0,
-                         "hoisted", std::nullopt);
+  const i64 level = std::max(v.level(), u32(1));  // of a vector at level 0: to be refused by it
+  const auto made =
+      make(ev.context(), transform, level, static_cast<i64>(v.slots()), 0, "hoisted", std::nullopt);
   return apply(made, ev, object);
 }
 

@@ -202,12 +202,13 @@ ErrorBound ErrorModel::relinearise(const ErrorBound& a) const {
 ErrorBound ErrorModel::relinearise_rescale(const ErrorBound& a) const {
   require_ciphertext(a, 3, "relinearisation");
   ErrorBound out = a;
-  out.meta = rescaled_metadata(params_, a.meta);
+  out.meta = rescaled_metadata(params_, a.meta, "relinearise_rescale");
   out.components = 2;
   return result(plus(std::move(out), norms(params_, a).merged(a.level())));
 }
 
 ErrorBound ErrorModel::multiply_rescale(const ErrorBound& a, const ErrorBound& b) const {
+  if (a.level() == 0) refuse_level(params_, "multiply", 0, 1);
   return relinearise_rescale(multiply_lazy(a, b));
 }
 
@@ -276,7 +277,7 @@ ErrorBound ErrorModel::polynomial(const ErrorBound& x, std::span<const double> c
                                   PolynomialBasis basis, double a, double b) const {
   require_params(params_, x);
   require_ciphertext(x, 2, "polynomial");
-  const PolynomialTask task = polynomial_task(x.level(), coefficients, basis, a, b);
+  const PolynomialTask task = polynomial_task(params_, x.level(), coefficients, basis, a, b);
   if (task.degree == 0) return add(multiply_integer(x, 0), std::complex<double>(coefficients[0]));
   return ckks::polynomial(ModelOps{*this}, x, coefficients, basis, a, b, task);
 }

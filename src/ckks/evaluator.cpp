@@ -222,7 +222,7 @@ Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double 
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_components(a, 3, "relinearisation");
-  s.require_relinearisation();
+  s.require_relinearisation("relinearise");
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
@@ -233,8 +233,8 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
 Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   const State& s = *state_;
   s.check_components(a, 3, "relinearisation");
-  s.check_can_rescale(a);
-  s.require_relinearisation();
+  s.check_can_rescale(a, "relinearise_rescale");
+  s.require_relinearisation("relinearise_rescale");
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
@@ -243,24 +243,24 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
-  state_->require_relinearisation();  // refuse before any work
+  state_->require_relinearisation("multiply");  // refuse before any work
   return relinearise(multiply_lazy(a, b));
 }
 
 Ciphertext Evaluator::square(const Ciphertext& a) const {
-  state_->require_relinearisation();
+  state_->require_relinearisation("square");
   return relinearise(square_lazy(a));
 }
 
 Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b) const {
-  state_->require_relinearisation();
-  state_->check_can_rescale(a);
+  state_->require_relinearisation("multiply");
+  state_->check_can_rescale(a, "multiply");
   return relinearise_rescale(multiply_lazy(a, b));
 }
 
 Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   const State& s = *state_;
-  s.check_can_rescale(a);
+  s.check_can_rescale(a, "rescale");
   auto out = s.poly(a.components(), a.batch(), a.level() - 1);
   s.kernels().divide(*s.stream, out.view(), a.data().poly.view(), s.ring().rescale(a.level()));
   return s.wrap(std::move(out), rescaled_metadata(s.params(), a.metadata()));

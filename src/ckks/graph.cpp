@@ -192,7 +192,7 @@ std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
   const Evaluator::State& with = evaluator.state();
   with.check_serves(s.evaluator.context());
   for (const Ciphertext* input : inputs) with.check(*input);
-  with.expect_keys(s.slots->used(), "graph");
+  with.expect_keys(s.slots->used(), "replay of this graph");
   expect_eager(*with.stream);
   const std::lock_guard lock(s.mutex);
   if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other

@@ -43,8 +43,9 @@ Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::sp
       .evaluate(c, level, scale);
 }
 
-PolynomialTask polynomial_task(u32 level, std::span<const double> coefficients,
-                               PolynomialBasis basis, double a, double b) {
+PolynomialTask polynomial_task(const Params& params, u32 level,
+                               std::span<const double> coefficients, PolynomialBasis basis,
+                               double a, double b) {
   if (coefficients.empty())
     throw ParameterError("polynomial without coefficients, expected at least one", {{"count", 0}});
   for (std::size_t i = 0; i < coefficients.size(); ++i)
@@ -63,9 +64,8 @@ PolynomialTask polynomial_task(u32 level, std::span<const double> coefficients,
   const u32 degree = degree_of(coefficients);
   const u32 depth = polynomial_depth(degree) + (degree > 0 && map_interval ? 1 : 0);
   if (level < depth)
-    throw StateError(cat("polynomial of degree ", degree, " needs ", depth,
-                         " levels, ciphertext is at level ", level),
-                     {{"level", level}, {"expected", cat(">= ", depth)}});
+    refuse_level(params, "polynomial", level, depth, {{"degree", degree}},
+                 cat(" (degree ", degree, " takes ", depth, " levels)"));
   return {degree, map_interval, level - depth};
 }
 
@@ -73,9 +73,9 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
                                  PolynomialBasis basis, double a, double b) const {
   const State& s = *state_;
   s.check_components(x, 2, "polynomial");
-  const PolynomialTask task = polynomial_task(x.level(), coefficients, basis, a, b);
+  const PolynomialTask task = polynomial_task(s.params(), x.level(), coefficients, basis, a, b);
   if (task.degree == 0) return add(multiply_integer(x, 0), std::complex<double>(coefficients[0]));
-  if (task.degree > 1) s.require_relinearisation();
+  if (task.degree > 1) s.require_relinearisation("polynomial");
   return ckks::polynomial(CiphertextOps{*this}, x, coefficients, basis, a, b, task);
 }
 

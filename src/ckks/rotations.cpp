@@ -27,8 +27,7 @@ std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
                                                std::span<const i64> steps) const {
   const State& s = *state_;
   s.check_components(a, 2, "rotation");
-  std::vector<u64> elements;  // all keys are looked up before any work
-  for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
+  const auto elements = s.rotation_elements(steps, a.slots(), "rotate_many");
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view();
   rlwe::Poly digits;
@@ -50,8 +49,7 @@ Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps
   const State& s = *state_;
   s.check_components(a, 2, "rotation");
   if (steps.empty()) throw ParameterError("rotate_sum of no steps, expected at least one", {});
-  std::vector<u64> elements;
-  for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
+  const auto elements = s.rotation_elements(steps, a.slots(), "rotate_sum");
   const auto keys = s.lease(elements);
   return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys.views(), elements, a.level()),
                 a.metadata());
@@ -61,8 +59,9 @@ Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) cons
   state_->check_components(a, 2, "rotation");
   check_sum(count, a.slots());
   stride %= static_cast<i64>(a.slots());  // the same rotations, and products that do not overflow
-  for (u64 k = 1; k < count; k *= 2)      // all keys are looked up before any work
-    state_->rotation_element(stride * static_cast<i64>(k), a.slots());
+  std::vector<i64> all;
+  for (u64 k = 1; k < count; k *= 2) all.push_back(stride * static_cast<i64>(k));
+  state_->rotation_elements(all, a.slots(), "sum_slots");  // before any work
   std::optional<Ciphertext> sum;
   for (u64 k = 1; k < count; k *= 2) {
     const i64 steps[] = {0, stride * static_cast<i64>(k)};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "circuits/bootstrapping/key_fit.h"
 #include "circuits/bootstrapping/report.h"
 #include "circuits/linear_transform/keys.h"
 
@@ -107,23 +108,17 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
 }
 
 void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
-                                     std::span<const RotationNeed> rotations) {
+                                     std::span<const RotationNeed> rotations,
+                                     const BootstrapOptions& options) {
   const auto& s = ev.state();
-  std::set<i64> missing;
-  for (const RotationNeed& need : rotations) {
-    const auto some = missing_rotations(s, need.steps, need.slots);
-    missing.insert(some.begin(), some.end());
-  }
-  std::string names;
-  const auto miss = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
-  for (i64 k : missing) miss(cat(k));
-  if (!s.has_key(ring::galois_element_for_conjugation(s.params().log_n()))) miss("conjugate");
-  if (!s.has_key(rlwe::kRelinearisation)) miss("relinearisation");
-  if (!s.has_key(rlwe::kDenseToSparse)) miss("encapsulation");
-  if (!names.empty())
-    throw KeyMissingError(cat("no evaluation keys for bootstrapping: ", names,
-                              "; ask for them by evaluation_keys(bootstrap=True)"),
-                          {{"rotation", names}});
+  const u32 log_n = s.params().log_n();
+  ckks::KeyDemand demand(log_n);
+  for (const RotationNeed& need : rotations)
+    for (i64 k : need.steps) demand.rotation(k, s.find_rotation(k, need.slots) != 0);
+  for (rlwe::KeyId id :
+       {ring::galois_element_for_conjugation(log_n), rlwe::kRelinearisation, rlwe::kDenseToSparse})
+    demand.key(id, s.has_key(id));
+  if (!demand.met()) demand.expect("bootstrap", key_call(s.params(), options));
 }
 
 void Bootstrapper::State::check_input(const ckks::Evaluator& ev, const Ciphertext& a) const {
@@ -145,7 +140,7 @@ bool Bootstrapper::State::check_input(const ckks::Metadata& a) const {
   if (a.level != input)
     throw StateError(cat("bootstrap of a ciphertext at level ", a.level, ", expected level ", input,
                          "; adjust_level it"),
-                     {{"level", a.level}, {"expected", input}});
+                     {{"operation", "bootstrap"}, {"level", a.level}, {"expected", input}});
   if (!canonical)
     throw StateError(cat("bootstrap of a ciphertext of scale ", a.scale, ", expected ", scale,
                          ", the canonical one of level ", input),

@@ -36,8 +36,9 @@ struct Bootstrapper::State {
   static std::shared_ptr<State> shared(const ckks::Context& context, BootstrapPlan plan,
                                        const BootstrapMatrices* matrices = nullptr);
 
-  /// KeyMissingError that names every missing key.
-  static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations);
+  /// KeyMissingError that names every missing key, and the call that makes all.
+  static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations,
+                         const BootstrapOptions& options);
   void check_input(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
   /// Slots, level and scale of an input; returns whether its scale is canonical.
   bool check_input(const ckks::Metadata& a) const;

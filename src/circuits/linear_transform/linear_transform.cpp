@@ -82,9 +82,11 @@ std::vector<u64> offsets_of(const DiagonalMatrix& matrix, const ckks::Params& pa
 u32 checked_level(const ckks::Params& params, const LinearTransformOptions& options) {
   const u32 level = options.level.value_or(params.normal_top_level());
   if (level == 0 || level > params.max_level())
-    throw ParameterError(cat("linear transform at level ", level, ", expected 1 to ",
-                             params.max_level(), ": it consumes one"),
-                         {{"level", level}, {"max_level", params.max_level()}});
+    throw ParameterError(
+        cat("linear transform at level ", level, ", expected 1 to ", params.max_level(),
+            ": it consumes one; bootstrap the vectors, or take parameters of "
+            "more depth, where none is left"),
+        {{"level", level}, {"max_level", params.max_level()}});
   return level;
 }
 
@@ -123,10 +125,15 @@ u64 LinearTransform::giant_steps() const { return state_->plan.giants.size(); }
 u64 LinearTransform::plaintext_bytes() const { return state_->plaintexts.bytes(); }
 
 void LinearTransform::State::check_vector(const ckks::Metadata& v) const {
-  if (v.level != level)
+  if (v.level < level)
+    ckks::refuse_level(context.params(), "linear_transform", v.level, level, {{"expected", level}},
+                       v.level == 0 ? ""
+                                    : cat(" (context.linear_transform(matrix, level=", v.level,
+                                          ") makes one for it)"));
+  if (v.level > level)
     throw StateError(cat("linear transform of a ciphertext at level ", v.level, ", expected ",
-                         level, ", where its plaintexts are"),
-                     {{"level", v.level}, {"expected", level}});
+                         level, ", where its plaintexts are; adjust_level it"),
+                     {{"operation", "linear_transform"}, {"level", v.level}, {"expected", level}});
   if (v.slots != plan.slots)
     throw StateError(cat("linear transform of ", v.slots, " slots, expected ", plan.slots),
                      {{"slots", v.slots}, {"expected", plan.slots}});
