@@ -36,7 +36,7 @@ inline ColumnConstants column_constants(u64 modulus) {
   static_assert(W >= 6 && W <= 32);
   if (modulus == 0 || modulus >> W != 0)
     throw ParameterError(cat("modulus ", modulus, ", expected 1..2^", W, " - 1"),
-                         {{"modulus", cat(modulus)}});
+                         {{"modulus", modulus}});
   ColumnConstants c;
   c.shift = modulus > (u64(1) << (W - 4)) ? 0 : W - 2 - bit_length(modulus);
   c.q = static_cast<u32>(modulus << c.shift);
@@ -61,7 +61,7 @@ inline u32 check(const ColumnConstants& c) {
   if (modulus != 0 && column_constants<W>(modulus) == c) return modulus;
   throw ParameterError(cat("column constants q' = ", c.q, ", mu = ", c.mu, ", shift ", c.shift,
                            ", expected those of a modulus: mu = floor(2^", 2 * W + 1, " / q')"),
-                       {{"q", cat(c.q)}, {"mu", cat(c.mu)}, {"shift", cat(c.shift)}});
+                       {{"q", c.q}, {"mu", c.mu}, {"shift", c.shift}});
 }
 
 inline ConstantWords encode(const ColumnConstants& c) {

@@ -107,11 +107,11 @@ inline void check_tile(const char* name, const void* data, std::size_t stride) {
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   if (data == nullptr || address % 32 != 0)
     throw ParameterError(cat("tile ", name, " at address ", address, ", expected a multiple of 32"),
-                         {{name, cat(address)}});
+                         {{name, address}});
   if (stride < 16 || stride % 4 != 0)
     throw ParameterError(
         cat("tile ", name, ": stride of ", stride, " words, expected a multiple of 4, at least 16"),
-        {{name, cat(stride)}});
+        {{name, stride}});
 }
 
 /// fhe_sync on 16 x 16 tiles in memory, with constants of 16 columns as they are (check() is the
@@ -150,7 +150,7 @@ inline u32 fhe_sync(Tile<u32> d, Tile<const u32> a, Tile<const u32> b, Tile<cons
                     const std::vector<u64>& moduli) {
   if (moduli.size() != 1 && moduli.size() != 16)
     throw ParameterError(cat(moduli.size(), " moduli, expected 1 or 16"),
-                         {{"moduli", cat(moduli.size())}});
+                         {{"moduli", moduli.size()}});
   ColumnConstants constants[16];
   for (u32 j = 0; j < 16; ++j)
     constants[j] = column_constants<32>(moduli[moduli.size() == 1 ? 0 : j]);

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from crenel._crenel import register_errors
+
+FieldValue: TypeAlias = str | int | float | bool | list[int]
 
 
 class CrenelError(Exception):
@@ -12,12 +15,13 @@ class CrenelError(Exception):
 
     Attributes
     ----------
-    fields : named values, e.g. ``{"level": "0"}``, as text
+    fields : named values, e.g. ``{"level": 0}`` or ``{"rotations": [1, 2, 4]}``: text, numbers, truth values
+        and lists of integers
     """
 
-    def __init__(self, message: str, fields: Mapping[str, str] | None = None) -> None:
+    def __init__(self, message: str, fields: Mapping[str, FieldValue] | None = None) -> None:
         super().__init__(message)
-        self.fields: dict[str, str] = dict(fields or {})
+        self.fields: dict[str, FieldValue] = dict(fields or {})
 
     @property
     def code(self) -> str:
@@ -37,7 +41,11 @@ class StateError(CrenelError, RuntimeError):
 
 
 class KeyMissingError(CrenelError, LookupError):
-    """An operation needs an evaluation key that was not generated; ``fields["rotation"]`` names it."""
+    """An operation needs evaluation keys that were not made.
+
+    ``fields["rotations"]`` lists the rotations without a key, ``fields["key"]`` names other keys; the
+    message has the call that makes all that the operation needs.
+    """
 
 
 class SerializationError(CrenelError, ValueError):

@@ -68,8 +68,8 @@ BufferView::BufferView(nb::handle object, std::optional<i64> max_bytes) {
           {{"where", "buffer"},
            {"found", found},
            {"expected", expected},
-           {"needed", cat(size)},
-           {"max_bytes", cat(*max_bytes)}});
+           {"needed", size},
+           {"max_bytes", *max_bytes}});
     }
     expect_host_memory(size, "a copy of the buffer to load");
     copy_ = std::make_unique_for_overwrite<u8[]>(size);

@@ -85,7 +85,7 @@ T as_unsigned(i64 value, const char* name) {
   if (value < 0 || static_cast<u64>(value) > std::numeric_limits<T>::max())
     throw ParameterError(
         cat(name, " must be between 0 and ", u64{std::numeric_limits<T>::max()}, ", got ", value),
-        {{name, cat(value)}});
+        {{name, value}});
   return static_cast<T>(value);
 }
 
@@ -100,7 +100,7 @@ inline double as_scale(std::optional<double> scale) {
   if (!scale) return 0.0;
   if (!(*scale > 0.0 && *scale < std::numeric_limits<double>::infinity()))
     throw ParameterError(cat("scale must be positive and finite, got ", *scale),
-                         {{"scale", cat(*scale)}});
+                         {{"scale", *scale}});
   return *scale;
 }
 
@@ -112,7 +112,7 @@ inline u64 as_slots(std::optional<i64> slots) {
   if (!slots) return 0;
   if (*slots <= 0)
     throw ParameterError(cat("slots must be a power of two of at least 1, got ", *slots),
-                         {{"slots", cat(*slots)}});
+                         {{"slots", *slots}});
   return static_cast<u64>(*slots);
 }
 

@@ -57,7 +57,7 @@ Ciphertext range(const Ciphertext& c, const nb::slice& key) {
     throw ParameterError(
         cat("ranges have step 1 and at least one row, got ", nb::cast<std::string>(nb::str(key)),
             " of a batch of ", c.value.batch()),
-        {{"key", nb::cast<std::string>(nb::str(key))}, {"batch", cat(c.value.batch())}});
+        {{"key", nb::cast<std::string>(nb::str(key))}, {"batch", c.value.batch()}});
   return rows(c, static_cast<u32>(start), static_cast<u32>(count));
 }
 
@@ -65,7 +65,7 @@ Ciphertext concatenate(nb::handle parts) {
   std::vector<const ckks::Ciphertext*> values;  // `held` keeps the objects alive
   const nb::list held(parts);
   for (nb::handle part : held) values.push_back(&as_ciphertext(part));
-  if (values.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", "0"}});
+  if (values.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", 0}});
   const nb::handle first = held[0];
   const ckks::Context context = nb::isinstance<Ciphertext>(first)
                                     ? nb::cast<const Ciphertext&>(first).context

@@ -15,7 +15,9 @@ void register_errors(const nb::dict& types) {
 
 void raise(const Error& error) {
   nb::dict fields;
-  for (const ErrorField& field : error.fields()) fields[field.name.c_str()] = field.value;
+  for (const ErrorField& field : error.fields())
+    fields[field.name.c_str()] =
+        std::visit([](const auto& value) { return nb::cast(value); }, field.value.value());
   const nb::object type = error_type(error.code().c_str());
   const nb::object instance = type(nb::str(error.what()), fields);
   PyErr_SetObject(type.ptr(), instance.ptr());
@@ -39,7 +41,7 @@ void translate(const std::exception_ptr& pointer, void*) {
     raise_as_python(OutOfMemoryError(
         cat("the host gave no memory to this operation, it has ", left.bytes, " bytes available (",
             left.limit, "); free what is not needed, or do less at a time"),
-        {{"available", cat(left.bytes)}, {"device", "host"}, {"limit", left.limit}}));
+        {{"available", left.bytes}, {"device", "host"}, {"limit", left.limit}}));
   }
 }
 

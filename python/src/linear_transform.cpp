@@ -37,7 +37,7 @@ u64 checked_slots(const ckks::Params& params, std::optional<i64> given) {
   if ((slots & (slots - 1)) != 0 || slots > params.slots())
     throw ParameterError(
         cat("slots must be a power of two of at most ", params.slots(), ", got ", slots),
-        {{"slots", cat(slots)}, {"max_slots", cat(params.slots())}});
+        {{"slots", slots}, {"max_slots", params.slots()}});
   return slots;
 }
 
@@ -46,7 +46,7 @@ u64 checked_offset(i64 offset, u64 slots) {
   if (offset <= -n || offset >= n)
     throw ParameterError(cat("diagonal offset ", offset, ", expected more than -", slots,
                              " and less than ", slots, " (the slots)"),
-                         {{"offset", cat(offset)}, {"slots", cat(slots)}});
+                         {{"offset", offset}, {"slots", slots}});
   return static_cast<u64>(offset < 0 ? offset + n : offset);
 }
 
@@ -57,7 +57,7 @@ std::vector<Complex> diagonal_of(nb::handle object, i64 offset, u64 slots) {
     throw ParameterError(
         cat("diagonal ", offset, " has ", diagonal.size(), " values in ", values.batch,
             " rows, expected a vector of at most ", slots, " (the slots)"),
-        {{"offset", cat(offset)}, {"values", cat(diagonal.size())}, {"slots", cat(slots)}});
+        {{"offset", offset}, {"values", diagonal.size()}, {"slots", slots}});
   diagonal.resize(slots);
   return diagonal;
 }
@@ -72,7 +72,7 @@ DiagonalMatrix from_diagonals(const nb::dict& given, u64 slots) {
     if (!fresh)
       throw ParameterError(cat("diagonal ", offset, " is given twice: offsets that differ by ",
                                slots, " (the slots) are the same"),
-                           {{"offset", cat(offset)}, {"slots", cat(slots)}});
+                           {{"offset", offset}, {"slots", slots}});
   }
   return matrix;
 }
@@ -128,8 +128,9 @@ Ciphertext apply_either(const ckks::Evaluator& ev, nb::handle transform, nb::han
   if (nb::isinstance<LinearTransform>(transform))
     return apply(nb::cast<const LinearTransform&>(transform), ev, object);
   const ckks::Ciphertext& v = as_ciphertext(object);
-  const auto made = make(ev.context(), transform, v.level(), static_cast<i64>(v.slots()), 0,
-                         "hoisted", std::nullopt, nb::none());
+  const i64 level = std::max(v.level(), u32(1));  // of a vector at level 0: to be refused by it
+  const auto made = make(ev.context(), transform, level, static_cast<i64>(v.slots()), 0, "hoisted",
+                         std::nullopt, nb::none());
   return apply(made, ev, object);
 }
 

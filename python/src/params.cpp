@@ -22,7 +22,7 @@ Params warned(Params params) {
 u32 checked_level(const Params& params, i64 level, i64 lowest) {
   if (level < lowest || level > static_cast<i64>(params.max_level()))
     throw ParameterError(cat("level ", level, " is outside ", lowest, "..", params.max_level()),
-                         {{"level", cat(level)}, {"max_level", cat(params.max_level())}});
+                         {{"level", level}, {"max_level", params.max_level()}});
   return static_cast<u32>(level);
 }
 

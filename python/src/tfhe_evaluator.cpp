@@ -33,7 +33,7 @@ TfheCiphertext linear(const Evaluator& ev, const Pointers& inputs, const std::ve
                       i64 constant, u32 plain_modulus) {
   if (inputs.size() != factors.size())
     throw ParameterError(cat(factors.size(), " factors, expected ", inputs.size()),
-                         {{"factors", cat(factors.size())}, {"inputs", cat(inputs.size())}});
+                         {{"factors", factors.size()}, {"inputs", inputs.size()}});
   std::vector<tfhe::Term> terms;
   for (std::size_t i = 0; i < inputs.size(); ++i) terms.push_back({&inputs[i]->value, factors[i]});
   return wrap(ev, ev.linear(terms, constant, plain_modulus));

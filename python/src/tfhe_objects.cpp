@@ -94,7 +94,7 @@ Bound<T, Context> take(const Bound<T, Context>& array, const Array<u64>& index) 
 
 template <class T>
 Bound<T, Context> concatenate(const std::vector<const Bound<T, Context>*>& parts) {
-  if (parts.empty()) throw ParameterError("concatenation of no arrays", {{"parts", "0"}});
+  if (parts.empty()) throw ParameterError("concatenation of no arrays", {{"parts", 0}});
   std::vector<const T*> values;
   for (const auto* part : parts) values.push_back(&part->value);
   return {parts.front()->context, tfhe::concatenate(std::span<const T* const>(values))};

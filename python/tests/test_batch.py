@@ -56,7 +56,7 @@ def test_ranges_that_cannot_be(batch):
     for key in (slice(0, 4, 2), slice(None, None, -1), slice(3, 1), slice(9, 12)):
         with pytest.raises(ckks.ParameterError) as caught:
             batch[key]
-        assert caught.value.fields["batch"] == "4"
+        assert caught.value.fields["batch"] == 4
     for key in (1.0, "0", None, (0, 1)):
         with pytest.raises(TypeError):
             batch[key]
@@ -74,7 +74,7 @@ def test_concatenate(world, rows, batch):
     for other in (world.client.encrypt(rows[0], level=2), world.client.encrypt([1.0], slots=8)):
         with pytest.raises(ckks.StateError) as caught:
             ckks.concatenate([batch, other])
-        assert caught.value.fields["part"] == "1"
+        assert caught.value.fields["part"] == 1
     for wrong in ([batch, 3], [None], 3):
         with pytest.raises(TypeError):
             ckks.concatenate(wrong)

@@ -66,7 +66,7 @@ def test_functions_and_levels_that_cannot_be(world):
         chebyshev(lambda t: math.nan, -1, 1, 3)
     with pytest.raises(ckks.ParameterError, match="at 0") as pole:  # between the nodes, on the grid
         chebyshev(lambda t: 1 / t if t else math.inf, 0, 1, 3)
-    assert float(pole.value.fields["x"]) == 0
+    assert pole.value.fields["x"] == 0.0
     with pytest.raises(ZeroDivisionError):
         chebyshev(lambda t: 1 / (t - t), -1, 1, 3)
     for degree in (-1, 1 << 20):
@@ -75,4 +75,4 @@ def test_functions_and_levels_that_cannot_be(world):
     low = world.client.encrypt([0.5], level=1)
     with pytest.raises(ckks.StateError) as caught:
         chebyshev(math.sin, -1, 1, 7)(low)
-    assert caught.value.fields["level"] == "1"
+    assert caught.value.fields["level"] == 1

@@ -12,15 +12,23 @@ from crenel import ckks
 
 
 def expect(kind: type[crenel.CrenelError], call, **fields: object) -> str:
-    """The call raises exactly this class, and its fields and message hold these values."""
+    """The call raises exactly this class; its fields hold these values, its message their text."""
     with pytest.raises(kind) as caught:
         call()
     error = caught.value
     assert type(error) is kind and error.code == kind.__name__
     for name, value in fields.items():
-        assert error.fields[name] == str(value)
-        assert str(value) in str(error)
+        found = error.fields[name]
+        assert type(found) is type(value) and repr(found) == repr(value)  # repr: not-a-number is one
+        assert (f"{value:.17g}" if isinstance(value, float) else str(value)) in str(error)
     return str(error)
+
+
+def expect_fields(call) -> dict:
+    """The fields of the KeyMissingError that the call raises."""
+    with pytest.raises(ckks.KeyMissingError) as caught:
+        call()
+    return caught.value.fields
 
 
 @pytest.mark.parametrize(
@@ -38,8 +46,9 @@ def expect(kind: type[crenel.CrenelError], call, **fields: object) -> str:
 )
 def test_tree(kind, base):
     assert issubclass(kind, crenel.CrenelError) and issubclass(kind, base)
-    error = pickle.loads(pickle.dumps(kind("message", {"field": "1"})))
-    assert (str(error), error.fields, error.code) == ("message", {"field": "1"}, kind.__name__)
+    fields = {"text": "1", "level": 3, "large": 2**64 - 1, "scale": 2.5, "real": True, "rotations": [1, -2]}
+    error = pickle.loads(pickle.dumps(kind("message", fields)))
+    assert (str(error), error.fields, error.code) == ("message", fields, kind.__name__)
     assert getattr(crenel, kind.__name__) is kind
 
 
@@ -68,7 +77,7 @@ def test_arguments_of_encode(world):
     expect(ckks.ParameterError, lambda: encode([1], level=7), level=7, max_level=6)
     expect(ckks.ParameterError, lambda: encode([1], level=-1), level=-1)
     for scale in (0.0, -1.0, float("nan"), float("inf")):
-        expect(ckks.ParameterError, lambda scale=scale: encode([1], scale=scale), scale=f"{scale:g}")
+        expect(ckks.ParameterError, lambda scale=scale: encode([1], scale=scale), scale=scale)
     expect(ckks.ParameterError, lambda: encode(np.zeros((2, 2, 2))), shape="shape (2, 2, 2)")
     expect(ckks.ParameterError, lambda: encode(1.0), shape="shape ()")
     expect(ckks.ParameterError, lambda: encode(["a"]))
@@ -82,7 +91,7 @@ def test_levels_and_scales_that_differ(world):
     for op in (ev.add, ev.sub, ev.multiply, ev.multiply_lazy, ev.multiply_rescale):
         expect(ckks.StateError, lambda op=op: op(a, low), level_a=6, level_b=2)
     other = client.encrypt([1.0], scale=2.0**38)
-    message = expect(ckks.StateError, lambda: ev.add(a, other), scale_b=int(2.0**38))
+    message = expect(ckks.StateError, lambda: ev.add(a, other), scale_b=2.0**38)
     assert "2^38" in message and "rescale" in message  # what to do next
     sparse = client.encrypt([1.0], slots=4)
     expect(ckks.StateError, lambda: ev.add(a, sparse), slots_a=world.slots, slots_b=4)
@@ -94,10 +103,25 @@ def test_levels_that_are_not_there(world):
     low = world.client.encrypt([1.0], level=0)
     assert "bootstrap" in expect(ckks.StateError, lambda: ev.rescale(low), level=0)
     expect(ckks.StateError, lambda: ev.multiply_rescale(low, low), level=0)
-    expect(ckks.StateError, lambda: ev.adjust_level(low, 3), level=0, target=3)
+    expect(ckks.StateError, lambda: ev.adjust_level(low, 3), level=0, target=3, needed=3)
     expect(ckks.ParameterError, lambda: ev.adjust_level(low, -1), level=-1)
-    message = expect(ckks.StateError, lambda: ev.polynomial(low, [0, 0, 1]), level=0)
-    assert "2" in message
+    for call, operation, needed in (
+        (lambda: ev(low) * ev(low), "multiply", 1),
+        (lambda: ev(low) * 0.5, "multiply", 1),
+        (lambda: ev(low) * [0.5], "multiply", 1),
+        (lambda: ev(low).square(), "multiply", 1),
+        (lambda: ev(low) / 3, "divide", 1),
+        (lambda: ev(low) / [3, 4], "divide", 1),
+        (lambda: ev(low) ** 5, "power", 3),
+        (lambda: ev(low).at_level(2), "adjust_level to level 2", 2),
+        (lambda: ev.rescale(low), "rescale", 1),
+        (lambda: ev.polynomial(low, [0, 0, 1]), "polynomial", 2),
+        (lambda: ev.linear_transform([[1.0]], low), "linear_transform", 1),
+        (lambda: world.context.linear_transform([[1.0]], 2)(ev, low), "linear_transform", 2),
+    ):
+        message = expect(ckks.StateError, call, level=0, operation=operation, needed=needed)
+        depth = world.params.max_level + needed
+        assert "bootstrap" in message and f"Params(..., depth={depth})" in message
 
 
 def test_three_components(world):
@@ -119,16 +143,35 @@ def test_polynomial_arguments(world):
 
 def test_missing_keys_are_named(world):
     a = world.client.encrypt([1.0])
-    expect(ckks.KeyMissingError, lambda: world.ev.rotate(a, 77), rotation=77)
-    expect(ckks.KeyMissingError, lambda: world.ev.rotate(a, -77), rotation=-77)
-    expect(ckks.KeyMissingError, lambda: world.ev.rotate_many(a, [1, 77]), rotation=77)
-    expect(ckks.KeyMissingError, lambda: world.ev.rotate_sum(a, [1, 77]), rotation=77)
-    expect(ckks.KeyMissingError, lambda: world.ev.sum_slots(a, 4, 77), rotation=77)
+    expect(ckks.KeyMissingError, lambda: world.ev.rotate(a, 77), rotations=[77])
+    expect(ckks.KeyMissingError, lambda: world.ev.rotate(a, -77), rotations=[-77])
+    both = expect_fields(lambda: world.ev.rotate_many(a, [1, 77, 79]))
+    assert both == {"operation": "rotate_many", "rotations": [77, 79]}
+    assert expect_fields(lambda: world.ev.rotate_sum(a, [1, 77]))["rotations"] == [77]
+    assert expect_fields(lambda: world.ev(a).sum(4, 77))["rotations"] == [77, 154]
     bare = world.context.evaluator(world.client.evaluation_keys(relinearisation=False))
     for op in (lambda: bare.multiply(a, a), lambda: bare.square(a), lambda: bare(a) * a):
         message = expect(ckks.KeyMissingError, op, key="relinearisation")
         assert "evaluation_keys(relinearisation=True)" in message
-    expect(ckks.KeyMissingError, lambda: bare.conjugate(a))
+    expect(ckks.KeyMissingError, lambda: bare.conjugate(a), key="conjugate")
+
+
+def test_the_call_that_a_missing_key_names_is_all_it_takes(world):
+    """Copied from the message, it makes keys that the operation runs with."""
+    a = world.client.encrypt([1.0, 2.0])
+    for use in (
+        lambda ev: ev.rotate_many(a, [77, -5, 1]),
+        lambda ev: ev.conjugate(a),
+        lambda ev: ev(a).sum(8, 3),
+        lambda ev: ev(a).polynomial([0, 0, 1.0]),
+        lambda ev: ev.linear_transform({0: [1.0], 5: [2.0], 77: [3.0]}, a),
+    ):
+        with pytest.raises(ckks.KeyMissingError) as caught:
+            use(world.context.evaluator())
+        call = str(caught.value).rpartition(": ")[2]
+        assert call.startswith("client.evaluation_keys(")
+        keys = eval(call, {"client": world.client})
+        use(world.context.evaluator(keys))
 
 
 def test_objects_of_other_parameters(world, device):

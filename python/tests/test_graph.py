@@ -50,7 +50,7 @@ def test_another_signature_is_refused(world):
     graph = ckks.Graph(world.ev, world.ev.negate, a)
     with pytest.raises(ckks.StateError) as caught:
         graph(world.client.encrypt([1.0], level=2))
-    assert caught.value.fields["level"] == "2" and caught.value.fields["expected"] == "6"
+    assert caught.value.fields["level"] == 2 and caught.value.fields["expected"] == 6
     with pytest.raises(ckks.StateError):
         graph(a, a)
 
@@ -83,7 +83,7 @@ def test_keys_where_they_do_not_belong(world):
         plain(a, evaluator=world.ev)
     with pytest.raises(ckks.KeyMissingError) as caught:
         keyed(a, evaluator=world.context.evaluator())
-    assert caught.value.fields["rotation"] == "1"
+    assert caught.value.fields["rotations"] == [1]
     with pytest.raises(ckks.ParameterError, match="'recorded', 'argument'"):
         ckks.Graph(world.ev, world.ev.negate, a, keys="mine")
 

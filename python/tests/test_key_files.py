@@ -62,9 +62,9 @@ def test_selection(boot, path):
 
 
 def test_missing_rotations_are_named(boot, path):
-    with pytest.raises(ckks.KeyMissingError, match="5, -9") as caught:
+    with pytest.raises(ckks.KeyMissingError, match="-9, 5") as caught:
         boot.context.load_evaluation_keys(path, rotations=[1, 5, -9])
-    assert caught.value.fields["rotation"] == "5, -9"
+    assert caught.value.fields["rotations"] == [-9, 5]
 
 
 def test_bad_files(boot, keys, path, tmp_path):
@@ -103,7 +103,7 @@ def test_a_sparse_secret_too_weak_is_refused(device):
     client = open_context(ckks.preset("leveled-n14-s40"), device).keygen()
     with pytest.raises(ckks.ParameterError, match="sparse") as caught:
         client.evaluation_keys(relinearisation=False, encapsulation=True)
-    assert float(caught.value.fields["log_modulus"]) > float(caught.value.fields["bound"]) == 77
+    assert caught.value.fields["log_modulus"] > caught.value.fields["bound"] == 77
 
 
 def test_peak_memory_of_saving(boot, tmp_path):

@@ -46,7 +46,8 @@ BoundOperand BoundOperand::add(std::span<const Complex> values) const {
 
 BoundOperand BoundOperand::multiply(const BoundOperand& b) const {
   if (b.bound_.components == 1)
-    return with(model_.rescale(model_.multiply(reduced().bound_, b.bound_)));
+    return with(
+        policy::rescaled_product(ModelOps{model_}, model_.multiply(reduced().bound_, b.bound_)));
   const auto [x, y] = aligned(*this, b);
   return with(model_.multiply_rescale(x, y));
 }
@@ -58,7 +59,7 @@ BoundOperand BoundOperand::multiply(Complex b) const {
 }
 
 BoundOperand BoundOperand::multiply_constant(Complex b) const {
-  return with(model_.rescale(model_.multiply(reduced().bound_, b)));
+  return with(policy::rescaled_product(ModelOps{model_}, model_.multiply(reduced().bound_, b)));
 }
 
 BoundOperand BoundOperand::multiply(std::span<const Complex> values) const {
@@ -69,17 +70,23 @@ BoundOperand BoundOperand::multiply(std::span<const Complex> values) const {
 
 BoundOperand BoundOperand::divide(Complex b) const {
   if (b == 0.0) policy::refuse_zero();
+  if (!policy::is_gaussian_integer(1.0 / b)) policy::expect_division(model_.params(), level());
   return multiply(1.0 / b);
 }
 BoundOperand BoundOperand::divide(double b) const {
   if (b == 0.0) policy::refuse_zero();
+  policy::expect_division(model_.params(), level());
   return multiply(1.0 / b);
 }
 BoundOperand BoundOperand::divide(std::span<const Complex> values) const {
-  return multiply(std::span<const Complex>(policy::reciprocals(values)));
+  const std::vector<Complex> factors = policy::reciprocals(values);
+  policy::expect_division(model_.params(), level());
+  return multiply(std::span<const Complex>(factors));
 }
 
-BoundOperand BoundOperand::power(u64 exponent) const { return policy::power(*this, exponent); }
+BoundOperand BoundOperand::power(u64 exponent) const {
+  return policy::power(model_.params(), exponent > 1 ? reduced() : *this, exponent);
+}
 
 std::vector<BoundOperand> BoundOperand::rotate_many(std::span<const i64> steps) const {
   std::vector<BoundOperand> out;

@@ -16,7 +16,7 @@ double finite_value(const std::function<double(double)>& f, double x) {
   const double y = f(x);
   if (!std::isfinite(y))
     throw ParameterError(cat("the function at ", x, " is ", y, ", expected a finite number"),
-                         {{"x", cat(x)}});
+                         {{"x", x}});
   return y;
 }
 
@@ -27,7 +27,7 @@ ChebyshevFit::ChebyshevFit(const std::function<double(double)>& f, double a, dou
   if (!std::all_of(coefficients_.begin(), coefficients_.end(),
                    [](double c) { return std::isfinite(c); }))
     throw ParameterError(cat("the function has values on [", a, ", ", b, "] that are not finite"),
-                         {{"a", cat(a)}, {"b", cat(b)}});
+                         {{"a", a}, {"b", b}});
   // The extrema of a Chebyshev polynomial of high degree: both ends, and dense near them, where the
   // error of an interpolation oscillates fastest.
   const u32 count = std::max(kPoints, kPointsPerDegree * (degree + 1));

@@ -12,7 +12,7 @@ using ring::PolyShape;
 void expect_bound(double bound) {
   if (!(bound > 0.0))
     throw ParameterError(cat("bound ", bound, ", expected a positive number: the largest |slot|"),
-                         {{"bound", cat(bound)}, {"expected", "> 0"}});
+                         {{"bound", bound}, {"expected", "> 0"}});
 }
 
 Plaintext::Plaintext(std::unique_ptr<Data> data) : data_(std::move(data)) {}
@@ -49,10 +49,9 @@ Ciphertext Ciphertext::slice(u32 first, u32 count) const {
   const rlwe::Poly& from = data_->poly;
   const PolyShape shape = from.shape();
   if (count == 0 || first >= shape.batch || count > shape.batch - first)
-    throw ParameterError(
-        cat("rows ", first, " to ", u64(first) + count, " of a batch of ", shape.batch,
-            ", expected at least one, all of the batch"),
-        {{"first", cat(first)}, {"count", cat(count)}, {"batch", cat(shape.batch)}});
+    throw ParameterError(cat("rows ", first, " to ", u64(first) + count, " of a batch of ",
+                             shape.batch, ", expected at least one, all of the batch"),
+                         {{"first", first}, {"count", count}, {"batch", shape.batch}});
   auto rows = std::make_unique<Data>();
   rows->meta = data_->meta;
   rows->params_id = data_->params_id;
@@ -69,7 +68,7 @@ void expect_joinable(const Ciphertext& a, const Ciphertext& b, std::size_t index
   const auto expect = [&](const char* what, const auto& found, const auto& expected, bool equal) {
     if (!equal)
       throw StateError(cat("part ", index, " has ", what, " ", found, ", the first has ", expected),
-                       {{"part", cat(index)}, {"found", cat(found)}, {"expected", cat(expected)}});
+                       {{"part", index}, {"found", found}, {"expected", expected}});
   };
   const auto same = [&](const char* what, const auto& found, const auto& expected) {
     expect(what, found, expected, found == expected);
@@ -87,7 +86,7 @@ void expect_joinable(const Ciphertext& a, const Ciphertext& b, std::size_t index
 }  // namespace
 
 Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
-  if (parts.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", "0"}});
+  if (parts.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", 0}});
   u64 batch = 0;
   auto joined = std::make_unique<Ciphertext::Data>();
   joined->meta = parts[0]->metadata();
@@ -100,7 +99,7 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
   }
   if (batch > kMaxBatch)
     throw ParameterError(cat("batch of ", batch, " rows, expected at most ", kMaxBatch),
-                         {{"batch", cat(batch)}, {"max_batch", cat(kMaxBatch)}});
+                         {{"batch", batch}, {"max_batch", kMaxBatch}});
   const rlwe::Poly& first = parts[0]->data().poly;
   auto& stream = first.stream();
   PolyShape shape = first.shape();

@@ -59,7 +59,7 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
                  0, bound};
   if (t.level > params.max_level())
     throw ParameterError(cat("level ", t.level, ", expected at most ", params.max_level()),
-                         {{"level", cat(t.level)}, {"max_level", cat(params.max_level())}});
+                         {{"level", t.level}, {"max_level", params.max_level()}});
   if (scale == 0.0) t.scale = params.scale(t.level);
   expect_scale(params, t.level, t.scale, "scale");
   expect_bound(bound);
@@ -68,24 +68,24 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
     throw ParameterError(
         cat("bound ", bound, ", expected at most ", brief(largest), ": max_value at level ",
             t.level, " and scale 2^", brief(std::log2(t.scale))),
-        {{"bound", cat(bound)},
-         {"max_value", cat(largest)},
-         {"level", cat(t.level)},
-         {"scale", cat(t.scale)}});
+        {{"bound", bound},
+         {"max_value", largest},
+         {"level", t.level},
+         {"scale", t.scale}});
   }
   if (!std::has_single_bit(t.slots) || t.slots > params.slots())
     throw ParameterError(cat(t.slots, " slots, expected a power of two up to ", params.slots()),
-                         {{"slots", cat(t.slots)}, {"max_slots", cat(params.slots())}});
+                         {{"slots", t.slots}, {"max_slots", params.slots()}});
   if (batch > kMaxBatch)
     throw ParameterError(cat("batch of ", batch, " rows, expected at most ", kMaxBatch),
-                         {{"batch", cat(batch)}, {"max_batch", cat(kMaxBatch)}});
+                         {{"batch", batch}, {"max_batch", kMaxBatch}});
   if (batch == 0 || values % batch != 0)
     throw ParameterError(cat(values, " values do not split into ", batch, " rows"),
-                         {{"values", cat(values)}, {"batch", cat(batch)}});
+                         {{"values", values}, {"batch", batch}});
   t.row = values / batch;
   if (t.row > t.slots)
     throw ParameterError(cat(t.row, " values, expected at most ", t.slots, " (the slots)"),
-                         {{"values", cat(t.row)}, {"slots", cat(t.slots)}});
+                         {{"values", t.row}, {"slots", t.slots}});
   return t;
 }
 
@@ -99,11 +99,11 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
       if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
         throw ParameterError(
             cat("value ", j, " of row ", b, " is infinite or no number, expected finite numbers"),
-            {{"index", cat(j)}, {"row", cat(b)}, {"expected", "finite numbers"}});
+            {{"index", j}, {"row", b}, {"expected", "finite numbers"}});
       if (magnitude::known(t.bound) && !(std::abs(v) <= t.bound))
         throw ParameterError(
             cat("value ", j, " of row ", b, " is larger than the stated bound ", t.bound),
-            {{"index", cat(j)}, {"row", cat(b)}, {"bound", cat(t.bound)}});
+            {{"index", j}, {"row", b}, {"bound", t.bound}});
       padded[b * t.slots + j] = v;
     }
   auto coefficients = integer_coefficients(state.encoder, padded, t.slots, batch, t.scale,

@@ -61,7 +61,7 @@ std::vector<Complex> slots_of(const Context::State& state, core::SecretVector<do
     if (!moderate)
       throw StateError(
           "decoding of a polynomial that holds no message: coefficients over scale exceed 2^900",
-          {{"scale", cat(meta.scale)}, {"expected", "coefficients over scale below 2^900"}});
+          {{"scale", meta.scale}, {"expected", "coefficients over scale below 2^900"}});
     const auto slots = state.encoder.to_slots(row, meta.slots);
     out.insert(out.end(), slots.begin(), slots.end());
   }

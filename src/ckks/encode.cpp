@@ -23,7 +23,7 @@ void round_coefficients(std::span<const double> coefficients, double scale, doub
         // Not how large: that tells of the message.
         cat("values overflow the modulus: a scaled coefficient is too large, expected all below 2^",
             std::log2(bound), " (scale 2^", std::log2(scale), ", log2 Q ", log_q, ")"),
-        {{"scale", cat(scale)}, {"log2_bound", cat(std::log2(bound))}});
+        {{"scale", scale}, {"log2_bound", std::log2(bound)}});
   for (std::size_t i = 0; i < coefficients.size(); ++i)
     out[i] = std::llrint(coefficients[i] * scale);
 }

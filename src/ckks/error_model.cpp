@@ -21,7 +21,7 @@ double transform_error(u64 slots) { return 6.0 * kDouble * (std::bit_width(slots
 void require_ciphertext(const ErrorBound& a, u32 components, const char* operation) {
   if (a.components != components)
     throw StateError(cat(operation, " of ", a.components, " components, expected ", components),
-                     {{"components", cat(a.components)}, {"expected", cat(components)}});
+                     {{"components", a.components}, {"expected", components}});
 }
 
 void require_params(const Params& params, const ErrorBound& a) {
@@ -34,7 +34,7 @@ double checked_scale(double scale, double canonical) {
   if (scale == 0.0) return canonical;
   if (!std::isfinite(scale) || scale < 1.0)
     throw ParameterError(cat("scale ", scale, ", expected a finite number >= 1"),
-                         {{"scale", cat(scale)}});
+                         {{"scale", scale}});
   return scale;
 }
 
@@ -79,11 +79,11 @@ ErrorBound ErrorModel::result(ErrorBound a) const {
     throw StateError(cat("error model: slots of up to ", a.message, " and errors of up to ", a.ring,
                          " at scale 2^", std::log2(a.scale()), " do not fit level ", a.level(),
                          ", whose modulus is 2^", params_.log_q(a.level())),
-                     {{"message", cat(a.message)},
-                      {"error", cat(a.ring)},
-                      {"scale", cat(a.scale())},
-                      {"level", cat(a.level())},
-                      {"log_q", cat(params_.log_q(a.level()))}});
+                     {{"message", a.message},
+                      {"error", a.ring},
+                      {"scale", a.scale()},
+                      {"level", a.level()},
+                      {"log_q", params_.log_q(a.level())}});
   return a;
 }
 
@@ -95,16 +95,16 @@ ErrorBound ErrorModel::plaintext(double max_abs, bool real, std::optional<u32> l
   a.meta.level = level.value_or(params_.normal_top_level());
   if (a.level() > params_.max_level())
     throw ParameterError(cat("level ", a.level(), ", expected at most ", params_.max_level()),
-                         {{"level", cat(a.level())}, {"max_level", cat(params_.max_level())}});
+                         {{"level", a.level()}, {"max_level", params_.max_level()}});
   a.meta.scale = checked_scale(scale, params_.scale(a.level()));
   a.meta.slots = slots == 0 ? params_.slots() : slots;
   if (!std::has_single_bit(a.slots()) || a.slots() > params_.slots())
     throw ParameterError(cat("slots ", slots, ", expected a power of two up to ", params_.slots()),
-                         {{"slots", cat(slots)}, {"max_slots", cat(params_.slots())}});
+                         {{"slots", slots}, {"max_slots", params_.slots()}});
   a.meta.real = real;
   if (!std::isfinite(max_abs) || max_abs < 0.0)
     throw ParameterError(cat("largest slot ", max_abs, ", expected a finite number >= 0"),
-                         {{"max_abs", cat(max_abs)}});
+                         {{"max_abs", max_abs}});
   a.message = max_abs;
   a = plus(std::move(a), norms(params_, a).rounding());
   // The transform to coefficients is in double precision: an error of this size in the 2-norm,
@@ -119,7 +119,7 @@ ErrorBound ErrorModel::input(double max_abs, bool real, std::optional<u32> level
                              u64 slots, Encryption encryption) const {
   if (!(max_abs > 0.0))
     throw ParameterError(cat("largest input ", max_abs, ", expected a positive number"),
-                         {{"max_abs", cat(max_abs)}});
+                         {{"max_abs", max_abs}});
   ErrorBound a = plaintext(max_abs, real, level, scale, slots);
   a.components = 2;
   const NormBounds n = norms(params_, a);
@@ -203,12 +203,13 @@ ErrorBound ErrorModel::relinearise(const ErrorBound& a) const {
 ErrorBound ErrorModel::relinearise_rescale(const ErrorBound& a) const {
   require_ciphertext(a, 3, "relinearisation");
   ErrorBound out = a;
-  out.meta = rescaled_metadata(params_, a.meta);
+  out.meta = rescaled_metadata(params_, a.meta, "relinearise_rescale");
   out.components = 2;
   return result(plus(std::move(out), norms(params_, a).merged(a.level())));
 }
 
 ErrorBound ErrorModel::multiply_rescale(const ErrorBound& a, const ErrorBound& b) const {
+  if (a.level() == 0) refuse_level(params_, "multiply", 0, 1);
   return relinearise_rescale(multiply_lazy(a, b));
 }
 
@@ -216,7 +217,7 @@ ErrorBound ErrorModel::rescale(const ErrorBound& a) const {
   require_params(params_, a);
   if (a.components == 3)
     throw UnsupportedError("error model: rescale of three components, expected a relinearised one",
-                           {{"components", "3"}, {"expected", "2"}});
+                           {{"components", 3}, {"expected", 2}});
   require_ciphertext(a, 2, "rescale");
   ErrorBound out = a;
   out.meta = rescaled_metadata(params_, a.meta);
@@ -293,7 +294,7 @@ ErrorBound ErrorModel::polynomial(const ErrorBound& x, std::span<const double> c
                                   PolynomialBasis basis, double a, double b) const {
   require_params(params_, x);
   require_ciphertext(x, 2, "polynomial");
-  const PolynomialTask task = polynomial_task(x.level(), coefficients, basis, a, b);
+  const PolynomialTask task = polynomial_task(params_, x.level(), coefficients, basis, a, b);
   if (task.degree == 0) return add(multiply_integer(x, 0), std::complex<double>(coefficients[0]));
   return ckks::polynomial(ModelOps{*this}, x, coefficients, basis, a, b, task);
 }

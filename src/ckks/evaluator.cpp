@@ -34,7 +34,7 @@ i128 scaled_integer(double x, double scale, double log_q) {
   if (!std::isfinite(v) || std::abs(v) >= std::exp2(bits))
     throw ParameterError(
         cat("a constant at scale ", scale, " is too large, expected a product below 2^", bits),
-        {{"scale", cat(scale)}, {"log2_bound", cat(bits)}});
+        {{"scale", scale}, {"log2_bound", bits}});
   return static_cast<i128>(std::nearbyint(v));
 }
 
@@ -297,7 +297,7 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
     return s.observer->watch(
         "relinearise", [](const auto& on, const auto& x) { return on.relinearise(x); }, a);
   s.check_components(a, 3, "relinearisation");
-  s.require_relinearisation();
+  s.require_relinearisation("relinearise");
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
@@ -312,8 +312,8 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
         "relinearise_rescale",
         [](const auto& on, const auto& x) { return on.relinearise_rescale(x); }, a);
   s.check_components(a, 3, "relinearisation");
-  s.check_can_rescale(a);
-  s.require_relinearisation();
+  s.check_can_rescale(a, "relinearise_rescale");
+  s.require_relinearisation("relinearise_rescale");
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
@@ -325,7 +325,7 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
   if (state_->observer)
     return state_->observer->watch(
         "multiply", [](const auto& on, const auto&... x) { return on.multiply(x...); }, a, b);
-  state_->require_relinearisation();  // refuse before any work
+  state_->require_relinearisation("multiply");  // refuse before any work
   return relinearise(multiply_lazy(a, b));
 }
 
@@ -333,7 +333,7 @@ Ciphertext Evaluator::square(const Ciphertext& a) const {
   if (state_->observer)
     return state_->observer->watch(
         "square", [](const auto& on, const auto& x) { return on.square(x); }, a);
-  state_->require_relinearisation();
+  state_->require_relinearisation("square");
   return relinearise(square_lazy(a));
 }
 
@@ -342,8 +342,8 @@ Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b)
     return state_->observer->watch(
         "multiply_rescale",
         [](const auto& on, const auto&... x) { return on.multiply_rescale(x...); }, a, b);
-  state_->require_relinearisation();
-  state_->check_can_rescale(a);
+  state_->require_relinearisation("multiply");
+  state_->check_can_rescale(a, "multiply");
   return relinearise_rescale(multiply_lazy(a, b));
 }
 
@@ -352,7 +352,7 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   if (s.observer)
     return s.observer->watch(
         "rescale", [](const auto& on, const auto& x) { return on.rescale(x); }, a);
-  s.check_can_rescale(a);
+  s.check_can_rescale(a, "rescale");
   auto out = s.poly(a.components(), a.batch(), a.level() - 1);
   s.kernels().divide(*s.stream, out.view(), a.data().poly.view(), s.ring().rescale(a.level()));
   return s.wrap(std::move(out), rescaled_metadata(s.params(), a.metadata()));

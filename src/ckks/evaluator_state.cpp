@@ -8,23 +8,6 @@
 
 namespace crenel::ckks {
 
-namespace {
-
-// A rotation as its steps, any other key by its name.
-std::string name_of_key(rlwe::KeyId id, u32 log_n) {
-  if (id == rlwe::kRelinearisation) return "relinearisation";
-  if (id == rlwe::kDenseToSparse || id == rlwe::kSparseToDense) return "encapsulation";
-  if (id == ring::galois_element_for_conjugation(log_n)) return "conjugate";
-  const i64 slots = i64(1) << (log_n - 1);
-  const u64 mask = (u64(2) << log_n) - 1;
-  u64 element = 1;
-  for (i64 k = 0; k < slots; ++k, element = element * 5 & mask)
-    if (element == id) return cat(k > slots / 2 ? k - slots : k);
-  return cat("element ", id);
-}
-
-}  // namespace
-
 bool scales_agree(double a, double b) {
   return std::abs(a - b) <= kScaleTolerance * std::max(std::abs(a), std::abs(b));
 }
@@ -54,31 +37,41 @@ void Evaluator::State::check_components(const Ciphertext& a, u32 expected,
     throw StateError(
         cat(operation, " of a ciphertext with ", a.components(), " components, expected ", expected,
             expected == 2 ? "; relinearise it first" : ""),
-        {{"components", cat(a.components())}, {"expected", cat(expected)}});
+        {{"components", a.components()}, {"expected", expected}});
+}
+
+void refuse_level(const Params& params, std::string_view operation, u32 level, u32 needed,
+                  std::vector<ErrorField> more, const std::string& why) {
+  std::vector<ErrorField> fields{{"operation", operation}, {"level", level}, {"needed", needed}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  throw StateError(
+      cat(operation, " needs level ", needed, ", the ciphertext is at level ", level, why,
+          ": bootstrap it (context.bootstrapper(keys)), or take parameters of ",
+          "more depth: Params(..., depth=", params.normal_top_level() + (needed - level), ")"),
+      std::move(fields));
 }
 
 void check_metadata(const Metadata& a, const Metadata& b, bool scale) {
   if (a.level != b.level)
     throw StateError(
         cat("levels differ: ", a.level, " and ", b.level, "; adjust_level the higher one"),
-        {{"level_a", cat(a.level)}, {"level_b", cat(b.level)}});
+        {{"level_a", a.level}, {"level_b", b.level}});
   if (a.slots != b.slots)
     throw StateError(cat("slot counts differ: ", a.slots, " and ", b.slots,
                          "; encrypt or encode both with the same slots"),
-                     {{"slots_a", cat(a.slots)}, {"slots_b", cat(b.slots)}});
+                     {{"slots_a", a.slots}, {"slots_b", b.slots}});
   if (scale && !scales_agree(a.scale, b.scale))
     throw StateError(
         cat("scales differ: 2^", brief(std::log2(a.scale)), " and 2^", brief(std::log2(b.scale)),
             " (", a.scale, " and ", b.scale, "); rescale what is a product, or adjust_level"),
-        {{"scale_a", cat(a.scale)}, {"scale_b", cat(b.scale)}});
+        {{"scale_a", a.scale}, {"scale_b", b.scale}});
 }
 
 namespace {
 
 void check_batch(u32 a, u32 b) {
   if (a != b)
-    throw StateError(cat("batch sizes differ: ", a, " and ", b),
-                     {{"batch_a", cat(a)}, {"batch_b", cat(b)}});
+    throw StateError(cat("batch sizes differ: ", a, " and ", b), {{"batch_a", a}, {"batch_b", b}});
 }
 
 }  // namespace
@@ -100,41 +93,36 @@ void Evaluator::State::check_pair(const Ciphertext& a, const Plaintext& b, bool 
 Metadata product_metadata(const Params& params, Metadata meta, double factor_scale, bool real) {
   meta.scale *= factor_scale;
   meta.real = real;
-  if (!(std::log2(meta.scale) < params.log_q(meta.level)))
-    throw StateError(
-        cat("product at level ", meta.level, " would have scale 2^", brief(std::log2(meta.scale)),
-            ", expected less than its modulus 2^", brief(params.log_q(meta.level)),
-            meta.level == 0 ? ": no product is left; bootstrap, or take parameters of more depth"
-                            : "; rescale the operands first"),
-        {{"scale", cat(meta.scale)},
-         {"level", cat(meta.level)},
-         {"log_q", cat(params.log_q(meta.level))}});
-  return meta;
+  const double log_scale = std::log2(meta.scale), log_q = params.log_q(meta.level);
+  if (log_scale < log_q) return meta;
+  const std::vector<ErrorField> fields{{"scale", meta.scale}, {"log_q", log_q}};
+  const std::string sizes = cat("the product's scale would be 2^", brief(log_scale),
+                                ", expected less than the modulus 2^", brief(log_q));
+  if (meta.level == 0) refuse_level(params, "multiply", 0, 1, fields, cat(" (", sizes, ")"));
+  throw StateError(
+      cat("multiply at level ", meta.level, ": ", sizes, "; rescale the operands first"),
+      {{"operation", "multiply"}, {"level", meta.level}, fields[0], fields[1]});
 }
 
-Metadata rescaled_metadata(const Params& params, Metadata meta) {
-  if (meta.level == 0)
-    throw StateError(
-        "rescale at level 0, expected level >= 1: no product is left; bootstrap, or take "
-        "parameters of more depth",
-        {{"level", "0"}, {"expected", ">= 1"}});
+Metadata rescaled_metadata(const Params& params, Metadata meta, std::string_view operation) {
+  if (meta.level == 0) refuse_level(params, operation, 0, 1);
   const double scale = meta.scale / params.rescale_ratio(meta.level);
   const double canonical = params.scale(meta.level - 1);
   if (!(scale >= kMinRescaled))
     throw StateError(
         cat("rescale of scale ", meta.scale, " at level ", meta.level, " would leave scale ", scale,
             ", expected at least 2^-10: it is no product, or was rescaled before"),
-        {{"scale", cat(meta.scale)},
-         {"level", cat(meta.level)},
+        {{"scale", meta.scale},
+         {"level", meta.level},
          {"expected", cat(">= ", kMinRescaled * params.rescale_ratio(meta.level))}});
   meta.scale = scales_agree(scale, canonical) ? canonical : scale;
   meta.level -= 1;
   return meta;
 }
 
-void Evaluator::State::check_can_rescale(const Ciphertext& a) const {
+void Evaluator::State::check_can_rescale(const Ciphertext& a, std::string_view operation) const {
   check(a);
-  rescaled_metadata(params(), a.metadata());
+  rescaled_metadata(params(), a.metadata(), operation);
 }
 
 u64 reduced_steps(i64 steps, u64 slots) {
@@ -145,7 +133,7 @@ u64 reduced_steps(i64 steps, u64 slots) {
 void check_sum(u64 count, u64 slots) {
   if (!std::has_single_bit(count) || count > slots)
     throw ParameterError(cat("sum over ", count, " slots, expected a power of two up to ", slots),
-                         {{"count", cat(count)}, {"slots", cat(slots)}});
+                         {{"count", count}, {"slots", slots}});
 }
 
 rlwe::KeyLease Evaluator::State::lease(std::span<const rlwe::KeyId> ids) const {
@@ -156,24 +144,18 @@ rlwe::KeyLease Evaluator::State::lease(std::span<const rlwe::KeyId> ids) const {
 }
 
 void Evaluator::State::expect_keys(std::span<const rlwe::KeyId> ids, const char* what) const {
-  std::string missing;
+  KeyDemand demand(params().log_n());
   for (rlwe::KeyId id : ids)
-    if (id != rlwe::kNoKey && !has_key(id))
-      missing += (missing.empty() ? "" : ", ") + name_of_key(id, params().log_n());
-  if (!missing.empty())
-    throw KeyMissingError(cat("no evaluation keys for the ", what, ": ", missing),
-                          {{"rotation", missing}});
+    if (id != rlwe::kNoKey) demand.key(id, has_key(id));
+  demand.expect(what);
 }
 
-void Evaluator::State::require_relinearisation() const {
+void Evaluator::State::require_relinearisation(const char* operation) const {
   if (!has_key(rlwe::kRelinearisation))
-    throw KeyMissingError(
-        "the evaluation keys hold no relinearisation key; ask for it by "
-        "evaluation_keys(relinearisation=True), the default",
-        {{"key", "relinearisation"}});
+    expect_keys(std::span(&rlwe::kRelinearisation, 1), operation);
 }
 
-u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
+u64 Evaluator::State::find_rotation(i64 steps, u64 slots) const {
   const i64 n = static_cast<i64>(slots), reduced = static_cast<i64>(reduced_steps(steps, slots));
   if (reduced == 0) return 1;
   // The key that was asked for by this number, before the others that do as well.
@@ -183,20 +165,25 @@ u64 Evaluator::State::rotation_element(i64 steps, u64 slots) const {
     const u64 element = ring::galois_element_for_rotation(k, params().log_n());
     if (has_key(element)) return element;
   }
-  throw KeyMissingError(cat("no evaluation key for rotation ", steps,
-                            "; ask for it by "
-                            "evaluation_keys(rotations=[",
-                            steps, "])"),
-                        {{"rotation", cat(steps)}});
+  return 0;
+}
+
+std::vector<u64> Evaluator::State::rotation_elements(std::span<const i64> steps, u64 slots,
+                                                     const char* operation) const {
+  std::vector<u64> elements;
+  bool all = true;
+  for (i64 k : steps) all = (elements.emplace_back(find_rotation(k, slots)) != 0) && all;
+  if (all) return elements;
+  KeyDemand demand(params().log_n());
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (elements[i] != 1) demand.rotation(steps[i], elements[i] != 0);
+  demand.expect(operation);
+  return elements;
 }
 
 u64 Evaluator::State::conjugation_element() const {
-  const u64 element = ring::galois_element_for_conjugation(params().log_n());
-  if (!has_key(element))
-    throw KeyMissingError(
-        "no evaluation key for conjugation; ask for it by "
-        "evaluation_keys(conjugate=True)",
-        {{"rotation", "conjugate"}});
+  const rlwe::KeyId element = ring::galois_element_for_conjugation(params().log_n());
+  if (!has_key(element)) expect_keys(std::span(&element, 1), "conjugate");
   return element;
 }
 
@@ -205,7 +192,7 @@ double constant_scale(const Params& params, u32 level, double scale) {
   if (!(constant >= 0x1p10))  // the constant would be rounded to next to nothing
     throw StateError(cat("scale ", scale, " at level ", level, " leaves a constant the scale ",
                          constant, ", expected at least 1024; rescale first"),
-                     {{"scale", cat(scale)}, {"level", cat(level)}});
+                     {{"scale", scale}, {"level", level}});
   return constant;
 }
 

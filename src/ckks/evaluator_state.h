@@ -1,6 +1,9 @@
 // What the evaluator's files share: state, checks, result construction.
 #pragma once
 
+#include <string_view>
+
+#include "ckks/key_demand.h"
 #include "ckks/objects.h"
 
 namespace crenel::ckks {
@@ -13,14 +16,21 @@ bool scales_agree(double a, double b);
 
 // Rules of metadata, of ciphertexts and of their error bounds alike.
 
+/// StateError for an operation that needs a higher level than what it is given has: fields
+/// operation, level, needed, and `more`; the message says what to do. `why` follows the levels.
+[[noreturn]] void refuse_level(const Params& params, std::string_view operation, u32 level,
+                               u32 needed, std::vector<ErrorField> more = {},
+                               const std::string& why = {});
 /// StateError unless level and slots agree; with `scale` also the scales.
 void check_metadata(const Metadata& a, const Metadata& b, bool scale);
 /// Metadata of a product: refuses a scale that leaves the modulus of the level no room for a
 /// message.
 Metadata product_metadata(const Params& params, Metadata meta, double factor_scale, bool real);
 /// Metadata after rescaling: the scale snaps to the canonical one where it is one. StateError at
-/// level 0, and where the scale would be below 2^-10: the message is lost in rounding long before.
-Metadata rescaled_metadata(const Params& params, Metadata meta);
+/// level 0, naming `operation`, and where the scale would be below 2^-10: the message is lost in
+/// rounding long before.
+Metadata rescaled_metadata(const Params& params, Metadata meta,
+                           std::string_view operation = "rescale");
 /// Scale of a constant whose product with a message of this level (>= 1) and scale, rescaled, is
 /// canonical. StateError when the scale leaves no room for a constant: an unrescaled product, say.
 double constant_scale(const Params& params, u32 level, double scale);
@@ -69,7 +79,7 @@ struct Evaluator::State {
   Metadata product_metadata(Metadata meta, double factor_scale, bool real) const {
     return ckks::product_metadata(params(), meta, factor_scale, real);
   }
-  void check_can_rescale(const Ciphertext& a) const;
+  void check_can_rescale(const Ciphertext& a, std::string_view operation) const;
 
   bool has_key(rlwe::KeyId id) const { return source && source->has(id); }
   /// For work on this stream; ids of keys that are there, or rlwe::kNoKey.
@@ -78,11 +88,16 @@ struct Evaluator::State {
   /// KeyMissingError that names every key that is not there; `what` asks for them.
   void expect_keys(std::span<const rlwe::KeyId> ids, const char* what) const;
   /// KeyMissingError unless the relinearisation key is there.
-  void require_relinearisation() const;
+  void require_relinearisation(const char* operation) const;
   /// Element of a rotation of vectors with `slots` slots for which a key exists (rotations that
-  /// agree modulo `slots` are interchangeable); 1 when no key is needed. KeyMissingError names
-  /// `steps`.
-  u64 rotation_element(i64 steps, u64 slots) const;
+  /// agree modulo `slots` are interchangeable); 1 when no key is needed, 0 when there is none.
+  u64 find_rotation(i64 steps, u64 slots) const;
+  /// The same of all of them; KeyMissingError names every one without a key.
+  std::vector<u64> rotation_elements(std::span<const i64> steps, u64 slots,
+                                     const char* operation) const;
+  u64 rotation_element(i64 steps, u64 slots, const char* operation = "rotate") const {
+    return rotation_elements(std::span(&steps, 1), slots, operation)[0];
+  }
   u64 conjugation_element() const;
 
   /// Scale after dividing by rp(level); snaps to the canonical scale where it is one.

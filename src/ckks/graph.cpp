@@ -64,7 +64,7 @@ void expect_equal(std::size_t index, const char* what, double found, double expe
   if (found != expected)
     throw StateError(
         cat("graph input ", index, " has ", what, " ", found, ", recorded with ", expected),
-        {{"input", cat(index)}, {what, cat(found)}, {"expected", cat(expected)}});
+        {{"input", index}, {what, found}, {"expected", expected}});
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ Graph::~Graph() {
 void Graph::State::expect_signature(std::span<const Ciphertext* const> found) const {
   if (found.size() != inputs.size())
     throw StateError(cat("graph got ", found.size(), " inputs, recorded with ", inputs.size()),
-                     {{"inputs", cat(found.size())}, {"expected", cat(inputs.size())}});
+                     {{"inputs", found.size()}, {"expected", inputs.size()}});
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto &a = *found[i], &b = inputs[i];
     evaluator.state().check(a);
@@ -137,12 +137,11 @@ void Graph::State::expect_signature(std::span<const Ciphertext* const> found) co
     expect_equal(i, "components", a.components(), b.components());
     if (b.metadata().real && !a.metadata().real)  // the recorded outputs may claim to be real
       throw StateError(cat("graph input ", i, " has complex slots, recorded with real ones"),
-                       {{"input", cat(i)}, {"real", "false"}, {"expected", "true"}});
+                       {{"input", i}, {"real", false}, {"expected", true}});
     if (!(a.bound() <= b.bound()))  // those of the recorded outputs rest on it
-      throw StateError(
-          cat("graph input ", i, " has bound ", a.bound(), ", recorded with ", b.bound(),
-              "; expected at most that"),
-          {{"input", cat(i)}, {"bound", cat(a.bound())}, {"expected", cat("<= ", b.bound())}});
+      throw StateError(cat("graph input ", i, " has bound ", a.bound(), ", recorded with ",
+                           b.bound(), "; expected at most that"),
+                       {{"input", i}, {"bound", a.bound()}, {"expected", b.bound()}});
   }
 }
 
@@ -198,7 +197,7 @@ std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
   const Evaluator::State& with = evaluator.state();
   with.check_serves(s.evaluator.context());
   for (const Ciphertext* input : inputs) with.check(*input);
-  with.expect_keys(s.slots->used(), "graph");
+  with.expect_keys(s.slots->used(), "replay of this graph");
   expect_eager(*with.stream);
   const auto lock = watch::lock(s.mutex);
   if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other

@@ -37,15 +37,14 @@ LevelStep next_step(const Params& params, u32 level, u32 target) {
 
 double adjusted_scale(const Params& params, const Metadata& meta, u32 level, double scale) {
   if (level > meta.level)
-    throw StateError(cat("adjust_level from ", meta.level, " up to ", level,
-                         ", expected a lower level; only a bootstrap goes up"),
-                     {{"level", cat(meta.level)}, {"target", cat(level)}});
+    refuse_level(params, cat("adjust_level to level ", level), meta.level, level,
+                 {{"target", level}}, "; only a bootstrap goes up");
   if (scale != 0.0) expect_scale(params, level, scale, "adjust_level to scale");
   const double target_scale = scale == 0.0 ? params.scale(level) : scale;
   if (level == meta.level && !scales_agree(meta.scale, target_scale))
     throw StateError(cat("adjust_level at level ", level, " cannot change the scale from ",
                          meta.scale, " to ", target_scale, ": it needs a level"),
-                     {{"scale_a", cat(meta.scale)}, {"scale_b", cat(target_scale)}});
+                     {{"scale_a", meta.scale}, {"scale_b", target_scale}});
   return target_scale;
 }
 

@@ -42,7 +42,7 @@ typename Ops::Value adjust_level(const Ops& ops, const typename Ops::Value& a, u
   if (!(constant_scale >= 0x1p20))
     throw StateError(cat("adjust_level: scale ", lowered.scale(), " at level ", from,
                          " is too large to reach scale ", next, " at level ", from - 1),
-                     {{"scale_a", cat(lowered.scale())}, {"scale_b", cat(next)}});
+                     {{"scale_a", lowered.scale()}, {"scale_b", next}});
   Value stepped = ops.ev.rescale(ops.ev.multiply(lowered, 1.0, constant_scale));
   // The constant is an integer, off by at most half a unit in 2^20: what the message gains is
   // noise.

@@ -16,9 +16,9 @@ const Metadata& magnitude::expect_fits(const Params& params, const Metadata& met
             ") do not decrypt; scale the inputs down, compute at a higher level, or state a "
             "smaller bound that you know"),
         {{"operation", operation},
-         {"level", cat(meta.level)},
-         {"bound", cat(meta.bound)},
-         {"max_value", cat(largest)}});
+         {"level", meta.level},
+         {"bound", meta.bound},
+         {"max_value", largest}});
   return meta;
 }
 

@@ -170,7 +170,7 @@ void Observer::compare(const char* operation, const ResultRange& range, const Ci
         cat(operation, ": the result left the range of level ", out.level(), ", scale 2^",
             brief(std::log2(out.scale())), ", by a factor of ", brief(factor),
             "; scale the inputs down, or compute at a higher level"),
-        {{"operation", operation}, {"level", cat(out.level())}, {"factor", cat(factor)}});
+        {{"operation", operation}, {"level", out.level()}, {"factor", factor}});
   double error = 0.0;
   for (std::size_t i = 0; i < expected.values.size(); ++i) {
     const double e = std::abs(found.values[i] - expected.values[i]);
@@ -189,8 +189,8 @@ void Observer::compare(const char* operation, const ResultRange& range, const Ci
             " in some slot, expected at most ", brief(allowed),
             "; an intermediate result left its range, or an operand was none any more"),
         {{"operation", operation},
-         {"level", cat(out.level())},
-         {"error", cat(error)},
+         {"level", out.level()},
+         {"error", error},
          {"expected", cat("<= ", allowed)}});
 }
 

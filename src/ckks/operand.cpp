@@ -77,7 +77,8 @@ Operand Operand::multiply(const Ciphertext& b) const {
 }
 
 Operand Operand::multiply(const Plaintext& b) const {
-  return with(evaluator_.rescale(evaluator_.multiply(reduced().ciphertext(), b)));
+  const CiphertextOps ops{evaluator_};
+  return with(policy::rescaled_product(ops, evaluator_.multiply(reduced().ciphertext(), b)));
 }
 
 Operand Operand::multiply(Complex b) const {
@@ -87,7 +88,8 @@ Operand Operand::multiply(Complex b) const {
 }
 
 Operand Operand::multiply_constant(Complex b) const {
-  return with(evaluator_.rescale(evaluator_.multiply(reduced().ciphertext(), b)));
+  const CiphertextOps ops{evaluator_};
+  return with(policy::rescaled_product(ops, evaluator_.multiply(reduced().ciphertext(), b)));
 }
 
 Operand Operand::multiply(std::span<const double> b, u32 batch) const {
@@ -99,20 +101,29 @@ Operand Operand::multiply(std::span<const Complex> b, u32 batch) const {
 
 Operand Operand::divide(double b) const {
   if (b == 0.0) policy::refuse_zero();
+  policy::expect_division(evaluator_.context().params(), level());
   return multiply(1.0 / b);
 }
 Operand Operand::divide(Complex b) const {
   if (b == 0.0) policy::refuse_zero();
+  if (!policy::is_gaussian_integer(1.0 / b))
+    policy::expect_division(evaluator_.context().params(), level());
   return multiply(1.0 / b);
 }
 Operand Operand::divide(std::span<const double> b, u32 batch) const {
-  return multiply(std::span<const double>(policy::reciprocals(b)), batch);
+  const std::vector<double> factors = policy::reciprocals(b);
+  policy::expect_division(evaluator_.context().params(), level());
+  return multiply(std::span<const double>(factors), batch);
 }
 Operand Operand::divide(std::span<const Complex> b, u32 batch) const {
-  return multiply(std::span<const Complex>(policy::reciprocals(b)), batch);
+  const std::vector<Complex> factors = policy::reciprocals(b);
+  policy::expect_division(evaluator_.context().params(), level());
+  return multiply(std::span<const Complex>(factors), batch);
 }
 
-Operand Operand::power(u64 exponent) const { return policy::power(*this, exponent); }
+Operand Operand::power(u64 exponent) const {
+  return policy::power(evaluator_.context().params(), exponent > 1 ? reduced() : *this, exponent);
+}
 
 Operand Operand::rotate(i64 steps) const { return with(evaluator_.rotate(ciphertext(), steps)); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <map>
@@ -40,14 +41,15 @@ template <class Ops>
 auto align(const Ops& ops, const typename Ops::Value& a, const typename Ops::Value& b) {
   using Value = typename Ops::Value;
   using Result = std::pair<std::optional<Value>, std::optional<Value>>;
+  const Params& params = ops.params();
   if (a.level() > b.level())
     return Result(ops.ev.adjust_level(a, b.level(), b.scale()), std::nullopt);
   if (b.level() > a.level())
     return Result(std::nullopt, ops.ev.adjust_level(b, a.level(), a.scale()));
   if (scales_agree(a.scale(), b.scale())) return Result();
   if (a.level() == 0)
-    throw StateError(cat("scales ", a.scale(), " and ", b.scale(), " differ at level 0"),
-                     {{"scale", cat(a.scale())}, {"expected", cat(b.scale())}, {"level", "0"}});
+    refuse_level(params, "aligning", 0, 1, {{"scale", a.scale()}, {"expected", b.scale()}},
+                 cat(" (scales ", a.scale(), " and ", b.scale(), " differ)"));
   const u32 level = a.level() - 1;
   return Result(ops.ev.adjust_level(a, level, 0.0), ops.ev.adjust_level(b, level, 0.0));
 }
@@ -59,7 +61,7 @@ inline double factor_scale(const Params& params, u32 level, double scale) {
 }
 
 [[noreturn]] inline void refuse_zero() {
-  throw ParameterError("division of a ciphertext by zero", {{"divisor", "0"}});
+  throw ParameterError("division of a ciphertext by zero", {{"divisor", 0}});
 }
 
 template <class T>
@@ -72,11 +74,28 @@ std::vector<T> reciprocals(std::span<const T> values) {
   return out;
 }
 
-/// x^exponent with the least depth.
+/// Rescales a product, and refuses where there is no level to rescale to.
+template <class Ops>
+typename Ops::Value rescaled_product(const Ops& ops, const typename Ops::Value& product) {
+  if (product.level() == 0) refuse_level(ops.params(), "multiply", 0, 1);
+  return ops.ev.rescale(product);
+}
+
+/// Refuses a division by a constant or by a vector where its product with the reciprocals has no
+/// level to take.
+inline void expect_division(const Params& params, u32 level) {
+  if (level == 0) refuse_level(params, "divide", 0, 1);
+}
+
+/// x^exponent with the least depth; x is reduced.
 template <class Operand>
-Operand power(const Operand& x, u64 exponent) {
+Operand power(const Params& params, const Operand& x, u64 exponent) {
   if (exponent == 0)
-    throw ParameterError("the exponent must be a positive integer, got 0", {{"exponent", "0"}});
+    throw ParameterError("the exponent must be a positive integer, got 0", {{"exponent", 0}});
+  const u32 depth = static_cast<u32>(std::bit_width(exponent - 1));
+  if (x.level() < depth)
+    refuse_level(params, "power", x.level(), depth, {{"exponent", exponent}},
+                 cat(" (exponent ", exponent, " takes ", depth, " levels)"));
   std::map<u64, Operand> powers{{1, x}};
   const auto power = [&](const auto& self, u64 k) -> const Operand& {
     if (const auto it = powers.find(k); it != powers.end()) return it->second;

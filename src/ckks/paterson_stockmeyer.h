@@ -162,8 +162,9 @@ struct PolynomialTask {
   bool map_interval;  ///< from [a, b] to [-1, 1] first, which takes a level
   u32 target;         ///< level of the result
 };
-PolynomialTask polynomial_task(u32 level, std::span<const double> coefficients,
-                               PolynomialBasis basis, double a, double b);
+PolynomialTask polynomial_task(const Params& params, u32 level,
+                               std::span<const double> coefficients, PolynomialBasis basis,
+                               double a, double b);
 
 /// Evaluator::polynomial, of degree 1 and more.
 template <class Ops>

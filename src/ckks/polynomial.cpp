@@ -21,12 +21,11 @@ constexpr u32 kMaxFitDegree = 1u << 16;  // the fit takes time quadratic in the 
 std::vector<double> chebyshev_coefficients(const std::function<double(double)>& f, double a,
                                            double b, u32 degree) {
   if (!(std::isfinite(a) && std::isfinite(b) && a < b))
-    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"),
-                         {{"a", cat(a)}, {"b", cat(b)}});
+    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"), {{"a", a}, {"b", b}});
   if (degree > kMaxFitDegree)
     throw ParameterError(
         cat("Chebyshev fit of degree ", degree, ", expected at most ", kMaxFitDegree),
-        {{"degree", cat(degree)}});
+        {{"degree", degree}});
   const u32 n = degree + 1;
   std::vector<double> values(n), coefficients(n);
   for (u32 k = 0; k < n; ++k) {
@@ -52,31 +51,29 @@ Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::sp
       .evaluate(c, level, scale);
 }
 
-PolynomialTask polynomial_task(u32 level, std::span<const double> coefficients,
-                               PolynomialBasis basis, double a, double b) {
+PolynomialTask polynomial_task(const Params& params, u32 level,
+                               std::span<const double> coefficients, PolynomialBasis basis,
+                               double a, double b) {
   if (coefficients.empty())
-    throw ParameterError("polynomial without coefficients, expected at least one",
-                         {{"count", "0"}});
+    throw ParameterError("polynomial without coefficients, expected at least one", {{"count", 0}});
   for (std::size_t i = 0; i < coefficients.size(); ++i)
     if (!std::isfinite(coefficients[i]))
       throw ParameterError(
           cat("coefficient ", i, " is infinite or no number, expected a finite number"),
-          {{"index", cat(i)}});
+          {{"index", i}});
   if (basis == PolynomialBasis::power && (a != -1.0 || b != 1.0))
     throw ParameterError(cat("interval [", a, ", ", b,
                              "] with the power basis, which has none; expected "
                              "the Chebyshev basis"),
-                         {{"a", cat(a)}, {"b", cat(b)}});
+                         {{"a", a}, {"b", b}});
   const bool map_interval = basis == PolynomialBasis::chebyshev && (a != -1.0 || b != 1.0);
   if (map_interval && !(std::isfinite(a) && std::isfinite(b) && a < b))
-    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"),
-                         {{"a", cat(a)}, {"b", cat(b)}});
+    throw ParameterError(cat("interval [", a, ", ", b, "], expected a < b"), {{"a", a}, {"b", b}});
   const u32 degree = degree_of(coefficients);
   const u32 depth = polynomial_depth(degree) + (degree > 0 && map_interval ? 1 : 0);
   if (level < depth)
-    throw StateError(cat("polynomial of degree ", degree, " needs ", depth,
-                         " levels, ciphertext is at level ", level),
-                     {{"level", cat(level)}, {"expected", cat(">= ", depth)}});
+    refuse_level(params, "polynomial", level, depth, {{"degree", degree}},
+                 cat(" (degree ", degree, " takes ", depth, " levels)"));
   return {degree, map_interval, level - depth};
 }
 
@@ -89,9 +86,9 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
         [&](const auto& on, const auto& y) { return on.polynomial(y, coefficients, basis, a, b); },
         x);
   s.check_components(x, 2, "polynomial");
-  const PolynomialTask task = polynomial_task(x.level(), coefficients, basis, a, b);
+  const PolynomialTask task = polynomial_task(s.params(), x.level(), coefficients, basis, a, b);
   if (task.degree == 0) return add(multiply_integer(x, 0), std::complex<double>(coefficients[0]));
-  if (task.degree > 1) s.require_relinearisation();
+  if (task.degree > 1) s.require_relinearisation("polynomial");
   if (magnitude::known(x.bound())) {  // refuses before the first of many operations
     const MagnitudeModel model(s.params(), "polynomial");
     ckks::polynomial(MagnitudeOps{model}, Magnitude{x.metadata()}, coefficients, basis, a, b, task);

@@ -39,8 +39,7 @@ std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
     return s.observer->watch(
         "rotate_many", [&](const auto& on, const auto& x) { return on.rotate_many(x, steps); }, a);
   s.check_components(a, 2, "rotation");
-  std::vector<u64> elements;  // all keys are looked up before any work
-  for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
+  const auto elements = s.rotation_elements(steps, a.slots(), "rotate_many");
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view();
   const u64 each = a.data().poly.bytes();
@@ -76,8 +75,7 @@ Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps
   const double terms = static_cast<double>(steps.size());
   const Metadata meta = magnitude::bounded(s.params(), a.metadata(),
                                            magnitude::scaled(a.bound(), terms), "rotate_sum");
-  std::vector<u64> elements;
-  for (i64 k : steps) elements.push_back(s.rotation_element(k, a.slots()));
+  const auto elements = s.rotation_elements(steps, a.slots(), "rotate_sum");
   const auto keys = s.lease(elements);
   return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys.views(), elements, a.level()),
                 meta);
@@ -93,8 +91,9 @@ Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) cons
   magnitude::bounded(state_->params(), a.metadata(),
                      magnitude::scaled(a.bound(), static_cast<double>(count)), "sum_slots");
   stride %= static_cast<i64>(a.slots());  // the same rotations, and products that do not overflow
-  for (u64 k = 1; k < count; k *= 2)      // all keys are looked up before any work
-    state_->rotation_element(stride * static_cast<i64>(k), a.slots());
+  std::vector<i64> all;
+  for (u64 k = 1; k < count; k *= 2) all.push_back(stride * static_cast<i64>(k));
+  state_->rotation_elements(all, a.slots(), "sum_slots");  // before any work
   std::optional<Ciphertext> sum;
   for (u64 k = 1; k < count; k *= 2) {
     const i64 steps[] = {0, stride * static_cast<i64>(k)};
@@ -107,13 +106,13 @@ void check_relabelling(const Params& params, u64 slots, u64 wanted, bool repeati
   if (!std::has_single_bit(wanted) || wanted > params.slots())
     throw ParameterError(
         cat("slots must be a power of two of at most ", params.slots(), ", got ", wanted),
-        {{"slots", cat(wanted)}, {"max_slots", cat(params.slots())}});
+        {{"slots", wanted}, {"max_slots", params.slots()}});
   if (wanted < slots && !repeating)
     throw StateError(
         cat("a vector of ", slots, " slots as one of ", wanted, ": only where it repeats after ",
             wanted, " slots, which the caller must know (repeating); a sum over count = ",
             slots / wanted, " at stride ", wanted, " makes it so"),
-        {{"slots", cat(slots)}, {"wanted", cat(wanted)}});
+        {{"slots", slots}, {"wanted", wanted}});
 }
 
 Ciphertext Evaluator::with_slots(const Ciphertext& a, u64 slots, bool repeating) const {
@@ -127,14 +126,14 @@ Ciphertext Evaluator::with_slots(const Ciphertext& a, u64 slots, bool repeating)
 
 std::vector<i64> sum_slots_rotations(u64 count, i64 stride) {
   if (!std::has_single_bit(count))
-    throw ParameterError(cat("count must be a power of two, got ", count), {{"count", cat(count)}});
+    throw ParameterError(cat("count must be a power of two, got ", count), {{"count", count}});
   std::vector<i64> steps;
   i64 step = stride;
   for (u64 k = 1; k < count; k *= 2) {
     if (k > 1 && __builtin_mul_overflow(step, i64(2), &step))
       throw ParameterError(
           cat("sum over ", count, " slots at stride ", stride, ": rotations beyond 64 bits"),
-          {{"count", cat(count)}, {"stride", cat(stride)}});
+          {{"count", count}, {"stride", stride}});
     steps.push_back(step);
   }
   return steps;

@@ -24,7 +24,7 @@ void expect_scale(const Params& params, u32 level, double scale, const char* wha
   if (scale_fits(params, level, scale)) return;
   throw ParameterError(
       cat(what, " ", scale, ", expected ", scale_range(params, level)),
-      {{"scale", cat(scale)}, {"level", cat(level)}, {"expected", scale_range(params, level)}});
+      {{"scale", scale}, {"level", level}, {"expected", scale_range(params, level)}});
 }
 
 }  // namespace crenel::ckks

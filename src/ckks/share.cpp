@@ -24,12 +24,11 @@ constexpr double kTail = 13.4;
 constexpr double kGridBits = 2.0;
 
 void check(const Sharing& sharing) {
-  if (sharing.queries < 1)
-    throw ParameterError("queries 0, expected at least 1", {{"queries", "0"}});
+  if (sharing.queries < 1) throw ParameterError("queries 0, expected at least 1", {{"queries", 0}});
   if (sharing.statistical_bits < kMinBits || sharing.statistical_bits > kMaxBits)
     throw ParameterError(cat("statistical_bits ", sharing.statistical_bits, ", expected ", kMinBits,
                              " to ", kMaxBits),
-                         {{"statistical_bits", cat(sharing.statistical_bits)}});
+                         {{"statistical_bits", sharing.statistical_bits}});
 }
 
 /// Without an error there would be no noise, and no circuit is without.
@@ -38,7 +37,7 @@ void check(const ErrorBound& bound) {
     if (!(value > 0.0) || !std::isfinite(value))
       throw ParameterError(
           cat("error bound with ", name, " ", value, ", expected a positive finite number"),
-          {{name, cat(value)}});
+          {{name, value}});
 }
 
 /// The ciphertext is of the circuit that the bound is of, as far as its metadata tell.
@@ -47,7 +46,7 @@ void check_agrees(const Ciphertext& c, const ErrorBound& bound) {
     if (!equal)
       throw StateError(cat("ciphertext of ", what, " ", found, ", expected ", expected,
                            " by the error model: not a result of the circuit modelled"),
-                       {{what, cat(found)}, {"found", cat(found)}, {"expected", cat(expected)}});
+                       {{what, found}, {"found", found}, {"expected", expected}});
   };
   expect("params_id", c.params_id(), bound.params_id, c.params_id() == bound.params_id);
   expect("level", c.level(), bound.level(), c.level() == bound.level());
@@ -85,17 +84,17 @@ Flood plan_flood(const Params& params, const ErrorBound& bound, const Sharing& s
             brief(f.precision),
             " bits, expected at least 1 and noise within the modulus: take fewer slots, a larger "
             "scale_bits, fewer queries or statistical_bits"),
-        {{"message", cat(bound.message)},
-         {"error_rms", cat(bound.rms)},
-         {"noise_std", cat(f.slot_std)},
-         {"precision_bits", cat(f.precision)},
-         {"statistical_bits", cat(sharing.statistical_bits)},
-         {"queries", cat(sharing.queries)}});
+        {{"message", bound.message},
+         {"error_rms", bound.rms},
+         {"noise_std", f.slot_std},
+         {"precision_bits", f.precision},
+         {"statistical_bits", sharing.statistical_bits},
+         {"queries", sharing.queries}});
   const double allowed = std::exp2(-static_cast<double>(sharing.statistical_bits)) / queries;
   if (!(bound.failure <= allowed))
     throw ParameterError(cat("the error bound fails with probability 2^", std::log2(bound.failure),
                              ", expected at most 2^", std::log2(allowed)),
-                         {{"failure", cat(bound.failure)}, {"expected", cat(allowed)}});
+                         {{"failure", bound.failure}, {"expected", allowed}});
   return f;
 }
 
@@ -132,11 +131,11 @@ u64 ShareLedger::take(u64 rows, const Sharing& sharing) {
             " bits (the shares so far have used 2^", brief(std::log2(account_.spent)),
             ", these need 2^", brief(std::log2(cost)), ", of 2^-", sharing.statistical_bits,
             "): state from the first share on how many there will be, or make a new key"),
-        {{"shares", cat(account_.shares)},
-         {"rows", cat(rows)},
-         {"queries", cat(sharing.queries)},
-         {"statistical_bits", cat(sharing.statistical_bits)},
-         {"spent", cat(account_.spent)}});
+        {{"shares", account_.shares},
+         {"rows", rows},
+         {"queries", sharing.queries},
+         {"statistical_bits", sharing.statistical_bits},
+         {"spent", account_.spent}});
   account_.spent += cost;
   return account_.shares += rows;
 }
@@ -149,7 +148,7 @@ ShareAccount ShareLedger::account() const {
 void ShareLedger::add(const ShareAccount& earlier) {
   if (!std::isfinite(earlier.spent) || earlier.spent < 0.0)
     throw ParameterError(cat("spent ", earlier.spent, ", expected a finite number >= 0"),
-                         {{"spent", cat(earlier.spent)}});
+                         {{"spent", earlier.spent}});
   const std::lock_guard lock(mutex_);
   account_.shares += earlier.shares;
   account_.spent += earlier.spent;
@@ -186,7 +185,7 @@ Share Client::decrypt_to_share(const Ciphertext& ciphertext, const ErrorBound& b
         cat("the result with its noise reaches beyond ", flood.largest,
             ", the most that the error model allows: the circuit was not followed, or its inputs "
             "are out of bounds"),
-        {{"expected", cat(flood.largest)}});
+        {{"expected", flood.largest}});
   share.grid = std::exp2(std::floor(std::log2(flood.slot_std)) - kGridBits);
   const auto rounded = [&](double x) { return std::nearbyint(x / share.grid) * share.grid; };
   for (Complex& v : share.values)

@@ -150,8 +150,8 @@ OutOfMemoryError out_of_memory(const MemoryRequest& request, u64 available,
                                const std::string& limit, const std::string& device) {
   std::string message = cat(request.what, ": ", human_bytes(request.bytes), ", ", device, " has ",
                             human_bytes(available), " available (", limit, ")");
-  std::vector<ErrorField> fields{{"needed", cat(request.bytes)},
-                                 {"available", cat(available)},
+  std::vector<ErrorField> fields{{"needed", request.bytes},
+                                 {"available", available},
                                  {"device", device},
                                  {"limit", limit}};
   if (request.count != 0) {
@@ -159,7 +159,7 @@ OutOfMemoryError out_of_memory(const MemoryRequest& request, u64 available,
     const u64 besides = less(request.bytes, request.count * request.each);
     const u64 fits = std::min(less(available, besides) / request.each, request.count);
     message += cat(": ", fits, " of these ", request.units, " fit");
-    fields.push_back({"fits", cat(fits)});
+    fields.push_back({"fits", fits});
   }
   if (!request.advice.empty()) message += "; " + request.advice;
   return OutOfMemoryError(message, std::move(fields));

@@ -39,19 +39,18 @@ void in_parts(u32 rows, const F& f) {
 
 void expect_size(const char* name, std::size_t got, std::size_t expected) {
   if (got != expected)
-    throw ParameterError(cat(name, " has ", got, " words, expected ", expected),
-                         {{name, cat(got)}});
+    throw ParameterError(cat(name, " has ", got, " words, expected ", expected), {{name, got}});
 }
 
 void check_primes(const char* name, const Moduli& primes) {
   if (primes.empty() || primes.size() > rns::kMaxLimbs)
     throw ParameterError(cat(primes.size(), " ", name, ", expected 1..", rns::kMaxLimbs),
-                         {{name, cat(primes.size())}});
+                         {{name, primes.size()}});
   std::set<u64> seen;
   for (const u64 q : primes)
     if (q < 3 || q >= u64(1) << 31 || !math::is_prime(q) || !seen.insert(q).second)
       throw ParameterError(cat(name, ": ", q, ", expected distinct odd primes below 2^31"),
-                           {{name, cat(q)}});
+                           {{name, q}});
 }
 
 // [rows][limbs][N], every value below its limb's prime; returns the rows.
@@ -60,13 +59,13 @@ u32 check_residues(std::span<const u32> x, u32 log_n, const Moduli& primes) {
   if (x.empty() || x.size() % row != 0)
     throw ParameterError(cat("x has ", x.size(), " words, expected a positive multiple of ",
                              primes.size(), " limbs of ", n),
-                         {{"x", cat(x.size())}});
+                         {{"x", x.size()}});
   for (std::size_t i = 0; i < x.size(); ++i) {
     const u64 limb = i / n % primes.size();
     if (x[i] >= primes[limb])
       throw ParameterError(cat("x[", i / row, ", ", limb, ", ", i % n, "] = ", x[i],
                                ", expected a residue below ", primes[limb]),
-                           {{"value", cat(x[i])}, {"modulus", cat(primes[limb])}});
+                           {{"value", x[i]}, {"modulus", primes[limb]}});
   }
   return static_cast<u32>(x.size() / row);
 }
@@ -79,7 +78,7 @@ void check_operand(const char* name, std::span<const u32> x, const ColumnConstan
     if (fits_shift<32>(x[i], shift)) continue;
     throw ParameterError(cat(name, "[", i / 256, ", ", i / 16 % 16, ", ", i % 16, "] = ", x[i],
                              ", expected below 2^", 32 - shift, " in a column shifted by ", shift),
-                         {{"value", cat(x[i])}, {"shift", cat(shift)}});
+                         {{"value", x[i]}, {"shift", shift}});
   }
 }
 
@@ -176,7 +175,7 @@ const device::DeviceInfo& Unit::device() const { return state_->device->info(); 
 
 Counts Unit::fhe_sync(std::span<u32> d, std::span<const u32> a, std::span<const u32> b,
                       std::span<const u32> c, std::span<const u64> moduli, u32 tiles) const {
-  if (tiles == 0) throw ParameterError("0 tiles, expected at least 1", {{"tiles", "0"}});
+  if (tiles == 0) throw ParameterError("0 tiles, expected at least 1", {{"tiles", 0}});
   const std::size_t words = std::size_t(tiles) * 256;
   expect_size("d", d.size(), words);
   expect_size("a", a.size(), words);
@@ -184,7 +183,7 @@ Counts Unit::fhe_sync(std::span<u32> d, std::span<const u32> a, std::span<const 
   if (!c.empty()) expect_size("c", c.size(), words);
   if (moduli.size() != 1 && moduli.size() != 16 && moduli.size() != std::size_t(tiles) * 16)
     throw ParameterError(cat(moduli.size(), " moduli, expected 1, 16 or ", u64(tiles) * 16),
-                         {{"moduli", cat(moduli.size())}});
+                         {{"moduli", moduli.size()}});
   const std::size_t sets = moduli.size() <= 16 ? 1 : tiles;
   std::vector<ColumnConstants> columns(sets * 16);
   for (std::size_t i = 0; i < columns.size(); ++i)
@@ -226,7 +225,7 @@ Counts Unit::intt(std::span<u32> out, std::span<const u32> in, u32 log_n, const 
 Counts Unit::base_convert(std::span<u32> out, std::span<const u32> in, u32 log_n,
                           const Moduli& sources, const Moduli& destinations) const {
   if (log_n < 4 || log_n > 17)
-    throw ParameterError(cat("log_n = ", log_n, ", expected 4..17"), {{"log_n", cat(log_n)}});
+    throw ParameterError(cat("log_n = ", log_n, ", expected 4..17"), {{"log_n", log_n}});
   check_primes("sources", sources);
   check_primes("destinations", destinations);
   Moduli all = sources;

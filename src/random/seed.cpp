@@ -29,7 +29,7 @@ void seed_from_os(Seed& seed) {
       if (code == EINTR) continue;
       throw StateError(cat("the operating system gives no random bytes: ",
                            std::generic_category().message(code)),
-                       {{"errno", cat(code)}});
+                       {{"errno", code}});
     }
     filled += static_cast<std::size_t>(got);
   }

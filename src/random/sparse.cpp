@@ -46,7 +46,7 @@ core::SecretVector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 we
   if (!std::has_single_bit(n) || weight > n)
     throw ParameterError(cat("sparse secret of weight ", weight, " among ", n,
                              " coefficients, expected a power of two and a weight up to it"),
-                         {{"n", cat(n)}, {"weight", cat(weight)}});
+                         {{"n", n}, {"weight", weight}});
   ChaChaState state = chacha20_state(source.seed(), source.next(Purpose::secret_key));
   core::SecretVector<Entry> entries(n);
   // Block i/8 holds the 64-bit sort key of entry i; block n/8 (rounded up) + i/512 its sign bit.

@@ -46,7 +46,7 @@ Complex unit_root(u32 numerator, u32 log_denominator) {
 
 NegacyclicFft::NegacyclicFft(u32 log_degree) : log_n(log_degree) {
   if (log_n < 3 || log_n > 12)
-    throw ParameterError(cat("log_n = ", log_n, ", expected 3..12"), {{"log_n", cat(log_n)}});
+    throw ParameterError(cat("log_n = ", log_n, ", expected 3..12"), {{"log_n", log_n}});
   const u32 n = u32(1) << log_n, m = n / 2;
   roots.resize(2 * n);
   for (u32 j = 0; j < 2 * n; ++j) {

@@ -50,7 +50,7 @@ void fill_powers(std::vector<math::ShoupConstant<u32>>& table, u32 base, const M
 
 Ring::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
   if (log_n < 1 || log_n > 17)
-    throw ParameterError(cat("log_n = ", log_n, ", expected 1..17"), {{"log_n", cat(log_n)}});
+    throw ParameterError(cat("log_n = ", log_n, ", expected 1..17"), {{"log_n", log_n}});
   if (primes.empty() || primes.size() > kMaxLimbs)
     throw ParameterError(cat(primes.size(), " primes, expected 1..", kMaxLimbs));
   constexpr u64 bound = u64(1) << 31;
@@ -58,7 +58,7 @@ Ring::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
     if (q >= bound || (q - 1) % (u64(2) << log_n) != 0)
       throw ParameterError(
           cat("prime ", q, " does not serve N = 2^", log_n, ": expected 1 mod 2N, below ", bound),
-          {{"prime", cat(q)}});
+          {{"prime", q}});
   tables_.resize(primes.size());
   // Independent per prime; the one parallel loop outside the backends, because context creation of
   // a 60-prime chain is something a user waits for.

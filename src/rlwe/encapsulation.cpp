@@ -33,7 +33,7 @@ void expect_encapsulation(u32 base_primes, double base_bits, u32 special_primes)
           " bits) at level 0 and ", special_primes, " special primes, expected at most ",
           kMaxBasePrimes, " primes below ", kMaxBaseBits, " bits and at least ",
           kEncapsulationPrimes, " special primes"),
-      {{"level_0_primes", cat(base_primes)}, {"special_primes", cat(special_primes)}});
+      {{"level_0_primes", base_primes}, {"special_primes", special_primes}});
 }
 
 LimbSet encapsulation_limbs(const RingContext& ring) {

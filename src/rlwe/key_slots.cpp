@@ -58,7 +58,7 @@ void KeySlots::bind(device::Stream& stream, KeySource& source, std::span<const K
       throw StateError(
           cat("a switching key of ", found.shape.batch, " digits and ", found.limbs.size(),
               " limbs, recorded with ", expected.shape.batch, " and ", expected.limbs.size()),
-          {{"found", cat(found.limbs.size())}, {"expected", cat(expected.limbs.size())}});
+          {{"found", found.limbs.size()}, {"expected", expected.limbs.size()}});
     wanted[slot.at] = found.data;
   }
   if (wanted == bound_) return;

@@ -64,7 +64,7 @@ StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, 
     throw ParameterError(
         cat("staged keys within ", device_bytes, " bytes of device memory, expected at least ",
             expected, ": ", fixed, " that stay there and ", least, " keys of ", frame),
-        {{"device_bytes", cat(device_bytes)}, {"expected", cat(expected)}});
+        {{"device_bytes", device_bytes}, {"expected", expected}});
   const watch::Shield shield;  // until the halves in host memory have been read
   for (const auto& [id, host] : other) {
     SwitchKey key{room_for(*ring_, *copies_, host), host.seed};
@@ -112,7 +112,7 @@ std::vector<KeyId> StagedKeys::staged_among(std::span<const KeyId> ids) const {
     throw StateError(
         cat("an operation reads ", wanted.size(), " keys at once, staged within room for ",
             frames_.size(), "; stage them with more device memory"),
-        {{"keys", cat(wanted.size())}, {"frames", cat(frames_.size())}});
+        {{"keys", wanted.size()}, {"frames", frames_.size()}});
   return wanted;
 }
 

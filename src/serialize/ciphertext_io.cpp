@@ -25,7 +25,7 @@ void write_metadata(DocumentWriter& file, const Params& params, const Metadata& 
   if (!scale_fits(params, meta.level, meta.scale))
     throw StateError(cat("cannot save: the scale is ", meta.scale, ", expected ",
                          scale_range(params, meta.level)),
-                     {{"scale", cat(meta.scale)}, {"expected", scale_range(params, meta.level)}});
+                     {{"scale", meta.scale}, {"expected", scale_range(params, meta.level)}});
   file.integer("level", meta.level);
   file.real("scale", meta.scale);
   file.integer("slots", meta.slots);

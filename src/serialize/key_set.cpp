@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ckks/key_demand.h"
 #include "ckks/key_sizes.h"
 #include "ckks/objects.h"
 #include "crenel/core/watch.h"
@@ -149,20 +150,17 @@ rlwe::SwitchKey KeyReader::upload(const Entry& entry, std::span<const u8> half,
 std::vector<u64> KeyReader::elements(const ckks::KeySelection& selection) const {
   const u64 conjugation = ring::galois_element_for_conjugation(ring_.log_n());
   std::vector<u64> chosen;
-  std::string missing;
+  ckks::KeyDemand demand(ring_.log_n());
   if (!selection.rotations)
     for (const auto& [element, entry] : galois_)
       if (element != conjugation) chosen.push_back(element);
   for (i64 steps : selection.rotations.value_or(std::vector<i64>())) {
     const u64 element = ring::galois_element_for_rotation(steps, ring_.log_n());
-    if (galois_.contains(element))
-      chosen.push_back(element);
-    else if (element != 1)
-      missing += (missing.empty() ? "" : ", ") + std::to_string(steps);
+    if (element == 1) continue;
+    demand.rotation(steps, galois_.contains(element));
+    if (galois_.contains(element)) chosen.push_back(element);
   }
-  if (!missing.empty())
-    throw KeyMissingError(cat("the key file holds no keys for the rotations ", missing),
-                          {{"rotation", missing}});
+  demand.expect("this selection from a key file");
   if (selection.conjugation && galois_.contains(conjugation)) chosen.push_back(conjugation);
   return chosen;
 }

@@ -39,7 +39,7 @@ inline std::string quote(std::string_view text) {
   if (offset != kNoOffset) message += cat(" (byte ", offset, ")");
   std::vector<ErrorField> fields{
       {"where", std::move(where)}, {"found", std::move(found)}, {"expected", std::move(expected)}};
-  if (offset != kNoOffset) fields.push_back({"offset", std::to_string(offset)});
+  if (offset != kNoOffset) fields.push_back({"offset", offset});
   throw SerializationError(message, std::move(fields));
 }
 
@@ -55,8 +55,8 @@ inline std::string quote(std::string_view text) {
   throw SerializationError(message, {{"where", std::move(where)},
                                      {"found", std::move(found)},
                                      {"expected", std::move(expected)},
-                                     {"needed", std::to_string(needed)},
-                                     {"max_bytes", std::to_string(max_bytes)}});
+                                     {"needed", needed},
+                                     {"max_bytes", max_bytes}});
 }
 
 }  // namespace crenel::serialize

@@ -89,7 +89,7 @@ std::size_t declare_info(DocumentWriter& file, tfhe::ArrayInfo& info, u64 size) 
     throw ParameterError(
         cat("shape ", shape_text(info.shape), " of an array of ", size,
             " elements, expected at most ", kMaxExtents, " extents that multiply to it"),
-        {{"shape", shape_text(info.shape)}, {"size", cat(size)}});
+        {{"shape", shape_text(info.shape)}, {"size", size}});
   if (!is_element(info.element))
     throw ParameterError(cat("element type ", quote(info.element), ", expected at most ",
                              kMaxElement, " lower-case letters and digits"),

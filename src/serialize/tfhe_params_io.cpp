@@ -42,7 +42,7 @@ void check_version(DocumentReader& file) {
         cat("cannot load params: a file of version 1, whose id does not cover what it claims, "
             "expected version ",
             kParamsVersion, "; write the set anew with to_bytes"),
-        {{"where", kVersionField}, {"found", "1"}, {"expected", cat(kParamsVersion)}});
+        {{"where", kVersionField}, {"found", 1}, {"expected", kParamsVersion}});
   file.integer(kVersionField, kParamsVersion, kParamsVersion);
 }
 

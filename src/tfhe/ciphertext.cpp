@@ -18,7 +18,7 @@ void expect_equal(const char* what, const std::string& found, const std::string&
 
 std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u64 size,
                                                    u32 plain_modulus, u32 log_modulus) {
-  if (size == 0) throw ParameterError("no messages, expected at least one", {{"size", "0"}});
+  if (size == 0) throw ParameterError("no messages, expected at least one", {{"size", 0}});
   auto data = std::make_unique<Ciphertext::Data>(CiphertextShape{home.params.id(),
                                                                  size,
                                                                  home.plan.slots,
@@ -28,7 +28,7 @@ std::unique_ptr<Ciphertext::Data> empty_ciphertext(const Context::State& home, u
                                                                  {},
                                                                  Noise(size)});
   if (size > u64(0xffffffff) || data->rows() > 0xffffffff)
-    throw ParameterError(cat(size, " messages, expected at most 2^32 - 1"), {{"size", cat(size)}});
+    throw ParameterError(cat(size, " messages, expected at most 2^32 - 1"), {{"size", size}});
   return data;
 }
 
@@ -59,11 +59,11 @@ Ciphertext Ciphertext::slice(u64 first, u64 count) const {
   if (count == 0 || first > d.size || count > d.size - first)
     throw ParameterError(cat("messages [", first, ", ", first, " + ", count,
                              "), expected at least one of [0, ", d.size, ")"),
-                         {{"first", cat(first)}, {"count", cat(count)}, {"size", cat(d.size)}});
+                         {{"first", first}, {"count", count}, {"size", d.size}});
   if (first % d.slots != 0)
     throw ParameterError(cat("slice from message ", first, ", expected a multiple of ", d.slots,
                              " (messages under a mask)"),
-                         {{"first", cat(first)}, {"slots", cat(d.slots)}});
+                         {{"first", first}, {"slots", d.slots}});
   auto part = d.like();
   part->size = count;
   part->noise = d.noise.slice(first, count);
@@ -79,11 +79,11 @@ Ciphertext Ciphertext::take(std::span<const u64> index) const {
   if (d.slots != 1)
     throw UnsupportedError(cat("messages in any order where ", d.slots,
                                " share a mask, expected a context without packing"),
-                           {{"slots", cat(d.slots)}});
+                           {{"slots", d.slots}});
   for (const u64 i : index)
     if (i >= d.size)
       throw ParameterError(cat("message ", i, ", expected below ", d.size),
-                           {{"index", cat(i)}, {"size", cat(d.size)}});
+                           {{"index", i}, {"size", d.size}});
   auto taken = d.like();
   taken->size = index.size();
   taken->noise = {};
@@ -99,7 +99,7 @@ Ciphertext Ciphertext::take(std::span<const u64> index) const {
 }
 
 Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
-  if (parts.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", "0"}});
+  if (parts.empty()) throw ParameterError("concatenation of no ciphertexts", {{"parts", 0}});
   const auto& first = parts[0]->data();
   auto& stream = *first.payload.stream();
   auto whole = first.like();
@@ -115,10 +115,9 @@ Ciphertext concatenate(std::span<const Ciphertext* const> parts) {
     expect_equal("log modulus", cat(part.log_modulus), cat(first.log_modulus));
     expect_device(part.payload, stream.device(), "part of a concatenation");
     if (i + 1 < parts.size() && part.size % part.slots != 0)
-      throw ParameterError(
-          cat("part ", i, " of a concatenation has ", part.size,
-              " messages, expected a multiple of ", part.slots),
-          {{"part", cat(i)}, {"size", cat(part.size)}, {"slots", cat(part.slots)}});
+      throw ParameterError(cat("part ", i, " of a concatenation has ", part.size,
+                               " messages, expected a multiple of ", part.slots),
+                           {{"part", i}, {"size", part.size}, {"slots", part.slots}});
     whole->size += part.size;
     whole->bound = whole->bound == 0 || part.bound == 0 ? 0 : std::max(whole->bound, part.bound);
     whole->noise.append(part.noise);

@@ -51,7 +51,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus, u32
   for (std::size_t i = 0; bound != 0 && i < messages.size(); ++i)
     if (messages[i] >= bound)  // where, not what: errors are logged
       throw ParameterError(cat("message ", i, " is too large, expected below ", bound),
-                           {{"index", cat(i)}, {"limit", cat(bound)}});
+                           {{"index", i}, {"limit", bound}});
   auto data = empty_ciphertext(home, messages.size(), p, log_modulus_for(home.params, p));
   data->bound = bound;
   const u64 words = data->rows() * data->slots * sizeof(u64);
@@ -100,11 +100,11 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
   expect_same_secret_key(ct.secret_key, state_->id, "ciphertext", "this client");
   if (messages.size() != ct.size)
     throw ParameterError(cat(messages.size(), " messages, expected ", ct.size),
-                         {{"messages", cat(messages.size())}, {"size", cat(ct.size)}});
+                         {{"messages", messages.size()}, {"size", ct.size}});
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (messages[i] >= ct.plain_modulus)
       throw ParameterError(cat("message ", i, " is too large, expected below ", ct.plain_modulus),
-                           {{"index", cat(i)}, {"limit", cat(ct.plain_modulus)}});
+                           {{"index", i}, {"limit", ct.plain_modulus}});
   const auto phase = phases(*state_, ct);
   std::vector<i64> out(ct.size);
   const u32 shift = 64 - ct.log_modulus;  // the sign bit of the modulus to that of the word
@@ -123,7 +123,7 @@ Client Client::single(u32 slot) const {
   const auto& home = state_->context.state();
   if (slot >= home.plan.slots)
     throw ParameterError(cat("slot ", slot, ", expected below ", home.plan.slots),
-                         {{"slot", cat(slot)}, {"slots", cat(home.plan.slots)}});
+                         {{"slot", slot}, {"slots", home.plan.slots}});
   const Context context(home.params.with_slots(SlotCount(1)), home.device);
   const u64 words = SecretKeys::slot_words(home.plan);
   const auto& one = context.state();

@@ -18,7 +18,7 @@ u32 log_modulus_for(const Params& params, u32 p) {
     if (p <= (u64(1) << log_q) / 4) return log_q;
     throw ParameterError(
         cat("plain modulus ", p, ", expected at most q / 4 = ", (u64(1) << log_q) / 4),
-        {{"plain_modulus", cat(p)}, {"log_modulus", cat(log_q)}});
+        {{"plain_modulus", p}, {"log_modulus", log_q}});
   }
   const u32 log_modulus = log_q + ceil_log2(p) - floor_log2(own);
   const u32 bound = max_log_modulus(params);
@@ -26,7 +26,7 @@ u32 log_modulus_for(const Params& params, u32 p) {
     throw ParameterError(
         cat("plain modulus ", p, " needs ciphertexts modulo 2^", log_modulus, ", expected at most ",
             bound == kMaxLogModulus ? "2^" : "Q_KS = 2^", bound),
-        {{"plain_modulus", cat(p)}, {"log_modulus", cat(log_modulus)}, {"bound", cat(bound)}});
+        {{"plain_modulus", p}, {"log_modulus", log_modulus}, {"bound", bound}});
   return log_modulus;
 }
 
@@ -34,11 +34,11 @@ u32 checked_plain_modulus(const Params& params, u32 plain_modulus) {
   const u32 p = plain_modulus != 0 ? plain_modulus : params.spec().plain_modulus;
   if (p % 2 != 0)
     throw ParameterError(cat("plain modulus ", p, ", expected an even number"),
-                         {{"plain_modulus", cat(p)}});
+                         {{"plain_modulus", p}});
   // The reciprocal of encode_message is exact up to here; powers of two need none.
   if (!std::has_single_bit(p) && p > (u32(1) << 15))
     throw ParameterError(cat("plain modulus ", p, ", expected at most 32768 or a power of two"),
-                         {{"plain_modulus", cat(p)}});
+                         {{"plain_modulus", p}});
   log_modulus_for(params, p);
   return p;
 }
@@ -75,10 +75,9 @@ void check_messages(std::span<const u64> messages, const Params& params, u32 p) 
   const u64 limit = message_limit(params, p);
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (messages[i] >= limit)
-      throw ParameterError(
-          cat("message ", i, " is too large, expected below ", limit,
-              params.spec().padded ? " (half the plain modulus, padded)" : ""),
-          {{"index", cat(i)}, {"limit", cat(limit)}});  // not the message: errors are logged
+      throw ParameterError(cat("message ", i, " is too large, expected below ", limit,
+                               params.spec().padded ? " (half the plain modulus, padded)" : ""),
+                           {{"index", i}, {"limit", limit}});  // not the message: errors are logged
 }
 
 }  // namespace crenel::tfhe

@@ -40,7 +40,7 @@ Evaluator::State::State(Context context_, EvaluationKeys keys_, const EvaluatorO
   if (!(max_p_fail_log2 <= 0))
     throw ParameterError(cat("max_p_fail_log2 is ", max_p_fail_log2,
                              ", expected at most 0, a logarithm of a probability"),
-                         {{"max_p_fail_log2", cat(max_p_fail_log2)}});
+                         {{"max_p_fail_log2", max_p_fail_log2}});
   if (const auto* data = keys.data()) expect_home(data->params_id, data->bootstrap, home(), "keys");
 }
 
@@ -123,10 +123,10 @@ void Evaluator::State::judge(const Noise& noise, u32 log_modulus, double margin,
           "): refresh what was added up, compose wide gates of those with two inputs, take "
           "another set or raise the evaluator's max_p_fail_log2"),
       {{"operation", operation},
-       {"p_fail_log2", cat(found)},
-       {"max_p_fail_log2", cat(max_p_fail_log2)},
-       {"promise", cat(params().p_fail_log2())},
-       {"noise_variance", cat(noise.variance())}});
+       {"p_fail_log2", found},
+       {"max_p_fail_log2", max_p_fail_log2},
+       {"promise", params().p_fail_log2()},
+       {"noise_variance", noise.variance()}});
 }
 
 Noise Evaluator::State::bootstrap_noise(u64 size, u32 log_modulus) const {
@@ -217,14 +217,13 @@ device::Buffer Evaluator::State::bootstrapped(const u32* in, u64 rows,
 Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plain_modulus) const {
   const State& s = *state_;
   if (terms.empty())
-    throw ParameterError("linear combination of no terms, expected at least one", {{"terms", "0"}});
+    throw ParameterError("linear combination of no terms, expected at least one", {{"terms", 0}});
   std::vector<device::LweTerm> addends;
   SecretKeyId id;  // none: known messages only, of any evaluator
   Noise noise(terms[0].input == nullptr ? 0 : terms[0].input->size());
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].input == nullptr)
-      throw ParameterError(cat("linear combination: term ", i, " has no input"),
-                           {{"term", cat(i)}});
+      throw ParameterError(cat("linear combination: term ", i, " has no input"), {{"term", i}});
     s.check(*terms[i].input);
     s.check_size(*terms[i].input, terms[0].input->size());
     s.check_plain_modulus(*terms[i].input, terms[0].input->plain_modulus(), "linear combination");
@@ -243,7 +242,7 @@ Ciphertext Evaluator::linear(std::span<const Term> terms, i64 constant, u32 plai
     if (p_out % 2 != 0 || p_out > (u64(1) << first.log_modulus) / 4)
       throw ParameterError(
           cat("plain modulus ", p_out, ", expected an even number up to 2^", first.log_modulus - 2),
-          {{"plain_modulus", cat(p_out)}});
+          {{"plain_modulus", p_out}});
   }
   Ciphertext sum =
       s.wrap(s.combined(addends,

@@ -37,7 +37,7 @@ class Functional {
     const u32 p = a.plain_modulus();
     if (!std::has_single_bit(p) || p < 2)
       throw ParameterError(cat(operation, " of messages modulo ", p, ", expected a power of two"),
-                           {{"plain_modulus", cat(p)}});
+                           {{"plain_modulus", p}});
     s.bootstrap_keys();
     value_.rows = a.data().payload.as<const u32>();
     value_.log_modulus = a.data().log_modulus;
@@ -56,7 +56,7 @@ class Functional {
     throw UnsupportedError(
         cat(operation_, ": ", bits, " bits at once, expected at most ", readable_bits(),
             " (q / 2 beta = 2^", s_.log_q(), " / 2^", value_.log_step, ")"),
-        {{"bits", cat(bits)}, {"readable", cat(readable_bits())}});
+        {{"bits", bits}, {"readable", readable_bits()}});
   }
 
   /// Whether results modulo M have their place and little noise.
@@ -65,7 +65,7 @@ class Functional {
     if (log_m > log_switch)
       throw UnsupportedError(
           cat(operation_, " modulo 2^", log_m, ", expected at most Q_KS = 2^", log_switch),
-          {{"log_modulus", cat(log_m)}, {"log_switch_modulus", cat(log_switch)}});
+          {{"log_modulus", log_m}, {"log_switch_modulus", log_switch}});
     const double std = std::sqrt(2.0 * bootstrap_variance(s_.plan(), s_.budget, log_m));
     const double beta = value_.beta();
     if (kDeviations * std > beta)
@@ -73,7 +73,7 @@ class Functional {
           cat(operation_, " modulo 2^", log_m,
               ": the noise of two bootstraps has a standard deviation of ", std,
               ", expected at most beta / ", kDeviations, " = ", beta / kDeviations),
-          {{"log_modulus", cat(log_m)}, {"std", cat(std)}, {"beta", cat(beta)}});
+          {{"log_modulus", log_m}, {"std", std}, {"beta", beta}});
   }
 
   /// Clears the low `bits` of the messages: with x the phase plus beta and l = x modulo 2^bits 2
@@ -166,7 +166,7 @@ Ciphertext Evaluator::floor(const Ciphertext& a, u32 bits) const {
   if (bits == 0 || bits >= f.value().log_plain())
     throw ParameterError(cat("floor of ", bits, " bits, expected 1..", f.value().log_plain() - 1,
                              " for messages modulo ", a.plain_modulus()),
-                         {{"bits", cat(bits)}, {"plain_modulus", cat(a.plain_modulus())}});
+                         {{"bits", bits}, {"plain_modulus", a.plain_modulus()}});
   f.check_readable(bits);
   f.check_modulus();
   const watch::Task task(s.units(2 * a.data().rows()), "bootstraps");
@@ -211,7 +211,7 @@ std::vector<Ciphertext> Evaluator::decompose(const Ciphertext& a, u32 base_bits)
   Functional f(s, a, "decompose");
   Operand& x = f.value();
   if (base_bits == 0)
-    throw ParameterError("digits of 0 bits, expected at least 1", {{"base_bits", "0"}});
+    throw ParameterError("digits of 0 bits, expected at least 1", {{"base_bits", 0}});
   if (x.log_plain() > base_bits) {
     f.check_readable(base_bits);
     f.check_modulus();

@@ -24,7 +24,7 @@ const GateConstants& constants(Gate gate) {
   const auto i = static_cast<std::size_t>(gate);
   if (i >= std::size(kGates))
     throw ParameterError(cat("gate number ", i, ", expected below ", std::size(kGates)),
-                         {{"gate", cat(i)}});
+                         {{"gate", i}});
   return kGates[i];
 }
 
@@ -76,7 +76,7 @@ u32 bit_modulus(const Params& params, u32 inputs) {
   if (inputs < 2 || inputs > 4 || (padded && inputs != 2))
     throw ParameterError(cat("bits for gates of ", inputs, " inputs, expected ",
                              padded ? "2 with this set" : "2, 3 or 4"),
-                         {{"inputs", cat(inputs)}});
+                         {{"inputs", inputs}});
   if (padded) return params.spec().plain_modulus;
   return inputs == 2 ? 4 : plain_modulus_of(inputs == 3 ? Gate::and3 : Gate::and4);
 }

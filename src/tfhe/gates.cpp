@@ -114,7 +114,7 @@ Ciphertext Evaluator::gate(Gate gate, std::span<const Ciphertext* const> inputs)
   const GateConstants& g = constants(gate);
   if (inputs.size() != g.inputs)
     throw ParameterError(cat(g.name, " of ", inputs.size(), " inputs, expected ", g.inputs),
-                         {{"inputs", cat(inputs.size())}, {"expected", cat(g.inputs)}});
+                         {{"inputs", inputs.size()}, {"expected", g.inputs}});
   const bool by_count =
       holds_sums(s.params(), inputs[0]->plain_modulus(), static_cast<u64>(g.inputs));
   const u32 p = by_count ? s.params().spec().plain_modulus : g.plain_modulus;

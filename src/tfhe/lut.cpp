@@ -47,13 +47,13 @@ u32 checked_out_modulus(const Params& params, std::span<const Lut> luts, u32 p) 
     if (other != wanted)
       throw ParameterError(cat("table ", t, " gives messages modulo ", other, ", table 0 modulo ",
                                wanted, ", expected one out_modulus"),
-                           {{"table", cat(t)}, {"out_modulus", cat(other)}});
+                           {{"table", t}, {"out_modulus", other}});
   }
   const u32 out = checked_plain_modulus(params, wanted), log_q = params.spec().log_lwe_modulus;
   if (log_modulus_for(params, out) != log_q)
     throw ParameterError(
         cat("out_modulus ", out, ", expected one whose messages fit q = 2^", log_q),
-        {{"out_modulus", cat(out)}, {"log_modulus", cat(log_q)}});
+        {{"out_modulus", out}, {"log_modulus", log_q}});
   return out;
 }
 
@@ -64,18 +64,18 @@ void check_tables(const Params& params, std::span<const Lut> luts, u32 p, u32 ou
     if (luts[t].table.size() != entries)
       throw ParameterError(
           cat("table ", t, " has ", luts[t].table.size(), " entries, expected ", entries),
-          {{"table", cat(t)}, {"entries", cat(luts[t].table.size())}, {"expected", cat(entries)}});
+          {{"table", t}, {"entries", luts[t].table.size()}, {"expected", entries}});
     for (std::size_t m = 0; m < luts[t].table.size(); ++m)
       if (luts[t].table[m] >= limit)
         throw ParameterError(
             cat("table ", t, ": entry ", m, " is too large, expected below ", limit),
-            {{"table", cat(t)}, {"entry", cat(m)}, {"limit", cat(limit)}});
+            {{"table", t}, {"entry", m}, {"limit", limit}});
   }
 }
 
 [[noreturn]] void refuse_index(u64 entries, const std::string& expected) {
   throw ParameterError(cat("index of ", entries, " entries, expected ", expected),
-                       {{"index", cat(entries)}, {"size", expected}});
+                       {{"index", entries}, {"size", expected}});
 }
 
 void check_index(std::span<const u32> index, std::size_t tables) {
@@ -83,7 +83,7 @@ void check_index(std::span<const u32> index, std::size_t tables) {
     if (index[i] >= tables)
       throw ParameterError(
           cat("index of message ", i, " is ", index[i], ", expected below ", tables, " (tables)"),
-          {{"message", cat(i)}, {"index", cat(index[i])}, {"luts", cat(tables)}});
+          {{"message", i}, {"index", index[i]}, {"luts", tables}});
 }
 
 void check_doubled_modulus(const device::TorusPlan& plan) {
@@ -93,9 +93,9 @@ void check_doubled_modulus(const device::TorusPlan& plan) {
       cat("a table that is neither negacyclic nor periodic is evaluated modulo 2 q = 2^", doubled,
           ", expected at most 2 N = ", 2 * plan.ring_dim(), " and Q_KS = 2^",
           plan.log_switch_modulus),
-      {{"q", cat(u64(1) << plan.log_lwe_modulus)},
-       {"N", cat(plan.ring_dim())},
-       {"log_switch_modulus", cat(plan.log_switch_modulus)}});
+      {{"q", u64(1) << plan.log_lwe_modulus},
+       {"N", plan.ring_dim()},
+       {"log_switch_modulus", plan.log_switch_modulus}});
 }
 
 // The first `entries` values of every table, for messages modulo p of which the lower half occurs.
@@ -171,13 +171,12 @@ u32 PreparedLut::out_modulus() const { return data_->out_modulus; }
 PreparedLut Context::prepare(std::span<const Lut> luts, std::span<const u32> index,
                              u32 plain_modulus) const {
   const State& home = *state_;
-  if (luts.empty())
-    throw ParameterError("no look-up table, expected at least one", {{"luts", "0"}});
+  if (luts.empty()) throw ParameterError("no look-up table, expected at least one", {{"luts", 0}});
   const u32 p = plain_modulus != 0 ? plain_modulus : home.params.spec().plain_modulus;
   if (p % 2 != 0 || p > (u64(1) << home.plan.log_lwe_modulus) / 4)
     throw ParameterError(cat("look-up table of messages modulo ", p,
                              ", expected an even number up to 2^", home.plan.log_lwe_modulus - 2),
-                         {{"plain_modulus", cat(p)}});
+                         {{"plain_modulus", p}});
   auto data = std::make_shared<PreparedLut::Data>();
   data->params_id = home.params.id();
   data->plain_modulus = p;

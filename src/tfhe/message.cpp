@@ -165,8 +165,8 @@ class Space {
             "them, "
             "or raise the evaluator's max_p_fail_log2"),
         {{"operation", operation_},
-         {"p_fail_log2", cat(found)},
-         {"max_p_fail_log2", cat(s_.max_p_fail_log2)}});
+         {"p_fail_log2", found},
+         {"max_p_fail_log2", s_.max_p_fail_log2}});
   }
 
   /// 2 value where the phase is in [1/2, 1) less half a message, else 0.

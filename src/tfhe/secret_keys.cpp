@@ -75,9 +75,7 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
   if (coefficients.size() != expected)
     throw SerializationError(
         cat("secret key of ", coefficients.size(), " coefficients, expected ", expected),
-        {{"where", "secret key"},
-         {"found", cat(coefficients.size())},
-         {"expected", cat(expected)}});
+        {{"where", "secret key"}, {"found", coefficients.size()}, {"expected", expected}});
   const bool binary = plan.secret == device::LweSecret::binary;
   for (u64 first = 0; first < expected; first += slot) {
     check_part("an LWE secret", coefficients.subspan(first, plan.lwe_dim), binary);

@@ -88,7 +88,7 @@ std::vector<u64> bodies_of(const device::Buffer& key, const device::SwitchShape&
 void expect_words(const char* what, u64 found, u64 expected) {
   if (found != expected)
     throw SerializationError(cat(what, " of ", found, " words, expected ", expected),
-                             {{"found", cat(found)}, {"expected", cat(expected)}});
+                             {{"found", found}, {"expected", expected}});
 }
 
 void expect_reduced(const char* what, std::span<const u64> words, u32 log_modulus) {
@@ -96,9 +96,7 @@ void expect_reduced(const char* what, std::span<const u64> words, u32 log_modulu
     if (words[i] >> log_modulus != 0)
       throw SerializationError(
           cat(what, ": word ", i, " is ", words[i], ", expected below 2^", log_modulus),
-          {{"index", cat(i)},
-           {"found", cat(words[i])},
-           {"expected", cat("below 2^", log_modulus)}});
+          {{"index", i}, {"found", words[i]}, {"expected", cat("below 2^", log_modulus)}});
 }
 
 void expect_residues(std::span<const u32> words, const device::TorusPlan& plan) {
@@ -108,7 +106,7 @@ void expect_residues(std::span<const u32> words, const device::TorusPlan& plan) 
       throw SerializationError(
           cat("bootstrapping key: word ", i, " is ", words[i], ", expected a residue modulo ",
               prime),
-          {{"index", cat(i)}, {"found", cat(words[i])}, {"expected", cat("below ", prime)}});
+          {{"index", i}, {"found", words[i]}, {"expected", cat("below ", prime)}});
   }
 }
 

@@ -70,4 +70,11 @@ inline std::multiset<std::string> names_in(const std::string& list) {
   return names;
 }
 
+/// The names of all keys that are missing.
+inline std::multiset<std::string> names_in(const KeyMissingError& error) {
+  std::multiset<std::string> names = names_in(error.field("rotations"));
+  names.merge(names_in(error.field("key")));
+  return names;
+}
+
 }  // namespace crenel::test

@@ -24,7 +24,7 @@ enum class BootstrapOrder : u8 {
 };
 
 struct BootstrapOptions {
-  u64 slots = 0;  ///< power of two; 0: all N/2
+  u64 slots = 0;  ///< power of two; 0: all N/2, or as many as the keys at hand were made for
   /// log2 of q0 / (scale * largest coefficient that is resolved): precision against the size of
   /// messages, see docs/guide/bootstrap_precision.md. 1..log2(q0 / scale).
   u32 message_ratio = 5;
@@ -38,7 +38,8 @@ struct BootstrapOptions {
   /// 2: Meta-BTS: the error of the first bootstrap is bootstrapped too. The result's scale is then
   /// larger by 2^correction_bits().
   u32 iterations = 1;
-  /// Default: hoisted, or minimal where the keys at hand serve nothing else.
+  /// Default: hoisted, or minimal where the keys at hand serve nothing else. Slots are as many as
+  /// the keys were made for only where neither mode nor stages are given.
   std::optional<KeyMode> keys;
   /// Butterfly stages of each factor; empty: 4 and 3 factors of equal size.
   std::vector<u32> coeff_to_slot_stages, slot_to_coeff_stages;
@@ -87,7 +88,9 @@ struct BootstrapReport {
   double worst_error = 0.0;   ///< largest slot error for any values bounded by 1
   double log2_failure = 0.0;  ///< of one bootstrap
   KeyMode keys = KeyMode::hoisted;
-  bool keys_decided = false;  ///< by the keys at hand, which serve no other mode
+  bool keys_decided = false;  ///< that, or the slots, by the keys at hand: they serve no other
+  u64 slots = 0;              ///< of the ciphertexts that it takes
+  std::string notice;         ///< that the keys at hand were made for another bootstrap, or nothing
   std::string text() const;
 };
 
@@ -151,6 +154,7 @@ class Bootstrapper {
   std::shared_ptr<State> state_;
   std::optional<ckks::Evaluator> own_;
   bool keys_decided_ = false;
+  std::string notice_;
 };
 
 }  // namespace crenel::circuits

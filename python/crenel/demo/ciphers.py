@@ -66,7 +66,7 @@ def run(
     if cipher != "auto" and cipher not in CIPHERS:
         raise ParameterError(f"--cipher is auto, aes or present, got {cipher}", {"cipher": cipher})
     if blocks < 1:
-        raise ParameterError(f"--blocks must be at least 1, got {blocks}", {"blocks": str(blocks)})
+        raise ParameterError(f"--blocks must be at least 1, got {blocks}", {"blocks": blocks})
     report = Report()
     chosen = params or tfhe.preset("bool128")
     with report.step("parameters and tables"):
@@ -118,12 +118,12 @@ def choose(
         if not 1 <= count <= module.ROUNDS:
             raise ParameterError(
                 f"--rounds must be 1 to {module.ROUNDS} for {module.NAME}, got {count}",
-                {"rounds": str(count)},
+                {"rounds": count},
             )
         gates = module.gate_count(blocks, count)
         return Job(module, count, blocks, gates, f"About {gates * seconds:.0f} s.")
     if rounds is not None:
-        raise ParameterError("--rounds needs --cipher aes or present", {"rounds": str(rounds)})
+        raise ParameterError("--rounds needs --cipher aes or present", {"rounds": rounds})
     measured = f"at {1e3 * seconds:.2f} ms a gate"
     gates = aes.gate_count(blocks)
     whole_aes = gates * seconds

@@ -64,7 +64,7 @@ def load(seed: int, patients: int) -> Split:
     if not 1 <= patients <= total - 100:
         raise ParameterError(
             f"patients must be between 1 and {total - 100} (the rest trains), got {patients}",
-            {"patients": str(patients)},
+            {"patients": patients},
         )
     order = np.random.default_rng(seed).permutation(total)
     test, train = order[:patients], order[patients:]

@@ -35,7 +35,7 @@ def words(array: npt.ArrayLike, name: str) -> npt.NDArray[np.uint32]:
         value = int(values[place])
         raise ParameterError(
             f"{name}{list(place) if place else ''} = {value}, expected a word in 0..2^32 - 1",
-            {"value": str(value)},
+            {"value": int(value)},
         )
     return values.astype(np.uint32)
 
@@ -52,7 +52,7 @@ def modulus(value: object, name: str = "q") -> int:
     except TypeError:
         raise ParameterError(f"{name} must be an integer, got {value!r}", {name: repr(value)}) from None
     if not 1 <= number < WORD:
-        raise ParameterError(f"{name} = {number}, expected 1..2^32 - 1", {name: str(number)})
+        raise ParameterError(f"{name} = {number}, expected 1..2^32 - 1", {name: number})
     return number
 
 
@@ -73,7 +73,7 @@ def log_dim(array: npt.NDArray[np.uint32], name: str) -> int:
     if size < 1 or size & (size - 1):
         raise ParameterError(
             f"{name} has {size} coefficients in its last axis, expected a power of two",
-            {"shape": str(array.shape)},
+            {"shape": list(array.shape)},
         )
     return size.bit_length() - 1
 
@@ -84,5 +84,5 @@ def expect_limbs(array: npt.NDArray[np.uint32], count: int, name: str) -> None:
     if got != count:
         raise ParameterError(
             f"{name} has shape {array.shape}, expected (..., {count}, N): a limb for each of {count} moduli",
-            {"shape": str(array.shape), "moduli": str(count)},
+            {"shape": list(array.shape), "moduli": count},
         )

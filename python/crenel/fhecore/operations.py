@@ -31,7 +31,7 @@ def _tiles(array: ArrayLike, name: str) -> NDArray[np.uint32]:
     values = arrays.words(array, name)
     if values.shape[-2:] != _TILE:
         raise ParameterError(
-            f"{name} has shape {values.shape}, expected (..., 16, 16)", {"shape": str(values.shape)}
+            f"{name} has shape {values.shape}, expected (..., 16, 16)", {"shape": list(values.shape)}
         )
     return values
 
@@ -100,11 +100,11 @@ def _columns(q: ArrayLike) -> NDArray[np.uint32]:
     columns = arrays.words(q, "q")
     if columns.shape[-1] != 16:
         raise ParameterError(
-            f"q has shape {columns.shape}, expected one modulus or (..., 16)", {"shape": str(columns.shape)}
+            f"q has shape {columns.shape}, expected one modulus or (..., 16)", {"shape": list(columns.shape)}
         )
     if not columns.all():
         place = [int(i) for i in np.argwhere(columns == 0)[0]]
-        raise ParameterError(f"q{place} = 0, expected 1..2^32 - 1", {"q": "0"})
+        raise ParameterError(f"q{place} = 0, expected 1..2^32 - 1", {"q": 0})
     return columns
 
 

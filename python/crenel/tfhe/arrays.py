@@ -146,7 +146,7 @@ class _Array(Generic[Data]):
             if step != 1 or stop <= start:
                 raise ParameterError(
                     f"ranges have step 1 and at least one element, got {key} of length {len(self)}",
-                    {"key": str(key), "length": str(len(self))},
+                    {"key": str(key), "length": len(self)},
                 )
             return self._part(start, stop - start, (stop - start, *row))
         index = key.__index__()
@@ -166,7 +166,7 @@ class _Array(Generic[Data]):
         except (TypeError, ValueError):
             raise ParameterError(
                 f"cannot reshape an encrypted array of {self.size} elements to {wanted}",
-                {"size": str(self.size), "shape": str(wanted)},
+                {"size": self.size, "shape": str(wanted)},
             ) from None
         return self._like(self._data, found)
 
@@ -273,7 +273,7 @@ def concatenate(arrays: Sequence[Ciphertext] | Sequence[Integers]) -> Ciphertext
     types or the other axes differ.
     """
     if not arrays:
-        raise ParameterError("concatenation of no arrays", {"arrays": "0"})
+        raise ParameterError("concatenation of no arrays", {"arrays": 0})
     first = arrays[0]
     for other in arrays:
         if not is_encrypted(other) or not other.shape:

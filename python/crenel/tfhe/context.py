@@ -212,14 +212,14 @@ class Client:
         shape = np.shape(values)
         if array.size == 0:
             raise ParameterError(
-                f"expected at least one element, got an array of shape {shape}", {"shape": str(shape)}
+                f"expected at least one element, got an array of shape {shape}", {"shape": list(shape)}
             )
         flat = array.reshape(-1)
         if plain_modulus is not None:
             if bits is not None or fan_in != 2:
                 raise ParameterError(
                     f"plain_modulus goes without bits and fan_in, got bits={bits}, fan_in={fan_in}",
-                    {"bits": str(bits), "fan_in": str(fan_in)},
+                    {"bits": str(bits), "fan_in": fan_in},
                 )
             return self._messages(flat, shape, plain_modulus_for(self._context.params, flat, plain_modulus))
         if array.dtype == np.bool_:

@@ -13,7 +13,7 @@ from crenel.errors import ParameterError
 def bit_modulus(params: _crenel.TfheParams, bits: int | None, fan_in: int) -> int:
     """The plain modulus of bits for gates of `fan_in` inputs."""
     if bits not in (None, 1):
-        raise ParameterError(f"an array of bool has 1 bit, got bits={bits}", {"bits": str(bits)})
+        raise ParameterError(f"an array of bool has 1 bit, got bits={bits}", {"bits": bits})
     return _crenel.tfhe_bit_modulus(params, fan_in)
 
 
@@ -21,7 +21,7 @@ def check_bits(params: _crenel.TfheParams, values: np.ndarray, bits: int) -> Non
     """That the set has messages of so many bits, and that the values are such."""
     most = _crenel.tfhe_message_bound(params).bit_length() - 1
     if not 1 <= bits <= most:
-        raise ParameterError(f"bits must be 1 to {most} with this set, got {bits}", {"bits": str(bits)})
+        raise ParameterError(f"bits must be 1 to {most} with this set, got {bits}", {"bits": bits})
     _check_range(values, 1 << bits)
 
 
@@ -31,13 +31,13 @@ def plain_modulus_for(params: _crenel.TfheParams, values: np.ndarray, plain_modu
     if not 2 <= p < 1 << 32:
         raise ParameterError(
             f"plain_modulus must be even, at least 2 and what ciphertexts up to Q_KS can hold, got {p}",
-            {"plain_modulus": str(p)},
+            {"plain_modulus": p},
         )
     limit = _crenel.tfhe_message_bound(params, p)
     if values.dtype.kind not in "iu" or np.iinfo(values.dtype).max < limit - 1:
         raise ParameterError(
             f"values must be integers of a type that holds {limit - 1}, got {values.dtype}",
-            {"dtype": str(values.dtype), "limit": str(limit)},
+            {"dtype": str(values.dtype), "limit": limit},
         )
     _check_range(values, limit)
     return p
@@ -49,5 +49,5 @@ def _check_range(values: np.ndarray, limit: int) -> None:
         # Where, not what: messages have no place in errors, which are logged.
         raise ParameterError(
             f"values must be 0 to {limit - 1}, element {wrong[0]} is not",
-            {"index": str(wrong[0]), "limit": str(limit)},
+            {"index": int(wrong[0]), "limit": limit},
         )

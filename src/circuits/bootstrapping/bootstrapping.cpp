@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "circuits/bootstrapping/key_fit.h"
 #include "circuits/bootstrapping/report.h"
 #include "circuits/bootstrapping/state.h"
 #include "circuits/bootstrapping/steps.h"
-#include "circuits/linear_transform/keys.h"
 #include "circuits/mod1/eval_mod.h"
 #include "ckks/levels.h"
 #include "core/watch_lock.h"
@@ -130,7 +130,7 @@ Ciphertext Bootstrapper::State::with_bound(const Ev& ev, const Ciphertext& a, co
 
 Ciphertext Bootstrapper::State::eager(const Ev& ev, const Ciphertext& a) const {
   check_input(ev, a);
-  check_keys(ev, rotations);
+  check_keys(ev, rotations, plan.options);
   expect_room(ev, a.batch());
   const rlwe::KeySource::Pass pass(ev.state().source, this);
   watch::Task task(steps(), "bootstrap");
@@ -152,7 +152,7 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
   if (!plan.options.graph || !graphs || !fixed || recorded || plan.options.iterations > 1)
     return eager(ev, a);
   check_input(ev, a);
-  check_keys(ev, rotations);
+  check_keys(ev, rotations, plan.options);
   watch::Task task(steps(), "bootstrap");
   const auto lock = watch::lock(mutex_);
   if (!graph_ || graph_batch_ != a.batch() || graph_real_ != a.metadata().real ||
@@ -176,31 +176,14 @@ Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
 Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options)
     : state_(State::shared(context, plan_bootstrap(context.params(), options))) {}
 
-namespace {
-
-bool serves(const ckks::Evaluator& ev, std::span<const RotationNeed> needs) {
-  return std::all_of(needs.begin(), needs.end(), [&](const RotationNeed& need) {
-    return missing_rotations(ev.state(), need.steps, need.slots).empty();
-  });
-}
-
-}  // namespace
-
 Bootstrapper::Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys keys,
                            const BootstrapOptions& options) {
   own_ = context.evaluator(std::move(keys));
-  BootstrapPlan plan = plan_bootstrap(context.params(), options);
-  const BootstrapMatrices matrices(plan);  // the same for either mode of keys
-  std::vector<RotationNeed> needs = matrices.rotations(context.params(), plan);
-  if (!options.keys && !serves(*own_, needs)) {
-    BootstrapPlan minimal = plan;
-    minimal.options.keys = KeyMode::minimal;
-    std::vector<RotationNeed> fewer = matrices.rotations(context.params(), minimal);
-    keys_decided_ = serves(*own_, fewer);
-    if (keys_decided_) plan = std::move(minimal), needs = std::move(fewer);
-  }
-  State::check_keys(*own_, needs);
-  state_ = State::shared(context, std::move(plan), &matrices);
+  KeyFit fit = fit_to_keys(*own_, options);
+  State::check_keys(*own_, fit.needs, options);
+  keys_decided_ = fit.decided;
+  notice_ = std::move(fit.notice);
+  state_ = State::shared(context, std::move(fit.plan), fit.matrices.get());
 }
 
 const BootstrapOptions& Bootstrapper::options() const { return state_->plan.options; }
@@ -219,6 +202,7 @@ BootstrapReport Bootstrapper::describe() const {
     r.key_bytes = own_->keys().bytes();
   }
   r.keys_decided = keys_decided_;
+  r.notice = notice_;
   r.plaintext_bytes = 0;
   for (const auto* factors : {&s.coeff_to_slot, &s.slot_to_coeff})
     for (const auto& factor : *factors) r.plaintext_bytes += factor.plaintext_bytes();

@@ -46,10 +46,10 @@ ckks::ErrorBound Bootstrapper::operator()(const ckks::ErrorModel& model,
   const ckks::Params& params = state_->context.params();
   if (plan.options.iterations > 1 || plan.options.message == BootstrapMessage::pair)
     throw UnsupportedError("error model of a bootstrap with two iterations or of a pair",
-                           {{"iterations", cat(plan.options.iterations)}});
+                           {{"iterations", plan.options.iterations}});
   if (a.components != 2)
     throw StateError(cat("bootstrap of ", a.components, " components, expected 2"),
-                     {{"components", cat(a.components)}, {"expected", "2"}});
+                     {{"components", a.components}, {"expected", 2}});
   state_->check_input(a.meta);
   const BootstrapModel m = model_of(params, plan);
   const double ratio = modulus_ratio(params, plan);
@@ -57,7 +57,7 @@ ckks::ErrorBound Bootstrapper::operator()(const ckks::ErrorModel& model,
   if (!(size <= room))
     throw StateError(cat("error model: bootstrap of slots up to ", size, ", expected at most ",
                          room, " for the message ratio ", m.message_ratio),
-                     {{"message", cat(size)}, {"expected", cat(room)}});
+                     {{"message", size}, {"expected", room}});
   const auto parts = estimate_precision(m, {MessageKind::bound, size});
   double square = 0.0, fit = parts.fit.max;
   for (const SlotError* p :

@@ -18,7 +18,7 @@ u64 checked_slots(const ckks::Params& params, u64 slots) {
   if (!std::has_single_bit(slots) || slots > params.slots())
     throw ParameterError(
         cat("bootstrap of ", slots, " slots, expected a power of two up to ", params.slots()),
-        {{"slots", cat(slots)}, {"max_slots", cat(params.slots())}});
+        {{"slots", slots}, {"max_slots", params.slots()}});
   return slots;
 }
 
@@ -30,7 +30,7 @@ std::vector<u32> checked_stages(std::vector<u32> stages, u32 log_slots, u32 fact
   if (total != log_slots || stages.size() > factors)
     throw ParameterError(cat(what, " stages: ", total, " in ", stages.size(), " factors, expected ",
                              log_slots, " in at most ", factors),
-                         {{"stages", cat(total)}, {"factors", cat(stages.size())}});
+                         {{"stages", total}, {"factors", stages.size()}});
   return stages;
 }
 
@@ -52,7 +52,7 @@ void check_target(const BootstrapOptions& o, u32 highest) {
   if (o.target_level && *o.target_level > highest)
     throw ParameterError(cat("bootstrap to level ", *o.target_level, ", expected at most ", highest,
                              " with these options"),
-                         {{"target_level", cat(*o.target_level)}, {"highest", cat(highest)}});
+                         {{"target_level", *o.target_level}, {"highest", highest}});
 }
 
 BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& o,
@@ -86,26 +86,25 @@ void check_options(const ckks::Params& params, const BootstrapOptions& o) {
                              " have ", params.max_level() - params.normal_top_level(),
                              " levels above the normal ones, bootstrapping needs ",
                              needed - params.normal_top_level(), "; use a boot... set"),
-                         {{"levels", cat(params.max_level())}, {"expected", cat(needed)}});
+                         {{"levels", params.max_level()}, {"expected", needed}});
   const double room = params.log_q(0) - params.spec().log_scale;
   if (o.message_ratio < 1 || o.message_ratio > std::lround(room))
-    throw ParameterError(
-        cat("message ratio 2^", o.message_ratio, ", expected 2^1 to 2^", std::lround(room),
-            " with q0 = 2^", params.log_q(0)),
-        {{"message_ratio", cat(o.message_ratio)}, {"highest", cat(std::lround(room))}});
+    throw ParameterError(cat("message ratio 2^", o.message_ratio, ", expected 2^1 to 2^",
+                             std::lround(room), " with q0 = 2^", params.log_q(0)),
+                         {{"message_ratio", o.message_ratio}, {"highest", std::lround(room)}});
   if (o.iterations < 1 || o.iterations > 2)
     throw ParameterError(cat(o.iterations, " iterations, expected 1 or 2"),
-                         {{"iterations", cat(o.iterations)}});
+                         {{"iterations", o.iterations}});
   const u32 degree = o.arcsine_degree;
   if (degree != 0 && degree != 3)
     throw ParameterError(cat("arcsine of degree ", degree, ", expected 0 (none) or 3"),
-                         {{"arcsine_degree", cat(degree)}});
+                         {{"arcsine_degree", degree}});
   if (o.message == BootstrapMessage::pair && o.order == BootstrapOrder::slot_to_coeff_first)
     throw ParameterError("a pair of vectors with SlotToCoeff first, expected CoeffToSlot first",
                          {{"order", "slot_to_coeff_first"}});
   if (o.message == BootstrapMessage::pair && o.iterations > 1)
     throw ParameterError("two iterations of a pair of vectors, expected one",
-                         {{"iterations", cat(o.iterations)}});
+                         {{"iterations", o.iterations}});
 }
 
 }  // namespace

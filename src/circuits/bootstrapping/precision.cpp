@@ -13,7 +13,7 @@ namespace {
 void require(bool ok, const char* name, double value, const char* expected) {
   if (!ok)
     throw ParameterError(cat("bootstrap model: ", name, " is ", value, ", expected ", expected),
-                         {{name, cat(value)}, {"expected", expected}});
+                         {{name, value}, {"expected", expected}});
 }
 
 void check(const BootstrapModel& m, const Message& message) {

@@ -123,6 +123,7 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
   const BootstrapModel model = model_of(params, plan);
   const auto uniform = estimate_precision(model, {MessageKind::uniform_complex}).total;
   r.levels = plan.levels;
+  r.slots = plan.slots();
   r.keys = plan.options.keys.value();
   r.iterations = plan.options.iterations;
   r.correction_bits = correction_bits(params, plan);
@@ -138,7 +139,8 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
 
 std::string BootstrapReport::text() const {
   std::ostringstream out;
-  out << "levels          " << levels.input << " in, raised to " << levels.raised << ", EvalMod "
+  out << "slots           " << slots << "\n"
+      << "levels          " << levels.input << " in, raised to " << levels.raised << ", EvalMod "
       << levels.eval_mod << " to " << levels.eval_mod_end << ", SlotToCoeff from "
       << levels.slot_to_coeff << ", " << levels.output << " out\n"
       << "keys            " << key_count << ", " << mebibytes(key_bytes) << "\n"
@@ -152,7 +154,8 @@ std::string BootstrapReport::text() const {
   out << "failure         2^" << std::fixed << std::setprecision(1) << log2_failure
       << " a bootstrap\n"
       << "key mode        " << (keys == KeyMode::hoisted ? "hoisted" : "minimal")
-      << (keys_decided ? ": the keys given serve no other" : "");
+      << (keys_decided ? ", and the slots: what the keys given serve" : "");
+  if (!notice.empty()) out << "\nnote            " << notice;
   return out.str();
 }
 

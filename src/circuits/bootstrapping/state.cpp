@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "circuits/bootstrapping/key_fit.h"
 #include "circuits/bootstrapping/report.h"
 #include "circuits/linear_transform/keys.h"
 #include "ckks/batch_request.h"
@@ -150,23 +151,17 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
 }
 
 void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
-                                     std::span<const RotationNeed> rotations) {
+                                     std::span<const RotationNeed> rotations,
+                                     const BootstrapOptions& options) {
   const auto& s = ev.state();
-  std::set<i64> missing;
-  for (const RotationNeed& need : rotations) {
-    const auto some = missing_rotations(s, need.steps, need.slots);
-    missing.insert(some.begin(), some.end());
-  }
-  std::string names;
-  const auto miss = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
-  for (i64 k : missing) miss(cat(k));
-  if (!s.has_key(ring::galois_element_for_conjugation(s.params().log_n()))) miss("conjugate");
-  if (!s.has_key(rlwe::kRelinearisation)) miss("relinearisation");
-  if (!s.has_key(rlwe::kDenseToSparse)) miss("encapsulation");
-  if (!names.empty())
-    throw KeyMissingError(cat("no evaluation keys for bootstrapping: ", names,
-                              "; ask for them by evaluation_keys(bootstrap=True)"),
-                          {{"rotation", names}});
+  const u32 log_n = s.params().log_n();
+  ckks::KeyDemand demand(log_n);
+  for (const RotationNeed& need : rotations)
+    for (i64 k : need.steps) demand.rotation(k, s.find_rotation(k, need.slots) != 0);
+  for (rlwe::KeyId id :
+       {ring::galois_element_for_conjugation(log_n), rlwe::kRelinearisation, rlwe::kDenseToSparse})
+    demand.key(id, s.has_key(id));
+  if (!demand.met()) demand.expect("bootstrap", key_call(s.params(), options));
 }
 
 void Bootstrapper::State::check_input(const ckks::Evaluator& ev, const Ciphertext& a) const {
@@ -181,18 +176,18 @@ bool Bootstrapper::State::check_input(const ckks::Metadata& a) const {
   const u32 input = plan.levels.input;
   if (a.slots != plan.slots())
     throw StateError(cat("bootstrap of ", a.slots, " slots, made for ", plan.slots()),
-                     {{"slots", cat(a.slots)}, {"expected", cat(plan.slots())}});
+                     {{"slots", a.slots}, {"expected", plan.slots()}});
   const double scale = context.params().scale(input);
   const bool canonical = ckks::scales_agree(a.scale, scale);
   if (plan.options.iterations > 1) return canonical;
   if (a.level != input)
     throw StateError(cat("bootstrap of a ciphertext at level ", a.level, ", expected level ", input,
                          "; adjust_level it"),
-                     {{"level", cat(a.level)}, {"expected", cat(input)}});
+                     {{"operation", "bootstrap"}, {"level", a.level}, {"expected", input}});
   if (!canonical)
     throw StateError(cat("bootstrap of a ciphertext of scale ", a.scale, ", expected ", scale,
                          ", the canonical one of level ", input),
-                     {{"scale", cat(a.scale)}, {"expected", cat(scale)}});
+                     {{"scale", a.scale}, {"expected", scale}});
   return canonical;
 }
 
@@ -204,9 +199,9 @@ void Bootstrapper::State::check_bound(const Ciphertext& a) const {
           " by their bound, expected at most ", brief(largest), " for the message ratio ",
           plan.options.message_ratio, "; scale them down, or take a larger message_ratio"),
       {{"operation", "bootstrap"},
-       {"level", cat(a.level())},
-       {"bound", cat(a.bound())},
-       {"max_value", cat(largest)}});
+       {"level", a.level()},
+       {"bound", a.bound()},
+       {"max_value", largest}});
 }
 
 // Two iterations compare the first result with the input, at the input's level and scale: the
@@ -219,8 +214,8 @@ void Bootstrapper::State::check_refinable(const Ciphertext& a, bool canonical) c
                          " with its canonical scale, or a level above it and "
                          "below ",
                          plan.levels.output, ", the result's"),
-                     {{"level", cat(a.level())},
-                      {"scale", cat(a.scale())},
+                     {{"level", a.level()},
+                      {"scale", a.scale()},
                       {"expected", cat(input, "..", plan.levels.output - 1)}});
   if (a.level() == input) return;
   // Room for the constants that bring input and result to each other's scale.
@@ -228,7 +223,7 @@ void Bootstrapper::State::check_refinable(const Ciphertext& a, bool canonical) c
   if (!(std::log2(a.scale()) < highest))
     throw StateError(cat("two iterations on a ciphertext of scale 2^", std::log2(a.scale()),
                          " at level ", a.level(), ", expected below 2^", highest),
-                     {{"scale", cat(a.scale())}, {"expected", cat("2^", highest)}});
+                     {{"scale", a.scale()}, {"expected", cat("2^", highest)}});
 }
 
 }  // namespace crenel::circuits

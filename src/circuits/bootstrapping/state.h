@@ -45,8 +45,9 @@ struct Bootstrapper::State {
   static std::shared_ptr<State> shared(const ckks::Context& context, BootstrapPlan plan,
                                        const BootstrapMatrices* matrices = nullptr);
 
-  /// KeyMissingError that names every missing key.
-  static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations);
+  /// KeyMissingError that names every missing key, and the call that makes all.
+  static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations,
+                         const BootstrapOptions& options);
   void check_input(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
   /// OutOfMemoryError where the largest of the linear transforms alone has no room.
   void expect_room(const ckks::Evaluator& ev, u32 batch) const;

@@ -116,7 +116,7 @@ void check(u64 slots, std::span<const u32> stages) {
   if (!std::has_single_bit(slots) || total != static_cast<u32>(std::bit_width(slots)) - 1)
     throw ParameterError(cat("factors of ", total, " stages for ", slots, " slots, expected ",
                              std::bit_width(slots) - 1),
-                         {{"stages", cat(total)}, {"slots", cat(slots)}});
+                         {{"stages", total}, {"slots", slots}});
 }
 
 std::vector<DiagonalMatrix> factors_of(u64 slots, std::span<const u32> stages, double factor,

@@ -13,17 +13,17 @@ namespace {
 void check(std::span<const u64> offsets, u64 slots, u64 baby_steps) {
   if (!std::has_single_bit(slots))
     throw ParameterError(cat("linear transform of ", slots, " slots, expected a power of two"),
-                         {{"slots", cat(slots)}});
+                         {{"slots", slots}});
   if (offsets.empty())
     throw ParameterError("linear transform without a diagonal, expected at least one",
-                         {{"count", "0"}});
+                         {{"count", 0}});
   for (u64 k : offsets)
     if (k >= slots)
       throw ParameterError(cat("diagonal offset ", k, ", expected below ", slots, " (the slots)"),
-                           {{"offset", cat(k)}, {"slots", cat(slots)}});
+                           {{"offset", k}, {"slots", slots}});
   if (baby_steps != 0 && !std::has_single_bit(baby_steps))
     throw ParameterError(cat(baby_steps, " baby steps, expected a power of two"),
-                         {{"baby_steps", cat(baby_steps)}});
+                         {{"baby_steps", baby_steps}});
 }
 
 // 0, step, 2 step, ... up to the last member.

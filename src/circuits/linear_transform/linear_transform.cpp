@@ -27,11 +27,11 @@ DiagonalMatrix DiagonalMatrix::from_dense(std::span<const Complex> values, u64 r
                                           u64 slots) {
   if (rows == 0 || columns == 0 || values.size() != rows * columns)
     throw ParameterError(cat(values.size(), " values for a matrix of ", rows, " x ", columns),
-                         {{"values", cat(values.size())}, {"expected", cat(rows * columns)}});
+                         {{"values", values.size()}, {"expected", rows * columns}});
   if (rows > slots || columns > slots)
     throw ParameterError(cat("matrix of ", rows, " x ", columns, ", expected at most ", slots,
                              " (the slots) of each"),
-                         {{"rows", cat(rows)}, {"columns", cat(columns)}, {"slots", cat(slots)}});
+                         {{"rows", rows}, {"columns", columns}, {"slots", slots}});
   DiagonalMatrix m{slots, {}};
   for (u64 i = 0; i < rows; ++i)
     for (u64 j = 0; j < columns; ++j) {
@@ -66,18 +66,18 @@ std::vector<u64> offsets_of(const DiagonalMatrix& matrix, const ckks::Params& pa
   if (matrix.slots > params.slots())
     throw ParameterError(
         cat("linear transform of ", matrix.slots, " slots, expected at most ", params.slots()),
-        {{"slots", cat(matrix.slots)}, {"max_slots", cat(params.slots())}});
+        {{"slots", matrix.slots}, {"max_slots", params.slots()}});
   std::vector<u64> offsets;
   for (const auto& [offset, values] : matrix.diagonals) {
     if (values.size() != matrix.slots)
       throw ParameterError(cat("diagonal ", offset, " has ", values.size(), " values, expected ",
                                matrix.slots, " (the slots)"),
-                           {{"values", cat(values.size())}, {"slots", cat(matrix.slots)}});
+                           {{"values", values.size()}, {"slots", matrix.slots}});
     for (const Complex& x : values)
       if (!std::isfinite(x.real()) || !std::isfinite(x.imag()))
         throw ParameterError(cat("diagonal ", offset,
                                  " holds what is infinite or no number, expected finite numbers"),
-                             {{"offset", cat(offset)}});
+                             {{"offset", offset}});
     offsets.push_back(offset);
   }
   return offsets;
@@ -86,9 +86,11 @@ std::vector<u64> offsets_of(const DiagonalMatrix& matrix, const ckks::Params& pa
 u32 checked_level(const ckks::Params& params, const LinearTransformOptions& options) {
   const u32 level = options.level.value_or(params.normal_top_level());
   if (level == 0 || level > params.max_level())
-    throw ParameterError(cat("linear transform at level ", level, ", expected 1 to ",
-                             params.max_level(), ": it consumes one"),
-                         {{"level", cat(level)}, {"max_level", cat(params.max_level())}});
+    throw ParameterError(
+        cat("linear transform at level ", level, ", expected 1 to ", params.max_level(),
+            ": it consumes one; bootstrap the vectors, or take parameters of "
+            "more depth, where none is left"),
+        {{"level", level}, {"max_level", params.max_level()}});
   return level;
 }
 
@@ -161,14 +163,19 @@ struct BoundTask {
   KeyMode keys;
 };
 
-void check_vector(const ckks::Metadata& v, u32 level, u64 slots) {
-  if (v.level != level)
+void check_vector(const ckks::Params& params, const ckks::Metadata& v, u32 level, u64 slots) {
+  if (v.level < level)
+    ckks::refuse_level(params, "linear_transform", v.level, level, {{"expected", level}},
+                       v.level == 0 ? ""
+                                    : cat(" (context.linear_transform(matrix, level=", v.level,
+                                          ") makes one for it)"));
+  if (v.level > level)
     throw StateError(cat("linear transform of a ciphertext at level ", v.level, ", expected ",
-                         level, ", where its plaintexts are"),
-                     {{"level", cat(v.level)}, {"expected", cat(level)}});
+                         level, ", where its plaintexts are; adjust_level it"),
+                     {{"operation", "linear_transform"}, {"level", v.level}, {"expected", level}});
   if (v.slots != slots)
     throw StateError(cat("linear transform of ", v.slots, " slots, expected ", slots),
-                     {{"slots", cat(v.slots)}, {"expected", cat(slots)}});
+                     {{"slots", v.slots}, {"expected", slots}});
 }
 
 // Every key switch's error is multiplied by what its vector is; of a giant step, and of all at the
@@ -178,8 +185,8 @@ ckks::ErrorBound bound_of(const BoundTask& s, const ckks::ErrorModel& model,
   const ckks::Params& params = model.params();
   if (v.components != 2)
     throw StateError(cat("linear transform of ", v.components, " components, expected 2"),
-                     {{"components", cat(v.components)}, {"expected", "2"}});
-  check_vector(v.meta, s.level, s.plan.slots);
+                     {{"components", v.components}, {"expected", 2}});
+  check_vector(model.params(), v.meta, s.level, s.plan.slots);
   const ckks::NormBounds n(params, v.slots());
   const ckks::ErrorBound rounding =
       model.plaintext(s.norms.largest, false, s.level, s.plain_scale, v.slots());
@@ -244,7 +251,7 @@ Ciphertext LinearTransform::operator()(const Evaluator& ev, const Ciphertext& v)
         v);
   s.check_components(v, 2, "linear transform");
   s.check_serves(state_->context);
-  check_vector(v.metadata(), level(), slots());
+  check_vector(s.params(), v.metadata(), level(), slots());
   const double bound = ckks::magnitude::scaled(v.bound(), state_->norms.rows);
   ckks::magnitude::bounded(  // refuses what is too large
       s.params(), s.product_metadata(v.metadata(), state_->plain_scale, false), bound,

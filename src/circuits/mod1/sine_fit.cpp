@@ -25,7 +25,7 @@ constexpr Real kWeightFloor = 0x1p-20L;
 void require(bool ok, const char* name, double value, const char* expected) {
   if (!ok)
     throw ParameterError(cat("EvalMod: ", name, " is ", value, ", expected ", expected),
-                         {{name, cat(value)}, {"expected", expected}});
+                         {{name, value}, {"expected", expected}});
 }
 
 void check(const Mod1Params& p) {

@@ -15,17 +15,16 @@ constexpr u64 kChainSeeds = 6;
 
 void expect_arguments(u32 log_n, u32 scale_bits, u32 depth, u32 alpha) {
   if (log_n < 10 || log_n > 17)
-    throw ParameterError(cat("log_n is ", log_n, ", expected 10..17"), {{"log_n", cat(log_n)}});
+    throw ParameterError(cat("log_n is ", log_n, ", expected 10..17"), {{"log_n", log_n}});
   if (!is_supported_scale(scale_bits))
     throw ParameterError(cat("scale_bits is ", scale_bits, ", expected one of 30 35 40 45 50"),
-                         {{"scale_bits", cat(scale_bits)}});
+                         {{"scale_bits", scale_bits}});
   if (depth < 1 || depth > kMaxDepth)
-    throw ParameterError(cat("depth is ", depth, ", expected 1..", kMaxDepth),
-                         {{"depth", cat(depth)}});
+    throw ParameterError(cat("depth is ", depth, ", expected 1..", kMaxDepth), {{"depth", depth}});
   if (alpha > kMaxAlpha)
     throw ParameterError(
         cat("alpha is ", alpha, ", expected 1..", kMaxAlpha, " or 0 for automatic"),
-        {{"alpha", cat(alpha)}});
+        {{"alpha", alpha}});
 }
 
 LevelModulus chain_size(u32 scale_bits, u32 depth) {
@@ -72,11 +71,11 @@ u32 largest_secure_depth(u32 scale_bits, u32 below_depth, double bound) {
           ", but the 128-bit bound is ", bound,
           best > 0 ? cat("; the largest depth here is about ", best) : std::string(),
           "; take a larger log_n or a smaller depth or scale"),
-      {{"log_pq", fixed(log_pq, 1)},
-       {"bound", cat(bound)},
-       {"log_n", cat(chain.log_n)},
-       {"scale_bits", cat(chain.log_scale)},
-       {"depth", cat(depth)}});
+      {{"log_pq", log_pq},
+       {"bound", bound},
+       {"log_n", chain.log_n},
+       {"scale_bits", chain.log_scale},
+       {"depth", depth}});
 }
 
 struct Search {
@@ -113,7 +112,7 @@ Params Params::generate(u32 log_n, u32 scale_bits, u32 depth, bool allow_insecur
     throw ParameterError(
         cat("depth ", depth, " at scale 2^", scale_bits, " needs ", limbs,
             " primes and special primes, expected at most ", kMaxLimbs, " together"),
-        {{"depth", cat(depth)}, {"limbs", cat(limbs)}});
+        {{"depth", depth}, {"limbs", limbs}});
   Search search{alpha_candidates(limbs, alpha), max_log_pq(log_n, 128, 0).value_or(0)};
   Spec chain;
   for (const bool secure : {true, false}) {
@@ -133,7 +132,7 @@ Params Params::generate(u32 log_n, u32 scale_bits, u32 depth, bool allow_insecur
       cat("no special primes below 2^31 keep base conversion below 2^64 for log_n = ", log_n,
           ", scale 2^", scale_bits, ", depth ", depth, ", alpha ", search.alphas.front(),
           "; take a smaller alpha"),
-      {{"alpha", cat(search.alphas.front())}, {"log_n", cat(log_n)}});
+      {{"alpha", search.alphas.front()}, {"log_n", log_n}});
 }
 
 }  // namespace crenel::ckks

@@ -112,7 +112,7 @@ Params Params::preset(const std::string& name, bool allow_insecure) {
     throw ParameterError(
         cat("parameter set '", name,
             "' is for tests and offers no security; pass allow_insecure to use it"),
-        {{"name", name}, {"log_n", cat(table.log_n)}});
+        {{"name", name}, {"log_n", table.log_n}});
   const auto copy = [](auto span) { return std::vector(span.begin(), span.end()); };
   Spec spec;
   spec.name = name;
@@ -165,7 +165,7 @@ double Params::log_q(u32 level) const { return state_->log_q.at(level); }
 double Params::max_value(u32 level, double scale) const {
   if (level > max_level())
     throw ParameterError(cat("level ", level, ", expected at most ", max_level()),
-                         {{"level", cat(level)}, {"max_level", cat(max_level())}});
+                         {{"level", level}, {"max_level", max_level()}});
   if (scale == 0.0) scale = this->scale(level);
   expect_scale(*this, level, scale, "scale");
   return largest_value(*this, level, scale);

@@ -38,7 +38,7 @@ std::vector<u64> pool(const Family& family, std::size_t count, u64 two_n) {
   throw ParameterError(
       cat("ring degree 2^", log_n, " has only ", found, " ", family, " primes = 1 mod 2N near 2^",
           bits, ", the chain needs ", needed, "; take a smaller depth"),
-      {{"log_n", cat(log_n)}, {"found", cat(found)}, {"needed", cat(needed)}});
+      {{"log_n", log_n}, {"found", found}, {"needed", needed}});
 }
 
 // The primes that only fix the size of Q_0 (together with one ~2^30 prime for 45 bits).

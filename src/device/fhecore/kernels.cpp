@@ -12,7 +12,7 @@ void aligned(const char* name, const void* pointer) {
   if (pointer == nullptr || address % 32 != 0)
     throw ParameterError(
         cat("fhe_sync: ", name, " at address ", address, ", expected a multiple of 32, not null"),
-        {{name, cat(address)}});
+        {{name, address}});
 }
 
 void not_empty(const char* op, const char* name, const checks::ConstView& v) {
@@ -30,7 +30,7 @@ void check_tiles(const FhecoreTiles& t) {
   if (t.sets != 1 && t.sets != t.count)
     throw ParameterError(cat("fhe_sync: ", t.sets, " sets of constants for ", t.count,
                              " tiles, expected 1 or ", t.count),
-                         {{"sets", cat(t.sets)}});
+                         {{"sets", t.sets}});
 }
 
 void check_conversion(const checks::ConstView& out, const checks::ConstView& in,
@@ -40,7 +40,7 @@ void check_conversion(const checks::ConstView& out, const checks::ConstView& in,
   not_empty(op, "input", in);
   if (in.shape.log_n < 4 || in.shape.log_n > 17)
     throw ParameterError(cat(op, ": log_n = ", in.shape.log_n, ", expected 4..17"),
-                         {{"log_n", cat(in.shape.log_n)}});
+                         {{"log_n", in.shape.log_n}});
   checks::equal(op, "log_n", in.shape.log_n, out.shape.log_n);
   checks::equal(op, "components", in.shape.components, out.shape.components);
   checks::equal(op, "batch", in.shape.batch, out.shape.batch);

@@ -73,7 +73,7 @@ fhecore::FragmentConstants equal_columns(u64 modulus) {
 }
 
 void refuse_size(u32 log_n, const char* expected) {
-  throw ParameterError(cat("log_n = ", log_n, ", expected ", expected), {{"log_n", cat(log_n)}});
+  throw ParameterError(cat("log_n = ", log_n, ", expected ", expected), {{"log_n", log_n}});
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ FhecoreConversion make_fhecore_conversion(const rns::Moduli& moduli, rns::BaseCo
   if (sources == 0 || destinations == 0)
     throw ParameterError(
         cat("base conversion from ", sources, " to ", destinations, " limbs, expected at least 1"),
-        {{"sources", cat(sources)}, {"destinations", cat(destinations)}});
+        {{"sources", sources}, {"destinations", destinations}});
   for (u32 j = 0; j < sources; ++j) c.source_moduli.push_back(moduli[table.source[j]].q);
   c.depth_tiles = static_cast<u32>(divide_up(sources, kDepth));
   c.halves = static_cast<u32>(divide_up(destinations, kCols));
@@ -192,7 +192,7 @@ FhecoreWork fhecore_conversion_work(u32 log_n, u32 sources, u32 destinations) {
   if (sources == 0 || destinations == 0)
     throw ParameterError(
         cat("base conversion from ", sources, " to ", destinations, " limbs, expected at least 1"),
-        {{"sources", cat(sources)}, {"destinations", cat(destinations)}});
+        {{"sources", sources}, {"destinations", destinations}});
   const u64 tiles = u64(1) << (log_n - 4), depth = divide_up(sources, kDepth);
   const u64 halves = divide_up(destinations, kCols);
   FhecoreWork w;

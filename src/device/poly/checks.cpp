@@ -55,12 +55,12 @@ void view(const char* op, const ring::Ring& ring, const ConstView& v, const char
   if (v.shape.log_n != ring.log_n())
     throw StateError(
         cat(op, ": ", name, " has log_n ", v.shape.log_n, ", the ring has ", ring.log_n()),
-        {{"got", cat(v.shape.log_n)}, {"expected", cat(ring.log_n())}});
+        {{"got", v.shape.log_n}, {"expected", ring.log_n()}});
   for (u32 i = 0; i < v.limbs.size(); ++i)
     if (v.limbs[i] >= ring.prime_count())
       throw StateError(cat(op, ": ", name, " has prime id ", v.limbs[i], ", the ring has ",
                            ring.prime_count(), " primes"),
-                       {{"got", cat(v.limbs[i])}, {"expected", cat(ring.prime_count())}});
+                       {{"got", v.limbs[i]}, {"expected", ring.prime_count()}});
   if (v.shape.components == 0 || v.shape.batch == 0 || (v.data == nullptr && !v.limbs.empty()))
     throw StateError(cat(op, ": ", name, " is empty"));
 }
@@ -74,7 +74,7 @@ void limbs(const char* op, const LimbSet& got, const LimbSet& expected, const ch
 void equal(const char* op, const char* what, u64 got, u64 expected) {
   if (got != expected)
     throw StateError(cat(op, ": ", what, " ", got, ", expected ", expected),
-                     {{"got", cat(got)}, {"expected", cat(expected)}});
+                     {{"got", got}, {"expected", expected}});
 }
 
 void domain(const char* op, Domain got, Domain expected, const char* name) {
@@ -87,7 +87,7 @@ void element(const char* op, u64 element, u32 log_n) {
   if (element % 2 == 0 || element >= (u64(2) << log_n))
     throw StateError(
         cat(op, ": Galois element ", element, ", expected odd and below ", u64(2) << log_n),
-        {{"got", cat(element)}, {"expected", "odd, below 2N"}});
+        {{"got", element}, {"expected", "odd, below 2N"}});
 }
 
 void overlap(const char* op, const ConstView& out, const ConstView& in, bool in_place) {
@@ -179,7 +179,7 @@ void lift_signed(const ring::Ring& ring, const i64* values, const ConstView& in)
   if (in.limbs.size() != 1) equal(op, "limbs", in.limbs.size(), 2);
   const u64 d0 = ring.modulus(in.limbs[0]).q;
   const u64 d1 = in.limbs.size() == 2 ? ring.modulus(in.limbs[1]).q : 1;
-  if (d0 == d1) throw StateError(cat(op, ": two limbs of the same prime ", d0), {{"got", cat(d0)}});
+  if (d0 == d1) throw StateError(cat(op, ": two limbs of the same prime ", d0), {{"got", d0}});
   if (d0 >= (u64(1) << 62) || d1 > ((u64(1) << 62) - 1) / d0)
     throw StateError(cat(op, ": product of the primes ", d0, " and ", d1, ", expected below 2^62"),
                      {{"got", cat(d0, " * ", d1)}, {"expected", "below 2^62"}});
@@ -195,7 +195,7 @@ void lift_signed(const ring::Ring& ring, const i64* values, const ConstView& in)
 void linear_combination(const ring::Ring& ring, const ConstView& out, std::span<const ConstView> in,
                         std::span<const LimbScalars> scalars) {
   const char* op = "linear_combination";
-  if (in.empty()) throw StateError(cat(op, ": no input"), {{"got", "0"}});
+  if (in.empty()) throw StateError(cat(op, ": no input"), {{"got", 0}});
   equal(op, "scalars", scalars.size(), in.size());
   for (const auto& v : in) unary(op, ring, out, v);
 }

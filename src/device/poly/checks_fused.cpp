@@ -152,7 +152,7 @@ void plain_grid(const char* op, const ring::Ring& ring, std::span<const PolyView
   if (plain.log_words > ring.log_n())
     throw StateError(
         cat(op, ": plaintexts of 2^", plain.log_words, " words, at most 2^", ring.log_n(), " fit"),
-        {{"got", cat(plain.log_words)}, {"expected", cat(ring.log_n())}});
+        {{"got", plain.log_words}, {"expected", ring.log_n()}});
   const u64 entries = u64(plain.giants) * plain.babies;
   if (entries != 0 && (plain.present == nullptr || plain.data == nullptr))
     throw StateError(cat(op, ": the plaintexts are empty"));

@@ -8,7 +8,7 @@ namespace {
 void range(const char* op, const char* field, u64 value, u64 low, u64 high) {
   if (value >= low && value <= high) return;
   throw ParameterError(cat(op, ": ", field, " = ", value, ", expected ", low, "..", high),
-                       {{"operation", op}, {field, cat(value)}});
+                       {{"operation", op}, {field, value}});
 }
 
 void present(const char* op, const char* field, const void* pointer) {
@@ -23,7 +23,7 @@ void array(const char* op, const char* name, const ConstLweView& v, const LweSha
   const auto field = [&](const char* what, u64 got, u64 wanted) {
     if (got == wanted) return;
     throw ParameterError(cat(op, ": ", what, " of ", name, " = ", got, ", expected ", wanted),
-                         {{"operation", op}, {what, cat(got)}, {"expected", cat(wanted)}});
+                         {{"operation", op}, {what, got}, {"expected", wanted}});
   };
   field("rows", v.shape.rows, expected.rows);
   field("dim", v.shape.dim, expected.dim);

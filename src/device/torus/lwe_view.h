@@ -43,7 +43,7 @@ struct LweArray {
   Word* as() const {
     if (sizeof(Word) != word_bytes)
       throw StateError(cat("LWE rows of ", word_bytes, "-byte words, expected ", sizeof(Word)),
-                       {{"got", cat(word_bytes)}, {"expected", cat(sizeof(Word))}});
+                       {{"got", word_bytes}, {"expected", sizeof(Word)}});
     return static_cast<Word*>(data);
   }
   /// The rows [first, first + count).

@@ -13,12 +13,12 @@ namespace {
 void range(const char* field, u64 value, u64 low, u64 high) {
   if (value >= low && value <= high) return;
   throw ParameterError(cat(field, " = ", value, ", expected ", low, "..", high),
-                       {{field, cat(value)}, {"low", cat(low)}, {"high", cat(high)}});
+                       {{field, value}, {"low", low}, {"high", high}});
 }
 
 [[noreturn]] void refuse(const char* field, u64 value, const std::string& expected) {
   throw ParameterError(cat(field, " = ", value, ", expected ", expected),
-                       {{field, cat(value)}, {"expected", expected}});
+                       {{field, value}, {"expected", expected}});
 }
 
 constexpr u64 kModulusBound = u64(1) << 56;
@@ -112,7 +112,7 @@ void check_split(const TorusPlan& plan) {
         cat("arithmetic = split, expected exact: the double-precision transform gives the integers "
             "modulo ",
             plan.modulus),
-        {{"arithmetic", "split"}, {"modulus", cat(plan.modulus)}});
+        {{"arithmetic", "split"}, {"modulus", plan.modulus}});
 }
 
 void check_doubles(const TorusPlan& plan) {
@@ -124,7 +124,7 @@ void check_doubles(const TorusPlan& plan) {
   throw ParameterError(
       cat("modulus = ", plan.modulus, ": sums of standard deviation 2^", std::log2(rounded),
           " before rounding, expected below 2^51 with ", kDeviations, " standard deviations"),
-      {{"modulus", cat(plan.modulus)}, {"log2_std", cat(std::log2(rounded))}});
+      {{"modulus", plan.modulus}, {"log2_std", std::log2(rounded)}});
 }
 
 }  // namespace

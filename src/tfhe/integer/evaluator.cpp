@@ -22,13 +22,13 @@ const char* signed_name(const Integers& a) { return a.is_signed() ? "signed" : "
 void check_pair(const Integers& a, const Integers& b) {
   if (a.bits() != b.bits())
     throw StateError(cat("integers of ", a.bits(), " and of ", b.bits(), " bits, expected equal"),
-                     {{"bits", cat(b.bits())}, {"expected", cat(a.bits())}});
+                     {{"bits", b.bits()}, {"expected", a.bits()}});
   if (a.is_signed() != b.is_signed())
     throw StateError(cat(signed_name(a), " and ", signed_name(b), " integers, expected equal"),
                      {{"found", signed_name(b)}, {"expected", signed_name(a)}});
   if (a.size() != b.size())
     throw StateError(cat("arrays of ", a.size(), " and of ", b.size(), " integers, expected equal"),
-                     {{"size", cat(b.size())}, {"expected", cat(a.size())}});
+                     {{"size", b.size()}, {"expected", a.size()}});
 }
 
 /// The encrypted operand, after which the other is read.
@@ -50,7 +50,7 @@ void check_home(const Evaluator& evaluator, const std::string& params_id) {
 void check_count(u32 count, u32 bits) {
   if (count >= bits)
     throw ParameterError(cat("shift by ", count, ", expected 0..", bits - 1),
-                         {{"count", cat(count)}, {"bits", cat(bits)}});
+                         {{"count", count}, {"bits", bits}});
 }
 
 /// A circuit and the ciphertexts that its inputs stand for.
@@ -76,10 +76,10 @@ class Job {
     if (c.size() != size_)
       throw StateError(
           cat("condition of ", c.size(), " messages for ", size_, " integers, expected equal"),
-          {{"size", cat(c.size())}, {"expected", cat(size_)}});
+          {{"size", c.size()}, {"expected", size_}});
     if (c.plain_modulus() != 32)
       throw StateError(cat("condition has messages modulo ", c.plain_modulus(), ", expected 32"),
-                       {{"plain_modulus", cat(c.plain_modulus())}});
+                       {{"plain_modulus", c.plain_modulus()}});
     evaluator_.state().check_bits(c, "select");
     inputs_.push_back(&c);
     return circuit.input(1);
@@ -90,10 +90,10 @@ class Job {
     check_home(evaluator_, m.params_id());
     if (m.size() != size_)
       throw StateError(cat("arrays of ", m.size(), " and of ", size_, " messages, expected equal"),
-                       {{"size", cat(m.size())}, {"expected", cat(size_)}});
+                       {{"size", m.size()}, {"expected", size_}});
     if (m.plain_modulus() != 32)
       throw StateError(cat("messages modulo ", m.plain_modulus(), ", expected 32"),
-                       {{"plain_modulus", cat(m.plain_modulus())}});
+                       {{"plain_modulus", m.plain_modulus()}});
     const auto& state = evaluator_.state();
     const double least = state.bootstrap_noise(1, state.log_q()).variance() * (1 + 1e-9);
     inputs_.push_back(m.noise_variance() > least ? &fresh_.emplace_back(evaluator_.refresh(m))

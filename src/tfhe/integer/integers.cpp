@@ -40,7 +40,7 @@ namespace radix {
 void check_bits(u32 bits) {
   if (bits < 2 || bits > 64 || bits % 2 != 0)
     throw ParameterError(cat("bits is ", bits, ", expected an even number from 2 to 64"),
-                         {{"bits", cat(bits)}});
+                         {{"bits", bits}});
 }
 
 void check_set(const Params& params) {
@@ -52,12 +52,12 @@ void check_set(const Params& params) {
             " slots, expected p = 32 with padding and 1 slot for integers; take a set for tables, "
             "such as lut4-128"),
         {{"name", spec.name},
-         {"plain_modulus", cat(spec.plain_modulus)},
-         {"slots", cat(params.slots())}});
+         {"plain_modulus", spec.plain_modulus},
+         {"slots", params.slots().value}});
   if (spec.max_norm2 < kMaxNorm2)
     throw ParameterError(cat("'", spec.name, "' has max_norm2 = ", spec.max_norm2,
                              ", expected at least ", kMaxNorm2, " for integers"),
-                         {{"name", spec.name}, {"max_norm2", cat(spec.max_norm2)}});
+                         {{"name", spec.name}, {"max_norm2", spec.max_norm2}});
 }
 
 void check_range(u64 value, u32 bits, bool is_signed, const std::string& what) {
@@ -67,7 +67,7 @@ void check_range(u64 value, u32 bits, bool is_signed, const std::string& what) {
   const std::string range = cat(is_signed ? cat(-half - 1) : std::string("0"), "..",
                                 is_signed ? cat(half) : cat(low_mask(bits)));
   throw ParameterError(cat(what, " is out of range, expected ", range, " for ", bits, " bits"),
-                       {{"where", what}, {"expected", range}, {"bits", cat(bits)}});
+                       {{"where", what}, {"expected", range}, {"bits", bits}});
 }
 
 }  // namespace radix
@@ -78,15 +78,15 @@ Integers::Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed)
   if (blocks_.size() != bits / 2)
     throw ParameterError(
         cat("integers of ", bits, " bits from ", blocks_.size(), " blocks, expected ", bits / 2),
-        {{"bits", cat(bits)}, {"blocks", cat(blocks_.size())}});
+        {{"bits", bits}, {"blocks", blocks_.size()}});
   for (const Ciphertext& block : blocks_) {
     if (block.size() != blocks_[0].size())
       throw StateError(cat("blocks of ", blocks_[0].size(), " and of ", block.size(),
                            " messages, expected equal sizes"),
-                       {{"size", cat(block.size())}, {"expected", cat(blocks_[0].size())}});
+                       {{"size", block.size()}, {"expected", blocks_[0].size()}});
     if (block.plain_modulus() != 32)
       throw StateError(cat("a block has messages modulo ", block.plain_modulus(), ", expected 32"),
-                       {{"plain_modulus", cat(block.plain_modulus())}});
+                       {{"plain_modulus", block.plain_modulus()}});
     if (block.params_id() != blocks_[0].params_id())
       throw StateError("blocks of different parameters",
                        {{"found", block.params_id()}, {"expected", blocks_[0].params_id()}});
@@ -122,13 +122,13 @@ Integers Integers::take(std::span<const u64> index) const {
 }
 
 Integers concatenate(std::span<const Integers* const> parts) {
-  if (parts.empty()) throw ParameterError("concatenation of no integers", {{"parts", "0"}});
+  if (parts.empty()) throw ParameterError("concatenation of no integers", {{"parts", 0}});
   const Integers& first = *parts[0];
   for (const Integers* part : parts)
     if (part->bits() != first.bits() || part->is_signed() != first.is_signed())
       throw StateError(cat("concatenation of integers of ", part->bits(), " and ", first.bits(),
                            " bits, or of signed and unsigned ones"),
-                       {{"found", cat(part->bits())}, {"expected", cat(first.bits())}});
+                       {{"found", part->bits()}, {"expected", first.bits()}});
   std::vector<Ciphertext> blocks;
   for (std::size_t b = 0; b < first.blocks().size(); ++b) {
     std::vector<const Ciphertext*> values;
@@ -155,14 +155,13 @@ Integers encrypt_signed(Client& client, std::span<const i64> values, u32 bits) {
 }
 
 std::vector<u64> decrypt_unsigned(const Client& client, const Integers& a) {
-  if (a.is_signed())
-    throw StateError("integers are signed, expected unsigned", {{"signed", "true"}});
+  if (a.is_signed()) throw StateError("integers are signed, expected unsigned", {{"signed", true}});
   return decrypt(client, a);
 }
 
 std::vector<i64> decrypt_signed(const Client& client, const Integers& a) {
   if (!a.is_signed())
-    throw StateError("integers are unsigned, expected signed", {{"signed", "false"}});
+    throw StateError("integers are unsigned, expected signed", {{"signed", false}});
   std::vector<u64> words = decrypt(client, a);
   const random::WipeOnExit wipe(words);
   std::vector<i64> values(words.size());

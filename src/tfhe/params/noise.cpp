@@ -183,10 +183,9 @@ double fresh_std(const Params& params, double sigma) {
 
 double failure_log2(const Params& params, double sigma, double norm2, u32 plain_modulus) {
   if (!(sigma >= 0) || !(norm2 >= 0) || plain_modulus == 0)
-    throw ParameterError(
-        cat("sigma = ", sigma, ", norm2 = ", norm2, ", plain_modulus = ", plain_modulus,
-            ", expected none negative and a positive modulus"),
-        {{"sigma", cat(sigma)}, {"norm2", cat(norm2)}, {"plain_modulus", cat(plain_modulus)}});
+    throw ParameterError(cat("sigma = ", sigma, ", norm2 = ", norm2, ", plain_modulus = ",
+                             plain_modulus, ", expected none negative and a positive modulus"),
+                         {{"sigma", sigma}, {"norm2", norm2}, {"plain_modulus", plain_modulus}});
   return failure_log2(plan_of(params), sigma, norm2, plain_modulus);
 }
 

@@ -133,7 +133,7 @@ Params Params::preset(const std::string& name, bool allow_insecure) {
     throw ParameterError(
         cat("TFHE parameter set '", spec.name,
             "' is for tests and offers no security; pass allow_insecure to use it"),
-        {{"name", spec.name}, {"lwe_dim", cat(spec.lwe_dim)}});
+        {{"name", spec.name}, {"lwe_dim", spec.lwe_dim.value}});
   return from_spec(spec, allow_insecure);
 }
 
@@ -151,11 +151,11 @@ Params Params::with_slots(SlotCount slots) const {
   if (slots.value < 1 || slots.value > kMaxSlots)
     throw ParameterError(
         cat("slots is ", slots, ", expected 1..", kMaxSlots, " messages under a mask"),
-        {{"slots", cat(slots)}, {"max", cat(kMaxSlots)}});
+        {{"slots", slots.value}, {"max", kMaxSlots}});
   const std::string problem = plan_problem(plan_of(state_->spec, slots));
   if (!problem.empty())
     throw UnsupportedError(cat("'", name(), "' with ", slots, " slots: ", problem),
-                           {{"name", name()}, {"slots", cat(slots)}});
+                           {{"name", name()}, {"slots", slots.value}});
   return checked(std::make_shared<const State>(state_->spec, slots, state_->allow_insecure));
 }
 
@@ -177,9 +177,9 @@ Params Params::checked(std::shared_ptr<const State> state) {
   if (made.below_norm() && !s.allow_insecure && !may_be_below_norm(s.spec))
     throw ParameterError(cat(made.warning(), ": it needs allow_insecure"),
                          {{"name", s.spec.name},
-                          {"slots", cat(s.slots)},
-                          {"p_fail_log2", cat(s.p_fail_log2)},
-                          {"security_bits", cat(s.security_bits)}});
+                          {"slots", s.slots.value},
+                          {"p_fail_log2", s.p_fail_log2},
+                          {"security_bits", s.security_bits}});
   return made;
 }
 

@@ -144,9 +144,25 @@ TEST_P(CkksOperand, SlotsAndPolynomials) {
 
 TEST_P(CkksOperand, WhatCannotBeIsRefused) {
   const Operand bottom = encrypted(x, 0u);
-  test::expect_error<StateError>([&] { bottom* bottom; });
-  test::expect_error<StateError>([&] { bottom * 0.5; });
-  test::expect_error<StateError>([&] { bottom* x; });
+  // Each says what it is, which level it has and needs, and what to do.
+  const auto refused = [](const char* operation, u32 level, u32 needed, auto call) {
+    const auto e = test::expect_error<StateError>(call);
+    EXPECT_EQ(e.field("operation"), operation) << e.what();
+    EXPECT_EQ(e.field("level"), cat(level)) << e.what();
+    EXPECT_EQ(e.field("needed"), cat(needed)) << e.what();
+    for (const char* advice : {"bootstrap it", "Params(..., depth="})
+      EXPECT_NE(std::string(e.what()).find(advice), std::string::npos) << e.what();
+  };
+  refused("multiply", 0, 1, [&] { bottom* bottom; });
+  refused("multiply", 0, 1, [&] { bottom * 0.5; });
+  refused("multiply", 0, 1, [&] { bottom* x; });
+  refused("divide", 0, 1, [&] { bottom / 3.0; });
+  refused("divide", 0, 1, [&] { bottom / y; });
+  refused("power", 0, 2, [&] { bottom.power(3); });
+  refused("power", 1, 3, [&] { encrypted(x, 1u).power(5); });
+  refused("polynomial", 1, 2,
+          [&] { encrypted(x, 1u).polynomial(y.size() > 3 ? std::vector{0.0, 0.0, 1.0, 1.0} : y); });
+  refused("adjust_level to level 2", 0, 2, [&] { bottom.at_level(2); });
   test::expect_error<ParameterError>([&] { bottom / 0.0; });
   std::vector<double> zero = y;
   zero[3] = 0.0;

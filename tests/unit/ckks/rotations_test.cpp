@@ -168,16 +168,35 @@ TEST_P(CkksRotation, MissingKeysAreNamed) {
   const Values x(w.slots(), Complex(0.5, 0.5));
   const Ciphertext a = w.client.encrypt(x), before = a.clone();
   auto e = test::expect_error<KeyMissingError>([&] { ev.rotate(a, -3); });
-  EXPECT_EQ(e.field("rotation"), "-3");
+  EXPECT_EQ(e.field("rotations"), "-3");
   EXPECT_NE(std::string(e.what()).find("rotations=[-3]"), std::string::npos);
   e = test::expect_error<KeyMissingError>([&] { ev.conjugate(a); });
-  EXPECT_EQ(e.field("rotation"), "conjugate");
+  EXPECT_EQ(e.field("key"), "conjugate");
   e = test::expect_error<KeyMissingError>([&] { ev.rotate_many(a, std::vector<i64>{1, 6}); });
-  EXPECT_EQ(e.field("rotation"), "6");
+  EXPECT_EQ(e.field("rotations"), "6");
   e = test::expect_error<KeyMissingError>([&] { ev.rotate_sum(a, std::vector<i64>{0, 9}); });
-  EXPECT_EQ(e.field("rotation"), "9");
+  EXPECT_EQ(e.field("rotations"), "9");
   e = test::expect_error<KeyMissingError>([&] { ev.sum_slots(a, 4); });
-  EXPECT_EQ(e.field("rotation"), "2");
+  EXPECT_EQ(e.field("rotations"), "2");
+  // All of them at once, as numbers, and the call that makes what the operation needs.
+  const std::vector<i64> some{5, 0, 1, -2, 5};
+  for (const bool sum : {false, true}) {
+    e = test::expect_error<KeyMissingError>([&] {
+      if (sum)
+        ev.rotate_sum(a, some);
+      else
+        ev.rotate_many(a, some);
+    });
+    ASSERT_NE(e.find_field("rotations"), nullptr);
+    EXPECT_EQ(std::get<FieldValue::List>(e.find_field("rotations")->value()),
+              (FieldValue::List{-2, 5}));
+    EXPECT_NE(std::string(e.what()).find("client.evaluation_keys(rotations=[-2, 1, 5])"),
+              std::string::npos)
+        << e.what();
+  }
+  e = test::expect_error<KeyMissingError>([&] { ev.sum_slots(a, 8, 2); });
+  EXPECT_EQ(e.field("rotations"), "2, 4, 8");
+  EXPECT_EQ(e.field("operation"), "sum_slots");
   for (const auto& product :
        {std::function<void()>([&] { ev.multiply(a, a); }),
         std::function<void()>([&] { ev.square(a); }),

@@ -141,7 +141,7 @@ TEST_P(KeyFiles, OnlyWhatIsSelected) {
 TEST_P(KeyFiles, MissingRotationsAreNamedTogether) {
   save_evaluation_keys(context(), keys, path);
   const auto error = expect_error<KeyMissingError>([&] { load({{{1, 5, -3, -9}}}); });
-  EXPECT_EQ(error.field("rotation"), "5, -9");
+  EXPECT_EQ(error.field("rotations"), "-9, 5");
 }
 
 TEST_P(KeyFiles, OtherKeysAreNotRead) {

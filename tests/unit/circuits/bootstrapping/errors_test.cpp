@@ -171,7 +171,54 @@ TEST_F(BootstrapInput, KeysDecideTheModeThatNobodyAskedFor) {
   const Bootstrapper asked(w.context, keys, minimal);
   EXPECT_FALSE(asked.describe().keys_decided);
   EXPECT_EQ(Bootstrapper(w.context, few()).options().keys, KeyMode::hoisted);
-  EXPECT_NE(missing(keys, few()).field("rotation"), "");
+  EXPECT_NE(missing(keys, few()).field("rotations"), "");
+}
+
+TEST_F(BootstrapInput, KeysDecideTheSlotsThatNobodyAskedFor) {
+  // Keys for few slots serve all of them with minimal keys, and slowly: nobody wants that unasked.
+  auto& w = world();
+  const auto with_slots = [](u64 slots) {
+    BootstrapOptions o;
+    o.slots = slots;
+    return o;
+  };
+  for (const u64 made : {u64(256), u64(64)}) {
+    const auto keys = w.keys_for(with_slots(made));
+    const auto report = Bootstrapper(w.context, keys, {}).describe();
+    EXPECT_EQ(report.slots, made);
+    EXPECT_EQ(report.keys, KeyMode::hoisted);
+    EXPECT_TRUE(report.keys_decided);
+    EXPECT_NE(report.text().find(cat("slots           ", made)), std::string::npos);
+    EXPECT_FALSE(Bootstrapper(w.context, keys, with_slots(made)).describe().keys_decided);
+    // Asked for in so many words: what the keys cannot serve is refused with the call that can.
+    BootstrapOptions fast = with_slots(w.params().slots());
+    fast.keys = KeyMode::hoisted;
+    const auto e = expect_error<KeyMissingError>([&] { Bootstrapper(w.context, keys, fast); });
+    EXPECT_NE(std::string(e.what()).find("client.evaluation_keys(bootstrap=True)"),
+              std::string::npos)
+        << e.what();
+    fast.slots = 16;
+    const auto few_slots =
+        expect_error<KeyMissingError>([&] { Bootstrapper(w.context, keys, fast); });
+    EXPECT_NE(std::string(few_slots.what()).find("bootstrap=ckks.BootstrapOptions(slots=16)"),
+              std::string::npos)
+        << few_slots.what();
+  }
+  // All slots asked for, the mode left open: it is what the keys serve, and the report says so.
+  const auto keys = w.keys_for(with_slots(256));
+  BootstrapOptions minimal = with_slots(w.params().slots());
+  minimal.keys = KeyMode::minimal;
+  const auto all = bootstrap_key_request(w.params(), minimal).rotations;
+  const auto some = bootstrap_key_request(w.params(), with_slots(256)).rotations;
+  const bool served = std::all_of(all.begin(), all.end(), [&](i64 k) {
+    return std::find(some.begin(), some.end(), k) != some.end();
+  });
+  if (served) {
+    const auto report = Bootstrapper(w.context, keys, with_slots(w.params().slots())).describe();
+    EXPECT_EQ(report.keys, KeyMode::minimal);
+    EXPECT_NE(report.notice.find("256 slots"), std::string::npos) << report.notice;
+  }
+  EXPECT_EQ(Bootstrapper(w.context, w.keys_for({}), {}).describe().notice, "");
 }
 
 TEST_F(BootstrapInput, EveryMissingKeyIsNamedAtOnce) {
@@ -179,7 +226,7 @@ TEST_F(BootstrapInput, EveryMissingKeyIsNamedAtOnce) {
   for (const BootstrapOptions& o : {few(), BootstrapOptions()}) {
     const auto request = bootstrap_key_request(w.params(), o);
     const auto none = missing({}, o);
-    EXPECT_EQ(test::names_in(none.field("rotation")), names(request)) << none.what();
+    EXPECT_EQ(test::names_in(none), names(request)) << none.what();
     for (const auto& name : names(request))
       EXPECT_NE(std::string(none.what()).find(name), std::string::npos) << none.what();
   }
@@ -188,7 +235,7 @@ TEST_F(BootstrapInput, EveryMissingKeyIsNamedAtOnce) {
     auto fewer = request;
     change(fewer);
     const auto e = missing(w.client.evaluation_keys(fewer), few());
-    return test::names_in(e.field("rotation"));
+    return test::names_in(e);
   };
   using Names = std::multiset<std::string>;
   EXPECT_EQ(without([](auto& r) { r.encapsulation = false; }), Names{"encapsulation"});

@@ -21,7 +21,7 @@ CudaPolyKernels::CudaPolyKernels(std::shared_ptr<CudaDevice> device,
   const u32 log_n = this->ring().log_n();
   if (log_n < 3 || log_n > kMaxLogN)
     throw UnsupportedError(cat("CUDA kernels for log_n ", log_n, ", expected 3..", kMaxLogN),
-                           {{"log_n", cat(log_n)}});
+                           {{"log_n", log_n}});
   tables_ = upload_ring(device_, this->ring());
   fused_key_switch_ = fast() && allow_shared_memory(log_n, device_->model());
 }

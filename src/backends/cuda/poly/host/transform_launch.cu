@@ -21,7 +21,7 @@ template <u32 First, u32 Last, class F>
 auto with_constant(const char* what, u32 value, const F& f) {
   if (value < First || value > Last)
     throw UnsupportedError(cat("transform: ", what, " ", value, ", expected ", First, "..", Last),
-                           {{what, cat(value)}});
+                           {{what, value}});
   return pick<First, Last>(value, f);
 }
 

@@ -85,11 +85,11 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
             " accumulator polynomials of degree ", p.ring_dim(), " modulo ", p.modulus,
             ", expected words of the double-precision path below 2^30, and accumulators within ",
             device_->model().shared_bytes, " bytes of shared memory"),
-        {{"polys", cat(p.polys())}, {"ring_dim", cat(p.ring_dim())}, {"modulus", cat(p.modulus)}});
+        {{"polys", p.polys()}, {"ring_dim", p.ring_dim()}, {"modulus", p.modulus}});
   if (u64(p.polys()) * p.operands() > 128)
     throw UnsupportedError(
         cat(p.polys() * p.operands(), " rows of a bootstrapping key, expected at most 128"),
-        {{"rows", cat(p.polys() * p.operands())}});
+        {{"rows", p.polys() * p.operands()}});
   tables_.prepare(kLoadLevels);
   for (const Choice& c : choices_) tables_.prepare(c.instance->rmax);
   if (device_->dry()) return;
@@ -172,12 +172,12 @@ std::vector<device::RotationShape> CudaTorusKernels::shapes() const {
 void CudaTorusKernels::use_shape(std::size_t index, u32 rows) {
   if (index >= choices_.size())
     throw UnsupportedError(cat("shape ", index, ", expected below ", choices_.size()),
-                           {{"shape", cat(index)}});
+                           {{"shape", index}});
   const Choice& c = choices_[index];
   if (rows > c.group || rows % c.instance->bt != 0)
     throw UnsupportedError(
         cat(rows, " rows a block, expected a multiple of ", c.instance->bt, " up to ", c.group),
-        {{"rows", cat(rows)}});
+        {{"rows", rows}});
   forced_ = {c.instance, rows == 0 ? c.group : rows, c.spilled};
 }
 

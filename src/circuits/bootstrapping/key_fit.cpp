@@ -1,0 +1,107 @@
+#include "circuits/bootstrapping/key_fit.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "circuits/linear_transform/keys.h"
+
+namespace crenel::circuits {
+namespace {
+
+bool serve(const ckks::Evaluator& ev, std::span<const RotationNeed> needs) {
+  return std::all_of(needs.begin(), needs.end(), [&](const RotationNeed& need) {
+    return missing_rotations(ev.state(), need.steps, need.slots).empty();
+  });
+}
+
+std::size_t count(std::span<const RotationNeed> needs) {
+  std::set<i64> steps;
+  for (const RotationNeed& need : needs) steps.insert(need.steps.begin(), need.steps.end());
+  return steps.size();
+}
+
+KeyFit planned(const ckks::Params& params, const BootstrapOptions& options) {
+  KeyFit fit;
+  fit.plan = plan_bootstrap(params, options);
+  fit.matrices = std::make_shared<const BootstrapMatrices>(fit.plan);
+  fit.needs = fit.matrices->rotations(params, fit.plan);
+  return fit;
+}
+
+KeyFit with_minimal_keys(const ckks::Params& params, const KeyFit& hoisted) {
+  KeyFit fit = hoisted;  // the matrices are the same for either mode
+  fit.plan.options.keys = KeyMode::minimal;
+  fit.needs = fit.matrices->rotations(params, fit.plan);
+  return fit;
+}
+
+std::string name_of(const KeyFit& fit) {
+  return cat(fit.plan.slots(), " slots, ",
+             fit.plan.options.keys == KeyMode::minimal ? "minimal" : "hoisted");
+}
+
+/// Of the bootstraps of fewer or more slots that the keys serve the one that takes most of them.
+std::optional<KeyFit> fit_of_other_slots(const ckks::Evaluator& ev, BootstrapOptions options,
+                                         u64 but) {
+  const ckks::Params& params = ev.context().params();
+  std::optional<KeyFit> best;
+  for (u64 slots = params.slots(); slots > 0; slots /= 2) {
+    if (slots == but) continue;
+    options.slots = slots;
+    try {
+      const KeyFit hoisted = planned(params, options);
+      for (const KeyFit& fit : {hoisted, with_minimal_keys(params, hoisted)})
+        if (serve(ev, fit.needs) && (!best || count(fit.needs) > count(best->needs))) best = fit;
+    } catch (const ParameterError&) {  // no bootstrap of so few slots with the other options
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+KeyFit fit_to_keys(const ckks::Evaluator& ev, const BootstrapOptions& options) {
+  const ckks::Params& params = ev.context().params();
+  KeyFit asked = planned(params, options);
+  if (options.keys || serve(ev, asked.needs)) return asked;
+  const KeyFit minimal = with_minimal_keys(params, asked);
+  const bool served = serve(ev, minimal.needs);
+  std::optional<KeyFit> other;
+  if (options.coeff_to_slot_stages.empty() && options.slot_to_coeff_stages.empty())
+    other = fit_of_other_slots(ev, options, asked.plan.slots());
+  const bool made_for_other = other && (!served || count(other->needs) > count(minimal.needs));
+  KeyFit chosen = made_for_other && options.slots == 0 ? *other : served ? minimal : asked;
+  chosen.decided = served || (made_for_other && options.slots == 0);
+  if (served && made_for_other && options.slots != 0)
+    chosen.notice =
+        cat("these keys were made for bootstraps of ", name_of(*other), " keys, and serve ",
+            name_of(minimal), " keys, which is slower; fast ones: ", key_call(params, options));
+  return chosen;
+}
+
+std::string key_call(const ckks::Params& params, const BootstrapOptions& options) {
+  std::string given;
+  const auto add = [&](const std::string& text) { given += (given.empty() ? "" : ", ") + text; };
+  const auto stages = [&](const char* name, const std::vector<u32>& found,
+                          const std::vector<u32>& usual) {
+    if (found.empty() || found == usual) return;
+    std::string list;
+    for (u32 s : found) list += cat(list.empty() ? "" : ", ", s);
+    add(cat(name, "=[", list, "]"));
+  };
+  BootstrapOptions plain;
+  plain.slots = options.slots;
+  const BootstrapOptions usual = plan_bootstrap(params, plain).options;
+  if (usual.slots != params.slots()) add(cat("slots=", usual.slots));
+  if (options.order == BootstrapOrder::slot_to_coeff_first) add("order='slot_to_coeff_first'");
+  if (options.keys == KeyMode::minimal) add("keys='minimal'");
+  stages("coeff_to_slot_stages", options.coeff_to_slot_stages, usual.coeff_to_slot_stages);
+  stages("slot_to_coeff_stages", options.slot_to_coeff_stages, usual.slot_to_coeff_stages);
+  const std::string what = given.empty()               ? "True"
+                           : given == "keys='minimal'" ? "'minimal'"
+                                                       : cat("ckks.BootstrapOptions(", given, ")");
+  return cat("client.evaluation_keys(bootstrap=", what, ")");
+}
+
+}  // namespace crenel::circuits
