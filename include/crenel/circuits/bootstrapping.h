@@ -124,7 +124,9 @@ class Bootstrapper {
 
   /// Refreshes a ciphertext (any batch) at levels().input with the canonical scale of that level,
   /// by the keys of `evaluator` and on its stream. StateError names level, scale or slots and what
-  /// was expected, or the evaluator's parameters or device; KeyMissingError every missing key.
+  /// was expected, or the evaluator's parameters or device; KeyMissingError every missing key. A
+  /// known bound is kept; StateError where it is beyond an eighth of 2^message_ratio (as the primes
+  /// have it), the range of messages, which two real vectors of a pair share.
   ckks::Ciphertext operator()(const ckks::Evaluator& evaluator,
                               const ckks::Ciphertext& ciphertext) const;
   /// The same of error bounds, by the model behind describe(): its noises in the worst case of the

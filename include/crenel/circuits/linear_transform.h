@@ -65,7 +65,8 @@ class LinearTransform {
   u64 working_bytes(u32 batch) const;
 
   /// M v at level() - 1; the input must be at level() with the matrix's slots. KeyMissingError
-  /// names every rotation without a key.
+  /// names every rotation without a key. A known bound of v grows by the largest sum of a row's
+  /// absolute values; StateError where the result's could leave the range of its level.
   ckks::Ciphertext operator()(const ckks::Evaluator& evaluator, const ckks::Ciphertext& v) const;
   /// The same of error bounds. Slots grow by the largest sum of a row's absolute values.
   ckks::ErrorBound operator()(const ckks::ErrorModel& model, const ckks::ErrorBound& v) const;
