@@ -7,7 +7,7 @@ rng = np.random.default_rng(1)
 database, query = rng.uniform(-1, 1, (50, 60)), rng.uniform(-1, 1, 60)
 
 # begin
-context = ts.context(ts.SCHEME_TYPE.CKKS, 16384, coeff_mod_bit_sizes=[60, 40, 40, 60])
+context = ts.context(ts.SCHEME_TYPE.CKKS, 8192, coeff_mod_bit_sizes=[60, 40, 40, 60])
 context.global_scale = 2**40
 context.generate_galois_keys()
 q = ts.ckks_vector(context, query)
