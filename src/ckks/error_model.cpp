@@ -274,7 +274,7 @@ ErrorBound ErrorModel::sum_slots(const ErrorBound& a, u64 count, i64 stride) con
   return out;
 }
 
-// Kept slots of fewer are means over those that were equal, so their bounds hold. Of more, the slots
+// Kept slots of fewer are means over those that were equal: their bounds hold. Of more, the slots
 // are values of the whole polynomial. Independent errors fill the ring evenly.
 ErrorBound ErrorModel::with_slots(const ErrorBound& a, u64 slots, bool repeating) const {
   require_params(params_, a);

@@ -8,7 +8,7 @@ rng = np.random.default_rng(1)
 database, query = rng.uniform(-1, 1, (50, 60)), rng.uniform(-1, 1, 60)
 
 # begin
-client = ckks.Context(ckks.Params(log_n=13, scale_bits=40, depth=2)).keygen()
+client = ckks.Context(ckks.Params(log_n=13, scale_bits=40, depth=1)).keygen()
 q, d = ckks.encrypt(client, query), ckks.encrypt(client, database)
 keys = ckks.keys_for(client, lambda q, d: (database @ q, d @ q), q, d)
 ev = client.context.evaluator(keys)

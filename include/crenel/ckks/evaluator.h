@@ -96,7 +96,7 @@ class Evaluator {
   /// Sum over `count` (a power of two) slots at distance `stride`: slot i becomes
   /// sum_k a[i + k stride]. Needs the rotations of sum_slots_rotations(count, stride).
   Ciphertext sum_slots(const Ciphertext& a, u64 count, i64 stride = 1) const;
-  /// The same ciphertext as a vector of `slots` slots (a power of two, at most N/2: ParameterError).
+  /// The same ciphertext as a vector of `slots` slots (a power of two up to N/2: ParameterError).
   /// More: slot i is slot i mod a.slots() of `a`, as fewer slots repeat in the full vector. Fewer:
   /// slot i is slot i of `a`, which must repeat with that period, as a sum over its other slots
   /// does. A ciphertext does not show whether it does: StateError unless `repeating` says so.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel._crenel import Ciphertext, Client, EvaluationKeys, Operand, Params
-from crenel.ckks.arrays import Array
-from crenel.ckks.recorder import Needs, Recorder, _recorded
+from crenel.ckks.arrays import Array, encrypt
+from crenel.ckks.recorder import Needs, Recorded, Recorder
 from crenel.errors import StateError
 
 Input = Array | Ciphertext | Operand | ArrayLike
@@ -49,3 +50,11 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
 def keys_for(client: Client, program: Callable[..., object], *inputs: Input) -> EvaluationKeys:
     """The evaluation keys that ``program(*inputs)`` needs, and no others: ``needs(...).keys(client)``."""
     return needs(program, client.context.params, *inputs).keys(client)
+
+
+def _recorded(recorder: Recorder, given: object) -> Recorded | Array:
+    if isinstance(given, Array):
+        return given.bound_to(recorder)
+    if isinstance(given, (Ciphertext, Operand)):
+        return recorder(given)
+    return encrypt(recorder, np.asarray(given))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +24,6 @@ from crenel._crenel import (
     sum_slots_rotations,
 )
 from crenel.errors import ParameterError, StateError, UnsupportedError
-
-if TYPE_CHECKING:
-    from crenel.ckks.arrays import Array
 
 MAX_INTEGER = 2.0**31  # beyond, a factor is encoded
 
@@ -287,13 +284,3 @@ class Recorded:
         if name.startswith("_"):
             raise AttributeError(name)
         raise UnsupportedError(f"{name}: no operation of operands", {"operation": name})
-
-
-def _recorded(recorder: Recorder, given: object) -> Recorded | Array:
-    from crenel.ckks.arrays import Array, encrypt
-
-    if isinstance(given, Array):
-        return given.bound_to(recorder)
-    if isinstance(given, (Ciphertext, Operand)):
-        return recorder(given)
-    return encrypt(recorder, np.asarray(given))

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from crenel._crenel import Ciphertext, Client, Context, ErrorBound, ErrorModel, Evaluator, Operand, PublicKey
 from crenel.ckks.arrays import archive, moves, products, sums
-from crenel.ckks.arrays.layout import PACKINGS, Layout, Numbers, Packing, check_slots, layout_of
+from crenel.ckks.arrays.layout import PACKINGS, Numbers, Packing, check_slots, layout_of
+from crenel.ckks.arrays.packed import Packed
 from crenel.ckks.arrays.vector import Vector
 from crenel.ckks.recorder import Recorded, Recorder
 from crenel.errors import ParameterError, StateError
@@ -31,7 +32,7 @@ def numbers_of(values: ArrayLike, name: str = "values") -> Numbers:
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-class Array:
+class Array(Packed):
     """Encrypted numbers with a shape of up to two axes, over one ciphertext of one or more vectors.
 
     Made by `encrypt`, and bound by ``ev(array)`` to the evaluator that computes; the client needs none. It
@@ -43,59 +44,9 @@ class Array:
     travel with the ciphertext in `to_bytes`, and a server sees them.
     """
 
-    __slots__ = ("_data", "_layout", "_pad", "_shape", "_transposed")
+    __slots__ = ()
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
-
-    def __init__(
-        self,
-        data: Ciphertext | Vector,
-        shape: tuple[int, ...],
-        layout: Layout,
-        transposed: bool = False,
-        pad: complex | None = 0.0,
-    ) -> None:
-        """`data` in this layout (of the transpose if `transposed`); padding is `pad`, None for anything."""
-        if data.slots != layout.slots or (isinstance(data, Ciphertext) and data.batch != layout.batch):
-            raise StateError(
-                f"{data} for an array of {layout.batch} vectors of {layout.slots} slots",
-                {"slots": str(data.slots), "expected": str(layout.slots)},
-            )
-        self._data, self._shape, self._layout = data, shape, layout
-        self._transposed = transposed and len(shape) > 0
-        self._pad = pad if layout.padded else 0.0
-
-    # -- facts
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the numbers, as NumPy's."""
-        return self._shape
-
-    @property
-    def ndim(self) -> int:
-        """Axes: 0, 1 or 2."""
-        return len(self._shape)
-
-    @property
-    def size(self) -> int:
-        """Numbers."""
-        return self._layout.rows * self._layout.columns
-
-    @property
-    def dtype(self) -> np.dtype[np.float64] | np.dtype[np.complex128]:
-        """float64 where every number is known to be real, else complex128."""
-        return np.dtype(np.float64) if self._data.real else np.dtype(np.complex128)
-
-    @property
-    def level(self) -> int:
-        """Of the ciphertext: levels that can still be consumed."""
-        return self._data.level
-
-    @property
-    def layout(self) -> Layout:
-        """Of the matrix of one or two axes as packed: of the transpose for 'columns' and 'features'."""
-        return self._layout
 
     @property
     def packing(self) -> Packing:
@@ -313,47 +264,6 @@ class Array:
     def repacked(self, packing: Packing) -> Array:
         """The same numbers in another packing. Level l -> l - 1, or as it is where nothing moves."""
         return moves.repacked(self, packing)
-
-    # -- for the modules beside this one
-
-    def _like(self, data: Ciphertext | Vector, *, pad: complex | Literal["same"] | None = "same") -> Array:
-        return Array(
-            data, self._shape, self._layout, self._transposed,
-            self._pad if isinstance(pad, str) else pad,
-        )  # fmt: skip
-
-    def _vector(self) -> Vector:
-        if isinstance(self._data, Ciphertext):
-            raise StateError(
-                "an array that is bound to no evaluator computes nothing: ev(array) is one that does",
-                {"expected": "an evaluator"},
-            )
-        return self._data
-
-    def _packed(self, numbers: Numbers, fill: float = 0.0) -> Numbers:
-        """Numbers of this shape in slots."""
-        matrix = numbers.reshape((1, -1) if self.ndim < 2 else self._shape)
-        return self._layout.place(matrix.T if self._transposed else matrix, fill)
-
-    def _cleaned(self, pad: complex = 0.0) -> Array:
-        """Padding is `pad`. Level l -> l, and one lower where it is unknown."""
-        if self._pad == pad or not self._layout.padded:
-            return self
-        mask = self._layout.mask()
-        if self._pad is None:
-            return self._like(self._vector() * mask, pad=0.0)._cleaned(pad)
-        step = complex(pad - self._pad)
-        change = (1.0 - mask) * (step.real if step.imag == 0.0 else step)
-        return self._like(self._vector() + change, pad=pad)
-
-    def _tamed(self, most: float, to: float = 0.0, within: tuple[float, float] | None = None) -> Array:
-        """Padding that is known is small, or in an interval: products must not blow it up."""
-        if self._pad is None:
-            return self
-        p = complex(self._pad)
-        low, high = within or (-most, most)
-        fine = p.imag == 0.0 and low <= p.real <= high
-        return self if fine else self._cleaned(to)
 
     def _combined(
         self,

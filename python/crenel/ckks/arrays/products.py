@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crenel.ckks.arrays.layout import Layout, Numbers, power_of_two
+from crenel.ckks.arrays.packed import Packed
 from crenel.ckks.arrays.sums import shrunk, summed
 from crenel.ckks.arrays.vector import Vector, each, join, most_slots, take, transform, widened
 from crenel.errors import ParameterError, UnsupportedError
-
-if TYPE_CHECKING:
-    from crenel.ckks.arrays.array import Array
 
 
 def times(a: complex | None, b: complex | None) -> complex | None:
@@ -24,7 +21,7 @@ def times(a: complex | None, b: complex | None) -> complex | None:
     return None if a is None or b is None else a * b
 
 
-def matmul(a: Array, b: Array | Numbers) -> Array:
+def matmul(a: Packed, b: Packed | Numbers) -> Packed:
     """a @ b."""
     if not a.ndim or not b.ndim or b.ndim > 2 or a.shape[-1] != b.shape[0]:
         raise ParameterError(
@@ -44,7 +41,7 @@ def matmul(a: Array, b: Array | Numbers) -> Array:
     )
 
 
-def _along(a: Array, matrix: Numbers) -> Array:
+def _along(a: Packed, matrix: Numbers) -> Packed:
     """The axis that goes lies within segments."""
     if a._layout.group > 1:
         return _segments(a, matrix)
@@ -74,7 +71,7 @@ def _wrapped(block: Numbers, slots: int, width: int) -> dict[int, Numbers]:
     return {d: padded[(j + d) % slots, j % width] for d in range(width)}
 
 
-def _segments(a: Array, matrix: Numbers) -> Array:
+def _segments(a: Packed, matrix: Numbers) -> Packed:
     """The same matrix in every segment of a vector."""
     a = a._cleaned() if a._pad is not None else a
     data, layout, m = a._vector(), a._layout, matrix.shape[1]
@@ -102,7 +99,7 @@ def _segments(a: Array, matrix: Numbers) -> Array:
     return type(a)(transform(widened(data, slots), diagonals), (*a.shape[:-1], m), result, False, pad)
 
 
-def _across(a: Array, matrix: Numbers) -> Array:
+def _across(a: Packed, matrix: Numbers) -> Packed:
     """The axis that goes lies across segments: a segment is a column."""
     if a._layout.group == 1 and a._layout.batch > 1:
         return _vectors(a, matrix)
@@ -128,7 +125,7 @@ def _across(a: Array, matrix: Numbers) -> Array:
     return type(a)(join(out), (*a.shape[:-1], m), result, True)
 
 
-def _vectors(a: Array, matrix: Numbers) -> Array:
+def _vectors(a: Packed, matrix: Numbers) -> Packed:
     """A column to a vector, or to several: combinations of vectors, without a rotation."""
     a = a._cleaned() if a._pad is not None else a
     data, layout, p = a._vector(), a._layout, a._layout.pieces

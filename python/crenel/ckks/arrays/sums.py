@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from crenel.ckks.arrays.layout import Layout
+from crenel.ckks.arrays.packed import Packed
 from crenel.ckks.arrays.vector import Vector, each, fold, take
 from crenel.errors import ParameterError
 
-if TYPE_CHECKING:
-    from crenel.ckks.arrays.array import Array
 
-
-def checked_axis(a: Array, axis: int) -> int:
+def checked_axis(a: Packed, axis: int) -> int:
     """In [0, ndim)."""
     if not -a.ndim <= axis < a.ndim:
         raise ParameterError(
@@ -31,7 +27,7 @@ def shrunk(data: Vector, slots: int) -> Vector:
     return data if data.slots == slots else data.with_slots(slots, repeating=True)
 
 
-def total(a: Array, axis: int | None, factor: float | None) -> Array:
+def total(a: Packed, axis: int | None, factor: float | None) -> Packed:
     """Sum along an axis (None: of all) times the factor, where there is one."""
     if axis is not None:
         axis = checked_axis(a, axis)
