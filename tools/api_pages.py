@@ -26,7 +26,7 @@ PAGES = ("crenel", "ckks", "tfhe", "fhecore")
 TITLES = {"crenel": "crenel", **{p: f"crenel.{p}" for p in PAGES[1:]}, "cpp": "C++ headers"}
 FOLDER = "reference/api"
 ADDRESSES = [f"{FOLDER}/{page}.md" for page in TITLES]  # below docs/
-WIDTH = 96
+WIDTH = 78
 PREFIXES = re.compile(r"\b(?:numpy\.typing|npt|typing|collections\.abc|_crenel|os)\.")
 DUNDERS = {"__call__": "{name}(...)", "__getitem__": "{name}[...]"}
 SHOWN = {
@@ -157,10 +157,7 @@ class Reference:
             elif (operator := SHOWN.get(name.strip("_"))) and not is_error(entry):
                 operators.append(operator)
         if facts:
-            rows = [
-                f"| `{n}` | {code_cell(t)} | {' '.join(d.split())} |".replace("\\|", "\\|")
-                for n, t, d in facts
-            ]
+            rows = [f"| `{n}` | `{t}` | {cell(d)} |" for n, t, d in facts]
             parts.append("\n".join(["| Property | Type | Meaning |", "|---|---|---|", *rows]))
         if operators:
             parts.append("Operators: " + ", ".join(f"`{o}`" for o in dict.fromkeys(operators)) + ".")
@@ -204,7 +201,9 @@ def summary(kind: str, entries: list[Entry]) -> str:
             "",
         )
         first = re.split(r"(?<=[.:])(?<!e\.g\.)\s", " ".join(doc.split()), maxsplit=1)[0].rstrip(":")
-        rows.append(f"| [`{entry.name}`](#{entry.name.lower()}) | {to_markdown(first, {}, '../errors.md')} |")
+        rows.append(
+            f"| [`{entry.name}`](#{entry.name.lower()}) | {cell(to_markdown(first, {}, '../errors.md'))} |"
+        )
     return "\n".join([f"| {kind} | |", "|---|---|", *rows])
 
 
@@ -215,8 +214,10 @@ def display(annotation: ast.expr | None, called: dict[str, str]) -> str:
     return re.sub(r"\b\w+\b", lambda m: called.get(m[0], m[0]), text)
 
 
-def code_cell(text: str) -> str:
-    return "`" + text.replace("|", "\\|") + "`"
+def cell(text: str) -> str:
+    """One line of a table; outside code no `|` begins a column."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    return "".join(p if i % 2 else p.replace("|", "&#124;") for i, p in enumerate(parts))
 
 
 def signature(node: Function, name: str, called: dict[str, str], method: bool) -> str:

@@ -172,14 +172,12 @@ def parameters_text() -> str:
         ours = [ckks.preset(name, allow_insecure=True) for name in ckks.preset_names()]
         theirs = [tfhe.preset(name, allow_insecure=True) for name in tfhe.preset_names()]
     rows = [
-        f"| `{p.name}` | 2^{p.log_n} | {p.slots} | 2^{p.log_scale} | {_levels(p)} | {p.log_pq:.0f} |"
-        f" {_security(p.security_bits)} | {p.dnum} of {p.alpha} | {_size(ckks_key_bytes(p))} |"
-        f" {_largest(p, 0)} | {_largest(p, p.normal_top_level)} |"
+        f"| `{p.name}` | 2^{p.log_n} | 2^{p.log_scale} | {_levels(p)} | {p.log_pq:.0f} |"
+        f" {_security(p.security_bits)} | {_size(ckks_key_bytes(p))} |"
+        f" {_largest(p, 0)} to {_largest(p, p.normal_top_level)} |"
         for p in ours
     ]
-    head = (
-        "| Set | N | slots | scale | levels | log PQ | security | key digits | a key | level 0 | top level |"
-    )
+    head = "| Set | N | scale | levels | log PQ | security | a key | largest slot |"
     other = [
         f"| `{p.name}` | {p.description} | {_security(p.security_bits)} | 2^{p.p_fail_log2:.0f} |"
         f" {_size(tfhe_key_bytes(p))} |"
@@ -190,7 +188,7 @@ def parameters_text() -> str:
             "### CKKS",
             "",
             head,
-            "|---|---|---|---|---|---|---|---|---|---|---|",
+            "|---|---|---|---|---|---|---|---|",
             *rows,
             "",
             "### TFHE",

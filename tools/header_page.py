@@ -54,7 +54,7 @@ def _first(comment: list[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    return text.replace("|", "&#124;").replace("<", "&lt;").replace("*", "\\*")
 
 
 def header_page(root: Path = ROOT / "include") -> str:

@@ -28,7 +28,7 @@ class CrenelError(Exception):
         """Stable machine-readable name of the error, that of its class in C++."""
         return type(self).__name__
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type[CrenelError], tuple[object, ...]]:
         return type(self), (str(self), self.fields)
 
 

@@ -75,7 +75,7 @@ def load_tfhe_params(data: bytes) -> TfheParams:
     return TfheParams.from_bytes(data, allow_insecure=True)
 
 
-def _reduce_method(method: Any) -> tuple[Any, ...]:
+def _reduce_method(method: Any) -> tuple:
     """As Python's own bound methods, which bring their object: Pool.map(client.encrypt) meets its refusal."""
     return getattr, (method.__self__, method.__name__)
 
