@@ -28,7 +28,7 @@ def facts(params: Params) -> list[tuple[str, str]]:
         rows[3] = ("levels", f"{p.normal_top_level} normal, {p.max_level - p.normal_top_level} bootstrapping")
         boot = {keys: p.key_bytes(bootstrap=keys) for keys in ("hoisted", "minimal")}
         at = [name for name, _ in rows].index("one key") + 1
-        rows.insert(at, ("bootstrap keys", f"{boot['hoisted']} bytes; minimal ones {boot['minimal']}"))
+        rows.insert(at, ("boot keys", f"{boot['hoisted']} bytes; minimal ones {boot['minimal']}"))
     return [("name", p.name), *rows] if p.name else rows
 
 

@@ -9,7 +9,7 @@
 
 namespace crenel::core {
 
-/// Requests below this are not compared with anything: asking costs tens of microseconds, and what
+/// Requests below this are not compared with anything: asking costs about 0.2 ms, and what
 /// is short of so little fails otherwise.
 inline constexpr u64 kAskedFrom = u64{64} << 20;
 

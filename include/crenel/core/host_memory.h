@@ -21,7 +21,7 @@ struct HostMemory {
 HostMemory host_memory(const std::string& root = "");
 
 /// OutOfMemoryError naming `what` where the host has less than `bytes`. Nothing is compared below
-/// 64 MiB: asking costs tens of microseconds.
+/// 64 MiB: asking costs about 0.2 ms.
 void expect_host_memory(u64 bytes, const char* what);
 
 }  // namespace crenel

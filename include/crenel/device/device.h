@@ -73,7 +73,7 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual MemoryUse memory() const { return {}; }
   /// What the system would give now, idle memory of streams not counted. Of host memory: the least
   /// of what the kernel calls available, of what the limits of every control group leave, of the
-  /// address space (docs/guide/memory.md). Takes tens of microseconds.
+  /// address space (docs/guide/memory.md). Takes about 0.2 ms.
   virtual MemoryLeft left() const;
   /// Bytes that contexts on this device could take now: left(), and what their streams keep idle.
   u64 available() const;
