@@ -27,7 +27,7 @@ class progress:
     >>> with crenel.progress():
     ...     keys = client.evaluation_keys(bootstrap=True)
 
-    Operators too: what has no argument `progress` of its own.
+    For gates, tables and integers too, which have no argument `progress` of their own.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@
 #include "ckks/encode.h"
 #include "ckks/objects.h"
 #include "ckks/scale.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::ckks {
 namespace {
@@ -66,7 +67,8 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
                       const EncodeTarget& t, u32 batch, bool real) {
   std::vector<Complex> padded(t.slots * batch);
   const random::WipeOnExit wipe_values(padded);
-  for (u32 b = 0; b < batch; ++b)
+  for (u32 b = 0; b < batch; ++b) {
+    watch::point();
     for (u64 j = 0; j < t.row; ++j) {
       const Complex v = values[b * t.row + j];
       if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
@@ -75,6 +77,7 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
             {{"index", cat(j)}, {"row", cat(b)}, {"expected", "finite numbers"}});
       padded[b * t.slots + j] = v;
     }
+  }
   auto coefficients = integer_coefficients(state.encoder, padded, t.slots, batch, t.scale,
                                            state.params.log_q(t.level));
   const random::WipeOnExit wipe(coefficients);
