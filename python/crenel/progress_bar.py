@@ -158,3 +158,6 @@ def _html(renderable: RenderableType) -> str:
     return recorder.export_html(
         inline_styles=True, code_format='<pre style="line-height:normal">{code}</pre>'
     )
+
+
+_crenel.register_bar(Bar)
