@@ -27,7 +27,7 @@ class progress:
     >>> with crenel.progress():
     ...     keys = client.evaluation_keys(bootstrap=True)
 
-    Operators too: what has no argument `progress` of its own.
+    For gates, tables and integers too, which have no argument `progress` of their own.
 
     Parameters
     ----------
@@ -158,3 +158,6 @@ def _html(renderable: RenderableType) -> str:
     return recorder.export_html(
         inline_styles=True, code_format='<pre style="line-height:normal">{code}</pre>'
     )
+
+
+_crenel.register_bar(Bar)

@@ -17,6 +17,13 @@ struct Here {
 };
 thread_local constinit Here here;
 
+PyObject* bar = nullptr;  // the class that draws; for as long as the process lives
+
+void register_bar(nb::object type) {
+  Py_XDECREF(bar);
+  bar = type.release().ptr();
+}
+
 struct Calling {
   Calling() { here.calling = true; }
   ~Calling() { here.calling = false; }
@@ -71,9 +78,10 @@ void PythonScope::report(u64 done, u64 total, const char* what) {
 
 Progress::Progress(nb::handle progress) {
   if (progress.is_none()) return;
+  if (bar == nullptr) throw nb::import_error("crenel._crenel was imported alone; import crenel");
   nb::object sink;
   if (progress.is(Py_True))
-    sink = bar_ = nb::module_::import_("crenel.progress_bar").attr("Bar")();
+    sink = bar_ = nb::handle(bar)();
   else if (!progress.is(Py_False))
     sink = nb::borrow(progress);
   if (sink.is_valid() && !PyCallable_Check(sink.ptr()))
@@ -94,6 +102,8 @@ Progress::~Progress() {
 }
 
 void bind_watch(nb::module_& m) {
+  m.def("register_bar", &register_bar, "type"_a,
+        "States the class whose objects draw what progress=True shows.");
   m.def("set_progress", &set_progress, "sink"_a.none(),
         nb::sig("def set_progress(sink: collections.abc.Callable[[int, int, str], object] | None, "
                 "/) -> collections.abc.Callable[[int, int, str], object] | None"),

@@ -32,11 +32,11 @@ class Ckks:
     """Large enough that every operation takes long, but where only the bootstrap is asked for."""
 
     def __init__(self, device: str, boot: bool = False) -> None:
-        name = "toy-boot40" if boot else "leveled-n15-s40"
+        name = "toy-boot40" if boot else "leveled-n14-s40"
         params = ckks.preset(name, allow_insecure=True)
         self.context = ckks.Context(params, device=device)
         self.client = self.context.keygen()
-        self.ev = self.context.evaluator(self.client.evaluation_keys(relinearisation=boot))
+        self.ev = self.context.evaluator(self.client.evaluation_keys(rotations=[1]))
         self.a = self.client.encrypt([0.5, -0.25])
 
     def check(self) -> None:
@@ -70,9 +70,13 @@ def ckks_operations(device: str, name: str) -> tuple[Operation, Operation, Calla
     if name == "bootstraps":
         boot = context.bootstrapper(client.evaluation_keys(bootstrap=True))
         low = client.encrypt(np.zeros((4, context.params.slots)), level=boot.levels.input)
+    if name == "decrypt":
+        many = client.encrypt(np.zeros((32, context.params.slots)))
     operations = {
+        "compute": lambda: w.ev.rotate(w.ev.multiply_rescale(w.a, w.a), 1),
+        "decrypt": lambda: client.decrypt(many),
         "keys": keys,
-        "encrypt": lambda: client.encrypt(np.zeros((256, context.params.slots))),
+        "encrypt": lambda: client.encrypt(np.zeros((64, context.params.slots))),
         "encode": encode,
         "files": save,
         "bootstrapper": lambda: context.bootstrapper(),
@@ -83,12 +87,19 @@ def ckks_operations(device: str, name: str) -> tuple[Operation, Operation, Calla
 
 def tfhe_operations(device: str, name: str) -> tuple[Operation, Operation, Callable[[], int]]:
     preset = "bool128" if name.endswith("gates") else "lut4-128"
-    if device == "ref" and name != "tfhe-keys":
+    if device == "ref" and name not in ("tfhe-keys", "tfhe-files"):
         preset = "toy-gadget" if name.endswith("gates") else "toy-lut4"
     context = tfhe.Context(tfhe.preset(preset, allow_insecure=True), device=device)
     client = context.keygen()
     if name == "tfhe-keys":
         return client.evaluation_keys, client.export_secret_key, lambda: context.bytes_in_use
+    if name == "tfhe-files":
+        made = client.evaluation_keys()
+
+        def files() -> object:
+            return context.evaluation_keys_from_bytes(made.to_bytes())
+
+        return files, (lambda: made.to_bytes()), lambda: context.bytes_in_use
     ev = context.evaluator(client.evaluation_keys(), max_p_fail_log2=0)
     if name == "tfhe-gates":
         a, b = (client.encrypt(np.ones(20_000, dtype=bool)) for _ in range(2))
@@ -96,13 +107,13 @@ def tfhe_operations(device: str, name: str) -> tuple[Operation, Operation, Calla
         ev.and_(one, two)  # tables that stay
         return (lambda: ev.and_(a, b)), (lambda: ev.and_(one, two)), lambda: context.bytes_in_use
     a, b = (client.encrypt(np.arange(64, dtype=np.uint32)) for _ in range(2))
-    return (lambda: a * b), (lambda: a[:1] * b[:1]), lambda: 0  # its tables stay
+    return (lambda: ev.mul(a, b)), (lambda: ev.add(a[:1], b[:1])), lambda: 0  # its tables stay
 
 
 def main() -> None:
     device, name, attempts = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if name == "search":
-        operation: Operation = lambda: ckks.Params(log_n=16, scale_bits=40, depth=25)  # noqa: E731
+        operation: Operation = lambda: ckks.Params(log_n=16, scale_bits=40, depth=20)  # noqa: E731
         check, memory = (lambda: None), (lambda: 0)
     elif name == "context":
         operation = lambda: ckks.Context(ckks.preset("boot40"), device=device)  # noqa: E731

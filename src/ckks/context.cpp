@@ -11,6 +11,7 @@
 #include "ckks/magnitude.h"
 #include "ckks/objects.h"
 #include "ckks/scale.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::ckks {
 namespace {
@@ -93,7 +94,8 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
                       const EncodeTarget& t, u32 batch, bool real) {
   std::vector<Complex> padded(t.slots * batch);
   const random::WipeOnExit wipe_values(padded);
-  for (u32 b = 0; b < batch; ++b)
+  for (u32 b = 0; b < batch; ++b) {
+    watch::point();
     for (u64 j = 0; j < t.row; ++j) {
       const Complex v = values[b * t.row + j];
       if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
@@ -106,6 +108,7 @@ Plaintext encode_rows(const Context::State& state, std::span<const Complex> valu
             {{"index", j}, {"row", b}, {"bound", t.bound}});
       padded[b * t.slots + j] = v;
     }
+  }
   auto coefficients = integer_coefficients(state.encoder, padded, t.slots, batch, t.scale,
                                            state.params.log_q(t.level));
   const random::WipeOnExit wipe(coefficients);

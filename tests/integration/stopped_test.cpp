@@ -30,8 +30,8 @@ class AtPoint final : public watch::Scope {
   u64 point_, points_ = 0;
 };
 
-/// `work` whole, then stopped at the first, the last and some other points of it: `same` holds after
-/// each.
+/// `work` whole, then stopped at the first, the last and some other points of it: `same` holds
+/// after each.
 void stop_everywhere(const char* name, const std::function<void()>& work,
                      const std::function<void()>& same, int samples = 12) {
   SCOPED_TRACE(name);

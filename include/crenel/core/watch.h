@@ -7,7 +7,6 @@
 
 #include "crenel/core/error.h"
 #include "crenel/core/types.h"
-#include "crenel/core/watch.h"
 
 namespace crenel {
 
@@ -64,8 +63,8 @@ class Scope {
   virtual void poll() {}
   /// Called at points once the flag of watch_flag() is set; throws.
   virtual void stop() {}
-  /// How far a Task is: first with done = 0, last with done = total, at most about 20 times a second
-  /// between; `done` never decreases. What it throws stops the work.
+  /// How far a Task is: first with done = 0, last with done = total, at most about 20 times a
+  /// second between; `done` never decreases. What it throws stops the work.
   virtual void report(u64 done, u64 total, const char* what) {
     static_cast<void>(done), static_cast<void>(total), static_cast<void>(what);
   }
