@@ -1,4 +1,5 @@
-// MessageEvaluator: linear combinations modulo p, and the bootstraps that bring them back below L.
+// MessageEvaluator: linear combinations modulo p, and the bootstraps that bring them back below L
+// (docs/theory/tfhe.md, "Functions of messages").
 #include "crenel/tfhe/message.h"
 
 #include <algorithm>

@@ -37,8 +37,8 @@ class Ciphertext {
   /// Messages [first, first + count), copied. `first` must be a multiple of r: throws
   /// ParameterError otherwise or when out of range.
   Ciphertext slice(u64 first, u64 count) const;
-  /// Messages index[0], index[1], ..., copied; any number of times each, in any order. ParameterError
-  /// for none or one out of range, and UnsupportedError where messages share masks (r > 1).
+  /// Messages index[0], index[1], ..., copied; any number of times each, in any order.
+  /// ParameterError for none or one out of range, UnsupportedError where messages share masks.
   Ciphertext take(std::span<const u64> index) const;
 
   const Data& data() const { return *data_; }

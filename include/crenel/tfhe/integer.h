@@ -87,11 +87,11 @@ class IntegerEvaluator {
   Integers bit_xor(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers bit_not(const Integers& a) const;
 
-  /// The sum of all parts modulo 2^bits: one circuit, which adds many terms at the cost of few carries.
+  /// The sum of all parts modulo 2^bits: one circuit, which adds many terms with few carries.
   Integers sum(std::span<const Integers* const> parts) const;
-  /// The sum of messages of the set, each below 16 (or Ciphertext::bound), modulo 2^bits, exact where
-  /// 2^bits exceeds it: 4-bit messages and counts of bits outgrow their space here. One part converts
-  /// it. Look-ups a result: bits 2 for every 15 and few more; messages 2 each and as many to add.
+  /// The sum of messages of the set, each below 16 (or Ciphertext::bound), modulo 2^bits, exact
+  /// where 2^bits exceeds it: messages and counts of bits outgrow their space here. One part is
+  /// converted. Look-ups a result: about k / 4 for k bits, 2 k for k messages and as many to add.
   Integers sum_messages(std::span<const Ciphertext* const> parts, u32 bits,
                         bool is_signed = false) const;
 

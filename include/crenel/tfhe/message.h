@@ -22,14 +22,13 @@ class MessageOperand {
 
 /// The space of messages is L = message_bound(params, p): p / 2 on padded sets (16 with lut4-128),
 /// else p. Arithmetic is modulo L, exactly: nothing saturates. It is linear and without a
-/// bootstrap wherever the bounds that ciphertexts carry (Ciphertext::bound) keep the result below L,
-/// and on sets without padding always; otherwise one bootstrap takes off what exceeds L.
+/// bootstrap wherever the bounds that ciphertexts carry (Ciphertext::bound) keep the result below
+/// L, and on sets without padding always; otherwise one bootstrap takes off what exceeds L.
 ///
-/// Noise: an operation whose result could not be looked up with the failure probability that the set
-/// promises (or that the evaluator allows, whichever is less) refreshes its inputs first, one
+/// Noise: an operation whose result could not be looked up with the failure probability that the
+/// set promises (or that the evaluator allows, whichever is less) refreshes its inputs first, one
 /// bootstrap each, on padded sets; where that does not help ParameterError, as of any bootstrap.
-/// Every result is fit for a table; without
-/// padding, for decryption.
+/// Every result is fit for a table; without padding, for decryption.
 ///
 /// At least one operand is encrypted (ParameterError), encrypted ones have equal sizes and plain
 /// moduli (StateError), on padded sets the set's own. Bits of a padded set are messages 0 and 1.

@@ -19,26 +19,27 @@ one kind.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from crenel.errors import ParameterError
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     import numpy.typing as npt
 
+    class HasKind(Protocol):
+        """What has a kind: encrypted arrays."""
+
+        @property
+        def kind(self) -> Kind:
+            """'bit', 'message' or 'integer'."""
+            ...
+
+
 Kind: TypeAlias = Literal["bit", "message", "integer"]
-
-
-class HasKind(Protocol):
-    """What has a kind: encrypted arrays."""
-
-    @property
-    def kind(self) -> Kind:
-        """'bit', 'message' or 'integer'."""
-        ...
-
 
 PLURAL: dict[Kind, str] = {"bit": "bits", "message": "messages", "integer": "integers"}
 

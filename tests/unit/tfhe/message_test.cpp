@@ -1,5 +1,5 @@
-// Messages computed with: arithmetic, comparisons, selection and sums against plain arithmetic; what
-// each costs in noise; kinds.
+// Messages computed with: arithmetic, comparisons, selection and sums against plain arithmetic;
+// what each costs in noise; kinds.
 #include "crenel/tfhe/message.h"
 
 #include "crenel/core/error.h"
