@@ -20,10 +20,14 @@ BootstrapOptions options_of(nb::handle given, const nb::kwargs& keywords) {
 Bootstrapper make(const ckks::Context& context, const EvaluationKeys* keys, nb::handle options,
                   const nb::kwargs& keywords) {
   const BootstrapOptions chosen = options_of(options, keywords);
-  return released([&] {
+  Bootstrapper made = released([&] {
     return Bootstrapper{context, keys ? circuits::Bootstrapper(context, keys->value, chosen)
                                       : circuits::Bootstrapper(context, chosen)};
   });
+  const std::string& notice = made.value.notice();
+  if (!notice.empty() && PyErr_WarnEx(error_type("KeyModeWarning").ptr(), notice.c_str(), 1) != 0)
+    throw nb::python_error();
+  return made;
 }
 
 Ciphertext call(const Bootstrapper& b, nb::handle object, const ckks::Evaluator* ev) {
@@ -131,8 +135,13 @@ void bind_bootstrapping(nb::module_& m) {
           "of\n"
           "this context and the same options. Options as an object or as the keyword arguments of\n"
           "BootstrapOptions.\n\n"
+          "What they leave open is as the keys serve it best: the key mode, and the slots where\n"
+          "neither mode nor stages are given. `options` and describe() say what it is. Keys that "
+          "were\n"
+          "made for other slots and serve those asked for slowly get a KeyModeWarning.\n\n"
           "Raises ParameterError for options that the parameters cannot serve, KeyMissingError\n"
-          "naming every missing key, StateError for keys of other parameters or another device.");
+          "naming every missing key and the call that makes them, StateError for keys of other\n"
+          "parameters or another device.");
 }
 
 }  // namespace crenel::python

@@ -93,8 +93,9 @@ void Evaluator::State::check_inputs(std::span<const Ciphertext* const> inputs, u
 
 const EvaluationKeys::Data& Evaluator::State::bootstrap_keys() const {
   if (keys.data() == nullptr)
-    throw KeyMissingError("evaluator without evaluation keys cannot bootstrap",
-                          {{"key", "bootstrap"}});
+    throw KeyMissingError(
+        "an evaluator without evaluation keys cannot bootstrap: client.evaluation_keys()",
+        {{"operation", "bootstrap"}, {"key", "bootstrap"}});
   return *keys.data();
 }
 
