@@ -14,7 +14,7 @@ struct CiphertextLike {
 /// None where the object stands for no ciphertext.
 CiphertextLike find_ciphertext(nb::handle object) noexcept;
 
-/// Comparisons, truth values, iteration where nothing iterates, and a documented hash: CKKS computes
+/// Refuses comparisons, truth values and `in`, and documents the hash: CKKS computes
 /// on what it cannot see, and approximately. `what`: "a ciphertext".
 template <class T>
 void refuse_comparisons(nb::class_<T>& c, const std::string& what) {
