@@ -10,6 +10,7 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
       "wrong.");
   arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
       .text("--params", o.params, "a set with levels for it (crenel params list); default boot40")
+      .positional("--params")
       .number("--runs", o.runs, "fresh random messages whose errors are measured; default 3")
       .number("--batch", o.batch, "ciphertexts a call; default 1", 1)
       .number("--slots", o.options.slots, "a power of two; default all")

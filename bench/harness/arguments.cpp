@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <limits>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "crenel/core/error.h"
 
@@ -82,6 +84,11 @@ Arguments& Arguments::value(const std::string& name, const std::string& help,
   return *this;
 }
 
+Arguments& Arguments::positional(const std::string& option) {
+  positional_ = option;
+  return *this;
+}
+
 Arguments& Arguments::json(std::string& variable) {
   return value("--json", "a new file for the results, with their provenance",
                [&variable](const std::string& text) {
@@ -91,14 +98,23 @@ Arguments& Arguments::json(std::string& variable) {
 }
 
 bool Arguments::parse(const Words& words) const {
+  bool placed = false;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "--help" || words[i] == "-h") {
       print(words.front());
       return false;
     }
+    const bool place = !positional_.empty() && !words[i].starts_with('-');
+    if (place && std::exchange(placed, true))
+      throw ParameterError(cat("one value of ", positional_, " a run, got '", words[i], "' too"),
+                           {{"option", positional_}, {"value", words[i]}});
     const Option* option = nullptr;
     for (const Option& known : options_)
-      if (known.name == words[i]) option = &known;
+      if (known.name == (place ? positional_ : words[i])) option = &known;
+    if (place && option) {
+      option->take(words[i]);
+      continue;
+    }
     if (!option)
       throw ParameterError(
           cat("unknown option '", words[i], "'; ", words.front(), " --help lists them"),
@@ -112,7 +128,9 @@ bool Arguments::parse(const Words& words) const {
 }
 
 void Arguments::print(const std::string& program) const {
-  std::printf("%s\n\n%s [options]\n", about_.c_str(), program.c_str());
+  const std::string place =
+      positional_.empty() ? "" : cat(" [", std::string_view(positional_).substr(2), "]");
+  std::printf("%s\n\n%s%s [options]\n", about_.c_str(), program.c_str(), place.c_str());
   for (const Option& option : options_) {
     const std::string name = option.name + (option.takes_value ? " ..." : "");
     std::printf("  %-20s %s\n", name.c_str(), option.help.c_str());

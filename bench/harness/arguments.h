@@ -27,6 +27,8 @@ class Arguments {
   /// `take` throws ParameterError for what it cannot read.
   Arguments& value(const std::string& name, const std::string& help,
                    std::function<void(const std::string&)> take);
+  /// A word without dashes is the value of this option: `boot toy-boot40`. Once a command line.
+  Arguments& positional(const std::string& option);
   /// --json FILE. A file that is there already, or in no folder, is refused before anything is
   /// measured.
   Arguments& json(std::string& variable);
@@ -44,6 +46,7 @@ class Arguments {
 
   std::string about_;
   std::vector<Option> options_;
+  std::string positional_;  ///< an option, or nothing
 };
 
 /// The parts between commas.

@@ -9,6 +9,7 @@ std::optional<TfheOptions> parse_tfhe_options(const Words& words) {
       "wrong.");
   arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
       .text("--set", o.set, "a set of crenel params list; default bool128")
+      .positional("--set")
       .number("--slots", o.slots, "messages under a mask, 1 to 16; default 1", 1)
       .number("--batch", o.batch, "messages of a call; default 1024", 1)
       .value("--arithmetic", "exact, approx or split; default the set's own",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -52,6 +53,57 @@ class SerializationError(CrenelError, ValueError):
     """Bytes that are truncated, oversized, corrupted, of another context or version; files that fail."""
 
 
+class FileError(SerializationError, OSError):
+    """A file that cannot be read or written: SerializationError, and what the operating system said.
+
+    Raised as the class of both that Python has for the number: with FileNotFoundError, PermissionError,
+    IsADirectoryError or NotADirectoryError where it is one of these.
+
+    Attributes
+    ----------
+    errno, strerror, filename : as of OSError
+    """
+
+    def __init__(self, message: str, fields: Mapping[str, FieldValue] | None = None) -> None:
+        super().__init__(message, fields)
+        self.errno = self.fields.get("errno")
+        self.strerror = os.strerror(self.errno) if isinstance(self.errno, int) else None
+        self.filename = self.fields.get("filename")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # OSError would print number, text and name in its place
+
+    @property
+    def code(self) -> str:
+        """That of its base, which is the class of the error tree."""
+        return SerializationError.__name__
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """No such file, or a folder of its path is missing."""
+
+
+class FilePermissionError(FileError, PermissionError):
+    """The operating system denies the access."""
+
+
+class DirectoryFileError(FileError, IsADirectoryError):
+    """A directory where a file is expected."""
+
+
+class FolderError(FileError, NotADirectoryError):
+    """Part of the path is a file."""
+
+
+def _file_error(errno: int) -> type[FileError]:
+    """The class of an error of the operating system, by its number."""
+    python = type(OSError(errno, ""))
+    for kind in FileError.__subclasses__():
+        if python in kind.__bases__:
+            return kind
+    return FileError
+
+
 class DeviceError(CrenelError, RuntimeError):
     """A device is absent, out of memory, or failed."""
 
@@ -77,8 +129,13 @@ class InsecureParametersWarning(UserWarning):
     """Parameters with less than 128 bits of security are in use."""
 
 
+class KeyModeWarning(UserWarning):
+    """Keys were made for another bootstrap than the one asked for, and serve it slowly."""
+
+
 register_errors(
-    {
+    {"file_error": _file_error}
+    | {
         kind.__name__: kind
         for kind in (
             CrenelError,
@@ -91,6 +148,7 @@ register_errors(
             UnsupportedError,
             Cancelled,
             InsecureParametersWarning,
+            KeyModeWarning,
         )
     }
 )

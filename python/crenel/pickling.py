@@ -1,7 +1,7 @@
 """What pickling calls, and what it is refused with.
 
-Parameters are values and travel. Whatever lies on a device does not: a pickle would have to hold memory of a
-GPU, or a secret key that nobody asked to write down.
+Parameters and options are values and travel. Whatever lies on a device does not: a pickle would have to hold
+memory of a GPU, or a secret key that nobody asked to write down.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import copyreg
 from typing import Any, NoReturn
 
 from crenel import _crenel
-from crenel._crenel import Params, TfheParams
+from crenel._crenel import BootstrapOptions, Params, TfheParams
 from crenel.errors import UnsupportedError
 
 
@@ -54,9 +54,43 @@ INSTEAD = {
     "Graph": _KEYS,
     "ErrorModel": "send its params, and make it of them in the worker",
     "ErrorBound": "send the params, and run the circuit on an ErrorModel of them in the worker",
+    "ChebyshevFit": (
+        "send its coefficients and interval: polynomial(x, coefficients, 'chebyshev', interval) of an "
+        "evaluator in the worker is what a call of it does"
+    ),
     "Share": "send its values",
     "Account": "send its records",
 }
+
+
+_NUMBERS = "send its numbers, or its text"
+INSTEAD |= dict.fromkeys(
+    (
+        "BootstrapLevels",
+        "BootstrapReport",
+        "DeviceInfo",
+        "FhecoreCounts",
+        "FhecoreWork",
+        "MemoryUse",
+        "PoolUse",
+        "SecretMemory",
+    ),
+    _NUMBERS,
+)
+INSTEAD |= dict.fromkeys(("FhecoreUnit", "TfheIntegerEvaluator"), _KEYS)
+OPTIONS = (
+    "slots",
+    "message_ratio",
+    "message",
+    "order",
+    "arcsine_degree",
+    "target_level",
+    "iterations",
+    "keys",
+    "coeff_to_slot_stages",
+    "slot_to_coeff_stages",
+    "graph",
+)
 
 
 def refuse(thing: object, instead: str) -> NoReturn:
@@ -75,6 +109,11 @@ def load_tfhe_params(data: bytes) -> TfheParams:
     return TfheParams.from_bytes(data, allow_insecure=True)
 
 
+def load_options(values: tuple) -> BootstrapOptions:
+    """Options of a bootstrap that were pickled: their values, in the order of OPTIONS."""
+    return BootstrapOptions(**dict(zip(OPTIONS, values, strict=True)))
+
+
 def _reduce_method(method: Any) -> tuple:
     """As Python's own bound methods, which bring their object: Pool.map(client.encrypt) meets its refusal."""
     return getattr, (method.__self__, method.__name__)
@@ -89,6 +128,9 @@ def _refuse_class(kind: type, instead: str) -> None:
 
 copyreg.pickle(Params, lambda params: (load_params, (params.to_bytes(),)))
 copyreg.pickle(TfheParams, lambda params: (load_tfhe_params, (params.to_bytes(),)))
+copyreg.pickle(
+    BootstrapOptions, lambda options: (load_options, (tuple(getattr(options, name) for name in OPTIONS),))
+)
 copyreg.pickle(type(_crenel.BootstrapOptions().__repr__), _reduce_method)
 for _name, _instead in INSTEAD.items():
     _refuse_class(getattr(_crenel, _name), _instead)

@@ -54,22 +54,23 @@ nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real, 
   return batch > 1 ? array.attr("reshape")(batch, -1) : array;
 }
 
-BufferView::BufferView(nb::handle object, std::optional<i64> max_bytes) {
+BufferView::BufferView(nb::handle object, std::optional<Bytes> max_bytes) {
   if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
   const auto size = static_cast<std::size_t>(view_.len);
   bytes_ = {static_cast<const u8*>(view_.buf), size};
   if (PyBytes_CheckExact(object.ptr()) || size == 0) return;
   try {
-    if (max_bytes && size > as_unsigned<u64>(*max_bytes, "max_bytes")) {
+    if (max_bytes && size > bytes_of(*max_bytes, "max_bytes")) {
       const std::string found = cat("a buffer of ", size, " bytes, which is copied");
-      const std::string expected = cat("at most ", *max_bytes, " bytes, or bytes, which are not");
+      const std::string expected =
+          cat("at most ", max_bytes->value, " bytes, or bytes, which are not");
       throw SerializationError(
           cat("cannot load the buffer: found ", found, ", expected ", expected),
           {{"where", "buffer"},
            {"found", found},
            {"expected", expected},
            {"needed", size},
-           {"max_bytes", *max_bytes}});
+           {"max_bytes", max_bytes->value}});
     }
     expect_host_memory(size, "a copy of the buffer to load");
     copy_ = std::make_unique_for_overwrite<u8[]>(size);

@@ -67,7 +67,7 @@ nb::object slots_to_numpy(std::vector<std::complex<double>>&& slots, bool real, 
 /// `max_bytes`. The copy is wiped when it goes: it may hold a secret key.
 class BufferView {
  public:
-  explicit BufferView(nb::handle object, std::optional<i64> max_bytes = std::nullopt);
+  explicit BufferView(nb::handle object, std::optional<Bytes> max_bytes = std::nullopt);
   ~BufferView();
   BufferView(const BufferView&) = delete;
   BufferView& operator=(const BufferView&) = delete;
@@ -80,9 +80,9 @@ class BufferView {
 };
 
 /// Limits of a loader: `max_bytes` of Python, None for the default.
-inline LoadLimits limits_of(std::optional<i64> max_bytes) {
+inline LoadLimits limits_of(std::optional<Bytes> max_bytes) {
   if (!max_bytes) return {};
-  return {as_unsigned<u64>(*max_bytes, "max_bytes")};
+  return {bytes_of(*max_bytes, "max_bytes")};
 }
 
 inline nb::bytes to_python(const std::vector<u8>& bytes) {

@@ -89,6 +89,21 @@ T as_unsigned(i64 value, const char* name) {
   return static_cast<T>(value);
 }
 
+/// A number of bytes as an argument: any integer of Python, so that one too large is an error of
+/// its value and not of its type.
+struct Bytes {
+  i64 value = 0;
+  bool fits = true;  ///< 64 bits; `value` is nothing otherwise
+};
+
+/// ParameterError names the argument.
+inline u64 bytes_of(Bytes bytes, const char* name) {
+  if (!bytes.fits)
+    throw ParameterError(cat(name, " must be between 0 and 2^63 - 1, got an integer beyond that"),
+                         {{name, "beyond 64 bits"}});
+  return as_unsigned<u64>(bytes.value, name);
+}
+
 /// An optional level.
 inline std::optional<u32> as_level(std::optional<i64> level) {
   if (!level) return std::nullopt;
@@ -117,3 +132,18 @@ inline u64 as_slots(std::optional<i64> slots) {
 }
 
 }  // namespace crenel::python
+
+template <>
+struct nanobind::detail::type_caster<crenel::python::Bytes> {
+  NB_TYPE_CASTER(crenel::python::Bytes, const_name("int"))
+  bool from_python(handle source, auto, cleanup_list*) noexcept {
+    if (!PyIndex_Check(source.ptr()) || PyFloat_Check(source.ptr())) return false;
+    const object index = steal(PyNumber_Index(source.ptr()));
+    int overflow = 0;
+    if (index.is_valid()) value.value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    value.fits = overflow == 0;
+    if (!PyErr_Occurred()) return index.is_valid();
+    PyErr_Clear();
+    return false;
+  }
+};

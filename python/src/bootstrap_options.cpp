@@ -63,7 +63,9 @@ std::string text_of(const BootstrapOptions& v) {
 
 constexpr const char* kOptionsDoc =
     "Parameters\n----------\n"
-    "slots : a power of two, default all N/2; fewer slots are cheaper\n"
+    "slots : a power of two, default all N/2, or as many as the keys at hand were made for; "
+    "fewer\n"
+    "    slots are cheaper\n"
     "message_ratio : log2 of q0 / (scale * largest coefficient that is resolved), 1 to\n"
     "    log2(q0 / scale); see the page 'Precision of bootstrapping'\n"
     "message : what the slots hold: 'complex' (anything), 'real' (real numbers; so is the "
@@ -161,7 +163,10 @@ void bind_report(nb::module_& m) {
           "keys", [](const BootstrapReport& r) { return name_of(kKeyModes, r.keys); },
           "'hoisted' or 'minimal'.")
       .def_ro("keys_decided", &BootstrapReport::keys_decided,
-              "Was that decided by the keys at hand, which serve no other mode?")
+              "Was that, or the slots, decided by the keys at hand, which serve no other?")
+      .def_ro("slots", &BootstrapReport::slots, "Of the ciphertexts that it takes.")
+      .def_ro("notice", &BootstrapReport::notice,
+              "That the keys at hand were made for another bootstrap, or nothing.")
       .def_ro("key_count", &BootstrapReport::key_count, "Evaluation keys of the server.")
       .def_ro("key_bytes", &BootstrapReport::key_bytes, "Their bytes on the device.")
       .def_ro("plaintext_bytes", &BootstrapReport::plaintext_bytes,

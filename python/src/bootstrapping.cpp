@@ -21,10 +21,14 @@ Bootstrapper make(const ckks::Context& context, const EvaluationKeys* keys, nb::
                   nb::handle progress, const nb::kwargs& keywords) {
   const BootstrapOptions chosen = options_of(options, keywords);
   const Progress told(progress);
-  return released([&] {
+  Bootstrapper made = released([&] {
     return Bootstrapper{context, keys ? circuits::Bootstrapper(context, keys->value, chosen)
                                       : circuits::Bootstrapper(context, chosen)};
   });
+  const std::string& notice = made.value.notice();
+  if (!notice.empty() && PyErr_WarnEx(error_type("KeyModeWarning").ptr(), notice.c_str(), 1) != 0)
+    throw nb::python_error();
+  return made;
 }
 
 Ciphertext call(const Bootstrapper& b, nb::handle object, const ckks::Evaluator* ev,
@@ -151,10 +155,16 @@ void bind_bootstrapping(nb::module_& m) {
           "calls that name an evaluator; its plaintexts are encoded now, or shared with another "
           "of\n"
           "this context and the same options. Options as an object or as the keyword arguments of\n"
-          "BootstrapOptions.\n\n" CRENEL_PROGRESS_DOC
+          "BootstrapOptions.\n\n"
+          "What they leave open is as the keys serve it best: the key mode, and the slots where\n"
+          "neither mode nor stages are given. `options` and describe() say what it is. Keys that "
+          "were\n"
+          "made for other slots and serve those asked for slowly get a KeyModeWarning.\n\n" 
+          CRENEL_PROGRESS_DOC
           "\n"
           "Raises ParameterError for options that the parameters cannot serve, KeyMissingError\n"
-          "naming every missing key, StateError for keys of other parameters or another device.");
+          "naming every missing key and the call that makes them, StateError for keys of other\n"
+          "parameters or another device.");
 }
 
 }  // namespace crenel::python

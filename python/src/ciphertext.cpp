@@ -2,6 +2,7 @@
 #include <nanobind/stl/filesystem.h>
 
 #include "arrays.h"
+#include "ciphertext_like.h"
 
 namespace crenel::python {
 namespace {
@@ -93,6 +94,7 @@ void bind_rows(nb::class_<Ciphertext>& c) {
 void bind_encrypted(nb::module_& m) {
   nb::class_<Plaintext> plaintext(m, "Plaintext", "An encoded vector: one polynomial.");
   bind_metadata(plaintext);
+  refuse_comparisons(plaintext, "a plaintext");
   plaintext.def(
       "to_bytes",
       [](const Plaintext& p, bool allow_exact) {
@@ -113,6 +115,7 @@ void bind_encrypted(nb::module_& m) {
       "one\n"
       "of them, c[2:5] some; ckks.concatenate joins them again.");
   bind_metadata(ciphertext);
+  refuse_comparisons(ciphertext, "a ciphertext");
   ciphertext.def("to_bytes", &serialise<Ciphertext>, "A complete safetensors file.");
   bind_rows(ciphertext);
   ciphertext
@@ -187,8 +190,8 @@ void bind_keys(nb::module_& m) {
           "Bytes when serialised: uniform halves travel as seeds.")
       .def(
           "staged",
-          [](const EvaluationKeys& k, i64 device_bytes, nb::handle progress) {
-            const u64 bytes = as_unsigned<u64>(device_bytes, "device_bytes");
+          [](const EvaluationKeys& k, Bytes device_bytes, nb::handle progress) {
+            const u64 bytes = bytes_of(device_bytes, "device_bytes");
             const Progress told(progress);
             return released([&] { return EvaluationKeys{k.context, k.value.staged(bytes)}; });
           },
@@ -228,10 +231,15 @@ void bind_keys(nb::module_& m) {
 
 }  // namespace
 
-const ckks::Ciphertext& as_ciphertext(nb::handle object) {
-  if (nb::isinstance<Ciphertext>(object)) return nb::cast<const Ciphertext&>(object).value;
+CiphertextLike find_ciphertext(nb::handle object) noexcept {
+  if (nb::isinstance<Ciphertext>(object)) return {&nb::inst_ptr<Ciphertext>(object)->shared};
   if (nb::isinstance<ckks::Operand>(object))
-    return nb::cast<const ckks::Operand&>(object).ciphertext();
+    return {&nb::inst_ptr<ckks::Operand>(object)->shared_ciphertext()};
+  return {};
+}
+
+const ckks::Ciphertext& as_ciphertext(nb::handle object) {
+  if (const CiphertextLike found = find_ciphertext(object); found.shared) return found.get();
   const auto type = nb::cast<std::string>(object.type().attr("__name__"));
   throw nb::type_error(("expected a ciphertext, got " + type).c_str());
 }

@@ -34,7 +34,7 @@ nb::object decode(const Context& context, const Plaintext& plaintext) {
 
 /// Loader of untrusted bytes: everything is validated against the context before use.
 template <class T, T (*load)(const Context&, std::span<const u8>, const LoadLimits&)>
-Bound<T> from_bytes(const Context& context, nb::handle data, std::optional<i64> max_bytes) {
+Bound<T> from_bytes(const Context& context, nb::handle data, std::optional<Bytes> max_bytes) {
   const BufferView view(data, max_bytes);
   const LoadLimits limits = limits_of(max_bytes);
   return released([&] { return Bound<T>{context, load(context, view.bytes(), limits)}; });
@@ -42,10 +42,10 @@ Bound<T> from_bytes(const Context& context, nb::handle data, std::optional<i64> 
 
 EvaluationKeys load_keys(const Context& context, const std::filesystem::path& path,
                          std::optional<std::vector<i64>> rotations, bool relinearisation,
-                         bool conjugate, bool encapsulation, std::optional<i64> staged_bytes,
-                         std::optional<i64> max_bytes, nb::handle progress) {
+                         bool conjugate, bool encapsulation, std::optional<Bytes> staged_bytes,
+                         std::optional<Bytes> max_bytes, nb::handle progress) {
   std::optional<u64> staged;
-  if (staged_bytes) staged = as_unsigned<u64>(*staged_bytes, "staged_bytes");
+  if (staged_bytes) staged = bytes_of(*staged_bytes, "staged_bytes");
   const LoadLimits limits = limits_of(max_bytes);
   const ckks::KeySelection selection{std::move(rotations), relinearisation, conjugate,
                                      encapsulation};
@@ -124,9 +124,8 @@ void bind_loaders(nb::class_<Context>& c) {
 }
 
 void bind_stream(nb::class_<Context>& c) {
-  c.def(
-       "synchronize", [](const Context& context) { context.stream().synchronize(); }, ReleaseGil(),
-       "Wait until everything queued so far is done; raises DeviceError when some of it failed.")
+  c.def("synchronize", &Context::synchronize, ReleaseGil(),
+        "Wait until everything queued so far is done; raises DeviceError when some of it failed.")
       .def_prop_ro(
           "bytes_in_use", [](const Context& context) { return context.stream().bytes_in_use(); },
           "Bytes of device memory held by the objects of this context, tables and the memory of\n"

@@ -69,8 +69,8 @@ void bind_info(nb::module_& m) {
       });
 }
 
-void set_idle_limit(Device& device, std::optional<i64> bytes) {
-  device.set_idle_limit(bytes ? as_unsigned<u64>(*bytes, "bytes")
+void set_idle_limit(Device& device, std::optional<Bytes> bytes) {
+  device.set_idle_limit(bytes ? bytes_of(*bytes, "bytes")
                               : std::numeric_limits<std::size_t>::max());
 }
 

@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.h"
+#include "ciphertext_like.h"
 #include "names.h"
 
 namespace crenel::python {
@@ -383,6 +384,7 @@ void bind_error_model(nb::module_& m) {
     return cat("<ckks.ErrorModel of ",
                e.params().name().empty() ? e.params().id() : e.params().name(), ">");
   });
+  refuse_comparisons(bound, "the bound of a ciphertext");
   bind_facts(bound);
   bind_operators(bound);
   bind_slots(bound);

@@ -18,7 +18,11 @@ void raise(const Error& error) {
   for (const ErrorField& field : error.fields())
     fields[field.name.c_str()] =
         std::visit([](const auto& value) { return nb::cast(value); }, field.value.value());
-  const nb::object type = error_type(error.code().c_str());
+  // What the operating system refused is one of Python's own errors of files, too.
+  const FieldValue* code = error.find_field("errno");
+  const nb::object type = code != nullptr && error.find_field("filename") != nullptr
+                              ? error_type("file_error")(std::get<i64>(code->value()))
+                              : error_type(error.code().c_str());
   const nb::object instance = type(nb::str(error.what()), fields);
   PyErr_SetObject(type.ptr(), instance.ptr());
 }

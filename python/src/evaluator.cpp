@@ -2,6 +2,7 @@
 #include <nanobind/stl/function.h>
 
 #include "arrays.h"
+#include "ciphertext_like.h"
 #include "names.h"
 
 namespace crenel::python {
@@ -17,26 +18,26 @@ Ciphertext wrap(const Evaluator& ev, ckks::Ciphertext&& value) {
 
 /// A member function of one ciphertext as a function of bound ones.
 template <ckks::Ciphertext (Evaluator::*op)(const ckks::Ciphertext&) const>
-Ciphertext unary(const Evaluator& ev, const Ciphertext& a) {
-  return wrap(ev, (ev.*op)(a.value));
+Ciphertext unary(const Evaluator& ev, CiphertextLike a) {
+  return wrap(ev, (ev.*op)(a.get()));
 }
 
 template <ckks::Ciphertext (Evaluator::*op)(const ckks::Ciphertext&, const ckks::Ciphertext&) const>
-Ciphertext binary(const Evaluator& ev, const Ciphertext& a, const Ciphertext& b) {
-  return wrap(ev, (ev.*op)(a.value, b.value));
+Ciphertext binary(const Evaluator& ev, CiphertextLike a, CiphertextLike b) {
+  return wrap(ev, (ev.*op)(a.get(), b.get()));
 }
 
 template <ckks::Ciphertext (Evaluator::*op)(const ckks::Ciphertext&, const ckks::Plaintext&) const>
-Ciphertext with_plaintext(const Evaluator& ev, const Ciphertext& a, const Plaintext& b) {
-  return wrap(ev, (ev.*op)(a.value, b.value));
+Ciphertext with_plaintext(const Evaluator& ev, CiphertextLike a, const Plaintext& b) {
+  return wrap(ev, (ev.*op)(a.get(), b.value));
 }
 
-Ciphertext polynomial(const Evaluator& ev, const Ciphertext& x, nb::handle coefficients,
+Ciphertext polynomial(const Evaluator& ev, CiphertextLike x, nb::handle coefficients,
                       const std::string& basis, std::pair<double, double> interval) {
   const Array<double> c = read_reals(coefficients, "coefficients");
   const auto b = from_name(kBases, basis, "basis");
   return released([&] {
-    return wrap(ev, ev.polynomial(x.value, as_span(c), b, interval.first, interval.second));
+    return wrap(ev, ev.polynomial(x.get(), as_span(c), b, interval.first, interval.second));
   });
 }
 
@@ -59,8 +60,8 @@ void bind_linear(Class& c) {
       .def("add", &with_plaintext<&Evaluator::add>, "a"_a, "b"_a, ReleaseGil())
       .def(
           "add",
-          [](const Evaluator& ev, const Ciphertext& a, Complex b) {
-            return wrap(ev, ev.add(a.value, b));
+          [](const Evaluator& ev, CiphertextLike a, Complex b) {
+            return wrap(ev, ev.add(a.get(), b));
           },
           "a"_a, "b"_a, ReleaseGil())
       .def("sub", &binary<&Evaluator::sub>, "a"_a, "b"_a, ReleaseGil(),
@@ -68,16 +69,16 @@ void bind_linear(Class& c) {
       .def("sub", &with_plaintext<&Evaluator::sub>, "a"_a, "b"_a, ReleaseGil())
       .def(
           "sub",
-          [](const Evaluator& ev, const Ciphertext& a, Complex b) {
-            return wrap(ev, ev.add(a.value, -b));
+          [](const Evaluator& ev, CiphertextLike a, Complex b) {
+            return wrap(ev, ev.add(a.get(), -b));
           },
           "a"_a, "b"_a, ReleaseGil())
       .def("negate", &unary<&Evaluator::negate>, "a"_a, ReleaseGil(),
            "-a. Level l -> l, scale s -> s.")
       .def(
           "multiply_integer",
-          [](const Evaluator& ev, const Ciphertext& a, i64 re, i64 im) {
-            return wrap(ev, ev.multiply_integer(a.value, re, im));
+          [](const Evaluator& ev, CiphertextLike a, i64 re, i64 im) {
+            return wrap(ev, ev.multiply_integer(a.get(), re, im));
           },
           "a"_a, "re"_a, "im"_a = 0, ReleaseGil(),
           "a times the Gaussian integer re + im i. Level l -> l, scale s -> s; the noise grows\n"
@@ -93,8 +94,8 @@ void bind_products(Class& c) {
       .def("multiply", &with_plaintext<&Evaluator::multiply>, "a"_a, "b"_a, ReleaseGil())
       .def(
           "multiply",
-          [](const Evaluator& ev, const Ciphertext& a, Complex b, std::optional<double> scale) {
-            return wrap(ev, ev.multiply(a.value, b, as_scale(scale)));
+          [](const Evaluator& ev, CiphertextLike a, Complex b, std::optional<double> scale) {
+            return wrap(ev, ev.multiply(a.get(), b, as_scale(scale)));
           },
           "a"_a, "b"_a, "scale"_a = nb::none(), ReleaseGil(),
           "By a constant, encoded at `scale` (default: such that rescale lands on the canonical\n"
@@ -119,9 +120,9 @@ void bind_levels(Class& c) {
         "Raises StateError at level 0.")
       .def(
           "adjust_level",
-          [](const Evaluator& ev, const Ciphertext& a, i64 level, std::optional<double> scale) {
+          [](const Evaluator& ev, CiphertextLike a, i64 level, std::optional<double> scale) {
             return wrap(
-                ev, ev.adjust_level(a.value, as_unsigned<u32>(level, "level"), as_scale(scale)));
+                ev, ev.adjust_level(a.get(), as_unsigned<u32>(level, "level"), as_scale(scale)));
           },
           "a"_a, "level"_a, "scale"_a = nb::none(), ReleaseGil(),
           "To a lower level and a scale (default: its canonical one); the message stays.\n"
@@ -134,8 +135,8 @@ void bind_levels(Class& c) {
 void bind_slots(Class& c) {
   c.def(
        "rotate",
-       [](const Evaluator& ev, const Ciphertext& a, i64 steps) {
-         return wrap(ev, ev.rotate(a.value, steps));
+       [](const Evaluator& ev, CiphertextLike a, i64 steps) {
+         return wrap(ev, ev.rotate(a.get(), steps));
        },
        "a"_a, "steps"_a, ReleaseGil(),
        "Slot i becomes slot i + steps of a: numpy.roll(a, -steps). Level l -> l, scale s -> s.\n\n"
@@ -144,9 +145,9 @@ void bind_slots(Class& c) {
            "Complex conjugate of every slot. Level l -> l, scale s -> s.")
       .def(
           "rotate_many",
-          [](const Evaluator& ev, const Ciphertext& a, const std::vector<i64>& steps) {
+          [](const Evaluator& ev, CiphertextLike a, const std::vector<i64>& steps) {
             std::vector<Ciphertext> results;
-            for (ckks::Ciphertext& value : ev.rotate_many(a.value, steps))
+            for (ckks::Ciphertext& value : ev.rotate_many(a.get(), steps))
               results.push_back(wrap(ev, std::move(value)));
             return results;
           },
@@ -154,15 +155,15 @@ void bind_slots(Class& c) {
           "All these rotations of one ciphertext, hoisted: one decomposition for all.")
       .def(
           "rotate_sum",
-          [](const Evaluator& ev, const Ciphertext& a, const std::vector<i64>& steps) {
-            return wrap(ev, ev.rotate_sum(a.value, steps));
+          [](const Evaluator& ev, CiphertextLike a, const std::vector<i64>& steps) {
+            return wrap(ev, ev.rotate_sum(a.get(), steps));
           },
           "a"_a, "steps"_a, ReleaseGil(),
           "Sum of rotations (step 0: a itself), hoisted. Level l -> l, scale s -> s.")
       .def(
           "with_slots",
-          [](const Evaluator& ev, const Ciphertext& a, i64 slots, bool repeating) {
-            return wrap(ev, ev.with_slots(a.value, as_slots(slots), repeating));
+          [](const Evaluator& ev, CiphertextLike a, i64 slots, bool repeating) {
+            return wrap(ev, ev.with_slots(a.get(), as_slots(slots), repeating));
           },
           "a"_a, "slots"_a, nb::kw_only(), "repeating"_a = false, ReleaseGil(),
           "The same ciphertext as a vector of `slots` slots. Level l -> l, scale s -> s.\n\n"
@@ -172,8 +173,8 @@ void bind_slots(Class& c) {
           "count = a.slots / slots at stride `slots` repeats.")
       .def(
           "sum_slots",
-          [](const Evaluator& ev, const Ciphertext& a, i64 count, i64 stride) {
-            return wrap(ev, ev.sum_slots(a.value, as_unsigned<u64>(count, "count"), stride));
+          [](const Evaluator& ev, CiphertextLike a, i64 count, i64 stride) {
+            return wrap(ev, ev.sum_slots(a.get(), as_unsigned<u64>(count, "count"), stride));
           },
           "a"_a, "count"_a, "stride"_a = 1, ReleaseGil(),
           "Slot i becomes the sum of `count` (a power of two) slots i, i + stride, ...\n"
@@ -205,15 +206,9 @@ void bind_evaluator(nb::module_& m) {
            "client of another context or secret key.")
       .def(
           "__call__",
-          [](const Evaluator& ev, const Ciphertext& a) { return ckks::Operand(ev, a.shared); },
+          [](const Evaluator& ev, CiphertextLike a) { return ckks::Operand(ev, *a.shared); },
           "ciphertext"_a,
           "The convenient form: operators on ciphertexts, levels and scales handled.")
-      .def(
-          "__call__",
-          [](const Evaluator& ev, const ckks::Operand& a) {
-            return ckks::Operand(ev, a.shared_ciphertext());
-          },
-          "ciphertext"_a)
       .def(
           "__call__",
           [](nb::handle self, nb::handle array) -> nb::object {
@@ -226,14 +221,15 @@ void bind_evaluator(nb::module_& m) {
   bind_products(c);
   bind_levels(c);
   bind_slots(c);
-  c.def("polynomial", &polynomial, "x"_a, "coefficients"_a, "basis"_a = "power",
-        "interval"_a = std::pair(-1.0, 1.0),
-        nb::sig("def polynomial(self, x: Ciphertext, coefficients: numpy.typing.ArrayLike, "
-                "basis: typing.Literal['power', 'chebyshev'] = 'power', "
-                "interval: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext"),
-        "sum_k coefficients[k] x^k, lowest first, or the Chebyshev series on `interval`.\n\n"
-        "Level l -> l - polynomial_depth(degree), one lower for an interval other than (-1, 1);\n"
-        "scale -> canonical. Raises StateError naming both levels when there are too few.");
+  c.def(
+      "polynomial", &polynomial, "x"_a, "coefficients"_a, "basis"_a = "power",
+      "interval"_a = std::pair(-1.0, 1.0),
+      nb::sig("def polynomial(self, x: Ciphertext | Operand, coefficients: numpy.typing.ArrayLike, "
+              "basis: typing.Literal['power', 'chebyshev'] = 'power', "
+              "interval: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext"),
+      "sum_k coefficients[k] x^k, lowest first, or the Chebyshev series on `interval`.\n\n"
+      "Level l -> l - polynomial_depth(degree), one lower for an interval other than (-1, 1);\n"
+      "scale -> canonical. Raises StateError naming both levels when there are too few.");
   c.def_static(
       "chebyshev_fit", &chebyshev_fit, "f"_a, "degree"_a, "interval"_a = std::pair(-1.0, 1.0),
       nb::sig(

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "arrays.h"
+#include "ciphertext_like.h"
 #include "names.h"
 
 namespace crenel::python {
@@ -15,8 +16,7 @@ using Term =
     std::variant<const ckks::Ciphertext*, const ckks::Plaintext*, Integer, double, Complex, Values>;
 
 Term term_of(nb::handle object) {
-  if (nb::isinstance<Operand>(object)) return &nb::cast<const Operand&>(object).ciphertext();
-  if (nb::isinstance<Ciphertext>(object)) return &nb::cast<const Ciphertext&>(object).value;
+  if (const CiphertextLike found = find_ciphertext(object); found.shared) return &found.get();
   if (nb::isinstance<Plaintext>(object)) return &nb::cast<const Plaintext&>(object).value;
   if (const auto number = number_of(object))
     return std::visit([](auto x) { return Term(x); }, *number);
@@ -245,17 +245,19 @@ void bind_operand(nb::module_& m) {
           "parameters, slots or secret keys; KeyMissingError naming the key that an operation "
           "needs.");
   c.def(
-       "__init__",
-       [](Operand* self, const ckks::Evaluator& ev, const Ciphertext& a) {
-         new (self) Operand(ev, a.shared);
-       },
-       "evaluator"_a, "ciphertext"_a, "What evaluator(ciphertext) makes.")
-      .def(
-          "__init__",
-          [](Operand* self, const ckks::Evaluator& ev, const Operand& a) {
-            new (self) Operand(ev, a.shared_ciphertext());
-          },
-          "evaluator"_a, "ciphertext"_a);
+      "__init__",
+      [](Operand* self, const ckks::Evaluator& ev, CiphertextLike a) {
+        new (self) Operand(ev, *a.shared);
+      },
+      "evaluator"_a, "ciphertext"_a, "What evaluator(ciphertext) makes.");
+  refuse_comparisons(c, "an encrypted vector");
+  c.def(
+      "__iter__",
+      [](const Operand&) -> nb::object {
+        throw nb::type_error(
+            "an encrypted vector is not iterated over: decrypt it, or rotate its slots");
+      },
+      nb::sig("def __iter__(self) -> typing.NoReturn"));
   bind_facts(c);
   bind_operators(c);
   bind_slots(c);

@@ -37,7 +37,7 @@ Params preset(const std::string& name, bool allow_insecure) {
   return warned(released([&] { return Params::preset(name, allow_insecure); }));
 }
 
-Params from_bytes(nb::handle data, bool allow_insecure, std::optional<i64> max_bytes) {
+Params from_bytes(nb::handle data, bool allow_insecure, std::optional<Bytes> max_bytes) {
   const BufferView view(data, max_bytes);
   const LoadLimits limits = limits_of(max_bytes);
   return warned(

@@ -23,7 +23,8 @@ nb::bytes array_to_bytes(const Bound<T, tfhe::Context>& array, std::vector<u64> 
 /// (array, shape, element type) from untrusted bytes.
 template <class T,
           T (*load)(const Context&, std::span<const u8>, tfhe::ArrayInfo*, const LoadLimits&)>
-nb::tuple array_from_bytes(const Context& context, nb::handle data, std::optional<i64> max_bytes) {
+nb::tuple array_from_bytes(const Context& context, nb::handle data,
+                           std::optional<Bytes> max_bytes) {
   const BufferView view(data, max_bytes);
   const LoadLimits limits = limits_of(max_bytes);
   tfhe::ArrayInfo info;
@@ -32,7 +33,7 @@ nb::tuple array_from_bytes(const Context& context, nb::handle data, std::optiona
   return nb::make_tuple(nb::cast(std::move(array)), info.shape, info.element);
 }
 
-TfheKeys keys_from_bytes(const Context& context, nb::handle data, std::optional<i64> max_bytes,
+TfheKeys keys_from_bytes(const Context& context, nb::handle data, std::optional<Bytes> max_bytes,
                          nb::handle progress) {
   const BufferView view(data, max_bytes);
   const LoadLimits limits = limits_of(max_bytes);

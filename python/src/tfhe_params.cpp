@@ -7,7 +7,7 @@ namespace {
 
 using tfhe::Params;
 
-Params from_bytes(nb::handle data, bool allow_insecure, std::optional<i64> max_bytes) {
+Params from_bytes(nb::handle data, bool allow_insecure, std::optional<Bytes> max_bytes) {
   const BufferView view(data, max_bytes);
   const LoadLimits limits = limits_of(max_bytes);
   return released([&] { return tfhe::params_from_bytes(view.bytes(), allow_insecure, limits); });

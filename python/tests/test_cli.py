@@ -79,6 +79,11 @@ def test_generated_toml_is_the_generated_set(run):
         (["demo", "--plot", "no-such-folder/plot.png"], "no-such-folder"),
         (["bench", "boot", "--params", "leveled-n14-s40"], "bootstrapping needs"),
         (["bench", "boot", "--params", "boot41"], "boot41"),
+        (["bench", "boot", "boot41"], "known:"),
+        (["bench", "boot", "boot41"], "toy-boot40"),
+        (["bench", "tfhe", "bool129"], "bool128"),
+        (["bench", "boot", "toy-boot40", "toy-boot45"], "'toy-boot45'"),
+        (["bench", "bot"], "boot, tfhe"),
         (["bench", "boot", "--device", "abacus"], "abacus"),
         (["bench", "boot", "--slots", "3", "--params", "toy-boot40"], "3"),
         (["bench", "boot", "--runs", "-1"], "runs"),
@@ -146,7 +151,7 @@ def test_bench_never_overwrites(run, tmp_path):
 @pytest.mark.parametrize("suite", ["boot", "tfhe"])
 def test_bench_helps(run, suite):
     code, out, _ = run("bench", suite, "--help")
-    assert code == 0 and f"crenel bench {suite} [options]" in out and "--json" in out
+    assert code == 0 and f"crenel bench {suite} [" in out and "] [options]" in out and "--json" in out
 
 
 def test_python_m(tmp_path):

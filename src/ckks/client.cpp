@@ -145,19 +145,13 @@ PublicKey Client::public_key() {
 
 Client client_of(const Context& context, std::span<const i8> coefficients, const SecretKeyId& id) {
   const u64 n = coefficients.size();
-  u64 invalid = 0, ones = 0, minus_ones = 0;  // accumulated without branching on coefficients
-  for (i8 c : coefficients) {
-    invalid |= static_cast<u64>(static_cast<u8>(c + 1) > 2);
-    minus_ones += static_cast<u64>(static_cast<u8>(c)) >> 7;
-    ones += static_cast<u64>(c) & 1u;
-  }
-  ones -= minus_ones;
+  const auto [ones, minus_ones, other] = random::count_ternary(coefficients);
   const auto refuse = [](const char* found, const std::string& expected) {
     throw SerializationError(
         cat("cannot load the secret key: found ", found, ", expected ", expected),
         {{"where", "tensor 'coefficients'"}, {"found", found}, {"expected", expected}});
   };
-  if (invalid) refuse("other coefficients", "-1, 0, 1");
+  if (other) refuse("other coefficients", "-1, 0, 1");
   const u64 weight = context.params().spec().hamming_weight;
   if (weight != 0 && ones + minus_ones != weight)
     refuse("another Hamming weight", cat(weight, " of these parameters"));

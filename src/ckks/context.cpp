@@ -184,6 +184,7 @@ const std::shared_ptr<device::Device>& Context::shared_device() const {
   return state_->ring->shared_device();
 }
 device::Stream& Context::stream() const { return state_->ring->stream(); }
+void Context::synchronize() const { stream().synchronize(); }
 
 Plaintext Context::encode(std::span<const Complex> values, std::optional<u32> level, double scale,
                           u64 slots, u32 batch, double bound) const {

@@ -96,7 +96,8 @@ struct Evaluator::State {
   std::vector<u64> rotation_elements(std::span<const i64> steps, u64 slots,
                                      const char* operation) const;
   u64 rotation_element(i64 steps, u64 slots, const char* operation = "rotate") const {
-    return rotation_elements(std::span(&steps, 1), slots, operation)[0];
+    const u64 element = find_rotation(steps, slots);
+    return element != 0 ? element : rotation_elements(std::span(&steps, 1), slots, operation)[0];
   }
   u64 conjugation_element() const;
 

@@ -61,19 +61,29 @@ void OutputFile::close_all() {
   created_ = false;
 }
 
-void OutputFile::fail(const std::string& found, const char* expected) const {
+void OutputFile::fail(const std::string& found, const char* expected, int code) const {
+  std::vector<ErrorField> fields{
+      {"where", "file '" + path_ + "'"}, {"found", found}, {"expected", expected}};
+  if (code != 0) {
+    fields.push_back({"errno", code});
+    fields.push_back({"filename", path_});
+  }
   throw SerializationError(
       cat("cannot save the file '", path_, "': found ", found, ", expected ", expected),
-      {{"where", "file '" + path_ + "'"}, {"found", found}, {"expected", expected}});
+      std::move(fields));
 }
 
-void OutputFile::fail() const { fail(std::generic_category().message(errno), kWritable); }
+void OutputFile::fail() const {
+  const int code = errno;
+  fail(std::generic_category().message(code), kWritable, code);
+}
 
 void OutputFile::open_folder() {
   if (path_.find('\0') != std::string::npos) fail("a NUL in the name", kWritable);
   const std::size_t slash = path_.rfind('/');
   name_ = slash == std::string::npos ? path_ : path_.substr(slash + 1);
-  if (name_.empty()) fail(path_.empty() ? "no name" : "the name of a directory", kWritable);
+  if (path_.empty()) fail("no name", kWritable, ENOENT);
+  if (name_.empty()) fail("the name of a directory", kWritable, EISDIR);
   const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
   folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_ < 0) fail();
@@ -85,7 +95,8 @@ int OutputFile::check_target() const {
     if (errno == ENOENT) return -1;
     fail();
   }
-  if (!S_ISREG(about.st_mode)) fail(kind_of(about.st_mode), "a regular file, or none");
+  if (!S_ISREG(about.st_mode))
+    fail(kind_of(about.st_mode), "a regular file, or none", S_ISDIR(about.st_mode) ? EISDIR : 0);
   // Another user's file does not choose who may write to ours: one of mode 0666 may wait here.
   if (about.st_uid != ::geteuid())
     return static_cast<int>(about.st_mode & kPermissions & ~kWriters);
@@ -136,7 +147,7 @@ void OutputFile::commit() {
   // Some file systems have nothing to bring to the disk here, and say EINVAL.
   if (::fsync(folder_) != 0 && errno != EINVAL)
     fail(std::generic_category().message(errno) + " after the file took its name",
-         "a directory that can be brought to the disk");
+         "a directory that can be brought to the disk", errno);
 }
 
 }  // namespace crenel

@@ -26,8 +26,9 @@ class OutputFile {
   int check_target() const;
   void create(FileAccess access, int replaced);
   void close_all();
-  [[noreturn]] void fail(const std::string& found, const char* expected) const;
-  /// With the text of errno.
+  /// `code`: of the operating system, 0 for none.
+  [[noreturn]] void fail(const std::string& found, const char* expected, int code = 0) const;
+  /// With errno and its text.
   [[noreturn]] void fail() const;
 
   std::string path_, name_, partial_;

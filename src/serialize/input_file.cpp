@@ -16,8 +16,22 @@
 namespace crenel::serialize {
 namespace {
 
+constexpr const char* kReadable = "a file that can be read";
+
+/// The refusal that `code` of the operating system is.
+[[noreturn]] void fail(const std::string& path, int code, const std::string& found) {
+  const std::string where = "file '" + path + "'";
+  throw SerializationError(cat("cannot load ", where, ": found ", found, ", expected ", kReadable),
+                           {{"where", where},
+                            {"found", found},
+                            {"expected", kReadable},
+                            {"errno", code},
+                            {"filename", path}});
+}
+
 [[noreturn]] void fail(const std::string& path) {
-  reject("file '" + path + "'", std::generic_category().message(errno), "a file that can be read");
+  const int code = errno;
+  fail(path, code, std::generic_category().message(code));
 }
 
 }  // namespace
@@ -36,7 +50,8 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   ::close(file_);
   errno = error;
   if (!known) fail(path);
-  reject("file '" + path + "'", "no regular file", "a file that can be read");
+  if (S_ISDIR(about.st_mode)) fail(path, EISDIR, "a directory");
+  reject("file '" + path + "'", "no regular file", kReadable);
 }
 
 InputFile::~InputFile() { ::close(file_); }

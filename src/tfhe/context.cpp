@@ -56,6 +56,7 @@ Context::Context(const Params& params, std::shared_ptr<device::Device> device)
 const Params& Context::params() const { return state_->params; }
 device::Device& Context::device() const { return *state_->device; }
 device::Stream& Context::stream() const { return *state_->stream; }
+void Context::synchronize() const { stream().synchronize(); }
 
 Client Context::keygen() const {
   return Client(std::make_shared<Client::State>(Client::State{

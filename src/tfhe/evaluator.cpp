@@ -102,8 +102,9 @@ void Evaluator::State::check_bits(const Ciphertext& a, const char* operation) co
 
 const EvaluationKeys::Data& Evaluator::State::bootstrap_keys() const {
   if (keys.data() == nullptr)
-    throw KeyMissingError("evaluator without evaluation keys cannot bootstrap",
-                          {{"key", "bootstrap"}});
+    throw KeyMissingError(
+        "an evaluator without evaluation keys cannot bootstrap: client.evaluation_keys()",
+        {{"operation", "bootstrap"}, {"key", "bootstrap"}});
   return *keys.data();
 }
 

@@ -13,8 +13,8 @@ Ciphertext Evaluator::pack(const Ciphertext& single) const {
   const auto& home = s.home();
   const auto& in = single.data();
   if (!s.keys.has_packing())
-    throw KeyMissingError("packing needs a packing key (KeyRequest::packing)",
-                          {{"key", "packing"}});
+    throw KeyMissingError("pack needs the key for packing: client.evaluation_keys(packing=True)",
+                          {{"operation", "pack"}, {"key", "packing"}});
   const std::string expected = s.params().with_slots(SlotCount(1)).id();
   if (in.params_id != expected)
     throw StateError(cat("packing of a ciphertext of parameters ", in.params_id, ", expected ",

@@ -28,19 +28,13 @@ namespace {
 // An LWE secret or one polynomial: each alone must be what key generation gives, since one that is
 // zero would be enough to lose all.
 void check_part(const char* what, std::span<const i8> part, bool binary) {
-  u64 invalid = 0, ones = 0, minus_ones = 0;  // accumulated without branching on coefficients
-  for (const i8 c : part) {
-    invalid |= static_cast<u64>(static_cast<u8>(c + 1) > 2);
-    minus_ones += static_cast<u64>(static_cast<u8>(c)) >> 7;
-    ones += static_cast<u64>(c) & 1u;
-  }
-  ones -= minus_ones;
+  const auto [ones, minus_ones, other] = random::count_ternary(part);
   const auto refuse = [&](const char* found, const char* expected) {
     throw SerializationError(
         cat("cannot load the secret key: found ", what, " with ", found, ", expected ", expected),
         {{"where", what}, {"found", found}, {"expected", expected}});
   };
-  if (invalid != 0 || (binary && minus_ones != 0))
+  if (other || (binary && minus_ones != 0))
     refuse("other coefficients", binary ? "0, 1" : "-1, 0, 1");
   const u64 n = part.size();
   const bool plausible = binary ? random::plausible_count(ones, n, 0.5)

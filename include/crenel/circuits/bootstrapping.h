@@ -108,14 +108,19 @@ class Bootstrapper {
   /// Encodes all plaintexts, or shares those of a bootstrapper with the same options.
   /// ParameterError for options that the parameters cannot serve.
   explicit Bootstrapper(const ckks::Context& context, const BootstrapOptions& options = {});
-  /// The same with keys at hand, for calls that name none. KeyMissingError that names every missing
-  /// key; StateError for keys of other parameters.
+  /// The same with keys at hand, for calls that name none. What the options leave open is as the
+  /// keys serve it best: the key mode, and the slots where neither mode nor stages are given;
+  /// options() and describe() say what it is. KeyMissingError that names every missing key and the
+  /// call that makes them; StateError for keys of other parameters.
   Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys keys,
                const BootstrapOptions& options = {});
 
   const BootstrapOptions& options() const;  ///< with every default filled in
   const BootstrapLevels& levels() const;
   BootstrapReport describe() const;
+  /// That the keys at hand were made for another bootstrap than the one asked for, and serve it
+  /// slowly; empty where they were not.
+  const std::string& notice() const { return notice_; }
   /// Expected largest slot error of one iteration for messages of this kind, by the model that
   /// docs/guide/bootstrap_precision.md explains. ParameterError for a bound or period out of range.
   double expected_error(const Message& message) const;

@@ -32,6 +32,8 @@ class Context {
   device::Device& device() const;
   const std::shared_ptr<device::Device>& shared_device() const;
   device::Stream& stream() const;
+  /// Waits until everything queued so far is done. DeviceError when some of it failed.
+  void synchronize() const;
 
   /// A new secret key with randomness of the operating system.
   Client keygen() const;

@@ -115,7 +115,7 @@ CRENEL_DEFINE_ERROR(ParameterError);
 /// Objects disagree: level, scale, domain, slot count, context, secret key; or an object cannot be
 /// used now: inside a recording, or in a forked child.
 CRENEL_DEFINE_ERROR(StateError);
-/// An operation needs an evaluation key that was not generated; field "rotations" or "key" names it.
+/// An operation needs evaluation keys that were not made: fields "rotations" and "key" name them.
 CRENEL_DEFINE_ERROR(KeyMissingError);
 /// Bytes that are truncated, oversized, corrupted, of another context or of another version of the
 /// format; files that cannot be read or written.

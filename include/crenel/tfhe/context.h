@@ -44,6 +44,8 @@ class Context {
   const Params& params() const;
   device::Device& device() const;
   device::Stream& stream() const;  ///< the device's shared one
+  /// Waits until everything queued so far is done. DeviceError when some of it failed.
+  void synchronize() const;
 
   /// New secret keys with randomness of the operating system.
   Client keygen() const;

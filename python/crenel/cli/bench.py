@@ -6,11 +6,30 @@ import signal
 import sys
 from collections.abc import Callable
 
+import click
 import typer
+from typer.core import TyperGroup
 
-from crenel.errors import UnsupportedError
+from crenel.errors import ParameterError, UnsupportedError
 
-app = typer.Typer(help="Benchmarks.", invoke_without_command=True)
+
+class Suites(TyperGroup):
+    """The suites, which an unknown name is answered with."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """As Click's; ParameterError names what there is."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and not cmd_name.startswith("-"):
+            known = ", ".join(self.list_commands(ctx))
+            raise ParameterError(
+                f"no suite of benchmarks is named '{cmd_name}'; known: {known}; a parameter set follows the "
+                "suite: crenel bench boot toy-boot40",
+                {"suite": cmd_name},
+            )
+        return found
+
+
+app = typer.Typer(help="Benchmarks.", invoke_without_command=True, cls=Suites)
 # The suite reads its arguments itself, --help too.
 _HAND_OVER = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 

@@ -59,7 +59,10 @@ def test(
     root: Root = None,
     full: Annotated[bool, typer.Option("--full", help="The long ones too, as ./run fhecore-full.")] = False,
 ) -> None:
-    """Simulate, prove and compare: RTL, model and mapping. Exit status 1 when a test fails."""
+    """Simulate, prove and compare: RTL, model and mapping. Exit status 1 when a test fails.
+
+    Builds what it needs first, in the source tree; minutes the first time.
+    """
     _run(root, "fhecore-full" if full else "fhecore-test", [])
 
 

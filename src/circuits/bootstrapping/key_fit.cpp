@@ -37,8 +37,8 @@ KeyFit with_minimal_keys(const ckks::Params& params, const KeyFit& hoisted) {
 }
 
 std::string name_of(const KeyFit& fit) {
-  return cat(fit.plan.slots(), " slots, ",
-             fit.plan.options.keys == KeyMode::minimal ? "minimal" : "hoisted");
+  return cat(fit.plan.slots(), " slots with ",
+             fit.plan.options.keys == KeyMode::minimal ? "minimal" : "hoisted", " keys");
 }
 
 /// Of the bootstraps of fewer or more slots that the keys serve the one that takes most of them.

@@ -155,13 +155,20 @@ void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
                                      const BootstrapOptions& options) {
   const auto& s = ev.state();
   const u32 log_n = s.params().log_n();
+  const rlwe::KeyId others[] = {ring::galois_element_for_conjugation(log_n), rlwe::kRelinearisation,
+                                rlwe::kDenseToSparse};
+  const auto has = [&](rlwe::KeyId id) { return s.has_key(id); };
+  const auto serves = [&](const RotationNeed& need) {
+    return missing_rotations(s, need.steps, need.slots).empty();
+  };
+  if (std::all_of(std::begin(others), std::end(others), has) &&
+      std::all_of(rotations.begin(), rotations.end(), serves))
+    return;
   ckks::KeyDemand demand(log_n);
   for (const RotationNeed& need : rotations)
     for (i64 k : need.steps) demand.rotation(k, s.find_rotation(k, need.slots) != 0);
-  for (rlwe::KeyId id :
-       {ring::galois_element_for_conjugation(log_n), rlwe::kRelinearisation, rlwe::kDenseToSparse})
-    demand.key(id, s.has_key(id));
-  if (!demand.met()) demand.expect("bootstrap", key_call(s.params(), options));
+  for (rlwe::KeyId id : others) demand.key(id, has(id));
+  demand.expect("bootstrap", key_call(s.params(), options));
 }
 
 void Bootstrapper::State::check_input(const ckks::Evaluator& ev, const Ciphertext& a) const {

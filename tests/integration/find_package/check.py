@@ -28,9 +28,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="crenel-find-package-") as folder:
         prefix, example = Path(folder) / "prefix", Path(folder) / "build"
         configure = [options.cmake, "-S", HERE, "-B", example, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}"]
-        for name in ("CMAKE_CXX_COMPILER", "CUDAToolkit_ROOT"):
-            if value := cached(options.build, name):
-                configure.append(f"-D{name}={value}")
+        if value := cached(options.build, "CMAKE_CXX_COMPILER"):
+            configure.append(f"-DCMAKE_CXX_COMPILER={value}")
+        # As for a user without a toolkit: what is installed is all that a program needs.
+        configure.append("-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
         steps = [
             [options.cmake, "--install", options.build, "--prefix", prefix, "--component", "devel"],
             configure,

@@ -41,6 +41,22 @@ TEST_P(CkksContext, OutlivedByItsObjects) {
   EXPECT_NEAR(found[0].real(), 0.5, 1e-6);
 }
 
+TEST_P(CkksContext, WaitsForItsStream) {
+  auto& w = world("toy-boot40");
+  EXPECT_NO_THROW(w.context.synchronize());
+  // It is the stream's: inside a recording there is nothing to wait for, where there are recordings.
+  if (w.context.device().info().kind != device::Kind::cuda) return;
+  const Ciphertext c = w.client.encrypt(Values{0.5}, 2u);
+  test::expect_error<StateError>([&] {
+    Graph(w.ev, std::span(&c, 1), [&](std::span<const Ciphertext> in) {
+      w.context.synchronize();
+      std::vector<Ciphertext> out;
+      out.push_back(in[0].clone());
+      return out;
+    });
+  });
+}
+
 TEST_P(CkksContext, MakesOnlyTheKeysAskedFor) {
   auto& w = world("toy-boot40");
   const i64 half = static_cast<i64>(w.slots());

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "support/random.h"
 
@@ -21,6 +22,29 @@ double log2_tail(u64 count, u64 trials, double p) {
                                              (n - j) * std::log1p(-p)));
   }
   return static_cast<double>(std::log2(sum));
+}
+
+TEST(TernaryCounts, AreThoseOfTheCoefficients) {
+  auto rng = test::test_rng();
+  for (int round = 0; round < 20; ++round) {
+    std::vector<i8> coefficients(rng() % 600);
+    TernaryCounts expected;
+    for (i8& c : coefficients) {
+      c = static_cast<i8>(static_cast<int>(rng() % 3) - 1);
+      expected.ones += c == 1;
+      expected.minus_ones += c == -1;
+    }
+    const TernaryCounts found = count_ternary(coefficients);
+    EXPECT_EQ(found.ones, expected.ones);
+    EXPECT_EQ(found.minus_ones, expected.minus_ones);
+    EXPECT_FALSE(found.other);
+    for (int wrong = -128; wrong < 128; ++wrong) {
+      auto some = coefficients;
+      some.insert(some.begin() + static_cast<i64>(rng() % (some.size() + 1)),
+                  static_cast<i8>(wrong));
+      EXPECT_EQ(count_ternary(some).other, wrong < -1 || wrong > 1) << wrong;
+    }
+  }
 }
 
 TEST(PlausibleCount, RefusesOnlyWhatChanceDoesNotGive) {
