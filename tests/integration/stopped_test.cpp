@@ -56,7 +56,8 @@ void stop_everywhere(const std::string& device, const char* name, const std::fun
     } catch (const Stop&) {
       stopped = true;
     }
-    // On cpu how many tasks of a loop, and points, are the caller's differs from run to run.
+    // How many points there are differs with the tasks of a loop on cpu that are the caller's, and
+    // with the keys that are on the device already.
     EXPECT_TRUE(stopped || (at != 0 && device != "ref"));
     EXPECT_FALSE(watch::active());
     same();
@@ -160,7 +161,7 @@ TEST_P(Stopped, StagedKeysAreGivenBack) {
   const auto a = w.client.encrypt(std::vector<double>{0.5, -0.25});
   const auto expected = w.client.decrypt(w.ev.rotate(a, 1));
   stop_everywhere(
-      GetParam(), "rotations",
+      "staged", "rotations",
       [&] {
         for (i64 k : {1, 2, 3}) staged.rotate(a, k);
       },
