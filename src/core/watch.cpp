@@ -73,7 +73,8 @@ void Scope::poll_all(i64 now) {
   if (unwinding()) return;  // a destructor at work must not throw
   const Shield shield;      // what is called may use the library
   for (Scope* scope = this; scope != nullptr; scope = scope->outer_) {
-    if (scope->flag_ != nullptr && scope->flag_->load(std::memory_order_relaxed)) scope->stop();
+    if (scope != this && scope->flag_ != nullptr && scope->flag_->load(std::memory_order_relaxed))
+      scope->stop();  // this one's was read just now
     scope->poll();
   }
 }
