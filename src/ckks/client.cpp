@@ -31,7 +31,9 @@ void require_secure_encapsulation(const Params& params, const rlwe::RingContext&
       cat("encapsulation keys: the modulus of the key under the sparse secret has ", log_modulus,
           " bits, expected at most ", limit, " for N = 2^", params.log_n(), ": ",
           security_source(weight)),
-      {{"log_modulus", log_modulus}, {"bound", limit}, {"hamming_weight", weight}});
+      {{"log_modulus", log_modulus},
+       {"bound", bound ? FieldValue(*bound) : FieldValue(limit)},
+       {"hamming_weight", weight}});
 }
 
 }  // namespace
