@@ -27,8 +27,8 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
         stand for `encrypt` of them with its defaults
 
     Raises StateError where the levels do not suffice, naming the operation that finds none left and the depth
-    that would do (``fields["operation"]``, ``["depth"]``, ``["available"]``); UnsupportedError for explicit
-    operations of an evaluator. What depends on decrypted numbers cannot be found.
+    that would do (``fields["operation"]``, ``["level"]`` that inputs have, ``["needed"]``); UnsupportedError
+    for explicit operations of an evaluator. What depends on decrypted numbers cannot be found.
     """
     recorder = Recorder(params)
     recorder.highest = 0
@@ -40,7 +40,7 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
         raise StateError(
             f"the program needs {depth} levels and its inputs have {available}: the first operation without "
             f"a level is a {recorder.shortage}. Parameters with depth={depth} would do",
-            {"operation": recorder.shortage, "depth": str(depth), "available": str(available)},
+            {"operation": recorder.shortage, "level": available, "needed": depth},
         )
     return Needs(
         sorted(recorder.rotations), recorder.conjugate, recorder.relinearisation, recorder.bootstrap, depth

@@ -371,7 +371,7 @@ class Arithmetic:
             if not -len(shape) <= i < len(shape):
                 raise ParameterError(
                     f"sum: axis {i} of an array with {len(shape)} axes",
-                    {"axis": str(i), "ndim": str(len(shape))},
+                    {"axis": i, "ndim": len(shape)},
                 )
         axes = tuple(sorted(i % len(shape) for i in wanted))
         if len(set(axes)) != len(axes):

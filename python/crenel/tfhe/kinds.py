@@ -106,7 +106,7 @@ def clear_values(operation: str, value: object, kind: Kind) -> np.ndarray:
     if array.size == 0:
         raise ParameterError(
             f"{operation}: expected at least one element, got an array of shape {array.shape}",
-            {"shape": str(array.shape)},
+            {"shape": list(array.shape)},
         )
     number_kinds = "b" if kind == "bit" else "iu"
     if array.dtype == object and array.ndim == 0 and kind != "bit":

@@ -23,7 +23,7 @@ def common_shape(*shapes: Shape) -> Shape:
         names = " and ".join(str(s) for s in shapes)
         raise StateError(
             f"arrays of shapes {names}, expected shapes that broadcast to one as NumPy's do",
-            {"found": str(shapes[-1]), "expected": str(shapes[0])},
+            {"found": list(shapes[-1]), "expected": list(shapes[0])},
         ) from None
 
 
@@ -36,7 +36,7 @@ def stretched(data: Data, shape: Shape, wanted: Shape, slots: int) -> Data:
     if slots != 1:
         raise StateError(
             f"arrays of shapes {shape} and {wanted}, expected equal ones with packing",
-            {"found": str(shape), "expected": str(wanted)},
+            {"found": list(shape), "expected": list(wanted)},
         )
     index = np.broadcast_to(np.arange(data.size, dtype=np.uint64).reshape(shape), wanted)
     return data.take(np.ascontiguousarray(index).reshape(-1))

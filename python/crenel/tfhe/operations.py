@@ -204,7 +204,7 @@ class Operations(IntegerOperations):
         entries = [v if isinstance(v, (bool, np.bool_)) else operator.index(v) for v in table]
         for m, entry in enumerate(entries):
             if not 0 <= entry < 1 << 64:
-                raise ParameterError(f"table: entry {m} is no message, expected 0 or more", {"entry": str(m)})
+                raise ParameterError(f"table: entry {m} is no message, expected 0 or more", {"entry": m})
         return entries
 
     def _wrap(self, data: _crenel.TfheCiphertext, shape: Shape, dtype: npt.DTypeLike) -> Ciphertext:
@@ -219,9 +219,9 @@ def _index(index: npt.ArrayLike, shape: Shape) -> np.ndarray:
     if array.shape != shape or array.dtype.kind not in "iu":
         raise ParameterError(
             f"index must be integers of shape {shape}, got {array.dtype} of shape {array.shape}",
-            {"shape": str(array.shape), "dtype": str(array.dtype)},
+            {"shape": list(array.shape), "dtype": str(array.dtype)},
         )
     if array.min() < 0 or array.max() >= 1 << 32:
         wrong = array.min() if array.min() < 0 else array.max()
-        raise ParameterError(f"index {wrong}, expected the number of a table", {"index": str(wrong)})
+        raise ParameterError(f"index {wrong}, expected the number of a table", {"index": int(wrong)})
     return np.ascontiguousarray(array.reshape(-1), dtype=np.uint32)

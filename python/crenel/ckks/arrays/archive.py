@@ -12,7 +12,7 @@ import math
 from typing import NoReturn, TypedDict
 
 from crenel.ckks.arrays.layout import Layout
-from crenel.errors import SerializationError
+from crenel.errors import FieldValue, SerializationError
 
 MAGIC, VERSION, MAX_HEADER, DIGEST = b"CRENELAR", 1, 4096, 32
 KEYS = {"shape", "rows", "columns", "width", "group", "transposed", "pad"}
@@ -30,8 +30,8 @@ class Head(TypedDict):
     pad: list[float] | None
 
 
-def fail(text: str, **fields: object) -> NoReturn:
-    raise SerializationError(f"array: {text}", {k: str(v) for k, v in fields.items()})
+def fail(text: str, **fields: FieldValue) -> NoReturn:
+    raise SerializationError(f"array: {text}", fields)
 
 
 def write(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NoReturn, cast
 
@@ -85,6 +86,11 @@ class Array(Packed):
     def __eq__(self, other: object) -> NoReturn:
         raise TypeError("encrypted arrays are not compared: decrypt them first")
 
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
+    def __contains__(self, _: object) -> NoReturn:
+        raise TypeError("an encrypted array does not tell what is in it: decrypt it first")
+
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("an encrypted array is no NumPy array: decrypt it first")
 
@@ -97,14 +103,21 @@ class Array(Packed):
             if isinstance(data, ErrorBound):
                 return self
             raise StateError(
-                "a ciphertext beside an error model: array.bound(model, max_abs=...) is its bound",
+                "a ciphertext beside an error model: array.error_bound(model, max_abs=...) is its bound",
                 {"found": type(data).__name__},
             )
         if isinstance(data, (ErrorBound, Recorded)):
             raise StateError(f"an evaluator beside {data}", {"found": type(data).__name__})
         return self._like(evaluator(data))
 
-    def bound(self, model: ErrorModel, *, max_abs: float) -> Array:
+    @property
+    def bound(self) -> float:
+        """Largest absolute value that a number can have, as of `Ciphertext`; inf: unknown."""
+        if isinstance(self._data, ErrorBound):
+            return self._data.message
+        return math.inf if isinstance(self._data, Recorded) else self._data.bound
+
+    def error_bound(self, model: ErrorModel, *, max_abs: float) -> Array:
         """An input like this one on an error model: numbers of at most `max_abs`, of this level, in this
         packing. Functions of arrays run on it as on ciphertexts."""
         slots = self._layout.slots
@@ -173,7 +186,7 @@ class Array(Packed):
         if np.any(numbers == 0):
             if numbers.ndim == 0:
                 raise ZeroDivisionError("division of an encrypted array by zero")
-            raise ParameterError("division of an encrypted array by zero", {"divisor": "0"})
+            raise ParameterError("division of an encrypted array by zero", {"divisor": 0})
         return self * (1.0 / numbers if numbers.ndim else float_factor(1.0 / numbers[()]))
 
     def __pow__(self, exponent: int) -> Array:
@@ -282,7 +295,7 @@ class Array(Packed):
         if numbers.ndim == 0:
             number = integer_or_float(other, numbers)
             return self._like(operation(self._vector(), number), pad=_pad(pads, self._pad, number))
-        shape = np.broadcast_shapes(self._shape, numbers.shape)
+        shape = moves.common_shape(self._shape, numbers.shape)
         a = moves.broadcast(self, shape)
         packed = a._packed(np.broadcast_to(numbers, shape))
         return a._like(operation(a._vector(), packed), pad=_pad(pads, a._pad, 0.0))
@@ -316,6 +329,7 @@ def encrypt(
     *,
     level: int | None = None,
     slots: int | None = None,
+    bound: float | None = None,
 ) -> Array:
     """Encrypt numbers as an Array of their shape.
 
@@ -328,6 +342,7 @@ def encrypt(
         with clear matrices need no rotation)
     level : default the top normal level
     slots : of a vector at most; default N/2. What is longer takes several vectors
+    bound : states, in the clear, that no absolute value exceeds it, as of Client.encrypt
 
     Raises ParameterError as Client.encrypt does.
     """
@@ -338,7 +353,7 @@ def encrypt(
     if isinstance(key, Recorder):
         data: Ciphertext | Recorded = key.input(level, layout.slots, not np.iscomplexobj(numbers))
     else:
-        data = key.encrypt(packed, level=level, slots=layout.slots)
+        data = key.encrypt(packed, level=level, slots=layout.slots, bound=bound)
     return Array(data, numbers.shape, layout, transposed)
 
 

@@ -88,15 +88,19 @@ def _columns(a: Packed, shape: tuple[int, ...], layout: Layout) -> Packed:
     return type(a)(data, shape, layout, True, None)
 
 
-def aligned(a: Packed, b: Packed) -> tuple[Packed, Packed]:
-    """Both of one shape and layout."""
+def common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that both broadcast to, as NumPy has it."""
     try:
-        shape = np.broadcast_shapes(a.shape, b.shape)
+        return np.broadcast_shapes(a, b)
     except ValueError:
         raise ParameterError(
-            f"shapes {a.shape} and {b.shape} do not broadcast",
-            {"shape_a": str(a.shape), "shape_b": str(b.shape)},
+            f"shapes {a} and {b} do not broadcast", {"shape_a": list(a), "shape_b": list(b)}
         ) from None
+
+
+def aligned(a: Packed, b: Packed) -> tuple[Packed, Packed]:
+    """Both of one shape and layout."""
+    shape = common_shape(a.shape, b.shape)
     model = a if a.shape == shape else b if b.shape == shape else None
     like = (
         (model._layout, model._transposed)
@@ -168,10 +172,10 @@ def item(a: Packed, key: Key | tuple[Key, ...]) -> Packed:
 def concatenate(arrays: Sequence[Packed], axis: int) -> Packed:
     """Along an axis."""
     if not arrays:
-        raise ParameterError("concatenation of no arrays", {"arrays": "0"})
+        raise ParameterError("concatenation of no arrays", {"arrays": 0})
     first = arrays[0]
     if not -first.ndim <= axis < first.ndim:
-        raise ParameterError(f"axis {axis} of arrays of {first.ndim} axes", {"axis": str(axis)})
+        raise ParameterError(f"axis {axis} of arrays of {first.ndim} axes", {"axis": axis})
     axis %= first.ndim
     for k, a in enumerate(arrays):
         if a.ndim != first.ndim or any(
@@ -179,7 +183,7 @@ def concatenate(arrays: Sequence[Packed], axis: int) -> Packed:
         ):
             raise ParameterError(
                 f"array {k} has shape {a.shape}, the first has {first.shape}: they differ beside axis {axis}",
-                {"array": str(k), "shape": str(a.shape), "expected": str(first.shape)},
+                {"array": k, "shape": list(a.shape), "expected": list(first.shape)},
             )
     if len(arrays) == 1:
         return first

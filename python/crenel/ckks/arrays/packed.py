@@ -31,7 +31,7 @@ class Packed:
         if data.slots != layout.slots or (isinstance(data, Ciphertext) and data.batch != layout.batch):
             raise StateError(
                 f"{data} for an array of {layout.batch} vectors of {layout.slots} slots",
-                {"slots": str(data.slots), "expected": str(layout.slots)},
+                {"slots": data.slots, "expected": layout.slots},
             )
         self._data, self._shape, self._layout = data, shape, layout
         self._transposed = transposed and len(shape) > 0

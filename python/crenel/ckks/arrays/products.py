@@ -27,7 +27,7 @@ def matmul(a: Packed, b: Packed | Numbers) -> Packed:
         raise ParameterError(
             f"product of shapes {a.shape} and {b.shape}: the last axis of the first is not the first of the "
             "other",
-            {"shape_a": str(a.shape), "shape_b": str(b.shape)},
+            {"shape_a": list(a.shape), "shape_b": list(b.shape)},
         )
     if b.ndim == 1:
         return (a * b).sum(axis=a.ndim - 1)
@@ -37,7 +37,7 @@ def matmul(a: Packed, b: Packed | Numbers) -> Packed:
         return (b.T * a).sum(axis=1)
     raise UnsupportedError(
         "product of two encrypted matrices: multiply by one vector at a time, as a @ b[:, j]",
-        {"shape_a": str(a.shape), "shape_b": str(b.shape)},
+        {"shape_a": list(a.shape), "shape_b": list(b.shape)},
     )
 
 
@@ -81,7 +81,7 @@ def _segments(a: Packed, matrix: Numbers) -> Packed:
         raise ParameterError(
             f"rows of {m} in {layout.group} segments of {layout.width} slots: there is no room; pack the "
             "array as 'columns', 'batch' or 'features'",
-            {"columns": str(m), "width": str(layout.width), "packing": a.packing},
+            {"columns": m, "width": layout.width, "packing": a.packing},
         )
     rows = layout.group if layout.batch > 1 else layout.rows
     diagonals: dict[int, Numbers] = {}
