@@ -28,6 +28,7 @@ ERRORS = ROOT / "docs/reference/errors.md"
 PARAMETERS = ROOT / "docs/reference/parameters.md"
 SOURCES = ("include", "src", "python/src", "python/crenel")
 THROWN = re.compile(r"\b(\w+Error)\(")
+COLLECTED = re.compile(r"\bfields(?:\.push_back\(|(?=\{))")
 FIELD = re.compile(r'\{\s*"(\w+)"\s*,')
 
 
@@ -40,7 +41,7 @@ def error_classes(file: Path = ROOT / "python/crenel/errors.py") -> dict[str, tu
     return {
         node.name: ([ast.unparse(b) for b in node.bases], ast.get_docstring(node) or "")
         for node in tree.body
-        if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Warning"))
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Warning", "Cancelled"))
     }
 
 
@@ -92,6 +93,14 @@ def _cxx_fields(text: str, kinds: set[str]) -> Iterator[tuple[str, str]]:
         if match[1] in kinds:
             for name in FIELD.findall(_call(text, match.end() - 1)):
                 yield match[1], name
+    # Fields that are collected first belong to the next error that is made of such.
+    for match in COLLECTED.finditer(text):
+        start = match.end() - (text[match.end() - 1] == "(")
+        for thrown in THROWN.finditer(text, match.end()):
+            if thrown[1] in kinds and "fields" in _call(text, thrown.end() - 1):
+                for name in FIELD.findall(_call(text, start)):
+                    yield thrown[1], name
+                break
 
 
 def _python_fields(text: str, kinds: set[str]) -> Iterator[tuple[str, str]]:
@@ -104,6 +113,13 @@ def _python_fields(text: str, kinds: set[str]) -> Iterator[tuple[str, str]]:
                             yield node.func.id, str(key.value)
 
 
+def _in_cxx(name: str, classes: dict[str, tuple[list[str], str]]) -> str:
+    """The class of C++ that Python sees as this one: files' errors are told apart in Python alone."""
+    if name == "FileError" or "FileError" in classes[name][0]:
+        name = "SerializationError"
+    return name.replace("CrenelError", "Error")
+
+
 def errors_text() -> str:
     """A section a class: what it means, what it derives from, its fields and who raises it with them."""
     classes = error_classes()
@@ -112,9 +128,7 @@ def errors_text() -> str:
     parts = []
     for name, (bases, doc) in classes.items():
         shown = ", ".join(f"[`{b}`]({links[b]})" if b in links else f"`{b}`" for b in bases)
-        cxx = (
-            "" if name.endswith("Warning") else f" In C++: `crenel::{name.replace('CrenelError', 'Error')}`."
-        )
+        cxx = "" if name.endswith("Warning") else f" In C++: `crenel::{_in_cxx(name, classes)}`."
         parts += [f"### {name}", to_markdown(doc, links, ""), f"Derives from {shown}.{cxx}"]
         rooms = sorted({room for raised in known[name].values() for room in raised})
         rows = []
@@ -130,8 +144,8 @@ def errors_text() -> str:
 
 
 def ckks_key_bytes(params: ckks.Params) -> int:
-    """Bytes of one evaluation key on the device: two polynomials a digit on all primes, 4 bytes a residue."""
-    return 2 * params.dnum * (params.chain_limbs + params.alpha) * params.ring_dim * 4
+    """Bytes of one evaluation key on the device."""
+    return params.key_bytes()
 
 
 def tfhe_key_bytes(params: tfhe.Params) -> int:
@@ -155,8 +169,8 @@ def _size(count: int) -> str:
 
 
 def max_value_bits(params: ckks.Params, level: int) -> float:
-    """log2 of half of modulus over scale: the largest slot that surely decrypts."""
-    return params.log_q(level) - 1 - math.log2(params.scale(level))
+    """log2 of the largest slot that surely decrypts."""
+    return math.log2(params.max_value(level))
 
 
 def _largest(params: ckks.Params, level: int) -> str:
