@@ -312,3 +312,26 @@ def test_public_keys_encrypt_arrays(arrays, fresh):
     a = ckks.encrypt(arrays.client.public_key(), x)
     assert a.dtype == np.complex128 and np.abs(arrays.client.decrypt(a) - x).max() < TOLERANCE
     assert np.abs(arrays.client.decrypt(arrays.ev(a).conjugate()) - x.conj()).max() < TOLERANCE
+
+
+def test_stated_bounds_of_arrays(arrays, fresh):
+    x = fresh.uniform(-1, 1, (3, 4))
+    a = arrays.ev(ckks.encrypt(arrays.client, x, bound=1.0))
+    assert (a.bound, (a + a).bound, (a * 3).bound, (-a).T.bound) == (1.0, 2.0, 3.0, 1.0)
+    assert ckks.encrypt(arrays.client, x).bound == np.inf
+    assert a.error_bound(ckks.ErrorModel(arrays.params), max_abs=2.0).bound == 2.0
+    with pytest.raises(ckks.ParameterError):
+        ckks.encrypt(arrays.client, x, bound=1e-3)
+    with pytest.raises(ckks.StateError, match="could reach"):
+        a.at_level(0) * (1 << 30)
+
+
+def test_arrays_are_not_compared(arrays):
+    a = ckks.encrypt(arrays.client, np.ones((2, 2)))
+    for use in (lambda: a < 1, lambda: a != 1, lambda: 1 in a):
+        with pytest.raises(TypeError, match="decrypt"):
+            use()
+    assert "Array" in dir(ckks) and "encrypt" in dir(ckks)
+    with pytest.raises(ckks.ParameterError) as caught:
+        arrays.ev(a) + np.ones(3)
+    assert caught.value.fields == {"shape_a": [2, 2], "shape_b": [3]}

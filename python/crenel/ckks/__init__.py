@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 chebyshev_fit = Evaluator.chebyshev_fit
 
-# What imports NumPy is imported at its first use.
+# Imported at their first use, which programs of operands never come to.
 _LATER = {
     "Array": "crenel.ckks.arrays",
     "Needs": "crenel.ckks.recorder",
@@ -95,6 +95,10 @@ def __getattr__(name: str) -> object:
 
     value = globals()[name] = getattr(import_module(_LATER[name]), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return __all__  # with what is imported later
 
 
 @overload
