@@ -8,7 +8,6 @@ from runner import env
 from runner.counts import Counts, from_pytest
 from runner.shell import ROOT, run_logged, say
 
-
 # Of a process: what a test's own threads need. Fewer cores than two such run one process.
 CORES = 4
 
