@@ -45,6 +45,16 @@ def repacked(a: Packed, packing: str) -> Packed:
     return relaid(a, *layout_of(a.shape, packing, most_slots(a._vector())))
 
 
+def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """As numpy.broadcast_shapes."""
+    try:
+        return np.broadcast_shapes(a, b)
+    except ValueError:
+        raise ParameterError(
+            f"shapes {a} and {b} do not broadcast", {"shape_a": str(a), "shape_b": str(b)}
+        ) from None
+
+
 def broadcast(a: Packed, shape: tuple[int, ...], like: tuple[Layout, bool] | None = None) -> Packed:
     """As numpy.broadcast_to, in the layout `like` where there is a choice."""
     if a.shape == shape:
@@ -70,7 +80,14 @@ def _spread(a: Packed, shape: tuple[int, ...], layout: Layout, transposed: bool)
 def _rows(a: Packed, shape: tuple[int, ...], layout: Layout) -> Packed:
     """A vector in every row: more slots repeat."""
     row = Layout(1, layout.columns, layout.width, 1)
-    if a._transposed or a._layout.group > 1 or a._layout.width > layout.width:
+    wide = a._layout.width
+    # What is narrower repeats, but not in pieces: they would stay vectors of their own.
+    if (
+        a._transposed
+        or a._layout.group > 1
+        or wide > layout.width
+        or (wide < layout.width and a._layout.pieces > 1)
+    ):
         a = relaid(a, row, False)
     same = a._layout == row and not layout.padded_rows
     data = repeat(widened(a._vector(), layout.slots), layout.batch // layout.pieces)
@@ -90,13 +107,7 @@ def _columns(a: Packed, shape: tuple[int, ...], layout: Layout) -> Packed:
 
 def aligned(a: Packed, b: Packed) -> tuple[Packed, Packed]:
     """Both of one shape and layout."""
-    try:
-        shape = np.broadcast_shapes(a.shape, b.shape)
-    except ValueError:
-        raise ParameterError(
-            f"shapes {a.shape} and {b.shape} do not broadcast",
-            {"shape_a": str(a.shape), "shape_b": str(b.shape)},
-        ) from None
+    shape = broadcast_shape(a.shape, b.shape)
     model = a if a.shape == shape else b if b.shape == shape else None
     like = (
         (model._layout, model._transposed)
@@ -142,6 +153,8 @@ def item(a: Packed, key: Key | tuple[Key, ...]) -> Packed:
     keys = key if isinstance(key, tuple) else (key,)
     if len(keys) > a.ndim:
         raise IndexError(f"{len(keys)} indices of an array of {a.ndim} axes")
+    if not a.ndim:
+        return a
     full = (*keys, *[slice(None)] * (a.ndim - len(keys)))
     found = [_indices(k, n, axis) for axis, (k, n) in enumerate(zip(full, a.shape, strict=True))]
     shape = tuple(len(i) for i, stays in found if stays)
