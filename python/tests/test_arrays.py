@@ -180,6 +180,25 @@ def test_packings_of_one_array(arrays, check, fresh):
             assert np.abs(arrays.client.decrypt(a + b) - 2 * x).max() < TOLERANCE
 
 
+def test_narrow_vectors_broadcast(arrays, check, fresh):
+    """A vector in several vectors of few slots, as a column of packing 'batch' is, over wide rows."""
+    x, y = fresh.uniform(-1, 1, (12, 4)), fresh.uniform(-1, 1, (5, 12))
+    a, b = (arrays.ev(ckks.encrypt(arrays.client, v, "batch")) for v in (x, y))
+    column = a[:, 1]
+    assert column.layout.pieces == 3
+    for result, expected in (
+        (b + column, y + x[:, 1]),
+        (b @ column, y @ x[:, 1]),
+        ((column + y)[2], (x[:, 1] + y)[2]),
+        ((column * y).sum(axis=0), (x[:, 1] * y).sum(axis=0)),
+    ):
+        found = arrays.client.decrypt(result)
+        assert found.shape == expected.shape and np.abs(found - expected).max() < TOLERANCE * 12
+    with pytest.raises(ckks.StateError, match="3 vectors"):
+        ckks.Array(column.ciphertext, (1, 4), b[:1, :4].layout)
+    check(lambda s: s[()], np.float64(0.5))
+
+
 def test_with_slots(arrays, fresh):
     x = fresh.uniform(-1, 1, 8)
     a = arrays.ev(arrays.client.encrypt(x, slots=8))
@@ -197,6 +216,12 @@ def test_with_slots(arrays, fresh):
     for slots in (0, 3, 2 * arrays.slots):
         with pytest.raises(ckks.ParameterError):
             a.with_slots(slots)
+    tested = arrays.ev.checked(arrays.client)(a)
+    repeating = tested.with_slots(64)
+    assert arrays.error(repeating.with_slots(8, repeating=True), x) < TOLERANCE
+    with pytest.raises(ckks.StateError, match="off by") as caught:
+        tested.with_slots(4, repeating=True)
+    assert caught.value.fields["operation"] == "with_slots"
 
 
 def test_operands_multiply_matrices(arrays, fresh):
@@ -277,6 +302,13 @@ def test_refusals(arrays, fresh):
     assert caught.value.fields == {"shape_a": [3, 4], "shape_b": [3]}
     for use in (
         lambda: b @ np.ones((3, 3)),
+        lambda: b @ np.ones((4, 0)),
+        lambda: b + np.ones(3),
+        lambda: b + None,
+        lambda: b * "2",
+        lambda: b**-1,
+        lambda: b**2.0,
+        lambda: ckks.encrypt(arrays.client, [[1.0], [1.0, 2.0]]),
         lambda: b.sum(axis=2),
         lambda: b[2:2],
         lambda: ckks.concatenate([b, b[:, :2]]),
@@ -295,7 +327,9 @@ def test_refusals(arrays, fresh):
         with pytest.raises(IndexError):
             b[index]
     for use in (lambda: b + a.ciphertext, lambda: b / b, lambda: bool(b), lambda: np.asarray(b),
-                lambda: b["x"], lambda: arrays.ev(3), lambda: b == b):  # fmt: skip
+                lambda: b["x"], lambda: arrays.ev(3), lambda: b == b,
+                lambda: ckks.concatenate([b, a.ciphertext]),
+                lambda: ckks.concatenate([a.ciphertext, b])):  # fmt: skip
         with pytest.raises(TypeError):
             use()
     with pytest.raises(ZeroDivisionError):

@@ -120,7 +120,7 @@ def test_what_cannot_be_found_is_refused(world):
         assert caught.value.fields["operation"] in ("multiply", "relinearise")
     with pytest.raises(TypeError, match="input of the program"):
         ckks.needs(lambda a: a + c, world.params, c)
-    for use in (lambda a: a**0, lambda a: a.sum(3)):
+    for use in (lambda a: a**0, lambda a: a**1.5, lambda a: a.sum(3), lambda a: a.sum(stride=3)):
         with pytest.raises(ckks.ParameterError):
             ckks.needs(use, world.params, c)
     for use in (lambda a: a.at_level(world.top + 1), lambda a: a.with_slots(8)):

@@ -137,6 +137,10 @@ def test_slot_operations(world, xy, ab):
     assert world.error(a.sum(4, 2), sum(np.roll(x, -2 * k) for k in range(4))) < TOLERANCE
     assert world.error(a.sum(stride=256), sum(np.roll(x, -256 * k) for k in range(4))) < TOLERANCE
     assert world.error(a.rotate_sum([0, 1]), x + np.roll(x, -1)) < TOLERANCE
+    with pytest.raises(ckks.ParameterError, match="too wide"):  # the map would be rounded to nothing
+        a.polynomial([0.0, 1.0], "chebyshev", (-1e12, 1e12))
+    with pytest.raises(ckks.ParameterError, match="count"):  # over all of which slots?
+        a.sum(stride=3)
     for result, step in zip(a.rotate_many([1, 2]), (1, 2), strict=True):
         assert world.error(result, np.roll(x, -step)) < TOLERANCE
 

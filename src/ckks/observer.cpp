@@ -91,6 +91,13 @@ ClearSlots ClearModel::sum_slots(const Slots& a, u64 count, i64 stride) const {
   return out;
 }
 
+ClearSlots ClearModel::with_slots(const Slots& a, u64 slots, bool) const {
+  ClearSlots out{std::vector<Complex>(a.values.size() / a.slots * slots), slots};
+  for (std::size_t i = 0; i < out.values.size(); ++i)
+    out.values[i] = a.values[i / slots * a.slots + i % slots % a.slots];
+  return out;
+}
+
 ClearSlots ClearModel::polynomial(const Slots& x, std::span<const double> c, PolynomialBasis basis,
                                   double a, double b) const {
   if (basis == PolynomialBasis::power)
@@ -166,11 +173,10 @@ void Observer::compare(const char* operation, const ResultRange& range, const Ci
   const double factor =
       std::max(coefficient / half, (range.of_slots ? part : coefficient) / range.largest);
   if (!(factor < 1.0))
-    throw StateError(
-        cat(operation, ": the result left the range of level ", out.level(), ", scale 2^",
-            brief(std::log2(out.scale())), ", by a factor of ", brief(factor),
-            "; scale the inputs down, or compute at a higher level"),
-        {{"operation", operation}, {"level", out.level()}, {"factor", factor}});
+    throw StateError(cat(operation, ": the result left the range of level ", out.level(),
+                         ", scale 2^", brief(std::log2(out.scale())), ", by a factor of ",
+                         brief(factor), "; scale the inputs down, or compute at a higher level"),
+                     {{"operation", operation}, {"level", out.level()}, {"factor", factor}});
   double error = 0.0;
   for (std::size_t i = 0; i < expected.values.size(); ++i) {
     const double e = std::abs(found.values[i] - expected.values[i]);

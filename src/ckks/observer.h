@@ -43,6 +43,8 @@ class ClearModel {
   std::vector<Slots> rotate_many(const Slots& a, std::span<const i64> steps) const;
   Slots rotate_sum(const Slots& a, std::span<const i64> steps) const;
   Slots sum_slots(const Slots& a, u64 count, i64 stride = 1) const;
+  /// Where fewer slots are claimed of a vector that does not repeat, not what is decrypted.
+  Slots with_slots(const Slots& a, u64 slots, bool repeating = false) const;
   Slots polynomial(const Slots& x, std::span<const double> coefficients, PolynomialBasis basis,
                    double a, double b) const;
 };

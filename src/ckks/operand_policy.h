@@ -105,9 +105,14 @@ Operand power(const Params& params, const Operand& x, u64 exponent) {
   return power(power, exponent);
 }
 
-/// Slots that a sum at this stride goes over by default.
+/// Slots that a sum at this stride goes over by default: all that are so far apart. A stride that
+/// does not divide the slots would leave some out.
 inline u64 slots_at_stride(u64 slots, i64 stride) {
   const u64 distance = stride < 0 ? u64(0) - static_cast<u64>(stride) : static_cast<u64>(stride);
+  if (slots % std::max<u64>(distance, 1) != 0)
+    throw ParameterError(cat("sum at stride ", stride, " over all of ", slots,
+                             " slots, which it does not divide; ", "say over how many (count)"),
+                         {{"stride", stride}, {"slots", slots}});
   return slots / std::max<u64>(distance, 1);
 }
 

@@ -74,6 +74,16 @@ PolynomialTask polynomial_task(const Params& params, u32 level,
   if (level < depth)
     refuse_level(params, "polynomial", level, depth, {{"degree", degree}},
                  cat(" (degree ", degree, " takes ", depth, " levels)"));
+  if (degree > 0 && map_interval) {
+    // The factor 2 / (b - a) is rounded at this scale, and its error grows with x.
+    const double factor = 2.0 / (b - a) * constant_scale(params, level, params.scale(level));
+    if (!(factor >= 0x1p10))
+      throw ParameterError(
+          cat("interval [", a, ", ", b, "] is too wide: as a constant at level ", level,
+              " its map to [-1, 1] would keep fewer than 10 bits; scale the inputs down before, by "
+              "several products if need be"),
+          {{"a", a}, {"b", b}, {"level", level}});
+  }
   return {degree, map_interval, level - depth};
 }
 

@@ -1,6 +1,8 @@
 // Rotations, conjugation, hoisting, sums over slots.
+#include <algorithm>
 #include <bit>
 #include <optional>
+#include <type_traits>
 
 #include "ckks/evaluator_state.h"
 #include "ckks/magnitude.h"
@@ -117,6 +119,17 @@ void check_relabelling(const Params& params, u64 slots, u64 wanted, bool repeati
 
 Ciphertext Evaluator::with_slots(const Ciphertext& a, u64 slots, bool repeating) const {
   const State& s = *state_;
+  if (s.observer)
+    return s.observer->watch(
+        "with_slots",
+        [&](const auto& on, const auto& x) {
+          auto out = on.with_slots(x, slots, repeating);
+          // What repeats does so up to its errors, which an exact message does not have.
+          if constexpr (std::is_same_v<std::decay_t<decltype(out)>, ErrorBound>)
+            if (slots != a.slots()) out.max += 0x1p-12 * std::max(1.0, out.message);
+          return out;
+        },
+        a);
   s.check(a);
   check_relabelling(s.params(), a.slots(), slots, repeating);
   Ciphertext out = s.copy(a);

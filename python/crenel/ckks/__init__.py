@@ -115,9 +115,13 @@ def concatenate(
     components; ParameterError for none, and for shapes that differ beside the axis.
     """
     parts = list(ciphertexts)
-    if parts and hasattr(parts[0], "bound_to"):
+    packed = [hasattr(type(part), "bound_to") for part in parts]
+    if any(packed):
         from crenel.ckks import arrays
 
+        if not all(packed):
+            other = type(parts[packed.index(False)]).__name__
+            raise TypeError(f"concatenation of arrays and a {other}: expected arrays, or ciphertexts alone")
         return arrays.concatenate(parts, axis)
     if axis != 0:
         raise ParameterError(f"axis {axis}: ciphertexts are joined along axis 0", {"axis": axis})

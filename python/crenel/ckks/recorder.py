@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Literal, NoReturn
 
 import numpy as np
@@ -180,10 +181,11 @@ class Recorded:
         return self._beside(other)._consume(1, "division")
 
     def __pow__(self, exponent: int) -> Recorded:
-        if exponent < 1:
+        if not hasattr(exponent, "__index__") or index(exponent) < 1:
             raise ParameterError(
                 f"the exponent must be a positive integer, got {exponent}", {"exponent": exponent}
             )
+        exponent = index(exponent)
         if exponent > 1:
             self.evaluator.relinearisation = True
         return self._consume((exponent - 1).bit_length(), "power")
@@ -218,8 +220,15 @@ class Recorded:
 
     def sum(self, count: int | None = None, stride: int = 1) -> Recorded:
         """As Operand.sum."""
-        slots = self.slots // max(abs(stride), 1) if count is None else count
-        return self.rotate_sum(sum_slots_rotations(slots, stride))
+        if count is None:
+            if self.slots % max(abs(stride), 1):
+                raise ParameterError(
+                    f"sum at stride {stride} over all of {self.slots} slots, which it does not divide; say "
+                    "over how many (count)",
+                    {"stride": str(stride), "slots": str(self.slots)},
+                )
+            count = self.slots // max(abs(stride), 1)
+        return self.rotate_sum(sum_slots_rotations(count, stride))
 
     def mean(self) -> Recorded:
         """As Operand.mean."""

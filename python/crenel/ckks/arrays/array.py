@@ -22,9 +22,18 @@ Scalar = int | float | complex
 
 def numbers_of(values: ArrayLike, name: str = "values") -> Numbers:
     """float64 or complex128."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ParameterError(
+            f"{name} must be numbers with a shape, got rows of different lengths", {"dtype": "object"}
+        ) from None
     if array.dtype.kind not in "biufc":
+        # As numbers go: None would become a NaN, and text the number that it spells.
+        foreign = array.dtype.kind != "O" or any(x is None or isinstance(x, (str, bytes)) for x in array.flat)
         try:
+            if foreign:
+                raise TypeError
             array = array.astype(np.float64)
         except (TypeError, ValueError):
             raise ParameterError(
@@ -192,8 +201,8 @@ class Array(Packed):
     def __pow__(self, exponent: int) -> Array:
         """Level l -> l - ceil(log2 exponent)."""
         tame = self._tamed(1.0)
-        pad = None if tame._pad is None else tame._pad**exponent
-        return tame._like(tame._vector() ** exponent, pad=pad)
+        power = tame._vector() ** exponent  # refuses what is no positive integer
+        return tame._like(power, pad=None if tame._pad is None else tame._pad**exponent)
 
     def __neg__(self) -> Array:
         return self._like(-self._vector(), pad=None if self._pad is None else -self._pad)

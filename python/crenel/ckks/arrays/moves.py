@@ -70,7 +70,14 @@ def _spread(a: Packed, shape: tuple[int, ...], layout: Layout, transposed: bool)
 def _rows(a: Packed, shape: tuple[int, ...], layout: Layout) -> Packed:
     """A vector in every row: more slots repeat."""
     row = Layout(1, layout.columns, layout.width, 1)
-    if a._transposed or a._layout.group > 1 or a._layout.width > layout.width:
+    wide = a._layout.width
+    # What is narrower repeats, but not in pieces: they would stay vectors of their own.
+    if (
+        a._transposed
+        or a._layout.group > 1
+        or wide > layout.width
+        or (wide < layout.width and a._layout.pieces > 1)
+    ):
         a = relaid(a, row, False)
     same = a._layout == row and not layout.padded_rows
     data = repeat(widened(a._vector(), layout.slots), layout.batch // layout.pieces)
@@ -146,6 +153,8 @@ def item(a: Packed, key: Key | tuple[Key, ...]) -> Packed:
     keys = key if isinstance(key, tuple) else (key,)
     if len(keys) > a.ndim:
         raise IndexError(f"{len(keys)} indices of an array of {a.ndim} axes")
+    if not a.ndim:
+        return a
     full = (*keys, *[slice(None)] * (a.ndim - len(keys)))
     found = [_indices(k, n, axis) for axis, (k, n) in enumerate(zip(full, a.shape, strict=True))]
     shape = tuple(len(i) for i, stays in found if stays)

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from crenel._crenel import Ciphertext
+from crenel._crenel import Ciphertext, Operand
 from crenel.ckks.arrays.layout import Layout, Numbers
 from crenel.ckks.arrays.vector import Vector
 from crenel.errors import StateError
 
 P = TypeVar("P", bound="Packed")
+
+
+def _vectors(data: Ciphertext | Vector) -> int | None:
+    """How many; None for bounds and records, which hold of any number."""
+    if isinstance(data, Ciphertext):
+        return data.batch
+    return data.ciphertext.batch if isinstance(data, Operand) else None
 
 
 class Packed:
@@ -28,10 +35,16 @@ class Packed:
         pad: complex | None = 0.0,
     ) -> None:
         """`data` in this layout (of the transpose if `transposed`); padding is `pad`, None for anything."""
-        if data.slots != layout.slots or (isinstance(data, Ciphertext) and data.batch != layout.batch):
+        vectors = _vectors(data)
+        if data.slots != layout.slots or (vectors is not None and vectors != layout.batch):
             raise StateError(
-                f"{data} for an array of {layout.batch} vectors of {layout.slots} slots",
-                {"slots": data.slots, "expected": layout.slots},
+                f"{data} of {vectors} vectors for an array of {layout.batch} vectors of {layout.slots} slots",
+                {
+                    "slots": data.slots,
+                    "expected": layout.slots,
+                    "vectors": vectors,
+                    "expected_vectors": layout.batch,
+                },
             )
         self._data, self._shape, self._layout = data, shape, layout
         self._transposed = transposed and len(shape) > 0
