@@ -205,3 +205,35 @@ def test_messages_say_what_to_do(world):
         with pytest.raises(TypeError) as caught:
             call()
         assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("device", ["cpu"])
+def test_the_upper_half_is_that_of_the_messages(world):
+    """With padding, phases of messages never reach the upper half of the modulus."""
+    values = np.arange(16, dtype=np.uint8)
+    signs = world.ev.sign(world.client.encrypt(values, bits=4))
+    assert np.array_equal(world.client.decrypt(signs), values >= 8)
+    both = world.ev.and_(signs, world.client.encrypt(values % 2 == 1))  # bits like any others
+    assert np.array_equal(world.client.decrypt(both), (values >= 8) & (values % 2 == 1))
+
+
+@pytest.mark.parametrize("device", ["cpu"])
+def test_odd_operands_are_type_errors_that_say_what_to_do(world):
+    messages = world.client.encrypt(np.array([1, 5], dtype=np.uint8), bits=4)
+    integers = world.ev(world.client.encrypt(np.array([1, 5], dtype=np.uint8)))
+    bound = world.ev(messages)
+    for other in ([2**70, 1], [None], np.array(1.5, dtype=object)):
+        for array in (bound, integers):
+            with pytest.raises(TypeError, match="got an array of object"):
+                array + other
+    for key in (True, [0, 1], ..., (0, 0), None):
+        with pytest.raises(TypeError, match="an int or a range"):
+            messages[key]
+    with pytest.raises(TypeError, match="public int as count"):
+        integers << integers
+    for array in (bound, integers):
+        with pytest.raises(TypeError, match="encrypted count"):
+            1 << array
+    with pytest.raises(TypeError, match="got one array"):
+        tfhe.concatenate(messages)
+    assert tfhe.concatenate(m for m in (messages, bound)).shape == (4,)

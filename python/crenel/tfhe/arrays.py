@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -135,8 +136,9 @@ class _Array(Generic[Data]):
     def __getitem__(self: A, key: int | slice) -> A:
         """Elements or a range along the first axis, copied.
 
-        Raises IndexError outside the array, ParameterError for an empty range, for steps other than 1, and
-        where messages share masks (packing) for a range that does not begin with a mask.
+        Raises IndexError outside the array, TypeError for any other key, ParameterError for an empty range,
+        for steps other than 1, and where messages share masks (packing) for a range that does not begin with
+        a mask.
         """
         if not self._shape:
             raise IndexError("an encrypted array without axes has no elements to pick")
@@ -149,7 +151,13 @@ class _Array(Generic[Data]):
                     {"key": str(key), "length": len(self)},
                 )
             return self._part(start, stop - start, (stop - start, *row))
-        index = key.__index__()
+        if isinstance(key, (bool, np.bool_)) or not hasattr(type(key), "__index__"):
+            # True would be 1 by Python's rules, and a new axis by NumPy's
+            raise TypeError(
+                f"an encrypted array takes an int or a range along its first axis, got {type(key).__name__}; "
+                "a[i][j] picks along two, tfhe.concatenate joins what was picked"
+            )
+        index = operator.index(key)
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} of an encrypted array of length {len(self)}")
         return self._part(index % len(self), 1, row)
@@ -262,20 +270,23 @@ E = TypeVar("E", Ciphertext, Integers)
 
 
 @overload
-def concatenate(arrays: Sequence[Ciphertext]) -> Ciphertext: ...
+def concatenate(arrays: Iterable[Ciphertext]) -> Ciphertext: ...
 @overload
-def concatenate(arrays: Sequence[Integers]) -> Integers: ...
-def concatenate(arrays: Sequence[Ciphertext] | Sequence[Integers]) -> Ciphertext | Integers:
+def concatenate(arrays: Iterable[Integers]) -> Integers: ...
+def concatenate(arrays: Iterable[Ciphertext] | Iterable[Integers]) -> Ciphertext | Integers:
     """One array from several of a kind, along the first axis.
 
     Raises ParameterError for no arrays and, where messages share masks (packing), when an array but the last
     ends within a mask; TypeError for anything but encrypted arrays with an axis; StateError where kinds,
     types or the other axes differ.
     """
-    if not arrays:
+    if is_encrypted(arrays):
+        raise TypeError("expected a list of encrypted arrays, got one array; it is whole already")
+    parts: list[Ciphertext | Integers] = list(arrays)
+    if not parts:
         raise ParameterError("concatenation of no arrays", {"arrays": 0})
-    first = arrays[0]
-    for other in arrays:
+    first = parts[0]
+    for other in parts:
         if not is_encrypted(other) or not other.shape:
             raise TypeError(f"expected encrypted arrays with an axis, got {other!r}")
         same = other.kind == first.kind and other.dtype == first.dtype and other.shape[1:] == first.shape[1:]
@@ -283,9 +294,9 @@ def concatenate(arrays: Sequence[Ciphertext] | Sequence[Integers]) -> Ciphertext
             raise StateError(
                 f"cannot concatenate {first!r} and {other!r}", {"found": repr(other), "expected": repr(first)}
             )
-    shape = (sum(a.shape[0] for a in arrays), *first.shape[1:])
+    shape = (sum(a.shape[0] for a in parts), *first.shape[1:])
     if isinstance(first, Integers):
-        blocks = _crenel.tfhe_concatenate([a._data for a in arrays if isinstance(a, Integers)])
+        blocks = _crenel.tfhe_concatenate([a._data for a in parts if isinstance(a, Integers)])
         return Integers(first.context, blocks, shape, first.dtype)
-    data = _crenel.tfhe_concatenate([a._data for a in arrays if isinstance(a, Ciphertext)])
+    data = _crenel.tfhe_concatenate([a._data for a in parts if isinstance(a, Ciphertext)])
     return Ciphertext(first.context, data, shape, first.dtype)

@@ -102,6 +102,12 @@ class BoundCiphertext(Ciphertext):
     def __rshift__(self, count: int) -> NoReturn:
         raise TypeError("'>>' shifts encrypted integers; of messages: ev.lut(m, lambda m: m >> count)")
 
+    def __rlshift__(self, other: object) -> NoReturn:
+        raise TypeError("'<<' by an encrypted count: of messages: ev.lut(m, lambda m: (x << m) % 16)")
+
+    def __rrshift__(self, other: object) -> NoReturn:
+        raise TypeError("'>>' by an encrypted count: of messages: ev.lut(m, lambda m: x >> m)")
+
     def __eq__(self, other: Ciphertext | Clear) -> BoundCiphertext:  # type: ignore[override]
         return _bound(self._evaluator, self._evaluator.equal(self, other))
 
@@ -200,6 +206,12 @@ class BoundIntegers(Integers):
 
     def __rshift__(self, count: int) -> BoundIntegers:
         return _bound_integers(self._evaluator, self._evaluator.shift_right(self, count))
+
+    def __rlshift__(self, other: object) -> NoReturn:
+        raise TypeError("'<<' by an encrypted count: counts are public ints; ev.select chooses among shifts")
+
+    def __rrshift__(self, other: object) -> NoReturn:
+        raise TypeError("'>>' by an encrypted count: counts are public ints; ev.select chooses among shifts")
 
     def __eq__(self, other: Integers | Clear) -> BoundCiphertext:  # type: ignore[override]
         return _bound(self._evaluator, self._evaluator.equal(self, other))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from crenel.tfhe.arithmetic import Arithmetic
@@ -38,12 +39,25 @@ class IntegerOperations(Arithmetic):
     def shift_left(self, a: Integers, count: int) -> Integers:
         """a << count modulo 2^bits, count from 0 to bits - 1. Raises ParameterError outside."""
         expect_kind("shift_left", a, "integer")
+        count = _public_count("shift_left", count)
         return Integers(self._context, self._engine_i().shift_left(a._data, count), a.shape, a.dtype)
 
     def shift_right(self, a: Integers, count: int) -> Integers:
         """a >> count, arithmetic for signed integers; count as for shift_left."""
         expect_kind("shift_right", a, "integer")
+        count = _public_count("shift_right", count)
         return Integers(self._context, self._engine_i().shift_right(a._data, count), a.shape, a.dtype)
 
     def _bitwise(self, name: str, a: object, b: object) -> Integers:
         return self._integer_pair(name, Pair(name, ("integer",), a, b), modular=False)
+
+
+def _public_count(operation: str, count: object) -> int:
+    """How far to shift; TypeError that says what to do, where it is no int or encrypted."""
+    try:
+        return operator.index(count)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(
+            f"{operation}: expected a public int as count, got {type(count).__name__}; ev.select chooses "
+            "among shifts"
+        ) from None

@@ -109,9 +109,10 @@ def clear_values(operation: str, value: object, kind: Kind) -> np.ndarray:
             {"shape": list(array.shape)},
         )
     number_kinds = "b" if kind == "bit" else "iu"
-    if array.dtype == object and array.ndim == 0 and kind != "bit":
+    one_int = array.dtype == object and array.ndim == 0 and hasattr(type(array[()]), "__index__")
+    if one_int and kind != "bit":
         return array
-    if array.dtype.kind not in number_kinds and not (array.dtype == object and int(array[()]) in (0, 1)):
+    if array.dtype.kind not in number_kinds and not (one_int and array[()] in (0, 1)):
         raise TypeError(
             f"{operation}: expected encrypted {PLURAL[kind]} or public {expected}, got an array of "
             f"{array.dtype}"

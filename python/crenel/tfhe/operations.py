@@ -166,8 +166,15 @@ class Operations(IntegerOperations):
         return self._wrap(self._evaluator.floor(a._data, bits), a.shape, a.dtype)
 
     def sign(self, a: Ciphertext) -> Ciphertext:
-        """Bits: 1 where the message is in the upper half of all messages, the negative ones."""
+        """Bits: 1 where the message is in the upper half of all messages, the negative ones.
+
+        Sets with padding take one bootstrap, as `lut` does.
+        """
         expect_kind("sign", a, "message")
+        if self._context.params.padded:
+            # of the messages, which are half of what the modulus has: a padded phase never gets there
+            limit = self._limit(a)
+            return self.lut(a, [2 * m >= limit for m in range(limit)])
         return self._wrap(self._evaluator.sign(a._data), a.shape, bool)
 
     def decompose(self, a: Ciphertext, base_bits: int) -> list[Ciphertext]:
