@@ -20,6 +20,8 @@ Term term_of(nb::handle object) {
   if (nb::isinstance<Plaintext>(object)) return &nb::cast<const Plaintext&>(object).value;
   if (const auto number = number_of(object))
     return std::visit([](auto x) { return Term(x); }, *number);
+  if (nb::hasattr(object, "bound_to") || nb::hasattr(object, "evaluator"))
+    throw nb::next_overload();  // arrays and records of programs compute with operands themselves
   return read_values(object);
 }
 

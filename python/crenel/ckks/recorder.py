@@ -225,7 +225,7 @@ class Recorded:
                 raise ParameterError(
                     f"sum at stride {stride} over all of {self.slots} slots, which it does not divide; say "
                     "over how many (count)",
-                    {"stride": str(stride), "slots": str(self.slots)},
+                    {"stride": stride, "slots": self.slots},
                 )
             count = self.slots // max(abs(stride), 1)
         return self.rotate_sum(sum_slots_rotations(count, stride))

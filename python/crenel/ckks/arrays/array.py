@@ -97,6 +97,12 @@ class Array(Packed):
 
     __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
 
+    def __iter__(self) -> NoReturn:
+        """Rows cost a level and rotations each: TypeError says to ask for those that are needed."""
+        raise TypeError(
+            "an encrypted array is not iterated: a[i] is a row, at the cost of a level; decrypt(a) has all"
+        )
+
     def __contains__(self, _: object) -> NoReturn:
         raise TypeError("an encrypted array does not tell what is in it: decrypt it first")
 

@@ -32,7 +32,7 @@ def matmul(a: Packed, b: Packed | Numbers) -> Packed:
     if 0 in b.shape:
         raise ParameterError(
             f"product of shapes {a.shape} and {b.shape}: arrays have at least one number",
-            {"shape_a": str(a.shape), "shape_b": str(b.shape)},
+            {"shape_a": list(a.shape), "shape_b": list(b.shape)},
         )
     if b.ndim == 1:
         return (a * b).sum(axis=a.ndim - 1)
