@@ -174,7 +174,8 @@ class Reference:
             name = getattr(member, "name", None) or getattr(getattr(member, "target", None), "id", None)
             if name:
                 found.setdefault(name, []).append(Place(place.module, member))
-        for base in node.bases:
+        for written in node.bases:
+            base = written.value if isinstance(written, ast.Subscript) else written
             if isinstance(base, ast.Name):
                 for parent in self.package.find(place.module, base.id):
                     if isinstance(parent.node, ast.ClassDef):

@@ -77,7 +77,7 @@ INSTEAD |= dict.fromkeys(
     ),
     _NUMBERS,
 )
-INSTEAD |= dict.fromkeys(("FhecoreUnit", "TfheIntegerEvaluator"), _KEYS)
+INSTEAD |= dict.fromkeys(("FhecoreUnit", "TfheIntegerEvaluator", "TfheMessageEvaluator"), _KEYS)
 OPTIONS = (
     "slots",
     "message_ratio",

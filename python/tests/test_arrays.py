@@ -188,7 +188,7 @@ def test_with_slots(arrays, fresh):
         assert arrays.error(b.with_slots(8, repeating=True), x) < TOLERANCE
         with pytest.raises(ckks.StateError, match="repeat") as caught:
             b.with_slots(8)
-        assert caught.value.fields == {"slots": "64", "wanted": "8"}
+        assert caught.value.fields == {"slots": 64, "wanted": 8}
     model = ckks.ErrorModel(arrays.params)
     bound = model.input(max_abs=1.0, slots=8).with_slots(64)
     assert bound.slots == 64 and bound.max >= arrays.error(a.with_slots(64), np.tile(x, 8))

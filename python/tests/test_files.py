@@ -242,7 +242,7 @@ def test_file_and_directory_come_to_the_disk(tmp_path, shim):
     assert status == 0 and err.split() == ["file", "directory"], err
     data = path.read_bytes()
     status, _, err = run(code, path, LD_PRELOAD=shim, FAIL="1")
-    assert status == 1 and "SerializationError" in err and "Input/output error" in err
+    assert status == 1 and "FileError" in err and "Input/output error" in err
     assert path.read_bytes() == data and list(tmp_path.iterdir()) == [path]
 
 

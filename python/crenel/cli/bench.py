@@ -5,18 +5,18 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable
+from typing import Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
 from crenel.errors import ParameterError, UnsupportedError
 
 
-class Suites(TyperGroup):
+class _Suites(TyperGroup):
     """The suites, which an unknown name is answered with."""
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # Typer may have Click within itself or beside
         """As Click's; ParameterError names what there is."""
         found = super().get_command(ctx, cmd_name)
         if found is None and not cmd_name.startswith("-"):
@@ -29,7 +29,7 @@ class Suites(TyperGroup):
         return found
 
 
-app = typer.Typer(help="Benchmarks.", invoke_without_command=True, cls=Suites)
+app = typer.Typer(help="Benchmarks.", invoke_without_command=True, cls=_Suites)
 # The suite reads its arguments itself, --help too.
 _HAND_OVER = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 

@@ -39,7 +39,7 @@ TEST(SecretKeyFile, EveryFlippedBitIsRefusedWithoutTellingADigest) {
     bad[bit / 8] ^= static_cast<u8>(1u << bit % 8);
     const auto e = refusal([&] { load(bad); });
     std::string text = e.what();
-    for (const auto& f : e.fields()) text += f.value;
+    for (const auto& f : e.fields()) text += f.value.text();
     EXPECT_EQ(text.find(digest.substr(0, 16)), std::string::npos) << text;
     const std::string found = hex(sha256(std::span<const u8>(bad).subspan(payload)));
     EXPECT_EQ(text.find(found.substr(0, 16)), std::string::npos) << text;
