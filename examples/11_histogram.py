@@ -1,4 +1,4 @@
-"""Computing with small messages: a histogram, by comparisons, sums and operators.
+"""Computing with small messages: a histogram, comparisons, sums and operators.
 
 The server counts how many of 32 encrypted values of 4 bits fall in each of 16 bins, and learns nothing.
 The set toy-lut4 is INSECURE and finishes at once; "lut4-128" is the same for real use.
@@ -20,14 +20,18 @@ rng = np.random.default_rng(1)
 values = rng.binomial(15, 0.4, 32).astype(np.uint8)
 encrypted = client.encrypt(values, bits=4)  # messages: small, with any function a bootstrap away
 
-# One comparison a value and bin, as one batch: (32,) against (16, 1) broadcasts to (16, 32).
+# One rotation a value tells which of the 16 it is; the counts are integers: they may exceed 15, the largest
+# message.
 start = time.perf_counter()
-bins = np.arange(16, dtype=np.uint8).reshape(16, 1)
-hits = ev(encrypted) == bins  # encrypted bits
-counts = ev.sum(hits, axis=1, dtype=np.uint8)  # integers: counts may exceed 15, the largest message
-found = client.decrypt(counts)
+found = client.decrypt(ev.histogram(encrypted))
 print(f"histogram {found} in {time.perf_counter() - start:.2f} s")
 assert (found == np.bincount(values, minlength=16)).all()
+
+# The same bits are there for anything else: (32, 16), one row a value.
+hits = ev.one_hot(encrypted)
+assert (client.decrypt(hits) == (values[:, None] == np.arange(16))).all()
+early = ev.sum(hits[:12], axis=0)  # up to 15 of anything are counted by additions alone
+assert (client.decrypt(early) == np.bincount(values[:12], minlength=16)).all()
 
 # Conditions are bits of a comparison: values above 9 are cut off, and added up modulo 16, the space of
 # messages.

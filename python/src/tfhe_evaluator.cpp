@@ -273,7 +273,13 @@ void bind_message_arithmetic(nb::module_& m) {
              const MessageTerm& b) {
             return wrap(ev.evaluator(), ev.select(condition.value, message(a), message(b)));
           },
-          "condition"_a, "a"_a, "b"_a, ReleaseGil());
+          "condition"_a, "a"_a, "b"_a, ReleaseGil())
+      .def(
+          "one_hot",
+          [](const E& ev, const TfheCiphertext& a) {
+            return wrap(ev.evaluator(), ev.one_hot(a.value));
+          },
+          "a"_a, ReleaseGil());
 }
 
 }  // namespace

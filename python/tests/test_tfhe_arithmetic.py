@@ -273,7 +273,53 @@ def test_histogram_and_its_time(device, rng):
     m[: rng.integers(0, 33)] = m[0]
     a = client.encrypt(m, bits=4)
     start, cpu = time.perf_counter(), time.process_time()
-    counts = ev.sum(ev.equal(a, np.arange(16).reshape(16, 1)), axis=1, dtype=np.uint8)
-    found = client.decrypt(counts)
-    print(f"histogram: {time.perf_counter() - start:.2f} s, {time.process_time() - cpu:.2f} s of processors")
-    np.testing.assert_array_equal(found, np.bincount(m, minlength=16))
+    counts = ev.histogram(a)
+    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+    print(f"histogram: {wall:.2f} s, {cpu:.2f} s of processors")
+    np.testing.assert_array_equal(client.decrypt(counts), np.bincount(m, minlength=16))
+    hits = ev.one_hot(a)
+    start, cpu = time.perf_counter(), time.process_time()
+    hits = ev.one_hot(a)
+    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+    print(f"  of which one_hot: {wall:.2f} s, {cpu:.2f} s of processors")
+    np.testing.assert_array_equal(client.decrypt(hits), m[:, None] == np.arange(16))
+
+
+def test_one_hot(world, rng):
+    ev = world.ev
+    m, a = messages(world, rng, (2, 3))
+    hits = ev.one_hot(a)
+    check(world, hits, m[..., None] == np.arange(16), bool)
+    check(world, ev.one_hot(ev.add(a, a)), ((m + m) % 16)[..., None] == np.arange(16))
+    one, other = hits[0][1], hits[1][2]
+    check(world, ev.and_(one, other), (m[0, 1] == np.arange(16)) & (m[1, 2] == np.arange(16)))
+    # sums along either axis are read as often as promised: of bits of one element with refreshes
+    check(world, ev.refresh(ev.sum(hits, axis=(0, 1))), np.bincount(m.reshape(-1), minlength=16))
+    check(world, ev.refresh(ev.sum(hits, axis=2)), np.ones((2, 3)))
+    with pytest.raises(TypeError):
+        ev.one_hot(hits)
+
+
+def test_one_hot_needs_padding(device, rng):
+    other = tfhe_world("toy-gadget", device)
+    a = quiet_encryption(other, np.array([1, 2], np.uint8))
+    for call in (other.ev.one_hot, other.ev.histogram):
+        with pytest.raises(tfhe.UnsupportedError, match="padding"):
+            call(a)
+
+
+def test_histogram(world, rng):
+    ev = world.ev
+    m, a = messages(world, rng, (5, 4))
+    m[0], m[1:3] = 15, 0
+    a = world.client.encrypt(m, bits=4)
+    check(world, ev.histogram(a), np.bincount(m.reshape(-1), minlength=16), np.uint8)
+    bins = int(rng.integers(1, 16))
+    expected = np.bincount(m.reshape(-1), minlength=16)[:bins]
+    check(world, ev.histogram(a, bins, dtype=np.int16), expected, np.int16)
+    for wrong in (0, 17, -1):
+        with pytest.raises(tfhe.ParameterError, match=r"bins = .*1 to 16"):
+            ev.histogram(a, wrong)
+    many = tfhe.concatenate([a.reshape(20)] * 7)  # 140 exceed int8, however few each bin has
+    with pytest.raises(tfhe.ParameterError, match=r"140 elements do not fit int8.*127"):
+        ev.histogram(many, dtype=np.int8)

@@ -34,6 +34,8 @@ ONE = {
     "to_messages": {"bit"},
     "to_bits": {"message"},
     "to_integers": {"bit", "message"},
+    "one_hot": {"message"},
+    "histogram": {"message"},
 }
 MANY = {"majority": 3, "and3": 3, "or3": 3, "and4": 4, "or4": 4, "mux": 3}
 ARGUMENTS = {"lut": [[0] * 16], "floor": [2], "decompose": [2], "shift_left": [2], "shift_right": [2]}

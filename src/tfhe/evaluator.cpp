@@ -134,6 +134,10 @@ Noise Evaluator::State::bootstrap_noise(u64 size, u32 log_modulus) const {
   return {size, bootstrap_variance(plan(), budget, log_modulus)};
 }
 
+Noise Evaluator::State::bootstrap_noise(u64 size, u32 outputs, u32 log_modulus) const {
+  return {size * outputs, bootstrap_variance(plan(), budget, log_modulus), outputs};
+}
+
 Noise Evaluator::State::input_noise() const {
   return {1, std::max(bootstrap_variance(plan(), budget, log_q()), kErrorVariance)};
 }
@@ -175,7 +179,7 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
   auto& kernels = home().variant(log_in, plan().slots);
   auto shape = home().torus->switch_shape();
   shape.log_out_modulus = log_out;
-  const u64 extracted = plan().extracted_words();
+  const u64 extracted = luts.outputs * plan().extracted_words();  // words of a row's outputs
   u64 most = std::clamp<u64>(chunk_bytes / (extracted * sizeof(u64)), 1, rows);
   if (watch::reported()) most = std::min(most, reported_rows(rows));
   device::expect_room(stream(), {.device = most * extracted * sizeof(u64)}, [&] {
@@ -190,14 +194,15 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
     if (part.index != nullptr) part.index += first * plan().slots;
     {
       const device::Stage stage(stream(), "blind_rotate");
-      kernels.blind_rotate(stream(), {middle.as<u64>(), kernels.extracted(count)},
+      kernels.blind_rotate(stream(), {middle.as<u64>(), kernels.extracted(count * luts.outputs)},
                            {in + first * plan().words(), kernels.at_rest(count)},
                            data.bootstrap.data(), part);
     }
     const device::Stage stage(stream(), "key_switch");
-    home().torus->key_switch(stream(), shape, {out + first * plan().words(), shape.out(count)},
-                             {middle.as<const u64>(), shape.in(count)},
-                             shape.key(data.key_switch.data()));
+    const u64 outputs = count * luts.outputs;
+    home().torus->key_switch(
+        stream(), shape, {out + first * luts.outputs * plan().words(), shape.out(outputs)},
+        {middle.as<const u64>(), shape.in(outputs)}, shape.key(data.key_switch.data()));
     watch::advance(units(count));
   }
 }
@@ -210,7 +215,7 @@ u64 Evaluator::State::reported_rows(u64 rows) const {
 
 device::Buffer Evaluator::State::bootstrapped(const u32* in, u64 rows,
                                               const device::LutView& luts) const {
-  device::Buffer out = allocate_rows(rows);
+  device::Buffer out = allocate_rows(rows * luts.outputs);
   bootstrap(out.as<u32>(), log_q(), in, log_q(), rows, luts);
   return out;
 }

@@ -48,6 +48,9 @@ struct Evaluator::State {
   double failure(const Noise& noise, u32 log_modulus, double margin) const;
   /// Of the result of a bootstrap of `size` messages, modulo 2^log_modulus: a source of its own.
   Noise bootstrap_noise(u64 size, u32 log_modulus) const;
+  /// The same where each of `size` messages gave `outputs` results of one rotation, which follow
+  /// one another and whose errors may depend on each other.
+  Noise bootstrap_noise(u64 size, u32 outputs, u32 log_modulus) const;
   /// Of one message from a bootstrap or an encryption modulo q, whichever has more.
   Noise input_noise() const;
 
@@ -71,7 +74,8 @@ struct Evaluator::State {
   }
 
   /// Blind rotation, extraction and key switch of rows modulo 2^log_in, to rows modulo 2^log_out,
-  /// at most Q_KS. log_in other than q's: the phase is read modulo that power of two.
+  /// at most Q_KS. log_in other than q's: the phase is read modulo that power of two. Of every row
+  /// `luts.outputs` rows, one after the other.
   void bootstrap(u32* out, u32 log_out, const u32* in, u32 log_in, u64 rows,
                  const device::LutView& luts) const;
   /// The same for rows modulo q into a new buffer.

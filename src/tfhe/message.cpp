@@ -3,6 +3,7 @@
 #include "crenel/tfhe/message.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -123,12 +124,22 @@ class Space {
   /// table[x] / out_modulus for x below L, negated for x - L above.
   Ciphertext negacyclic(const Ciphertext& x, const char* name, u32 out_modulus,
                         u64 (*f)(u64 m, u64 out_modulus)) const {
-    const auto view = s_.function(ContentKey(name).add(p_), [&] {
-      std::vector<u64> table(p_ / 2);
-      for (u64 m = 0; m < table.size(); ++m) table[m] = f(m, out_modulus);
-      return table_polynomial(s_.plan(), p_, table, out_modulus);
-    });
-    return bootstrapped(x, view, p_);
+    return bootstrapped(x, table(name, out_modulus, f), p_);
+  }
+  /// Of -m the table that is 1 at 0 and else 0: coefficient v 2N / p after the rotation is the one
+  /// that v - m would look up.
+  Ciphertext one_hot(const Ciphertext& m) const {
+    const u32 outputs = limit();
+    if (s_.plan().slots != 1 || !std::has_single_bit(outputs))
+      throw UnsupportedError(
+          cat(operation_, ": ", s_.plan().slots, " messages a row and ", outputs,
+              " values, expected 1 and a power of two; take a set such as lut4-128"),
+          {{"operation", operation_}, {"slots", s_.plan().slots}, {"values", outputs}});
+    const Term term{&m, -1};
+    const Ciphertext x = ev_.linear({&term, 1});
+    auto view = table("equal", p_, [](u64 v, u64) -> u64 { return v == 0; });
+    view.outputs = outputs;
+    return bits(bootstrapped(x, view, p_));
   }
   static Ciphertext bits(Ciphertext x) { return bounded(std::move(x), 2); }
   static Ciphertext bounded(Ciphertext x, u64 bound) {
@@ -150,6 +161,13 @@ class Space {
   static constexpr double kRounding = 1e-9;  // relative, of the order of summation
 
   u64 modulus() const { return s_.plan().modulus; }
+  device::LutView table(const char* name, u32 out_modulus, u64 (*f)(u64 m, u64 out_modulus)) const {
+    return s_.function(ContentKey(name).add(p_), [&] {
+      std::vector<u64> table(p_ / 2);
+      for (u64 m = 0; m < table.size(); ++m) table[m] = f(m, out_modulus);
+      return table_polynomial(s_.plan(), p_, table, out_modulus);
+    });
+  }
   /// log2 of the failure probability of a table that reads it; without padding, where nothing reads
   /// or refreshes any message, of its decryption.
   double failure(const Noise& noise) const {
@@ -182,7 +200,10 @@ class Space {
     s_.bootstrap_keys();
     s_.judge(x.data().noise, s_.log_q(), table_margin(s_.plan(), p), operation_);
     return s_.wrap(s_.bootstrapped(x.data().payload.as<const u32>(), x.data().rows(), function),
-                   x.size(), p, s_.log_q(), s_.bootstrap_noise(x.size(), s_.log_q()));
+                   x.size() * function.outputs, p, s_.log_q(),
+                   function.outputs == 1
+                       ? s_.bootstrap_noise(x.size(), s_.log_q())
+                       : s_.bootstrap_noise(x.size(), function.outputs, s_.log_q()));
   }
 
   const Evaluator& ev_;
@@ -347,6 +368,12 @@ Ciphertext MessageEvaluator::compare(Comparison comparison, const MessageOperand
   Ciphertext negative = space.negative(difference);
   const bool strict = comparison == Comparison::less || comparison == Comparison::greater;
   return strict ? std::move(negative) : space.not_of(negative);
+}
+
+Ciphertext MessageEvaluator::one_hot(const Ciphertext& a) const {
+  const Space space(evaluator_, a, "one_hot");
+  space.expect_padded("one-hot bits");
+  return space.one_hot(a);
 }
 
 Ciphertext MessageEvaluator::select(const Ciphertext& condition, const MessageOperand& a,

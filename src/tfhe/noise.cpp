@@ -7,9 +7,42 @@ namespace crenel::tfhe {
 
 double Noise::Segment::variance() const {
   double sum = 0;
-  for (const Part& p : parts) sum += p.factor * p.factor * p.source->variance;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& p = parts[i];
+    if (p.source->group == 1) {
+      sum += p.factor * p.factor * p.source->variance;
+      continue;
+    }
+    // Errors less than a group apart may be of one group, whatever the message, and those they are
+    // linked with too: standard deviations add up. Counted where the first of them is.
+    const std::vector<std::size_t> linked = linked_parts(i);
+    if (linked[0] != i) continue;
+    double factors = 0;
+    for (const std::size_t j : linked) factors += std::abs(parts[j].factor);
+    sum += factors * factors * p.source->variance;
+  }
   const double std = std::sqrt(sum) + dependent;
   return dependent > 0 ? std * std : sum;
+}
+
+// Ascending indices of the parts of i's source that are reached from it in steps below a group.
+std::vector<std::size_t> Noise::Segment::linked_parts(std::size_t i) const {
+  const NoiseSource* const source = parts[i].source.get();
+  u64 low = parts[i].offset, high = low;  // offsets reached
+  std::vector<std::size_t> found;
+  for (std::size_t known = 0;;) {
+    found.clear();
+    for (std::size_t j = 0; j < parts.size(); ++j)
+      if (parts[j].source.get() == source && parts[j].offset + source->group > low &&
+          parts[j].offset < high + source->group)
+        found.push_back(j);
+    if (found.size() == known) return found;
+    known = found.size();
+    for (const std::size_t j : found) {
+      low = std::min(low, parts[j].offset);
+      high = std::max(high, parts[j].offset);
+    }
+  }
 }
 
 Noise::Segment Noise::Segment::part(u64 first, u64 count) const {
@@ -42,10 +75,10 @@ void Noise::Segment::limit() {
 
 Noise::Noise(u64 size) { segments_.push_back({size, {}, 0}); }
 
-Noise::Noise(u64 size, double variance) : Noise(size) {
+Noise::Noise(u64 size, double variance, u32 group) : Noise(size) {
   if (variance > 0)
     segments_[0].parts.push_back(
-        {std::make_shared<const NoiseSource>(NoiseSource{variance}), 0, 1});
+        {std::make_shared<const NoiseSource>(NoiseSource{variance, group}), 0, 1});
 }
 
 u64 Noise::size() const {

@@ -10,10 +10,12 @@
 
 namespace crenel::tfhe {
 
-/// One encryption, or one batch of bootstraps: errors of this variance, independent from message to
-/// message and from every other source. Its address is its identity.
+/// One encryption, or one batch of bootstraps: errors of this variance, independent from group to
+/// group of messages and from every other source. Its address is its identity.
 struct NoiseSource {
   double variance = 0;
+  /// Errors [group j, group (j + 1)) may depend on each other in any way: results of one rotation.
+  u32 group = 1;
 };
 
 /// The noise of `size` messages, in units of the integers of their modulus. Host metadata.
@@ -31,8 +33,8 @@ class Noise {
   Noise() = default;
   /// None at all: of known messages.
   explicit Noise(u64 size);
-  /// Of a new source.
-  Noise(u64 size, double variance);
+  /// Of a new source, in groups of so many messages.
+  Noise(u64 size, double variance, u32 group = 1);
 
   u64 size() const;
   /// The largest of all messages.
@@ -51,6 +53,7 @@ class Noise {
     double dependent = 0;  ///< standard deviation of what may depend on any other noise
 
     double variance() const;
+    std::vector<std::size_t> linked_parts(std::size_t i) const;
     Segment part(u64 first, u64 count) const;
     void add(const Segment& other, double factor);
     void limit();

@@ -182,6 +182,9 @@ TEST_P(TorusRefusal, Arguments) {
   rotate("word_bytes", extracted, with(fresh, other_words), wide, luts);
   rotate("key", extracted, fresh, nullptr, luts);
   rotate("count", extracted, fresh, wide, with(luts, [](auto& l) { l.count = 0; }));
+  for (const u32 outputs : {0u, 3u, 128u})
+    rotate("outputs", extracted, fresh, wide, with(luts, [=](auto& l) { l.outputs = outputs; }));
+  rotate("rows", extracted, fresh, wide, with(luts, [](auto& l) { l.outputs = 2; }));
   rotate("offsets", extracted, fresh, wide, with(luts, [](auto& l) { l.offsets = nullptr; }));
   const auto key = shape.key<void>(wide);
   const auto refused_shape = [&](const char* field, auto change) {

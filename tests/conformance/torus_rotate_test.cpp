@@ -63,6 +63,25 @@ TEST_P(TorusRotate, Batches) {
   }
 }
 
+// Several coefficients of one rotation, from two to all of them; with one, today's results.
+TEST_P(TorusRotate, Outputs) {
+  Rng rng = test_rng();
+  TorusPlan split = gadget_plan(6, 1, 1, 6, 2, 27, 27, 1);
+  split.arithmetic = Arithmetic::split;
+  for (TorusPlan plan : {raising_plan(6, 2, 1, 6, 17, 20), raising_plan(6, 1, 3, 5, 17, 20),
+                         gadget_plan(6, 1, 1, 7, 1, 27, 7, 3), gadget_plan(6, 2, 2, 6, 1, 27, 7, 3),
+                         gadget_plan(6, 1, 1, 10, 2, 25, 25, 1), split})
+    for (const auto arithmetic : kinds_of_arithmetic(plan)) {
+      if (plan.arithmetic != Arithmetic::split) plan.arithmetic = arithmetic;
+      auto in = rotation_input(plan, 3, 2, true, rng);
+      for (const u32 outputs : {1u, 2u, 4u, 16u, plan.ring_dim()}) {
+        SCOPED_TRACE(cat(outputs, " outputs"));
+        in.outputs = outputs;
+        expect_same(plan, in);
+      }
+    }
+}
+
 // Exponents: q below, equal to and above 2N.
 TEST_P(TorusRotate, CiphertextModuli) {
   Rng rng = test_rng();

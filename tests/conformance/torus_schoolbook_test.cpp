@@ -26,6 +26,17 @@ TEST(TorusSchoolbook, Exact) {
       }
 }
 
+TEST(TorusSchoolbook, Outputs) {
+  Rng rng = test_rng();
+  for (const TorusPlan& plan :
+       {raising_plan(6, 2, 3, 5, 17, 20), gadget_plan(6, 1, 2, 4, 2, 25, 25, 1)})
+    for (u32 outputs = 1; outputs <= plan.ring_dim(); outputs *= 2) {
+      auto in = rotation_input(plan, 3, 2, true, rng);
+      in.outputs = outputs;
+      expect_schoolbook(plan, in);
+    }
+}
+
 TEST(TorusSchoolbook, CiphertextAndSwitchModuli) {
   Rng rng = test_rng();
   for (const u32 log_q : {1u, 5u, 6u, 7u, 12u, 32u})

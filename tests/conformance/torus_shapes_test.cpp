@@ -11,8 +11,12 @@ class TorusShapes : public DeviceTest {
  protected:
   // All shapes of the plan, with all numbers of rows a block; 7 rows leave the last block unfilled.
   void expect_same(const TorusPlan& plan, Rng& rng) const {
-    SCOPED_TRACE(describe(plan));
-    const auto in = rotation_input(plan, 7, 2, true, rng);
+    for (const u32 outputs : {1u, 4u}) expect_same(plan, outputs, rng);
+  }
+  void expect_same(const TorusPlan& plan, u32 outputs, Rng& rng) const {
+    SCOPED_TRACE(cat(describe(plan), ", ", outputs, " outputs"));
+    auto in = rotation_input(plan, 7, 2, true, rng);
+    in.outputs = outputs;
     const auto expected = TorusWorld(device::make_ref_device(), plan).blind_rotate(in);
     const TorusWorld world(device_, plan);
     const auto key = world.load_key(in.key);

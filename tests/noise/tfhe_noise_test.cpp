@@ -7,6 +7,7 @@
 // times the spread or more.
 #include <cmath>
 
+#include "crenel/tfhe/message.h"
 #include "support/edited_files.h"
 #include "support/tfhe_world.h"
 
@@ -193,6 +194,53 @@ TEST_P(TfheNoise, LookUpTablesErrAsGatesDo) {
   // sqrt(2 / 3600) = 0.024 of the sample. A quarter of the switch's variance (base 2^2) is the
   // keys' mean errors, which variance() leaves out.
   EXPECT_NEAR(ratio, 1.0, 0.15);
+}
+
+// Every coefficient of a rotation errs as its constant one does. The sum of a message's outputs is
+// judged by standard deviations, and printed beside what independent ones would have.
+TEST_P(TfheNoise, OutputsOfOneRotationErrAsTablesDo) {
+  auto rng = test::test_rng();
+  Spec rotation = with(base(test::tfhe_toy_spec("raising"), 64, 24, 24, 4), Arithmetic::approx);
+  rotation.plain_modulus = 8, rotation.padded = true;
+  const Params sets[] = {Params::preset("toy-lut4", true), Params::from_spec(rotation, true)};
+  constexpr int kKeys = 4;
+  constexpr u64 kCount = 150;
+  for (const Params& params : sets) {
+    const u32 limit = params.spec().plain_modulus / 2;
+    double measured = 0, expected = 0, sums = 0, judged = 0;
+    for (int key = 0; key < kKeys; ++key) {
+      const Context context(params, GetParam());
+      Client client = context.keygen();
+      const MessageEvaluator ev(context.evaluator(client.evaluation_keys(), {0.0}));
+      const Messages x = test::random_messages(rng, kCount, limit);
+      Messages bits;
+      for (const u64 m : x)
+        for (u64 v = 0; v < limit; ++v) bits.push_back(m == v);
+      const Ciphertext c = ev.one_hot(client.encrypt(x));
+      EXPECT_EQ(client.decrypt(c), bits);
+      const std::vector<i64> errors = client.phase_errors(c, bits);
+      measured += variance(params, errors);
+      expected += model(params, client);
+      double mean = 0, squares = 0;
+      for (u64 i = 0; i < kCount; ++i) {
+        double sum = 0;
+        for (u64 v = 0; v < limit; ++v) sum += double(errors[i * limit + v]);
+        mean += sum / kCount, squares += sum * sum;
+      }
+      sums += (squares - kCount * mean * mean) / (kCount - 1);
+      std::vector<Ciphertext> parts;
+      std::vector<Term> terms;
+      for (u64 v = 0; v < limit; ++v) parts.push_back(c.slice(v, 1));
+      for (const Ciphertext& part : parts) terms.push_back({&part, 1});
+      judged += ev.evaluator().linear(terms).noise_variance();
+    }
+    const double ratio = measured / expected;
+    std::printf("%-24s std %9.2f model %9.2f ratio of variances %.3f; of sums of %u %.3f\n",
+                params.name().c_str(), std::sqrt(measured / kKeys), std::sqrt(expected / kKeys),
+                ratio, limit, sums / (limit * measured));
+    EXPECT_NEAR(ratio, 1.0, 0.15) << params.name();
+    EXPECT_LT(sums, judged) << params.name();
+  }
 }
 
 CRENEL_CANDIDATE_SUITE(TfheNoise);

@@ -140,10 +140,16 @@ class Schoolbook {
       out.push_back(static_cast<u64>(
           positive(floor_divide(positive(x, q) * switch_modulus + q / 2, q), switch_modulus)));
     };
-    for (u32 t = 0; t < p_.glwe_dim; ++t)
-      for (u64 c = 0; c < n; ++c) push(c == 0 ? acc[t][0] : -acc[t][n - c]);
-    for (u32 j = 0; j < p_.slots; ++j)
-      push(acc[p_.glwe_dim + j][0] + i128(in_.offsets[lut(row, j)]));
+    for (u64 s = 0; s < in_.outputs; ++s) {
+      // coefficient i becomes the constant one of X^-i ACC
+      const u64 to_front = (2 * n - s * n / in_.outputs) % (2 * n);
+      for (u32 t = 0; t < p_.glwe_dim; ++t) {
+        const Poly a = shifted(acc[t], to_front);
+        for (u64 c = 0; c < n; ++c) push(c == 0 ? a[0] : -a[n - c]);
+      }
+      for (u32 j = 0; j < p_.slots; ++j)
+        push(shifted(acc[p_.glwe_dim + j], to_front)[0] + i128(in_.offsets[lut(row, j)]));
+    }
   }
 };
 

@@ -87,6 +87,7 @@ struct RotationInput {
   std::vector<u64> tables, offsets;
   std::vector<u32> index;  ///< empty: table 0 for all
   u32 batch = 0, luts = 0;
+  u32 outputs = 1;  ///< extracted rows of each
 };
 
 inline u64 fill_word(TorusFill fill, u64 at, u64 modulus, Rng& rng) {
@@ -196,12 +197,13 @@ struct TorusWorld {
     const auto rows = upload(in.rows);
     const auto tables = upload(in.tables), offsets = upload(in.offsets);
     const auto index = upload(in.index);
-    const u64 words = u64(in.batch) * kernels->plan().extracted_words();
+    const u64 out_rows = u64(in.batch) * in.outputs;
+    const u64 words = out_rows * kernels->plan().extracted_words();
     const auto out = upload(std::vector<u64>(words, 0xdeadbeefdeadbeefu));
-    kernels->blind_rotate(*stream, {out.as<u64>(), kernels->extracted(in.batch)},
+    kernels->blind_rotate(*stream, {out.as<u64>(), kernels->extracted(out_rows)},
                           {rows.as<const u32>(), kernels->at_rest(in.batch)}, key.data(),
                           {tables.as<u64>(), offsets.as<u64>(), in.luts,
-                           in.index.empty() ? nullptr : index.as<u32>()});
+                           in.index.empty() ? nullptr : index.as<u32>(), in.outputs});
     return download<u64>(out, words);
   }
 

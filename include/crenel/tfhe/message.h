@@ -48,6 +48,11 @@ class MessageEvaluator {
   /// equality by a table (up to two bootstraps), order only with a public value, UnsupportedError
   /// otherwise. ParameterError for a public value that is no message.
   Ciphertext compare(Comparison comparison, const MessageOperand& a, const MessageOperand& b) const;
+  /// Which message each one is: L bits, element L i + v is 1 where message i is v. One rotation a
+  /// message, whatever L, and L key switches. Errors of the bits of one message may depend on each
+  /// other, and are judged so where they are added up. Padded sets whose rows hold one message,
+  /// UnsupportedError otherwise.
+  Ciphertext one_hot(const Ciphertext& a) const;
   /// condition (bits) ? a : b. Padded sets, five bootstraps in two rounds; UnsupportedError
   /// otherwise. Public values are messages (ParameterError).
   Ciphertext select(const Ciphertext& condition, const MessageOperand& a,

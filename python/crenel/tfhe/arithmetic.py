@@ -165,6 +165,48 @@ class Arithmetic:
         kept = np.dtype(np.uint8) if a.kind == "bit" else a.dtype
         return self._message(self._engine_m().sum(parts), shape, kept)
 
+    def one_hot(self, a: Ciphertext) -> Ciphertext:
+        """Which message each one is: bits of shape (*a.shape, 16) with lut4-128, 1 at [..., v] where it is v.
+
+        One rotation an element and a key switch a bit: 16 comparisons for about the time of four. The bits of
+        one element come from one rotation: sums of them are judged as if their errors were one error.
+
+        Raises TypeError for other kinds, UnsupportedError on sets without padding or with packing.
+        """
+        expect_kind("one_hot", a, "message")
+        return self._message(self._engine_m().one_hot(a._data), (*a.shape, self._limit(a)), np.dtype(bool))
+
+    def histogram(
+        self, a: Ciphertext, bins: int | None = None, *, dtype: npt.DTypeLike = np.uint8
+    ) -> Integers:
+        """How many elements of `a` are 0, 1, ..., bins - 1, as integers of type `dtype` and shape (bins,).
+
+        `bins`: 1 to the number of messages (16 with lut4-128), all by default; messages from `bins` on are
+        not counted. One rotation an element (`one_hot`) and about a quarter of a bootstrap an element and bin
+        for the counts.
+
+        Raises TypeError for other kinds, ParameterError for other `bins` and where the type does not hold
+        a.size, UnsupportedError on sets without padding or with packing.
+        """
+        expect_kind("histogram", a, "message")
+        limit = self._limit(a)
+        kept = limit if bins is None else operator.index(bins)
+        if not 1 <= kept <= limit:
+            raise ParameterError(
+                f"histogram: bins = {kept}, expected 1 to {limit}, the number of messages",
+                {"bins": kept, "expected": f"1..{limit}"},
+            )
+        kind = integer_type("histogram", dtype)
+        if a.size > np.iinfo(kind).max:
+            raise ParameterError(
+                f"histogram: counts of {a.size} elements do not fit {kind}, whose largest value is "
+                f"{np.iinfo(kind).max}; take a wider dtype",
+                {"dtype": str(kind), "size": a.size, "expected": f"up to {np.iinfo(kind).max}"},
+            )
+        hits = self._engine_m().one_hot(a._data)
+        parts = [hits.slice(first, kept) for first in range(0, hits.size, limit)]
+        return self._counted("histogram", parts, (kept,), kind)
+
     # ---- comparisons -----------------------------------------------------------------------------------
 
     def equal(self, a: E | Clear, b: E | Clear) -> Ciphertext:

@@ -1,5 +1,7 @@
 #include "device/torus/checks.h"
 
+#include <bit>
+
 #include "crenel/core/error.h"
 
 namespace crenel::device::torus_checks {
@@ -57,8 +59,12 @@ void blind_rotate(const TorusKernels& kernels, const ConstLweView& out, const Co
                   const void* key, const LutView& luts) {
   const char* op = "blind_rotate";
   array(op, "in", in, kernels.at_rest(in.shape.rows), sizeof(u32));
-  array(op, "out", out, kernels.extracted(in.shape.rows), sizeof(u64));
-  range(op, "rows", in.shape.rows, 0, ~u32(0));
+  range(op, "outputs", luts.outputs, 1, kernels.plan().ring_dim());
+  if (!std::has_single_bit(luts.outputs))
+    throw ParameterError(cat(op, ": outputs = ", luts.outputs, ", expected a power of two"),
+                         {{"operation", op}, {"outputs", luts.outputs}});
+  range(op, "rows", in.shape.rows, 0, ~u32(0) / luts.outputs);
+  array(op, "out", out, kernels.extracted(in.shape.rows * luts.outputs), sizeof(u64));
   if (in.shape.rows == 0) return;
   present(op, "key", key);
   range(op, "count", luts.count, 1, ~u32(0));

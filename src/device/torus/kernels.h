@@ -29,6 +29,7 @@ struct LutView {
   const u64* offsets = nullptr;  ///< [count], canonical modulo Q: added to the extracted body
   u32 count = 0;
   const u32* index = nullptr;  ///< [batch][slots], each < count; null: table 0 for every message
+  u32 outputs = 1;             ///< [S] rows of a rotation, a power of two up to N
 };
 
 /// A key switch from `in_dim` words of mask to `out_dim`. Packing r rows of dimension d into one is
@@ -88,7 +89,7 @@ class TorusKernels {
   /// then r bodies). Key 0 encrypts [s_i = 1], key 1 (ternary) [s_i = -1].
   void load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count, const i64* polys);
   /// Blind rotation, sample extraction and modulus switch to Q_KS (BOLT-FHE algorithms 1-3): rows
-  /// at rest to as many extracted ones.
+  /// at rest to luts.outputs = S times as many extracted ones, those of row y at [S y, S y + S).
   ///
   /// Exponents: E(x) = x 2N / q when q <= 2N, else floor((x 2N + q/2) / q), modulo 2N.
   /// Start: ACC = (0, ..., 0, X^(-E(b_j)) v_j), v_j the table of slot j. Then for i = 0..n-1, with
@@ -99,9 +100,9 @@ class TorusKernels {
   ///   gadget:  digits of c = centred ACC in (-Q/2, Q/2): x_0 = c, d_j = the residue of x_j modulo
   ///     2^base_log in [-B/2, B/2), x_(j+1) = (x_j - d_j) / B; d_0 is dropped; digit j of the key
   ///     multiplies d_(j+1), the last digit is x_digits itself (all that is left).
-  /// End: words t N + j of the mask are a_t's coefficients (a_0, -a_(N-1), ..., -a_1), body j is
-  /// its constant coefficient plus the table's offset; each word x becomes floor((x Q_KS + floor(Q
-  /// / 2)) / Q) modulo Q_KS.
+  /// End: output s < S is the coefficient i = s N / S. Words t N + j of its mask are a_t's
+  /// coefficients (a_i, a_(i-1), ..., a_0, -a_(N-1), ..., -a_(i+1)), body j is its coefficient i
+  /// plus the table's offset; each word x becomes floor((x Q_KS + floor(Q / 2)) / Q) modulo Q_KS.
   ///
   /// approx: operands enter the transform of ring/fft.h as doubles. Forward butterfly at a node,
   /// halves lo and hi, w its twiddle:

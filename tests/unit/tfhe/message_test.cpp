@@ -89,6 +89,35 @@ TEST_P(TfheMessage, OperationsOnEveryPair) {
   }
 }
 
+// One rotation a message; the bits of one message are judged as one error.
+TEST_P(TfheMessage, OneHot) {
+  auto rng = test::test_rng();
+  for (const char* name : {"toy-lut4", "padded"}) {
+    TfheWorld& w = world(name);
+    const u64 limit = message_bound(w.params());
+    const MessageEvaluator ev(w.ev);
+    Messages x = test::random_messages(rng, 5, limit);
+    for (u64 m = 0; exhaustive() && m < limit; ++m) x.push_back(m);
+    x[0] = 0, x[1] = limit - 1;
+    const Ciphertext a = w.client.encrypt(x);
+    const Ciphertext hits = ev.one_hot(a);
+    EXPECT_EQ(hits.bound(), 2u);
+    EXPECT_DOUBLE_EQ(hits.noise_variance(), w.ev.refresh(a).noise_variance());
+    const Messages found = w.client.decrypt(hits);
+    ASSERT_EQ(found.size(), x.size() * limit);
+    for (u64 i = 0; i < found.size(); ++i)
+      ASSERT_EQ(found[i], u64(x[i / limit] == i % limit)) << x[i / limit] << ", " << i % limit;
+    const Ciphertext first = hits.slice(0, 1), second = hits.slice(limit - 1, 1);
+    const Ciphertext elsewhere = hits.slice(limit, 1);
+    const Term one[] = {{&first, 1}, {&second, -1}}, two[] = {{&first, 1}, {&elsewhere, 1}};
+    EXPECT_DOUBLE_EQ(w.ev.linear(one).noise_variance(), 4 * hits.noise_variance());
+    EXPECT_DOUBLE_EQ(w.ev.linear(two).noise_variance(), 2 * hits.noise_variance());
+  }
+  TfheWorld& unpadded = world("func");
+  EXPECT_THROW((void)MessageEvaluator(unpadded.ev).one_hot(unpadded.client.encrypt(Messages{1})),
+               UnsupportedError);
+}
+
 TEST_P(TfheMessage, BoundsSpareBootstraps) {
   auto rng = test::test_rng();
   TfheWorld& w = world("toy-lut4");

@@ -50,6 +50,33 @@ TEST(TfheNoiseForms, SlicesKnowWhichMessagesTheyHold) {
   EXPECT_EQ(again.variance(), 0);
 }
 
+// Results of one rotation: nothing is known of how their errors go together, so that standard
+// deviations add up, also where they are subtracted; results of two rotations are independent.
+TEST(TfheNoiseForms, ErrorsOfOneGroupMayDependOnEachOther) {
+  const Noise x(12, 2.25, 4);
+  EXPECT_DOUBLE_EQ(x.variance(), 2.25);
+  const auto of = [&](std::initializer_list<std::pair<u64, double>> parts) {
+    Noise sum(1);
+    for (const auto& [at, factor] : parts) sum.add(x.slice(at, 1), factor);
+    return sum.variance();
+  };
+  EXPECT_DOUBLE_EQ(of({{0, 1}, {1, 1}}), 9);
+  EXPECT_DOUBLE_EQ(of({{0, 1}, {3, -1}}), 9);
+  EXPECT_DOUBLE_EQ(of({{0, 1}, {0, -1}}), 0) << "the same error";
+  EXPECT_DOUBLE_EQ(of({{1, 1}, {5, 1}, {9, 2}}), 6 * 2.25);
+  EXPECT_DOUBLE_EQ(of({{9, 1}, {0, 2}, {8, -1}, {3, 1}}), (4 + 9) * 2.25);
+  Noise columns(4), rows(3);  // of [message][output]
+  for (u64 i = 0; i < 3; ++i) columns.add(x.slice(4 * i, 4), 1);
+  EXPECT_DOUBLE_EQ(columns.variance(), 3 * 2.25);
+  Noise other(4, 2.25, 4);
+  columns.add(other, 1);
+  EXPECT_DOUBLE_EQ(columns.variance(), 4 * 2.25) << "another source";
+  // shifted by less than a group: of some messages they are of one group
+  Noise shifted = x.slice(0, 8);
+  shifted.add(x.slice(3, 8), 1);
+  EXPECT_DOUBLE_EQ(shifted.variance(), 9);
+}
+
 /// For every message: (source, its message) -> factor. Variances by source.
 struct Account {
   std::vector<std::map<std::pair<int, u64>, double>> messages;

@@ -80,13 +80,18 @@ void CpuTorusKernels::extract(u64* out, const i64* acc, const LutView& luts,
     return low_bits(static_cast<u64>(((static_cast<u128>(x) << log_switch) + q / 2) / q),
                     log_switch);
   };
-  for (u32 t = 0; t < plan().glwe_dim; ++t) {
-    out[t * n] = switched(residue(acc[t * n]));
-    for (u64 c = 1; c < n; ++c) out[t * n + c] = switched(residue(-acc[t * n + n - c]));
-  }
-  for (u32 j = 0; j < plan().slots; ++j) {
-    const u64 x = residue(acc[(plan().glwe_dim + j) * n]) + luts.offsets[index ? index[j] : 0];
-    out[plan().extracted_dim() + j] = switched(x >= q ? x - q : x);
+  for (u64 s = 0; s < luts.outputs; ++s, out += plan().extracted_words()) {
+    const u64 i = s * (n / luts.outputs);
+    for (u32 t = 0; t < plan().glwe_dim; ++t) {
+      const i64* const from = acc + t * n;
+      for (u64 c = 0; c <= i; ++c) out[t * n + c] = switched(residue(from[i - c]));
+      for (u64 c = i + 1; c < n; ++c) out[t * n + c] = switched(residue(-from[n + i - c]));
+    }
+    for (u32 j = 0; j < plan().slots; ++j) {
+      const u64 x =
+          residue(acc[(plan().glwe_dim + j) * n + i]) + luts.offsets[index ? index[j] : 0];
+      out[plan().extracted_dim() + j] = switched(x >= q ? x - q : x);
+    }
   }
 }
 
@@ -126,7 +131,7 @@ void CpuTorusKernels::rotate_group(u64* out, const u32* in, u64 first, u32 rows,
                     i + 1 < plan().lwe_dim, moving_scratch, shared);
   }
   for (u32 r = 0; r < rows; ++r)
-    extract(out + (first + r) * plan().extracted_words(), acc[r], luts, index[r]);
+    extract(out + (first + r) * luts.outputs * plan().extracted_words(), acc[r], luts, index[r]);
 }
 
 void CpuTorusKernels::do_blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in,

@@ -5,6 +5,7 @@
 #include "backends/cpu/keystream.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/torus/kernels.h"
+#include "crenel/core/watch.h"
 #include "random/samplers.h"
 
 namespace crenel::backend::cpu {
@@ -29,33 +30,47 @@ u64 dot(const TorusTable& table, const u64* a, const i8* s, u32 count) {
   return table.dot64(a, s, count);
 }
 
-// One row of a key switch, words of the key of type W.
+/// Rows that go through the key together, and what their sums may take of L2.
+constexpr u64 kSwitchRows = 64, kSwitchBytes = u64(256) << 10;
+
+// Rows of a key switch, words of the key of type W, in lock-step: what the key has for an element
+// is read once for all of them and stays in L2, as keys are far larger than the caches.
 template <class W>
-void switch_row(const TorusTable& table, const SwitchShape& shape, u32* out, const u64* in,
-                const W* key, W* sum) {
-  constexpr u32 kAtOnce = 32;
-  const W* rows[kAtOnce];
+void switch_rows(const TorusTable& table, const SwitchShape& shape, u64 rows, u32* out,
+                 const u64* in, const W* key, W* sums) {
+  constexpr u32 kAtOnce = 16, kPointEvery = 512;
   const u32 words = shape.out_words();
-  const u64 mask = (u64(1) << shape.base_log) - 1;
-  std::fill_n(sum, shape.out_dim, W(0));
-  for (u32 j = 0; j < shape.slots; ++j)
-    sum[shape.out_dim + j] = static_cast<W>(in[shape.in_dim + j]);
-  u32 count = 0;
-  const W* row = key;  // of digit value 1
-  for (u32 i = 0; i < shape.in_dim; ++i)
-    for (u32 j = 0; j < shape.digits; ++j, row += mask * words) {
-      const u32 shift = shape.base_log * j;
-      const u64 digit = in[i] >> shift & mask;
-      if (digit == 0) continue;
-      rows[count++] = row + (digit - 1) * words;
-      if (count < kAtOnce) continue;
-      subtract(table, sum, rows, count, words);
-      count = 0;
+  const u64 in_words = shape.in_dim + shape.slots, mask = (u64(1) << shape.base_log) - 1;
+  const W* found[kSwitchRows][kAtOnce];  // of the key, not subtracted yet
+  u32 count[kSwitchRows] = {};
+  for (u64 y = 0; y < rows; ++y) {
+    std::fill_n(sums + y * words, shape.out_dim, W(0));
+    for (u32 j = 0; j < shape.slots; ++j)
+      sums[y * words + shape.out_dim + j] = static_cast<W>(in[y * in_words + shape.in_dim + j]);
+  }
+  for (u32 i = 0; i < shape.in_dim; ++i) {
+    if (i % kPointEvery == 0) watch::point();
+    const W* const element = key + u64(i) * shape.digits * mask * words;
+    for (u64 y = 0; y < rows; ++y) {
+      const u64 x = in[y * in_words + i];
+      const W* row = element;  // of digit value 1
+      for (u32 j = 0; j < shape.digits; ++j, row += mask * words) {
+        const u64 digit = x >> (shape.base_log * j) & mask;
+        if (digit == 0) continue;
+        found[y][count[y]++] = row + (digit - 1) * words;
+        if (count[y] < kAtOnce) continue;
+        subtract(table, sums + y * words, found[y], kAtOnce, words);
+        count[y] = 0;
+      }
     }
-  subtract(table, sum, rows, count, words);
-  for (u32 w = 0; w < words; ++w)
-    out[w] =
-        switched(low_bits(sum[w], shape.log_modulus), shape.log_modulus, shape.log_out_modulus);
+  }
+  for (u64 y = 0; y < rows; ++y) {
+    const W* const sum = sums + y * words;
+    subtract(table, sums + y * words, found[y], count[y], words);
+    for (u32 w = 0; w < words; ++w)
+      out[y * words + w] =
+          switched(low_bits(sum[w], shape.log_modulus), shape.log_modulus, shape.log_out_modulus);
+  }
 }
 
 // Words of type W that one keystream block yields.
@@ -130,16 +145,23 @@ void CpuTorusKernels::do_key_switch(Stream& stream, const SwitchShape& shape, co
                                     const ConstLweView& in, const ConstLweView& key) {
   const u32 words = shape.out_words();
   const u64 batch = in.shape.rows;
-  const u64 sum_bytes = (u64(words) * key.word_bytes + 63) / 64 * 64;
-  const auto work = stream.allocate(thread_count() * sum_bytes);
-  parallel_for_workers(batch, batch * shape.in_dim * shape.digits * words, [&](u64 y, u32 worker) {
-    u32* to = out.as<u32>() + y * words;
-    const u64* from = in.as<const u64>() + y * in.shape.words();
-    u8* sum = work.as<u8>() + worker * sum_bytes;
+  const u64 sum_bytes = u64(words) * key.word_bytes;
+  const u64 most = std::clamp<u64>(kSwitchBytes / sum_bytes, 1, kSwitchRows);
+  // equal groups, as many for every thread
+  const u64 threads = std::min<u64>(thread_count(), batch);
+  const u64 groups = std::min(batch, (batch + most * threads - 1) / (most * threads) * threads);
+  const u64 group_bytes = (most * sum_bytes + 63) / 64 * 64;
+  const auto work = stream.allocate(thread_count() * group_bytes);
+  const u64 cost = batch * shape.in_dim * shape.digits * words;
+  parallel_for_workers(groups, cost, [&](u64 g, u32 worker) {
+    const u64 first = g * batch / groups, rows = (g + 1) * batch / groups - first;
+    u32* const to = out.as<u32>() + first * words;
+    const u64* const from = in.as<const u64>() + first * in.shape.words();
+    u8* const sums = work.as<u8>() + worker * group_bytes;
     if (key.word_bytes == 4)
-      switch_row(table_, shape, to, from, key.as<const u32>(), reinterpret_cast<u32*>(sum));
+      switch_rows(table_, shape, rows, to, from, key.as<const u32>(), reinterpret_cast<u32*>(sums));
     else
-      switch_row(table_, shape, to, from, key.as<const u64>(), reinterpret_cast<u64*>(sum));
+      switch_rows(table_, shape, rows, to, from, key.as<const u64>(), reinterpret_cast<u64*>(sums));
   });
 }
 

@@ -103,19 +103,22 @@ void RefTorusKernels::bootstrap_row(u64* out, const u32* in, const u8* key, cons
     return low_bits(static_cast<u64>(((static_cast<u128>(x) << log_switch) + q / 2) / q),
                     log_switch);
   };
-  for (u32 t = 0; t < p.glwe_dim; ++t)
-    for (u64 c = 0; c < n; ++c)
-      out[t * n + c] = switched(c == 0 ? acc[t * n] : (q - acc[t * n + n - c]) % q);
-  for (u32 j = 0; j < p.slots; ++j) {
-    const u64 offset = luts.offsets[index ? index[j] : 0];
-    out[p.extracted_dim() + j] = switched((acc[(p.glwe_dim + j) * n] + offset) % q);
+  for (u64 s = 0; s < luts.outputs; ++s, out += p.extracted_words()) {
+    const u64 i = s * (n / luts.outputs);
+    for (u32 t = 0; t < p.glwe_dim; ++t)
+      for (u64 c = 0; c < n; ++c)
+        out[t * n + c] = switched(c <= i ? acc[t * n + i - c] : (q - acc[t * n + n + i - c]) % q);
+    for (u32 j = 0; j < p.slots; ++j) {
+      const u64 offset = luts.offsets[index ? index[j] : 0];
+      out[p.extracted_dim() + j] = switched((acc[(p.glwe_dim + j) * n + i] + offset) % q);
+    }
   }
 }
 
 void RefTorusKernels::do_blind_rotate(Stream&, const LweView& out, const ConstLweView& in,
                                       const void* key, const LutView& luts) {
   for (u64 row = 0; row < in.shape.rows; ++row)
-    bootstrap_row(out.as<u64>() + row * out.shape.words(),
+    bootstrap_row(out.as<u64>() + row * luts.outputs * out.shape.words(),
                   in.as<const u32>() + row * in.shape.words(), static_cast<const u8*>(key), luts,
                   luts.index ? luts.index + row * plan().slots : nullptr);
 }

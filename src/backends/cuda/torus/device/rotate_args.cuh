@@ -26,6 +26,7 @@ struct RotateArgs {
   u8* spill;         ///< memory of the points where they do not fit on chip, else null
   u32 batch;
   u32 group;     ///< rows at rest a block
+  u32 outputs;   ///< extracted rows of each
   u32 log_tile;  ///< log2 of the points that the block multiplies at a time
   u32 lwe_dim, glwe_dim, slots, polys;
   u32 log_n, log_points;

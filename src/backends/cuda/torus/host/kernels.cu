@@ -39,7 +39,7 @@ device::LaunchRecord rotation_cost(const RotateInstance& instance, const RotateA
   record.polys = plan.polys() * args.batch;
   record.read_bytes = blocks * readers * key + rows * plan.words() * sizeof(u32);
   record.streamed_bytes = blocks * readers * key;
-  record.written_bytes = rows * plan.extracted_words() * sizeof(u64);
+  record.written_bytes = rows * args.outputs * plan.extracted_words() * sizeof(u64);
   const u64 transforms = rows * plan.lwe_dim * plan.polys() * (plan.operands() + 1);
   record.butterflies = transforms * (points / 2) * args.log_points;
   record.multiply_adds = record.butterflies + rows * plan.lwe_dim * products;
@@ -193,6 +193,7 @@ void CudaTorusKernels::do_blind_rotate(Stream& stream, const LweView& out, const
   args.offsets = luts.offsets;
   args.index = luts.index;
   args.batch = batch;
+  args.outputs = luts.outputs;
   args.group = choice.group;
   args.log_tile = choice.instance->log_tile(plan(), choice.group);
   if (!choice.spilled) return rotate(stream, choice, args);
@@ -204,7 +205,7 @@ void CudaTorusKernels::do_blind_rotate(Stream& stream, const LweView& out, const
     RotateArgs some = args;
     some.batch = std::min(rows, batch - first);
     some.in += u64(first) * plan().words();
-    some.out += u64(first) * plan().extracted_words();
+    some.out += u64(first) * luts.outputs * plan().extracted_words();
     if (some.index != nullptr) some.index += u64(first) * plan().slots;
     rotate(stream, choice, some);
   }

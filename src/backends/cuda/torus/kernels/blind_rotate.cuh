@@ -78,22 +78,25 @@ template <class Rules>
 __device__ __forceinline__ void finish(const RotateArgs& args, const Rules& rules,
                                        const typename Rules::Acc* acc, u32 stride) {
   const u32 n = 1u << args.log_n, words = (args.glwe_dim << args.log_n) + args.slots;
-  for (u32 t = threadIdx.x; t < args.group * words; t += blockDim.x) {
-    const u32 member = t / words, w = t % words, row = blockIdx.x * args.group + member;
+  for (u32 t = threadIdx.x; t < args.group * args.outputs * words; t += blockDim.x) {
+    const u32 output = t / words, w = t % words, member = output / args.outputs;
+    const u32 row = blockIdx.x * args.group + member;
     if (row >= args.batch) return;
+    const u32 i = (output - member * args.outputs) * (n / args.outputs);  // the coefficient
     const typename Rules::Acc* const from = acc + member * args.polys * stride;
     u64 x;
     if (w < args.glwe_dim << args.log_n) {
       const u32 j = w & (n - 1);
-      x = rules.canonical(from[(w >> args.log_n) * stride + (j == 0 ? 0 : n - j)]);
-      if (j != 0 && x != 0) x = args.modulus - x;
+      x = rules.canonical(from[(w >> args.log_n) * stride + ((i - j) & (n - 1))]);
+      if (j > i && x != 0) x = args.modulus - x;
     } else {
       const u32 slot = w - (args.glwe_dim << args.log_n);
       const u32 table = args.index == nullptr ? 0 : args.index[u64(row) * args.slots + slot];
-      x = rules.canonical(from[(args.glwe_dim + slot) * stride]) + args.offsets[table];
+      x = rules.canonical(from[(args.glwe_dim + slot) * stride + i]) + args.offsets[table];
       if (x >= args.modulus) x -= args.modulus;
     }
-    args.out[u64(row) * words + w] = switch_modulus(x, args);
+    args.out[(u64(blockIdx.x) * args.group * args.outputs + output) * words + w] =
+        switch_modulus(x, args);
   }
 }
 
