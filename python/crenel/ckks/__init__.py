@@ -27,7 +27,7 @@ The objects, in the order in which they are made:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
 import crenel.pickling  # noqa: F401  (makes Params fit for pickle)
 from crenel import _crenel
@@ -113,10 +113,10 @@ def concatenate(
     if parts and hasattr(parts[0], "bound_to"):
         from crenel.ckks import arrays
 
-        return arrays.concatenate(parts, axis)
+        return arrays.concatenate(cast("list[Array]", parts), axis)  # which the first one says
     if axis != 0:
         raise ParameterError(f"axis {axis}: ciphertexts are joined along axis 0", {"axis": str(axis)})
-    return _crenel.concatenate(parts)
+    return _crenel.concatenate(cast("list[Ciphertext | Operand]", parts))
 
 
 __all__ = [
