@@ -37,6 +37,8 @@ GENERIC = {
     "Sequence",
 }
 GENERIC |= {"Mapping", "Generator", "NDArray", "AbstractContextManager"}
+# What these take is anything, as those of `object` itself.
+COMPARISON = re.compile(r"\.__(eq|ne|lt|le|gt|ge|contains)__: parameter ")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -220,11 +222,12 @@ class Checker:
             n for n in ast.walk(annotation) if isinstance(n, ast.Subscript) and _last(n.value) == "Literal"
         ]
         inside = {id(x) for n in literal for x in ast.walk(n.slice)}
+        unused = _unused_results(annotation) if ": parameter " in name else set()
         for part in ast.walk(annotation):
             last = _last(part)
             if last is None or id(part) in inside:
                 continue
-            if last == "Any" or (last == "object" and "__eq__" not in name and "__ne__" not in name):
+            if last == "Any" or (last == "object" and id(part) not in unused and not COMPARISON.search(name)):
                 self._say(place, f"{name} is {last}")
             elif last in GENERIC and id(part) not in said:
                 self._say(place, f"{name} is a {last} of unknown elements: {ast.unparse(annotation)}")
@@ -268,6 +271,16 @@ def _is(node: Function, decorator: str) -> bool:
 def _is_type(value: ast.expr | None) -> bool:
     """Is this the right side of an alias of types, not of a constant or a call?"""
     return isinstance(value, (ast.BinOp, ast.Subscript, ast.Name, ast.Attribute))
+
+
+def _unused_results(annotation: ast.expr) -> set[int]:
+    """Results of functions that are handed over: `object` says that anything will do, for nobody reads it."""
+    callables = [
+        n for n in ast.walk(annotation) if isinstance(n, ast.Subscript) and _last(n.value) == "Callable"
+    ]
+    return {
+        id(n.slice.elts[1]) for n in callables if isinstance(n.slice, ast.Tuple) and len(n.slice.elts) == 2
+    }
 
 
 def _last(node: ast.AST) -> str | None:

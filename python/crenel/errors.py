@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from crenel._crenel import register_errors
@@ -29,7 +29,7 @@ class CrenelError(Exception):
         """Stable machine-readable name of the error, that of its class in C++."""
         return type(self).__name__
 
-    def __reduce__(self) -> tuple[type[CrenelError], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[CrenelError], tuple[str, dict[str, FieldValue]]]:
         return type(self), (str(self), self.fields)
 
 
@@ -66,8 +66,9 @@ class FileError(SerializationError, OSError):
 
     def __init__(self, message: str, fields: Mapping[str, FieldValue] | None = None) -> None:
         super().__init__(message, fields)
-        self.errno = self.fields.get("errno")
-        self.strerror = os.strerror(self.errno) if isinstance(self.errno, int) else None
+        number = self.fields.get("errno")
+        self.errno = number if isinstance(number, int) else None
+        self.strerror = None if self.errno is None else os.strerror(self.errno)
         self.filename = self.fields.get("filename")
 
     def __str__(self) -> str:
@@ -133,8 +134,10 @@ class KeyModeWarning(UserWarning):
     """Keys were made for another bootstrap than the one asked for, and serve it slowly."""
 
 
+_by_number: dict[str, type[Exception] | Callable[[int], type[Exception]]] = {"file_error": _file_error}
+
 register_errors(
-    {"file_error": _file_error}
+    _by_number
     | {
         kind.__name__: kind
         for kind in (

@@ -151,7 +151,9 @@ void bind_decryption(nb::class_<Client>& c) {
             if (!nb::hasattr(array, "decrypt")) throw nb::next_overload();
             return array.attr("decrypt")(self);
           },
-          "array"_a, nb::sig("def decrypt(self, array: crenel.ckks.Array) -> numpy.ndarray"),
+          "array"_a,
+          nb::sig("def decrypt(self, array: crenel.ckks.Array) -> "
+                  "numpy.typing.NDArray[numpy.float64 | numpy.complex128]"),
           "Array.decrypt: an array of the shape of `array`.")
       .def(
           "decrypt_to_share", &decrypt_to_share, "ciphertext"_a, "bound"_a, nb::kw_only(),

@@ -59,9 +59,12 @@ nb::object error_type(const char* name) {
 
 void bind_errors(nb::module_& m) {
   nb::register_exception_translator(translate);
-  m.def("register_errors", &register_errors, "types"_a,
-        nb::sig("def register_errors(types: dict[str, type[Exception]]) -> None"),
-        "States the classes that errors and warnings are raised as, by name.");
+  m.def(
+      "register_errors", &register_errors, "types"_a,
+      nb::sig(
+          "def register_errors(types: dict[str, type[Exception] | collections.abc.Callable[[int], "
+          "type[Exception]]]) -> None"),
+      "States the classes that errors and warnings are raised as, by name.");
 }
 
 }  // namespace crenel::python

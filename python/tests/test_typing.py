@@ -43,6 +43,10 @@ def test_clean_signatures(tmp_path):
         (("a: int", "a: Any"), "parameter a is Any"),
         (("a: int", "a: object"), "parameter a is object"),
         (("a: int", "a: 'list[Any]'"), "parameter a is Any"),
+        (("a: int", "a: Callable[[object], int]"), "parameter a is object"),
+        (("a: int", "a: Callable[..., Any]"), "parameter a is Any"),
+        (("a: int", "a: bool | Callable[[int], object]"), ""),
+        (("-> None", "-> Callable[[int], object]"), "result is object"),
         (("a: int, *", "*a: typing.Any"), "parameter a is Any"),
         (("a: int", "a: dict"), "a dict of unknown elements"),
         (("a: int", "a: np.ndarray"), "a ndarray of unknown elements"),
@@ -74,6 +78,17 @@ def test_members_of_the_stub_and_inherited_ones(tmp_path):
         "crenel.U.low: no return type",
         "crenel.U.low has no docstring",
     ]
+
+
+def test_comparisons_take_anything(tmp_path):
+    for name in ("__eq__", "__lt__", "__contains__"):
+        (folder := tmp_path / name).mkdir()
+        stub = STUB.replace("def go(self, n: int) -> int", f"def {name}(self, other: object) -> NoReturn")
+        source = '"""M."""\nfrom crenel._crenel import Thing\n__all__ = ["Thing"]\n'
+        assert signatures(folder, source, stub) == []
+        (folder / "result").mkdir()
+        (line,) = signatures(folder / "result", source, stub.replace("NoReturn", "object"))
+        assert f"Thing.{name}: result is object" in line
 
 
 def test_one_overload_needs_the_docstring(tmp_path):

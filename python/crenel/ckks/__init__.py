@@ -27,7 +27,7 @@ The objects, in the order in which they are made:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
 import crenel.pickling  # noqa: F401  (makes Params fit for pickle)
 from crenel import _crenel
@@ -122,10 +122,10 @@ def concatenate(
         if not all(packed):
             other = type(parts[packed.index(False)]).__name__
             raise TypeError(f"concatenation of arrays and a {other}: expected arrays, or ciphertexts alone")
-        return arrays.concatenate(parts, axis)
+        return arrays.concatenate(cast("list[Array]", parts), axis)  # as was just seen
     if axis != 0:
         raise ParameterError(f"axis {axis}: ciphertexts are joined along axis 0", {"axis": axis})
-    return _crenel.concatenate(parts)
+    return _crenel.concatenate(cast("list[Ciphertext | Operand]", parts))
 
 
 __all__ = [

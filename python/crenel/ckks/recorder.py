@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from crenel._crenel import (
 )
 from crenel.errors import ParameterError, StateError, UnsupportedError
 
+Other: TypeAlias = "Recorded | Plaintext | ArrayLike"
 MAX_INTEGER = 2.0**31  # beyond, a factor is encoded
 
 
@@ -114,7 +115,7 @@ def _is_integer(x: complex) -> bool:
     return all(abs(p) < MAX_INTEGER and float(p).is_integer() for p in (complex(x).real, complex(x).imag))
 
 
-def _real(other: object) -> bool:
+def _real(other: Other) -> bool:
     if isinstance(other, (Recorded, Plaintext)):
         return bool(other.real)
     return not np.iscomplexobj(other) or (np.ndim(other) == 0 and complex(np.asarray(other)[()]).imag == 0.0)
@@ -142,7 +143,7 @@ class Recorded:
         self.evaluator.reached(level, operation)
         return Recorded(self.evaluator, level, self.slots, self.real if real is None else real)
 
-    def _beside(self, other: object) -> Recorded:
+    def _beside(self, other: Other) -> Recorded:
         level = self.level
         if isinstance(other, Recorded):
             if other.slots != self.slots:
@@ -269,7 +270,7 @@ class Recorded:
 
     def linear_transform(self, matrix: ArrayLike | Mapping[int, ArrayLike]) -> Recorded:
         """As Operand.linear_transform."""
-        values: list[ArrayLike]
+        values: Sequence[ArrayLike]
         if isinstance(matrix, Mapping):
             offsets, values = list(matrix), list(matrix.values())
         else:

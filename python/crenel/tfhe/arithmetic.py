@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crenel.tfhe.arrays import Clear
+    from crenel.tfhe.arrays import Clear, IntegerType
     from crenel.tfhe.place import Place
 
 _NUMBERS: tuple[Kind, ...] = ("message", "integer")
@@ -126,7 +126,7 @@ class Arithmetic:
     ) -> Ciphertext: ...
     @overload
     def sum(
-        self, a: Ciphertext, axis: int | tuple[int, ...] | None = ..., *, dtype: npt.DTypeLike
+        self, a: Ciphertext, axis: int | tuple[int, ...] | None = ..., *, dtype: IntegerType
     ) -> Integers: ...
     @overload
     def sum(

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
         int | np.integer | np.bool_ | npt.NDArray[np.integer] | npt.NDArray[np.bool_] | Sequence[int]
     )
 
+    # What an encrypted array decrypts to.
+    Element: TypeAlias = np.integer | np.bool_
+    # Of encrypted integers. NumPy's DTypeLike has None too, which is no type of integers.
+    IntegerType: TypeAlias = str | type[np.integer] | np.dtype[np.integer]
+
 Shape: TypeAlias = tuple[int, ...]
 Data = TypeVar("Data", _crenel.TfheCiphertext, _crenel.TfheIntegers)
 A = TypeVar("A", bound="_Array")  # type: ignore[type-arg]

@@ -11,7 +11,7 @@ from crenel.tfhe.arrays import Ciphertext, Integers, Shape
 from crenel.tfhe.place import Place
 
 if TYPE_CHECKING:
-    from crenel.tfhe.arrays import Clear
+    from crenel.tfhe.arrays import Clear, Element
     from crenel.tfhe.operations import Operations
 
 B = TypeVar("B", bound="BoundCiphertext")
@@ -35,7 +35,7 @@ class BoundCiphertext(Ciphertext):
         context: Place,
         data: _crenel.TfheCiphertext,
         shape: Shape,
-        dtype: np.dtype,
+        dtype: np.dtype[Element],
     ) -> None:
         super().__init__(context, data, shape, dtype)
         self._evaluator = evaluator
@@ -140,7 +140,12 @@ class BoundIntegers(Integers):
     __slots__ = ("_evaluator",)
 
     def __init__(
-        self, evaluator: Operations, context: Place, data: _crenel.TfheIntegers, shape: Shape, dtype: np.dtype
+        self,
+        evaluator: Operations,
+        context: Place,
+        data: _crenel.TfheIntegers,
+        shape: Shape,
+        dtype: np.dtype[Element],
     ) -> None:
         super().__init__(context, data, shape, dtype)
         self._evaluator = evaluator

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crenel.progress_bar import Callback
+    from crenel.tfhe.arrays import Element
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
@@ -242,7 +243,7 @@ class Client:
         data = self._client.encrypt(flat.astype(np.uint64), modulus, bound)
         return Ciphertext(self._context, data, shape, flat.dtype.newbyteorder("="))
 
-    def decrypt(self, array: Ciphertext | Integers) -> np.ndarray:
+    def decrypt(self, array: Ciphertext | Integers) -> npt.NDArray[Element]:
         """The array of array.dtype and array.shape.
 
         Raises StateError for an array of another context or of other secret keys.
@@ -286,7 +287,7 @@ class Client:
         """
         return self._client.p_fail_log2(array._data)
 
-    def phase_errors(self, array: Ciphertext, values: npt.ArrayLike) -> np.ndarray:
+    def phase_errors(self, array: Ciphertext, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Distance of each phase from the place of its message, in units of the modulus' integers.
 
         For measurements of noise; never publish it.

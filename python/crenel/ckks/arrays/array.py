@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from crenel._crenel import Ciphertext, Client, Context, ErrorBound, ErrorModel, Evaluator, Operand, PublicKey
 from crenel.ckks.arrays import archive, moves, products, sums
@@ -39,7 +39,7 @@ def numbers_of(values: ArrayLike, name: str = "values") -> Numbers:
             raise ParameterError(
                 f"{name} must be numbers, got an array of {array.dtype}", {"dtype": str(array.dtype)}
             ) from None
-    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    return array.astype(np.complex128) if array.dtype.kind == "c" else array.astype(np.float64)
 
 
 class Array(Packed):
@@ -106,8 +106,10 @@ class Array(Packed):
     def __contains__(self, _: object) -> NoReturn:
         raise TypeError("an encrypted array does not tell what is in it: decrypt it first")
 
-    def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("an encrypted array is no NumPy array: decrypt it first")
+    if not TYPE_CHECKING:  # in a type, it would make an Array one of the things that NumPy takes as arrays
+
+        def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NoReturn:
+            raise TypeError("an encrypted array is no NumPy array: decrypt it first")
 
     # -- binding, decryption, files
 
@@ -121,7 +123,7 @@ class Array(Packed):
                 "a ciphertext beside an error model: array.error_bound(model, max_abs=...) is its bound",
                 {"found": type(data).__name__},
             )
-        if isinstance(data, (ErrorBound, Recorded)):
+        if not isinstance(data, (Ciphertext, Operand)):
             raise StateError(f"an evaluator beside {data}", {"found": type(data).__name__})
         return self._like(evaluator(data))
 
@@ -142,7 +144,7 @@ class Array(Packed):
 
     def decrypt(self, client: Client) -> Numbers:
         """The numbers, in the shape of the array. As exact as Client.decrypt, and for the same eyes."""
-        if isinstance(self._data, (ErrorBound, Recorded)):
+        if not isinstance(self._data, (Ciphertext, Operand)):
             raise StateError(f"decryption of {self._data}", {"found": type(self._data).__name__})
         return self.unpack(client.decrypt(self._data))
 
@@ -153,7 +155,7 @@ class Array(Packed):
 
     def to_bytes(self) -> bytes:
         """Shape, packing and ciphertext; `Array.from_bytes` reads it."""
-        if isinstance(self._data, (ErrorBound, Recorded)):
+        if not isinstance(self._data, (Ciphertext, Operand)):
             raise StateError(f"bytes of {self._data}", {"found": type(self._data).__name__})
         return archive.write(self._data.to_bytes(), self._shape, self._layout, self._transposed, self._pad)
 
@@ -187,9 +189,10 @@ class Array(Packed):
     def __rsub__(self, other: ArrayLike) -> Array:
         return -self + other
 
-    def __mul__(self, other: Array | ArrayLike) -> Array:
+    # Packed declares products of two of one class; pyright does not know that there is no other.
+    def __mul__(self, other: Array | ArrayLike) -> Array:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Product. Level l -> l - 1; by one integer: l -> l."""
-        return self._combined(other, lambda a, b: a * b, products.times)
+        return self._combined(other, lambda a, b: a * b, None)
 
     __rmul__ = __mul__
 
@@ -202,7 +205,7 @@ class Array(Packed):
             if numbers.ndim == 0:
                 raise ZeroDivisionError("division of an encrypted array by zero")
             raise ParameterError("division of an encrypted array by zero", {"divisor": 0})
-        return self * (1.0 / numbers if numbers.ndim else float_factor(1.0 / numbers[()]))
+        return self * (1.0 / numbers if numbers.ndim else float_factor((1.0 / numbers).item()))
 
     def __pow__(self, exponent: int) -> Array:
         """Level l -> l - ceil(log2 exponent)."""
@@ -279,7 +282,9 @@ class Array(Packed):
     def __rmatmul__(self, other: ArrayLike) -> Array:
         """A clear vector or matrix times this. Level l -> l - 1."""
         numbers = numbers_of(other)
-        return products.matmul(self.T, numbers.T).T if self.ndim else NotImplemented
+        if not self.ndim:
+            return NotImplemented
+        return products.matmul(self.T, numbers.T).T
 
     def dot(self, other: Array | ArrayLike) -> Array:
         """``self @ other``."""
@@ -296,14 +301,15 @@ class Array(Packed):
     def _combined(
         self,
         other: Array | ArrayLike,
-        operation: Callable[[Vector, Vector | Numbers | Scalar], Vector],
-        pads: Callable[[complex | None, complex | None], complex | None],
+        operation: Callable[[Vector, Vector | ArrayLike], Vector],
+        pads: Callable[[complex, complex], complex] | None,
     ) -> Array:
+        """`pads` is the operation on what padding holds; None says that it is a product."""
         if isinstance(other, (Ciphertext, Operand, ErrorBound)):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]  # which the operators hand on
         if isinstance(other, Array):
             a, b = moves.aligned(self, other)
-            if pads is products.times:
+            if pads is None:
                 a, b = a._tamed(1.0), b._tamed(1.0)
             return a._like(operation(a._vector(), b._vector()), pad=_pad(pads, a._pad, b._pad))
         numbers = numbers_of(other)
@@ -317,9 +323,9 @@ class Array(Packed):
 
 
 def _pad(
-    pads: Callable[[complex | None, complex | None], complex | None], a: complex | None, b: complex | None
+    pads: Callable[[complex, complex], complex] | None, a: complex | None, b: complex | None
 ) -> complex | None:
-    if pads is products.times:
+    if pads is None:
         return products.times(a, b)
     return None if a is None or b is None else pads(a, b)
 
@@ -334,7 +340,7 @@ def integer_or_float(given: object, number: Numbers) -> Scalar:
     """An integer where the caller wrote one: its product consumes no level."""
     if np.asarray(given).dtype.kind in "biu":
         return int(cast(int, np.asarray(given)[()]))
-    return float_factor(number[()])
+    return float_factor(number.item())
 
 
 def encrypt(

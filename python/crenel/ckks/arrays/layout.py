@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from crenel.errors import ParameterError
 
 Packing = Literal["rows", "columns", "batch", "features"]
-Numbers = NDArray[np.float64] | NDArray[np.complex128]
+Numbers = NDArray[np.float64 | np.complex128]
 Integers = NDArray[np.int64]
+N = TypeVar("N", bound=np.generic)
 
 PACKINGS: dict[str, str] = {
     "rows": "row after row, as many to a vector as fit",
@@ -65,7 +66,7 @@ class Layout:
         """Are there segments without an element?"""
         return self.pieces == 1 and self.batch * self.group != self.rows
 
-    def place(self, matrix: Numbers, fill: float = 0.0) -> Numbers:
+    def place(self, matrix: NDArray[N], fill: float = 0.0) -> NDArray[N]:
         """The slots, a row to a vector (one vector: one axis), of a matrix; padding is `fill`."""
         segments = self.batch * self.group // self.pieces
         out = np.full((segments, self.pieces * self.width), fill, dtype=matrix.dtype)
@@ -73,12 +74,12 @@ class Layout:
         vectors = out.reshape(self.batch, self.slots)
         return vectors[0] if self.batch == 1 else vectors
 
-    def gather(self, slots: Numbers) -> Numbers:
+    def gather(self, slots: NDArray[N]) -> NDArray[N]:
         """The matrix in these slots."""
         segments = self.batch * self.group // self.pieces
         return slots.reshape(segments, self.pieces * self.width)[: self.rows, : self.columns]
 
-    def mask(self) -> Numbers:
+    def mask(self) -> NDArray[np.float64]:
         """1 where there is an element, 0 in padding."""
         return self.place(np.ones((self.rows, self.columns)))
 

@@ -9,7 +9,7 @@ from operator import add, index
 import numpy as np
 
 from crenel.ckks.arrays.layout import Integers, Layout, layout_of
-from crenel.ckks.arrays.packed import Packed
+from crenel.ckks.arrays.packed import P
 from crenel.ckks.arrays.sums import shrunk, summed
 from crenel.ckks.arrays.vector import Vector, each, join, most_slots, moved, repeat, take, widened
 from crenel.errors import ParameterError
@@ -23,7 +23,7 @@ def _positions(layout: Layout, transposed: bool) -> Integers:
     return p.T if transposed else p
 
 
-def moved_to(a: Packed, source: Integers, layout: Layout, transposed: bool, shape: tuple[int, ...]) -> Packed:
+def moved_to(a: P, source: Integers, layout: Layout, transposed: bool, shape: tuple[int, ...]) -> P:
     """The elements at the positions `source`, in another layout. Level l -> l - 1."""
     target = _positions(layout, transposed).ravel()
     slots = max(a._layout.slots, layout.slots)
@@ -33,19 +33,19 @@ def moved_to(a: Packed, source: Integers, layout: Layout, transposed: bool, shap
     return type(a)(data, shape, layout, transposed)
 
 
-def relaid(a: Packed, layout: Layout, transposed: bool) -> Packed:
+def relaid(a: P, layout: Layout, transposed: bool) -> P:
     """The same array in another layout."""
     if (a._layout, a._transposed) == (layout, transposed):
         return a
     return moved_to(a, _positions(a._layout, a._transposed), layout, transposed, a.shape)
 
 
-def repacked(a: Packed, packing: str) -> Packed:
+def repacked(a: P, packing: str) -> P:
     """The same array in a named packing."""
     return relaid(a, *layout_of(a.shape, packing, most_slots(a._vector())))
 
 
-def broadcast(a: Packed, shape: tuple[int, ...], like: tuple[Layout, bool] | None = None) -> Packed:
+def broadcast(a: P, shape: tuple[int, ...], like: tuple[Layout, bool] | None = None) -> P:
     """As numpy.broadcast_to, in the layout `like` where there is a choice."""
     if a.shape == shape:
         return a
@@ -60,14 +60,14 @@ def broadcast(a: Packed, shape: tuple[int, ...], like: tuple[Layout, bool] | Non
     return _columns(a, shape, layout) if transposed else _rows(a, shape, layout)
 
 
-def _spread(a: Packed, shape: tuple[int, ...], layout: Layout, transposed: bool) -> Packed:
+def _spread(a: P, shape: tuple[int, ...], layout: Layout, transposed: bool) -> P:
     """One number everywhere."""
     a = a._cleaned()
     data = shrunk(summed(a._vector(), a._layout.slots), 1)
     return type(a)(repeat(widened(data, layout.slots), layout.batch), shape, layout, transposed, None)
 
 
-def _rows(a: Packed, shape: tuple[int, ...], layout: Layout) -> Packed:
+def _rows(a: P, shape: tuple[int, ...], layout: Layout) -> P:
     """A vector in every row: more slots repeat."""
     row = Layout(1, layout.columns, layout.width, 1)
     wide = a._layout.width
@@ -84,7 +84,7 @@ def _rows(a: Packed, shape: tuple[int, ...], layout: Layout) -> Packed:
     return type(a)(data, shape, layout, False, a._pad if same else None)
 
 
-def _columns(a: Packed, shape: tuple[int, ...], layout: Layout) -> Packed:
+def _columns(a: P, shape: tuple[int, ...], layout: Layout) -> P:
     """A vector whose element c fills segment c."""
     first = Layout(layout.rows, 1, layout.width, layout.group if layout.pieces == 1 else 1)
     a = relaid(a, first, True)._cleaned()
@@ -105,7 +105,7 @@ def common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         ) from None
 
 
-def aligned(a: Packed, b: Packed) -> tuple[Packed, Packed]:
+def aligned(a: P, b: P) -> tuple[P, P]:
     """Both of one shape and layout."""
     shape = common_shape(a.shape, b.shape)
     model = a if a.shape == shape else b if b.shape == shape else None
@@ -126,7 +126,7 @@ def aligned(a: Packed, b: Packed) -> tuple[Packed, Packed]:
     return a, relaid(b, a._layout, a._transposed)
 
 
-def _rows_alone(a: Packed, layout: Layout) -> Packed:
+def _rows_alone(a: P, layout: Layout) -> P:
     return a if a._layout == layout else _rows(a, a.shape, layout)
 
 
@@ -148,7 +148,7 @@ def _indices(key: object, size: int, axis: int) -> tuple[Integers, bool]:
     return np.array([i % size]), False
 
 
-def item(a: Packed, key: Key | tuple[Key, ...]) -> Packed:
+def item(a: P, key: Key | tuple[Key, ...]) -> P:
     """a[key]."""
     keys = key if isinstance(key, tuple) else (key,)
     if len(keys) > a.ndim:
@@ -178,7 +178,7 @@ def item(a: Packed, key: Key | tuple[Key, ...]) -> Packed:
     return moved_to(a, source, packed, False, shape)
 
 
-def concatenate(arrays: Sequence[Packed], axis: int) -> Packed:
+def concatenate(arrays: Sequence[P], axis: int) -> P:
     """Along an axis."""
     if not arrays:
         raise ParameterError("concatenation of no arrays", {"arrays": 0})
@@ -204,7 +204,7 @@ def concatenate(arrays: Sequence[Packed], axis: int) -> Packed:
     return _placed(arrays, axis, shape)
 
 
-def _joined(arrays: Sequence[Packed], axis: int, shape: tuple[int, ...]) -> Packed | None:
+def _joined(arrays: Sequence[P], axis: int, shape: tuple[int, ...]) -> P | None:
     """Whole vectors, one after the other."""
     first = arrays[0]
     layout = first._layout
@@ -224,7 +224,7 @@ def _joined(arrays: Sequence[Packed], axis: int, shape: tuple[int, ...]) -> Pack
     return type(first)(join([a._vector() for a in arrays]), shape, packed, first._transposed, pad)
 
 
-def _shifted(arrays: Sequence[Packed], shape: tuple[int, ...]) -> Packed | None:
+def _shifted(arrays: Sequence[P], shape: tuple[int, ...]) -> P | None:
     """Vectors that fit into one of them, rotated and added."""
     first = arrays[0]
     layout = first._layout
@@ -243,7 +243,7 @@ def _shifted(arrays: Sequence[Packed], shape: tuple[int, ...]) -> Packed | None:
     return type(first)(reduce(add, parts), shape, Layout(1, shape[0], layout.width, 1))
 
 
-def _placed(arrays: Sequence[Packed], axis: int, shape: tuple[int, ...]) -> Packed:
+def _placed(arrays: Sequence[P], axis: int, shape: tuple[int, ...]) -> P:
     """Number by number."""
     first = arrays[0]
     most = max(most_slots(a._vector()) for a in arrays)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crenel._crenel import Ciphertext, Operand
-from crenel.ckks.arrays.layout import Layout, Numbers
+from crenel.ckks.arrays.layout import Layout, N, Numbers, Packing
 from crenel.ckks.arrays.vector import Vector
 from crenel.errors import StateError
 
@@ -98,7 +99,7 @@ class Packed:
             )
         return self._data
 
-    def _packed(self, numbers: Numbers, fill: float = 0.0) -> Numbers:
+    def _packed(self, numbers: NDArray[N], fill: float = 0.0) -> NDArray[N]:
         """Numbers of this shape in slots."""
         matrix = numbers.reshape((1, -1) if self.ndim < 2 else self._shape)
         return self._layout.place(matrix.T if self._transposed else matrix, fill)
@@ -126,8 +127,17 @@ class Packed:
     if TYPE_CHECKING:
 
         @property
-        def T(self: P) -> P: ...
+        def T(self: P) -> P:
+            """The transpose."""
+            ...
+
         @property
-        def packing(self) -> str: ...
-        def sum(self: P, axis: int | None = None) -> P: ...
+        def packing(self) -> Packing:
+            """How the numbers lie."""
+            ...
+
+        def sum(self: P, axis: int | None = None) -> P:
+            """Of all numbers, or along an axis."""
+            ...
+
         def __mul__(self: P, other: P | Numbers | float) -> P: ...

@@ -8,7 +8,7 @@ from operator import add
 import numpy as np
 
 from crenel.ckks.arrays.layout import Layout, Numbers, power_of_two
-from crenel.ckks.arrays.packed import Packed
+from crenel.ckks.arrays.packed import P
 from crenel.ckks.arrays.sums import shrunk, summed
 from crenel.ckks.arrays.vector import Vector, each, join, most_slots, take, transform, widened
 from crenel.errors import ParameterError, UnsupportedError
@@ -21,7 +21,7 @@ def times(a: complex | None, b: complex | None) -> complex | None:
     return None if a is None or b is None else a * b
 
 
-def matmul(a: Packed, b: Packed | Numbers) -> Packed:
+def matmul(a: P, b: P | Numbers) -> P:
     """a @ b."""
     if not a.ndim or not b.ndim or b.ndim > 2 or a.shape[-1] != b.shape[0]:
         raise ParameterError(
@@ -46,7 +46,7 @@ def matmul(a: Packed, b: Packed | Numbers) -> Packed:
     )
 
 
-def _along(a: Packed, matrix: Numbers) -> Packed:
+def _along(a: P, matrix: Numbers) -> P:
     """The axis that goes lies within segments."""
     if a._layout.group > 1:
         return _segments(a, matrix)
@@ -58,7 +58,7 @@ def _along(a: Packed, matrix: Numbers) -> Packed:
         terms = []
         for k in range(p):
             block = matrix[k * layout.width : (k + 1) * layout.width, q : q + width]
-            piece = data if p == 1 else each(data, layout.rows, lambda r, k=k: take(data, r * p + k, 1))
+            piece = data if p == 1 else _pieces(data, layout, k)
             terms.append(transform(widened(piece, slots), _wrapped(block, slots, width)))
         # What lies `width` apart belongs together: few diagonals, and a sum of few steps.
         out.append(shrunk(summed(reduce(add, terms), slots // width, width), width))
@@ -66,6 +66,11 @@ def _along(a: Packed, matrix: Numbers) -> Packed:
         out = [take(part, r, 1) for r in range(layout.rows) for part in out]
     result = Layout(layout.rows, m, width, 1)
     return type(a)(join(out), (*a.shape[:-1], m), result)
+
+
+def _pieces(data: Vector, layout: Layout, k: int) -> Vector:
+    """Piece k of every row."""
+    return each(data, layout.rows, lambda r: take(data, r * layout.pieces + k, 1))
 
 
 def _wrapped(block: Numbers, slots: int, width: int) -> dict[int, Numbers]:
@@ -76,7 +81,7 @@ def _wrapped(block: Numbers, slots: int, width: int) -> dict[int, Numbers]:
     return {d: padded[(j + d) % slots, j % width] for d in range(width)}
 
 
-def _segments(a: Packed, matrix: Numbers) -> Packed:
+def _segments(a: P, matrix: Numbers) -> P:
     """The same matrix in every segment of a vector."""
     a = a._cleaned() if a._pad is not None else a
     data, layout, m = a._vector(), a._layout, matrix.shape[1]
@@ -104,7 +109,7 @@ def _segments(a: Packed, matrix: Numbers) -> Packed:
     return type(a)(transform(widened(data, slots), diagonals), (*a.shape[:-1], m), result, False, pad)
 
 
-def _across(a: Packed, matrix: Numbers) -> Packed:
+def _across(a: P, matrix: Numbers) -> P:
     """The axis that goes lies across segments: a segment is a column."""
     if a._layout.group == 1 and a._layout.batch > 1:
         return _vectors(a, matrix)
@@ -130,7 +135,7 @@ def _across(a: Packed, matrix: Numbers) -> Packed:
     return type(a)(join(out), (*a.shape[:-1], m), result, True)
 
 
-def _vectors(a: Packed, matrix: Numbers) -> Packed:
+def _vectors(a: P, matrix: Numbers) -> P:
     """A column to a vector, or to several: combinations of vectors, without a rotation."""
     a = a._cleaned() if a._pad is not None else a
     data, layout, p = a._vector(), a._layout, a._layout.pieces

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crenel.ckks.arrays.layout import Layout
-from crenel.ckks.arrays.packed import Packed
+from crenel.ckks.arrays.packed import P, Packed
 from crenel.ckks.arrays.vector import Vector, each, fold, take
 from crenel.errors import ParameterError
 
@@ -25,7 +25,7 @@ def shrunk(data: Vector, slots: int) -> Vector:
     return data if data.slots == slots else data.with_slots(slots, repeating=True)
 
 
-def total(a: Packed, axis: int | None, factor: float | None) -> Packed:
+def total(a: P, axis: int | None, factor: float | None) -> P:
     """Sum along an axis (None: of all) times the factor, where there is one."""
     if axis is not None:
         axis = checked_axis(a, axis)

@@ -5,18 +5,58 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import add
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crenel._crenel import ErrorBound, Operand, concatenate
+from crenel._crenel import Ciphertext, ErrorBound, ErrorModel, Evaluator, Operand, concatenate
 from crenel.ckks.arrays.layout import Integers, Numbers
-from crenel.ckks.recorder import Recorded
+from crenel.ckks.recorder import Recorded, Recorder
 from crenel.errors import StateError
 
-Vector = Operand | ErrorBound | Recorded
-"""Vectors of one or more ciphertexts that can be computed with."""
-
+V = TypeVar("V", bound="Vector")
 Diagonals = Mapping[int, Numbers]
+
+
+class Vector(Protocol):
+    """Vectors of one or more ciphertexts that can be computed with: what Operand, ErrorBound and Recorded
+    share. Those of one computation are of one kind."""
+
+    @property
+    def level(self) -> int: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def real(self) -> bool: ...
+    @property
+    def ciphertext(self) -> Ciphertext | ErrorBound | Recorded: ...
+    @property
+    def evaluator(self) -> Evaluator | ErrorModel | Recorder: ...
+
+    def __add__(self: V, other: V | ArrayLike) -> V: ...
+    def __sub__(self: V, other: V | ArrayLike) -> V: ...
+    def __mul__(self: V, other: V | ArrayLike) -> V: ...
+    def __pow__(self: V, exponent: int) -> V: ...
+    def __neg__(self: V) -> V: ...
+    def square(self: V) -> V: ...
+    def conjugate(self: V) -> V: ...
+    def rotate(self: V, steps: int) -> V: ...
+    def sum(self: V, count: int, stride: int) -> V: ...
+    def at_level(self: V, level: int) -> V: ...
+    def with_slots(self: V, slots: int, *, repeating: bool = False) -> V: ...
+    def linear_transform(self: V, matrix: Diagonals) -> V: ...
+    def polynomial(
+        self: V,
+        coefficients: ArrayLike,
+        basis: Literal["power", "chebyshev"],
+        interval: tuple[float, float],
+    ) -> V: ...
+
+
+def alike(data: Vector) -> bool:
+    """Does it hold of all vectors alike, as bounds and records do?"""
+    return not isinstance(data, Operand)
 
 
 def take(data: Vector, first: int, count: int) -> Vector:
@@ -49,14 +89,13 @@ def join(parts: Sequence[Vector]) -> Vector:
 
 def each(data: Vector, count: int, part: Callable[[int], Vector]) -> Vector:
     """The vectors of part(0), part(1), ...; of bounds and records, which hold of all alike, part(0)."""
-    return join([part(i) for i in range(count if isinstance(data, Operand) else 1)])
+    return join([part(i) for i in range(1 if alike(data) else count)])
 
 
 def most_slots(data: Vector) -> int:
     """N/2 of its parameters."""
-    if isinstance(data, Operand):
-        return data.evaluator.context.params.slots
-    return data.evaluator.params.slots
+    ev = data.evaluator
+    return ev.context.params.slots if isinstance(ev, Evaluator) else ev.params.slots
 
 
 def repeat(data: Vector, times: int) -> Vector:
@@ -68,7 +107,7 @@ def fold(data: Vector, batch: int, pieces: int = 1) -> Vector:
     """Of `batch` vectors, the sums of those whose numbers agree modulo `pieces`."""
     if batch == pieces:
         return data
-    if not isinstance(data, Operand):
+    if alike(data):
         return data * (batch // pieces)
     rest: Vector | None = None
     rows = batch // pieces
