@@ -94,7 +94,7 @@ def test_too_few_levels_are_named_before_any_key(world):
     low = world.client.encrypt([1.0], level=1)
     with pytest.raises(ckks.StateError) as caught:
         ckks.needs(lambda a: a.square() * 0.5, world.params, low)
-    assert caught.value.fields == {"operation": "product", "depth": "2", "available": "1"}
+    assert caught.value.fields == {"operation": "product", "depth": 2, "available": 1}
 
 
 def test_prepared_transforms(world, rng):

@@ -115,7 +115,7 @@ def concatenate(
 
         return arrays.concatenate(parts, axis)
     if axis != 0:
-        raise ParameterError(f"axis {axis}: ciphertexts are joined along axis 0", {"axis": str(axis)})
+        raise ParameterError(f"axis {axis}: ciphertexts are joined along axis 0", {"axis": axis})
     return _crenel.concatenate(parts)
 
 

@@ -40,7 +40,7 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
         raise StateError(
             f"the program needs {depth} levels and its inputs have {available}: the first operation without "
             f"a level is a {recorder.shortage}. Parameters with depth={depth} would do",
-            {"operation": recorder.shortage, "depth": str(depth), "available": str(available)},
+            {"operation": recorder.shortage, "depth": depth, "available": available},
         )
     return Needs(
         sorted(recorder.rotations), recorder.conjugate, recorder.relinearisation, recorder.bootstrap, depth

@@ -147,7 +147,7 @@ class Recorded:
             if other.slots != self.slots:
                 raise StateError(
                     f"slots {self.slots} and {other.slots} differ",
-                    {"slots_a": str(self.slots), "slots_b": str(other.slots)},
+                    {"slots_a": self.slots, "slots_b": other.slots},
                 )
             level = min(level, other.level)
         elif isinstance(other, (Ciphertext, Operand)):
@@ -182,7 +182,7 @@ class Recorded:
     def __pow__(self, exponent: int) -> Recorded:
         if exponent < 1:
             raise ParameterError(
-                f"the exponent must be a positive integer, got {exponent}", {"exponent": str(exponent)}
+                f"the exponent must be a positive integer, got {exponent}", {"exponent": exponent}
             )
         if exponent > 1:
             self.evaluator.relinearisation = True
@@ -230,14 +230,14 @@ class Recorded:
         if slots < self.slots and not repeating:
             raise StateError(
                 f"a vector of {self.slots} slots as one of {slots}: only where it repeats",
-                {"slots": str(self.slots), "wanted": str(slots)},
+                {"slots": self.slots, "wanted": slots},
             )
         return Recorded(self.evaluator, self.level, slots, self.real)
 
     def at_level(self, level: int) -> Recorded:
         """As Operand.at_level."""
         if level > self.level:
-            raise StateError(f"level {self.level} to {level}", {"level": str(self.level)})
+            raise StateError(f"level {self.level} to {level}", {"level": self.level})
         return Recorded(self.evaluator, level, self.slots, self.real)
 
     def polynomial(

@@ -12,7 +12,7 @@ import math
 from typing import NoReturn, TypedDict
 
 from crenel.ckks.arrays.layout import Layout
-from crenel.errors import SerializationError
+from crenel.errors import FieldValue, SerializationError
 
 MAGIC, VERSION, MAX_HEADER, DIGEST = b"CRENELAR", 1, 4096, 32
 KEYS = {"shape", "rows", "columns", "width", "group", "transposed", "pad"}
@@ -30,8 +30,8 @@ class Head(TypedDict):
     pad: list[float] | None
 
 
-def fail(text: str, **fields: object) -> NoReturn:
-    raise SerializationError(f"array: {text}", {k: str(v) for k, v in fields.items()})
+def fail(text: str, **fields: FieldValue) -> NoReturn:
+    raise SerializationError(f"array: {text}", fields)
 
 
 def write(
@@ -56,7 +56,11 @@ def read(data: bytes | bytearray | memoryview) -> tuple[Head, bytes | memoryview
     size = view.nbytes
     whole = bytes(view[: 16 + MAX_HEADER + DIGEST])
     if len(whole) < 16 or whole[:8] != MAGIC:
-        fail("no file of an array: it does not begin with CRENELAR", bytes=size)
+        fail(
+            "no file of an array: it does not begin with CRENELAR; ciphertexts alone are read by "
+            "context.ciphertext_from_bytes",
+            bytes=size,
+        )
     version, length = (int.from_bytes(whole[i : i + 4], "little") for i in (8, 12))
     if version != VERSION:
         fail(f"version {version}, expected {VERSION}", version=version, expected=VERSION)

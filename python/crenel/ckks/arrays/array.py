@@ -85,6 +85,8 @@ class Array(Packed):
     def __eq__(self, other: object) -> NoReturn:
         raise TypeError("encrypted arrays are not compared: decrypt them first")
 
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("an encrypted array is no NumPy array: decrypt it first")
 
@@ -173,7 +175,7 @@ class Array(Packed):
         if np.any(numbers == 0):
             if numbers.ndim == 0:
                 raise ZeroDivisionError("division of an encrypted array by zero")
-            raise ParameterError("division of an encrypted array by zero", {"divisor": "0"})
+            raise ParameterError("division of an encrypted array by zero", {"divisor": 0})
         return self * (1.0 / numbers if numbers.ndim else float_factor(1.0 / numbers[()]))
 
     def __pow__(self, exponent: int) -> Array:
@@ -282,7 +284,7 @@ class Array(Packed):
         if numbers.ndim == 0:
             number = integer_or_float(other, numbers)
             return self._like(operation(self._vector(), number), pad=_pad(pads, self._pad, number))
-        shape = np.broadcast_shapes(self._shape, numbers.shape)
+        shape = moves.common_shape(self._shape, numbers.shape)
         a = moves.broadcast(self, shape)
         packed = a._packed(np.broadcast_to(numbers, shape))
         return a._like(operation(a._vector(), packed), pad=_pad(pads, a._pad, 0.0))
@@ -316,6 +318,7 @@ def encrypt(
     *,
     level: int | None = None,
     slots: int | None = None,
+    bound: float | None = None,
 ) -> Array:
     """Encrypt numbers as an Array of their shape.
 
@@ -328,9 +331,16 @@ def encrypt(
         with clear matrices need no rotation)
     level : default the top normal level
     slots : of a vector at most; default N/2. What is longer takes several vectors
+    bound : no number exceeds it, as of Client.encrypt: operations whose results could exceed what their level
+        holds are a StateError. Without it nothing is checked
 
     Raises ParameterError as Client.encrypt does.
     """
+    if not isinstance(key, (Client, PublicKey, Recorder)):
+        raise TypeError(
+            f"expected the client or a public key, got {type(key).__name__}: "
+            "ckks.encrypt(client, numbers), where client = context.keygen()"
+        )
     numbers = numbers_of(values)
     layout, transposed = layout_of(numbers.shape, packing, check_slots(slots, key_slots(key)))
     matrix = numbers.reshape((1, -1) if numbers.ndim < 2 else numbers.shape)
@@ -338,7 +348,7 @@ def encrypt(
     if isinstance(key, Recorder):
         data: Ciphertext | Recorded = key.input(level, layout.slots, not np.iscomplexobj(numbers))
     else:
-        data = key.encrypt(packed, level=level, slots=layout.slots)
+        data = key.encrypt(packed, level=level, slots=layout.slots, bound=bound)
     return Array(data, numbers.shape, layout, transposed)
 
 

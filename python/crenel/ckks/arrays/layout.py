@@ -94,7 +94,7 @@ def check_slots(slots: int | None, most: int) -> int:
     if slots < 1 or slots > most or slots & (slots - 1):
         raise ParameterError(
             f"slots must be a power of two of at most {most}, got {slots}",
-            {"slots": str(slots), "max_slots": str(most)},
+            {"slots": slots, "max_slots": most},
         )
     return slots
 
@@ -104,7 +104,7 @@ def layout_of(shape: tuple[int, ...], packing: str | None, slots: int) -> tuple[
     if len(shape) > 2 or 0 in shape:
         raise ParameterError(
             f"arrays have up to two axes and at least one element, got shape {shape}",
-            {"shape": str(shape)},
+            {"shape": list(shape)},
         )
     if packing is not None and packing not in PACKINGS:
         raise ParameterError(

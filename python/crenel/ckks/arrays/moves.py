@@ -9,7 +9,7 @@ from operator import add, index
 import numpy as np
 
 from crenel.ckks.arrays.layout import Integers, Layout, layout_of
-from crenel.ckks.arrays.packed import Packed
+from crenel.ckks.arrays.packed import Packed, bound_alike
 from crenel.ckks.arrays.sums import shrunk, summed
 from crenel.ckks.arrays.vector import Vector, each, join, most_slots, moved, repeat, take, widened
 from crenel.errors import ParameterError
@@ -88,15 +88,20 @@ def _columns(a: Packed, shape: tuple[int, ...], layout: Layout) -> Packed:
     return type(a)(data, shape, layout, True, None)
 
 
-def aligned(a: Packed, b: Packed) -> tuple[Packed, Packed]:
-    """Both of one shape and layout."""
+def common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """As NumPy broadcasts."""
     try:
-        shape = np.broadcast_shapes(a.shape, b.shape)
+        return np.broadcast_shapes(a, b)
     except ValueError:
         raise ParameterError(
-            f"shapes {a.shape} and {b.shape} do not broadcast",
-            {"shape_a": str(a.shape), "shape_b": str(b.shape)},
+            f"shapes {a} and {b} do not broadcast", {"shape_a": list(a), "shape_b": list(b)}
         ) from None
+
+
+def aligned(a: Packed, b: Packed) -> tuple[Packed, Packed]:
+    """Both of one shape and layout, and with an evaluator."""
+    a, b = bound_alike(a, b)
+    shape = common_shape(a.shape, b.shape)
     model = a if a.shape == shape else b if b.shape == shape else None
     like = (
         (model._layout, model._transposed)
@@ -168,10 +173,10 @@ def item(a: Packed, key: Key | tuple[Key, ...]) -> Packed:
 def concatenate(arrays: Sequence[Packed], axis: int) -> Packed:
     """Along an axis."""
     if not arrays:
-        raise ParameterError("concatenation of no arrays", {"arrays": "0"})
+        raise ParameterError("concatenation of no arrays", {"arrays": 0})
     first = arrays[0]
     if not -first.ndim <= axis < first.ndim:
-        raise ParameterError(f"axis {axis} of arrays of {first.ndim} axes", {"axis": str(axis)})
+        raise ParameterError(f"axis {axis} of arrays of {first.ndim} axes", {"axis": axis})
     axis %= first.ndim
     for k, a in enumerate(arrays):
         if a.ndim != first.ndim or any(
@@ -179,10 +184,13 @@ def concatenate(arrays: Sequence[Packed], axis: int) -> Packed:
         ):
             raise ParameterError(
                 f"array {k} has shape {a.shape}, the first has {first.shape}: they differ beside axis {axis}",
-                {"array": str(k), "shape": str(a.shape), "expected": str(first.shape)},
+                {"array": k, "shape": list(a.shape), "expected": list(first.shape)},
             )
     if len(arrays) == 1:
         return first
+    for a in arrays[1:]:  # one that has an evaluator gives it to all
+        first = bound_alike(first, a)[0]
+    arrays = [bound_alike(a, first)[0] for a in arrays]
     length = sum(a.shape[axis] for a in arrays)
     shape = (*first.shape[:axis], length, *first.shape[axis + 1 :])
     for way in (_joined(arrays, axis, shape), _shifted(arrays, shape)):

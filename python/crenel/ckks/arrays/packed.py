@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from crenel._crenel import Ciphertext
+from crenel._crenel import Ciphertext, ErrorModel, Evaluator
 from crenel.ckks.arrays.layout import Layout, Numbers
 from crenel.ckks.arrays.vector import Vector
+from crenel.ckks.recorder import Recorder
 from crenel.errors import StateError
 
 P = TypeVar("P", bound="Packed")
+
+
+def bound_alike(a: Packed, b: Packed) -> tuple[Packed, Packed]:
+    """Both with an evaluator where one has it: ``ev(a) + b`` is ``ev(a) + ev(b)``."""
+    if isinstance(a._data, Ciphertext) and not isinstance(b._data, Ciphertext):
+        return a.bound_to(b._data.evaluator), b
+    if isinstance(b._data, Ciphertext) and not isinstance(a._data, Ciphertext):
+        return a, b.bound_to(a._data.evaluator)
+    return a, b
 
 
 class Packed:
@@ -31,7 +41,7 @@ class Packed:
         if data.slots != layout.slots or (isinstance(data, Ciphertext) and data.batch != layout.batch):
             raise StateError(
                 f"{data} for an array of {layout.batch} vectors of {layout.slots} slots",
-                {"slots": str(data.slots), "expected": str(layout.slots)},
+                {"slots": data.slots, "expected": layout.slots},
             )
         self._data, self._shape, self._layout = data, shape, layout
         self._transposed = transposed and len(shape) > 0
@@ -116,5 +126,6 @@ class Packed:
         def T(self: P) -> P: ...
         @property
         def packing(self) -> str: ...
+        def bound_to(self: P, evaluator: Evaluator | Recorder | ErrorModel) -> P: ...
         def sum(self: P, axis: int | None = None) -> P: ...
         def __mul__(self: P, other: P | Numbers | float) -> P: ...

@@ -8,7 +8,7 @@ from operator import add
 import numpy as np
 
 from crenel.ckks.arrays.layout import Layout, Numbers, power_of_two
-from crenel.ckks.arrays.packed import Packed
+from crenel.ckks.arrays.packed import Packed, bound_alike
 from crenel.ckks.arrays.sums import shrunk, summed
 from crenel.ckks.arrays.vector import Vector, each, join, most_slots, take, transform, widened
 from crenel.errors import ParameterError, UnsupportedError
@@ -23,11 +23,13 @@ def times(a: complex | None, b: complex | None) -> complex | None:
 
 def matmul(a: Packed, b: Packed | Numbers) -> Packed:
     """a @ b."""
+    if not isinstance(b, np.ndarray):
+        a, b = bound_alike(a, b)
     if not a.ndim or not b.ndim or b.ndim > 2 or a.shape[-1] != b.shape[0]:
         raise ParameterError(
             f"product of shapes {a.shape} and {b.shape}: the last axis of the first is not the first of the "
             "other",
-            {"shape_a": str(a.shape), "shape_b": str(b.shape)},
+            {"shape_a": list(a.shape), "shape_b": list(b.shape)},
         )
     if b.ndim == 1:
         return (a * b).sum(axis=a.ndim - 1)
@@ -37,7 +39,7 @@ def matmul(a: Packed, b: Packed | Numbers) -> Packed:
         return (b.T * a).sum(axis=1)
     raise UnsupportedError(
         "product of two encrypted matrices: multiply by one vector at a time, as a @ b[:, j]",
-        {"shape_a": str(a.shape), "shape_b": str(b.shape)},
+        {"shape_a": list(a.shape), "shape_b": list(b.shape)},
     )
 
 
@@ -81,7 +83,7 @@ def _segments(a: Packed, matrix: Numbers) -> Packed:
         raise ParameterError(
             f"rows of {m} in {layout.group} segments of {layout.width} slots: there is no room; pack the "
             "array as 'columns', 'batch' or 'features'",
-            {"columns": str(m), "width": str(layout.width), "packing": a.packing},
+            {"columns": m, "width": layout.width, "packing": a.packing},
         )
     rows = layout.group if layout.batch > 1 else layout.rows
     diagonals: dict[int, Numbers] = {}

@@ -11,9 +11,7 @@ from crenel.errors import ParameterError
 def checked_axis(a: Packed, axis: int) -> int:
     """In [0, ndim)."""
     if not -a.ndim <= axis < a.ndim:
-        raise ParameterError(
-            f"axis {axis} of an array of {a.ndim} axes", {"axis": str(axis), "ndim": str(a.ndim)}
-        )
+        raise ParameterError(f"axis {axis} of an array of {a.ndim} axes", {"axis": axis, "ndim": a.ndim})
     return axis % a.ndim
 
 
