@@ -369,3 +369,34 @@ def test_arrays_are_not_compared(arrays):
     with pytest.raises(ckks.ParameterError) as caught:
         arrays.ev(a) + np.ones(3)
     assert caught.value.fields == {"shape_a": [2, 2], "shape_b": [3]}
+
+
+def test_one_array_brings_the_evaluator_for_both(arrays, fresh):
+    v, w, m = fresh.uniform(-1, 1, 6), fresh.uniform(-1, 1, 6), fresh.uniform(-1, 1, (3, 6))
+    client, ev = arrays.client, arrays.ev
+    a, b, c = (ckks.encrypt(client, x) for x in (v, w, m))
+    for found, expected in (
+        (ev(a) + b, v + w), (a - ev(b), v - w), (c @ ev(a), m @ v), (ev(c) @ a, m @ v),
+        (ckks.concatenate([a, ev(b)]), np.concatenate([v, w])),
+    ):  # fmt: skip
+        assert np.abs(client.decrypt(found) - expected).max() < TOLERANCE
+    with pytest.raises(ckks.StateError, match="ev\\(array\\)"):
+        a + b
+
+
+def test_a_stated_bound_is_that_of_the_array(arrays):
+    a = ckks.encrypt(arrays.client, np.full(8, 0.5), bound=1.0)
+    assert a.ciphertext.bound == 1.0 and (arrays.ev(a) + a).ciphertext.bound == 2.0
+    with pytest.raises(ckks.ParameterError):
+        ckks.encrypt(arrays.client, np.full(8, 2.0), bound=1.0)
+
+
+def test_refusals_name_values_and_what_to_call(arrays):
+    a = arrays.ev(ckks.encrypt(arrays.client, np.ones(4)))
+    with pytest.raises(ckks.ParameterError) as caught:
+        a + np.ones(7)
+    assert caught.value.fields == {"shape_a": [4], "shape_b": [7]}
+    with pytest.raises(TypeError, match="client"):
+        ckks.encrypt(arrays.context, np.ones(4))
+    with pytest.raises(TypeError, match="decrypt"):
+        a < 1  # noqa: B015

@@ -30,13 +30,17 @@ Metadata product_of(const Evaluator::State& s, const Metadata& a, const Metadata
 
 // round(x * scale) as an integer; refuses what does not fit the modulus, without naming it.
 i128 scaled_integer(double x, double scale, double log_q) {
+  if (!std::isfinite(x))
+    throw ParameterError("a constant is infinite or no number, expected finite numbers",
+                         {{"expected", "finite numbers"}});
   const double v = x * scale, bits = std::min(120.0, log_q - 1.0);
   if (!std::isfinite(x))
     throw ParameterError("a constant is infinite or no number, expected a finite number",
                          {{"expected", "finite numbers"}});
   if (!std::isfinite(v) || std::abs(v) >= std::exp2(bits))
     throw ParameterError(
-        cat("a constant at scale ", scale, " is too large, expected a product below 2^", bits),
+        cat("a constant at scale ", scale, " is too large for the level, expected at most ",
+            std::exp2(bits) / scale, " (a product below 2^", bits, ")"),
         {{"scale", scale}, {"log2_bound", bits}});
   return static_cast<i128>(std::nearbyint(v));
 }

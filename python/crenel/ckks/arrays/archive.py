@@ -56,7 +56,11 @@ def read(data: bytes | bytearray | memoryview) -> tuple[Head, bytes | memoryview
     size = view.nbytes
     whole = bytes(view[: 16 + MAX_HEADER + DIGEST])
     if len(whole) < 16 or whole[:8] != MAGIC:
-        fail("no file of an array: it does not begin with CRENELAR", bytes=size)
+        fail(
+            "no file of an array: it does not begin with CRENELAR; ciphertexts alone are read by "
+            "context.ciphertext_from_bytes",
+            bytes=size,
+        )
     version, length = (int.from_bytes(whole[i : i + 4], "little") for i in (8, 12))
     if version != VERSION:
         fail(f"version {version}, expected {VERSION}", version=version, expected=VERSION)

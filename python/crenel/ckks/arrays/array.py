@@ -363,10 +363,16 @@ def encrypt(
         with clear matrices need no rotation)
     level : default the top normal level
     slots : of a vector at most; default N/2. What is longer takes several vectors
-    bound : states, in the clear, that no absolute value exceeds it, as of Client.encrypt
+    bound : states, in the clear, that no absolute value exceeds it, as of Client.encrypt: operations whose
+        results could exceed what their level holds are a StateError. Without it nothing is checked
 
     Raises ParameterError as Client.encrypt does.
     """
+    if not isinstance(key, (Client, PublicKey, Recorder)):
+        raise TypeError(
+            f"expected the client or a public key, got {type(key).__name__}: "
+            "ckks.encrypt(client, numbers), where client = context.keygen()"
+        )
     numbers = numbers_of(values)
     layout, transposed = layout_of(numbers.shape, packing, check_slots(slots, key_slots(key)))
     matrix = numbers.reshape((1, -1) if numbers.ndim < 2 else numbers.shape)

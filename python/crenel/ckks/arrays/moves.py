@@ -9,7 +9,7 @@ from operator import add, index
 import numpy as np
 
 from crenel.ckks.arrays.layout import Integers, Layout, layout_of
-from crenel.ckks.arrays.packed import P
+from crenel.ckks.arrays.packed import P, bound_alike
 from crenel.ckks.arrays.sums import shrunk, summed
 from crenel.ckks.arrays.vector import Vector, each, join, most_slots, moved, repeat, take, widened
 from crenel.errors import ParameterError
@@ -106,7 +106,8 @@ def common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def aligned(a: P, b: P) -> tuple[P, P]:
-    """Both of one shape and layout."""
+    """Both of one shape and layout, and with an evaluator."""
+    a, b = bound_alike(a, b)
     shape = common_shape(a.shape, b.shape)
     model = a if a.shape == shape else b if b.shape == shape else None
     like = (
@@ -196,6 +197,9 @@ def concatenate(arrays: Sequence[P], axis: int) -> P:
             )
     if len(arrays) == 1:
         return first
+    for a in arrays[1:]:  # one that has an evaluator gives it to all
+        first = bound_alike(first, a)[0]
+    arrays = [bound_alike(a, first)[0] for a in arrays]
     length = sum(a.shape[axis] for a in arrays)
     shape = (*first.shape[:axis], length, *first.shape[axis + 1 :])
     for way in (_joined(arrays, axis, shape), _shifted(arrays, shape)):

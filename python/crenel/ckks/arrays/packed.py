@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crenel._crenel import Ciphertext, Operand
+from crenel._crenel import Ciphertext, ErrorModel, Evaluator, Operand
 from crenel.ckks.arrays.layout import Layout, N, Numbers, Packing
 from crenel.ckks.arrays.vector import Vector
+from crenel.ckks.recorder import Recorded, Recorder
 from crenel.errors import StateError
 
 P = TypeVar("P", bound="Packed")
@@ -20,6 +21,15 @@ def _vectors(data: Ciphertext | Vector) -> int | None:
     if isinstance(data, Ciphertext):
         return data.batch
     return data.ciphertext.batch if isinstance(data, Operand) else None
+
+
+def bound_alike(a: P, b: P) -> tuple[P, P]:
+    """Both with an evaluator where one has it: ``ev(a) + b`` is ``ev(a) + ev(b)``."""
+    if isinstance(a._data, Ciphertext) and isinstance(b._data, (Operand, Recorded)):
+        return a.bound_to(b._data.evaluator), b
+    if isinstance(b._data, Ciphertext) and isinstance(a._data, (Operand, Recorded)):
+        return a, b.bound_to(a._data.evaluator)
+    return a, b
 
 
 class Packed:
@@ -134,6 +144,10 @@ class Packed:
         @property
         def packing(self) -> Packing:
             """How the numbers lie."""
+            ...
+
+        def bound_to(self: P, evaluator: Evaluator | Recorder | ErrorModel) -> P:
+            """With the evaluator that computes."""
             ...
 
         def sum(self: P, axis: int | None = None) -> P:

@@ -8,7 +8,7 @@ from operator import add
 import numpy as np
 
 from crenel.ckks.arrays.layout import Layout, Numbers, power_of_two
-from crenel.ckks.arrays.packed import P
+from crenel.ckks.arrays.packed import P, bound_alike
 from crenel.ckks.arrays.sums import shrunk, summed
 from crenel.ckks.arrays.vector import Vector, each, join, most_slots, take, transform, widened
 from crenel.errors import ParameterError, UnsupportedError
@@ -23,6 +23,8 @@ def times(a: complex | None, b: complex | None) -> complex | None:
 
 def matmul(a: P, b: P | Numbers) -> P:
     """a @ b."""
+    if not isinstance(b, np.ndarray):
+        a, b = bound_alike(a, b)
     if not a.ndim or not b.ndim or b.ndim > 2 or a.shape[-1] != b.shape[0]:
         raise ParameterError(
             f"product of shapes {a.shape} and {b.shape}: the last axis of the first is not the first of the "
