@@ -80,7 +80,7 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
                   "crenel.ckks.recorder.Recorded"),
           "The record of that, for ckks.needs.")
       .def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(), nb::kw_only(),
-            "progress"_a = nb::none(),
+           "progress"_a = nb::none(),
            nb::sig("def __call__(self, ciphertext: Ciphertext | Operand, "
                    "evaluator: Evaluator | None = None, *, " CRENEL_PROGRESS_SIG ") -> Ciphertext"),
            "Refresh a ciphertext, of any batch, at level levels.input with the canonical scale of "
@@ -159,8 +159,8 @@ void bind_bootstrapping(nb::module_& m) {
           "What they leave open is as the keys serve it best: the key mode, and the slots where\n"
           "neither mode nor stages are given. `options` and describe() say what it is. Keys that "
           "were\n"
-          "made for other slots and serve those asked for slowly get a KeyModeWarning.\n\n" 
-          CRENEL_PROGRESS_DOC
+          "made for other slots and serve those asked for slowly get a "
+          "KeyModeWarning.\n\n" CRENEL_PROGRESS_DOC
           "\n"
           "Raises ParameterError for options that the parameters cannot serve, KeyMissingError\n"
           "naming every missing key and the call that makes them, StateError for keys of other\n"

@@ -279,6 +279,7 @@ void bind_facts(BoundClass& c) {
           "real", [](const BoundOperand& b) { return b.bound().meta.real; },
           "Every slot is a real number.");
   fact("message", &ErrorBound::message, "Largest |slot| of the exact result.");
+  fact("bound", &ErrorBound::message, "`message`, by the name that ciphertexts have for it.");
   fact("rms", &ErrorBound::rms, "Root mean square of the slots' errors, at most.");
   fact("max", &ErrorBound::max, "Largest |slot| of the error, at most.");
   fact("variance", &ErrorBound::variance,

@@ -169,17 +169,18 @@ void bind_methods(nb::class_<Params>& c) {
           "Q_level / (2 scale), less 2^-10 of it for errors. Larger results may decrypt to "
           "nonsense;\n"
           "client.encrypt(values, bound=...) lets operations refuse them.")
-      .def("key_bytes", &key_bytes, nb::kw_only(), "rotations"_a = std::vector<i64>(),
-           "conjugate"_a = false, "relinearisation"_a = true, "encapsulation"_a = false,
-           "bootstrap"_a = false,
-           nb::sig("def key_bytes(self, *, rotations: collections.abc.Sequence[int] = (), "
-                   "conjugate: bool = False, relinearisation: bool = True, "
-                   "encapsulation: bool = False, "
-                   "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions = "
-                   "False) -> int"),
-           "Bytes on the device of the keys that Client.evaluation_keys makes of these arguments,\n"
-           "exactly (EvaluationKeys.nbytes), without a client, a device or a key. Raises what that\n"
-           "raises for arguments that the parameters cannot serve.")
+      .def(
+          "key_bytes", &key_bytes, nb::kw_only(), "rotations"_a = std::vector<i64>(),
+          "conjugate"_a = false, "relinearisation"_a = true, "encapsulation"_a = false,
+          "bootstrap"_a = false,
+          nb::sig("def key_bytes(self, *, rotations: collections.abc.Sequence[int] = (), "
+                  "conjugate: bool = False, relinearisation: bool = True, "
+                  "encapsulation: bool = False, "
+                  "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions = "
+                  "False) -> int"),
+          "Bytes on the device of the keys that Client.evaluation_keys makes of these arguments,\n"
+          "exactly (EvaluationKeys.nbytes), without a client, a device or a key. Raises what that\n"
+          "raises for arguments that the parameters cannot serve.")
       .def("explain", &ckks::explain, "What these parameters are, in words and a table of levels.")
       .def("__repr__", [](const Params& p) {
         return cat("<ckks.Params ", p.name().empty() ? std::string("generated") : p.name(),

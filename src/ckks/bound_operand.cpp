@@ -99,8 +99,8 @@ BoundOperand BoundOperand::rotate_sum(std::span<const i64> steps) const {
 }
 
 BoundOperand BoundOperand::sum(std::optional<u64> count, i64 stride) const {
-  const u64 all = policy::slots_at_stride(slots(), stride);
-  return with(model_.sum_slots(bound_, count.value_or(all), stride));
+  if (!count) count = policy::slots_at_stride(slots(), stride);
+  return with(model_.sum_slots(bound_, *count, stride));
 }
 
 BoundOperand BoundOperand::polynomial(std::span<const double> coefficients, PolynomialBasis basis,

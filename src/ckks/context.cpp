@@ -69,10 +69,7 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
     throw ParameterError(
         cat("bound ", bound, ", expected at most ", brief(largest), ": max_value at level ",
             t.level, " and scale 2^", brief(std::log2(t.scale))),
-        {{"bound", bound},
-         {"max_value", largest},
-         {"level", t.level},
-         {"scale", t.scale}});
+        {{"bound", bound}, {"max_value", largest}, {"level", t.level}, {"scale", t.scale}});
   }
   if (!std::has_single_bit(t.slots) || t.slots > params.slots())
     throw ParameterError(cat(t.slots, " slots, expected a power of two up to ", params.slots()),

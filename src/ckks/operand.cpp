@@ -141,8 +141,8 @@ Operand Operand::rotate_sum(std::span<const i64> steps) const {
 Operand Operand::conjugate() const { return with(evaluator_.conjugate(ciphertext())); }
 
 Operand Operand::sum(std::optional<u64> count, i64 stride) const {
-  const u64 all = policy::slots_at_stride(slots(), stride);
-  return with(evaluator_.sum_slots(ciphertext(), count.value_or(all), stride));
+  if (!count) count = policy::slots_at_stride(slots(), stride);
+  return with(evaluator_.sum_slots(ciphertext(), *count, stride));
 }
 
 Operand Operand::with_slots(u64 slots, bool repeating) const {

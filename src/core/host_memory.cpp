@@ -150,10 +150,8 @@ OutOfMemoryError out_of_memory(const MemoryRequest& request, u64 available,
                                const std::string& limit, const std::string& device) {
   std::string message = cat(request.what, ": ", human_bytes(request.bytes), ", ", device, " has ",
                             human_bytes(available), " available (", limit, ")");
-  std::vector<ErrorField> fields{{"needed", request.bytes},
-                                 {"available", available},
-                                 {"device", device},
-                                 {"limit", limit}};
+  std::vector<ErrorField> fields{
+      {"needed", request.bytes}, {"available", available}, {"device", device}, {"limit", limit}};
   if (request.count != 0) {
     // What is asked for besides comes first.
     const u64 besides = less(request.bytes, request.count * request.each);

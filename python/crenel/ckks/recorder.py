@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from operator import index
 from typing import Literal, NoReturn, TypeAlias
 
@@ -129,6 +130,11 @@ class Recorded:
 
     def __init__(self, evaluator: Recorder, level: int, slots: int, real: bool) -> None:
         self.evaluator, self.level, self.slots, self.real = evaluator, level, slots, real
+
+    @property
+    def bound(self) -> float:
+        """inf, as of a ciphertext whose values nobody bounded."""
+        return inf
 
     @property
     def ciphertext(self) -> Recorded:

@@ -11,6 +11,8 @@ from crenel.tfhe.arrays import Ciphertext, Integers, Shape
 from crenel.tfhe.place import Place
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from crenel.tfhe.arrays import Clear, Element
     from crenel.tfhe.operations import Operations
 
@@ -102,10 +104,10 @@ class BoundCiphertext(Ciphertext):
     def __rshift__(self, count: int) -> NoReturn:
         raise TypeError("'>>' shifts encrypted integers; of messages: ev.lut(m, lambda m: m >> count)")
 
-    def __rlshift__(self, other: object) -> NoReturn:
+    def __rlshift__(self, other: npt.ArrayLike) -> NoReturn:
         raise TypeError("'<<' by an encrypted count: of messages: ev.lut(m, lambda m: (x << m) % 16)")
 
-    def __rrshift__(self, other: object) -> NoReturn:
+    def __rrshift__(self, other: npt.ArrayLike) -> NoReturn:
         raise TypeError("'>>' by an encrypted count: of messages: ev.lut(m, lambda m: x >> m)")
 
     def __eq__(self, other: Ciphertext | Clear) -> BoundCiphertext:  # type: ignore[override]
@@ -212,10 +214,10 @@ class BoundIntegers(Integers):
     def __rshift__(self, count: int) -> BoundIntegers:
         return _bound_integers(self._evaluator, self._evaluator.shift_right(self, count))
 
-    def __rlshift__(self, other: object) -> NoReturn:
+    def __rlshift__(self, other: npt.ArrayLike) -> NoReturn:
         raise TypeError("'<<' by an encrypted count: counts are public ints; ev.select chooses among shifts")
 
-    def __rrshift__(self, other: object) -> NoReturn:
+    def __rrshift__(self, other: npt.ArrayLike) -> NoReturn:
         raise TypeError("'>>' by an encrypted count: counts are public ints; ev.select chooses among shifts")
 
     def __eq__(self, other: Integers | Clear) -> BoundCiphertext:  # type: ignore[override]

@@ -61,8 +61,7 @@ class CudaEvent final : public device::Event {
   CudaEvent& operator=(const CudaEvent&) = delete;
   void synchronize() override {
     if (!process_.here()) throw StateError("an event of the process that this one was forked from");
-    if (watch::active())
-      wait_until_done("cudaEventQuery", [&] { return cudaEventQuery(event_); });
+    if (watch::active()) wait_until_done("cudaEventQuery", [&] { return cudaEventQuery(event_); });
     CRENEL_CUDA_TRY(cudaEventSynchronize(event_));
   }
   cudaEvent_t handle() const { return event_; }
@@ -119,8 +118,7 @@ void GpuStream::synchronize() {
 }
 
 void GpuStream::await() {
-  if (watch::active())
-    wait_until_done("cudaStreamQuery", [&] { return cudaStreamQuery(handle_); });
+  if (watch::active()) wait_until_done("cudaStreamQuery", [&] { return cudaStreamQuery(handle_); });
 }
 
 // A copy whose host memory is the caller's is waited for to its end: stopped half way, it would go

@@ -44,7 +44,7 @@ TEST_P(CkksContext, OutlivedByItsObjects) {
 TEST_P(CkksContext, WaitsForItsStream) {
   auto& w = world("toy-boot40");
   EXPECT_NO_THROW(w.context.synchronize());
-  // It is the stream's: inside a recording there is nothing to wait for, where there are recordings.
+  // It is the stream's: inside a recording, where there are such, there is nothing to wait for.
   if (w.context.device().info().kind != device::Kind::cuda) return;
   const Ciphertext c = w.client.encrypt(Values{0.5}, 2u);
   test::expect_error<StateError>([&] {

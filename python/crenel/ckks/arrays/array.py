@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
@@ -130,9 +129,7 @@ class Array(Packed):
     @property
     def bound(self) -> float:
         """Largest absolute value that a number can have, as of `Ciphertext`; inf: unknown."""
-        if isinstance(self._data, ErrorBound):
-            return self._data.message
-        return math.inf if isinstance(self._data, Recorded) else self._data.bound
+        return self._data.bound
 
     def error_bound(self, model: ErrorModel, *, max_abs: float) -> Array:
         """An input like this one on an error model: numbers of at most `max_abs`, of this level, in this

@@ -53,7 +53,7 @@ class Packed:
                 {
                     "slots": data.slots,
                     "expected": layout.slots,
-                    "vectors": vectors,
+                    "vectors": layout.batch if vectors is None else vectors,
                     "expected_vectors": layout.batch,
                 },
             )
