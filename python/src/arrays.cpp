@@ -23,6 +23,8 @@ Values read_values(nb::handle object, const char* name) {
   const nb::object shape = array.attr("shape");
   if (dimensions < 1 || dimensions > 2)
     refuse(name, "a vector or a matrix of rows", "shape " + text_of(shape), "shape");
+  if (nb::cast<std::size_t>(array.attr("size")) == 0)
+    refuse(name, "at least one number", "shape " + text_of(shape), "shape");
   const u32 batch = dimensions == 2 ? as_unsigned<u32>(nb::cast<i64>(shape[0]), "batch") : 1;
   const auto flat = [&](const char* type) {
     return numpy.attr("ascontiguousarray")(array, type).attr("reshape")(-1);

@@ -116,6 +116,7 @@ void bind_encrypted(nb::module_& m) {
       "of them, c[2:5] some; ckks.concatenate joins them again.");
   bind_metadata(ciphertext);
   refuse_comparisons(ciphertext, "a ciphertext");
+  refuse_operators(ciphertext);
   ciphertext.def("to_bytes", &serialise<Ciphertext>, "A complete safetensors file.");
   bind_rows(ciphertext);
   ciphertext

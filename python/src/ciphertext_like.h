@@ -46,6 +46,26 @@ void refuse_comparisons(nb::class_<T>& c, const std::string& what) {
       "Of the object, not of what is encrypted: equal messages have different hashes.");
 }
 
+/// Operators of a ciphertext that no evaluator computes: TypeError says to bind it. What has operators
+/// of its own (an operand, an array, a record) computes with it.
+template <class T>
+void refuse_operators(nb::class_<T>& c) {
+  for (const char* name : {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__",
+                           "__truediv__", "__matmul__", "__rmatmul__"})
+    c.def(
+        name,
+        [](const T&, nb::handle other) -> nb::object {
+          if (nb::isinstance<ckks::Operand>(other) || nb::hasattr(other, "bound_to") ||
+              nb::hasattr(other, "evaluator"))
+            throw nb::next_overload();
+          throw nb::type_error(
+              "a ciphertext computes nothing by itself: bind it to an evaluator, ev(a) + b with "
+              "ev = context.evaluator(keys)");
+        },
+        "other"_a, nb::is_operator(),
+        nb::sig(cat("def ", name, "(self, other: Operand) -> Operand").c_str()));
+}
+
 }  // namespace crenel::python
 
 template <>

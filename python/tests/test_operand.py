@@ -216,3 +216,31 @@ def test_decrypt_takes_both_forms(world, ab):
     assert np.array_equal(world.client.decrypt(ab[0]), world.client.decrypt(ab[0].ciphertext))
     plaintext = world.client.decrypt_to_plaintext(ab[0])
     assert np.array_equal(world.context.decode(plaintext), world.client.decrypt(ab[0]))
+
+
+def test_ciphertexts_say_who_computes(world):
+    a = world.client.encrypt([0.5])
+    x = world.ev(a)
+    for use in (
+        lambda: a + a,
+        lambda: a * 2,
+        lambda: 1 - a,
+        lambda: np.ones(3) * a,
+        lambda: a / 2,
+        lambda: a @ np.eye(2),
+    ):
+        with pytest.raises(TypeError, match=r"ev\(a\) \+ b"):
+            use()
+    assert np.abs(world.client.decrypt(a + x)[:1] - 1.0).max() < 1e-4
+    assert np.abs(world.client.decrypt(a * x)[:1] - 0.25).max() < 1e-4
+
+
+def test_no_numbers_are_refused(world):
+    x = world.ev(world.client.encrypt([0.5]))
+    for use in (
+        lambda: world.client.encrypt([]),
+        lambda: x * [],
+        lambda: world.context.encode(np.ones((0, 3))),
+    ):
+        with pytest.raises(ckks.ParameterError, match="at least one number"):
+            use()

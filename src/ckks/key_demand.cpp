@@ -78,6 +78,7 @@ void KeyDemand::expect(const std::string& operation, const std::string& given) c
   }
   if (missing_.size() + missing_keys_.size() != needed_.size() + needed_keys_.size())
     message += ", and there is no key for " + lacking;
+  if (given.empty()) message += " (ckks.keys_for finds those of a whole program)";
   throw KeyMissingError(message + ": " + (given.empty() ? call() : given), std::move(fields));
 }
 
