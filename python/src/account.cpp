@@ -78,7 +78,7 @@ void bind_account(nb::module_& m) {
       .def("detach", &Profile::detach, "State no more launches.")
       .def(
           "records", [](const Profile& p) { return records(p.account->records()); },
-          nb::sig("def records(self) -> list[crenel.account.Record]"),
+          nb::sig("def records(self) -> list[Record]"),
           "One dictionary a launch, in order: kernel, work, stage, limbs and polys of the output,\n"
           "read_bytes and written_bytes at the second-level cache, streamed_bytes (of those read:\n"
           "keys and plaintexts), multiply_adds (core products) and butterflies (of the products).")

@@ -76,8 +76,8 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
             return recorder.attr("bootstrapped")(self, recorded);
           },
           "recorded"_a,
-          nb::sig("def __call__(self, recorded: crenel.ckks.recorder.Recorded) -> "
-                  "crenel.ckks.recorder.Recorded"),
+          nb::sig("def __call__(self, recorded: Recorded) -> "
+                  "Recorded"),
           "The record of that, for ckks.needs.")
       .def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(), nb::kw_only(),
            "progress"_a = nb::none(),

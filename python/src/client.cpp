@@ -152,7 +152,7 @@ void bind_decryption(nb::class_<Client>& c) {
             return array.attr("decrypt")(self);
           },
           "array"_a,
-          nb::sig("def decrypt(self, array: crenel.ckks.Array) -> "
+          nb::sig("def decrypt(self, array: Array) -> "
                   "numpy.typing.NDArray[numpy.float64 | numpy.complex128]"),
           "Array.decrypt: an array of the shape of `array`.")
       .def(

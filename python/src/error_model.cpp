@@ -165,8 +165,7 @@ void bind_inputs(ModelClass& c) {
             if (!nb::hasattr(array, "bound_to")) throw nb::next_overload();
             return array.attr("bound_to")(self);
           },
-          "array"_a, nb::sig("def __call__(self, array: crenel.ckks.Array) -> crenel.ckks.Array"),
-          "Array.bound_to.");
+          "array"_a, nb::sig("def __call__(self, array: Array) -> Array"), "Array.bound_to.");
 }
 
 void bind_explicit(ModelClass& c) {

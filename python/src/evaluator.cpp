@@ -215,7 +215,7 @@ void bind_evaluator(nb::module_& m) {
             if (!nb::hasattr(array, "bound_to")) throw nb::next_overload();
             return array.attr("bound_to")(self);
           },
-          "array"_a, nb::sig("def __call__(self, array: crenel.ckks.Array) -> crenel.ckks.Array"),
+          "array"_a, nb::sig("def __call__(self, array: Array) -> Array"),
           "Array.bound_to: every ciphertext of the array with this evaluator.");
   bind_linear(c);
   bind_products(c);

@@ -263,8 +263,8 @@ void bind_class(nb::module_& m) {
             return recorder.attr("linear_transform")(self, recorded);
           },
           "recorder"_a, "recorded"_a,
-          nb::sig("def __call__(self, recorder: crenel.ckks.recorder.Recorder, "
-                  "recorded: crenel.ckks.recorder.Recorded) -> crenel.ckks.recorder.Recorded"),
+          nb::sig("def __call__(self, recorder: Recorder, "
+                  "recorded: Recorded) -> Recorded"),
           "The record of that.")
       .def_prop_ro(
           "rotations", [](const LinearTransform& t) { return t.value.rotations(); },
