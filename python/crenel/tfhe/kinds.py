@@ -66,16 +66,18 @@ def is_encrypted(value: object) -> bool:
 
 def expect_kind(operation: str, array: object, *accepted: Kind) -> None:
     """TypeError naming the kind found, the kinds accepted and what to call, unless it is one of them."""
+    known = is_encrypted(array)
+    if known and array.kind in accepted:  # type: ignore[attr-defined]
+        return
     expected = " or ".join(PLURAL[k] for k in accepted)
-    if not is_encrypted(array):
+    if not known:
         raise TypeError(
             f"{operation}: expected an encrypted array of {expected}, got {type(array).__name__}; "
             "client.encrypt makes one"
         )
     found: Kind = array.kind  # type: ignore[attr-defined]
-    if found not in accepted:
-        advice = next(_INSTEAD[wanted, found] for wanted in accepted if (wanted, found) in _INSTEAD)
-        raise TypeError(f"{operation}: found encrypted {PLURAL[found]}, expected {expected}; {advice}")
+    advice = next(_INSTEAD[wanted, found] for wanted in accepted if (wanted, found) in _INSTEAD)
+    raise TypeError(f"{operation}: found encrypted {PLURAL[found]}, expected {expected}; {advice}")
 
 
 def expect_one_kind(operation: str, first: HasKind, second: HasKind) -> None:
