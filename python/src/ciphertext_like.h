@@ -46,8 +46,8 @@ void refuse_comparisons(nb::class_<T>& c, const std::string& what) {
       "Of the object, not of what is encrypted: equal messages have different hashes.");
 }
 
-/// Operators of a ciphertext that no evaluator computes: TypeError says to bind it. What has operators
-/// of its own (an operand, an array, a record) computes with it.
+/// Operators of a ciphertext that no evaluator computes: TypeError says to bind it. What has
+/// operators of its own (an operand, an array, a record) computes with it.
 template <class T>
 void refuse_operators(nb::class_<T>& c) {
   for (const char* name : {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__",
