@@ -15,7 +15,7 @@ def python(code: str) -> str:
     return done.stdout
 
 
-def test_import_takes_less_than_300_ms():
+def test_import_adds_little_to_that_of_numpy():
     def seconds(code: str) -> float:
         """Of processor time, which other work does not lengthen much, or of the clock, which the threads
         that NumPy starts on a large machine do not."""
@@ -26,8 +26,9 @@ def test_import_takes_less_than_300_ms():
         busy = user + after.children_system - before.children_system
         return min(busy, after.elapsed - before.elapsed)
 
-    bare = min(seconds("pass") for _ in range(3))
-    assert min(seconds("from crenel import ckks") for _ in range(3)) - bare < 0.3
+    # A busy machine may take longer for NumPy alone than an idle one for everything.
+    numpy = min(seconds("import numpy") for _ in range(3))
+    assert min(seconds("from crenel import ckks") for _ in range(3)) - numpy < 0.15
 
 
 def test_nothing_heavy_is_loaded():
