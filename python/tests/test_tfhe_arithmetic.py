@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from tfhe_world import encrypted, quiet, tfhe_world
+from tfhe_world import encrypted, tfhe_world
 
 from crenel import tfhe
 
@@ -266,9 +266,8 @@ def test_histogram_and_its_time(device, rng):
     """32 messages of 4 bits in 16 bins, with the set that is for use; counts reach 32."""
     if device == "ref":
         pytest.skip("ref is not made for speed")
-    context = quiet(lambda: tfhe.Context(tfhe.preset("lut4-128"), device=device))
-    client = context.keygen()
-    ev = context.evaluator(client.evaluation_keys())
+    world = tfhe_world("lut4-128", device)
+    client, ev = world.client, world.ev
     m = rng.integers(0, 16, 32).astype(np.uint8)
     m[: rng.integers(0, 33)] = m[0]
     a = client.encrypt(m, bits=4)
