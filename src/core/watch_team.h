@@ -52,7 +52,8 @@ class Member {
     explicit Other(const Team& team) noexcept { watch_flag(&team.stopped_); }
 
    private:
-    void stop() override { throw Stopped(); }
+    // No error: the team catches it, and nothing else may.
+    void stop() override { throw Stopped(); }  // NOLINT(bugprone-std-exception-baseclass)
   };
   std::optional<Other> scope_;
 };

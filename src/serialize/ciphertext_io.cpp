@@ -106,7 +106,7 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
   const u64 bytes_needed = poly_bytes(ring, components, batch, limbs);
   file.require_memory(bytes_needed);
   device::expect_room(ring.device(), {.device = bytes_needed},
-                      [&] { return batch_request("loading", batch, bytes_needed); });
+                      [&, rows = batch] { return batch_request("loading", rows, bytes_needed); });
   file.finish();
   for (const auto& [component, tensor] : tensors)
     check_residues(*tensor, file.data(*tensor), ring, limbs);
@@ -151,7 +151,7 @@ Plaintext plaintext_from_bytes(const Context& context, std::span<const u8> bytes
   const u64 bytes_needed = poly_bytes(ring, 1, batch, limbs);
   file.require_memory(bytes_needed);
   device::expect_room(ring.device(), {.device = bytes_needed},
-                      [&] { return batch_request("loading", batch, bytes_needed); });
+                      [&, rows = batch] { return batch_request("loading", rows, bytes_needed); });
   file.finish();
   check_residues(tensor, file.data(tensor), ring, limbs);
 
