@@ -20,6 +20,7 @@ int main() {
   auto client = context.keygen();
   circuits::BootstrapOptions options;
   options.message = circuits::BootstrapMessage::real;
+  options.values = circuits::BootstrapValues::centred;
   const auto server = client.evaluation_keys(circuits::bootstrap_key_request(params, options));
 
   const auto ev = context.evaluator(server);

@@ -14,7 +14,7 @@ warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
 params = ckks.preset("toy-boot40", allow_insecure=True)
 context = ckks.Context(params, device="auto")
 client = context.keygen()
-options = ckks.BootstrapOptions(message="real")
+options = ckks.BootstrapOptions(message="real", values="centred")
 server = client.evaluation_keys(bootstrap=options)
 
 ev = context.evaluator(server)

@@ -114,7 +114,11 @@ def _python_fields(text: str, kinds: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _in_cxx(name: str, classes: dict[str, tuple[list[str], str]]) -> str:
-    """The class of C++ that Python sees as this one: files' errors are told apart in Python alone."""
+    """The class of C++ that Python sees as this one: files' errors are told apart in Python alone, where
+    workloads are, too.
+    """
+    if name == "DivergenceError":
+        return "StateError"
     if name == "FileError" or "FileError" in classes[name][0]:
         name = "SerializationError"
     return name.replace("CrenelError", "Error")

@@ -5,6 +5,7 @@ namespace crenel::bench {
 std::optional<BootOptions> parse_boot_options(const Words& words) {
   BootOptions o;
   bool minimal = false, slot_to_coeff_first = false;
+  u32 ratio = 5;  // what the published figures are of
   Arguments arguments(
       "Bootstrapping: latency, precision, levels and memory. Exit status 1 when a result is "
       "wrong.");
@@ -14,7 +15,7 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
       .number("--runs", o.runs, "fresh random messages whose errors are measured; default 3")
       .number("--batch", o.batch, "ciphertexts a call; default 1", 1)
       .number("--slots", o.options.slots, "a power of two; default all")
-      .number("--ratio", o.options.message_ratio, "log2 of the message ratio; default 5")
+      .number("--ratio", ratio, "log2 of the message ratio; default 5")
       .value("--target", "level of the result at least; default the highest",
              [&o](const std::string& text) {
                o.options.target_level =
@@ -30,6 +31,7 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;
+  o.options.message_ratio = ratio;
   if (minimal) o.options.keys = circuits::KeyMode::minimal;
   if (slot_to_coeff_first) o.options.order = circuits::BootstrapOrder::slot_to_coeff_first;
   return o;

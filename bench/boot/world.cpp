@@ -52,7 +52,7 @@ Json::Object BootWorld::axes() const {
           {"alpha", params.alpha()},
           {"security_bits", params.security_bits()},
           {"slots", slots()},
-          {"message_ratio", boot.options().message_ratio},
+          {"message_ratio", boot.options().message_ratio.value()},
           {"keys", options.options.keys == circuits::KeyMode::minimal ? "minimal" : "hoisted"},
           {"limbs", params.window_end(level) - params.window_begin(level)},
           {"input_level", level},

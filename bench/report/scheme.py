@@ -51,6 +51,36 @@ def operations(rows: list[dict]) -> str:
     return text
 
 
+def batches(rows: list[dict]) -> str:
+    """Time a vector by batch, and how many times a batch of one takes; one table for each way of timing
+    that knows more than one batch."""
+    text = ""
+    server = [r for r in rows if r["name"] in SERVER]
+    for how in dict.fromkeys(way(r) for r in server):
+        chosen = [r for r in server if way(r) == how]
+        counts = sorted({r["batch"] for r in chosen})
+        if len(counts) < 2 or counts[0] != 1:
+            continue
+        body = []
+        for name, limbs in dict.fromkeys((r["name"], r["limbs"]) for r in chosen):
+            found = {r["batch"]: r for r in chosen if (r["name"], r["limbs"]) == (name, limbs)}
+            if 1 not in found:
+                continue
+            alone = found[1]["amortised_us"]
+            line = [SERVER[name], str(limbs)]
+            for n in counts:
+                if n not in found:
+                    line.append("")
+                    continue
+                each = found[n]["amortised_us"]
+                mark = "" if found[n]["correct"] else " **wrong**"
+                line.append(f"{duration(each)} ({alone / each:.2f}){mark}")
+            body.append(line)
+        text += f"\n{how}, a vector, and how many times faster than one by itself:\n\n"
+        text += table(["", "limbs", *(f"batch {n}" for n in counts)], body)
+    return text
+
+
 def client(rows: list[dict]) -> str:
     body = []
     for row in rows:

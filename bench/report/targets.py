@@ -101,7 +101,9 @@ def comparison(target: dict, files: dict[str, dict], _: dict) -> list[str]:
 
 
 def setup(target: dict, files: dict[str, dict], _: dict) -> list[str]:
-    same = {k: target[k] for k in ("name", "params", "batch") if k in target}
+    same = {
+        k: target[k] for k in ("name", "params", "batch", "count", "features", "stages_timed") if k in target
+    }
     last = newest(
         [
             f

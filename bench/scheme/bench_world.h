@@ -41,7 +41,10 @@ struct BenchWorld {
 
   const ckks::Params& params() const { return context.params(); }
   bool wanted(const std::string& name) const {
-    return options.only.empty() || name.find(options.only) != std::string::npos;
+    const auto in_name = [&](const std::string& part) {
+      return name.find(part) != std::string::npos;
+    };
+    return options.only.empty() || std::ranges::any_of(options.only, in_name);
   }
   Budget budget() const {
     Budget b;

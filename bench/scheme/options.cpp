@@ -6,6 +6,7 @@ namespace crenel::bench {
 
 std::optional<Options> parse_options(const Words& words) {
   Options o;
+  bool shared = false;
   Arguments arguments("Operations of CKKS at several levels, and what a client does.");
   arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
       .value("--params", "sets (boot40), or gen:<log_n>:<scale_bits>:<depth>[:<alpha>]; by commas",
@@ -21,10 +22,21 @@ std::optional<Options> parse_options(const Words& words) {
                if (text != "on") o.graph.push_back(false);
                if (text != "off") o.graph.push_back(true);
              })
-      .text("--only", o.only, "operations whose name contains it")
+      .value("--only", "operations whose name contains one of these; by commas",
+             [&o](const std::string& text) { o.only = split(text); })
+      .flag(
+          "--batches", shared,
+          "what vectors of a batch share, at few limbs: boot35,boot40, limbs 12,9,7,5,3, batches "
+          "1,4,8, HRot, HMult, plaintext products and sums of rotations, where not said otherwise")
       .flag("--quick", o.quick, "seconds instead of minutes, larger spread")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;
+  if (!shared) return o;
+  const Options defaults;
+  if (o.params == defaults.params) o.params = {"boot35", "boot40"};
+  if (o.limbs == defaults.limbs) o.limbs = {12, 9, 7, 5, 3};
+  if (o.batches == defaults.batches) o.batches = {1, 4, 8};
+  if (o.only.empty()) o.only = {"hrot", "hmult", "pmult", "rotate_"};
   return o;
 }
 

@@ -15,7 +15,7 @@ struct Options {
   std::vector<u32> limbs{48, 36, 24, 12};  ///< levels are chosen nearest to these
   std::vector<u32> batches{1};
   std::vector<bool> graph{false, true};
-  std::string only;  ///< operations whose name contains it; empty: all
+  std::vector<std::string> only;  ///< operations whose name contains one of these; empty: all
   std::string json;
   bool quick = false;  ///< seconds instead of minutes, larger spread
 };

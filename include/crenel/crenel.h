@@ -1,6 +1,7 @@
 // The whole public API.
 #pragma once
 
+#include "crenel/circuits/block_transform.h"
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/circuits/linear_transform.h"
 #include "crenel/ckks/chebyshev.h"

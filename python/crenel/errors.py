@@ -45,7 +45,16 @@ class KeyMissingError(CrenelError, LookupError):
     """An operation needs evaluation keys that were not made.
 
     ``fields["rotations"]`` lists the rotations without a key, ``fields["key"]`` names other keys; the
-    message has the call that makes all that the operation needs.
+    message has the call that makes all that the operation needs. Where keys are there that serve lower
+    levels only, ``fields["level"]`` is the level of the operand and ``fields["max_level"]`` what they serve.
+    """
+
+
+class DivergenceError(StateError):
+    """A computation on encrypted numbers left the range in which it works: its results mean nothing.
+
+    Only a client can see it. ``fields`` has the place, never a value: of a training ``iteration``, ``what``
+    ("row" or "weight"), ``index``, the first such, and ``count``.
     """
 
 

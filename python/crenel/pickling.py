@@ -51,6 +51,7 @@ INSTEAD = {
     "Operand": _BYTES.format("ciphertext_from_bytes"),
     "Bootstrapper": _KEYS,
     "LinearTransform": _KEYS,
+    "BlockTransform": _KEYS,
     "Graph": _KEYS,
     "ErrorModel": "send its params, and make it of them in the worker",
     "ErrorBound": "send the params, and run the circuit on an ErrorModel of them in the worker",
@@ -90,6 +91,8 @@ OPTIONS = (
     "coeff_to_slot_stages",
     "slot_to_coeff_stages",
     "graph",
+    "pack",
+    "values",
 )
 
 

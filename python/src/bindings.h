@@ -34,6 +34,7 @@ void bind_chebyshev(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_account(nb::module_& m);
 void bind_linear_transform(nb::module_& m);
+void bind_block_transform(nb::module_& m);
 void bind_bootstrapping(nb::module_& m);
 void bind_fhecore(nb::module_& m);
 void bind_bench(nb::module_& m);
@@ -64,6 +65,13 @@ using Plaintext = Bound<ckks::Plaintext>;
 using EvaluationKeys = Bound<ckks::EvaluationKeys>;
 using PublicKey = Bound<ckks::PublicKey>;
 
+/// Keywords of a key request, as Python states them.
+#define CRENEL_KEYS_SIG                                                                  \
+  "rotations: collections.abc.Sequence[int] | collections.abc.Mapping[int, int] = (), "  \
+  "conjugate: bool = False, relinearisation: bool = True, encapsulation: bool = False, " \
+  "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions | "         \
+  "collections.abc.Sequence[BootstrapOptions] = False, max_level: int | None = None"
+
 /// Around every call that computes: other Python threads run meanwhile, and it can be stopped.
 using ReleaseGil = nb::call_guard<Computing>;
 
@@ -74,10 +82,14 @@ const ckks::Ciphertext& as_ciphertext(nb::handle object);
 /// module imports nothing of it.
 nb::object error_type(const char* name);
 
-/// The request with what bootstrapping needs added: `bootstrap` is a bool, a name of a key mode or
-/// a BootstrapOptions object.
+/// The request with what bootstrapping needs added: `bootstrap` is a bool, a name of a key mode, a
+/// BootstrapOptions object or several of them.
 ckks::KeyRequest with_bootstrap(ckks::KeyRequest request, const ckks::Params& params,
                                 nb::handle bootstrap);
+/// A request as Python states it: `rotations` is a sequence of steps, or a mapping of steps to the
+/// highest level of each.
+ckks::KeyRequest key_request(nb::handle rotations, bool conjugate, bool relinearisation,
+                             bool encapsulation, std::optional<i64> max_level);
 
 /// A Python integer as an unsigned one; ParameterError names the argument.
 template <class T>

@@ -9,10 +9,15 @@ using circuits::BootstrapMessage;
 using circuits::BootstrapOptions;
 using circuits::BootstrapOrder;
 using circuits::BootstrapReport;
+using circuits::BootstrapValues;
 
 constexpr Names<BootstrapMessage, 3> kMessages{{{"complex", BootstrapMessage::complex},
                                                 {"real", BootstrapMessage::real},
                                                 {"pair", BootstrapMessage::pair}}};
+constexpr Names<BootstrapValues, 4> kValues{{{"unknown", BootstrapValues::unknown},
+                                             {"centred", BootstrapValues::centred},
+                                             {"non_negative", BootstrapValues::non_negative},
+                                             {"constant", BootstrapValues::constant}}};
 constexpr Names<BootstrapOrder, 2> kOrders{
     {{"coeff_to_slot_first", BootstrapOrder::coeff_to_slot_first},
      {"slot_to_coeff_first", BootstrapOrder::slot_to_coeff_first}}};
@@ -29,14 +34,17 @@ std::vector<u32> as_stages(const std::vector<i64>& stages, const char* name) {
   return result;
 }
 
-void construct(BootstrapOptions* self, std::optional<i64> slots, i64 message_ratio,
+void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
+               std::optional<i64> message_ratio, const std::string& values,
                const std::string& message, const std::string& order, i64 arcsine_degree,
                std::optional<i64> target_level, i64 iterations, std::optional<std::string> keys,
                const std::vector<i64>& coeff_to_slot_stages,
                const std::vector<i64>& slot_to_coeff_stages, bool graph) {
   BootstrapOptions o;
   o.slots = as_slots(slots);
-  o.message_ratio = as_unsigned<u32>(message_ratio, "message_ratio");
+  o.pack = as_unsigned<u32>(pack, "pack");
+  if (message_ratio) o.message_ratio = as_unsigned<u32>(*message_ratio, "message_ratio");
+  o.values = from_name(kValues, values, "values");
   o.message = from_name(kMessages, message, "message");
   o.order = from_name(kOrders, order, "order");
   o.arcsine_degree = as_unsigned<u32>(arcsine_degree, "arcsine_degree");
@@ -50,9 +58,10 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 message_rat
 }
 
 std::string text_of(const BootstrapOptions& v) {
-  return cat("slots=", v.slots ? cat(v.slots) : "None", ", message_ratio=", v.message_ratio,
-             ", message='", name_of(kMessages, v.message), "', order='", name_of(kOrders, v.order),
-             "', arcsine_degree=", v.arcsine_degree,
+  return cat("slots=", v.slots ? cat(v.slots) : "None", v.pack == 1 ? "" : cat(", pack=", v.pack),
+             ", message_ratio=", v.message_ratio ? cat(*v.message_ratio) : "None", ", values='",
+             name_of(kValues, v.values), "', message='", name_of(kMessages, v.message),
+             "', order='", name_of(kOrders, v.order), "', arcsine_degree=", v.arcsine_degree,
              ", target_level=", v.target_level ? cat(*v.target_level) : "None",
              ", iterations=", v.iterations,
              ", keys=", !v.keys ? "None" : cat("'", name_of(kKeyModes, *v.keys), "'"),
@@ -63,11 +72,17 @@ std::string text_of(const BootstrapOptions& v) {
 
 constexpr const char* kOptionsDoc =
     "Parameters\n----------\n"
-    "slots : a power of two, default all N/2, or as many as the keys at hand were made for; "
-    "fewer\n"
-    "    slots are cheaper\n"
+    "slots : of a ciphertext: a power of two, default all N/2 (N/2 over pack), or as many as the\n"
+    "    keys at hand were made for; fewer slots are cheaper\n"
+    "pack : how many ciphertexts share one bootstrap, of pack * slots slots: a power of two; call\n"
+    "    the bootstrapper with a list. With message='pair' they are twice as many real vectors\n"
     "message_ratio : log2 of q0 / (scale * largest coefficient that is resolved), 1 to\n"
-    "    log2(q0 / scale); see the page 'Precision of bootstrapping'\n"
+    "    log2(q0 / scale); default: with which the expected largest error for `values` is least;\n"
+    "    see the page 'Precision of bootstrapping'\n"
+    "values : what the slots are like, all within 1: 'unknown' (anything), 'centred' (around "
+    "zero,\n"
+    "    without a pattern that repeats), 'non_negative' (spread over [0, 1]), 'constant' (nearly\n"
+    "    the same number everywhere)\n"
     "message : what the slots hold: 'complex' (anything), 'real' (real numbers; so is the "
     "result),\n"
     "    'pair' (u + i v of two real vectors, see Bootstrapper.pair)\n"
@@ -89,20 +104,27 @@ void bind_options(nb::module_& m) {
   const BootstrapOptions d;
   nb::class_<BootstrapOptions> c(m, "BootstrapOptions",
                                  "How a ciphertext is bootstrapped. Immutable.");
-  c.def("__init__", &construct, nb::kw_only(), "slots"_a = nb::none(),
-        "message_ratio"_a = d.message_ratio, "message"_a = name_of(kMessages, d.message),
-        "order"_a = name_of(kOrders, d.order), "arcsine_degree"_a = d.arcsine_degree,
-        "target_level"_a = nb::none(), "iterations"_a = d.iterations, "keys"_a = nb::none(),
+  c.def("__init__", &construct, nb::kw_only(), "slots"_a = nb::none(), "pack"_a = d.pack,
+        "message_ratio"_a = nb::none(), "values"_a = name_of(kValues, d.values),
+        "message"_a = name_of(kMessages, d.message), "order"_a = name_of(kOrders, d.order),
+        "arcsine_degree"_a = d.arcsine_degree, "target_level"_a = nb::none(),
+        "iterations"_a = d.iterations, "keys"_a = nb::none(),
         "coeff_to_slot_stages"_a = std::vector<i64>(),
         "slot_to_coeff_stages"_a = std::vector<i64>(), "graph"_a = d.graph,
         nb::sig("def __init__(self, *, " CRENEL_BOOTSTRAP_KEYWORDS ") -> None"), kOptionsDoc)
       .def_prop_ro(
           "slots",
           [](const BootstrapOptions& o) { return o.slots ? std::optional(o.slots) : std::nullopt; },
-          "Slots; None: all.")
+          "Slots of a ciphertext; None: all, over pack.")
+      .def_prop_ro(
+          "pack", [](const BootstrapOptions& o) { return o.pack; },
+          "Ciphertexts that share one bootstrap.")
       .def_prop_ro(
           "message_ratio", [](const BootstrapOptions& o) { return o.message_ratio; },
-          "log2 of q0 / (scale * largest coefficient).")
+          "log2 of q0 / (scale * largest coefficient); None: as `values` want it.")
+      .def_prop_ro(
+          "values", [](const BootstrapOptions& o) { return name_of(kValues, o.values); },
+          "What the slots' values are like.")
       .def_prop_ro(
           "message", [](const BootstrapOptions& o) { return name_of(kMessages, o.message); },
           "What the slots hold.")
@@ -165,6 +187,7 @@ void bind_report(nb::module_& m) {
       .def_ro("keys_decided", &BootstrapReport::keys_decided,
               "Was that, or the slots, decided by the keys at hand, which serve no other?")
       .def_ro("slots", &BootstrapReport::slots, "Of the ciphertexts that it takes.")
+      .def_ro("pack", &BootstrapReport::pack, "How many of them share one bootstrap.")
       .def_ro("notice", &BootstrapReport::notice,
               "That the keys at hand were made for another bootstrap, or nothing.")
       .def_ro("key_count", &BootstrapReport::key_count, "Evaluation keys of the server.")
@@ -172,7 +195,15 @@ void bind_report(nb::module_& m) {
       .def_ro("plaintext_bytes", &BootstrapReport::plaintext_bytes,
               "Bytes of the transforms' plaintexts on the device.")
       .def_ro("workspace_bytes", &BootstrapReport::workspace_bytes,
-              "Bytes of intermediate results of one ciphertext, at most.")
+              "Bytes of intermediate results of one ciphertext or pack, at most.")
+      .def_ro("message_ratio", &BootstrapReport::message_ratio, "log2 of it.")
+      .def_ro("ratio_chosen", &BootstrapReport::ratio_chosen,
+              "Was it chosen for the values, because the options left it open?")
+      .def_prop_ro(
+          "values", [](const BootstrapReport& r) { return name_of(kValues, r.values); },
+          "What the slots' values are like, by the options.")
+      .def_ro("values_error", &BootstrapReport::values_error,
+              "Expected largest error of a slot, for such values within 1.")
       .def_ro("expected_error", &BootstrapReport::expected_error,
               "Expected largest error of a slot, for values uniform in [-1, 1]^2.")
       .def_ro("expected_rms", &BootstrapReport::expected_rms, "Its root mean square.")
@@ -192,6 +223,10 @@ void bind_report(nb::module_& m) {
 ckks::KeyRequest with_bootstrap(ckks::KeyRequest request, const ckks::Params& params,
                                 nb::handle bootstrap) {
   BootstrapOptions options;
+  if (nb::isinstance<nb::tuple>(bootstrap) || nb::isinstance<nb::list>(bootstrap)) {
+    for (nb::handle one : bootstrap) request = with_bootstrap(std::move(request), params, one);
+    return request;
+  }
   if (nb::isinstance<nb::bool_>(bootstrap)) {
     if (!nb::cast<bool>(bootstrap)) return request;
   } else if (nb::isinstance<nb::str>(bootstrap)) {
@@ -199,13 +234,31 @@ ckks::KeyRequest with_bootstrap(ckks::KeyRequest request, const ckks::Params& pa
   } else if (nb::isinstance<BootstrapOptions>(bootstrap)) {
     options = nb::cast<BootstrapOptions>(bootstrap);
   } else {
-    throw nb::type_error("bootstrap must be a bool, 'hoisted', 'minimal' or a BootstrapOptions");
+    throw nb::type_error(
+        "bootstrap must be a bool, 'hoisted', 'minimal', a BootstrapOptions or several of them");
   }
-  const ckks::KeyRequest more = circuits::bootstrap_key_request(params, options);
-  request.rotations.insert(request.rotations.end(), more.rotations.begin(), more.rotations.end());
-  request.conjugate |= more.conjugate;
-  request.relinearisation |= more.relinearisation;
-  request.encapsulation |= more.encapsulation;
+  return ckks::merge(request, circuits::bootstrap_key_request(params, options));
+}
+
+ckks::KeyRequest key_request(nb::handle rotations, bool conjugate, bool relinearisation,
+                             bool encapsulation, std::optional<i64> max_level) {
+  ckks::KeyRequest request{{}, conjugate, relinearisation, encapsulation};
+  if (max_level) request.max_level = as_unsigned<u32>(*max_level, "max_level");
+  if (PyMapping_Check(rotations.ptr()) && nb::hasattr(rotations, "items")) {
+    std::map<i64, i64> levels;
+    for (nb::handle item : rotations.attr("items")()) {
+      std::pair<i64, i64> step;
+      if (!nb::try_cast(item, step))
+        throw nb::type_error("rotations: a mapping must lead from steps to levels, integers both");
+      levels.insert(step);
+    }
+    for (const auto& [steps, level] : levels) {
+      request.rotations.push_back(steps);
+      request.rotation_levels.emplace(steps, as_unsigned<u32>(level, "level"));
+    }
+  } else if (!nb::try_cast(rotations, request.rotations)) {
+    throw nb::type_error("rotations must be a sequence of integers, or a mapping to levels");
+  }
   return request;
 }
 

@@ -1,4 +1,5 @@
 // The bootstrapper, and how a context makes one.
+#include "ciphertext_like.h"
 #include "circuits.h"
 
 namespace crenel::python {
@@ -44,6 +45,72 @@ Ciphertext eager(const Bootstrapper& b, nb::handle object, const ckks::Evaluator
       [&] { return Ciphertext{b.context, ev ? b.value.eager(*ev, a) : b.value.eager(a)}; });
 }
 
+/// The members of a list or tuple; kept, since another thread may change a list meanwhile.
+std::vector<nb::object> members_of(nb::handle list) {
+  if (!nb::isinstance<nb::list>(list) && !nb::isinstance<nb::tuple>(list))
+    throw nb::next_overload();
+  std::vector<nb::object> members;
+  for (nb::handle object : list) members.push_back(nb::borrow(object));
+  return members;
+}
+
+template <class F>
+std::vector<Ciphertext> each_of(const Bootstrapper& b, nb::handle list, nb::handle progress, F f) {
+  const std::vector<nb::object> members = members_of(list);
+  std::vector<const ckks::Ciphertext*> in;
+  for (const nb::object& member : members) {
+    const CiphertextLike a = find_ciphertext(member);
+    if (a.shared == nullptr) throw nb::next_overload();
+    in.push_back(&a.get());
+  }
+  const Progress told(progress);
+  return released([&] {
+    std::vector<Ciphertext> out;
+    for (ckks::Ciphertext& a : f(std::span<const ckks::Ciphertext* const>(in)))
+      out.push_back(Ciphertext{b.context, std::move(a)});
+    return out;
+  });
+}
+
+std::vector<Ciphertext> call_all(const Bootstrapper& b, nb::handle list, const ckks::Evaluator* ev,
+                                 nb::handle progress) {
+  return each_of(b, list, progress, [&](auto in) { return ev ? b.value(*ev, in) : b.value(in); });
+}
+
+std::vector<Ciphertext> eager_all(const Bootstrapper& b, nb::handle list,
+                                  const ckks::Evaluator* ev) {
+  return each_of(b, list, nb::none(),
+                 [&](auto in) { return ev ? b.value.eager(*ev, in) : b.value.eager(in); });
+}
+
+std::vector<ckks::BoundOperand> bounds_of_all(const Bootstrapper& b,
+                                              const std::vector<ckks::BoundOperand>& list) {
+  std::vector<ckks::ErrorBound> in;
+  for (const ckks::BoundOperand& a : list) in.push_back(a.bound());
+  if (in.empty()) throw nb::next_overload();
+  std::vector<ckks::BoundOperand> out;
+  for (ckks::ErrorBound& a : b.value(list[0].model(), in))
+    out.emplace_back(list[0].model(), std::move(a));
+  return out;
+}
+
+/// The record of one operand, by the recorder that it belongs to.
+nb::object recorded_one(nb::handle self, nb::handle recorded) {
+  if (nb::isinstance<Ciphertext>(recorded) || nb::isinstance<ckks::Operand>(recorded) ||
+      !nb::hasattr(recorded, "evaluator"))
+    throw nb::next_overload();
+  const nb::object recorder = recorded.attr("evaluator");
+  if (!nb::hasattr(recorder, "bootstrapped")) throw nb::next_overload();
+  return recorder.attr("bootstrapped")(self, recorded);
+}
+
+nb::list recorded_all(nb::handle self, nb::handle list) {
+  nb::list out;
+  for (const nb::object& recorded : members_of(list)) out.append(recorded_one(self, recorded));
+  if (nb::len(out) == 0) throw nb::next_overload();
+  return out;
+}
+
 std::pair<Ciphertext, Ciphertext> pair(const Bootstrapper& b, nb::handle first, nb::handle second,
                                        const ckks::Evaluator* ev) {
   const ckks::Ciphertext &u = as_ciphertext(first), &v = as_ciphertext(second);
@@ -58,27 +125,39 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
   // The last one takes any object.
   c.def(
        "__call__",
-       [](const Bootstrapper& b, const ckks::BoundOperand& a, std::optional<ckks::ErrorModel>) {
+       [](const Bootstrapper& b, const ckks::BoundOperand& a,
+          const std::optional<ckks::ErrorModel>&) {
          return ckks::BoundOperand(a.model(), b.value(a.model(), a.bound()));
        },
        "ciphertext"_a, "evaluator"_a = nb::none(),
        "The error bound of a bootstrap; `failure` grows by the bootstrap's own probability.\n\n"
        "Raises UnsupportedError with two iterations and for pairs, and StateError for messages\n"
        "too large for the message ratio.")
+      .def("__call__", &recorded_one, "recorded"_a,
+           nb::sig("def __call__(self, recorded: Recorded) -> "
+                   "Recorded"),
+           "The record of that, for ckks.needs.")
+      .def("__call__", &recorded_all, "recorded"_a,
+           nb::sig("def __call__(self, recorded: collections.abc.Sequence[Recorded]) -> "
+                   "list[Recorded]"),
+           "The record of a list.")
+      .def("__call__", &bounds_of_all, "bounds"_a,
+           nb::sig("def __call__(self, bounds: collections.abc.Sequence[ErrorBound]) -> "
+                   "list[ErrorBound]"),
+           "The error bounds of a list.")
       .def(
-          "__call__",
-          [](nb::handle self, nb::handle recorded) -> nb::object {
-            if (nb::isinstance<Ciphertext>(recorded) || nb::isinstance<ckks::Operand>(recorded) ||
-                !nb::hasattr(recorded, "evaluator"))
-              throw nb::next_overload();
-            const nb::object recorder = recorded.attr("evaluator");
-            if (!nb::hasattr(recorder, "bootstrapped")) throw nb::next_overload();
-            return recorder.attr("bootstrapped")(self, recorded);
-          },
-          "recorded"_a,
-          nb::sig("def __call__(self, recorded: Recorded) -> "
-                  "Recorded"),
-          "The record of that, for ckks.needs.")
+          "__call__", &call_all, "ciphertexts"_a, "evaluator"_a = nb::none(), nb::kw_only(),
+          "progress"_a = nb::none(),
+          nb::sig("def __call__(self, ciphertexts: collections.abc.Sequence[Ciphertext | Operand], "
+                  "evaluator: Evaluator | None = None, *, " CRENEL_PROGRESS_SIG
+                  ") -> list[Ciphertext]"),
+          "Refresh a list or tuple of ciphertexts: options.pack of them share a bootstrap (with\n"
+          "message='pair' twice as many real vectors), and all bootstraps are one batch. As many "
+          "results,\n"
+          "in their order.\n\n"
+          "Level, scale and batch are those of one ciphertext, and equal (StateError names both);\n"
+          "slots are those of the options or fewer, as of a vector that repeats, and are kept.\n"
+          "ParameterError for an empty list.")
       .def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(), nb::kw_only(),
            "progress"_a = nb::none(),
            nb::sig("def __call__(self, ciphertext: Ciphertext | Operand, "
@@ -94,6 +173,10 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
            "scale "
            "or\n"
            "slots and what was expected, KeyMissingError naming every missing key.")
+      .def("eager", &eager_all, "ciphertexts"_a, "evaluator"_a = nb::none(),
+           nb::sig("def eager(self, ciphertexts: collections.abc.Sequence[Ciphertext | Operand], "
+                   "evaluator: Evaluator | None = None) -> list[Ciphertext]"),
+           "The same bits without a graph, of a list.")
       .def("eager", &eager, "ciphertext"_a, "evaluator"_a = nb::none(),
            nb::sig("def eager(self, ciphertext: Ciphertext | Operand, "
                    "evaluator: Evaluator | None = None) -> Ciphertext"),
@@ -125,8 +208,9 @@ void bind_facts(nb::class_<Bootstrapper>& c) {
           "The same in words.", ReleaseGil())
       .def("__repr__", [](const Bootstrapper& b) {
         const BootstrapOptions& o = b.value.options();
-        return cat("<ckks.Bootstrapper of ", o.slots, " slots, level ", b.value.levels().input,
-                   " -> ", b.value.levels().output, ", ", name_of(kKeyModes, *o.keys), " keys>");
+        return cat("<ckks.Bootstrapper of ", o.pack == 1 ? "" : cat(o.pack, " times "), o.slots,
+                   " slots, level ", b.value.levels().input, " -> ", b.value.levels().output, ", ",
+                   name_of(kKeyModes, *o.keys), " keys>");
       });
 }
 

@@ -160,6 +160,17 @@ void bind_encrypted(nb::module_& m) {
         "slots and components; ParameterError for none.");
 }
 
+std::optional<u32> level_of(const EvaluationKeys& k, nb::handle key) {
+  i64 steps = 0;
+  if (nb::try_cast(key, steps)) return k.value.rotation_level(steps);
+  std::string name;
+  if (nb::try_cast(key, name)) {
+    if (name == "conjugate") return k.value.conjugation_level();
+    if (name == "relinearisation") return k.value.relinearisation_level();
+  }
+  throw nb::type_error("key must be a rotation step, 'conjugate' or 'relinearisation'");
+}
+
 void bind_keys(nb::module_& m) {
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
                              "What a server needs to compute: no secret. Immutable.")
@@ -175,6 +186,12 @@ void bind_keys(nb::module_& m) {
       .def_prop_ro(
           "relinearisation", [](const EvaluationKeys& k) { return k.value.has_relinearisation(); },
           "Is there a key for products of ciphertexts?")
+      .def("level_of", &level_of, "key"_a,
+           nb::sig("def level_of(self, key: int | typing.Literal['conjugate', 'relinearisation']) "
+                   "-> int | None"),
+           "The highest level at which a key can be used (max_level of Client.evaluation_keys), "
+           "of a\n"
+           "rotation by so many steps or the other kinds; None where there is no such key.")
       .def_prop_ro(
           "has_encapsulation", [](const EvaluationKeys& k) { return k.value.has_encapsulation(); },
           "Are there the keys to an ephemeral sparse secret and back?")

@@ -75,12 +75,12 @@ Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
       [&] { return Plaintext{client.context(), client.decrypt_to_plaintext(ciphertext)}; });
 }
 
-EvaluationKeys evaluation_keys(Client& client, std::vector<i64> rotations, bool conjugate,
+EvaluationKeys evaluation_keys(Client& client, nb::handle rotations, bool conjugate,
                                bool relinearisation, bool encapsulation, nb::handle bootstrap,
-                               nb::handle progress) {
+                               std::optional<i64> max_level, nb::handle progress) {
   const ckks::Context& context = client.context();
   const ckks::KeyRequest request =
-      with_bootstrap({std::move(rotations), conjugate, relinearisation, encapsulation},
+      with_bootstrap(key_request(rotations, conjugate, relinearisation, encapsulation, max_level),
                      context.params(), bootstrap);
   const Progress told(progress);
   return released([&] { return EvaluationKeys{context, client.evaluation_keys(request)}; });
@@ -230,26 +230,32 @@ void bind_public_key(nb::module_& m) {
 
 void bind_keys(nb::class_<Client>& c) {
   c.def(
-       "evaluation_keys", &evaluation_keys, nb::kw_only(), "rotations"_a = std::vector<i64>(),
+       "evaluation_keys", &evaluation_keys, nb::kw_only(), "rotations"_a = nb::tuple(),
        "conjugate"_a = false, "relinearisation"_a = true, "encapsulation"_a = false,
-       "bootstrap"_a = false, "progress"_a = nb::none(),
-       nb::sig("def evaluation_keys(self, *, rotations: collections.abc.Sequence[int] = (), "
-               "conjugate: bool = False, relinearisation: bool = True, "
-               "encapsulation: bool = False, "
-               "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions = "
-               "False, " CRENEL_PROGRESS_SIG ") -> EvaluationKeys"),
+       "bootstrap"_a = false, "max_level"_a = nb::none(), "progress"_a = nb::none(),
+       nb::sig("def evaluation_keys(self, *, " CRENEL_KEYS_SIG ", " CRENEL_PROGRESS_SIG
+               ") -> EvaluationKeys"),
        "The keys that a server needs; only what is asked for is made.\n\n"
        "Parameters\n----------\n"
-       "rotations : steps to the left, negative ones to the right\n"
+       "rotations : steps to the left, negative ones to the right; as a mapping, the highest "
+       "level\n"
+       "    at which each is used\n"
        "conjugate : for Evaluator.conjugate\n"
        "relinearisation : for products of ciphertexts\n"
        "encapsulation : the switch to an ephemeral sparse secret and back, for bootstrapping\n"
        "bootstrap : all that Context.bootstrapper needs, besides what is asked for otherwise: "
        "True\n"
-       "    for its default options, 'minimal' for these with two keys a transform, or the "
-       "options\n" CRENEL_PROGRESS_DOC
+       "    for its default options, 'minimal' for these with two keys a transform, the options, "
+       "or\n"
+       "    several options, whose keys are shared\n"
+       "max_level : highest level at which keys are used, where `rotations` does not say another;\n"
+       "    default every level. Keys for lower levels are smaller (EvaluationKeys.nbytes), and "
+       "give\n"
+       "    the same bits. Those of a bootstrap serve what it needs, and every normal "
+       "level\n" CRENEL_PROGRESS_DOC
        "\n"
-       "Raises ParameterError where that sparse secret would have less than 128 bits of security,\n"
+       "Raises ParameterError for levels beyond params.max_level, where that sparse secret would "
+       "have less than 128 bits of security,\n"
        "or that have no levels for bootstrapping, UnsupportedError for parameters without\n"
        "encapsulation, and OutOfMemoryError, before any key is made, where the device has less "
        "than\n"

@@ -104,7 +104,7 @@ BoundOperand polynomial(const BoundOperand& x, nb::handle coefficients, const st
 /// What is no operation of the model is refused by name, so that no circuit is modelled in part.
 /// Names with underscores are Python's own questions.
 nb::object refuse(nb::handle self, const std::string& name) {
-  if (name.starts_with("_")) throw nb::attribute_error(cat("no attribute '", name, "'").c_str());
+  if (name.starts_with('_')) throw nb::attribute_error(cat("no attribute '", name, "'").c_str());
   const auto type = nb::cast<std::string>(self.type().attr("__name__"));
   throw UnsupportedError(cat(type, ".", name, ": the error model does not know this operation"),
                          {{"operation", name}});
@@ -193,6 +193,12 @@ void bind_explicit(ModelClass& c) {
             return BoundOperand(m, m.multiply_integer(a.bound(), re, im));
           },
           "a"_a, "re"_a, "im"_a = 0, "As Evaluator.multiply_integer.")
+      .def(
+          "multiply_monomial",
+          [](const ErrorModel& m, const BoundOperand& a, i64 power) {
+            return BoundOperand(m, m.multiply_monomial(a.bound(), power));
+          },
+          "a"_a, "power"_a, "As Evaluator.multiply_monomial.")
       .def("multiply", &binary<&ErrorModel::multiply>, "a"_a, "b"_a, "As Evaluator.multiply.")
       .def("multiply", &with_plaintext<&ErrorModel::multiply>, "a"_a, "b"_a)
       .def(
@@ -315,7 +321,9 @@ void bind_operators(BoundClass& c) {
 
 void bind_slots(BoundClass& c) {
   using Steps = std::vector<i64>;
-  c.def("rotate", &BoundOperand::rotate, "steps"_a, "As Operand.rotate.")
+  c.def("multiply_monomial", &BoundOperand::multiply_monomial, "power"_a,
+        "As Operand.multiply_monomial.")
+      .def("rotate", &BoundOperand::rotate, "steps"_a, "As Operand.rotate.")
       .def(
           "rotate_many",
           [](const BoundOperand& a, const Steps& steps) { return a.rotate_many(steps); }, "steps"_a,

@@ -82,7 +82,20 @@ void bind_linear(Class& c) {
           },
           "a"_a, "re"_a, "im"_a = 0, ReleaseGil(),
           "a times the Gaussian integer re + im i. Level l -> l, scale s -> s; the noise grows\n"
-          "with the integer.");
+          "with the integer.")
+      .def(
+          "multiply_monomial",
+          [](const Evaluator& ev, CiphertextLike a, i64 power) {
+            return wrap(ev, ev.multiply_monomial(a.get(), power));
+          },
+          "a"_a, "power"_a, ReleaseGil(),
+          "a times X^power: slot j times exp(pi i power 5^j / N). Level l -> l, scale s -> s, the\n"
+          "same noise, no key. Of any sign, modulo 2 N: X^N is -1, X^(N/2) is i.\n\n"
+          "Of n slots, a multiple of N / 2n keeps n; another power, which 2^v divides and no "
+          "higher\n"
+          "power of two, makes N / 2^(v + 1). Each power is prepared once for a context, which "
+          "keeps\n"
+          "it: 4 N / 2^v bytes for each prime (OutOfMemoryError where there is no room).");
 }
 
 void bind_products(Class& c) {

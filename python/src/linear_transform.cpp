@@ -32,6 +32,8 @@ i64 as_integer(nb::handle object, const char* name) {
   return value;
 }
 
+}  // namespace
+
 u64 checked_slots(const ckks::Params& params, std::optional<i64> given) {
   const u64 slots = given ? as_slots(given) : params.slots();
   if ((slots & (slots - 1)) != 0 || slots > params.slots())
@@ -40,6 +42,8 @@ u64 checked_slots(const ckks::Params& params, std::optional<i64> given) {
         {{"slots", slots}, {"max_slots", params.slots()}});
   return slots;
 }
+
+namespace {
 
 u64 checked_offset(i64 offset, u64 slots) {
   const i64 n = static_cast<i64>(slots);
@@ -77,6 +81,8 @@ DiagonalMatrix from_diagonals(const nb::dict& given, u64 slots) {
   return matrix;
 }
 
+}  // namespace
+
 DiagonalMatrix matrix_of(nb::handle object, u64 slots) {
   if (nb::hasattr(object, "items")) {  // any mapping
     const nb::handle dict(reinterpret_cast<PyObject*>(&PyDict_Type));
@@ -96,6 +102,8 @@ DiagonalMatrix matrix_of(nb::handle object, u64 slots) {
   return released([&] { return DiagonalMatrix::from_dense(numbers, rows, columns, slots); });
 }
 
+namespace {
+
 LinearTransform make(const ckks::Context& context, nb::handle object, std::optional<i64> level,
                      std::optional<i64> slots, i64 baby_steps, const std::string& keys,
                      std::optional<double> scale, nb::handle progress) {
@@ -111,16 +119,24 @@ LinearTransform make(const ckks::Context& context, nb::handle object, std::optio
   });
 }
 
-Ciphertext apply(const LinearTransform& t, const ckks::Evaluator& ev, nb::handle object) {
-  const ckks::Ciphertext& v = as_ciphertext(object);
+}  // namespace
+
+void expect_transform_of(const ckks::Context& made, const ckks::Context& used) {
   const auto agree = [](const std::string& found, const std::string& expected, const char* what) {
     if (found != expected)
       throw StateError(
           cat("linear transform of another ", what, ": ", found, ", expected ", expected),
           {{"found", found}, {"expected", expected}});
   };
-  agree(t.context.params().id(), ev.context().params().id(), "context");
-  agree(t.context.device().info().name, ev.context().device().info().name, "device");
+  agree(made.params().id(), used.params().id(), "context");
+  agree(made.device().info().name, used.device().info().name, "device");
+}
+
+namespace {
+
+Ciphertext apply(const LinearTransform& t, const ckks::Evaluator& ev, nb::handle object) {
+  const ckks::Ciphertext& v = as_ciphertext(object);
+  expect_transform_of(t.context, ev.context());
   return released([&] { return Ciphertext{ev.context(), t.value(ev, v)}; });
 }
 
@@ -138,10 +154,6 @@ ckks::BoundOperand apply_to_bound(const LinearTransform& t, const ckks::ErrorMod
                                   const ckks::BoundOperand& v) {
   return {model, t.value(model, v.bound())};
 }
-
-#define CRENEL_MATRIX         \
-  "numpy.typing.ArrayLike | " \
-  "collections.abc.Mapping[int, numpy.typing.ArrayLike]"
 
 /// Scale of a matrix whose product with a vector of this level and scale is canonical.
 double plain_scale(const ckks::Params& params, u32 level, double scale) {
@@ -347,20 +359,25 @@ void bind_linear_transform(nb::module_& m) {
   bind_operand<BoundOperand>("ErrorBound");
   m.def(
       "linear_transform_rotations",
-      [](const std::vector<i64>& offsets, i64 slots, i64 baby_steps, const std::string& keys) {
+      [](const std::vector<i64>& offsets, i64 slots, i64 baby_steps, const std::string& keys,
+         i64 inputs, i64 outputs) {
         const u64 n = as_slots(slots);
         std::vector<u64> known;
         for (i64 k : offsets) known.push_back(checked_offset(k, n));
-        return circuits::linear_transform_rotations(known, n,
-                                                    as_unsigned<u64>(baby_steps, "baby_steps"),
-                                                    from_name(kKeyModes, keys, "keys"));
+        return circuits::linear_transform_rotations(
+            known, n, as_unsigned<u64>(baby_steps, "baby_steps"),
+            from_name(kKeyModes, keys, "keys"), as_unsigned<u64>(inputs, "inputs"),
+            as_unsigned<u64>(outputs, "outputs"));
       },
       "offsets"_a, "slots"_a, nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted",
+      "inputs"_a = 1, "outputs"_a = 1,
       nb::sig(
           "def linear_transform_rotations(offsets: collections.abc.Sequence[int], slots: int, *, "
-          "baby_steps: int = 0, keys: typing.Literal['hoisted', 'minimal'] = 'hoisted') -> "
-          "list[int]"),
-      "Rotations that a linear transform with these diagonals needs keys for, without making it.");
+          "baby_steps: int = 0, keys: typing.Literal['hoisted', 'minimal'] = 'hoisted', "
+          "inputs: int = 1, outputs: int = 1) -> list[int]"),
+      "Rotations that a linear transform with these diagonals needs keys for, without making it; "
+      "of a\n"
+      "BlockTransform with the offsets of all its blocks and so many inputs and outputs.");
 }
 
 }  // namespace crenel::python

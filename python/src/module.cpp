@@ -21,6 +21,7 @@ NB_MODULE(_crenel, m) {
   bind_graph(m);
   bind_account(m);
   bind_linear_transform(m);
+  bind_block_transform(m);
   bind_bootstrapping(m);
   bind_tfhe(m);
   bind_fhecore(m);

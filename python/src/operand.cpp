@@ -180,8 +180,10 @@ void bind_operators(Class& c) {
 
 void bind_slots(Class& c) {
   using Steps = std::vector<i64>;
-  c.def("rotate", &Operand::rotate, "steps"_a, ReleaseGil(),
-        "Slot i becomes slot i + steps: ``numpy.roll(x, -steps)``. Level l -> l.")
+  c.def("multiply_monomial", &Operand::multiply_monomial, "power"_a, ReleaseGil(),
+        "As Evaluator.multiply_monomial: X^power times it. Level l -> l.")
+      .def("rotate", &Operand::rotate, "steps"_a, ReleaseGil(),
+           "Slot i becomes slot i + steps: ``numpy.roll(x, -steps)``. Level l -> l.")
       .def(
           "rotate_many", [](const Operand& a, const Steps& steps) { return a.rotate_many(steps); },
           "steps"_a, ReleaseGil(),

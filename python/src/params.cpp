@@ -140,10 +140,11 @@ void bind_numbers(nb::class_<Params>& c) {
       .def_prop_ro("id", &Params::id, "Content hash carried by every object and file.");
 }
 
-u64 key_bytes(const Params& params, std::vector<i64> rotations, bool conjugate,
-              bool relinearisation, bool encapsulation, nb::handle bootstrap) {
-  const ckks::KeyRequest request = with_bootstrap(
-      {std::move(rotations), conjugate, relinearisation, encapsulation}, params, bootstrap);
+u64 key_bytes(const Params& params, nb::handle rotations, bool conjugate, bool relinearisation,
+              bool encapsulation, nb::handle bootstrap, std::optional<i64> max_level) {
+  const ckks::KeyRequest request =
+      with_bootstrap(key_request(rotations, conjugate, relinearisation, encapsulation, max_level),
+                     params, bootstrap);
   return ckks::key_sizes(params, request).bytes;
 }
 
@@ -170,14 +171,10 @@ void bind_methods(nb::class_<Params>& c) {
           "nonsense;\n"
           "client.encrypt(values, bound=...) lets operations refuse them.")
       .def(
-          "key_bytes", &key_bytes, nb::kw_only(), "rotations"_a = std::vector<i64>(),
+          "key_bytes", &key_bytes, nb::kw_only(), "rotations"_a = nb::tuple(),
           "conjugate"_a = false, "relinearisation"_a = true, "encapsulation"_a = false,
-          "bootstrap"_a = false,
-          nb::sig("def key_bytes(self, *, rotations: collections.abc.Sequence[int] = (), "
-                  "conjugate: bool = False, relinearisation: bool = True, "
-                  "encapsulation: bool = False, "
-                  "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions = "
-                  "False) -> int"),
+          "bootstrap"_a = false, "max_level"_a = nb::none(),
+          nb::sig("def key_bytes(self, *, " CRENEL_KEYS_SIG ") -> int"),
           "Bytes on the device of the keys that Client.evaluation_keys makes of these arguments,\n"
           "exactly (EvaluationKeys.nbytes), without a client, a device or a key. Raises what that\n"
           "raises for arguments that the parameters cannot serve.")

@@ -7,6 +7,7 @@ process then; after the last attempt, that everything still works.
 from __future__ import annotations
 
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -111,6 +112,8 @@ def tfhe_operations(device: str, name: str) -> tuple[Operation, Operation, Calla
 
 
 def main() -> None:
+    # A shell without job control starts its background jobs with Ctrl-C ignored, and this one under them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     device, name, attempts = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if name == "search":
         operation: Operation = lambda: ckks.Params(log_n=16, scale_bits=40, depth=20)  # noqa: E731

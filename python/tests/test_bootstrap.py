@@ -95,7 +95,7 @@ def test_a_batch(world, rng):
         ({"slots": 64}, 11),
         ({"slots": 1}, 6),
         ({"message_ratio": 7}, 15),
-        ({"arcsine_degree": 3}, 25),
+        ({"arcsine_degree": 3, "message_ratio": 5}, 25),
         ({"target_level": 5}, 15),
         ({"coeff_to_slot_stages": [5, 5], "slot_to_coeff_stages": [4, 6]}, 15),
         ({"order": "slot_to_coeff_first", "message_ratio": 8}, 10),
@@ -125,6 +125,15 @@ def test_a_pair_of_real_vectors(world, rng):
     assert world.error(u, x) < TOLERANCE and world.error(v, y) < TOLERANCE
 
 
+def test_no_pair_is_worse_than_stated(world):
+    boot = world.made(message="pair")
+    x = np.tile([1.0, -1.0], world.slots // 2)  # u + i v in coefficients as large as u and v together
+    a = world.client.encrypt(x, level=0)
+    report = boot.report()
+    assert report.worst_error == report.values_error
+    assert all(world.error(c, x) < report.worst_error for c in boot.pair(a, a))
+
+
 def test_two_iterations_gain_precision(world, rng):
     boot = world.made(iterations=2)
     result, error = world.refreshed(boot, uniform(rng, world.slots))
@@ -145,6 +154,18 @@ def test_ref_and_cpu_agree():
     server = there.evaluation_keys_from_bytes(keys.to_bytes())
     received = there.ciphertext_from_bytes(ciphertext.to_bytes())
     assert there.bootstrapper(server, options)(received).to_bytes() == result
+
+
+def test_lists_give_the_bits_of_ref():
+    here, there = (ckks.Context(toy("toy-boot40"), name) for name in ("cpu", "ref"))
+    client = here.keygen()
+    options = ckks.BootstrapOptions(slots=8, pack=4, keys="minimal")
+    keys = client.evaluation_keys(bootstrap=options)
+    spent = [client.encrypt(np.linspace(-1, x, 8), level=0, slots=8) for x in (0.0, 0.5, 1.0)]
+    found = [c.to_bytes() for c in here.bootstrapper(keys, options)(spent)]
+    server = there.evaluation_keys_from_bytes(keys.to_bytes())
+    received = [there.ciphertext_from_bytes(c.to_bytes()) for c in spent]
+    assert [c.to_bytes() for c in there.bootstrapper(server, options)(received)] == found
 
 
 # -- what it says ------------------------------------------------------------------------------------
@@ -172,7 +193,8 @@ def test_the_report_expects_what_is_measured(world, rng):
 
 def test_options_are_told_and_copied(world):
     default = ckks.BootstrapOptions()
-    assert (default.message_ratio, default.message, default.order) == (5, "complex", "coeff_to_slot_first")
+    assert (default.message_ratio, default.values, default.pack) == (None, "unknown", 1)
+    assert (default.message, default.order) == ("complex", "coeff_to_slot_first")
     assert (default.arcsine_degree, default.iterations, default.graph) == (0, 1, True)
     assert default.slots is default.target_level is default.keys is None
     assert default.coeff_to_slot_stages == default.slot_to_coeff_stages == []
@@ -185,6 +207,69 @@ def test_options_are_told_and_copied(world):
     assert steps == set(world.keys.rotations)
     with pytest.raises(AttributeError):
         default.slots = 4
+
+
+@pytest.mark.parametrize("values", ["unknown", "centred", "non_negative", "constant"])
+def test_values_choose_the_message_ratio(world, rng, values):
+    boot = world.context.bootstrapper(world.keys, values=values)
+    report = boot.report()
+    assert report.ratio_chosen and report.values == boot.options.values == values
+    assert boot.options.message_ratio == report.message_ratio
+    assert f"2^{report.message_ratio}, chosen for" in boot.describe()
+    x = {
+        "unknown": np.ones(world.slots),
+        "centred": uniform(rng, world.slots),
+        "non_negative": np.abs(uniform(rng, world.slots, "real")),
+        "constant": np.full(world.slots, rng.uniform(-1, 1)),
+    }[values]
+    assert world.refreshed(boot, x)[1] < 3 * report.values_error < 2**-11
+    given = world.context.bootstrapper(world.keys, values=values, message_ratio=5).report()
+    assert given.message_ratio == 5 and not given.ratio_chosen
+    assert given.values_error >= report.values_error
+
+
+@pytest.mark.parametrize("message", ["complex", "real", "pair"])
+def test_a_list_shares_bootstraps(world, rng, message):
+    boot = world.made(slots=32, pack=4, message=message)
+    z = uniform(rng, 6 * 32, "complex" if message == "complex" else "real").reshape(6, 32)
+    spent = [world.client.encrypt(v, level=0, slots=32) for v in z]
+    given = [world.ev(c) if k % 2 else c for k, c in enumerate(spent)]  # operands as well
+    fresh = boot(tuple(given))
+    assert isinstance(fresh, list) and len(fresh) == 6
+    for c, v in zip(fresh, z, strict=True):
+        assert (c.level, c.slots, c.real) == (boot.levels.output, 32, message != "complex")
+        assert world.error(c, v) < 2**-10
+    assert [c.to_bytes() for c in boot.eager(given)] == [c.to_bytes() for c in fresh]
+    report = boot.report()
+    assert (report.pack, report.slots, boot.options.pack) == (4, 32, 4)
+    assert "4 ciphertexts in one bootstrap of 128" in boot.describe() and "4 times 32" in repr(boot)
+
+
+def test_lists_that_do_not_fit(world):
+    boot = world.made(slots=32, pack=2)
+    a, b = (world.client.encrypt([0.5], level=k, slots=32) for k in (0, 3))
+    with pytest.raises(ckks.StateError) as caught:
+        boot([a, b])
+    assert caught.value.fields["level"] == 3
+    with pytest.raises(ckks.ParameterError):
+        boot([])
+    for wrong in ([a, "a"], [a, None], {a}, "ab"):
+        with pytest.raises(TypeError):
+            boot(wrong)
+    for pack in (0, 3, 64):
+        with pytest.raises(ckks.ParameterError) as refused:
+            world.context.bootstrapper(slots=32, pack=pack)
+        assert refused.value.fields["pack"] == pack
+
+
+def test_error_bounds_of_a_list(world):
+    boot = world.context.bootstrapper(slots=32, pack=2)
+    model = ckks.ErrorModel(world.params)
+    bounds = [model.input(max_abs=size, level=0, slots=32) for size in (1.0, 0.5, 0.25)]
+    found = boot(bounds)
+    assert [b.message for b in found] == [1.0, 0.5, 0.25]
+    assert all(b.level == boot.levels.output and b.max > 0 for b in found)
+    assert found[2].max <= found[0].max
 
 
 def test_memory_and_synchronisation(world):

@@ -12,7 +12,7 @@ from conftest import open_context, toy
 import crenel
 from crenel import ckks
 from crenel.cli import main
-from crenel.demo import client, layout, model, run, server
+from crenel.workloads.prediction import client, layout, model, run, server
 
 pytest.importorskip("sklearn")
 pytestmark = pytest.mark.filterwarnings("ignore::crenel.InsecureParametersWarning")

@@ -197,7 +197,7 @@ def test_devices_that_cannot_be_had():
 
 
 def test_unsupported(monkeypatch):
-    from crenel.demo import model
+    from crenel.workloads.prediction import model
 
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     assert "scikit-learn" in expect(ckks.UnsupportedError, lambda: model.load(1, 10))

@@ -21,6 +21,8 @@ def test_linear_operations(world, xy):
         (ev.sub(a, 3), x - 3),
         (ev.negate(a), -x),
         (ev.multiply_integer(a, -3), -3 * x),
+        (ev.multiply_monomial(a, 2 * world.slots), -x),
+        (ev.multiply_monomial(a, 7 * world.slots), -1j * x),
         (ev.multiply_integer(a, 2, im=-1), (2 - 1j) * x),
     ]
     for result, expected in cases:

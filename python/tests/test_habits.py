@@ -59,6 +59,7 @@ def test_operands_stand_where_ciphertexts_do(world, rng):
         "sub": (a, b),
         "negate": (a,),
         "multiply_integer": (a, 3),
+        "multiply_monomial": (a, 3),
         "multiply": (a, b),
         "square": (a,),
         "multiply_lazy": (a, b),
@@ -158,6 +159,8 @@ def test_every_class_is_pickled_or_says_what_to_send():
 def test_options_travel():
     given = {
         "slots": 64,
+        "pack": 2,
+        "values": "centred",
         "message_ratio": 7,
         "message": "real",
         "order": "slot_to_coeff_first",
@@ -223,6 +226,6 @@ def test_a_bootstrapper_takes_what_its_keys_were_made_for(boot_world):
         assert str(caught.value).endswith(call) and caught.value.fields["rotations"]
         made = eval(call, {"client": client, "ckks": ckks})
         context.bootstrapper(made, **asked)
-    with pytest.warns(crenel.errors.KeyModeWarning, match="256 slots with hoisted keys"):
+    with pytest.warns(crenel.errors.KeyModeWarning, match="256 slots with hoisted keys, and"):
         slow = context.bootstrapper(keys, slots=boot_world.params.slots)
     assert slow.report().keys == "minimal" and "256 slots" in slow.describe()

@@ -112,6 +112,31 @@ def test_bootstrappers_are_found():
     assert found.relinearisation
 
 
+def test_lists_of_a_bootstrapper_are_found():
+    world = World(open_context(toy("toy-boot40"), "cpu"))
+    boot = world.context.bootstrapper(slots=32, pack=2)
+    c = world.client.encrypt([0.5], level=boot.levels.input, slots=32)
+    found = ckks.needs(lambda a, b: [x.rotate(3) for x in boot([a, b])], world.params, c, c)
+    assert found.bootstrap is not None and (found.bootstrap.slots, found.bootstrap.pack) == (32, 2)
+    assert found.rotations == [3]
+
+
+def test_monomials_need_no_key(world):
+    n = 2 * world.slots
+    found = ckks.needs(lambda a: a.multiply_monomial(-5), world.params, world.client.encrypt([1.0]))
+    assert not found.rotations and not found.relinearisation and found.depth == 0
+    c = world.ev(world.client.encrypt(np.ones(8), slots=8))
+    for power in (0, 1, -6, n // 16, n // 2, n, -3 * n // 8, 5 * n // 32):
+        real = c.multiply_monomial(power)
+        seen: list = []
+        ckks.needs(lambda a, p=power, s=seen: s.append(a.multiply_monomial(p)), world.params, c)
+        assert (seen[0].slots, seen[0].level, seen[0].real) == (
+            real.slots,
+            real.level,
+            bool(real.real),
+        )
+
+
 def test_what_cannot_be_found_is_refused(world):
     c = world.client.encrypt([1.0])
     for use in (lambda a: a.evaluator.multiply(a, a), lambda a: a.relinearise()):

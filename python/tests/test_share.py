@@ -98,7 +98,7 @@ def test_a_bootstrap_is_modelled(boot_world):
         assert np.sqrt((error**2).mean()) < bound.rms and error.max() < bound.max
     assert bound.failure > a.failure
     with pytest.raises(ckks.StateError):
-        boot(model.input(max_abs=30.0, level=boot.levels.input))
+        boot(model.input(max_abs=2.0**boot.options.message_ratio, level=boot.levels.input))
     with pytest.raises(ckks.UnsupportedError):
         boot_world.made(iterations=2)(a)
 

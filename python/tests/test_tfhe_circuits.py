@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crenel.demo import aes, present, sboxes
-from crenel.demo.circuit import Bits, Clear, concatenate, count_gates, evaluate, rotate
+from crenel.workloads.ciphers import aes, present, sboxes
+from crenel.workloads.ciphers.circuit import Bits, Clear, concatenate, count_gates, evaluate, rotate
 
 
 def all_inputs(bits: int) -> list[Bits]:

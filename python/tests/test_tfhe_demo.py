@@ -11,7 +11,8 @@ from tfhe_world import open_tfhe, quiet
 import crenel
 from crenel import tfhe
 from crenel.cli import main
-from crenel.demo import aes, ciphers, present
+from crenel.workloads.ciphers import aes, present
+from crenel.workloads.ciphers import run as ciphers
 
 
 @pytest.fixture(params=[name for name in device_names() if name != "ref"])

@@ -22,6 +22,13 @@ Plaintext::~Plaintext() = default;
 const Metadata& Plaintext::metadata() const { return data_->meta; }
 const std::string& Plaintext::params_id() const { return data_->params_id; }
 
+Plaintext Plaintext::clone() const {
+  expect_not_decrypted(*this, "a copy");  // which would lie in memory that nothing wipes
+  return Plaintext(std::make_unique<Data>(Data{data_->meta, data_->params_id,
+                                               data_->poly.clone(data_->poly.stream()),
+                                               data_->decrypted, data_->stated}));
+}
+
 Ciphertext::Ciphertext(std::unique_ptr<Data> data) : data_(std::move(data)) {}
 Ciphertext::Ciphertext(Ciphertext&&) noexcept = default;
 Ciphertext& Ciphertext::operator=(Ciphertext&&) noexcept = default;

@@ -121,16 +121,17 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   auto& secret = state_->secret;
   if (request.encapsulation) require_secure_encapsulation(context.params, *context.ring);
   expect_room_for_keys(context, request);
-  const auto elements = galois_elements(context.params, request);
+  const auto elements = galois_levels(context.params, request);
   const watch::Task task(
       elements.size() + u64(request.relinearisation) + u64(request.encapsulation),
       "evaluation keys");
   if (request.relinearisation) {
-    data->set.relinearisation = secret.make_relinearisation_key();
+    data->set.relinearisation =
+        secret.make_relinearisation_key(relinearisation_level(context.params, request));
     watch::advance();
   }
-  for (u64 element : elements) {
-    data->set.galois.emplace(element, secret.make_galois_key(element));
+  for (const auto& [element, level] : elements) {
+    data->set.galois.emplace(element, secret.make_galois_key(element, level));
     watch::advance();
   }
   if (request.encapsulation) {

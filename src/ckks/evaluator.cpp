@@ -304,7 +304,7 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
     return s.observer->watch(
         "relinearise", [](const auto& on, const auto& x) { return on.relinearise(x); }, a);
   s.check_components(a, 3, "relinearisation");
-  s.require_relinearisation("relinearise");
+  s.require_relinearisation(a.level(), "relinearise");
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
@@ -320,7 +320,7 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
         [](const auto& on, const auto& x) { return on.relinearise_rescale(x); }, a);
   s.check_components(a, 3, "relinearisation");
   s.check_can_rescale(a, "relinearise_rescale");
-  s.require_relinearisation("relinearise_rescale");
+  s.require_relinearisation(a.level(), "relinearise_rescale");
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
@@ -332,7 +332,7 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
   if (state_->observer)
     return state_->observer->watch(
         "multiply", [](const auto& on, const auto&... x) { return on.multiply(x...); }, a, b);
-  state_->require_relinearisation("multiply");  // refuse before any work
+  state_->require_relinearisation(a.level(), "multiply");  // refuse before any work
   return relinearise(multiply_lazy(a, b));
 }
 
@@ -340,7 +340,7 @@ Ciphertext Evaluator::square(const Ciphertext& a) const {
   if (state_->observer)
     return state_->observer->watch(
         "square", [](const auto& on, const auto& x) { return on.square(x); }, a);
-  state_->require_relinearisation("square");
+  state_->require_relinearisation(a.level(), "square");
   return relinearise(square_lazy(a));
 }
 
@@ -349,7 +349,7 @@ Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b)
     return state_->observer->watch(
         "multiply_rescale",
         [](const auto& on, const auto&... x) { return on.multiply_rescale(x...); }, a, b);
-  state_->require_relinearisation("multiply");
+  state_->require_relinearisation(a.level(), "multiply");
   state_->check_can_rescale(a, "multiply");
   return relinearise_rescale(multiply_lazy(a, b));
 }

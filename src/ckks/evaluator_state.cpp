@@ -143,47 +143,58 @@ rlwe::KeyLease Evaluator::State::lease(std::span<const rlwe::KeyId> ids) const {
   return source->lease(*stream, ids);
 }
 
-void Evaluator::State::expect_keys(std::span<const rlwe::KeyId> ids, const char* what) const {
+void Evaluator::State::expect_keys(std::span<const rlwe::KeyId> ids, u32 level,
+                                   const char* what) const {
   KeyDemand demand(params().log_n());
   for (rlwe::KeyId id : ids)
-    if (id != rlwe::kNoKey) demand.key(id, has_key(id));
+    if (id != rlwe::kNoKey) demand.key(id, {level, key_level(id)});
   demand.expect(what);
 }
 
-void Evaluator::State::require_relinearisation(const char* operation) const {
-  if (!has_key(rlwe::kRelinearisation))
-    expect_keys(std::span(&rlwe::kRelinearisation, 1), operation);
+void Evaluator::State::require_relinearisation(u32 level, const char* operation) const {
+  if (!has_key(rlwe::kRelinearisation, level))
+    expect_keys(std::span(&rlwe::kRelinearisation, 1), level, operation);
 }
 
-u64 Evaluator::State::find_rotation(i64 steps, u64 slots) const {
+u64 Evaluator::State::find_rotation(i64 steps, u64 slots, u32 level) const {
   const i64 n = static_cast<i64>(slots), reduced = static_cast<i64>(reduced_steps(steps, slots));
   if (reduced == 0) return 1;
   // The key that was asked for by this number, before the others that do as well.
   const u64 asked = ring::galois_element_for_rotation(steps, params().log_n());
-  if (has_key(asked)) return asked;
+  if (has_key(asked, level)) return asked;
   for (i64 k = reduced; k < static_cast<i64>(params().slots()); k += n) {
     const u64 element = ring::galois_element_for_rotation(k, params().log_n());
-    if (has_key(element)) return element;
+    if (has_key(element, level)) return element;
   }
   return 0;
 }
 
+std::optional<u32> Evaluator::State::rotation_level(i64 steps, u64 slots) const {
+  std::optional<u32> highest;
+  for (u64 k = reduced_steps(steps, slots); k < params().slots(); k += slots) {
+    const u64 element = ring::galois_element_for_rotation(static_cast<i64>(k), params().log_n());
+    highest = std::max(highest, element == rlwe::kNoKey ? std::optional(rlwe::SwitchKey::kAny)
+                                                        : key_level(element));
+  }
+  return highest;
+}
+
 std::vector<u64> Evaluator::State::rotation_elements(std::span<const i64> steps, u64 slots,
-                                                     const char* operation) const {
+                                                     u32 level, const char* operation) const {
   std::vector<u64> elements;
   bool all = true;
-  for (i64 k : steps) all = (elements.emplace_back(find_rotation(k, slots)) != 0) && all;
+  for (i64 k : steps) all = (elements.emplace_back(find_rotation(k, slots, level)) != 0) && all;
   if (all) return elements;
   KeyDemand demand(params().log_n());
   for (std::size_t i = 0; i < steps.size(); ++i)
-    if (elements[i] != 1) demand.rotation(steps[i], elements[i] != 0);
+    if (elements[i] != 1) demand.rotation(steps[i], {level, rotation_level(steps[i], slots)});
   demand.expect(operation);
   return elements;
 }
 
-u64 Evaluator::State::conjugation_element() const {
+u64 Evaluator::State::conjugation_element(u32 level) const {
   const rlwe::KeyId element = ring::galois_element_for_conjugation(params().log_n());
-  if (!has_key(element)) expect_keys(std::span(&element, 1), "conjugate");
+  if (!has_key(element, level)) expect_keys(std::span(&element, 1), level, "conjugate");
   return element;
 }
 

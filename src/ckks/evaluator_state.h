@@ -81,25 +81,36 @@ struct Evaluator::State {
   }
   void check_can_rescale(const Ciphertext& a, std::string_view operation) const;
 
-  bool has_key(rlwe::KeyId id) const { return source && source->has(id); }
+  /// The highest level that the key serves, rlwe::SwitchKey::kAny for all; nothing without it.
+  std::optional<u32> key_level(rlwe::KeyId id) const {
+    return source ? source->max_level(id) : std::nullopt;
+  }
+  bool has_key(rlwe::KeyId id, u32 level) const {
+    const auto highest = key_level(id);
+    return highest && *highest >= level;
+  }
   /// For work on this stream; ids of keys that are there, or rlwe::kNoKey.
   rlwe::KeyLease lease(std::span<const rlwe::KeyId> ids) const;
   rlwe::KeyLease lease(rlwe::KeyId id) const { return lease(std::span(&id, 1)); }
-  /// KeyMissingError that names every key that is not there; `what` asks for them.
-  void expect_keys(std::span<const rlwe::KeyId> ids, const char* what) const;
-  /// KeyMissingError unless the relinearisation key is there.
-  void require_relinearisation(const char* operation) const;
-  /// Element of a rotation of vectors with `slots` slots for which a key exists (rotations that
-  /// agree modulo `slots` are interchangeable); 1 when no key is needed, 0 when there is none.
-  u64 find_rotation(i64 steps, u64 slots) const;
-  /// The same of all of them; KeyMissingError names every one without a key.
-  std::vector<u64> rotation_elements(std::span<const i64> steps, u64 slots,
+  /// KeyMissingError that names every key that is not there for this level; `what` asks for them.
+  void expect_keys(std::span<const rlwe::KeyId> ids, u32 level, const char* what) const;
+  /// KeyMissingError unless the relinearisation key is there for this level.
+  void require_relinearisation(u32 level, const char* operation) const;
+  /// Element of a rotation of vectors with `slots` slots for which a key of this level exists
+  /// (rotations that agree modulo `slots` are interchangeable); 1 when no key is needed, 0 when
+  /// there is none.
+  u64 find_rotation(i64 steps, u64 slots, u32 level) const;
+  /// The highest level for which find_rotation() finds a key; nothing where there is no key at all.
+  std::optional<u32> rotation_level(i64 steps, u64 slots) const;
+  /// Elements of all of them; KeyMissingError names every one without a key of this level.
+  std::vector<u64> rotation_elements(std::span<const i64> steps, u64 slots, u32 level,
                                      const char* operation) const;
-  u64 rotation_element(i64 steps, u64 slots, const char* operation = "rotate") const {
-    const u64 element = find_rotation(steps, slots);
-    return element != 0 ? element : rotation_elements(std::span(&steps, 1), slots, operation)[0];
+  u64 rotation_element(i64 steps, u64 slots, u32 level, const char* operation = "rotate") const {
+    const u64 element = find_rotation(steps, slots, level);
+    if (element != 0) return element;
+    return rotation_elements(std::span(&steps, 1), slots, level, operation)[0];
   }
-  u64 conjugation_element() const;
+  u64 conjugation_element(u32 level) const;
 
   /// Scale after dividing by rp(level); snaps to the canonical scale where it is one.
   double rescaled(double scale, u32 level) const {

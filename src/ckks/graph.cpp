@@ -1,6 +1,7 @@
 // Graph: record an evaluation once, replay it on new inputs and with other keys.
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "ckks/evaluator_state.h"
 #include "rlwe/key_slots.h"
@@ -17,23 +18,33 @@ struct Graph::State {
   const SecretKeyId anyone = random::draw_secret_key_id();
   std::function<void()> run;
   std::vector<Ciphertext> inputs;           ///< the recorded addresses
+  std::vector<Plaintext> plaintexts;        ///< likewise
   std::vector<Ciphertext> outputs;          ///< written by every replay
   std::unique_ptr<device::GraphExec> exec;  ///< last member: released before the memory it uses
 
-  State(Evaluator ev, std::shared_ptr<rlwe::KeySlots> key_slots, std::span<const Ciphertext> in);
-  void expect_signature(std::span<const Ciphertext* const> found) const;
+  State(Evaluator ev, std::shared_ptr<rlwe::KeySlots> key_slots, std::span<const Ciphertext> in,
+        Plaintexts plain);
+  void expect_signature(Inputs found, Plaintexts plain) const;
   /// With the mutex held. The results are copies: the next replay overwrites what this one wrote.
-  std::vector<Ciphertext> replay(const Evaluator::State& with,
-                                 std::span<const Ciphertext* const> in);
+  std::vector<Ciphertext> replay(const Evaluator::State& with, Inputs in, Plaintexts plain);
 };
 
 Graph::State::State(Evaluator ev, std::shared_ptr<rlwe::KeySlots> key_slots,
-                    std::span<const Ciphertext> in)
+                    std::span<const Ciphertext> in, Plaintexts plain)
     : evaluator(std::move(ev)), slots(std::move(key_slots)), last(evaluator.state().stream) {
   for (const auto& input : in) {
     evaluator.state().check(input);
     inputs.push_back(evaluator.state().copy(input));  // forgets the seed: data changes
     if (slots) inputs.back().data().meta.secret_key = anyone;
+  }
+  for (const Plaintext* one : plain) {
+    evaluator.state().check(*one);
+    const Plaintext::Data& from = one->data();
+    auto data = std::make_unique<Plaintext::Data>(
+        Plaintext::Data{from.meta, from.params_id, from.poly.clone(*evaluator.state().stream)});
+    data->stated = from.stated;
+    if (!from.stated) data->meta.bound = kUnknownBound;
+    plaintexts.emplace_back(std::move(data));
   }
 }
 
@@ -60,29 +71,60 @@ void expect_fixed(const std::shared_ptr<rlwe::KeySource>& source) {
         {{"found", "keys without a lasting address"}, {"expected", "keys in device memory"}});
 }
 
-void expect_equal(std::size_t index, const char* what, double found, double expected) {
+// `kind`: "input" or "plaintext".
+void expect_equal(const char* kind, std::size_t index, const char* what, double found,
+                  double expected) {
   if (found != expected)
     throw StateError(
-        cat("graph input ", index, " has ", what, " ", found, ", recorded with ", expected),
-        {{"input", index}, {what, found}, {"expected", expected}});
+        cat("graph ", kind, " ", index, " has ", what, " ", found, ", recorded with ", expected),
+        {{kind, index}, {what, found}, {"expected", expected}});
+}
+
+void expect_metadata(const char* kind, std::size_t index, const Metadata& found,
+                     const Metadata& recorded) {
+  expect_equal(kind, index, "level", found.level, recorded.level);
+  if (!scales_agree(found.scale, recorded.scale))
+    expect_equal(kind, index, "scale", found.scale, recorded.scale);
+  expect_equal(kind, index, "slots", static_cast<double>(found.slots),
+               static_cast<double>(recorded.slots));
+}
+
+// That the recorded outputs may claim to be real, and their bounds, rest on these.
+void expect_values(const char* kind, std::size_t index, const Metadata& found,
+                   const Metadata& recorded) {
+  if (recorded.real && !found.real)
+    throw StateError(cat("graph ", kind, " ", index, " has complex slots, recorded with real ones"),
+                     {{kind, index}, {"real", false}, {"expected", true}});
+  if (!(found.bound <= recorded.bound))
+    throw StateError(cat("graph ", kind, " ", index, " has bound ", found.bound, ", recorded with ",
+                         recorded.bound, "; expected at most that"),
+                     {{kind, index}, {"bound", found.bound}, {"expected", recorded.bound}});
 }
 
 }  // namespace
 
 Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const Function& f)
-    : state_(new State(evaluator, nullptr, inputs)) {
+    : Graph(evaluator, inputs, {}, PlainFunction([f](auto in, auto) { return f(in); })) {}
+
+Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const KeyedFunction& f)
+    : Graph(evaluator, inputs, {},
+            KeyedPlainFunction([f](const auto& ev, auto in, auto) { return f(ev, in); })) {}
+
+Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, Plaintexts plaintexts,
+             const PlainFunction& f)
+    : state_(new State(evaluator, nullptr, inputs, plaintexts)) {
   expect_fixed(evaluator.state().source);
   State* s = state_.get();
   s->run = [s, f] {
     s->outputs.clear();  // first: its memory serves this run
-    s->outputs = f(s->inputs);
+    s->outputs = f(s->inputs, s->plaintexts);
   };
   s->exec = evaluator.stream().capture(s->run);
   s->exec->launch(evaluator.stream());  // outputs of the recording are written from now on
 }
 
-Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs,
-             const KeyedFunction& f) {
+Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, Plaintexts plaintexts,
+             const KeyedPlainFunction& f) {
   const Evaluator::State& lender = evaluator.state();
   expect_fixed(lender.source);
   for (const Ciphertext& input : inputs) lender.check(input);
@@ -94,16 +136,17 @@ Graph::Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs,
       *stream, lender.keys.data() ? lender.keys.data()->set : kNone);
   state_.reset(new State(Evaluator(std::make_shared<Evaluator::State>(
                              Evaluator::State{lender.context, EvaluationKeys(), stream, slots})),
-                         slots, inputs));
+                         slots, inputs, plaintexts));
   State* s = state_.get();
   s->run = [s, f] {
     s->outputs.clear();
-    s->outputs = f(s->evaluator, s->inputs);
+    s->outputs = f(s->evaluator, s->inputs, s->plaintexts);
     for (const Ciphertext& out : s->outputs)
       expect_same_secret_key(out.secret_key_id(), s->anyone, "graph output", "its inputs");
   };
   // The first run must read keys: all of them, since which are in use is not known yet.
-  if (lender.source) slots->bind_all(*stream, *lender.source);
+  std::optional<rlwe::KeyLease> held;  // until the work is queued
+  if (lender.source) held = slots->bind_all(*stream, *lender.source);
   s->exec = stream->capture(s->run);
   s->exec->launch(*stream);
   lender.stream->wait_for(*stream);
@@ -121,37 +164,43 @@ Graph::~Graph() {
   }
 }
 
-void Graph::State::expect_signature(std::span<const Ciphertext* const> found) const {
-  if (found.size() != inputs.size())
-    throw StateError(cat("graph got ", found.size(), " inputs, recorded with ", inputs.size()),
-                     {{"inputs", found.size()}, {"expected", inputs.size()}});
+void Graph::State::expect_signature(Inputs found, Plaintexts plain) const {
+  const auto expect_count = [](const char* what, std::size_t count, std::size_t expected) {
+    if (count != expected)
+      throw StateError(cat("graph got ", count, " ", what, ", recorded with ", expected),
+                       {{what, count}, {"expected", expected}});
+  };
+  expect_count("inputs", found.size(), inputs.size());
+  expect_count("plaintexts", plain.size(), plaintexts.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto &a = *found[i], &b = inputs[i];
     evaluator.state().check(a);
     expect_same_secret_key(a.secret_key_id(), (slots ? *found[0] : b).secret_key_id(),
                            "graph input", slots ? "the first" : "recorded with one");
-    expect_equal(i, "level", a.level(), b.level());
-    if (!scales_agree(a.scale(), b.scale())) expect_equal(i, "scale", a.scale(), b.scale());
-    expect_equal(i, "slots", a.slots(), b.slots());
-    expect_equal(i, "batch", a.batch(), b.batch());
-    expect_equal(i, "components", a.components(), b.components());
-    if (b.metadata().real && !a.metadata().real)  // the recorded outputs may claim to be real
-      throw StateError(cat("graph input ", i, " has complex slots, recorded with real ones"),
-                       {{"input", i}, {"real", false}, {"expected", true}});
-    if (!(a.bound() <= b.bound()))  // those of the recorded outputs rest on it
-      throw StateError(cat("graph input ", i, " has bound ", a.bound(), ", recorded with ",
-                           b.bound(), "; expected at most that"),
-                       {{"input", i}, {"bound", a.bound()}, {"expected", b.bound()}});
+    expect_metadata("input", i, a.metadata(), b.metadata());
+    expect_equal("input", i, "batch", a.batch(), b.batch());
+    expect_equal("input", i, "components", a.components(), b.components());
+    expect_values("input", i, a.metadata(), b.metadata());
+  }
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const auto &a = *plain[i], &b = plaintexts[i];
+    evaluator.state().check(a);
+    expect_metadata("plaintext", i, a.metadata(), b.metadata());
+    expect_equal("plaintext", i, "batch", a.data().poly.shape().batch, b.data().poly.shape().batch);
+    expect_values("plaintext", i, a.metadata(), b.metadata());
   }
 }
 
 // The signature was checked.
-std::vector<Ciphertext> Graph::State::replay(const Evaluator::State& with,
-                                             std::span<const Ciphertext* const> in) {
+std::vector<Ciphertext> Graph::State::replay(const Evaluator::State& with, Inputs in,
+                                             Plaintexts plain) {
   device::Stream& stream = *with.stream;
-  for (std::size_t i = 0; i < in.size(); ++i)
-    stream.copy(inputs[i].data().poly.data(), in[i]->data().poly.data(),
-                in[i]->data().poly.bytes());
+  const auto copy = [&](const rlwe::Poly& to, const rlwe::Poly& from) {
+    stream.copy(to.data(), from.data(), from.bytes());
+  };
+  for (std::size_t i = 0; i < in.size(); ++i) copy(inputs[i].data().poly, in[i]->data().poly);
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    copy(plaintexts[i].data().poly, plain[i]->data().poly);
   exec->launch(stream);
   std::vector<Ciphertext> copies;
   for (const Ciphertext& output : outputs) copies.push_back(with.copy(output));
@@ -159,51 +208,56 @@ std::vector<Ciphertext> Graph::State::replay(const Evaluator::State& with,
 }
 
 std::vector<Ciphertext> Graph::replay(std::span<const Ciphertext> inputs) {
-  return replay(std::span<const Ciphertext* const>(pointers_to(inputs)));
+  return replay(Inputs(pointers_to(inputs)));
 }
 
-std::vector<Ciphertext> Graph::replay(std::span<const Ciphertext* const> inputs) {
+std::vector<Ciphertext> Graph::replay(Inputs inputs, Plaintexts plaintexts) {
   State& s = *state_;
   if (s.slots)
     throw StateError(
         "replay without keys of a graph whose keys are an argument; pass the evaluator",
         {{"expected", "an evaluator"}});
-  s.expect_signature(inputs);
+  s.expect_signature(inputs, plaintexts);
   const Evaluator::State& with = s.evaluator.state();
   expect_eager(*with.stream);
   const auto lock = watch::lock(s.mutex);
-  return s.replay(with, inputs);
+  return s.replay(with, inputs, plaintexts);
 }
 
 bool Graph::serves(const Evaluator& evaluator) const {
   if (!state_->slots) return false;
-  const std::vector<rlwe::KeyId> used = state_->slots->used();
-  const auto there = [&](rlwe::KeyId id) { return evaluator.state().has_key(id); };
-  return std::all_of(used.begin(), used.end(), there);
+  if (evaluator.state().source) return state_->slots->fit(*evaluator.state().source);
+  return state_->slots->used().empty();
 }
 
 std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
                                       std::span<const Ciphertext> inputs) {
-  return replay(evaluator, std::span<const Ciphertext* const>(pointers_to(inputs)));
+  return replay(evaluator, Inputs(pointers_to(inputs)));
 }
 
-std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator,
-                                      std::span<const Ciphertext* const> inputs) {
+std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator, Inputs inputs,
+                                      Plaintexts plaintexts) {
   State& s = *state_;
   if (!s.slots)
     throw StateError("replay with keys of a graph that was recorded with its own",
                      {{"expected", "a function of the evaluator"}});
-  s.expect_signature(inputs);
+  s.expect_signature(inputs, plaintexts);
   const Evaluator::State& with = evaluator.state();
   with.check_serves(s.evaluator.context());
   for (const Ciphertext* input : inputs) with.check(*input);
-  with.expect_keys(s.slots->used(), "replay of this graph");
+  for (const Plaintext* one : plaintexts) with.check(*one);
+  KeyDemand demand(with.params().log_n());
+  for (rlwe::KeyId id : s.slots->used())  // of the levels that it was recorded with
+    demand.key(id,
+               {std::min(*s.slots->max_level(id), with.params().max_level()), with.key_level(id)});
+  demand.expect("replay of this graph");
   expect_eager(*with.stream);
   const auto lock = watch::lock(s.mutex);
   if (with.stream != s.last) with.stream->wait_for(*s.last);  // one replay after the other
   s.last = with.stream;
-  if (with.source) s.slots->bind(*with.stream, *with.source);
-  std::vector<Ciphertext> copies = s.replay(with, inputs);
+  std::optional<rlwe::KeyLease> held;  // staged keys may go once the replay is queued
+  if (with.source) held = s.slots->bind(*with.stream, *with.source);
+  std::vector<Ciphertext> copies = s.replay(with, inputs, plaintexts);
   for (Ciphertext& copy : copies)
     copy.data().meta.secret_key =
         inputs.empty() ? with.keys.secret_key_id() : inputs[0]->secret_key_id();

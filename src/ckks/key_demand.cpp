@@ -33,12 +33,19 @@ i64 steps_of(u64 wanted, u32 log_n) {
 
 }  // namespace
 
-void KeyDemand::rotation(i64 steps, bool there) {
-  needed_.insert(steps);
-  if (!there) missing_.insert(steps);
+void KeyDemand::note(const std::string& name, KeyLevel level) {
+  level_ = std::max(level_, level.needed);
+  if (level.highest && !level.met()) add(low_[{level.needed, *level.highest}], name.c_str());
 }
 
-void KeyDemand::key(rlwe::KeyId id, bool there) {
+void KeyDemand::rotation(i64 steps, KeyLevel level) {
+  needed_.insert(steps);
+  note(cat(steps), level);
+  if (!level.met()) missing_.insert(steps);
+  if (!level.highest) absent_.insert(cat(steps));
+}
+
+void KeyDemand::key(rlwe::KeyId id, KeyLevel level) {
   const char* name = nullptr;
   if (id == rlwe::kRelinearisation)
     name = kRelinearisation;
@@ -47,15 +54,18 @@ void KeyDemand::key(rlwe::KeyId id, bool there) {
   else if (id == ring::galois_element_for_conjugation(log_n_))
     name = kConjugation;
   else
-    return rotation(steps_of(id, log_n_), there);
+    return rotation(steps_of(id, log_n_), level);
   add(needed_keys_, name);
-  if (!there) add(missing_keys_, name);
+  note(name, level);
+  if (!level.met()) add(missing_keys_, name);
+  if (!level.highest) absent_.insert(name);
 }
 
 std::string KeyDemand::call() const {
   std::vector<std::string> arguments;
   if (!needed_.empty()) arguments.push_back(cat("rotations=[", joined(needed_), "]"));
   for (const std::string& name : needed_keys_) arguments.push_back(name + "=True");
+  if (!low_.empty()) arguments.push_back(cat("max_level=", level_));
   return cat("client.evaluation_keys(", joined(arguments), ")");
 }
 
@@ -67,17 +77,26 @@ void KeyDemand::expect(const std::string& operation, const std::string& given) c
   if (!needed_keys_.empty())
     message += cat(needed_.empty() ? "" : " and ", "the keys for ", joined(needed_keys_));
   std::vector<ErrorField> fields{{"operation", operation}};
-  std::string lacking;
-  if (!missing_.empty()) {
+  if (!missing_.empty())
     fields.push_back({"rotations", FieldValue::List(missing_.begin(), missing_.end())});
-    lacking = joined(missing_);
-  }
-  if (!missing_keys_.empty()) {
-    fields.push_back({"key", joined(missing_keys_)});
-    lacking += cat(lacking.empty() ? "" : ", ", joined(missing_keys_));
-  }
-  if (missing_.size() + missing_keys_.size() != needed_.size() + needed_keys_.size())
+  if (!missing_keys_.empty()) fields.push_back({"key", joined(missing_keys_)});
+  if (!absent_.empty() && absent_.size() != needed_.size() + needed_keys_.size()) {
+    std::string lacking;
+    const auto name = [&](const std::string& key) {
+      if (absent_.contains(key)) lacking += cat(lacking.empty() ? "" : ", ", key);
+    };
+    for (i64 steps : missing_) name(cat(steps));
+    for (const std::string& key : missing_keys_) name(key);
     message += ", and there is no key for " + lacking;
+  }
+  u32 level = 0, serves = rlwe::SwitchKey::kAny;
+  for (const auto& [levels, names] : low_) {
+    message += cat("; the key", names.size() == 1 ? " for " : "s for ", joined(names),
+                   names.size() == 1 ? " serves" : " serve", " levels up to ", levels.second,
+                   ", the operand is at level ", levels.first);
+    level = std::max(level, levels.first), serves = std::min(serves, levels.second);
+  }
+  if (!low_.empty()) fields.insert(fields.end(), {{"level", level}, {"max_level", serves}});
   if (given.empty()) message += " (ckks.keys_for finds those of a whole program)";
   throw KeyMissingError(message + ": " + (given.empty() ? call() : given), std::move(fields));
 }

@@ -1,30 +1,125 @@
 // What evaluation keys take, from parameters and a request alone.
 #include "ckks/key_sizes.h"
 
-#include <set>
+#include <algorithm>
 
 #include "ckks/objects.h"
 #include "rlwe/encapsulation.h"
 
 namespace crenel::ckks {
 
-std::set<u64> galois_elements(const Params& params, const KeyRequest& request) {
-  std::set<u64> elements;
-  for (i64 steps : request.rotations)
-    elements.insert(ring::galois_element_for_rotation(steps, params.log_n()));
-  if (request.conjugate) elements.insert(ring::galois_element_for_conjugation(params.log_n()));
-  elements.erase(rlwe::kNoKey);
-  return elements;
+namespace {
+
+constexpr u32 kAll = rlwe::SwitchKey::kAny;
+
+// A level as it was asked for; the top level is all of them.
+u32 checked_level(const Params& params, std::optional<u32> level, const char* name) {
+  if (!level) return kAll;
+  if (*level > params.max_level())
+    throw ParameterError(cat(name, " ", *level, ", expected a level up to ", params.max_level()),
+                         {{name, *level}, {"expected", cat("0..", params.max_level())}});
+  return *level == params.max_level() ? kAll : *level;
+}
+
+// Bytes of a key for the levels up to `level`: what rlwe::RingContext::extent() has.
+u64 key_bytes(const Params& params, u32 level) {
+  const u64 limb = params.ring_dim() * sizeof(rlwe::Word);
+  if (level == kAll) return 2 * params.dnum() * params.primes().size() * limb;
+  u32 begin = params.window_begin(0), end = params.window_end(0);
+  for (u32 l = 1; l <= level; ++l) {
+    begin = std::min(begin, params.window_begin(l));
+    end = std::max(end, params.window_end(l));
+  }
+  const u64 digits = (end - 1) / params.alpha() + 1 - begin / params.alpha();
+  return 2 * digits * (end - begin + params.alpha()) * limb;
+}
+
+}  // namespace
+
+std::map<u64, u32> galois_levels(const Params& params, const KeyRequest& request) {
+  const u32 usual = checked_level(params, request.max_level, "max_level");
+  std::map<u64, u32> levels;
+  const auto want = [&](u64 element, u32 level) {
+    u32& highest = levels.try_emplace(element, level).first->second;
+    highest = std::max(highest, level);
+  };
+  for (i64 steps : request.rotations) {
+    const auto own = request.rotation_levels.find(steps);
+    want(
+        ring::galois_element_for_rotation(steps, params.log_n()),
+        own == request.rotation_levels.end() ? usual : checked_level(params, own->second, "level"));
+  }
+  if (request.conjugate) {
+    const u64 element = ring::galois_element_for_conjugation(params.log_n());
+    want(element, request.conjugation_level
+                      ? checked_level(params, request.conjugation_level, "conjugation_level")
+                      : usual);
+  }
+  levels.erase(rlwe::kNoKey);
+  return levels;
+}
+
+u32 relinearisation_level(const Params& params, const KeyRequest& request) {
+  if (request.relinearisation_level)
+    return checked_level(params, request.relinearisation_level, "relinearisation_level");
+  return checked_level(params, request.max_level, "max_level");
+}
+
+KeyRequest merge(const KeyRequest& a, const KeyRequest& b) {
+  KeyRequest both;
+  both.relinearisation = a.relinearisation || b.relinearisation;
+  both.conjugate = a.conjugate || b.conjugate;
+  both.encapsulation = a.encapsulation || b.encapsulation;
+  // Explicit levels throughout: none is all, and above every other.
+  const auto level_or = [](std::optional<u32> level, const KeyRequest& r) {
+    return level ? level : r.max_level;
+  };
+  const auto higher = [](std::optional<u32> x, std::optional<u32> y) {
+    return x && y ? std::optional(std::max(*x, *y)) : std::nullopt;
+  };
+  std::map<i64, std::optional<u32>> rotations;
+  const auto want = [&](i64 steps, std::optional<u32> level) {
+    std::optional<u32>& highest = rotations.try_emplace(steps, level).first->second;
+    highest = higher(highest, level);
+  };
+  bool conjugation = false, relinearisation = false;
+  for (const KeyRequest* r : {&a, &b}) {
+    for (i64 steps : r->rotations) {
+      const auto own = r->rotation_levels.find(steps);
+      want(steps, own == r->rotation_levels.end() ? r->max_level : std::optional(own->second));
+    }
+    if (r->conjugate) {
+      const auto level = level_or(r->conjugation_level, *r);
+      both.conjugation_level = conjugation ? higher(both.conjugation_level, level) : level;
+      conjugation = true;
+    }
+    if (r->relinearisation) {
+      const auto level = level_or(r->relinearisation_level, *r);
+      both.relinearisation_level =
+          relinearisation ? higher(both.relinearisation_level, level) : level;
+      relinearisation = true;
+    }
+  }
+  for (const auto& [steps, level] : rotations) {
+    both.rotations.push_back(steps);
+    if (level) both.rotation_levels.emplace(steps, *level);
+  }
+  return both;
 }
 
 KeySizes key_sizes(const Params& params, const KeyRequest& request) {
   const u64 limb = params.ring_dim() * sizeof(rlwe::Word);
   const u64 pair = 2 * params.primes().size() * limb;  // one digit
   KeySizes sizes;
-  sizes.each = params.dnum() * pair;
-  sizes.count = static_cast<u32>(galois_elements(params, request).size());
-  if (request.relinearisation) ++sizes.count;
-  sizes.bytes = sizes.count * sizes.each;
+  const auto add = [&](u32 level) {
+    const u64 bytes = key_bytes(params, level);
+    sizes.each = std::max(sizes.each, bytes);
+    sizes.bytes += bytes;
+    ++sizes.count;
+  };
+  for (const auto& [element, level] : galois_levels(params, request)) add(level);
+  if (request.relinearisation) add(relinearisation_level(params, request));
+  if (sizes.count == 0) sizes.each = key_bytes(params, kAll);
   if (request.encapsulation) {
     const u32 base = params.window_end(0) - params.window_begin(0);
     rlwe::expect_encapsulation(base, params.log_q(0), params.alpha());

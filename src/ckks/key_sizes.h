@@ -2,15 +2,18 @@
 #pragma once
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "ckks/objects.h"
 #include "device/room.h"
 
 namespace crenel::ckks {
 
-/// Of its rotations and conjugation, without the identity.
-std::set<u64> galois_elements(const Params& params, const KeyRequest& request);
+/// Of its rotations and conjugation, without the identity: the highest level of each,
+/// rlwe::SwitchKey::kAny for all. ParameterError for levels that the parameters do not have.
+std::map<u64, u32> galois_levels(const Params& params, const KeyRequest& request);
+/// The same of relinearisation.
+u32 relinearisation_level(const Params& params, const KeyRequest& request);
 /// Device bytes that staged keys within `device_bytes` take at least, of keys of `all` bytes on the
 /// device, the largest of `largest`: whole keys only, so up to one less than they may.
 constexpr u64 least_staged_bytes(u64 device_bytes, u64 all, u64 largest) {

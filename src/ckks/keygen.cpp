@@ -42,6 +42,31 @@ std::vector<i64> EvaluationKeys::rotations() const {
   return steps;
 }
 
+namespace {
+
+std::optional<u32> level_of(const EvaluationKeys::Data* data, rlwe::KeyId id) {
+  if (data == nullptr) return std::nullopt;
+  const auto level = data->max_level(id);
+  return level ? std::optional(std::min(*level, data->ring->top_level())) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<u32> EvaluationKeys::rotation_level(i64 steps) const {
+  if (!data_) return std::nullopt;
+  const u64 element = ring::galois_element_for_rotation(steps, data_->ring->log_n());
+  return element == rlwe::kNoKey ? data_->ring->top_level() : level_of(data(), element);
+}
+
+std::optional<u32> EvaluationKeys::conjugation_level() const {
+  if (!data_) return std::nullopt;
+  return level_of(data(), ring::galois_element_for_conjugation(data_->ring->log_n()));
+}
+
+std::optional<u32> EvaluationKeys::relinearisation_level() const {
+  return level_of(data(), rlwe::kRelinearisation);
+}
+
 bool EvaluationKeys::has_encapsulation() const { return data_ && data_->has(rlwe::kDenseToSparse); }
 
 u64 EvaluationKeys::bytes() const {

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "ckks/encoder.h"
+#include "ckks/monomial.h"
 #include "ckks/share.h"
 #include "core/watch_lock.h"
 #include "crenel/ckks/evaluator.h"
@@ -60,6 +61,7 @@ struct Context::State {
   std::shared_ptr<const rlwe::RingContext> ring;
   Encoder encoder;
   mutable SharedObjects shared;  ///< keyed by kind and content
+  mutable Monomials monomials;   ///< by power
 };
 
 struct EvaluationKeys::Data {
@@ -69,7 +71,11 @@ struct EvaluationKeys::Data {
   rlwe::EvaluationKeySet set;                     ///< in device memory
   std::shared_ptr<rlwe::StagedKeys> staged;       ///< or in host memory: the set is then empty
 
-  bool has(rlwe::KeyId id) const { return staged ? staged->has(id) : set.find(id) != nullptr; }
+  bool has(rlwe::KeyId id) const { return max_level(id).has_value(); }
+  /// The highest level that the key serves, rlwe::SwitchKey::kAny for all.
+  std::optional<u32> max_level(rlwe::KeyId id) const {
+    return staged ? staged->max_level(id) : set.max_level(id);
+  }
   std::vector<rlwe::KeyId> ids() const { return staged ? staged->ids() : set.ids(); }
   std::shared_ptr<rlwe::KeySource> source() const {
     if (staged) return staged;

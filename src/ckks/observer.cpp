@@ -138,6 +138,12 @@ ClearSlots Observer::slots_of(const Plaintext& a) const {
   return {evaluator_.context().decode(a), a.slots()};
 }
 
+std::vector<ClearSlots> Observer::slots_of(std::span<const Ciphertext* const> a) const {
+  std::vector<ClearSlots> slots;
+  for (const Ciphertext* one : a) slots.push_back(slots_of(*one));
+  return slots;
+}
+
 ErrorBound Observer::bound_of(const Ciphertext& a) const {
   ErrorBound bound;
   bound.meta = a.metadata();
@@ -154,6 +160,12 @@ ErrorBound Observer::bound_of(const Plaintext& a) const {
   bound.params_id = a.params_id();
   bound.message = largest_slot(slots_of(a).values);
   return bound;
+}
+
+std::vector<ErrorBound> Observer::bound_of(std::span<const Ciphertext* const> a) const {
+  std::vector<ErrorBound> bounds;
+  for (const Ciphertext* one : a) bounds.push_back(bound_of(*one));
+  return bounds;
 }
 
 void Observer::compare(const char* operation, const ResultRange& range, const Ciphertext& out,

@@ -28,6 +28,8 @@ class ClearModel {
   Slots negate(const Slots& a) const;
   Slots add(const Slots& a, Complex b) const;
   Slots multiply_integer(const Slots& a, i64 re, i64 im = 0) const;
+  /// `power` in [0, 2N).
+  Slots multiply_monomial(const Slots& a, u64 power, u32 log_n) const;
   Slots multiply(const Slots& a, const Slots& b) const;
   Slots multiply(const Slots& a, Complex b, double = 0.0) const;
   Slots square(const Slots& a) const { return multiply(a, a); }
@@ -87,9 +89,11 @@ class Observer {
   void expect_eager() const;
   ClearSlots slots_of(const Ciphertext& a) const;
   ClearSlots slots_of(const Plaintext& a) const;
+  std::vector<ClearSlots> slots_of(std::span<const Ciphertext* const> a) const;
   /// Of what was decrypted: an exact message.
   ErrorBound bound_of(const Ciphertext& a) const;
   ErrorBound bound_of(const Plaintext& a) const;
+  std::vector<ErrorBound> bound_of(std::span<const Ciphertext* const> a) const;
   void compare(const char* operation, const ResultRange& range, const Ciphertext& out,
                const ClearSlots& expected, const std::function<ErrorBound()>& model) const;
 

@@ -125,6 +125,10 @@ Operand Operand::power(u64 exponent) const {
   return policy::power(evaluator_.context().params(), exponent > 1 ? reduced() : *this, exponent);
 }
 
+Operand Operand::multiply_monomial(i64 power) const {
+  return with(evaluator_.multiply_monomial(ciphertext(), power));
+}
+
 Operand Operand::rotate(i64 steps) const { return with(evaluator_.rotate(ciphertext(), steps)); }
 
 std::vector<Operand> Operand::rotate_many(std::span<const i64> steps) const {

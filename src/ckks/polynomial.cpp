@@ -98,7 +98,7 @@ Ciphertext Evaluator::polynomial(const Ciphertext& x, std::span<const double> co
   s.check_components(x, 2, "polynomial");
   const PolynomialTask task = polynomial_task(s.params(), x.level(), coefficients, basis, a, b);
   if (task.degree == 0) return add(multiply_integer(x, 0), std::complex<double>(coefficients[0]));
-  if (task.degree > 1) s.require_relinearisation("polynomial");
+  if (task.degree > 1) s.require_relinearisation(x.level() - u32(task.map_interval), "polynomial");
   if (magnitude::known(x.bound())) {  // refuses before the first of many operations
     const MagnitudeModel model(s.params(), "polynomial");
     ckks::polynomial(MagnitudeOps{model}, Magnitude{x.metadata()}, coefficients, basis, a, b, task);

@@ -17,7 +17,7 @@ Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
     return s.observer->watch(
         "rotate", [&](const auto& on, const auto& x) { return on.rotate(x, steps); }, a);
   s.check_components(a, 2, "rotation");
-  const u64 element = s.rotation_element(steps, a.slots());
+  const u64 element = s.rotation_element(steps, a.slots(), a.level());
   if (element == 1) return s.copy(a);
   auto out = s.switcher().rotate(a.data().poly.view(), s.lease(element)[0], element, a.level());
   return s.wrap(std::move(out), a.metadata());
@@ -29,7 +29,7 @@ Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
     return s.observer->watch(
         "conjugate", [](const auto& on, const auto& x) { return on.conjugate(x); }, a);
   s.check_components(a, 2, "conjugation");
-  const u64 element = s.conjugation_element();
+  const u64 element = s.conjugation_element(a.level());
   auto out = s.switcher().rotate(a.data().poly.view(), s.lease(element)[0], element, a.level());
   return s.wrap(std::move(out), a.metadata());
 }
@@ -41,7 +41,7 @@ std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
     return s.observer->watch(
         "rotate_many", [&](const auto& on, const auto& x) { return on.rotate_many(x, steps); }, a);
   s.check_components(a, 2, "rotation");
-  const auto elements = s.rotation_elements(steps, a.slots(), "rotate_many");
+  const auto elements = s.rotation_elements(steps, a.slots(), a.level(), "rotate_many");
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view();
   const u64 each = a.data().poly.bytes();
@@ -77,7 +77,7 @@ Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps
   const double terms = static_cast<double>(steps.size());
   const Metadata meta = magnitude::bounded(s.params(), a.metadata(),
                                            magnitude::scaled(a.bound(), terms), "rotate_sum");
-  const auto elements = s.rotation_elements(steps, a.slots(), "rotate_sum");
+  const auto elements = s.rotation_elements(steps, a.slots(), a.level(), "rotate_sum");
   const auto keys = s.lease(elements);
   return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys.views(), elements, a.level()),
                 meta);
@@ -95,7 +95,7 @@ Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) cons
   stride %= static_cast<i64>(a.slots());  // the same rotations, and products that do not overflow
   std::vector<i64> all;
   for (u64 k = 1; k < count; k *= 2) all.push_back(stride * static_cast<i64>(k));
-  state_->rotation_elements(all, a.slots(), "sum_slots");  // before any work
+  state_->rotation_elements(all, a.slots(), a.level(), "sum_slots");  // before any work
   std::optional<Ciphertext> sum;
   for (u64 k = 1; k < count; k *= 2) {
     const i64 steps[] = {0, stride * static_cast<i64>(k)};

@@ -12,11 +12,23 @@ KeySlots::KeySlots(device::Stream& stream, const EvaluationKeySet& set) {
   for (Staging& staging : staging_) staging.words = stream.device().allocate_host(bytes);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     // Shape only: the address, which must not be null, is the slot's and never read as a key.
-    ConstView shape = set.find(ids[i])->pairs.view();
+    const SwitchKey& key = *set.find(ids[i]);
+    ConstView shape = key.pairs.view();
     const auto slot = table_.as<const Word* const>() + i;
     shape.data = reinterpret_cast<const Word*>(slot);
-    slots_.emplace(ids[i], Slot{KeyView(shape, slot), i});
+    slots_.emplace(ids[i], Slot{KeyView(shape, slot, key.first_digit), key.max_level, i});
   }
+}
+
+std::optional<u32> KeySlots::max_level(KeyId id) const {
+  const auto it = slots_.find(id);
+  return it == slots_.end() ? std::nullopt : std::optional(it->second.max_level);
+}
+
+bool KeySlots::fit(const KeySource& source) const {
+  const std::vector<KeyId> ids = used();
+  return std::all_of(ids.begin(), ids.end(),
+                     [&](KeyId id) { return source.max_level(id) == max_level(id); });
 }
 
 KeyLease KeySlots::lease(device::Stream&, std::span<const KeyId> ids) {
@@ -42,26 +54,28 @@ std::vector<KeyId> KeySlots::used() const {
   return ids;
 }
 
-void KeySlots::bind_all(device::Stream& stream, KeySource& source) {
+KeyLease KeySlots::bind_all(device::Stream& stream, KeySource& source) {
   std::vector<KeyId> ids;
   for (const auto& [id, slot] : slots_) ids.push_back(id);
-  bind(stream, source, ids);
+  return bind(stream, source, ids);
 }
 
-void KeySlots::bind(device::Stream& stream, KeySource& source, std::span<const KeyId> ids) {
-  const KeyLease keys = source.lease(stream, ids);
+KeyLease KeySlots::bind(device::Stream& stream, KeySource& source, std::span<const KeyId> ids) {
+  KeyLease keys = source.lease(stream, ids);
   std::vector<const Word*> wanted = bound_;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const Slot& slot = slots_.at(ids[i]);
     const ConstView &found = keys[i].pairs, &expected = slot.view.pairs;
-    if (!(found.shape == expected.shape && found.limbs == expected.limbs))
+    if (!(found.shape == expected.shape && found.limbs == expected.limbs &&
+          keys[i].first_digit == slot.view.first_digit))
       throw StateError(
           cat("a switching key of ", found.shape.batch, " digits and ", found.limbs.size(),
-              " limbs, recorded with ", expected.shape.batch, " and ", expected.limbs.size()),
+              " limbs, recorded with ", expected.shape.batch, " and ", expected.limbs.size(),
+              "; keys of a recording serve levels up to the same ones"),
           {{"found", found.limbs.size()}, {"expected", expected.limbs.size()}});
     wanted[slot.at] = found.data;
   }
-  if (wanted == bound_) return;
+  if (wanted == bound_) return keys;
   Staging& staging = staging_[next_++ % staging_.size()];
   if (staging.copied) staging.copied->synchronize();
   std::copy(wanted.begin(), wanted.end(), staging.words.as<const Word*>());
@@ -69,6 +83,7 @@ void KeySlots::bind(device::Stream& stream, KeySource& source, std::span<const K
   stream.upload(table_.data(), staging.words.data(), staging.words.bytes());
   staging.copied = stream.mark();
   bound_ = std::move(wanted);
+  return keys;
 }
 
 }  // namespace crenel::rlwe

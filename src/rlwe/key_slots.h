@@ -17,25 +17,31 @@ class KeySlots final : public KeySource {
   /// Slots for the keys of `set`, which is not kept.
   KeySlots(device::Stream& stream, const EvaluationKeySet& set);
 
-  bool has(KeyId id) const override { return slots_.count(id) != 0; }
+  std::optional<u32> max_level(KeyId id) const override;
   bool fixed() const override { return false; }
   /// Notes which keys are asked for: those are what bind() needs.
   KeyLease lease(device::Stream& stream, std::span<const KeyId> ids) override;
 
   /// The ids asked for so far, ascending.
   std::vector<KeyId> used() const;
+  /// Whether the source has every key in use, each of the levels that its slot was made for.
+  bool fit(const KeySource& source) const;
   /// What is queued on `stream` from now on reads the keys of `source`, until the next call. The
-  /// source has every key in use, with the shape of the slot (StateError otherwise), and keeps them
-  /// until the work is queued. One caller at a time.
-  void bind(device::Stream& stream, KeySource& source) { bind(stream, source, used()); }
+  /// source has every key in use, with the shape of the slot (StateError otherwise: what was
+  /// recorded reads words at the places of that shape). The lease is to be held until the work is
+  /// queued: another's keys may stand at these addresses once it ended. One caller at a time.
+  [[nodiscard]] KeyLease bind(device::Stream& stream, KeySource& source) {
+    return bind(stream, source, used());
+  }
   /// The same with every key that there is a slot for, for the recording itself.
-  void bind_all(device::Stream& stream, KeySource& source);
+  [[nodiscard]] KeyLease bind_all(device::Stream& stream, KeySource& source);
 
  private:
-  void bind(device::Stream& stream, KeySource& source, std::span<const KeyId> ids);
+  KeyLease bind(device::Stream& stream, KeySource& source, std::span<const KeyId> ids);
 
   struct Slot {
     KeyView view;    ///< shape, and the slot's address
+    u32 max_level;   ///< of the keys that fit
     std::size_t at;  ///< index in the table
     bool used = false;
   };

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,9 @@ class KeyLease {
 class KeySource {
  public:
   virtual ~KeySource() = default;
-  virtual bool has(KeyId id) const = 0;
+  bool has(KeyId id) const { return max_level(id).has_value(); }
+  /// The highest level that the key serves, SwitchKey::kAny for all; nothing where there is none.
+  virtual std::optional<u32> max_level(KeyId id) const = 0;
   /// All at once, for work on `stream`. kNoKey gives an empty view; every other id must be one that
   /// the source has.
   virtual KeyLease lease(device::Stream& stream, std::span<const KeyId> ids) = 0;
@@ -71,7 +74,7 @@ class KeySource {
 class ResidentKeys final : public KeySource {
  public:
   explicit ResidentKeys(const EvaluationKeySet& set) : set_(set) {}
-  bool has(KeyId id) const override { return set_.find(id) != nullptr; }
+  std::optional<u32> max_level(KeyId id) const override { return set_.max_level(id); }
   KeyLease lease(device::Stream&, std::span<const KeyId> ids) override {
     std::vector<KeyView> views;
     for (KeyId id : ids) views.push_back(id == kNoKey ? KeyView() : set_.find(id)->view());

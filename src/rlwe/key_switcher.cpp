@@ -60,6 +60,14 @@ Poly KeySwitcher::finish_rotation(const Poly& acc, ConstView b, u64 element, u32
 
 Poly KeySwitcher::rotate_sum(ConstView ciphertext, std::span<const KeyView> keys,
                              std::span<const u64> elements, u32 level) const {
+  // One rotation has nobody to share its digits with: the fused key switch does not store them. The
+  // same bits, since P times what is not rotated divides exactly.
+  if (elements.size() == 2 && (elements[0] == 1) != (elements[1] == 1)) {
+    const std::size_t r = elements[0] == 1 ? 1 : 0;
+    Poly sum = rotate(ciphertext, keys[r], elements[r], level);
+    ring_.kernels().add(stream_, sum.view(), sum.view(), ciphertext);
+    return sum;
+  }
   const Poly digits = mod_up(ciphertext.components(1, 1), level);
   Poly acc(stream_, shape(2, ciphertext.shape.batch), ring_.extended(level), Domain::eval);
   ring_.kernels().hoisted_rotate_sum(

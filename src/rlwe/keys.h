@@ -12,12 +12,16 @@ namespace crenel::rlwe {
 /// Hybrid key-switching key (Han-Ki): one RLWE pair a gadget digit over all primes,
 ///   b_j = -a_j t + e_j + P * (1 on digit j's primes, 0 elsewhere) * s',
 /// which takes a polynomial decrypted by s' to one decrypted by t. Truncation to the window of a
-/// level is exact, so one key serves every level.
+/// level is exact, so a key serves every level up to the one it was made for, with the digits and
+/// primes that those levels use (RingContext::extent) and the words of the whole key.
 struct SwitchKey {
-  Poly pairs;         ///< [digit][b, a][every prime][N], evaluation form
-  random::Seed seed;  ///< expands every a_j: nonce {uniform, j}
+  Poly pairs;            ///< [digit][b, a][prime][N], evaluation form
+  random::Seed seed;     ///< expands every a_j: nonce {uniform, j}
+  u32 first_digit = 0;   ///< of `pairs`
+  u32 max_level = kAny;  ///< highest level that it serves
 
-  KeyView view() const { return KeyView(pairs.view()); }
+  static constexpr u32 kAny = ~u32{0};
+  KeyView view() const { return KeyView(pairs.view(), first_digit); }
 };
 
 /// Names a key of a set: a Galois element, which is odd, or one of the even numbers below.
@@ -55,6 +59,10 @@ struct EvaluationKeySet {
     if (id == kSparseToDense) return encapsulation ? &encapsulation->sparse_to_dense : nullptr;
     const auto it = galois.find(id);
     return it == galois.end() ? nullptr : &it->second;
+  }
+  std::optional<u32> max_level(KeyId id) const {
+    const SwitchKey* key = find(id);
+    return key == nullptr ? std::nullopt : std::optional(key->max_level);
   }
   std::vector<KeyId> ids() const {
     std::vector<KeyId> all;

@@ -61,6 +61,13 @@ RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
   }
 }
 
+RingContext::KeyExtent RingContext::extent(u32 level) const {
+  if (level >= top_level()) return {0, chain_.dnum(), everything_};
+  const auto [begin, end] = chain_.up_to(level);
+  const u32 first = begin / chain_.alpha;
+  return {first, (end - 1) / chain_.alpha + 1 - first, LimbSet::range(begin, end).concat(special_)};
+}
+
 Scalars RingContext::integer_scalars(const LimbSet& limbs, i128 re, i128 im) const {
   Scalars s;
   for (u32 i = 0; i < limbs.size(); ++i) {

@@ -2,6 +2,7 @@
 // need.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "device/backend.h"
@@ -22,6 +23,13 @@ struct Chain {
   std::vector<Window> windows;  ///< by level
 
   u32 top_level() const { return static_cast<u32>(windows.size()) - 1; }
+  /// The primes that levels up to `level` use: windows slide, and need not hold those below them.
+  Window up_to(u32 level) const {
+    Window w = windows[0];
+    for (u32 l = 1; l <= level; ++l)
+      w = {std::min(w.begin, windows[l].begin), std::max(w.end, windows[l].end)};
+    return w;
+  }
   u32 dnum() const { return (chain_limbs + alpha - 1) / alpha; }
 };
 
@@ -52,6 +60,12 @@ class RingContext {
   u32 digit_count(u32 level) const {
     return static_cast<u32>(levels_[level].mod_up->digits.size());
   }
+  /// What a switching key has that serves the levels up to `level`, or any level above the top.
+  struct KeyExtent {
+    u32 first_digit = 0, digits = 0;
+    LimbSet limbs;  ///< the chain primes of those levels, and the special ones
+  };
+  KeyExtent extent(u32 level) const;
 
   const device::Prepared<rns::ModUp>& mod_up(u32 level) const { return levels_[level].mod_up; }
   /// Division by P at `level`.

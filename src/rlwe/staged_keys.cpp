@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <thread>
+#include <tuple>
 
 #include "crenel/core/watch.h"
 #include "rlwe/secret/secret_key.h"
@@ -21,27 +24,33 @@ u64 half_bytes(const RingContext& ring, u32 digits, const LimbSet& limbs) {
   return u64(digits) * limbs.size() * ring.ring_dim() * sizeof(Word);
 }
 
-// Device memory of the frame's shape, for the key of a host half.
-Poly room_for(const RingContext& ring, device::Stream& stream, const HostKey& key) {
-  return Poly::kept(stream, {ring.log_n(), 2, key.digits}, key.limbs, Domain::eval);
+// The key of a host half, in memory that has room for it.
+View view_of(const RingContext& ring, const device::Buffer& memory, const HostKey& key) {
+  return View(memory.as<Word>(), {ring.log_n(), 2, key.digits}, key.limbs, Domain::eval);
 }
 
-void bring(const RingContext& ring, device::Stream& stream, Poly& pairs, const HostKey& key) {
+void bring(const RingContext& ring, device::Stream& stream, const View& pairs, const HostKey& key) {
   const u64 digit = key.half.bytes() / key.digits;
   for (u32 d = 0; d < key.digits; ++d)
-    stream.upload(pairs.view().limb(d, 0, 0), key.half.as<u8>() + d * digit, digit);
-  expand_uniform(ring, stream, pairs.view().components(1, 1), key.seed);
+    stream.upload(pairs.limb(d, 0, 0), key.half.as<u8>() + d * digit, digit);
+  expand_uniform(ring, stream, pairs.components(1, 1), key.seed, key.first_digit);
 }
 
 }  // namespace
 
 HostKey make_host_key(const RingContext& ring, u32 digits, const LimbSet& limbs) {
-  return {ring.device().allocate_host(half_bytes(ring, digits, limbs)), {}, digits, limbs};
+  HostKey key;
+  key.half = ring.device().allocate_host(half_bytes(ring, digits, limbs));
+  key.digits = digits;
+  key.limbs = limbs;
+  return key;
 }
 
 HostKey to_host(const RingContext& ring, const SwitchKey& key) {
   HostKey host = make_host_key(ring, key.pairs.shape().batch, key.pairs.limbs());
   host.seed = key.seed;
+  host.first_digit = key.first_digit;
+  host.max_level = key.max_level;
   const u64 digit = host.half.bytes() / host.digits;
   for (u32 d = 0; d < host.digits; ++d)
     ring.stream().copy_out(host.half.as<u8>() + d * digit, key.pairs.view().limb(d, 0, 0), digit);
@@ -51,30 +60,45 @@ HostKey to_host(const RingContext& ring, const SwitchKey& key) {
 StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
                        u64 device_bytes)
     : ring_(std::move(ring)), keys_(std::move(keys)), copies_(ring_->device().make_stream()) {
-  std::map<KeyId, HostKey> other;  // of another shape
+  std::map<KeyId, HostKey> other;  // that stay
   u64 fixed = 0;
   for (KeyId id : {kDenseToSparse, kSparseToDense})
     if (auto node = keys_.extract(id)) {
-      fixed += 2 * node.mapped().half.bytes();
+      fixed += node.mapped().device_bytes();
       other.insert(std::move(node));
     }
-  const u64 frame = keys_.empty() ? 0 : 2 * keys_.begin()->second.half.bytes();
-  const u64 least = std::min<u64>(2, keys_.size()), expected = fixed + least * frame;
+  std::vector<u64> sizes;
+  for (const auto& [id, key] : keys_) sizes.push_back(key.device_bytes());
+  std::sort(sizes.rbegin(), sizes.rend());
+  const u64 least = std::min<u64>(2, sizes.size());
+  const u64 largest = std::accumulate(sizes.begin(), sizes.begin() + std::ptrdiff_t(least), u64{0});
+  const u64 expected = fixed + largest;
   if (device_bytes < expected)
     throw ParameterError(
         cat("staged keys within ", device_bytes, " bytes of device memory, expected at least ",
-            expected, ": ", fixed, " that stay there and ", least, " keys of ", frame),
+            expected, ": ", fixed, " that stay there and ", largest, " of the ", least,
+            least == 1 ? " largest key" : " largest keys"),
         {{"device_bytes", device_bytes}, {"expected", expected}});
   const watch::Shield shield;  // until the halves in host memory have been read
   for (const auto& [id, host] : other) {
-    SwitchKey key{room_for(*ring_, *copies_, host), host.seed};
-    bring(*ring_, *copies_, key.pairs, host);
+    SwitchKey key{Poly::kept(*copies_, {ring_->log_n(), 2, host.digits}, host.limbs, Domain::eval),
+                  host.seed};
+    bring(*ring_, *copies_, key.pairs.view(), host);
     resident_.emplace(id, std::move(key));
   }
   copies_->synchronize();
-  if (keys_.empty()) return;
-  frames_.resize(std::min<u64>(keys_.size(), (device_bytes - fixed) / frame));
-  for (Frame& f : frames_) f.pairs = room_for(*ring_, *copies_, keys_.begin()->second);
+  u64 left = device_bytes - fixed;
+  for (u64 size : sizes) {
+    if (size > left) break;
+    left -= size;
+    frames_.emplace_back().memory = copies_->allocate_exact(size);
+  }
+}
+
+std::optional<u32> StagedKeys::max_level(KeyId id) const {
+  if (const auto it = keys_.find(id); it != keys_.end()) return it->second.max_level;
+  if (resident_.count(id) != 0) return SwitchKey::kAny;
+  return std::nullopt;
 }
 
 std::vector<KeyId> StagedKeys::ids() const {
@@ -86,7 +110,7 @@ std::vector<KeyId> StagedKeys::ids() const {
 
 u64 StagedKeys::device_bytes() const {
   u64 bytes = 0;
-  for (const Frame& f : frames_) bytes += f.pairs.bytes();
+  for (const Frame& f : frames_) bytes += f.memory.bytes();
   for (const auto& [id, key] : resident_) bytes += key.pairs.bytes();
   return bytes;
 }
@@ -125,13 +149,8 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
                              [self = shared_from_this(), held, where = stream.shared_from_this()](
                                  void*) { self->release(*held, *where); });
   std::unique_lock lock(mutex_);
-  const auto enough = [&] {
-    const auto usable = [&](const Frame& f) {
-      return f.leases == 0 || std::find(wanted.begin(), wanted.end(), f.id) != wanted.end();
-    };
-    return std::count_if(frames_.begin(), frames_.end(), usable) >= std::ssize(wanted);
-  };
-  while (!enough()) {
+  std::optional<std::vector<KeyId>> stay;
+  while (!(stay = staying(wanted))) {
     for (const Frame& f : frames_)
       if (f.leases != 0 && f.process != core::forks())
         throw StateError(
@@ -149,11 +168,25 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
     lock.lock();
   }
   ++leases_;
-  for (KeyId id : wanted) {
+  // Keys that stay first, then the large before the small: each finds a frame.
+  std::vector<KeyId> order = wanted;
+  const auto stays = [&](KeyId id) {
+    return std::find(stay->begin(), stay->end(), id) != stay->end();
+  };
+  std::stable_sort(order.begin(), order.end(), [&](KeyId a, KeyId b) {
+    if (stays(a) != stays(b)) return stays(a);
+    return bytes_of(a) > bytes_of(b);
+  });
+  for (KeyId id : order) {
     Frame* frame = find(id);
+    if (frame != nullptr && !stays(id)) {  // in a frame that a larger key needs
+      frame->id = kNoKey;
+      frame = nullptr;
+    }
     if (frame == nullptr) {
-      frame = victim(wanted, 0);
+      frame = victim(id, *stay, 0);
       load(*frame, id);
+      stay->push_back(id);
     }
     frame->read.try_emplace(&stream);  // release() must not fail
     stream.wait_for(frame->loaded);
@@ -164,14 +197,17 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
   if (pass_thread_ == std::this_thread::get_id())
     pass_.insert(pass_.end(), wanted.begin(), wanted.end());
   read_ahead();
+  const auto staged_view = [&](KeyId id) {
+    const HostKey& key = keys_.at(id);
+    return KeyView(view_of(*ring_, find(id)->memory, key), key.first_digit);
+  };
   std::vector<KeyView> views;
   for (KeyId id : ids) {
     const auto fixed = resident_.find(id);
     if (id == kNoKey)
       views.emplace_back();
     else
-      views.push_back(fixed != resident_.end() ? fixed->second.view()
-                                               : KeyView(std::as_const(find(id)->pairs).view()));
+      views.push_back(fixed != resident_.end() ? fixed->second.view() : staged_view(id));
   }
   return KeyLease(std::move(views), std::move(hold));
 }
@@ -214,16 +250,54 @@ u64 StagedKeys::distance_to(KeyId id) const {
   return kNever;
 }
 
-StagedKeys::Frame* StagedKeys::victim(std::span<const KeyId> keep, u64 distance) {
+bool StagedKeys::room_for(std::vector<KeyId> coming, std::span<const KeyId> stay) const {
+  std::vector<u64> needed, free;
+  for (KeyId id : coming) needed.push_back(bytes_of(id));
+  for (const Frame& f : frames_)
+    if (f.leases == 0 && std::find(stay.begin(), stay.end(), f.id) == stay.end())
+      free.push_back(f.memory.bytes());
+  if (needed.size() > free.size()) return false;
+  std::sort(needed.rbegin(), needed.rend());
+  std::sort(free.rbegin(), free.rend());
+  return std::equal(needed.begin(), needed.end(), free.begin(), std::less_equal<>());
+}
+
+std::optional<std::vector<KeyId>> StagedKeys::staying(std::span<const KeyId> wanted) {
+  std::vector<KeyId> here, leased, exact;
+  const auto others = [&](std::span<const KeyId> stay) {
+    std::vector<KeyId> coming;
+    for (KeyId id : wanted)
+      if (std::find(stay.begin(), stay.end(), id) == stay.end()) coming.push_back(id);
+    return coming;
+  };
+  for (KeyId id : wanted) {
+    const Frame* frame = find(id);
+    if (frame == nullptr) continue;
+    here.push_back(id);
+    if (frame->leases != 0) leased.push_back(id);
+    if (frame->leases != 0 || frame->memory.bytes() == bytes_of(id)) exact.push_back(id);
+  }
+  // A small key in a large frame may have to go elsewhere.
+  for (const auto* stay : {&here, &exact, &leased})
+    if (room_for(others(*stay), *stay)) return *stay;
+  return std::nullopt;
+}
+
+StagedKeys::Frame* StagedKeys::victim(KeyId id, std::span<const KeyId> keep, u64 distance) {
+  const u64 needed = bytes_of(id);
   Frame* best = nullptr;
   u64 farthest = 0;
+  std::tuple<u64, u64, u64> highest;
   for (Frame& f : frames_) {
-    if (f.leases != 0 || std::find(keep.begin(), keep.end(), f.id) != keep.end()) continue;
-    if (f.id == kNoKey) return &f;
-    const u64 away = distance_to(f.id);
-    // Among those that no order names the one that was not used for longest.
-    if (best == nullptr || away > farthest || (away == farthest && f.last_used < best->last_used))
-      best = &f, farthest = away;
+    if (f.leases != 0 || f.memory.bytes() < needed ||
+        std::find(keep.begin(), keep.end(), f.id) != keep.end())
+      continue;
+    const u64 away = f.id == kNoKey ? kNever : distance_to(f.id);
+    const u64 used = f.id == kNoKey ? 0 : f.last_used;
+    // Among those that no order names the one that was not used for longest; of empty ones the
+    // smallest: larger keys will want the others.
+    const auto rank = std::tuple(away, kNever - used, kNever - f.memory.bytes());
+    if (best == nullptr || rank > highest) best = &f, highest = rank, farthest = away;
   }
   return best != nullptr && farthest >= distance ? best : nullptr;
 }
@@ -231,7 +305,8 @@ StagedKeys::Frame* StagedKeys::victim(std::span<const KeyId> keep, u64 distance)
 void StagedKeys::load(Frame& frame, KeyId id) {
   frame.id = kNoKey;  // until the key is here: what fails on the way leaves an empty frame
   for (const auto& [stream, event] : frame.read) copies_->wait_for(event);
-  bring(*ring_, *copies_, frame.pairs, keys_.at(id));
+  const HostKey& key = keys_.at(id);
+  bring(*ring_, *copies_, view_of(*ring_, frame.memory, key), key);
   frame.loaded = copies_->mark();
   frame.read.clear();
   frame.id = id;
@@ -245,7 +320,7 @@ void StagedKeys::read_ahead() noexcept try {
   for (u64 k = 0; k < std::min<u64>(order.size(), kReadAhead); ++k) {
     const KeyId id = order[(pass_.size() + k) % order.size()];
     if (find(id) != nullptr) continue;
-    Frame* frame = victim({}, k + 1);
+    Frame* frame = victim(id, {}, k + 1);
     if (frame == nullptr) return;
     load(*frame, id);
   }

@@ -19,6 +19,9 @@ struct HostKey {
   random::Seed seed{};
   u32 digits = 0;
   LimbSet limbs;
+  u32 first_digit = 0, max_level = SwitchKey::kAny;  ///< of SwitchKey
+
+  u64 device_bytes() const { return 2 * half.bytes(); }
 };
 /// Memory for the half of a key of this shape.
 HostKey make_host_key(const RingContext& ring, u32 digits, const LimbSet& limbs);
@@ -29,13 +32,14 @@ HostKey to_host(const RingContext& ring, const SwitchKey& key);
 /// last.
 class StagedKeys final : public KeySource, public std::enable_shared_from_this<StagedKeys> {
  public:
-  /// As many frames as `device_bytes` have room for; keys of another shape than most
-  /// (encapsulation) stay on the device, and count. ParameterError where they and two frames (one
-  /// for a single key) do not fit.
+  /// As many frames as `device_bytes` have room for, the first for the largest key, the next for
+  /// the one after it, and so on: any keys, no more than there are frames, then fit together. The
+  /// keys of encapsulation stay on the device, and count. ParameterError where they and two frames
+  /// (one for a single key) do not fit.
   StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
              u64 device_bytes);
 
-  bool has(KeyId id) const override { return keys_.count(id) != 0 || resident_.count(id) != 0; }
+  std::optional<u32> max_level(KeyId id) const override;
   bool fixed() const override { return false; }
   /// StateError when the keys of one operation are more than there are frames. Waits for leases of
   /// other threads to end where frames are short.
@@ -52,7 +56,7 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
 
  private:
   struct Frame {
-    Poly pairs;
+    device::Buffer memory;
     KeyId id = kNoKey;
     u32 leases = 0;
     u64 process = 0;                        ///< core::forks() of the first of them
@@ -65,9 +69,15 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
   /// Those of `ids` that need frames, each once. StateError when there are fewer frames.
   std::vector<KeyId> staged_among(std::span<const KeyId> ids) const;
   Frame* find(KeyId id);
-  /// The frame to give up among those that no lease and none of `keep` needs: null when there is
-  /// none, or only such as are needed within `distance` keys of the order.
-  Frame* victim(std::span<const KeyId> keep, u64 distance);
+  /// The frame to give up for `id` among those of its size that no lease and none of `keep` needs:
+  /// null when there is none, or only such as are needed within `distance` keys of the order.
+  Frame* victim(KeyId id, std::span<const KeyId> keep, u64 distance);
+  u64 bytes_of(KeyId id) const { return keys_.at(id).device_bytes(); }
+  /// Those of `wanted` that are here and may stay where they are, so that the frames which no lease
+  /// needs have room for the others; nothing where they have not.
+  std::optional<std::vector<KeyId>> staying(std::span<const KeyId> wanted);
+  /// Whether the frames that neither a lease nor `stay` needs have room for `coming`.
+  bool room_for(std::vector<KeyId> coming, std::span<const KeyId> stay) const;
   /// Keys of the order until `id` is needed; far away when it is not in it.
   u64 distance_to(KeyId id) const;
   void load(Frame& frame, KeyId id);

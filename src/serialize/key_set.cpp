@@ -21,6 +21,7 @@ constexpr std::string_view kDenseToSparse = "encapsulation/dense_to_sparse";
 constexpr std::string_view kSparseToDense = "encapsulation/sparse_to_dense";
 constexpr std::string_view kHalf = "/b", kSeed = "/seed";
 constexpr const char* kDigits = "digits";
+constexpr std::string_view kMaxLevel = "max_level:";
 constexpr const char* kWeight = "encapsulation_weight";
 
 std::string half_name(std::string_view key) { return cat(key, kHalf); }
@@ -54,8 +55,12 @@ std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext&
     parts.push_back({&key, half, file.tensor(seed_name(name), DType::u8, {key.seed.size()})});
   };
   file.integer(kDigits, ring.chain().dnum());
-  if (set.relinearisation) add(kRelinearisation, *set.relinearisation);
-  for (const auto& [element, key] : set.galois) add(galois_name(element), key);
+  const auto add_switch_key = [&](const std::string& name, const rlwe::SwitchKey& key) {
+    if (key.max_level < ring.top_level()) file.integer(cat(kMaxLevel, name), key.max_level);
+    add(name, key);
+  };
+  if (set.relinearisation) add_switch_key(std::string(kRelinearisation), *set.relinearisation);
+  for (const auto& [element, key] : set.galois) add_switch_key(galois_name(element), key);
   if (set.encapsulation) {
     file.integer(kWeight, set.encapsulation->weight);
     add(kDenseToSparse, set.encapsulation->dense_to_sparse);
@@ -82,7 +87,7 @@ void KeyReader::find_all(const std::string& params_id) {
   const u32 digits = ring_.chain().dnum();
   if (file_.integer(kDigits, 1, rns::kMaxLimbs) != digits) file_.refuse(kDigits, cat(digits));
   if (file_.has_tensor(half_name(kRelinearisation)))
-    relinearisation_ = find(std::string(kRelinearisation), digits, ring_.everything());
+    relinearisation_ = find_switch_key(std::string(kRelinearisation));
   find_galois();
   find_encapsulation();
   file_.check_names();
@@ -92,8 +97,7 @@ void KeyReader::find_galois() {
   for (const auto& [name, tensor] : file_.file().tensors())
     if (name.starts_with(kGalois) && name.ends_with(kHalf)) {
       const u64 element = element_of(tensor);
-      galois_.emplace(element,
-                      find(galois_name(element), ring_.chain().dnum(), ring_.everything()));
+      galois_.emplace(element, find_switch_key(galois_name(element)));
     }
 }
 
@@ -127,6 +131,20 @@ KeyReader::Entry KeyReader::find(const std::string& name, u32 digits, const rns:
           &file_.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)}), digits, limbs};
 }
 
+KeyReader::Entry KeyReader::find_switch_key(const std::string& name) {
+  const std::string stated = cat(kMaxLevel, name);
+  u32 level = rlwe::SwitchKey::kAny;
+  if (file_.file().metadata().contains(stated)) {
+    if (ring_.top_level() == 0) file_.refuse(stated, "none: there is one level");
+    level = static_cast<u32>(file_.integer(stated, 0, ring_.top_level() - 1));
+  }
+  const auto extent = ring_.extent(level);
+  Entry entry = find(name, extent.digits, extent.limbs);
+  entry.first_digit = extent.first_digit;
+  entry.max_level = level;
+  return entry;
+}
+
 u64 KeyReader::half_bytes(const Entry& entry) const {
   return poly_bytes(ring_, 1, entry.digits, entry.limbs);
 }
@@ -141,9 +159,9 @@ rlwe::SwitchKey KeyReader::upload(const Entry& entry, std::span<const u8> half,
                                   std::span<const u8> seed) {
   rlwe::SwitchKey key{rlwe::Poly::kept(ring_.stream(), {ring_.log_n(), 2, entry.digits},
                                        entry.limbs, rlwe::Domain::eval),
-                      read_seed(seed)};
+                      read_seed(seed), entry.first_digit, entry.max_level};
   copy_in(key.pairs, 0, half);
-  rlwe::expand_uniform(ring_, key.pairs.view().components(1, 1), key.seed);
+  rlwe::expand_uniform(ring_, key.pairs.view().components(1, 1), key.seed, key.first_digit);
   return key;
 }
 
@@ -269,6 +287,8 @@ std::map<rlwe::KeyId, rlwe::HostKey> KeyReader::load_to_host(const ckks::KeySele
     file_.copy_data(*e.seed, seed);
     check(e, half, seed);
     key.seed = read_seed(seed);
+    key.first_digit = e.first_digit;
+    key.max_level = e.max_level;
     keys.emplace(id, std::move(key));
     watch::advance();
   });

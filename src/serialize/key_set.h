@@ -48,6 +48,7 @@ class KeyReader {
     const Tensor* seed = nullptr;
     u32 digits = 1;
     rns::LimbSet limbs;
+    u32 first_digit = 0, max_level = rlwe::SwitchKey::kAny;
   };
   struct Encapsulation {
     Entry dense_to_sparse, sparse_to_dense;
@@ -64,6 +65,8 @@ class KeyReader {
   void find_galois();
   void find_encapsulation();
   Entry find(const std::string& name, u32 digits, const rns::LimbSet& limbs);
+  /// Of a relinearisation or Galois key: its shape is that of the levels which the file states.
+  Entry find_switch_key(const std::string& name);
   u64 element_of(const Tensor& tensor) const;
   u64 half_bytes(const Entry& entry) const;
   void check(const Entry& entry, std::span<const u8> half, std::span<const u8> seed);

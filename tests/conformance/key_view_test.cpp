@@ -41,6 +41,7 @@ class Products {
   /// between them.
   static LimbSet all() { return LimbSet::range(0, 14); }
   static LimbSet scattered() { return set({13, 0, 6, 4, 12, 5, 2, 8, 7, 11}); }
+  static LimbSet cropped() { return set({3, 4, 5, 6, 7, 8, 11, 12, 13}); }
   static LimbSet lacking() { return set({13, 0, 6, 4, 12, 5, 2, 7, 11}); }
 
   /// Key `k` on the device with these limbs; it lives as long as this object.
@@ -56,7 +57,6 @@ class Products {
 
   static constexpr const char* kOperations[] = {"key_multiply", "key_switch_extended",
                                                 "hoisted_rotate_sum", "hoisted_plain_sums"};
-  static constexpr u32 kHoisted = 2;  // from this one on
 
   void queue(u32 operation, const Keys& keys) {
     auto& k = *c_.kernels;
@@ -141,10 +141,10 @@ class Slots {
     stream_.copy_in(memory_.data(), addresses, sizeof addresses);
   }
   /// Keys of the shape of `key` behind the slots; the address of `key` itself is not used.
-  Keys keys(ConstView key) const {
+  Keys keys(ConstView key, u32 first_digit = 0) const {
     key.data = nullptr;
     const auto* slot = memory_.as<const u32* const>();
-    return {KeyView(key, slot), KeyView(key, slot + 1)};
+    return {KeyView(key, slot, first_digit), KeyView(key, slot + 1, first_digit)};
   }
 
  private:
@@ -231,10 +231,29 @@ TEST_P(KeyViews, RefusesKeysThatDoNotFit) {
     auto nothing = fine;
     nothing.data = nullptr;
     refused(nothing);
-    // The keys of one hoisted call have the same limbs, in the same order.
-    if (op >= Products::kHoisted) {
-      EXPECT_THROW(p.queue(op, {fine, p.key(1, Products::scattered())}), StateError);
-    }
+    refused(KeyView(fine, 2));             // the digits before it are not there
+    refused(KeyView(fine.rows(1, 1), 1));  // nor those after it
+    refused(slots.keys(fine.rows(1, 1), 1)[0]);
+  });
+}
+
+// Keys of some digits and limbs only: those that the operation reads.
+TEST_P(KeyViews, CroppedKeysAreTheWholeOnes) {
+  for_each_operation(device_, [](Products& p, u32 op) {
+    const auto a = p.key(0, Products::all()), b = p.key(1, Products::all());
+    const auto expected = p.run(op, {a, b});
+    const auto digits = [](const ConstView& key) { return KeyView(key.rows(1, 2), 1); };
+    EXPECT_TRUE(p.run(op, {digits(a), digits(b)}) == expected);
+    const auto c = p.key(0, Products::cropped()), d = p.key(1, Products::cropped());
+    EXPECT_TRUE(p.run(op, {digits(c), digits(d)}) == expected);
+    // Of different digits and limbs in one call.
+    EXPECT_TRUE(p.run(op, {a, digits(d)}) == expected);
+    EXPECT_TRUE(p.run(op, {digits(c), b}) == expected);
+    EXPECT_TRUE(p.run(op, {p.key(0, Products::scattered()), digits(d)}) == expected);
+    Slots slots(p.stream());
+    const auto e = c.rows(1, 2), f = d.rows(1, 2);
+    slots.set(e, f);
+    EXPECT_TRUE(p.run(op, slots.keys(e, 1)) == expected);
   });
 }
 

@@ -43,6 +43,7 @@ std::vector<std::vector<u8>> run(const std::string& device, const Wire& w) {
   keep(ev.sub(ev.add(a, b), ev.negate(b)));
   keep(ev.add(ev.sub(ev.add(a, weights), weights), Complex(0.5, -0.25)));
   keep(ev.multiply_integer(a, 3, -2));
+  for (i64 power : {1, -6, 64, 1024, -2048}) keep(ev.multiply_monomial(a, power));
   const Ciphertext product = ev.multiply_rescale(a, b);
   keep(product);
   keep(ev.rescale(ev.multiply(a, b)));

@@ -39,7 +39,9 @@ struct BootWorld {
     if (!keys_) keys_ = keys_for();
     return *keys_;
   }
-  circuits::Bootstrapper boot(const circuits::BootstrapOptions& options = {}) {
+  /// With the message ratio 2^5 where none is named: what the tests' figures are of.
+  circuits::Bootstrapper boot(circuits::BootstrapOptions options = {}) {
+    if (!options.message_ratio) options.message_ratio = 5;
     return circuits::Bootstrapper(context, keys(), options);
   }
   /// At the level and scale that a bootstrap takes; values.size() / slots rows.

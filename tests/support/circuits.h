@@ -50,15 +50,6 @@ inline ckks::Evaluator evaluator_with(World& w, const std::vector<i64>& rotation
   return w.context.evaluator(w.client.evaluation_keys({rotations, false, false}));
 }
 
-/// The words of a ciphertext.
-inline std::vector<u32> bits(const ckks::Ciphertext& c) {
-  const auto& poly = c.data().poly;
-  std::vector<u32> words(poly.words());
-  poly.stream().synchronize();
-  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
-  return words;
-}
-
 /// The names of a comma-separated list, such as the missing keys of an error.
 inline std::multiset<std::string> names_in(const std::string& list) {
   std::multiset<std::string> names;

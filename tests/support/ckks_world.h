@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 
+#include "ckks/objects.h"
 #include "crenel/ckks/evaluator.h"
 #include "support/devices.h"
 #include "support/random.h"
@@ -25,6 +26,15 @@ inline const std::vector<i64>& world_rotations() {
   static const std::vector<i64> steps{1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256, 512, -1, -2, -3, -7};
   return steps;
 }
+
+inline std::vector<u32> words_of(const rlwe::Poly& poly) {
+  std::vector<u32> words(poly.words());
+  poly.stream().synchronize();
+  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
+  return words;
+}
+/// The words of a ciphertext.
+inline std::vector<u32> bits(const ckks::Ciphertext& c) { return words_of(c.data().poly); }
 
 struct World {
   World(const ckks::Params& params, const std::string& device)

@@ -20,12 +20,6 @@ inline const std::vector<const char*>& boot_toys() {
   return names;
 }
 
-inline std::vector<u32> words_of(const rlwe::Poly& poly) {
-  std::vector<u32> words(poly.words());
-  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
-  return words;
-}
-
 struct EncapsulationWorld {
   EncapsulationWorld(const std::string& device, const char* params)
       : context(ckks::Params::preset(params, true), device),

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "crenel/tfhe/integer.h"
 #include "support/random.h"
 
 namespace crenel::test {
@@ -13,6 +14,30 @@ inline u64 width_mask(u32 bits) { return bits == 64 ? ~u64(0) : (u64(1) << bits)
 inline i64 as_signed(u64 value, u32 bits) {
   const u64 sign = u64(1) << (bits - 1);
   return static_cast<i64>(((value & width_mask(bits)) ^ sign) - sign);
+}
+
+inline constexpr tfhe::Comparison kComparisons[] = {
+    tfhe::Comparison::equal,      tfhe::Comparison::not_equal, tfhe::Comparison::less,
+    tfhe::Comparison::less_equal, tfhe::Comparison::greater,   tfhe::Comparison::greater_equal};
+
+inline bool holds(tfhe::Comparison comparison, u64 a, u64 b, u32 bits = 64,
+                  bool is_signed = false) {
+  const bool less = is_signed ? as_signed(a, bits) < as_signed(b, bits) : a < b;
+  switch (comparison) {
+    case tfhe::Comparison::equal:
+      return a == b;
+    case tfhe::Comparison::not_equal:
+      return a != b;
+    case tfhe::Comparison::less:
+      return less;
+    case tfhe::Comparison::less_equal:
+      return less || a == b;
+    case tfhe::Comparison::greater:
+      return !less && a != b;
+    case tfhe::Comparison::greater_equal:
+      return !less;
+  }
+  return false;
 }
 
 /// Pairs that carry, borrow and compare in every way: all pairs of edges, then `count` random

@@ -23,11 +23,28 @@ enum class BootstrapOrder : u8 {
   slot_to_coeff_first,  ///< cheap SlotToCoeff on the last levels; the message ratio holds for slots
 };
 
+/// What the slots' values are like, all within 1: what a message ratio is chosen for.
+enum class BootstrapValues : u8 {
+  unknown,       ///< anything
+  centred,       ///< around zero, without a pattern that repeats: their coefficients are small
+  non_negative,  ///< spread over [0, 1]: pixels, probabilities
+  constant,      ///< the same number everywhere, or nearly
+};
+
 struct BootstrapOptions {
-  u64 slots = 0;  ///< power of two; 0: all N/2, or as many as the keys at hand were made for
+  /// Of a ciphertext: power of two; 0: all N/2 (N/2 over pack), or as many as the keys at hand were
+  /// made for.
+  u64 slots = 0;
+  /// Ciphertexts that share one bootstrap, of pack * slots slots: a power of two, at most N/2 over
+  /// slots. Without level, mask or loss of message ratio, by monomials; a rotation a doubling takes
+  /// them apart. SlotToCoeff first, where slots count and not coefficients, the range of
+  /// messages is smaller by the factor pack.
+  u32 pack = 1;
   /// log2 of q0 / (scale * largest coefficient that is resolved): precision against the size of
-  /// messages, see docs/guide/bootstrap_precision.md. 1..log2(q0 / scale).
-  u32 message_ratio = 5;
+  /// messages, see docs/guide/bootstrap_precision.md. 1..log2(q0 / scale). Default: with which the
+  /// expected largest error for `values` is least.
+  std::optional<u32> message_ratio;
+  BootstrapValues values = BootstrapValues::unknown;
   BootstrapMessage message = BootstrapMessage::complex;
   BootstrapOrder order = BootstrapOrder::coeff_to_slot_first;
   /// Degree of the arcsine correction after the sine: 0 (none) or 3, which takes three normal
@@ -80,9 +97,13 @@ struct BootstrapReport {
   u32 iterations = 1;
   u32 correction_bits = 0;
   u32 key_count = 0;
-  u64 key_bytes = 0;            ///< on the device
-  u64 plaintext_bytes = 0;      ///< on the device
-  u64 workspace_bytes = 0;      ///< at most, for one ciphertext
+  u64 key_bytes = 0;        ///< on the device
+  u64 plaintext_bytes = 0;  ///< on the device
+  u64 workspace_bytes = 0;  ///< at most, for one ciphertext, or one pack of them
+  u32 message_ratio = 0;
+  bool ratio_chosen = false;  ///< that, for the values: the options left it open
+  BootstrapValues values = BootstrapValues::unknown;
+  double values_error = 0.0;    ///< expected largest slot error for such values within 1
   double expected_error = 0.0;  ///< largest slot error for uniform complex values of [-1, 1]^2
   double expected_rms = 0.0;
   double worst_error = 0.0;   ///< largest slot error for any values bounded by 1
@@ -90,6 +111,7 @@ struct BootstrapReport {
   KeyMode keys = KeyMode::hoisted;
   bool keys_decided = false;  ///< that, or the slots, by the keys at hand: they serve no other
   u64 slots = 0;              ///< of the ciphertexts that it takes
+  u32 pack = 1;               ///< how many share one bootstrap
   std::string notice;         ///< that the keys at hand were made for another bootstrap, or nothing
   std::string text() const;
 };
@@ -140,6 +162,18 @@ class Bootstrapper {
   /// bootstrap. UnsupportedError with two iterations and for pairs; StateError as for ciphertexts,
   /// and for messages that come near the base modulus.
   ckks::ErrorBound operator()(const ckks::ErrorModel& model, const ckks::ErrorBound& a) const;
+  /// As many results as there are ciphertexts, in their order: options().pack of them share a
+  /// bootstrap (twice as many real vectors with message == pair), and all bootstraps are one batch.
+  /// They share level, scale, batch and secret key (StateError names both values); each has
+  /// options().slots or, as a vector that repeats, fewer, which it keeps. A bound that is known is
+  /// kept, too. What copies of a vector of n slots differ by is averaged over N/(2 n pack) of
+  /// them, and the rest of it reaches the vectors of the same pack. ParameterError for none.
+  std::vector<ckks::Ciphertext> operator()(
+      const ckks::Evaluator& evaluator, std::span<const ckks::Ciphertext* const> ciphertexts) const;
+  std::vector<ckks::ErrorBound> operator()(const ckks::ErrorModel& model,
+                                           std::span<const ckks::ErrorBound> bounds) const;
+  std::vector<ckks::Ciphertext> eager(const ckks::Evaluator& evaluator,
+                                      std::span<const ckks::Ciphertext* const> ciphertexts) const;
   /// Never uses a graph; the same bits.
   ckks::Ciphertext eager(const ckks::Evaluator& evaluator,
                          const ckks::Ciphertext& ciphertext) const;
@@ -151,6 +185,9 @@ class Bootstrapper {
   /// With the keys at hand; StateError where there are none.
   ckks::Ciphertext operator()(const ckks::Ciphertext& ciphertext) const;
   ckks::Ciphertext eager(const ckks::Ciphertext& ciphertext) const;
+  std::vector<ckks::Ciphertext> operator()(
+      std::span<const ckks::Ciphertext* const> ciphertexts) const;
+  std::vector<ckks::Ciphertext> eager(std::span<const ckks::Ciphertext* const> ciphertexts) const;
   std::pair<ckks::Ciphertext, ckks::Ciphertext> pair(const ckks::Ciphertext& u,
                                                      const ckks::Ciphertext& v) const;
 

@@ -86,8 +86,10 @@ ckks::ErrorBound linear_transform_bound(const ckks::ErrorModel& model, const Dia
 u64 plaintext_bytes_of(const ckks::Context& context, const DiagonalMatrix& matrix,
                        const LinearTransformOptions& options = {});
 
-/// The rotations a transform of these offsets would need, without making it.
+/// The rotations a transform of these offsets would need, without making it; of blocks
+/// (BlockTransform), where `inputs` and `outputs` are how many and the offsets those of all blocks.
 std::vector<i64> linear_transform_rotations(std::span<const u64> offsets, u64 slots,
-                                            u64 baby_steps = 0, KeyMode keys = KeyMode::hoisted);
+                                            u64 baby_steps = 0, KeyMode keys = KeyMode::hoisted,
+                                            u64 inputs = 1, u64 outputs = 1);
 
 }  // namespace crenel::circuits

@@ -34,7 +34,7 @@ struct Metadata {
   double bound = kUnknownBound;
 };
 
-/// An encoded vector: one polynomial at a level and scale. Move-only.
+/// An encoded vector: one polynomial at a level and scale. Move-only; clone() copies.
 class Plaintext {
  public:
   struct Data;
@@ -50,6 +50,7 @@ class Plaintext {
   /// What was stated, else the largest |slot| that was encoded: a plaintext is in the clear.
   double bound() const { return metadata().bound; }
   const std::string& params_id() const;
+  Plaintext clone() const;  ///< StateError for one that came of a decryption
   const Data& data() const { return *data_; }
   Data& data() { return *data_; }
 

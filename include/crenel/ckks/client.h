@@ -2,7 +2,9 @@
 #pragma once
 
 #include <complex>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +13,9 @@
 namespace crenel::ckks {
 
 /// Which evaluation keys to make; only what is asked for is generated.
+///
+/// A key serves the levels up to one, and is the smaller the lower that is; the same keys made for
+/// all levels give the same bits at those.
 struct KeyRequest {
   std::vector<i64> rotations;  ///< steps to the left; negative: to the right; 0 needs no key
   bool conjugate = false;
@@ -19,16 +24,24 @@ struct KeyRequest {
   /// Refused where the sparse secret would be weaker than 128 bits (SECURITY.md), and by parameters
   /// with more than two primes at level 0 or fewer than two special primes.
   bool encapsulation = false;
+  /// The highest level that keys serve (not those of encapsulation) where none of their own is
+  /// given; none: all levels. Levels above Params::max_level(): ParameterError.
+  std::optional<u32> max_level = {};
+  std::map<i64, u32> rotation_levels = {};        ///< of some of `rotations`
+  std::optional<u32> conjugation_level = {};      ///< of `conjugate`
+  std::optional<u32> relinearisation_level = {};  ///< of `relinearisation`
 };
+/// The keys of both, each for the higher level.
+KeyRequest merge(const KeyRequest& a, const KeyRequest& b);
 
 /// Memory of evaluation keys, exact: EvaluationKeys::count() and bytes() of what a request makes.
 struct KeySizes {
   u32 count = 0;  ///< keys, of encapsulation both
   u64 bytes = 0;  ///< on the device, of all
-  u64 each = 0;   ///< of a rotation, conjugation or relinearisation key
+  u64 each = 0;   ///< of the largest rotation, conjugation or relinearisation key
 };
-/// Without a client, a device or a key: what the request would take. UnsupportedError for
-/// encapsulation where Client::evaluation_keys throws it.
+/// Without a client, a device or a key: what the request would take. UnsupportedError and
+/// ParameterError where Client::evaluation_keys throws them.
 KeySizes key_sizes(const Params& params, const KeyRequest& request = {});
 
 /// What a server holds: no secret. Cheap to copy (shared, immutable); any number of threads may
@@ -46,6 +59,10 @@ class EvaluationKeys {
   SecretKeyId secret_key_id() const;
   /// Rotation steps with a key, in (-N/4, N/4], ascending.
   std::vector<i64> rotations() const;
+  /// The highest level that a key serves; nothing where there is no such key.
+  std::optional<u32> rotation_level(i64 steps) const;
+  std::optional<u32> conjugation_level() const;
+  std::optional<u32> relinearisation_level() const;
   u32 count() const;       ///< keys, of encapsulation both
   u64 bytes() const;       ///< on the device
   u64 host_bytes() const;  ///< of staged keys, in page-locked host memory
@@ -157,8 +174,8 @@ class Client {
   /// decrypt(). It cannot be encrypted or computed with, and is serialised only by explicit wish.
   Plaintext decrypt_to_plaintext(const Ciphertext& ciphertext) const;
 
-  /// OutOfMemoryError, before any key is made, where key_sizes() and what the making takes are more
-  /// than the device has.
+  /// Before any key is made: OutOfMemoryError where key_sizes() and what the making takes are more
+  /// than the device has, ParameterError for a level that the parameters do not have.
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});
   PublicKey public_key();
 

@@ -60,6 +60,7 @@ class ErrorModel {
   ErrorBound negate(const ErrorBound& a) const { return a; }
   ErrorBound add(const ErrorBound& a, std::complex<double> b) const;
   ErrorBound multiply_integer(const ErrorBound& a, i64 re, i64 im = 0) const;
+  ErrorBound multiply_monomial(const ErrorBound& a, i64 power) const;
   ErrorBound multiply(const ErrorBound& a, const ErrorBound& b) const;  ///< b: a plaintext as well
   ErrorBound multiply(const ErrorBound& a, std::complex<double> b, double scale = 0.0) const;
   ErrorBound square(const ErrorBound& a) const { return multiply(a, a); }
@@ -127,6 +128,9 @@ class BoundOperand {
   BoundOperand divide(double b) const;
   BoundOperand divide(std::span<const std::complex<double>> values) const;
   BoundOperand power(u64 exponent) const;
+  BoundOperand multiply_monomial(i64 power) const {
+    return with(model_.multiply_monomial(bound_, power));
+  }
   BoundOperand rotate(i64 steps) const { return with(model_.rotate(bound_, steps)); }
   std::vector<BoundOperand> rotate_many(std::span<const i64> steps) const;
   BoundOperand rotate_sum(std::span<const i64> steps) const;

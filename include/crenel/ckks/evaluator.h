@@ -56,6 +56,12 @@ class Evaluator {
   /// By an integer (complex: Gaussian integer re + im i): level and scale stay, the noise grows by
   /// |b|.
   Ciphertext multiply_integer(const Ciphertext& a, i64 re, i64 im = 0) const;
+  /// By X^power (X^N = -1, so that power counts modulo 2N and may be negative): slot j is times
+  /// e^(pi i power 5^j / N). Level, scale and noise stay; no key. X^N is -1 and X^(N/2) is i. Of
+  /// n slots, a multiple of N / 2n keeps n; any other power, of which 2^v is the largest power of
+  /// two that divides it, makes N / 2^(v + 1) of them, since that often the product repeats.
+  /// Every power is prepared once for a context, which keeps it: N / 2^v words for each prime.
+  Ciphertext multiply_monomial(const Ciphertext& a, i64 power) const;
 
   // -- products: scale s_a s_b (rescale to return to a canonical scale) ---------------------------
   //    StateError when that scale is not below the level's modulus (a product at level 0, say)
@@ -131,7 +137,9 @@ std::vector<double> chebyshev_coefficients(const std::function<double(double)>& 
                                            double b, u32 degree);
 
 /// A recorded evaluation: run once to record, replayed on new inputs of the same signature, and
-/// with the keys of any client where they are an argument.
+/// with the keys of any client where they are an argument. A whole program may be one: with linear
+/// transforms, packed lists and bootstraps, which are recorded as they would run without a graph of
+/// their own.
 ///
 /// Any number of threads may replay one recording: each gets the results of its own inputs and
 /// keys, which no later replay changes. Replays are queued one after the other. A Graph must not be
@@ -142,6 +150,13 @@ class Graph {
   /// Uses no keys but those of the evaluator that it is given.
   using KeyedFunction =
       std::function<std::vector<Ciphertext>(const Evaluator&, std::span<const Ciphertext>)>;
+  /// The same of functions that take plaintexts too.
+  using PlainFunction = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>,
+                                                              std::span<const Plaintext>)>;
+  using KeyedPlainFunction = std::function<std::vector<Ciphertext>(
+      const Evaluator&, std::span<const Ciphertext>, std::span<const Plaintext>)>;
+  using Inputs = std::span<const Ciphertext* const>;
+  using Plaintexts = std::span<const Plaintext* const>;
 
   /// Records f on copies of `inputs` (level, scale, slots, components, batch and secret key of each
   /// are the signature, that the slots are real when they are, and their bounds, which those of
@@ -156,14 +171,23 @@ class Graph {
   /// its inputs and on nobody's ciphertexts else (StateError). StateError also for keys that have
   /// no lasting address (EvaluationKeys::staged, and those of another recording's argument).
   Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, const KeyedFunction& f);
+  /// Both with plaintexts as arguments of the replay (StateError for one that a decryption made):
+  /// level, scale, slots and batch of each are part of the signature, that the slots are real when
+  /// they are, and the bound where one was stated. f sees no bound of the others: their largest
+  /// slot is not that of a later replay.
+  Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, Plaintexts plaintexts,
+        const PlainFunction& f);
+  Graph(const Evaluator& evaluator, std::span<const Ciphertext> inputs, Plaintexts plaintexts,
+        const KeyedPlainFunction& f);
   Graph(Graph&&) noexcept;
   ~Graph();
   /// Copies the inputs in, replays, and copies the outputs out, in the order of the evaluator's
-  /// stream. StateError names the first difference between an input and the signature; it is also
-  /// thrown where keys are an argument, and while the calling thread records on that stream.
+  /// stream. StateError names the first difference between an input or a plaintext and the
+  /// signature; it is also thrown where keys are an argument, and while the calling thread records
+  /// on that stream.
   std::vector<Ciphertext> replay(std::span<const Ciphertext> inputs);
   /// The same for inputs that do not lie in one array.
-  std::vector<Ciphertext> replay(std::span<const Ciphertext* const> inputs);
+  std::vector<Ciphertext> replay(Inputs inputs, Plaintexts plaintexts = {});
   /// Whether keys are an argument and `evaluator` has all that the recording used.
   bool serves(const Evaluator& evaluator) const;
   /// Replays with the keys of `evaluator`, on its stream, where the results are made as by any
@@ -171,8 +195,8 @@ class Graph {
   /// StateError where keys are no argument, for an evaluator of other parameters or of another
   /// device, and while the calling thread records on its stream.
   std::vector<Ciphertext> replay(const Evaluator& evaluator, std::span<const Ciphertext> inputs);
-  std::vector<Ciphertext> replay(const Evaluator& evaluator,
-                                 std::span<const Ciphertext* const> inputs);
+  std::vector<Ciphertext> replay(const Evaluator& evaluator, Inputs inputs,
+                                 Plaintexts plaintexts = {});
 
  private:
   struct State;

@@ -72,6 +72,8 @@ class Operand {
   Operand power(u64 exponent) const;
 
   // -- slots: level l -> l
+  /// As Evaluator::multiply_monomial: level and scale stay.
+  Operand multiply_monomial(i64 power) const;
   Operand rotate(i64 steps) const;
   std::vector<Operand> rotate_many(std::span<const i64> steps) const;
   Operand rotate_sum(std::span<const i64> steps) const;

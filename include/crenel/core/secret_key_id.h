@@ -43,7 +43,7 @@ void expect_same_secret_key(const SecretKeyId& found, const SecretKeyId& expecte
                             std::string_view what, std::string_view other);
 
 /// Of two that agree (expect_same_secret_key) the one that is not none.
-inline const SecretKeyId& either(const SecretKeyId& a, const SecretKeyId& b) {
+inline SecretKeyId either(const SecretKeyId& a, const SecretKeyId& b) {
   return a.is_none() ? b : a;
 }
 

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, cast, overload
 import crenel.pickling  # noqa: F401  (makes Params fit for pickle)
 from crenel import _crenel
 from crenel._crenel import (
+    BlockTransform,
     BootstrapLevels,
     BootstrapOptions,
     Bootstrapper,
@@ -130,6 +131,7 @@ def concatenate(
 
 __all__ = [
     "Array",
+    "BlockTransform",
     "BootstrapLevels",
     "BootstrapOptions",
     "BootstrapReport",

@@ -16,7 +16,9 @@ Input = Array | Ciphertext | Operand | ArrayLike
 
 
 def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Needs:
-    """The keys and levels that ``program(*inputs)`` needs, without a key or a device.
+    """The keys, each with its highest level, and the levels that ``program(*inputs)`` needs.
+
+    Without a key or a device.
 
     Parameters
     ----------
@@ -43,12 +45,20 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
             {"operation": recorder.shortage, "level": available, "needed": depth},
         )
     return Needs(
-        sorted(recorder.rotations), recorder.conjugate, recorder.relinearisation, recorder.bootstrap, depth
+        dict(sorted(recorder.rotations.items())),
+        recorder.conjugation,
+        recorder.relinearisation,
+        recorder.bootstraps,
+        depth,
     )
 
 
 def keys_for(client: Client, program: Callable[..., object], *inputs: Input) -> EvaluationKeys:
-    """The evaluation keys that ``program(*inputs)`` needs, and no others: ``needs(...).keys(client)``."""
+    """The evaluation keys that ``program(*inputs)`` needs, and no others: ``needs(...).keys(client)``.
+
+    Each serves the levels up to the highest that the program uses it at. Keys of several programs are those
+    of the union of their needs: ``(needs(f, params, a) | needs(g, params, b)).keys(client)``.
+    """
     return needs(program, client.context.params, *inputs).keys(client)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel._crenel import (
+    BlockTransform,
     BootstrapOptions,
     Bootstrapper,
     Ciphertext,
@@ -26,6 +27,7 @@ from crenel._crenel import (
     sum_slots_rotations,
 )
 from crenel.errors import ParameterError, StateError, UnsupportedError
+from crenel.progress_bar import Callback
 
 Other: TypeAlias = "Recorded | Plaintext | ArrayLike"
 MAX_INTEGER = 2.0**31  # beyond, a factor is encoded
@@ -35,25 +37,84 @@ MAX_INTEGER = 2.0**31  # beyond, a factor is encoded
 class Needs:
     """What a program needs of a server's keys and of the parameters. Made by `needs`."""
 
-    rotations: list[int]
-    """Steps, ascending, in the range of the slots of the vectors that are rotated."""
-    conjugate: bool
-    """Conjugates a vector."""
-    relinearisation: bool
-    """Multiplies ciphertexts."""
-    bootstrap: BootstrapOptions | None
-    """Options of the bootstrapper that it calls."""
+    rotation_levels: Mapping[int, int]
+    """Steps, in the range of the slots of the vectors that are rotated, and the highest level of each."""
+    conjugation_level: int | None
+    """Highest level at which a vector is conjugated; None: never."""
+    relinearisation_level: int | None
+    """Highest level at which ciphertexts are multiplied; None: never."""
+    bootstraps: tuple[BootstrapOptions, ...]
+    """Options of the bootstrappers that it calls, each once."""
     depth: int
     """Levels from the highest input to the lowest result."""
 
-    def keys(self, client: Client) -> EvaluationKeys:
-        """Exactly these keys."""
+    @property
+    def rotations(self) -> list[int]:
+        """The steps of `rotation_levels`, ascending."""
+        return sorted(self.rotation_levels)
+
+    @property
+    def conjugate(self) -> bool:
+        """Conjugates a vector."""
+        return self.conjugation_level is not None
+
+    @property
+    def relinearisation(self) -> bool:
+        """Multiplies ciphertexts."""
+        return self.relinearisation_level is not None
+
+    @property
+    def bootstrap(self) -> BootstrapOptions | tuple[BootstrapOptions, ...] | None:
+        """Options of the bootstrapper that it calls, of several all; None where it calls none."""
+        return self.bootstraps if len(self.bootstraps) > 1 else next(iter(self.bootstraps), None)
+
+    def __or__(self, other: Needs) -> Needs:
+        """What both programs need: one set of keys, of each the higher level, serves them."""
+        if not isinstance(other, Needs):
+            return NotImplemented
+        return Needs(
+            _highest(self.rotation_levels, other.rotation_levels),
+            _higher(self.conjugation_level, other.conjugation_level),
+            _higher(self.relinearisation_level, other.relinearisation_level),
+            _each_once(self.bootstraps + other.bootstraps),
+            max(self.depth, other.depth),
+        )
+
+    def keys(self, client: Client, progress: bool | Callback | None = None) -> EvaluationKeys:
+        """Exactly these keys, each for the levels up to the highest that it is used at; those of a bootstrap
+        for what it needs, and for every normal level.
+
+        Raises what `Client.evaluation_keys` raises."""
         return client.evaluation_keys(
-            rotations=self.rotations,
+            rotations=self.rotation_levels,
             conjugate=self.conjugate,
             relinearisation=self.relinearisation,
-            bootstrap=False if self.bootstrap is None else self.bootstrap,
+            bootstrap=self.bootstraps,
+            max_level=_higher(self.conjugation_level, self.relinearisation_level),
+            progress=progress,
         )
+
+    def key_bytes(self, params: Params) -> int:
+        """Bytes of `keys` on the device, exactly, without a client."""
+        return params.key_bytes(
+            rotations=self.rotation_levels,
+            conjugate=self.conjugate,
+            relinearisation=self.relinearisation,
+            bootstrap=self.bootstraps,
+            max_level=_higher(self.conjugation_level, self.relinearisation_level),
+        )
+
+
+def _higher(a: int | None, b: int | None) -> int | None:
+    return max((level for level in (a, b) if level is not None), default=None)
+
+
+def _highest(*levels: Mapping[int, int]) -> dict[int, int]:
+    return {k: max(each.get(k, -1) for each in levels) for k in sorted(set().union(*levels))}
+
+
+def _each_once(options: tuple[BootstrapOptions, ...]) -> tuple[BootstrapOptions, ...]:
+    return tuple({repr(each): each for each in options}.values())
 
 
 class Recorder:
@@ -61,10 +122,10 @@ class Recorder:
 
     def __init__(self, params: Params) -> None:
         self.params = params
-        self.rotations: set[int] = set()
-        self.conjugate = False
-        self.relinearisation = False
-        self.bootstrap: BootstrapOptions | None = None
+        self.rotations: dict[int, int] = {}
+        self.conjugation: int | None = None
+        self.relinearisation: int | None = None
+        self.bootstraps: tuple[BootstrapOptions, ...] = ()
         self.highest = self.lowest = params.normal_top_level
         self.shortage: str | None = None
 
@@ -83,19 +144,42 @@ class Recorder:
     def linear_transform(self, transform: LinearTransform, a: Recorded) -> Recorded:
         """As Evaluator.linear_transform of a prepared one."""
         for step in transform.rotations:
-            self.rotate(step, a.slots)
+            self.rotate(step, a.slots, a.level)
         return a._consume(1, "linear_transform", real=False)
+
+    def block_transform(self, transform: BlockTransform, inputs: Sequence[Recorded]) -> list[Recorded]:
+        """As BlockTransform.__call__ with an evaluator."""
+        if len(inputs) != transform.inputs:
+            raise StateError(
+                f"transform of {len(inputs)} inputs, expected {transform.inputs}",
+                {"operation": "block_transform", "inputs": len(inputs), "expected": transform.inputs},
+            )
+        beside = inputs[0]
+        for other in inputs[1:]:
+            beside = beside._beside(other)
+        for step in transform.rotations:
+            self.rotate(step, beside.slots, beside.level)
+        return [beside._consume(1, "block_transform", real=False) for _ in range(transform.outputs)]
 
     def bootstrapped(self, boot: Bootstrapper, a: Recorded) -> Recorded:
         """As Bootstrapper.__call__."""
-        self.bootstrap = boot.options
+        self.bootstraps = _each_once((*self.bootstraps, boot.options))
         return Recorded(self, boot.levels.output, a.slots, a.real)
 
-    def rotate(self, steps: int, slots: int) -> None:
-        """A rotation of vectors of so many slots."""
+    def rotate(self, steps: int, slots: int, level: int) -> None:
+        """A rotation of vectors of so many slots at this level."""
         step = steps % slots
         if step:
-            self.rotations.add(step if 2 * step <= slots else step - slots)
+            step = step if 2 * step <= slots else step - slots
+            self.rotations[step] = max(level, self.rotations.get(step, 0))
+
+    def conjugate(self, level: int) -> None:
+        """A conjugation at this level."""
+        self.conjugation = max(level, self.conjugation or 0)
+
+    def relinearise(self, level: int) -> None:
+        """A product of ciphertexts at this level, before its rescale."""
+        self.relinearisation = max(level, self.relinearisation or 0)
 
     def reached(self, level: int, operation: str) -> None:
         """The lowest level so far, and the first operation that had none left."""
@@ -170,7 +254,7 @@ class Recorded:
     def __mul__(self, other: Recorded | Plaintext | ArrayLike) -> Recorded:
         a = self._beside(other)
         if isinstance(other, Recorded):
-            self.evaluator.relinearisation = True
+            self.evaluator.relinearise(a.level)
         elif not isinstance(other, Plaintext):
             number = np.asarray(other)
             whole = number.dtype.kind in "biu" or (number.dtype.kind == "c" and number.ndim == 0)
@@ -194,7 +278,7 @@ class Recorded:
             )
         exponent = index(exponent)
         if exponent > 1:
-            self.evaluator.relinearisation = True
+            self.evaluator.relinearise(self.level)
         return self._consume((exponent - 1).bit_length(), "power")
 
     def __neg__(self) -> Recorded:
@@ -206,9 +290,18 @@ class Recorded:
         """As Operand.square."""
         return self * self
 
+    def multiply_monomial(self, power: int) -> Recorded:
+        """As Operand.multiply_monomial."""
+        dim = 2 * self.evaluator.params.slots
+        power = index(power) % (2 * dim)
+        if power % dim == 0:
+            return self
+        slots = max(self.slots, dim // (2 * min(power & -power, dim // 2)))
+        return Recorded(self.evaluator, self.level, slots, False)
+
     def rotate(self, steps: int) -> Recorded:
         """As Operand.rotate."""
-        self.evaluator.rotate(steps, self.slots)
+        self.evaluator.rotate(steps, self.slots, self.level)
         return self
 
     def rotate_many(self, steps: Sequence[int]) -> list[Recorded]:
@@ -222,7 +315,7 @@ class Recorded:
 
     def conjugate(self) -> Recorded:
         """As Operand.conjugate."""
-        self.evaluator.conjugate = True
+        self.evaluator.conjugate(self.level)
         return self
 
     def sum(self, count: int | None = None, stride: int = 1) -> Recorded:
@@ -269,9 +362,10 @@ class Recorded:
         degree = np.asarray(coefficients).size - 1
         while degree > 0 and np.asarray(coefficients)[degree] == 0:
             degree -= 1
+        mapped = basis == "chebyshev" and tuple(interval) != (-1.0, 1.0)
         if degree > 1:
-            self.evaluator.relinearisation = True
-        depth = polynomial_depth(degree) + (basis == "chebyshev" and tuple(interval) != (-1.0, 1.0))
+            self.evaluator.relinearise(self.level - mapped)
+        depth = polynomial_depth(degree) + mapped
         return self._consume(depth if degree else 0, "polynomial")
 
     def linear_transform(self, matrix: ArrayLike | Mapping[int, ArrayLike]) -> Recorded:
@@ -284,7 +378,7 @@ class Recorded:
             rows, columns = np.nonzero(dense)
             offsets, values = sorted({int(k) for k in (columns - rows) % self.slots}) or [0], [dense]
         for step in linear_transform_rotations(offsets, self.slots):
-            self.evaluator.rotate(step, self.slots)
+            self.evaluator.rotate(step, self.slots, self.level)
         return self._consume(1, "linear_transform", real=self.real and not any(map(np.iscomplexobj, values)))
 
     def __matmul__(self, other: Recorded | ArrayLike) -> Recorded:

@@ -1,4 +1,4 @@
-"""The command line: ``crenel demo``, ``crenel params``, ``crenel devices``, ``crenel bench``."""
+"""The command line: ``crenel demo``, ``crenel params``, ``crenel workload``, ``crenel bench``, ..."""
 
 from __future__ import annotations
 

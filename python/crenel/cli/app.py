@@ -9,7 +9,7 @@ import typer
 
 import crenel
 from crenel.cli import analyze as analysis
-from crenel.cli import bench, demo, fhecore, params
+from crenel.cli import bench, demo, fhecore, params, workload
 from crenel.cli.output import size, table
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.add_typer(params.app, name="params")
 app.add_typer(bench.app, name="bench")
 app.add_typer(demo.app, name="demo")
+app.add_typer(workload.app, name="workload")
 app.add_typer(fhecore.app, name="fhecore")
 
 

@@ -23,7 +23,7 @@ def patients(
     """Classify patients' tumours under encryption and compare with the clear model."""
     if context.invoked_subcommand is not None:
         return
-    from crenel.demo import run
+    from crenel.workloads.prediction import run
 
     raise typer.Exit(run(device=device, plot=plot, seed=seed, patients=patients))
 
@@ -40,6 +40,6 @@ def tfhe(
     rounds: Annotated[int, typer.Option(help="Fewer rounds than the cipher has; 0: all.")] = 0,
 ) -> None:
     """Run AES-128 or PRESENT-80 on encrypted bits and compare with the standard's test vector."""
-    from crenel.demo.ciphers import run
+    from crenel.workloads.ciphers.run import run
 
     raise typer.Exit(run(device=device, cipher=cipher, blocks=blocks, rounds=rounds or None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast, overload
 
 import numpy as np
 
@@ -16,11 +16,70 @@ if TYPE_CHECKING:
     from crenel.tfhe.arrays import Clear, Element
     from crenel.tfhe.operations import Operations
 
+A = TypeVar("A", Ciphertext, Integers)  # what is bound
+R = TypeVar("R", "BoundCiphertext", "BoundIntegers")
 B = TypeVar("B", bound="BoundCiphertext")
 I = TypeVar("I", bound="BoundIntegers")  # noqa: E741
 
 
-class BoundCiphertext(Ciphertext):
+class _Operators(Generic[A, R]):
+    """Operators of all kinds, by methods of the evaluator. First among the bases: the array refuses them."""
+
+    __slots__ = ()
+    _evaluator: Operations
+
+    @property
+    def evaluator(self) -> Operations:
+        """The evaluator that computes."""
+        return self._evaluator
+
+    def _by(self, method: str, *operands: object) -> R:
+        return cast("R", bound(self._evaluator, getattr(self._evaluator, method)(*operands)))
+
+    def _compare(self, method: str, other: object) -> BoundCiphertext:
+        bits: Ciphertext = getattr(self._evaluator, method)(self, other)
+        return bound(self._evaluator, bits)
+
+    def __add__(self, other: A | Clear) -> R:
+        return self._by("add", self, other)
+
+    def __radd__(self, other: Clear) -> R:
+        return self._by("add", other, self)
+
+    def __sub__(self, other: A | Clear) -> R:
+        return self._by("sub", self, other)
+
+    def __rsub__(self, other: A | Clear) -> R:
+        return self._by("sub", other, self)
+
+    def __rmul__(self, other: Clear) -> R:
+        return self._by("mul", other, self)
+
+    def __neg__(self) -> R:
+        return self._by("neg", self)
+
+    def __eq__(self, other: A | Clear) -> BoundCiphertext:  # type: ignore[override]
+        return self._compare("equal", other)
+
+    def __ne__(self, other: A | Clear) -> BoundCiphertext:  # type: ignore[override]
+        return self._compare("not_equal", other)
+
+    def __lt__(self, other: A | Clear) -> BoundCiphertext:
+        return self._compare("less", other)
+
+    def __le__(self, other: A | Clear) -> BoundCiphertext:
+        return self._compare("less_equal", other)
+
+    def __gt__(self, other: A | Clear) -> BoundCiphertext:
+        return self._compare("greater", other)
+
+    def __ge__(self, other: A | Clear) -> BoundCiphertext:
+        return self._compare("greater_equal", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class BoundCiphertext(_Operators[Ciphertext, "BoundCiphertext"], Ciphertext):
     """Bits or messages with operators, `ev(a)`. A Ciphertext like any other; results are bound too.
 
     Bits have ``& | ^ ~``, messages ``+ - *``, both ``== != < <= > >=``; the other operand may be an
@@ -43,11 +102,6 @@ class BoundCiphertext(Ciphertext):
         self._evaluator = evaluator
 
     @property
-    def evaluator(self) -> Operations:
-        """The evaluator that computes."""
-        return self._evaluator
-
-    @property
     def unbound(self) -> Ciphertext:
         """The array without operators."""
         return Ciphertext(self._context, self._data, self._shape, self._dtype)
@@ -57,46 +111,28 @@ class BoundCiphertext(Ciphertext):
 
     def sum(self, axis: int | tuple[int, ...] | None = None) -> BoundCiphertext:
         """Evaluator.sum without `dtype`: messages."""
-        return _bound(self._evaluator, self._evaluator.sum(self, axis))
-
-    def __add__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.add(self, other))
-
-    def __radd__(self, other: Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.add(other, self))
-
-    def __sub__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.sub(self, other))
-
-    def __rsub__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.sub(other, self))
+        return self._by("sum", self, axis)
 
     def __mul__(self, other: Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.mul(self, other))
-
-    def __rmul__(self, other: Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.mul(other, self))
-
-    def __neg__(self) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.neg(self))
+        return self._by("mul", self, other)
 
     def __and__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.and_(self, other))
+        return self._by("and_", self, other)
 
     __rand__ = __and__
 
     def __or__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.or_(self, other))
+        return self._by("or_", self, other)
 
     __ror__ = __or__
 
     def __xor__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.xor(self, other))
+        return self._by("xor", self, other)
 
     __rxor__ = __xor__
 
     def __invert__(self) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.not_(self))
+        return self._by("not_", self)
 
     def __lshift__(self, count: int) -> NoReturn:
         raise TypeError("'<<' shifts encrypted integers; of messages: ev.lut(m, lambda m: (m << count) % 16)")
@@ -110,28 +146,8 @@ class BoundCiphertext(Ciphertext):
     def __rrshift__(self, other: npt.ArrayLike) -> NoReturn:
         raise TypeError("'>>' by an encrypted count: of messages: ev.lut(m, lambda m: x >> m)")
 
-    def __eq__(self, other: Ciphertext | Clear) -> BoundCiphertext:  # type: ignore[override]
-        return _bound(self._evaluator, self._evaluator.equal(self, other))
 
-    def __ne__(self, other: Ciphertext | Clear) -> BoundCiphertext:  # type: ignore[override]
-        return _bound(self._evaluator, self._evaluator.not_equal(self, other))
-
-    def __lt__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.less(self, other))
-
-    def __le__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.less_equal(self, other))
-
-    def __gt__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.greater(self, other))
-
-    def __ge__(self, other: Ciphertext | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.greater_equal(self, other))
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class BoundIntegers(Integers):
+class BoundIntegers(_Operators[Integers, "BoundIntegers"], Integers):
     """Integers with operators, `ev(a)`. Integers like any others; results are bound too.
 
     ``+ - * & | ^ ~ << >> == != < <= > >=``; the other operand may be encrypted integers of the same type,
@@ -153,11 +169,6 @@ class BoundIntegers(Integers):
         self._evaluator = evaluator
 
     @property
-    def evaluator(self) -> Operations:
-        """The evaluator that computes."""
-        return self._evaluator
-
-    @property
     def unbound(self) -> Integers:
         """The array without operators."""
         return Integers(self._context, self._data, self._shape, self._dtype)
@@ -167,52 +178,34 @@ class BoundIntegers(Integers):
 
     def sum(self, axis: int | tuple[int, ...] | None = None) -> BoundIntegers:
         """Evaluator.sum."""
-        return _bound_integers(self._evaluator, self._evaluator.sum(self, axis))
-
-    def __add__(self, other: Integers | Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.add(self, other))
-
-    def __radd__(self, other: Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.add(other, self))
-
-    def __sub__(self, other: Integers | Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.sub(self, other))
-
-    def __rsub__(self, other: Integers | Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.sub(other, self))
+        return self._by("sum", self, axis)
 
     def __mul__(self, other: Integers | Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.mul(self, other))
-
-    def __rmul__(self, other: Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.mul(other, self))
-
-    def __neg__(self) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.neg(self))
+        return self._by("mul", self, other)
 
     def __and__(self, other: Integers | Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.bit_and(self, other))
+        return self._by("bit_and", self, other)
 
     __rand__ = __and__
 
     def __or__(self, other: Integers | Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.bit_or(self, other))
+        return self._by("bit_or", self, other)
 
     __ror__ = __or__
 
     def __xor__(self, other: Integers | Clear) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.bit_xor(self, other))
+        return self._by("bit_xor", self, other)
 
     __rxor__ = __xor__
 
     def __invert__(self) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.bit_not(self))
+        return self._by("bit_not", self)
 
     def __lshift__(self, count: int) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.shift_left(self, count))
+        return self._by("shift_left", self, count)
 
     def __rshift__(self, count: int) -> BoundIntegers:
-        return _bound_integers(self._evaluator, self._evaluator.shift_right(self, count))
+        return self._by("shift_right", self, count)
 
     def __rlshift__(self, other: npt.ArrayLike) -> NoReturn:
         raise TypeError("'<<' by an encrypted count: counts are public ints; ev.select chooses among shifts")
@@ -220,30 +213,13 @@ class BoundIntegers(Integers):
     def __rrshift__(self, other: npt.ArrayLike) -> NoReturn:
         raise TypeError("'>>' by an encrypted count: counts are public ints; ev.select chooses among shifts")
 
-    def __eq__(self, other: Integers | Clear) -> BoundCiphertext:  # type: ignore[override]
-        return _bound(self._evaluator, self._evaluator.equal(self, other))
 
-    def __ne__(self, other: Integers | Clear) -> BoundCiphertext:  # type: ignore[override]
-        return _bound(self._evaluator, self._evaluator.not_equal(self, other))
-
-    def __lt__(self, other: Integers | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.less(self, other))
-
-    def __le__(self, other: Integers | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.less_equal(self, other))
-
-    def __gt__(self, other: Integers | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.greater(self, other))
-
-    def __ge__(self, other: Integers | Clear) -> BoundCiphertext:
-        return _bound(self._evaluator, self._evaluator.greater_equal(self, other))
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _bound(evaluator: Operations, a: Ciphertext) -> BoundCiphertext:
-    return BoundCiphertext(evaluator, a.context, a._data, a.shape, a.dtype)
-
-
-def _bound_integers(evaluator: Operations, a: Integers) -> BoundIntegers:
-    return BoundIntegers(evaluator, a.context, a._data, a.shape, a.dtype)
+@overload
+def bound(evaluator: Operations, array: Ciphertext) -> BoundCiphertext: ...
+@overload
+def bound(evaluator: Operations, array: Integers) -> BoundIntegers: ...
+def bound(evaluator: Operations, array: Ciphertext | Integers) -> BoundCiphertext | BoundIntegers:
+    """The array with operators that `evaluator` computes."""
+    if isinstance(array, Integers):
+        return BoundIntegers(evaluator, array.context, array._data, array.shape, array.dtype)
+    return BoundCiphertext(evaluator, array.context, array._data, array.shape, array.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import overload
 
 from crenel.tfhe.arrays import Ciphertext, Integers
-from crenel.tfhe.bound import BoundCiphertext, BoundIntegers
+from crenel.tfhe.bound import BoundCiphertext, BoundIntegers, bound
 from crenel.tfhe.kinds import expect_kind
 from crenel.tfhe.operations import Operations
 
@@ -30,7 +30,5 @@ class Evaluator(Operations):
     def __call__(self, array: Integers) -> BoundIntegers: ...
     def __call__(self, array: Ciphertext | Integers) -> BoundCiphertext | BoundIntegers:
         """The array with operators that this evaluator computes. Raises TypeError for anything else."""
-        if isinstance(array, Integers):
-            return BoundIntegers(self, array.context, array._data, array.shape, array.dtype)
         expect_kind("binding", array, "bit", "message", "integer")
-        return BoundCiphertext(self, array.context, array._data, array.shape, array.dtype)
+        return bound(self, array)

@@ -8,7 +8,6 @@
 #include "circuits/bootstrapping/steps.h"
 #include "circuits/mod1/eval_mod.h"
 #include "ckks/levels.h"
-#include "core/watch_lock.h"
 #include "crenel/device/account.h"
 
 namespace crenel::circuits {
@@ -80,26 +79,43 @@ Ciphertext Bootstrapper::State::back_to_slots(const Ev& ev, Ciphertext a) const 
                     plan.output_scale);
 }
 
+// Members of a pack have their own rows from here on; the real part is each one's.
 Ciphertext Bootstrapper::State::finish(const Ev& ev, Ciphertext a) const {
-  if (plan.options.message == BootstrapMessage::real) {
-    if (!plan.slot_to_coeff_first()) a = ev.add(a, ev.conjugate(a));
-    a.data().meta.real = true;
+  const auto lowered = [&](Ciphertext x) {
+    return x.level() == plan.levels.output ? std::move(x) : ev.adjust_level(x, plan.levels.output);
+  };
+  if (plan.options.pack > 1) {
+    const Stage stage(ev.stream(), "unpack");
+    a = packing.unpack(ev, lowered(std::move(a)));
   }
-  return a.level() == plan.levels.output ? std::move(a) : ev.adjust_level(a, plan.levels.output);
+  if (plan.real_part()) a = ev.add(a, ev.conjugate(a));
+  if (plan.options.message == BootstrapMessage::real) a.data().meta.real = true;
+  return lowered(std::move(a));
 }
 
-Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& a) const {
-  if (!plan.slot_to_coeff_first())
-    return finish(ev, back_to_slots(ev, modular_reduction(ev, raise_to_slots(ev, a))));
-  Ciphertext low = [&] {
+Ciphertext Bootstrapper::State::packed(const Ev& ev, const Ciphertext& rows) const {
+  const Stage stage(ev.stream(), "pack");
+  return packing.pack(ev, rows);
+}
+
+Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& rows) const {
+  if (!plan.slot_to_coeff_first()) {
+    Ciphertext raised =
+        plan.options.pack > 1 ? raise_to_slots(ev, packed(ev, rows)) : raise_to_slots(ev, rows);
+    return finish(ev, back_to_slots(ev, modular_reduction(ev, raised)));
+  }
+  Ciphertext low = plan.options.pack > 1 ? packed(ev, rows) : ev.state().copy(rows);
+  {
     const Stage stage(ev.stream(), "slot_to_coeff");
-    return apply(ev, slot_to_coeff, ev.state().copy(a));
-  }();
+    low = apply(ev, slot_to_coeff, std::move(low));
+  }
   // The slots are now the message divided by q0 / Delta', at a large scale: read them as the
-  // message, and come down to the canonical scale.
+  // message (of a pack, over what unpacking and the real part multiply by), and come down to the
+  // canonical scale.
   Ciphertext reduced = modular_reduction(ev, raise_to_slots(ev, low));
   const double ratio = plan.q0 / (context.params().scale(0) * std::exp2(plan.scale_up));
-  const double scale = reduced.scale() / ratio;  // read before it is moved from
+  const double more = plan.options.pack * (plan.real_part() ? 2.0 : 1.0);
+  const double scale = reduced.scale() / ratio * more;  // read before it is moved from
   reduced = with_scale(std::move(reduced), scale);
   return finish(ev, ev.adjust_level(reduced, reduced.level() - 1));
 }
@@ -116,61 +132,9 @@ Ciphertext Bootstrapper::State::refined(const Ev& ev, const Ciphertext& a) const
   return with_scale(std::move(sum), coarse.scale() * static_cast<double>(gain));
 }
 
-template <class F>
-Ciphertext Bootstrapper::State::with_bound(const Ev& ev, const Ciphertext& a, const F& f) const {
-  if (a.bound() == ckks::kUnknownBound) return f(a);
-  check_input(ev, a);
-  check_bound(a);
-  Ciphertext free = ev.state().copy(a);
-  free.state_bound(ckks::kUnknownBound);
-  Ciphertext out = f(free);
-  out.data().meta.bound = a.bound();
-  return out;
-}
-
-Ciphertext Bootstrapper::State::eager(const Ev& ev, const Ciphertext& a) const {
-  check_input(ev, a);
-  check_keys(ev, rotations, plan.options);
-  expect_room(ev, a.batch());
-  const rlwe::KeySource::Pass pass(ev.state().source, this);
-  watch::Task task(steps(), "bootstrap");
-  Ciphertext result = plan.options.iterations > 1 ? refined(ev, a) : once(ev, a);
-  task.finish();
-  return result;
-}
-
 // Those that advance() counts: the raise, every factor, EvalMod.
 u64 Bootstrapper::State::steps() const {
   return plan.options.iterations * (2 + coeff_to_slot.size() + slot_to_coeff.size());
-}
-
-Ciphertext Bootstrapper::State::run(const Ev& ev, const Ciphertext& a) {
-  const bool graphs = context.device().info().kind == device::Kind::cuda;
-  const bool fixed = ev.state().source && ev.state().source->fixed();
-  // Inside a recording of the caller: its replays must not read what tenants of this graph bind.
-  const bool recorded = ev.stream().capturing();
-  if (!plan.options.graph || !graphs || !fixed || recorded || plan.options.iterations > 1)
-    return eager(ev, a);
-  check_input(ev, a);
-  check_keys(ev, rotations, plan.options);
-  watch::Task task(steps(), "bootstrap");
-  const auto lock = watch::lock(mutex_);
-  if (!graph_ || graph_batch_ != a.batch() || graph_real_ != a.metadata().real ||
-      !graph_->serves(ev)) {
-    graph_.reset();  // first: its memory serves the next one
-    expect_room(ev, a.batch());
-    const ckks::Graph::KeyedFunction body = [this](const Ev& keys, std::span<const Ciphertext> in) {
-      std::vector<Ciphertext> out;
-      out.push_back(once(keys, in[0]));
-      return out;
-    };
-    graph_ = std::make_unique<ckks::Graph>(ev, std::span(&a, 1), body);
-    graph_batch_ = a.batch();
-    graph_real_ = a.metadata().real;
-  }
-  std::vector<Ciphertext> results = graph_->replay(ev, std::span(&a, 1));
-  task.finish();
-  return std::move(results[0]);
 }
 
 Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options)
@@ -180,7 +144,7 @@ Bootstrapper::Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys ke
                            const BootstrapOptions& options) {
   own_ = context.evaluator(std::move(keys));
   KeyFit fit = fit_to_keys(*own_, options);
-  State::check_keys(*own_, fit.needs, options);
+  State::check_keys(*own_, fit.needs, fit.plan.levels, options);
   keys_decided_ = fit.decided;
   notice_ = std::move(fit.notice);
   state_ = State::shared(context, std::move(fit.plan), fit.matrices.get());
@@ -203,103 +167,10 @@ BootstrapReport Bootstrapper::describe() const {
   }
   r.keys_decided = keys_decided_;
   r.notice = notice_;
-  r.plaintext_bytes = 0;
+  r.plaintext_bytes = s.packing.bytes();
   for (const auto* factors : {&s.coeff_to_slot, &s.slot_to_coeff})
     for (const auto& factor : *factors) r.plaintext_bytes += factor.plaintext_bytes();
   return r;
-}
-
-namespace {
-
-// What comes out of a bootstrap of pairs is half of them, for pair() to split.
-void expect_one_vector(const BootstrapPlan& plan) {
-  if (plan.options.message == BootstrapMessage::pair)
-    throw StateError("bootstrap of one ciphertext by a bootstrapper of pairs; call pair(u, v)",
-                     {{"message", "pair"}, {"expected", "complex or real"}});
-}
-
-}  // namespace
-
-const ckks::Evaluator& Bootstrapper::own() const {
-  if (!own_)
-    throw StateError(
-        "bootstrap without keys; pass an evaluator, or make the bootstrapper with keys",
-        {{"expected", "an evaluator"}});
-  return *own_;
-}
-
-namespace {
-
-// A bootstrap as its observer sees it: the identity, of real parts where those are asked for.
-template <class F>
-Ciphertext observed(const ckks::Observer& observer, const Bootstrapper& boot,
-                    const ckks::ResultRange& range, const Ciphertext& a, const F& f) {
-  return observer.watch_within(
-      "bootstrap", range,
-      [&](const auto& on, const auto& x) {
-        using On = std::decay_t<decltype(on)>;
-        if constexpr (std::is_same_v<On, ckks::ClearModel>) {
-          ckks::ClearSlots out = x;
-          if (boot.options().message == BootstrapMessage::real)
-            for (auto& v : out.values) v = v.real();
-          return out;
-        } else if constexpr (std::is_same_v<On, ckks::ErrorModel>) {
-          return boot(on, x);
-        } else {
-          return f(on, x);
-        }
-      },
-      a);
-}
-
-}  // namespace
-
-Ciphertext Bootstrapper::operator()(const ckks::Evaluator& ev, const Ciphertext& a) const {
-  expect_one_vector(state_->plan);
-  if (const auto& observer = ev.state().observer)
-    return observed(*observer, *this, result_range(state_->context.params(), state_->plan), a,
-                    [&](const auto& on, const auto& x) { return (*this)(on, x); });
-  return state_->with_bound(ev, a, [&](const Ciphertext& x) { return state_->run(ev, x); });
-}
-
-Ciphertext Bootstrapper::eager(const ckks::Evaluator& ev, const Ciphertext& a) const {
-  expect_one_vector(state_->plan);
-  if (const auto& observer = ev.state().observer)
-    return observed(*observer, *this, result_range(state_->context.params(), state_->plan), a,
-                    [&](const auto& on, const auto& x) { return eager(on, x); });
-  return state_->with_bound(ev, a, [&](const Ciphertext& x) { return state_->eager(ev, x); });
-}
-
-std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const ckks::Evaluator& ev, const Ciphertext& u,
-                                                     const Ciphertext& v) const {
-  if (state_->plan.options.message != BootstrapMessage::pair)
-    throw StateError("bootstrap of a pair, made with another kind of message",
-                     {{"expected", "BootstrapMessage::pair"}});
-  if (const auto& observer = ev.state().observer) {
-    std::pair<Ciphertext, Ciphertext> out = pair(observer->evaluator(), u, v);
-    const auto range = result_range(state_->context.params(), state_->plan);
-    const auto compare = [&](const Ciphertext& in, Ciphertext made) {
-      return observed(*observer, *this, range, in,
-                      [&](const auto&, const auto&) { return std::move(made); });
-    };
-    Ciphertext first = compare(u, std::move(out.first));
-    return {std::move(first), compare(v, std::move(out.second))};
-  }
-  const Ciphertext both =
-      state_->with_bound(ev, ev.add(u, ev.multiply_integer(v, 0, 1)),
-                         [&](const Ciphertext& x) { return state_->run(ev, x); });
-  const Ciphertext parts = split_real_imaginary(ev, both);
-  Ciphertext first = parts.slice(0, u.batch()), second = parts.slice(u.batch(), u.batch());
-  first.data().meta.bound = u.bound();
-  second.data().meta.bound = v.bound();
-  return {std::move(first), std::move(second)};
-}
-
-Ciphertext Bootstrapper::operator()(const Ciphertext& a) const { return (*this)(own(), a); }
-Ciphertext Bootstrapper::eager(const Ciphertext& a) const { return eager(own(), a); }
-std::pair<Ciphertext, Ciphertext> Bootstrapper::pair(const Ciphertext& u,
-                                                     const Ciphertext& v) const {
-  return pair(own(), u, v);
 }
 
 }  // namespace crenel::circuits

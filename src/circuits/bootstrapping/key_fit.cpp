@@ -4,6 +4,7 @@
 #include <bit>
 #include <set>
 
+#include "circuits/bootstrapping/defaults.h"
 #include "circuits/linear_transform/keys.h"
 
 namespace crenel::circuits {
@@ -11,7 +12,7 @@ namespace {
 
 bool serve(const ckks::Evaluator& ev, std::span<const RotationNeed> needs) {
   return std::all_of(needs.begin(), needs.end(), [&](const RotationNeed& need) {
-    return missing_rotations(ev.state(), need.steps, need.slots).empty();
+    return missing_rotations(ev.state(), need.steps, need.slots, need.level).empty();
   });
 }
 
@@ -37,8 +38,10 @@ KeyFit with_minimal_keys(const ckks::Params& params, const KeyFit& hoisted) {
 }
 
 std::string name_of(const KeyFit& fit) {
-  return cat(fit.plan.slots(), " slots with ",
-             fit.plan.options.keys == KeyMode::minimal ? "minimal" : "hoisted", " keys");
+  const u64 pack = fit.plan.options.pack;
+  return cat(pack > 1 ? cat(pack, " times ") : std::string(), fit.plan.options.slots,
+             " slots with ", fit.plan.options.keys == KeyMode::minimal ? "minimal" : "hoisted",
+             " keys");
 }
 
 /// Of the bootstraps of fewer or more slots that the keys serve the one that takes most of them.
@@ -50,7 +53,7 @@ std::optional<KeyFit> fit_of_other_slots(const ckks::Evaluator& ev, BootstrapOpt
     if (slots == but) continue;
     options.slots = slots;
     try {
-      const KeyFit hoisted = planned(params, options);
+      const KeyFit hoisted = planned(params, with_any_ratio(options));
       for (const KeyFit& fit : {hoisted, with_minimal_keys(params, hoisted)})
         if (serve(ev, fit.needs) && (!best || count(fit.needs) > count(best->needs))) best = fit;
     } catch (const ParameterError&) {  // no bootstrap of so few slots with the other options
@@ -69,14 +72,19 @@ KeyFit fit_to_keys(const ckks::Evaluator& ev, const BootstrapOptions& options) {
   const bool served = serve(ev, minimal.needs);
   std::optional<KeyFit> other;
   if (options.coeff_to_slot_stages.empty() && options.slot_to_coeff_stages.empty())
-    other = fit_of_other_slots(ev, options, asked.plan.slots());
+    other = fit_of_other_slots(ev, options, asked.plan.options.slots);
   const bool made_for_other = other && (!served || count(other->needs) > count(minimal.needs));
   KeyFit chosen = made_for_other && options.slots == 0 ? *other : served ? minimal : asked;
+  if (!options.message_ratio && chosen.plan.slots() != asked.plan.slots()) {
+    BootstrapOptions own = chosen.plan.options;
+    own.message_ratio.reset();      // theirs, not the one that they were tried with
+    chosen = planned(params, own);  // with its matrices: they multiply by what the ratio says
+  }
   chosen.decided = served || (made_for_other && options.slots == 0);
   if (served && made_for_other && options.slots != 0)
     chosen.notice =
-        cat("these keys were made for bootstraps of ", name_of(*other), " keys, and serve ",
-            name_of(minimal), " keys, which is slower; fast ones: ", key_call(params, options));
+        cat("these keys were made for bootstraps of ", name_of(*other), ", and serve ",
+            name_of(minimal), ", which is slower; fast ones: ", key_call(params, options));
   return chosen;
 }
 
@@ -92,8 +100,10 @@ std::string key_call(const ckks::Params& params, const BootstrapOptions& options
   };
   BootstrapOptions plain;
   plain.slots = options.slots;
-  const BootstrapOptions usual = plan_bootstrap(params, plain).options;
+  plain.pack = options.pack;
+  const BootstrapOptions usual = plan_bootstrap(params, with_any_ratio(plain)).options;
   if (usual.slots != params.slots()) add(cat("slots=", usual.slots));
+  if (usual.pack != 1) add(cat("pack=", usual.pack));
   if (options.order == BootstrapOrder::slot_to_coeff_first) add("order='slot_to_coeff_first'");
   if (options.keys == KeyMode::minimal) add("keys='minimal'");
   stages("coeff_to_slot_stages", options.coeff_to_slot_stages, usual.coeff_to_slot_stages);

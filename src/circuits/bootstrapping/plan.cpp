@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "circuits/bootstrapping/defaults.h"
 #include "circuits/dft/dft.h"
 #include "circuits/mod1/arcsine.h"
 #include "ckks/levels.h"
@@ -13,13 +14,17 @@ namespace {
 
 constexpr u32 kCoeffToSlotFactors = 4, kSlotToCoeffFactors = 3;
 
-u64 checked_slots(const ckks::Params& params, u64 slots) {
-  if (slots == 0) return params.slots();
-  if (!std::has_single_bit(slots) || slots > params.slots())
+u64 checked_slots(const ckks::Params& params, u64 slots, u32 pack) {
+  if (slots != 0 && (!std::has_single_bit(slots) || slots > params.slots()))
     throw ParameterError(
         cat("bootstrap of ", slots, " slots, expected a power of two up to ", params.slots()),
         {{"slots", slots}, {"max_slots", params.slots()}});
-  return slots;
+  const u64 most = params.slots() / std::max<u64>(slots, 1);
+  if (!std::has_single_bit(pack) || pack > most)
+    throw ParameterError(cat("bootstrap of ", pack, " ciphertexts in one, expected a power of two ",
+                             "up to ", most, ", for at most ", params.slots(), " slots together"),
+                         {{"pack", pack}, {"slots", slots}, {"max_pack", most}});
+  return slots == 0 ? params.slots() / pack : slots;
 }
 
 std::vector<u32> checked_stages(std::vector<u32> stages, u32 log_slots, u32 factors,
@@ -88,10 +93,11 @@ void check_options(const ckks::Params& params, const BootstrapOptions& o) {
                              needed - params.normal_top_level(), "; use a boot... set"),
                          {{"levels", params.max_level()}, {"expected", needed}});
   const double room = params.log_q(0) - params.spec().log_scale;
-  if (o.message_ratio < 1 || o.message_ratio > std::lround(room))
-    throw ParameterError(cat("message ratio 2^", o.message_ratio, ", expected 2^1 to 2^",
-                             std::lround(room), " with q0 = 2^", params.log_q(0)),
-                         {{"message_ratio", o.message_ratio}, {"highest", std::lround(room)}});
+  const u32 ratio = o.message_ratio.value_or(1);
+  if (ratio < 1 || ratio > std::lround(room))
+    throw ParameterError(cat("message ratio 2^", ratio, ", expected 2^1 to 2^", std::lround(room),
+                             " with q0 = 2^", params.log_q(0)),
+                         {{"message_ratio", ratio}, {"highest", std::lround(room)}});
   if (o.iterations < 1 || o.iterations > 2)
     throw ParameterError(cat(o.iterations, " iterations, expected 1 or 2"),
                          {{"iterations", o.iterations}});
@@ -110,21 +116,24 @@ void check_options(const ckks::Params& params, const BootstrapOptions& o) {
 }  // namespace
 
 BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions options) {
-  options.slots = checked_slots(params, options.slots);
+  options.slots = checked_slots(params, options.slots, options.pack);
   if (!options.keys) options.keys = KeyMode::hoisted;
-  const u32 log_slots = static_cast<u32>(std::bit_width(options.slots)) - 1;
+  const u64 slots = options.slots * options.pack;
+  const u32 log_slots = static_cast<u32>(std::bit_width(slots)) - 1;
   options.coeff_to_slot_stages = checked_stages(std::move(options.coeff_to_slot_stages), log_slots,
                                                 kCoeffToSlotFactors, "CoeffToSlot");
   options.slot_to_coeff_stages = checked_stages(std::move(options.slot_to_coeff_stages), log_slots,
                                                 kSlotToCoeffFactors, "SlotToCoeff");
   check_options(params, options);
   BootstrapPlan p;
+  p.ratio_chosen = !options.message_ratio;
+  if (!options.message_ratio) options.message_ratio = best_message_ratio(params, options);
   p.options = std::move(options);
   const BootstrapOptions& o = p.options;
-  p.joined = o.slots < params.slots() && o.order == BootstrapOrder::coeff_to_slot_first;
+  p.joined = slots < params.slots() && o.order == BootstrapOrder::coeff_to_slot_first;
   p.q0 = exact_q0(params);
   p.scale_up =
-      static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - o.message_ratio);
+      static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - *o.message_ratio);
   // The top EvalMod level divides by about this much: squaring and rescaling then keep the scale.
   const u32 end = params.normal_top_level(), top = end + kEvalModLevels;
   p.eval_scale = std::exp2(std::round(std::log2(params.rescale_ratio(top))));
@@ -142,6 +151,7 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   const double raised = params.scale(0) * std::exp2(p.scale_up);  // Delta'
   double total = p.q0 * p.output_scale / (p.reduced.scale * raised);
   if (o.message != BootstrapMessage::complex) total /= 2.0;
+  total /= o.pack;  // which unpacking multiplies by
   p.slot_to_coeff_factor = std::pow(total, 1.0 / stc);
   return p;
 }

@@ -11,7 +11,8 @@ namespace crenel::circuits {
 inline constexpr u32 kEvalModLevels = 8;
 
 struct BootstrapPlan {
-  BootstrapOptions options;  ///< with every default filled in
+  BootstrapOptions options;   ///< with every default filled in
+  bool ratio_chosen = false;  ///< the message ratio among them
   BootstrapLevels levels;
   Mod1Params mod1;
   bool joined = false;      ///< real and imaginary parts share one ciphertext: slots < N/2
@@ -23,12 +24,15 @@ struct BootstrapPlan {
   double slot_to_coeff_factor = 1.0;  ///< of each SlotToCoeff matrix
   double output_scale = 0.0;          ///< SlotToCoeff first: not used
 
-  u64 slots() const { return options.slots; }
+  u64 slots() const { return options.slots * options.pack; }  ///< of what is bootstrapped at once
   bool slot_to_coeff_first() const { return options.order == BootstrapOrder::slot_to_coeff_first; }
-  /// SlotToCoeff first, real slots become real coefficients: there is no imaginary half.
+  /// SlotToCoeff first, real slots become real coefficients: there is no imaginary half. Packed
+  /// ones are not real.
   bool only_real() const {
-    return slot_to_coeff_first() && options.message == BootstrapMessage::real;
+    return slot_to_coeff_first() && options.message == BootstrapMessage::real && options.pack == 1;
   }
+  /// The real part is taken at the end.
+  bool real_part() const { return options.message == BootstrapMessage::real && !only_real(); }
 };
 
 /// ParameterError for parameters without bootstrapping levels and for options they cannot serve.

@@ -20,6 +20,8 @@ void check(const BootstrapModel& m, const Message& message) {
   require(m.log_n >= 2 && m.log_n <= 20, "log_n", m.log_n, "2..20");
   require(std::has_single_bit(m.slots) && m.slots <= u64{1} << (m.log_n - 1), "slots",
           static_cast<double>(m.slots), "a power of two, at most N/2");
+  require(std::has_single_bit(m.pack) && m.pack <= m.slots, "pack", m.pack,
+          "a power of two, at most the slots");
   require(message.bound > 0, "bound", message.bound, "a positive number");
   require(std::has_single_bit(message.period), "period", message.period, "a power of two");
   require(std::log2(message.bound) < m.message_ratio, "message_ratio", m.message_ratio,
@@ -133,7 +135,8 @@ struct StcVariance {
 StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
   const double unit = std::exp2(-2 * m.log_scale), in = reduced_scale(m);
   // Slots m_j + i m_{j + slots} over q0, at the scale `in`.
-  Walk w{mean_square(message, m.slots) / static_cast<double>(m.slots) *
+  const u64 slots = m.slots / m.pack;
+  Walk w{mean_square(message, slots) / static_cast<double>(slots) *
              std::exp2(2 * (in - m.message_ratio)),
          0.0};
   const auto levels = with_gains(m.stc, m.message_ratio + m.log_scale - in);
@@ -155,6 +158,12 @@ double raise_variance(const BootstrapModel& m) {
                              key_switch_variance(m.alpha, m.dense_weight);
   return 2.0 * static_cast<double>(m.slots) * coefficient *
          std::exp2(2 * (m.message_ratio - m.log_q0));
+}
+
+// A rotation a stage, whose error all later stages double.
+double unpack_variance(const BootstrapModel& m) {
+  const double switching = key_switch_variance(m.alpha, m.dense_weight);
+  return (m.pack - 1.0) * std::exp2(m.log_n - 2 * m.log_scale) * switching;
 }
 
 SlotError gaussian(double variance, u64 slots) {
@@ -199,14 +208,20 @@ SlotError slot_error(double coefficient_variance, u32 log_n, u64 slots, double l
 PrecisionEstimate estimate_precision(const BootstrapModel& model, const Message& message) {
   check(model, message);
   const auto stc = stc_variance(model, message);
+  // Members of a pack own its coefficients in turn: what is done to coefficients each has from its
+  // own. Noises of the packed vector's slots are averaged over as many slots as there are members;
+  // those of SlotToCoeff, whose result is divided by that number, are enlarged by it before.
+  BootstrapModel member = model;
+  member.slots = model.slots / model.pack, member.pack = 1;
+  const double pack = model.pack;
   PrecisionEstimate p;
-  p.sine = sine_error(model, message);
-  p.fit = fit_part(model, message);
-  p.raise = gaussian(raise_variance(model), model.slots);
-  p.cts = gaussian(cts_variance(model), model.slots);
-  p.eval_mod = gaussian(mod1_variance(model), model.slots);
-  p.stc = gaussian(stc.before, model.slots);
-  p.output = gaussian(stc.last, model.slots);
+  p.sine = sine_error(member, message);
+  p.fit = fit_part(member, message);
+  p.raise = gaussian(raise_variance(model) / pack, member.slots);
+  p.cts = gaussian(cts_variance(model) / pack, member.slots);
+  p.eval_mod = gaussian(mod1_variance(model) / pack, member.slots);
+  p.stc = gaussian(stc.before * pack, member.slots);
+  p.output = gaussian(stc.last * pack + unpack_variance(model), member.slots);
   // The noises are independent Gaussians. The sine's error is of the same kind for random messages,
   // but the same number in every slot for constant-like ones: then the maxima add.
   double noise = 0.0, rms = p.sine.rms * p.sine.rms;

@@ -23,6 +23,7 @@ struct TransformLevel {
 struct BootstrapModel {
   u32 log_n = 16;
   u64 slots = u64{1} << 15;
+  u32 pack = 1;            ///< vectors in it, of slots / pack each: errors are theirs
   double log_q0 = 49.978;  ///< log2 Q_0
   u32 message_ratio = 5;   ///< rho: the message enters at the scale Q_0 / 2^rho
   Mod1Params mod1;
@@ -32,6 +33,7 @@ struct BootstrapModel {
   double log_arcsine_scale = 51.28;  ///< after the arcsine, where there is one; else E
   u32 mod1_dropped = 2;              ///< primes that an EvalMod rescale drops
   u32 arcsine_dropped = 3;           ///< primes that its last rescale drops
+  u32 output_dropped = 0;  ///< SlotToCoeff first: primes of the rescale to the canonical scale
   u32 dense_weight = 1u << 15;
   u32 alpha = 12;                ///< special primes
   u32 encapsulation_primes = 2;  ///< special primes of the switch to the sparse secret
@@ -60,7 +62,7 @@ struct PrecisionEstimate {
   SlotError cts;       ///< CtS and the conjugation
   SlotError eval_mod;  ///< roundings of EvalMod
   SlotError stc;       ///< StC without its last rounding
-  SlotError output;    ///< the rounding of the last rescale, at the output scale
+  SlotError output;    ///< the rounding of the last rescale, at the output scale, and unpacking
   SlotError total;
 };
 

@@ -5,6 +5,8 @@
 #include <iomanip>
 #include <sstream>
 
+#include "circuits/bootstrapping/defaults.h"
+
 namespace crenel::circuits {
 namespace {
 
@@ -36,15 +38,26 @@ std::vector<TransformLevel> transform_levels(const ckks::Params& params,
 
 // SlotToCoeff first, the slots themselves go through the sine: the largest of them decides,
 // whatever the others are, and what EvalMod's noise adds is less than in the other order.
+// Slots of the members of a pack add up, each with a factor of absolute value 1.
 double slotwise_error(const BootstrapModel& m) {
   const double x = std::exp2(-static_cast<double>(m.message_ratio));
-  return std::sqrt(2.0) * std::abs(modular_error(x, m.arcsine_degree)) / x;
+  return std::sqrt(2.0) * std::abs(modular_error(m.pack * x, m.arcsine_degree)) / x;
 }
 
-double worst(const BootstrapModel& model, BootstrapOrder order) {
-  const auto estimate = estimate_precision(model, {MessageKind::bound});
+double worst(const BootstrapModel& model, BootstrapOrder order, BootstrapMessage message) {
+  const auto estimate = estimate_precision(model, message_of(BootstrapValues::unknown, message));
   if (order == BootstrapOrder::coeff_to_slot_first) return estimate.total.max;
-  return std::hypot(slotwise_error(model), estimate.eval_mod.max);
+  // The last rescale, of vectors over the members of their pack, and the rotations of unpacking.
+  const double weight = model.dense_weight, pack = model.pack;
+  const double last = pack * rescale_variance(model.output_dropped, weight) +
+                      (pack - 1.0) * key_switch_variance(model.alpha, weight);
+  const auto rounding = slot_error(last, model.log_n, model.slots / model.pack, model.log_scale);
+  return std::hypot(slotwise_error(model), estimate.eval_mod.max, rounding.max);
+}
+
+const char* name_of(BootstrapValues values) {
+  constexpr const char* kNames[] = {"unknown", "centred", "non-negative", "constant"};
+  return kNames[static_cast<int>(values)];
 }
 
 std::string bits(double error) {
@@ -66,8 +79,9 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
   const auto& o = plan.options;
   m.log_n = params.log_n();
   m.slots = plan.slots();
+  m.pack = o.pack;
   m.log_q0 = params.log_q(0);
-  m.message_ratio = o.message_ratio;
+  m.message_ratio = o.message_ratio.value();
   m.mod1 = plan.mod1;
   m.arcsine_degree = o.arcsine_degree;
   m.log_scale = std::log2(params.scale(plan.levels.output));
@@ -77,6 +91,7 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
     m.log_arcsine_scale = std::log2(plan.reduced.scale);
     m.arcsine_dropped = dropped_at(params, plan.reduced.level + 1);
   }
+  if (plan.slot_to_coeff_first()) m.output_dropped = dropped_at(params, plan.reduced.level);
   const u32 weight = params.spec().hamming_weight;
   m.dense_weight = weight ? weight : static_cast<u32>(params.ring_dim() / 2);
   m.alpha = params.alpha();
@@ -92,14 +107,15 @@ double expected_error_of(const ckks::Params& params, const BootstrapPlan& plan,
                          const Message& message) {
   const BootstrapModel model = model_of(params, plan);
   if (plan.options.order == BootstrapOrder::slot_to_coeff_first)
-    return message.bound * worst(model, plan.options.order);
+    return message.bound * worst(model, plan.options.order, plan.options.message);
   return estimate_precision(model, message).total.max;
 }
 
 u32 correction_bits(const ckks::Params& params, const BootstrapPlan& plan) {
   if (plan.options.iterations < 2) return 0;
   // Three bits to spare, so that no slot of the enlarged error leaves the bound of messages.
-  const double spare = -std::log2(worst(model_of(params, plan), plan.options.order)) - 3.0;
+  const double spare =
+      -std::log2(worst(model_of(params, plan), plan.options.order, plan.options.message)) - 3.0;
   return static_cast<u32>(std::clamp(std::floor(spare), 1.0, 30.0));
 }
 
@@ -115,7 +131,14 @@ u64 workspace_bytes(const ckks::Params& params, const BootstrapPlan& plan) {
     giants = std::max<u64>(giants, u64(1) << (stages + 1) / 2);
   const u64 extended = limbs_at(params, plan.levels.raised) + params.alpha();
   const u64 transform = (3 * giants + 2 * params.dnum() + 8) * extended * limb * 5 / 4;
-  return std::max(eval_mod, transform);
+  // Unpacking rotates half of the members at once, a real part all of them.
+  u64 unpack = 0;
+  if (plan.options.pack > 1) {
+    const u64 limbs = limbs_at(params, plan.levels.output), all = limbs + params.alpha();
+    const u64 digits = (limbs - 1) / params.alpha() + 2;  // that may start inside one
+    unpack = plan.options.pack * ((digits + 2) * all + 6 * limbs) * limb * 5 / 4;
+  }
+  return std::max({eval_mod, transform, unpack});
 }
 
 BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan) {
@@ -123,12 +146,17 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
   const BootstrapModel model = model_of(params, plan);
   const auto uniform = estimate_precision(model, {MessageKind::uniform_complex}).total;
   r.levels = plan.levels;
-  r.slots = plan.slots();
+  r.slots = plan.options.slots;
+  r.pack = plan.options.pack;
+  r.message_ratio = model.message_ratio;
+  r.ratio_chosen = plan.ratio_chosen;
+  r.values = plan.options.values;
+  r.values_error = expected_error_of(params, plan, message_of(r.values, plan.options.message));
   r.keys = plan.options.keys.value();
   r.iterations = plan.options.iterations;
   r.correction_bits = correction_bits(params, plan);
   r.workspace_bytes = workspace_bytes(params, plan);
-  r.worst_error = worst(model, plan.options.order);
+  r.worst_error = worst(model, plan.options.order, plan.options.message);
   // the cube of a number uniform in [-1, 1] has 0.38 of its largest value on average
   const bool slotwise = plan.options.order == BootstrapOrder::slot_to_coeff_first;
   r.expected_error = slotwise ? r.worst_error : uniform.max;
@@ -139,15 +167,21 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
 
 std::string BootstrapReport::text() const {
   std::ostringstream out;
-  out << "slots           " << slots << "\n"
+  out << "slots           " << slots;
+  if (pack > 1) out << ", " << pack << " ciphertexts in one bootstrap of " << slots * pack;
+  out << "\n"
       << "levels          " << levels.input << " in, raised to " << levels.raised << ", EvalMod "
       << levels.eval_mod << " to " << levels.eval_mod_end << ", SlotToCoeff from "
       << levels.slot_to_coeff << ", " << levels.output << " out\n"
       << "keys            " << key_count << ", " << mebibytes(key_bytes) << "\n"
       << "plaintexts      " << mebibytes(plaintext_bytes) << "\n"
-      << "workspace       at most " << mebibytes(workspace_bytes) << " for one ciphertext\n"
-      << "expected error  " << bits(expected_error) << " at most over slots uniform in [-1, 1]^2 ("
-      << bits(expected_rms) << " rms), " << bits(worst_error) << " for any slots bounded by 1\n";
+      << "workspace       at most " << mebibytes(workspace_bytes) << " for one "
+      << (pack > 1 ? "bootstrap" : "ciphertext") << "\n"
+      << "message ratio   2^" << message_ratio << (ratio_chosen ? ", chosen" : ", given") << " for "
+      << name_of(values) << " values within 1: largest error about " << bits(values_error) << "\n"
+      << "expected error  about " << bits(expected_error)
+      << ", the largest of slots uniform in [-1, 1]^2 (" << bits(expected_rms) << " rms), "
+      << bits(worst_error) << " for any slots bounded by 1\n";
   if (iterations > 1)
     out << "iterations      " << iterations << ": the errors above, of one iteration, shrink by 2^"
         << correction_bits << " or more; the scale grows by as much\n";

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "circuits/bootstrapping/defaults.h"
 #include "circuits/bootstrapping/key_fit.h"
 #include "circuits/bootstrapping/report.h"
 #include "circuits/linear_transform/keys.h"
@@ -72,27 +73,39 @@ BootstrapMatrices::BootstrapMatrices(const BootstrapPlan& plan)
 std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& params,
                                                        const BootstrapPlan& plan) const {
   std::vector<RotationNeed> needs;
-  for (const auto* matrices : {&coeff_to_slot, &slot_to_coeff})
-    for (const auto& matrix : *matrices) {
+  const auto add = [&](const std::vector<DiagonalMatrix>& matrices, u32 level) {
+    for (const auto& matrix : matrices) {
       std::vector<u64> offsets;
       for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
       needs.push_back(
           {linear_transform_rotations(offsets, matrix.slots, 0, plan.options.keys.value()),
-           matrix.slots});
+           matrix.slots, level--});
     }
-  needs.push_back({trace_rotations(params, plan.slots()), params.slots()});
+  };
+  add(coeff_to_slot, plan.levels.raised);
+  add(slot_to_coeff, plan.levels.slot_to_coeff);
+  needs.push_back({trace_rotations(params, plan.slots()), params.slots(), plan.levels.raised});
+  if (plan.options.pack > 1)
+    needs.push_back({MonomialPacking::rotations(plan.options.slots, plan.options.pack),
+                     params.slots(), plan.levels.output});
   return needs;
 }
 
 ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
                                        const BootstrapOptions& options) {
-  const BootstrapPlan plan = plan_bootstrap(params, options);
-  std::set<i64> steps;
-  for (const RotationNeed& need : BootstrapMatrices(plan).rotations(params, plan))
-    steps.insert(need.steps.begin(), need.steps.end());
+  const BootstrapPlan plan = plan_bootstrap(params, with_any_ratio(options));
+  // Also what a program does between bootstraps, which never is above the top normal level.
+  const u32 least = params.normal_top_level();
   ckks::KeyRequest request;
-  request.rotations.assign(steps.begin(), steps.end());
+  for (const RotationNeed& need : BootstrapMatrices(plan).rotations(params, plan))
+    for (i64 steps : need.steps) {
+      u32& level = request.rotation_levels.try_emplace(steps, least).first->second;
+      level = std::max(level, need.level);
+    }
+  for (const auto& [steps, level] : request.rotation_levels) request.rotations.push_back(steps);
   request.conjugate = true;
+  request.conjugation_level = std::max(least, plan.levels.eval_mod);
+  request.relinearisation_level = request.conjugation_level;
   request.encapsulation = true;
   return request;
 }
@@ -105,7 +118,9 @@ Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
       sine(fit_mod1(plan.mod1)),
       correction(circuits::correction_bits(c.params(), plan)),
       trace_steps(trace_rotations(c.params(), plan.slots())),
-      rotations(matrices.rotations(c.params(), plan)) {
+      rotations(matrices.rotations(c.params(), plan)),
+      packing(*c.state().ring, plan.options.slots, plan.options.pack, plan.levels.input,
+              plan.levels.output) {
   const auto first = transform_options(c, plan, matrices.coeff_to_slot, plan.levels.raised, true);
   const auto last = transform_options(c, plan, matrices.slot_to_coeff, plan.levels.slot_to_coeff,
                                       !plan.slot_to_coeff_first());
@@ -136,9 +151,10 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
     const ckks::Context& context, BootstrapPlan plan, const BootstrapMatrices* matrices) {
   const BootstrapOptions& o = plan.options;
   std::string key =
-      cat("bootstrapper ", o.slots, " ", o.message_ratio, " ", int(o.message), " ", int(o.order),
-          " ", o.arcsine_degree, " ", o.target_level ? cat(*o.target_level) : "highest", " ",
-          o.iterations, " ", int(o.keys.value()), " ", o.graph);
+      cat("bootstrapper ", o.slots, " ", o.pack, " ", o.message_ratio.value(), " ", int(o.values),
+          plan.ratio_chosen, " ", int(o.message), " ", int(o.order), " ", o.arcsine_degree, " ",
+          o.target_level ? cat(*o.target_level) : "highest", " ", o.iterations, " ",
+          int(o.keys.value()), " ", o.graph);
   for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
     key += " |";
     for (u32 s : *stages) key += cat(" ", s);
@@ -152,38 +168,42 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
 
 void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
                                      std::span<const RotationNeed> rotations,
+                                     const BootstrapLevels& levels,
                                      const BootstrapOptions& options) {
   const auto& s = ev.state();
   const u32 log_n = s.params().log_n();
   const rlwe::KeyId others[] = {ring::galois_element_for_conjugation(log_n), rlwe::kRelinearisation,
                                 rlwe::kDenseToSparse};
-  const auto has = [&](rlwe::KeyId id) { return s.has_key(id); };
+  const u32 level = levels.eval_mod;
+  const auto has = [&](rlwe::KeyId id) { return s.has_key(id, level); };
   const auto serves = [&](const RotationNeed& need) {
-    return missing_rotations(s, need.steps, need.slots).empty();
+    return missing_rotations(s, need.steps, need.slots, need.level).empty();
   };
   if (std::all_of(std::begin(others), std::end(others), has) &&
       std::all_of(rotations.begin(), rotations.end(), serves))
     return;
   ckks::KeyDemand demand(log_n);
   for (const RotationNeed& need : rotations)
-    for (i64 k : need.steps) demand.rotation(k, s.find_rotation(k, need.slots) != 0);
-  for (rlwe::KeyId id : others) demand.key(id, has(id));
+    for (i64 k : need.steps) demand.rotation(k, {need.level, s.rotation_level(k, need.slots)});
+  for (rlwe::KeyId id : others) demand.key(id, {level, s.key_level(id)});
   demand.expect("bootstrap", key_call(s.params(), options));
 }
 
-void Bootstrapper::State::check_input(const ckks::Evaluator& ev, const Ciphertext& a) const {
+void Bootstrapper::State::check_input(const Ev& ev, const Ciphertext& a, bool list) const {
   const auto& s = ev.state();
   s.check_serves(context);
   s.check_components(a, 2, "bootstrap");
-  const bool canonical = check_input(a.metadata());
+  const bool canonical = check_input(a.metadata(), list);
   if (plan.options.iterations > 1) check_refinable(a, canonical);
 }
 
-bool Bootstrapper::State::check_input(const ckks::Metadata& a) const {
+bool Bootstrapper::State::check_input(const ckks::Metadata& a, bool list) const {
   const u32 input = plan.levels.input;
-  if (a.slots != plan.slots())
-    throw StateError(cat("bootstrap of ", a.slots, " slots, made for ", plan.slots()),
-                     {{"slots", a.slots}, {"expected", plan.slots()}});
+  const u64 slots = plan.options.slots;
+  if (list ? a.slots > slots : a.slots != slots)
+    throw StateError(
+        cat("bootstrap of ", a.slots, " slots, made for ", slots, list ? " or fewer" : ""),
+        {{"slots", a.slots}, {"expected", slots}});
   const double scale = context.params().scale(input);
   const bool canonical = ckks::scales_agree(a.scale, scale);
   if (plan.options.iterations > 1) return canonical;
@@ -198,17 +218,14 @@ bool Bootstrapper::State::check_input(const ckks::Metadata& a) const {
   return canonical;
 }
 
-void Bootstrapper::State::check_bound(const Ciphertext& a) const {
+void Bootstrapper::State::check_bound(const Ciphertext& a, double bound) const {
   const double largest = largest_message(context.params(), plan);
-  if (a.bound() == ckks::kUnknownBound || a.bound() <= largest) return;
+  if (bound == ckks::kUnknownBound || bound <= largest) return;
   throw StateError(
-      cat("bootstrap at level ", a.level(), " of values up to ", brief(a.bound()),
+      cat("bootstrap at level ", a.level(), " of values up to ", brief(bound),
           " by their bound, expected at most ", brief(largest), " for the message ratio ",
-          plan.options.message_ratio, "; scale them down, or take a larger message_ratio"),
-      {{"operation", "bootstrap"},
-       {"level", a.level()},
-       {"bound", a.bound()},
-       {"max_value", largest}});
+          *plan.options.message_ratio, "; scale them down, or take a larger message_ratio"),
+      {{"operation", "bootstrap"}, {"level", a.level()}, {"bound", bound}, {"max_value", largest}});
 }
 
 // Two iterations compare the first result with the input, at the input's level and scale: the

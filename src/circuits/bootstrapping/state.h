@@ -1,6 +1,7 @@
 // The private half of a Bootstrapper: everything but keys.
 #pragma once
 
+#include "circuits/bootstrapping/packing.h"
 #include "circuits/bootstrapping/plan.h"
 #include "ckks/evaluator_state.h"
 #include "ckks/observer.h"
@@ -9,10 +10,11 @@
 
 namespace crenel::circuits {
 
-/// Rotations that need keys, of vectors with this many slots.
+/// Rotations that need keys, of vectors with this many slots at this level.
 struct RotationNeed {
   std::vector<i64> steps;
   u64 slots = 0;
+  u32 level = 0;
 };
 
 /// The matrices of a plan, for key requests and for plaintexts.
@@ -30,6 +32,7 @@ ckks::ResultRange result_range(const ckks::Params& params, const BootstrapPlan& 
 struct Bootstrapper::State {
   using Ev = ckks::Evaluator;
   using Ct = ckks::Ciphertext;
+  using Inputs = std::span<const Ct* const>;
 
   ckks::Context context;
   BootstrapPlan plan;
@@ -39,46 +42,75 @@ struct Bootstrapper::State {
   std::vector<i64> trace_steps;
   std::vector<LinearTransform> coeff_to_slot, slot_to_coeff;
   std::vector<RotationNeed> rotations;
+  MonomialPacking packing;
 
   State(const ckks::Context& c, BootstrapPlan plan, const BootstrapMatrices& matrices);
   /// One for a context and plan. `matrices`: the plan's, where they are at hand.
   static std::shared_ptr<State> shared(const ckks::Context& context, BootstrapPlan plan,
                                        const BootstrapMatrices* matrices = nullptr);
 
-  /// KeyMissingError that names every missing key, and the call that makes all.
+  /// KeyMissingError that names every missing key, and the call that makes all. `levels`: the
+  /// plan's; conjugation and relinearisation are at most at the level where EvalMod starts.
   static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations,
-                         const BootstrapOptions& options);
-  void check_input(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
+                         const BootstrapLevels& levels, const BootstrapOptions& options);
   /// OutOfMemoryError where the largest of the linear transforms alone has no room.
   void expect_room(const ckks::Evaluator& ev, u32 batch) const;
-  /// Slots, level and scale of an input; returns whether its scale is canonical.
-  bool check_input(const ckks::Metadata& a) const;
-  /// StateError where the bound of an input is known and larger than largest_message.
-  void check_bound(const ckks::Ciphertext& a) const;
-  /// f on an input whose bound is not known, since the steps between are of other vectors than the
-  /// message; the result has a's.
-  template <class F>
-  Ct with_bound(const Ev& ev, const Ct& a, const F& f) const;
-  void check_refinable(const ckks::Ciphertext& a, bool canonical) const;
-  ckks::Ciphertext eager(const ckks::Evaluator& ev, const ckks::Ciphertext& a) const;
-  /// By the graph where there is one.
-  ckks::Ciphertext run(const ckks::Evaluator& ev, const ckks::Ciphertext& a);
+  /// Slots (in a list also fewer), level and scale of an input; returns whether its scale is
+  /// canonical.
+  bool check_input(const ckks::Metadata& a, bool list) const;
+  /// As Bootstrapper::operator() of error bounds.
+  std::vector<ckks::ErrorBound> bounds(const ckks::ErrorModel& model,
+                                       std::span<const ckks::ErrorBound> in, bool list) const;
+  /// By the graph where there is one. A list, or what the other calls take.
+  std::vector<Ct> called(const Bootstrapper& boot, const Ev& ev, Inputs in, bool list);
+  /// Never by the graph.
+  std::vector<Ct> eager(const Bootstrapper& boot, const Ev& ev, Inputs in, bool list);
 
  private:
-  Ct once(const Ev& ev, const Ct& a) const;
+  /// What one input of the recorded graph was, besides level, scale and bound.
+  struct Signature {
+    u64 slots;
+    u32 batch;
+    bool real;
+    bool operator==(const Signature&) const = default;
+  };
+
+  u64 vectors() const;  ///< of one place of a pack: 1, or two real ones
+  u64 packs(std::size_t inputs) const;
+  void check_input(const Ev& ev, const Ct& a, bool list) const;
+  void check_refinable(const Ct& a, bool canonical) const;
+  void check_inputs(const Ev& ev, Inputs in, bool list) const;
+  /// StateError where the bounds of a place are known and together larger than largest_message.
+  void check_bounds(Inputs in) const;
+  void check_bound(const Ct& a, double bound) const;
+  /// f on inputs whose bound is not known, since the steps between are of other vectors than the
+  /// messages; the results have theirs.
+  template <class F>
+  std::vector<Ct> with_bounds(const Ev& ev, Inputs in, bool list, const F& f) const;
+  template <class F>
+  std::vector<Ct> all(const Bootstrapper& boot, const Ev& ev, Inputs in, bool list, const F& f);
+  std::vector<Ct> without_graph(const Ev& ev, Inputs in) const;
+  std::vector<Ct> run(const Ev& ev, Inputs in);
+  /// Everything but checks.
+  std::vector<Ct> refreshed(const Ev& ev, Inputs in) const;
+  Ct gathered(const Ev& ev, Inputs in) const;
+  std::vector<Ct> scattered(const Ev& ev, Ct rows, Inputs in) const;
+
+  /// Of rows as MonomialPacking has them.
+  Ct once(const Ev& ev, const Ct& rows) const;
+  Ct packed(const Ev& ev, const Ct& rows) const;
   Ct raise(const Ev& ev, const Ct& a) const;
   Ct raise_to_slots(const Ev& ev, const Ct& a) const;
   Ct apply(const Ev& ev, const std::vector<LinearTransform>& factors, Ct a) const;
   Ct modular_reduction(const Ev& ev, const Ct& a) const;
   Ct back_to_slots(const Ev& ev, Ct a) const;
   Ct finish(const Ev& ev, Ct a) const;
-  Ct refined(const Ev& ev, const Ct& a) const;
+  Ct refined(const Ev& ev, const Ct& rows) const;
   u64 steps() const;
 
   ForkMutex mutex_;                     ///< one recording or replay at a time
   std::unique_ptr<ckks::Graph> graph_;  ///< of the last signature; keys are its argument
-  u32 graph_batch_ = 0;
-  bool graph_real_ = false;
+  std::vector<Signature> graph_inputs_;
 };
 
 }  // namespace crenel::circuits

@@ -5,10 +5,11 @@
 
 namespace crenel::circuits {
 
-/// The steps for which there is no key.
+/// The steps for which there is no key of this level.
 std::vector<i64> missing_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps,
-                                   u64 slots);
-/// KeyMissingError that names every rotation without a key.
-void require_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps, u64 slots);
+                                   u64 slots, u32 level);
+/// KeyMissingError that names every rotation without a key of this level.
+void require_rotations(const ckks::Evaluator::State& s, std::span<const i64> steps, u64 slots,
+                       u32 level);
 
 }  // namespace crenel::circuits

@@ -6,7 +6,6 @@
 #include "ckks/decode.h"
 #include "ckks/encode.h"
 #include "crenel/core/watch.h"
-#include "device/room.h"
 
 namespace crenel::circuits {
 namespace {
@@ -22,18 +21,20 @@ std::vector<Complex> rotated_back(const std::vector<Complex>& v, u64 steps, u64 
   return r;
 }
 
-u64 period_of(const DiagonalMatrix& matrix) {
+u64 period_of(std::span<const DiagonalMatrix* const> column) {
   u64 period = 1;
-  for (const auto& [offset, values] : matrix.diagonals)
-    period = std::max(period, circuits::period_of(values));
+  for (const DiagonalMatrix* block : column)
+    if (block != nullptr)
+      for (const auto& [offset, values] : block->diagonals)
+        period = std::max(period, circuits::period_of(values));
   return period;
 }
 
 }  // namespace
 
-u64 DiagonalPlaintexts::bytes_of(const DiagonalMatrix& matrix, const Bsgs& plan, u32 limbs) {
-  return u64(plan.giants.size()) * plan.babies.size() * limbs * 2 * period_of(matrix) *
-         sizeof(Word);
+u64 DiagonalPlaintexts::bytes_of(std::span<const DiagonalMatrix* const> column, std::size_t rows,
+                                 std::size_t babies, u32 limbs) {
+  return u64(rows) * babies * limbs * 2 * period_of(column) * sizeof(Word);
 }
 
 u64 period_of(std::span<const Complex> v) {
@@ -45,38 +46,32 @@ u64 period_of(std::span<const Complex> v) {
 }
 
 DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
-                                       const DiagonalMatrix& matrix, const Bsgs& plan, double scale,
-                                       const ring::LimbSet& limbs)
+                                       std::span<const DiagonalMatrix* const> column,
+                                       std::span<const BlockRow> rows, std::span<const u64> babies,
+                                       u64 slots, double scale, const ring::LimbSet& limbs)
     : limbs_(limbs),
-      giants_(static_cast<u32>(plan.giants.size())),
-      babies_(static_cast<u32>(plan.babies.size())),
-      present_(u64(giants_) * babies_, 0) {
-  const u64 period = period_of(matrix);
-  device::expect_room(
-      context.ring->device(), {.device = bytes_of(matrix, plan, limbs.size())}, [&] {
-        return core::MemoryRequest{
-            .what = cat("plaintexts of a linear transform with ", matrix.diagonals.size(),
-                        " diagonals"),
-            .advice = "encode it at a lower level, or as a product of sparser matrices"};
-      });
+      rows_(static_cast<u32>(rows.size())),
+      babies_(static_cast<u32>(babies.size())),
+      present_(u64(rows_) * babies_, 0) {
+  const u64 period = period_of(column);
   // A vector of `period` values is a polynomial of 2 period coefficients.
   log_words_ = static_cast<u32>(std::bit_width(period));
   const auto& ring = *context.ring;
   auto& stream = ring.stream();
   const u64 words = u64(1) << log_words_, run = ring.ring_dim() >> log_words_;
   const u64 entry_words = limbs.size() * words;
-  watch::Task task(matrix.diagonals.size(), "diagonals");
   words_ = stream.allocate(present_.size() * entry_words * sizeof(Word));
-  for (u32 g = 0; g < giants_; ++g)
+  for (u32 r = 0; r < rows_; ++r)
     for (u32 b = 0; b < babies_; ++b) {
-      const auto found = matrix.diagonals.find((plan.giants[g] + plan.babies[b]) % plan.slots);
-      Word* to = words_.as<Word>() + (u64(g) * babies_ + b) * entry_words;
-      if (found == matrix.diagonals.end()) {
+      const DiagonalMatrix& block = *column[rows[r].output];
+      const auto found = block.diagonals.find((rows[r].giant + babies[b]) % slots);
+      Word* to = words_.as<Word>() + (u64(r) * babies_ + b) * entry_words;
+      if (found == block.diagonals.end()) {
         stream.fill_zero(to, entry_words * sizeof(Word));
         continue;
       }
-      present_[u64(g) * babies_ + b] = 1;
-      const auto values = rotated_back(found->second, plan.giants[g], period);
+      present_[u64(r) * babies_ + b] = 1;
+      const auto values = rotated_back(found->second, rows[r].giant, period);
       const auto coefficients =
           ckks::integer_coefficients(context.encoder, values, period, 1, scale, 63.0);
       const rlwe::Poly full = ckks::to_polynomials(ring, stream, coefficients, 1, limbs);
@@ -84,12 +79,11 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
                        entry_words);
       watch::advance();
     }
-  task.finish();
 }
 
 std::vector<Complex> DiagonalPlaintexts::values(const ckks::Context::State& context, double scale,
-                                                u32 g, u32 b) const {
-  const u64 index = u64(g) * babies_ + b;
+                                                u32 row, u32 baby) const {
+  const u64 index = u64(row) * babies_ + baby;
   if (!present_[index]) return {};
   const auto& ring = *context.ring;
   auto& stream = ring.stream();
@@ -113,7 +107,7 @@ device::PlainGrid DiagonalPlaintexts::grid() const {
   grid.data = words_.as<const Word>();
   grid.limbs = limbs_;
   grid.log_words = log_words_;
-  grid.giants = giants_;
+  grid.giants = rows_;
   grid.babies = babies_;
   grid.present = present_.data();
   return grid;

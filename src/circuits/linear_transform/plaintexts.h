@@ -1,32 +1,40 @@
 // Diagonals as plaintexts on the device, each stored once per period.
 #pragma once
 
-#include "circuits/linear_transform/bsgs.h"
+#include <span>
+
+#include "circuits/linear_transform/block_plan.h"
 #include "ckks/objects.h"
 
 namespace crenel::circuits {
 
-/// The grid [giant][baby] of a plan, encoded at `scale` on `limbs`; entry (g, b) is the diagonal of
-/// offset giants[g] + babies[b], rotated back by its giant step.
+/// The grid [row][baby] of what one input is multiplied by, encoded at `scale` on `limbs`: entry
+/// (r, b) is the diagonal of offset rows[r].giant + babies[b] of the block of that row's output,
+/// rotated back by the giant step.
 class DiagonalPlaintexts {
  public:
-  DiagonalPlaintexts(const ckks::Context::State& context, const DiagonalMatrix& matrix,
-                     const Bsgs& plan, double scale, const ring::LimbSet& limbs);
+  /// `column`: by output, null where there is no block. Advances a task of all diagonals by one for
+  /// each. Asks for no memory: bytes_of() says how much it takes.
+  DiagonalPlaintexts(const ckks::Context::State& context,
+                     std::span<const DiagonalMatrix* const> column, std::span<const BlockRow> rows,
+                     std::span<const u64> babies, u64 slots, double scale,
+                     const ring::LimbSet& limbs);
 
   /// bytes() of such a grid, before there is one.
-  static u64 bytes_of(const DiagonalMatrix& matrix, const Bsgs& plan, u32 limbs);
+  static u64 bytes_of(std::span<const DiagonalMatrix* const> column, std::size_t rows,
+                      std::size_t babies, u32 limbs);
 
   device::PlainGrid grid() const;
-  /// The values of entry (giant g, baby b), one period of them, read back from the device; none
+  /// The values of entry (row, baby), one period of them, read back from the device; none
   /// where the matrix has no such diagonal.
-  std::vector<std::complex<double>> values(const ckks::Context::State& context, double scale, u32 g,
-                                           u32 b) const;
+  std::vector<std::complex<double>> values(const ckks::Context::State& context, double scale,
+                                           u32 row, u32 baby) const;
   u64 bytes() const { return words_.bytes(); }
 
  private:
   ring::LimbSet limbs_;
   u32 log_words_ = 0;
-  u32 giants_, babies_;
+  u32 rows_, babies_;
   std::vector<u8> present_;
   device::Buffer words_;
 };

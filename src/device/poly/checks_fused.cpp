@@ -8,9 +8,10 @@ void eval_view(const char* op, const ring::Ring& ring, const ConstView& v, const
   domain(op, v.domain, Domain::eval, name);
 }
 
-// A switching key with enough gadget digits and the limbs of the digits; nothing is written on it.
+// A switching key with the gadget digits [first, first + digits) and the limbs of the digits;
+// nothing is written on it.
 void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, const ConstView& out,
-                   u32 digits) {
+                   u32 first, u32 digits) {
   ConstView pairs = key.pairs;
   // Behind a slot stands the address when the operation runs: here any other than null will do.
   if (key.slot != nullptr) pairs.data = reinterpret_cast<const u32*>(key.slot);
@@ -18,7 +19,9 @@ void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, c
   equal(op, "components of the key", pairs.shape.components, 2);
   if (!pairs.limbs.contains_all(out.limbs))
     limbs(op, pairs.limbs.intersect(out.limbs), out.limbs, "key");
-  if (pairs.shape.batch < digits) equal(op, "digits of the key", pairs.shape.batch, digits);
+  if (key.first_digit > first) equal(op, "first digit of the key", key.first_digit, first);
+  const u64 needed = u64(key.entry(first)) + digits;
+  if (pairs.shape.batch < needed) equal(op, "digits of the key", pairs.shape.batch, needed);
   if (key.slot == nullptr) overlap(op, out, pairs, false);
 }
 
@@ -59,7 +62,7 @@ void key_multiply(const ring::Ring& ring, const ConstView& out, const ConstView&
   equal(op, "components of the output", out.shape.components, 2);
   equal(op, "batch of the digits", digits.shape.batch, out.shape.batch);
   limbs(op, digits.limbs, out.limbs, "digits");
-  switching_key(op, ring, key, out, first_digit + digits.shape.components);
+  switching_key(op, ring, key, out, first_digit, digits.shape.components);
   overlap(op, out, digits, false);
 }
 
@@ -75,7 +78,7 @@ void key_switch_extended(const ring::Ring& ring, const ConstView& out, const Con
   equal(op, "batch of the input", in.shape.batch, out.shape.batch);
   limbs(op, in.limbs, table.input, "input");
   limbs(op, out.limbs, table.output, "output");
-  switching_key(op, ring, key, out, first_digit + static_cast<u32>(table.digits.size()));
+  switching_key(op, ring, key, out, first_digit, static_cast<u32>(table.digits.size()));
   overlap(op, out, in, false);
   if (addend == nullptr) return;
   if (factor == nullptr) throw StateError("key_switch_extended: an addend without its factor");
@@ -130,7 +133,6 @@ void hoisted_inputs(const char* op, const ring::Ring& ring, const ConstView& out
     overlap(op, out, v, false);
   };
   window(b, "b");
-  const KeyView* first = nullptr;
   for (std::size_t r = 0; r < elements.size(); ++r) {
     element(op, elements[r], ring.log_n());
     if (elements[r] == 1) {
@@ -138,9 +140,7 @@ void hoisted_inputs(const char* op, const ring::Ring& ring, const ConstView& out
       limbs(op, a.limbs, b.limbs, "a");
       continue;
     }
-    switching_key(op, ring, keys[r], out, first_digit + digits.shape.components);
-    if (first == nullptr) first = &keys[r];
-    limbs(op, keys[r].pairs.limbs, first->pairs.limbs, "key");
+    switching_key(op, ring, keys[r], out, first_digit, digits.shape.components);
   }
 }
 

@@ -57,18 +57,24 @@ struct PlainGrid {
   bool has(u32 giant, u32 baby) const { return present[u64(giant) * babies + baby] != 0; }
 };
 
-/// A switching key as an operation reads it: one batch entry a gadget digit, 2 components, at least
-/// the limbs of the digits. Its words lie at pairs.data or, where `slot` is set, at the address
-/// that stands in *slot, memory of the device, when the operation runs: what was recorded once then
-/// serves every key of this shape.
+/// A switching key as an operation reads it: one batch entry a gadget digit from `first_digit` on,
+/// 2 components, at least the digits and limbs that the operation reads. Its words lie at
+/// pairs.data or, where `slot` is set, at the address that stands in *slot, memory of the device,
+/// when the operation runs: what was recorded once then serves every key of this shape.
 struct KeyView {
   PolyView<const u32> pairs;
   const u32* const* slot = nullptr;
+  u32 first_digit = 0;  ///< gadget digit of the first batch entry
 
   KeyView() = default;
   template <class Word>
-  KeyView(const PolyView<Word>& direct) : pairs(direct) {}  // NOLINT: implicit on purpose
-  KeyView(const PolyView<const u32>& shape, const u32* const* where) : pairs(shape), slot(where) {}
+  KeyView(const PolyView<Word>& direct, u32 first = 0)  // NOLINT: implicit on purpose
+      : pairs(direct), first_digit(first) {}
+  KeyView(const PolyView<const u32>& shape, const u32* const* where, u32 first = 0)
+      : pairs(shape), slot(where), first_digit(first) {}
+
+  /// Batch entry of a gadget digit, one that the key has.
+  u32 entry(u32 digit) const { return digit - first_digit; }
 
   /// The key behind the slot, for backends whose memory is the host's.
   PolyView<const u32> resolved() const {
@@ -178,7 +184,7 @@ class PolyKernels {
   void mod_up(Stream& stream, const View& out, const ConstView& in,
               const Prepared<rns::ModUp>& table);
   /// out_c = sum_d digits_d * key^(first_digit + d, c), c = 0, 1, eval; digits has one component a
-  /// digit.
+  /// digit. first_digit counts gadget digits, of which the key may hold a part (KeyView).
   void key_multiply(Stream& stream, const View& out, const ConstView& digits, const Key& key,
                     u32 first_digit);
   /// Key switching up to ModDown, the result in the extended basis: key_multiply of the digits that
@@ -200,7 +206,7 @@ class PolyKernels {
   /// b has 1 component and the leading limbs of out (the window); special = P mod q_l per limb of
   /// b; the special limbs get no b. An element 1 takes no key: it contributes special * (b, a) with
   /// `a` the polynomial whose digits are given (window limbs), keys[r] is then ignored; without
-  /// such an element `a` may be empty. All keys have the same limbs.
+  /// such an element `a` may be empty. Keys may hold different digits and limbs.
   void hoisted_rotate_sum(Stream& stream, const View& out, const ConstView& digits,
                           const ConstView& b, const ConstView& a, std::span<const Key> keys,
                           std::span<const u64> elements, const Scalars& special, u32 first_digit);

@@ -18,8 +18,8 @@ EncapsulationKeys SecretKey::make_encapsulation_keys(u32 weight) {
   const Poly sparse_chain = embed_secret(*ring_, coefficients, chain);
 
   // Under the sparse secret, modulo q0 P': the factor P' is zero modulo its own primes.
-  EncapsulationKeys keys{sample_zero(sparse_small.view(), small, 1),
-                         sample_zero(key_.view(), ring_->everything(), 1), weight};
+  EncapsulationKeys keys{sample_zero(sparse_small.view(), small, 0, 1, 1),
+                         sample_zero(key_.view(), ring_->everything(), 0, 1, 1), weight};
   Scalars p;
   for (u32 i = 0; i < base.size(); ++i) {
     const auto& m = ring_->modulus(base[i]);

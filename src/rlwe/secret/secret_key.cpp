@@ -56,13 +56,13 @@ core::SecretVector<i8> SecretKey::export_coefficients() const {
   return out;
 }
 
-void expand_uniform(const RingContext& ring, View out, const random::Seed& seed) {
-  expand_uniform(ring, ring.stream(), out, seed);
+void expand_uniform(const RingContext& ring, View out, const random::Seed& seed, u32 first) {
+  expand_uniform(ring, ring.stream(), out, seed, first);
 }
 
 void expand_uniform(const RingContext& ring, device::Stream& stream, View out,
-                    const random::Seed& seed) {
-  ring.kernels().sample_uniform(stream, out, seed, {Purpose::uniform, 0});
+                    const random::Seed& seed, u32 first) {
+  ring.kernels().sample_uniform(stream, out, seed, {Purpose::uniform, first});
 }
 
 Poly SecretKey::encrypt(ConstView message, random::Seed& seed) {
@@ -112,33 +112,53 @@ PublicKey SecretKey::make_public_key() {
   return key;
 }
 
-SwitchKey SecretKey::sample_zero(ConstView under, const LimbSet& limbs, u32 batch) {
+SwitchKey SecretKey::sample_zero(ConstView under, const LimbSet& limbs, u32 first, u32 count,
+                                 u32 of) {
   auto& stream = ring_->stream();
   auto& k = ring_->kernels();
-  SwitchKey key{Poly::kept(stream, {ring_->log_n(), 2, batch}, limbs, Domain::eval),
-                source_.derive_seed()};
+  SwitchKey key{Poly::kept(stream, {ring_->log_n(), 2, count}, limbs, Domain::eval),
+                source_.derive_seed(), first};
   View b = key.pairs.view().components(0, 1), a = key.pairs.view().components(1, 1);
-  expand_uniform(*ring_, a, key.seed);
+  expand_uniform(*ring_, a, key.seed, first);
 
-  Poly noise(stream, {ring_->log_n(), 1, batch}, limbs, Domain::coeff, true);
-  k.sample_error(stream, noise.view(), source_.seed(), source_.next(Purpose::error, batch));
+  Poly noise(stream, {ring_->log_n(), 1, count}, limbs, Domain::coeff, true);
+  random::Nonce nonce = source_.next(Purpose::error, of);
+  nonce.serial += first;
+  k.sample_error(stream, noise.view(), source_.seed(), nonce);
   k.ntt(stream, noise.view_as(Domain::eval), noise.view());
   noise.set_domain(Domain::eval);
-  k.mul(stream, b, a, under);
+  // `under` may have more primes: each stretch of `limbs` that is contiguous in both.
+  for (u32 l = 0, run = 0; l < limbs.size(); l += run) {
+    const u32 at = static_cast<u32>(under.limbs.find(limbs[l]));
+    for (run = 1; l + run < limbs.size() && at + run < under.limbs.size() &&
+                  limbs[l + run] == under.limbs[at + run];)
+      ++run;
+    k.mul(stream, b.limb_window(l, run), View(a).limb_window(l, run), under.limb_window(at, run));
+  }
   k.sub(stream, b, noise.view(), b);
   return key;
 }
 
-SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under) {
+namespace {
+
+LimbSet gadget_digit(const Chain& chain, u32 digit) {
+  const u32 begin = digit * chain.alpha;
+  return LimbSet::range(begin, std::min(begin + chain.alpha, chain.chain_limbs));
+}
+
+}  // namespace
+
+SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under, u32 max_level) {
   auto& stream = ring_->stream();
   auto& k = ring_->kernels();
   const auto& chain = ring_->chain();
-  const u32 dnum = chain.dnum();
-  SwitchKey key = sample_zero(under, ring_->everything(), dnum);
+  const auto [first, count, limbs] = ring_->extent(max_level);
+  SwitchKey key = sample_zero(under, limbs, first, count, chain.dnum());
+  if (max_level < ring_->top_level()) key.max_level = max_level;
   const View b = key.pairs.view().components(0, 1);
-  for (u32 j = 0; j < dnum; ++j) {  // + P s' on the primes of digit j
-    const u32 begin = j * chain.alpha, end = std::min(begin + chain.alpha, chain.chain_limbs);
-    const LimbSet digit = LimbSet::range(begin, end);
+  const LimbSet chain_primes = limbs.minus(ring_->special());
+  for (u32 j = 0; j < count; ++j) {  // + P s' on the primes of the digit
+    const LimbSet digit = chain_primes.intersect(gadget_digit(chain, first + j));
     Scalars p;
     for (u32 i = 0; i < digit.size(); ++i) p.low[i] = p.high[i] = ring_->special_mod(digit[i]);
     View entry = b;
@@ -149,17 +169,17 @@ SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under) {
   return key;
 }
 
-SwitchKey SecretKey::make_relinearisation_key() {
+SwitchKey SecretKey::make_relinearisation_key(u32 max_level) {
   Poly squared(ring_->stream(), key_.shape(), key_.limbs(), Domain::eval, true);
   ring_->kernels().mul(ring_->stream(), squared.view(), key_.view(), key_.view());
-  return make_switch_key(squared.view(), key_.view());
+  return make_switch_key(squared.view(), key_.view(), max_level);
 }
 
-SwitchKey SecretKey::make_galois_key(u64 element) {
+SwitchKey SecretKey::make_galois_key(u64 element, u32 max_level) {
   Poly image(ring_->stream(), key_.shape(), key_.limbs(), Domain::eval, true);
   ring_->kernels().automorphism(ring_->stream(), image.view(), key_.view(),
                                 ring::galois_inverse(element, ring_->log_n()));
-  return make_switch_key(key_.view(), image.view());
+  return make_switch_key(key_.view(), image.view(), max_level);
 }
 
 Poly encrypt_with_public_key(const RingContext& ring, const PublicKey& key, ConstView message,

@@ -26,10 +26,10 @@ class SecretKey {
   /// b + a s (+ c s^2), coefficient form, limbs of the ciphertext; secret memory.
   Poly decrypt(ConstView ciphertext) const;
   PublicKey make_public_key();
-  /// From s^2 to s.
-  SwitchKey make_relinearisation_key();
+  /// From s^2 to s. `max_level`: highest level that the key serves (SwitchKey).
+  SwitchKey make_relinearisation_key(u32 max_level = SwitchKey::kAny);
   /// From s to element^-1(s) (KeySwitcher applies the automorphism last).
-  SwitchKey make_galois_key(u64 element);
+  SwitchKey make_galois_key(u64 element, u32 max_level = SwitchKey::kAny);
   /// To a fresh sparse secret of this Hamming weight and back. That secret exists in this call
   /// only; the one sample ever made under it has modulus q0 P': whoever calls this checks that it
   /// may be.
@@ -39,9 +39,11 @@ class SecretKey {
   random::SecretSource& source() { return source_; }
 
  private:
-  SwitchKey make_switch_key(ConstView from, ConstView under);
-  /// `batch` samples of zero under `under` (1 component, `limbs`): b_j = -a_j under + e_j.
-  SwitchKey sample_zero(ConstView under, const LimbSet& limbs, u32 batch);
+  SwitchKey make_switch_key(ConstView from, ConstView under, u32 max_level);
+  /// Samples [first, first + count) of `of` of zero under `under` (1 component, `limbs`):
+  /// b_j = -a_j under + e_j. The others take their part of the randomness too: what is made of some
+  /// digits is a part of what would be made of all.
+  SwitchKey sample_zero(ConstView under, const LimbSet& limbs, u32 first, u32 count, u32 of);
 
   std::shared_ptr<const RingContext> ring_;
   random::SecretSource source_;
@@ -55,10 +57,10 @@ Poly embed_secret(const RingContext& ring, std::span<const i8> coefficients, con
 Poly encrypt_with_public_key(const RingContext& ring, const PublicKey& key, ConstView message,
                              random::SecretSource& source);
 
-/// Expands the uniform component(s) of a sample from its public seed: batch entry j uses serial j.
-/// On the ring's stream, or on another of its device.
-void expand_uniform(const RingContext& ring, View out, const random::Seed& seed);
+/// Expands the uniform component(s) of a sample from its public seed: batch entry j uses serial
+/// first + j. On the ring's stream, or on another of its device.
+void expand_uniform(const RingContext& ring, View out, const random::Seed& seed, u32 first = 0);
 void expand_uniform(const RingContext& ring, device::Stream& stream, View out,
-                    const random::Seed& seed);
+                    const random::Seed& seed, u32 first = 0);
 
 }  // namespace crenel::rlwe

@@ -48,7 +48,7 @@ TEST_P(CkksReview, FewSlotsUseTheKeyThatWasAskedFor) {
   const Evaluator ev = w.context.evaluator(keys);
   const Values x{1.0, 2.0, 3.0, 4.0};
   const Ciphertext a = w.client.encrypt(x, {}, 0.0, 4);
-  EXPECT_EQ(ev.state().rotation_element(-1, 4),
+  EXPECT_EQ(ev.state().rotation_element(-1, 4, 0),
             ring::galois_element_for_rotation(-1, w.params().log_n()));
   for (i64 steps : {i64(-1), i64(3), i64(7)})
     EXPECT_LT(test::max_error(w.client.decrypt(ev.rotate(a, steps)), test::rolled(x, -1)),

@@ -125,6 +125,7 @@ TEST_P(CkksErrors, ParametersDiffer) {
   expect_foreign([&] { w.ev.add(b, Complex(1.0)); });
   expect_foreign([&] { w.ev.multiply(b, Complex(1.0)); });
   expect_foreign([&] { w.ev.multiply_integer(b, 2); });
+  expect_foreign([&] { w.ev.multiply_monomial(b, 2); });
   expect_foreign([&] { w.ev.rescale(b); });
   expect_foreign([&] { w.ev.adjust_level(b, 1); });
   expect_foreign([&] { w.ev.rotate(b, 1); });

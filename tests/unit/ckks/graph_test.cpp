@@ -198,6 +198,119 @@ TEST_P(CkksGraph, AFailingRecordingLeavesTheStreamUsable) {
   EXPECT_NEAR(w.client.decrypt(w.ev.add(in[0], in[0]))[0].real(), 1.0, 1e-6);
 }
 
+// With plaintexts as arguments: both kinds of factors are new in every replay.
+std::vector<Ciphertext> plain_circuit(const Evaluator& ev, std::span<const Ciphertext> in,
+                                      std::span<const Plaintext> plain) {
+  const Ciphertext product = ev.rescale(ev.multiply(in[0], plain[0]));
+  std::vector<Ciphertext> out;
+  out.push_back(ev.add(ev.rotate(product, 1), ev.adjust_level(in[1], product.level())));
+  out.push_back(ev.sub(in[1], plain[1]));
+  return out;
+}
+
+TEST_P(CkksGraph, PlaintextsAreArguments) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const auto fresh = [&] {
+    std::vector<Ciphertext> in;
+    for (int k = 0; k < 2; ++k)
+      in.push_back(w.client.encrypt(test::random_values(rng, 3 * w.slots()), {}, 0.0, 0, 3));
+    return in;
+  };
+  // One of a single row, which serves the whole batch, and one of as many.
+  const auto encoded = [&] {
+    std::vector<Plaintext> plain;
+    plain.push_back(w.context.encode(test::random_values(rng, w.slots())));
+    plain.push_back(w.context.encode(test::random_values(rng, 3 * w.slots()), {}, 0.0, 0, 3));
+    return plain;
+  };
+  const auto first = fresh();
+  const auto plain = encoded();
+  const Plaintext* const recorded[] = {&plain[0], &plain[1]};
+  const Graph::PlainFunction f = [&](auto in, auto given) {
+    return plain_circuit(w.ev, in, given);
+  };
+  const Graph::KeyedPlainFunction keyed_f = [](const Evaluator& ev, auto in, auto given) {
+    return plain_circuit(ev, in, given);
+  };
+  Graph graph(w.ev, first, recorded, f), keyed(w.ev, first, recorded, keyed_f);
+  for (int round = 0; round < 3; ++round) {
+    const auto in = fresh();
+    const auto given = encoded();
+    const Ciphertext* const inputs[] = {&in[0], &in[1]};
+    const Plaintext* const plaintexts[] = {&given[0], &given[1]};
+    const auto eager = plain_circuit(w.ev, in, given);
+    const auto replayed = graph.replay(inputs, plaintexts);
+    const auto with_keys = keyed.replay(w.ev, inputs, plaintexts);
+    for (u64 i = 0; i < eager.size(); ++i) {
+      EXPECT_EQ(bits(replayed[i]), bits(eager[i])) << "output " << i << " round " << round;
+      EXPECT_EQ(bits(with_keys[i]), bits(eager[i])) << "output " << i << " round " << round;
+    }
+  }
+}
+
+TEST_P(CkksGraph, PlaintextsOfAnotherSignatureAreRefused) {
+  auto& w = world("s40");
+  const auto& p = w.params();
+  std::vector<Ciphertext> in;
+  in.push_back(w.client.encrypt(Values{0.5}, 3u));
+  const Ciphertext* const input[] = {&in[0]};
+  const std::vector<double> reals{0.5};
+  const Plaintext good = w.context.encode(reals, 3u),
+                  bounded = w.context.encode(reals, 3u, 0.0, 0, 1, 2.0);
+  const Plaintext* const recorded[] = {&good, &bounded};
+  Graph graph(w.ev, in, recorded, Graph::PlainFunction([&](auto x, auto plain) {
+                std::vector<Ciphertext> out;
+                out.push_back(w.ev.add(w.ev.add(x[0], plain[0]), plain[1]));
+                return out;
+              }));
+  const auto refused = [&](const Plaintext& first, const Plaintext& second) {
+    const Plaintext* const given[] = {&first, &second};
+    return test::expect_error<StateError>([&] { graph.replay(input, given); });
+  };
+  auto e = refused(w.context.encode(reals, 2u), bounded);
+  EXPECT_EQ(e.field("level"), "2");
+  EXPECT_EQ(e.field("expected"), "3");
+  EXPECT_EQ(e.field("plaintext"), "0");
+  e = refused(w.context.encode(reals, 3u, 2.0 * p.scale(3)), bounded);
+  EXPECT_EQ(std::stod(e.field("scale")), 2.0 * p.scale(3));
+  EXPECT_EQ(refused(w.context.encode(reals, 3u, 0.0, 16), bounded).field("slots"), "16");
+  const std::vector<double> two{0.5, 0.5};
+  EXPECT_EQ(refused(good, w.context.encode(two, 3u, 0.0, 0, 2)).field("batch"), "2");
+  EXPECT_EQ(refused(w.context.encode(Values{{0.5, 0.5}}, 3u), bounded).field("real"), "false");
+  e = refused(good, w.context.encode(reals, 3u, 0.0, 0, 1, 4.0));
+  EXPECT_EQ(e.field("plaintext"), "1");
+  EXPECT_EQ(e.field("bound"), "4");
+  auto& other = world("toy-boot40");
+  EXPECT_EQ(refused(other.context.encode(reals, 3u), bounded).field("found"), other.params().id());
+  // Without: the number is named.
+  e = test::expect_error<StateError>([&] { graph.replay(input); });
+  EXPECT_EQ(e.field("plaintexts"), "0");
+  EXPECT_EQ(e.field("expected"), "2");
+  // One without a stated bound may be larger than the recorded one; nothing is left behind.
+  const Plaintext large = w.context.encode(std::vector<double>{2.5}, 3u);
+  const Plaintext* const given[] = {&large, &bounded};
+  EXPECT_NEAR(w.client.decrypt(graph.replay(input, given)[0])[0].real(), 3.5, 1e-6);
+}
+
+// What f computes from a plaintext's largest slot would be wrong of a larger one.
+TEST_P(CkksGraph, OnlyStatedBoundsOfPlaintextsAreBelieved) {
+  auto& w = world("s40");
+  std::vector<Ciphertext> in;
+  in.push_back(w.client.encrypt(Values{0.5}, 3u, 0.0, 0, 1, 1.0));
+  const Ciphertext* const input[] = {&in[0]};
+  for (const double bound : {kUnknownBound, 2.0}) {
+    const Plaintext plain = w.context.encode(std::vector<double>{0.5}, 3u, 0.0, 0, 1, bound);
+    const Plaintext* const given[] = {&plain};
+    Graph graph(w.ev, in, given, Graph::PlainFunction([&](auto x, auto p) {
+                  std::vector<Ciphertext> out;
+                  out.push_back(w.ev.add(x[0], p[0]));
+                  return out;
+                }));
+    EXPECT_EQ(graph.replay(input, given)[0].bound(), 1.0 + bound);
+  }
+}
+
 CRENEL_DEVICE_SUITE(CkksGraph);
 
 }  // namespace

@@ -37,5 +37,29 @@ TEST(KeyDemand, NamesWhatIsMissingAndTheCallThatMakesAll) {
   }
 }
 
+TEST(KeyDemand, SaysWhichLevelsKeysServe) {
+  KeyDemand demand(11);
+  demand.rotation(4, KeyLevel{9, 7});
+  demand.rotation(5, KeyLevel{9, 9});
+  demand.rotation(6, KeyLevel{9, std::nullopt});
+  demand.key(rlwe::kRelinearisation, KeyLevel{8, 3});
+  try {
+    demand.expect("program");
+    FAIL() << "refuses nothing";
+  } catch (const KeyMissingError& e) {
+    const std::string said = e.what();
+    EXPECT_EQ(e.field("rotations"), "4, 6");
+    EXPECT_EQ(e.field("key"), "relinearisation");
+    EXPECT_EQ(e.field("level"), "9");
+    EXPECT_EQ(e.field("max_level"), "3");
+    EXPECT_NE(said.find("there is no key for 6"), std::string::npos) << said;
+    EXPECT_NE(said.find("the key for 4 serves levels up to 7, the operand is at level 9"),
+              std::string::npos)
+        << said;
+    EXPECT_NE(said.find("the key for relinearisation serves levels up to 3"), std::string::npos);
+    EXPECT_TRUE(said.ends_with("rotations=[4, 5, 6], relinearisation=True, max_level=9)")) << said;
+  }
+}
+
 }  // namespace
 }  // namespace crenel::ckks

@@ -25,6 +25,13 @@ TEST_P(CkksKeySizes, AreWhatTheKeysTake) {
       request.conjugate = rng() % 2;
       request.relinearisation = rng() % 2;
       request.encapsulation = std::string(name) == "toy-boot40" && trial % 2;
+      const auto level = [&] { return static_cast<u32>(rng() % (params.max_level() + 1)); };
+      if (trial > 1) {
+        request.max_level = level();
+        request.relinearisation_level = level();
+        for (i64 k : request.rotations)
+          if (rng() % 2) request.rotation_levels[k] = level();
+      }
       const KeySizes sizes = key_sizes(params, request);
       const u64 before = context.stream().bytes_in_use();
       const EvaluationKeys keys = client.evaluation_keys(request);

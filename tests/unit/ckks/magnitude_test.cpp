@@ -9,20 +9,12 @@
 namespace crenel::ckks {
 namespace {
 
+using test::bits;
 using test::Complex;
 using test::expect_error;
 using test::Values;
 
 constexpr const char* kSet = "s40";
-
-/// The words of a ciphertext.
-std::vector<u32> bits(const Ciphertext& c) {
-  const auto& poly = c.data().poly;
-  std::vector<u32> words(poly.words());
-  poly.stream().synchronize();
-  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
-  return words;
-}
 
 double largest(const Values& v) {
   double m = 0.0;
@@ -82,6 +74,7 @@ TEST_P(CkksMagnitude, EveryOperationsBoundHolds) {
   expect(ev.sub(x, p), bx + by, "sub plaintext");
   expect(ev.add(x, Complex(3.0, -4.0)), bx + 5.0, "add constant");
   expect(ev.multiply_integer(x, -3, 4), 5.0 * bx, "multiply_integer");
+  expect(ev.multiply_monomial(x, -5), bx, "multiply_monomial");
   const Plaintext factor = w.context.encode(vy, {}, w.params().rescale_ratio(x.level()));
   expect(ev.rescale(ev.multiply(x, factor)), bx * by, "multiply plaintext");
   expect(ev.rescale(ev.multiply(x, Complex(-0.6, 0.8))), bx, "multiply constant");

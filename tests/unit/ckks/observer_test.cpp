@@ -8,20 +8,12 @@
 namespace crenel::ckks {
 namespace {
 
+using test::bits;
 using test::Complex;
 using test::expect_error;
 using test::Values;
 
 constexpr const char* kSet = "s40";
-
-/// The words of a ciphertext.
-std::vector<u32> bits(const Ciphertext& c) {
-  const auto& poly = c.data().poly;
-  std::vector<u32> words(poly.words());
-  poly.stream().synchronize();
-  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
-  return words;
-}
 
 class CkksObserver : public test::SchemeTest {};
 
@@ -42,6 +34,7 @@ TEST_P(CkksObserver, RightResultsOfEveryOperationPassAndAreTheSameBits) {
              [&] { return ev.sub(x, p); },
              [&] { return ev.add(x, Complex(0.5, -0.25)); },
              [&] { return ev.multiply_integer(x, -3, 2); },
+             [&] { return ev.multiply_monomial(x, -192); },
              [&] { return ev.multiply(x, p); },
              [&] { return ev.multiply(x, Complex(0.3, 0.1)); },
              [&] { return ev.multiply(x, y); },

@@ -1,4 +1,5 @@
 // Rotations, conjugation, hoisting, sums over slots, and key switching at every level.
+#include "ckks/evaluator_state.h"
 #include "crenel/ckks/error_model.h"
 #include "crenel/ckks/operand.h"
 #include "support/ckks_world.h"
@@ -258,6 +259,32 @@ TEST_P(CkksRotation, ASumOverTheOthersRepeats) {
   expect_values(w, scalar, one, 4.0 * static_cast<double>(w.slots()));
   expect_values(w, w.ev.with_slots(scalar, 16), Values(16, total),
                 4.0 * static_cast<double>(w.slots()));
+}
+
+// One rotation beside the vector itself takes another way than a hoisted sum, to the same bits.
+TEST_P(CkksRotation, ASumOfOneRotationIsTheHoistedOne) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  const auto& s = w.ev.state();
+  const auto& ring = s.ring();
+  for (u32 level = 0; level <= w.params().max_level(); ++level) {
+    SCOPED_TRACE(level);
+    const Ciphertext a =
+        w.client.encrypt(test::random_values(rng, 2 * w.slots()), level, 0.0, 0, 2);
+    const i64 steps[] = {0, -3};
+    const u64 elements[] = {1, s.rotation_element(steps[1], w.slots(), level)};
+    const auto keys = s.lease(elements);
+    const rlwe::ConstView v = a.data().poly.view();
+    const rlwe::Poly digits = s.switcher().mod_up(v.components(1, 1), level);
+    rlwe::Poly acc(*s.stream, a.data().poly.shape(), ring.extended(level), ring::Domain::eval);
+    s.kernels().hoisted_rotate_sum(*s.stream, acc.view(), digits.view(), v.components(0, 1),
+                                   v.components(1, 1), keys.views(), elements,
+                                   ring.special_scalars(level), ring.first_digit(level));
+    const auto hoisted = test::words_of(s.switcher().mod_down(acc, level, nullptr));
+    EXPECT_EQ(test::bits(w.ev.rotate_sum(a, steps)), hoisted);
+    const i64 turned[] = {steps[1], 0};
+    EXPECT_EQ(test::bits(w.ev.rotate_sum(a, turned)), hoisted);
+  }
 }
 
 CRENEL_DEVICE_SUITE(CkksRotation);

@@ -73,6 +73,7 @@ TEST_P(CkksSecretKeyId, TravelsWithAllThatAClientMakes) {
   results.push_back(ev.add(a, Complex(0.5)));
   results.push_back(ev.negate(a));
   results.push_back(ev.multiply_integer(a, 0));
+  results.push_back(ev.multiply_monomial(a, 3));
   results.push_back(ev.multiply_rescale(a, b));
   results.push_back(ev.square_lazy(a));
   results.push_back(ev.multiply(a, p));
@@ -107,6 +108,7 @@ TEST_P(CkksSecretKeyId, EveryOperationRefusesTheirCiphertextUnderOurKeys) {
       {"sub plaintext", [&] { ev.sub(b, p); }},
       {"add constant", [&] { ev.add(b, Complex(1.0)); }},
       {"multiply_integer", [&] { ev.multiply_integer(b, 2); }},
+      {"multiply_monomial", [&] { ev.multiply_monomial(b, 2); }},
       {"multiply plaintext", [&] { ev.multiply(b, p); }},
       {"multiply constant", [&] { ev.multiply(b, Complex(0.5)); }},
       {"multiply", [&] { ev.multiply(a, b); }},

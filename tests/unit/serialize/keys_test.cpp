@@ -182,6 +182,55 @@ TEST_P(KeyFiles, BadFilesAreRefused) {
   refused(reseal(bad), kSparseHalf);
 }
 
+// Keys of some levels: what was saved comes back, by every way of loading; other levels than those
+// of the words are refused.
+TEST_P(KeyFiles, LevelsTravel) {
+  Rng rng = test_rng();
+  const u32 top = context().params().max_level();
+  const u64 element = ring::galois_element_for_rotation(7, context().params().log_n());
+  ckks::KeyRequest request{{1, -3, 7}, true, true, true};
+  request.max_level = 1 + static_cast<u32>(rng() % (top - 2));
+  request.rotation_levels = {{1, top}, {7, 0}};
+  request.relinearisation_level = static_cast<u32>(rng() % top);
+  ckks::Client client = context().keygen();
+  keys = client.evaluation_keys(request);
+  const Bytes bytes = to_bytes(context(), keys);
+  save_evaluation_keys(context(), keys, path);
+  EXPECT_EQ(read_bytes(path), bytes);
+  const auto staged = load_evaluation_keys(context(), path, {}, keys.bytes());
+  for (const auto& loaded : {load(), ckks::evaluation_keys_from_bytes(context(), bytes), staged}) {
+    for (i64 k : {1, -3, 7, 2}) EXPECT_EQ(loaded.rotation_level(k), keys.rotation_level(k)) << k;
+    EXPECT_EQ(loaded.rotation_level(7), 0u);
+    EXPECT_EQ(loaded.rotation_level(1), top);
+    EXPECT_EQ(loaded.conjugation_level(), *request.max_level);
+    EXPECT_EQ(loaded.relinearisation_level(), *request.relinearisation_level);
+    EXPECT_EQ(loaded.wire_bytes(), keys.wire_bytes());
+    const auto a = client.encrypt(Values(4, 0.5), 0);
+    const auto rotated = [&](const ckks::EvaluationKeys& k) {
+      return words_of(context().evaluator(k).rotate(a, 7).data().poly);
+    };
+    EXPECT_EQ(rotated(loaded), rotated(keys));
+    expect_error<KeyMissingError>(
+        [&] { context().evaluator(loaded).rotate(client.encrypt(Values(4, 0.5), 1), 7); });
+  }
+  const auto some = load({{{7}}, false, false, false});
+  expect_equal(set(some).galois.at(element), set(keys).galois.at(element));
+  EXPECT_EQ(set(some).galois.at(element).first_digit, set(keys).galois.at(element).first_digit);
+
+  const std::string name = cat("max_level:galois/", element), stated = cat("\"", name, "\":\"0\"");
+  const auto forged = [&](const std::string& text, const std::string& where) {
+    refused(edit(bytes, stated, text), where);
+  };
+  forged(cat("\"", name, "\":\"", top - 1, "\""), cat("galois/", element));  // a larger key
+  forged(cat("\"", name, "\":\"", top, "\""), name);  // every level is not said
+  forged(cat("\"", name, "\":\"4294967296\""), name);
+  forged(cat("\"", name, "\":\"-1\""), name);
+  forged("\"max_level:galois/25\":\"0\"", "");  // of no key in the file, and none of this one
+  write(path, edit(bytes, stated + ",", ""));   // a whole key has another shape
+  EXPECT_NE(expect_error<SerializationError>([&] { load(); }).field("where").find("galois/"),
+            std::string::npos);
+}
+
 TEST_P(KeyFiles, WrongContextsAndKinds) {
   save_evaluation_keys(context(), keys, path);
   const ckks::Context other(ckks::Params::preset("toy-boot45", true), GetParam());

@@ -15,12 +15,6 @@ namespace {
 
 using ckks::to_bytes;
 
-std::vector<u32> words_of(const rlwe::Poly& poly) {
-  std::vector<u32> words(poly.words());
-  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
-  return words;
-}
-
 class Serialize : public DeviceTest {
  protected:
   void SetUp() override {

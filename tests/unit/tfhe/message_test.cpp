@@ -8,31 +8,11 @@
 namespace crenel::tfhe {
 namespace {
 
+using test::holds;
+using test::kComparisons;
 using test::Messages;
 using test::Rng;
 using test::TfheWorld;
-
-constexpr Comparison kComparisons[] = {Comparison::equal,   Comparison::not_equal,
-                                       Comparison::less,    Comparison::less_equal,
-                                       Comparison::greater, Comparison::greater_equal};
-
-u64 holds(Comparison c, u64 a, u64 b) {
-  switch (c) {
-    case Comparison::equal:
-      return a == b;
-    case Comparison::not_equal:
-      return a != b;
-    case Comparison::less:
-      return a < b;
-    case Comparison::less_equal:
-      return a <= b;
-    case Comparison::greater:
-      return a > b;
-    case Comparison::greater_equal:
-      break;
-  }
-  return a >= b;
-}
 
 class TfheMessage : public test::TfheTest {
  protected:

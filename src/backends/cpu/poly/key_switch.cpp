@@ -18,12 +18,12 @@ struct Rows {
   const u32* key0[rns::kMaxLimbs];
   const u32* key1[rns::kMaxLimbs];
 
-  Rows(const ConstView& digits, u32 b, u32 l, const ConstView& key, u32 first_digit, u64 at) {
+  Rows(const ConstView& digits, u32 b, u32 l, const ConstView& key, u32 first_entry, u64 at) {
     const u32 in_key = static_cast<u32>(key.limbs.find(digits.limbs[l]));
     for (u32 d = 0; d < digits.shape.components; ++d) {
       digit[d] = digits.limb(b, d, l) + at;
-      key0[d] = key.limb(first_digit + d, 0, in_key) + at;
-      key1[d] = key.limb(first_digit + d, 1, in_key) + at;
+      key0[d] = key.limb(first_entry + d, 0, in_key) + at;
+      key1[d] = key.limb(first_entry + d, 1, in_key) + at;
     }
   }
 };
@@ -37,13 +37,14 @@ void CpuPolyKernels::do_key_multiply(Stream&, View out, ConstView digits, const 
   const u64 n = out.ring_dim(), piece = std::min<u64>(n, 4096), pieces = n / piece;
   const u32 count = digits.shape.components;
   const ConstView pairs = key.resolved();
+  const u32 first_entry = key.entry(first_digit);
   parallel_for(
       pieces * out.limbs.size(), out.words() * count,
       [&](u64 i) {
         const u32 l = static_cast<u32>(i / pieces);
         const u64 at = i % pieces * piece;
         for (u32 b = 0; b < out.shape.batch; ++b) {
-          const Rows rows(digits, b, l, pairs, first_digit, at);
+          const Rows rows(digits, b, l, pairs, first_entry, at);
           isa_.fused->key_multiply({out.limb(b, 0, l) + at,
                                     out.limb(b, 1, l) + at,
                                     rows.digit,
@@ -79,7 +80,7 @@ void CpuPolyKernels::do_hoisted_rotate_sum(Stream& stream, View out, ConstView d
     std::memset(out1, 0, n * sizeof(u32));
     for (std::size_t r = 0; r < elements.size(); ++r) {
       if (elements[r] != 1) {
-        const Rows rows(digits, entry, l, keys[r].resolved(), first_digit, 0);
+        const Rows rows(digits, entry, l, keys[r].resolved(), keys[r].entry(first_digit), 0);
         isa_.fused->key_multiply_scatter(
             {out0, out1, rows.digit, rows.key0, rows.key1, count, n, lifted, lift}, maps[r].view(),
             p);

@@ -152,9 +152,10 @@ void CpuPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View>
       if (!used[r]) continue;
       step.count = identity ? 0 : count;
       const u32 in_key = identity ? 0 : static_cast<u32>(pairs[r].limbs.find(id));
+      const u32 first_entry = identity ? 0 : keys[r].entry(first_digit);
       for (u32 d = 0; d < step.count; ++d) {
         digit[d] = digits.limb(entry, d, l) + start;
-        for (u32 c = 0; c < 2; ++c) key[c][d] = pairs[r].limb(first_digit + d, c, in_key) + start;
+        for (u32 c = 0; c < 2; ++c) key[c][d] = pairs[r].limb(first_entry + d, c, in_key) + start;
       }
       step.digits = digit, step.key0 = key[0], step.key1 = key[1];
       step.n = piece;

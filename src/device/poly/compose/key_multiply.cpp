@@ -11,7 +11,7 @@ void PolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, co
       const View to = out.components(c, 1).limb_window(run.first, run.count);
       for (u32 d = 0; d < digits.shape.components; ++d) {
         const ConstView digit = digits.components(d, 1).limb_window(run.first, run.count);
-        const ConstView factor = compose::batch_entry(pairs, first_digit + d)
+        const ConstView factor = compose::batch_entry(pairs, key.entry(first_digit + d))
                                      .components(c, 1)
                                      .limb_window(run.second, run.count);
         if (d == 0)

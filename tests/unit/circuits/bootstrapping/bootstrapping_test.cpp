@@ -13,6 +13,7 @@ using test::Values;
 template <class F>
 BootstrapOptions options(F set) {
   BootstrapOptions o;
+  o.message_ratio = 5;
   set(o);
   return o;
 }
@@ -507,7 +508,7 @@ TEST_P(Bootstrapping, SameBitsAsRef) {
   const auto keys = ckks::evaluation_keys_from_bytes(ref, ckks::to_bytes(w.context, w.keys()));
   EXPECT_TRUE(keys.has_encapsulation());
   EXPECT_EQ(keys.rotations(), w.keys().rotations());
-  const Bootstrapper again(ref, keys);
+  const Bootstrapper again(ref, keys, boot.options());
   const Ciphertext there =
       again.eager(ckks::ciphertext_from_bytes(ref, ckks::to_bytes(w.context, in)));
   EXPECT_EQ(there.level(), out.level());

@@ -72,7 +72,9 @@ TEST_P(BootstrapBound, PairsHaveTheirOwn) {
 TEST_P(BootstrapBound, ACheckedEvaluatorNamesTheBootstrap) {
   auto& w = world();
   auto rng = test::test_rng();
-  const Bootstrapper boot(w.context);
+  BootstrapOptions o;
+  o.message_ratio = 5;
+  const Bootstrapper boot(w.context, o);
   const ckks::Evaluator ev = w.context.evaluator(w.keys()), checked = ev.checked(w.client);
   const Values v = test::random_values(rng, boot.options().slots, 0.7);
   const Ciphertext small = w.encrypt(boot, v);

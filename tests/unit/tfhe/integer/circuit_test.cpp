@@ -12,6 +12,8 @@ namespace crenel::tfhe::radix {
 namespace {
 
 using test::as_signed;
+using test::holds;
+using test::kComparisons;
 using test::width_mask;
 
 constexpr u32 kWidths[] = {2, 4, 6, 8, 10, 12, 14, 16, 26, 32, 62, 64};
@@ -68,29 +70,6 @@ TEST(TfheRadixCircuit, Scalars) {
     }
   }
 }
-
-bool holds(Comparison comparison, u64 a, u64 b, u32 bits, bool is_signed) {
-  const i64 x = as_signed(a, bits), y = as_signed(b, bits);
-  const bool less = is_signed ? x < y : a < b;
-  switch (comparison) {
-    case Comparison::equal:
-      return a == b;
-    case Comparison::not_equal:
-      return a != b;
-    case Comparison::less:
-      return less;
-    case Comparison::less_equal:
-      return less || a == b;
-    case Comparison::greater:
-      return !less && a != b;
-    case Comparison::greater_equal:
-      return !less;
-  }
-  return false;
-}
-constexpr Comparison kComparisons[] = {Comparison::equal,   Comparison::not_equal,
-                                       Comparison::less,    Comparison::less_equal,
-                                       Comparison::greater, Comparison::greater_equal};
 
 TEST(TfheRadixCircuit, Compare) {
   test::Rng rng = test::test_rng();

@@ -20,7 +20,8 @@ Poly<Word> broadcast_poly(const ring::PolyView<Word>& v) {
 
 inline KeyPoly key_poly(const device::KeyView& key, u32 first_digit) {
   const auto& p = key.pairs;
-  return {p.data, key.slot, first_digit * p.batch_stride, p.component_stride, p.batch_stride};
+  return {p.data, key.slot, key.entry(first_digit) * p.batch_stride, p.component_stride,
+          p.batch_stride};
 }
 
 inline LimbBytes prime_bytes(const rns::LimbSet& limbs) {

@@ -104,7 +104,7 @@ void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits
   args.in_key = position_bytes(out.limbs, key.pairs.limbs);
   const auto cost = [&] { return traffic::key_multiply(traffic::extent(out), args.count); };
   launch(stream, cost, cuda::key_multiply,
-         dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.limbs.size(), out.shape.batch),
+         dim3(divide_up(out.ring_dim(), 4 * kElementThreads), out.shape.batch, out.limbs.size()),
          kElementThreads, 0, args);
 }
 

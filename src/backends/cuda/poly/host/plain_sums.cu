@@ -23,10 +23,32 @@ struct Launch {
   u64 products;  ///< entries
 };
 
+// The limbs of the keys of one launch, each set of them once.
+class KeyForms {
+ public:
+  u32 count() const { return count_; }
+  const rns::LimbSet& limbs(u32 form) const { return *limbs_[form]; }
+  /// Its number, kLaunchKeyForms where there is no room for another.
+  u32 add(const rns::LimbSet& limbs) {
+    for (u32 f = 0; f < count_; ++f)
+      if (*limbs_[f] == limbs) return f;
+    if (count_ == kLaunchKeyForms) return kLaunchKeyForms;
+    limbs_[count_] = &limbs;
+    return count_++;
+  }
+  void clear() { count_ = 0; }
+
+ private:
+  const rns::LimbSet* limbs_[kLaunchKeyForms];
+  u32 count_ = 0;
+};
+
 // f(launch) for launches that cover the grid; a column without entries in a launch is left out. The
-// first launch of some giant steps writes the outputs, also where no entry is there.
-template <class F>
-void for_launches(const Grid& plain, std::span<const View> out, u32 log_n, const F& f) {
+// first launch of some giant steps writes the outputs, also where no entry is there. takes(b): a
+// launch takes baby step b beside those that it took, or is over; begin() begins another.
+template <class Takes, class Begin, class F>
+void for_launches(const Grid& plain, std::span<const View> out, u32 log_n, const Takes& takes,
+                  const Begin& begin, const F& f) {
   const u32 shift = log_n - plain.log_words;
   for (u32 first = 0, count = 0; first < plain.giants; first += count) {
     count = std::min(kManyGiants, plain.giants - first);
@@ -42,12 +64,18 @@ void for_launches(const Grid& plain, std::span<const View> out, u32 log_n, const
     const auto flush = [&] {
       f(static_cast<const Launch&>(l));
       l.args.add = 1, l.steps = 0, l.products = 0;
+      begin();
     };
+    begin();
     for (u32 b = 0; b < plain.babies; ++b) {
       GridColumn column = {b * plain.entry_words(), 0};
       for (u32 g = 0; g < count; ++g) column.giants |= u32(plain.has(first + g, b)) << g;
       if (column.giants == 0) continue;
       if (l.steps == kLaunchBabies) flush();
+      if (!takes(b)) {
+        flush();
+        takes(b);
+      }
       l.baby[l.steps] = b;
       l.column[l.steps++] = column;
       for (u32 g = 0; g < count; ++g) l.products += column.giants >> g & 1;
@@ -121,31 +149,34 @@ void CudaPolyKernels::do_plain_multiply_sum(Stream& stream, std::span<const View
   if (out.empty()) return;
   const ring::PolyShape shape = out[0].shape;
   const u32 limbs = plain.limbs.size(), pairs = (shape.components + 1) / 2;
-  for_launches(plain, out, shape.log_n, [&](const Launch& l) {
-    PlainSumArgs args = {};
-    args.primes = tables_.primes;
-    args.plain = l.args;
-    args.log_n = shape.log_n;
-    args.components = shape.components;
-    args.steps = l.steps;
-    args.prime = prime_bytes(plain.limbs);
-    for (u32 s = 0; s < l.steps; ++s) {
-      args.in[s] = poly(in[l.baby[s]]);
-      args.column[s] = l.column[s];
-    }
-    const auto cost = [&] {
-      device::LaunchRecord r;
-      r.kernel = "plain_sums";
-      r.work = traffic::Work::elementwise;
-      r.polys = shape.polys() * l.args.giants;
-      const u64 values = (u64(limbs) << shape.log_n) * shape.batch;
-      r.read_bytes = l.steps * shape.components * values * sizeof(u32);
-      count_products(r, l, plain, shape.log_n, values, shape.components, shape.batch * pairs);
-      return r;
-    };
-    launch(stream, cost, sums_kernel(l), grid_of(l, shape.ring_dim(), shape.batch * pairs, limbs),
-           kPlainThreads, 0, args);
-  });
+  const auto takes = [](u32) { return true; };
+  for_launches(
+      plain, out, shape.log_n, takes, [] {},
+      [&](const Launch& l) {
+        PlainSumArgs args = {};
+        args.primes = tables_.primes;
+        args.plain = l.args;
+        args.log_n = shape.log_n;
+        args.components = shape.components;
+        args.steps = l.steps;
+        args.prime = prime_bytes(plain.limbs);
+        for (u32 s = 0; s < l.steps; ++s) {
+          args.in[s] = poly(in[l.baby[s]]);
+          args.column[s] = l.column[s];
+        }
+        const auto cost = [&] {
+          device::LaunchRecord r;
+          r.kernel = "plain_sums";
+          r.work = traffic::Work::elementwise;
+          r.polys = shape.polys() * l.args.giants;
+          const u64 values = (u64(limbs) << shape.log_n) * shape.batch;
+          r.read_bytes = l.steps * shape.components * values * sizeof(u32);
+          count_products(r, l, plain, shape.log_n, values, shape.components, shape.batch * pairs);
+          return r;
+        };
+        launch(stream, cost, sums_kernel(l),
+               grid_of(l, shape.ring_dim(), shape.batch * pairs, limbs), kPlainThreads, 0, args);
+      });
 }
 
 void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View> out,
@@ -156,48 +187,56 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
   if (out.empty()) return;
   const ring::PolyShape shape = digits.shape;
   const u32 limbs = plain.limbs.size(), window = b.limbs.size();
-  for_launches(plain, out, shape.log_n, [&](const Launch& l) {
-    HoistedArgs args = {};
-    args.primes = tables_.primes;
-    args.plain = l.args;
-    args.digits = poly(digits);
-    args.b = poly(b);
-    args.a = poly(a);
-    args.log_n = shape.log_n;
-    args.count = shape.components;
-    args.window = window;
-    args.steps = l.steps;
-    args.prime = prime_bytes(plain.limbs);
-    std::copy_n(special.low, window, args.special);
-    u32 switched = 0;
-    for (u32 s = 0; s < l.steps; ++s) {
-      const u32 baby = l.baby[s];
-      HoistedStep& step = args.step[s];
-      step.column = l.column[s];
-      step.element = static_cast<u32>(elements[baby]);
-      if (elements[baby] == 1) continue;
-      step.key = key_poly(keys[baby], first_digit);
-      args.in_key = position_bytes(plain.limbs, keys[baby].pairs.limbs);  // the same in all
-      ++switched;
-    }
-    const auto cost = [&] {
-      device::LaunchRecord r;
-      r.kernel = "hoisted_sums";
-      r.work = traffic::Work::key_multiply;
-      r.polys = 2 * shape.batch * l.args.giants;
-      const u64 values = (u64(limbs) << shape.log_n) * shape.batch;
-      const u64 lifted = (u64(window) << shape.log_n) * shape.batch;
-      const u64 products = u64(switched) * shape.components * 2 * values;
-      const u64 lifts = (switched + 2 * (l.steps - switched)) * lifted;
-      r.streamed_bytes = products * sizeof(u32);
-      r.read_bytes = (products + products / 2 + lifts) * sizeof(u32);
-      r.multiply_adds = products + lifts;
-      count_products(r, l, plain, shape.log_n, values, 2, shape.batch);
-      return r;
-    };
-    launch(stream, cost, hoisted_kernel(l, args.count),
-           grid_of(l, shape.ring_dim(), shape.batch, limbs), kPlainThreads, 0, args);
-  });
+  KeyForms forms;
+  const auto takes = [&](u32 baby) {
+    return elements[baby] == 1 || forms.add(keys[baby].pairs.limbs) != kLaunchKeyForms;
+  };
+  for_launches(
+      plain, out, shape.log_n, takes, [&] { forms.clear(); },
+      [&](const Launch& l) {
+        HoistedArgs args = {};
+        args.primes = tables_.primes;
+        args.plain = l.args;
+        args.digits = poly(digits);
+        args.b = poly(b);
+        args.a = poly(a);
+        args.log_n = shape.log_n;
+        args.count = shape.components;
+        args.window = window;
+        args.steps = l.steps;
+        args.prime = prime_bytes(plain.limbs);
+        std::copy_n(special.low, window, args.special);
+        u32 switched = 0;
+        for (u32 s = 0; s < l.steps; ++s) {
+          const u32 baby = l.baby[s];
+          HoistedStep& step = args.step[s];
+          step.column = l.column[s];
+          step.element = static_cast<u32>(elements[baby]);
+          if (elements[baby] == 1) continue;
+          step.key = key_poly(keys[baby], first_digit);
+          step.form = forms.add(keys[baby].pairs.limbs);
+          ++switched;
+        }
+        for (u32 form = 0; form < forms.count(); ++form)
+          args.in_key[form] = position_bytes(plain.limbs, forms.limbs(form));
+        const auto cost = [&] {
+          device::LaunchRecord r;
+          r.kernel = "hoisted_sums";
+          r.work = traffic::Work::key_multiply;
+          r.polys = 2 * shape.batch * l.args.giants;
+          const u64 values = (u64(limbs) << shape.log_n) * shape.batch;
+          const u64 lifted = (u64(window) << shape.log_n) * shape.batch;
+          const u64 products = u64(switched) * shape.components * 2 * values;
+          const u64 lifts = (switched + 2 * (l.steps - switched)) * lifted;
+          r.streamed_bytes = products * sizeof(u32);
+          r.read_bytes = (products + products / 2 + lifts) * sizeof(u32);
+          r.multiply_adds = products + lifts;
+          count_products(r, l, plain, shape.log_n, values, 2, shape.batch);
+          return r;
+        };
+        launch(stream, cost, hoisted_kernel(l, args.count),
+               grid_of(l, shape.ring_dim(), shape.batch, limbs), kPlainThreads, 0, args);
+      });
 }
 
 }  // namespace crenel::backend::cuda

@@ -17,12 +17,13 @@ struct KeyArgs {
   LimbBytes in_key;  ///< position of the limb
 };
 
-/// out_c = sum_d digits_d key_(d,c). Grid: x tiles of 4 * kElementThreads values, y limbs, z batch.
+/// out_c = sum_d digits_d key_(d,c). Grid: x tiles of 4 * kElementThreads values, y batch, z limbs:
+/// batch entries meet a limb of the key in L2, where a whole key may not fit.
 /// Sums of up to four products of 31-bit words fit 64 bits; further ones are folded in.
 __global__ void __launch_bounds__(kElementThreads)
     key_multiply(const __grid_constant__ KeyArgs args) {
   begin_kernel();
-  const u32 limb = blockIdx.y, batch = blockIdx.z, id = args.prime.at[limb];
+  const u32 limb = blockIdx.z, batch = blockIdx.y, id = args.prime.at[limb];
   const u32 at = 4 * (threadIdx.x + blockIdx.x * kElementThreads);
   if (at >= (1u << args.log_n)) return;
   const PrimeConstants m = args.primes[id];

@@ -22,6 +22,7 @@ struct PlainSumArgs {
 struct HoistedStep {
   KeyPoly key;
   u32 element;  ///< 1: no rotation, no key
+  u32 form;     ///< in HoistedArgs::in_key
   GridColumn column;
 };
 
@@ -36,7 +37,7 @@ struct HoistedArgs {
   u32 window;  ///< limbs of b and a
   u32 steps;
   LimbBytes prime;
-  LimbBytes in_key;  ///< position of the limb in every key
+  LimbBytes in_key[kLaunchKeyForms];  ///< position of the limb in the keys of each form
   u32 special[rns::kMaxLimbs];
   HoistedStep step[kLaunchBabies];
 };
@@ -148,12 +149,12 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
   // Addresses that stand in memory are read once a block: every step would wait for its own.
   __shared__ const u32* keys[kLaunchBabies];
   if (threadIdx.x < args.steps && args.step[threadIdx.x].element != 1)
-    keys[threadIdx.x] = args.step[threadIdx.x].key.words();
+    keys[threadIdx.x] = args.step[threadIdx.x].key.words() +
+                        (u64(args.in_key[args.step[threadIdx.x].form].at[limb]) << args.log_n);
   __syncthreads();
   if (at >= (1u << args.log_n)) return;
   const PrimeConstants m = args.primes[id];
   const u64 policy = streaming_policy();
-  const u64 key_limb = u64(args.in_key.at[limb]) << args.log_n;
   const bool lifted = limb < args.window;
   const u32 special = args.special[limb];
   Sums sums(args.plain, limb, args.log_n, at);
@@ -170,7 +171,7 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
     u64 sum[2][kValues] = {};
     if (has_key)
       inner_product<Digits>(sum, args, step, args.digits.limb(batch, 0, limb, args.log_n) + from,
-                            keys[s] + key_limb + from, m.q, policy);
+                            keys[s] + from, m.q, policy);
     // At most one digit was not folded: with the lift two products.
     if (lifted) {
 #pragma unroll

@@ -12,6 +12,9 @@ inline constexpr u32 kPlainSums = 32;
 inline constexpr u32 kFewGiants = 4, kManyGiants = 8;
 /// Baby steps of one launch: they travel as kernel arguments.
 inline constexpr u32 kLaunchBabies = 32;
+/// Forms of their keys, by limbs: keys that serve levels up to different ones differ. More of them
+/// take several launches.
+inline constexpr u32 kLaunchKeyForms = 4;
 /// Blocks a multiprocessor, which bounds the registers: 168 a thread for 3, 128 for 4, the most
 /// that fit without spilling. `Digits` of the key product: 0 stands for any number. Not measured
 /// yet.

@@ -1,0 +1,213 @@
+"""Where a long program stands, in a file: ciphertexts, counters, and what they belong to. Nothing secret.
+
+Bytes 0..7 are ``CRENELWL``, 8..11 the version (1), 12..19 the length of the header, little-endian; the header
+is JSON with the keys of `KEYS`; 32 bytes SHA-256 of all before; the ciphertexts' files follow in the header's
+order.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from typing import NoReturn, TypeAlias, cast
+
+from crenel._crenel import Ciphertext, Context, write_file
+from crenel.errors import FieldValue, SerializationError, StateError, _file_error
+
+MAGIC, VERSION, MAX_HEADER, DIGEST, FIXED = b"CRENELWL", 1, 1 << 20, 32, 20
+KEYS = {"kind", "belongs", "progress", "parts", "digest"}
+
+Value: TypeAlias = "str | int | float"
+
+
+def _fail(path: str, text: str, fields: Mapping[str, FieldValue] | None = None) -> NoReturn:
+    raise SerializationError(f"checkpoint {path}: {text}", {"path": path} | dict(fields or {}))
+
+
+def save(
+    path: str | os.PathLike[str],
+    kind: str,
+    belongs: Mapping[str, Value],
+    progress: Mapping[str, Value],
+    ciphertexts: Mapping[str, Ciphertext],
+) -> None:
+    """Write a checkpoint: the file is there whole, under its name and on the disk, or the one before it is.
+
+    Parameters
+    ----------
+    kind : which program, e.g. "logistic regression"
+    belongs : what must be the same when the program goes on: fingerprints of parameters, program and data
+    progress : counters, e.g. the iteration
+    ciphertexts : by name
+
+    Raises FileError as crenel.write_file does; ValueError for numbers that JSON has not.
+    """
+    write_file(path, packed(kind, belongs, progress, ciphertexts))
+
+
+def packed(
+    kind: str,
+    belongs: Mapping[str, Value],
+    progress: Mapping[str, Value],
+    ciphertexts: Mapping[str, Ciphertext],
+) -> bytes:
+    """What `save` writes."""
+    bodies = {name: ciphertext.to_bytes() for name, ciphertext in ciphertexts.items()}
+    content = hashlib.sha256()
+    for body in bodies.values():
+        content.update(body)
+    head = {
+        "kind": kind, "belongs": dict(belongs), "progress": dict(progress),
+        "parts": [[name, len(body)] for name, body in bodies.items()], "digest": content.hexdigest(),
+    }  # fmt: skip
+    text = json.dumps(head, sort_keys=True, allow_nan=False).encode()
+    start = MAGIC + VERSION.to_bytes(4, "little") + len(text).to_bytes(8, "little") + text
+    return b"".join([start, hashlib.sha256(start).digest(), *bodies.values()])
+
+
+def load(
+    path: str | os.PathLike[str], context: Context, kind: str, belongs: Mapping[str, Value]
+) -> tuple[dict[str, Value], dict[str, Ciphertext]] | None:
+    """Progress and ciphertexts of a checkpoint; None where there is no such file.
+
+    Raises StateError naming the first thing of `belongs` that differs (fields `what`, `found`, `expected`);
+    SerializationError for a file that is none, damaged, cut short or of other parameters; FileError where
+    none can be: a checkpoint that cannot be written should be known before the work.
+    """
+    name = os.fspath(path)
+    fields: dict[str, FieldValue]
+    try:
+        _may_be_saved(name)
+        with open(name, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        if not os.path.isdir(os.path.dirname(name) or "."):
+            raise _file_error(errno.ENOENT)(
+                f"checkpoint {name}: there is no such folder", {"errno": errno.ENOENT, "filename": name}
+            ) from None
+        return None
+    except ValueError as error:  # a name with a zero byte, which no file has
+        fields = {"errno": errno.EINVAL, "filename": name}
+        raise _file_error(errno.EINVAL)(f"checkpoint {name!r}: {error}", fields) from None
+    except OSError as error:
+        fields = {"errno": error.errno or 0, "filename": name}
+        raise _file_error(error.errno or 0)(f"checkpoint {name}: {error.strerror}", fields) from error
+    head, at = _header(name, data)
+    _same_kind(name, head, kind)
+    there = cast("dict[str, Value]", head["belongs"])
+    for what in sorted(set(belongs) | set(there)):
+        found, expected = there.get(what, "nothing"), belongs.get(what, "nothing")
+        if found != expected:
+            raise StateError(
+                f"checkpoint {name} belongs to another {what}: it has {found}, this program {expected}. "
+                "Give the file of this program, or another path to begin anew",
+                {"what": what, "found": found, "expected": expected},
+            )
+    return cast("dict[str, Value]", head["progress"]), _ciphertexts(name, context, head, data, at)
+
+
+def unpacked(
+    data: bytes, context: Context, kind: str
+) -> tuple[dict[str, object], dict[str, object], dict[str, Ciphertext]]:
+    """What the untrusted bytes of `packed` belong to, progress and ciphertexts.
+
+    Whether they are of the right program is for the caller to see. Raises as `load`.
+    """
+    head, at = _header("bytes", data)
+    _same_kind("bytes", head, kind)
+    belongs, progress = cast("tuple[dict[str, object], ...]", (head["belongs"], head["progress"]))
+    return belongs, progress, _ciphertexts("bytes", context, head, data, at)
+
+
+def _same_kind(path: str, head: Mapping[str, object], kind: str) -> None:
+    if head["kind"] != kind:
+        raise StateError(
+            f"checkpoint {path} is of {head['kind']}, expected one of {kind}",
+            {"what": "kind", "found": str(head["kind"]), "expected": kind},
+        )
+
+
+def _ciphertexts(
+    path: str, context: Context, head: Mapping[str, object], data: bytes, at: int
+) -> dict[str, Ciphertext]:
+    ciphertexts = {}
+    for part, length in cast("list[tuple[str, int]]", head["parts"]):
+        try:
+            ciphertexts[part] = context.ciphertext_from_bytes(data[at : at + length])
+        except SerializationError as error:
+            _fail(path, f"{part}: {error}", {"part": part})
+        at += length
+    return ciphertexts
+
+
+def same_key(path: str | os.PathLike[str], ciphertexts: Mapping[str, Ciphertext], secret_key_id: str) -> None:
+    """Raises StateError for ciphertexts of a checkpoint that another secret key decrypts."""
+    for part, ciphertext in ciphertexts.items():
+        if ciphertext.secret_key_id != secret_key_id:
+            found = ciphertext.secret_key_id
+            raise StateError(
+                f"checkpoint {os.fspath(path)}: {part} is encrypted under secret key {found}, the server's "
+                f"keys are of {secret_key_id}",
+                {"what": "secret key", "found": found, "expected": secret_key_id},
+            )
+
+
+def _may_be_saved(name: str) -> None:
+    """Before hours of work: `save` refuses links, and what is no file may have no end."""
+    mode = os.lstat(name).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        what = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+        _fail(name, f"found {what}, expected a regular file, or none")
+
+
+def _header(path: str, data: bytes) -> tuple[dict[str, object], int]:
+    """The header, checked, and where the ciphertexts begin."""
+    size = len(data)
+    if size < FIXED or data[:8] != MAGIC:
+        _fail(path, "no checkpoint: it does not begin with CRENELWL", {"bytes": size})
+    version, length = int.from_bytes(data[8:12], "little"), int.from_bytes(data[12:FIXED], "little")
+    if version != VERSION:
+        _fail(path, f"version {version}, expected {VERSION}", {"version": version, "expected": VERSION})
+    end = FIXED + length
+    if length > MAX_HEADER or end + DIGEST > size:
+        _fail(path, f"a header of {length} bytes in a file of {size}", {"header": length, "bytes": size})
+    if hashlib.sha256(data[:end]).digest() != data[end : end + DIGEST]:
+        _fail(path, "the header's checksum is wrong: the file is damaged")
+    try:
+        head = json.loads(data[FIXED:end])
+    except (ValueError, RecursionError):
+        _fail(path, "the header is not JSON")
+    if not isinstance(head, dict) or set(head) != KEYS or not _parts(head["parts"]):
+        _fail(path, f"the header has other members than {', '.join(sorted(KEYS))}")
+    if not (isinstance(head["belongs"], dict) and isinstance(head["progress"], dict)):
+        _fail(path, "belongs and progress must be objects")
+    expected = end + DIGEST + sum(length for _, length in head["parts"])
+    if size != expected:
+        _fail(path, f"{size} bytes, expected {expected}", {"bytes": size, "expected": expected})
+    if hashlib.sha256(memoryview(data)[end + DIGEST :]).hexdigest() != head["digest"]:
+        _fail(path, "the checksum of the ciphertexts is wrong: the file is damaged")
+    return head, end + DIGEST
+
+
+def _parts(parts: object) -> bool:
+    return isinstance(parts, list) and all(
+        isinstance(p, list) and len(p) == 2 and type(p[0]) is str and type(p[1]) is int and p[1] >= 0
+        for p in parts
+    )
+
+
+def fingerprint(*parts: bytes | str) -> str:
+    """32 hexadecimal digits of SHA-256 over the parts and their lengths."""
+    digest = hashlib.sha256()
+    for part in parts:
+        body = part.encode() if isinstance(part, str) else part
+        digest.update(len(body).to_bytes(8, "little"))
+        digest.update(body)
+    return digest.hexdigest()[:32]
+
+
+__all__ = ["fingerprint", "load", "packed", "same_key", "save", "unpacked"]

@@ -1,0 +1,297 @@
+"""What a run of a workload found, as dataclasses, and as JSON in the form of ``bench/results``.
+
+Accuracy, errors and times of a record are of one and the same run. What was not measured is None, and a text
+beside it says why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import json
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import crenel
+from crenel import ckks
+from crenel._crenel import build_info, write_file
+from crenel.errors import SerializationError
+from crenel.workloads.files import opened
+from crenel.workloads.stages import Stopwatch
+
+KIND, FORMAT, SUITE = "crenel-bench", 1, "workload"
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Seconds of a part of the program, of all its runs. Stages may nest, so their sum says nothing."""
+
+    name: str
+    seconds: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes. Of a device that is the host's memory, the driver's figures are None."""
+
+    keys: int  # evaluation keys on the device
+    library_peak: int  # what the library took of the device at most, by its own count
+    driver_peak: int | None  # what was in use on the device at most, by its driver, every process
+    driver_note: str  # how driver_peak was found, or why it was not
+    process_peak: int  # resident memory of this process at most
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Of the whole board while the program ran, from samples of its power."""
+
+    joules: float | None
+    joules_per_step: float | None
+    mean_watts: float | None
+    samples: int
+    note: str  # how it was measured, or why it was not
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """Training after so many iterations; None where the encrypted run's weights were not decrypted."""
+
+    iteration: int
+    clear_accuracy: float
+    clear_loss: float
+    accuracy: float | None = None
+    loss: float | None = None
+    error: float | None = None  # largest deviation of a weight from the clear recursion's
+
+
+@dataclass(frozen=True)
+class Round:
+    """Sorting after so many rounds, where the state was decrypted."""
+
+    round: int
+    error: float  # largest deviation from the same circuit on the clear values
+    largest: float  # magnitude of the state, of 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """Figures that every workload has.
+
+    ``correct`` says whether the result was decrypted and lay within ``bound`` of the clear computation.
+    """
+
+    name: str
+    params: str
+    params_id: str
+    log_n: int
+    scale_bits: int
+    log_pq: float
+    alpha: int
+    security_bits: float
+    insecure: bool
+    slots: int
+    variant: str
+    data: str
+    data_digest: str
+    digest: str  # of the decrypted result
+    seed: int
+    steps: int  # iterations or rounds
+    total_s: float
+    latency_us: float  # of an iteration, or of the whole sort
+    batch: int
+    bootstraps: int
+    correct: bool
+    error: float
+    bound: float
+    bound_note: str
+    setup_s: float  # once a context: what the server makes before the first run
+    warm: bool  # was there a run before the timed one?
+    graph: bool  # were recordings replayed?
+    resumed: bool  # did it go on from a checkpoint? Then the times are of what was left
+    keys_s: float
+    encrypt_s: float
+    decrypt_s: float
+    wire_bytes: int
+    stages_timed: bool
+    memory: Memory
+    energy: Energy
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True)
+class Training(Result):
+    """A training run."""
+
+    rows: int = 0
+    features: int = 0
+    test_rows: int = 0
+    iterations: tuple[Iteration, ...] = ()
+    largest_inner_product: float = 0.0
+
+
+@dataclass(frozen=True)
+class Sort(Result):
+    """A sort: ``values`` and ``found`` are what was sorted and what came out, only where few."""
+
+    count: int = 0
+    comparator: str = ""
+    radix: int = 2
+    descending: bool = False
+    error_bits: float = 0.0  # -log2 of the largest error of a value, of the range
+    rms_bits: float = 0.0
+    rounds: tuple[Round, ...] = ()
+    expected: tuple[float, ...] = field(default=(), repr=False)
+    found: tuple[float, ...] = field(default=(), repr=False)
+
+
+RESULTS: dict[str, type[Training] | type[Sort]] = {"helr": Training, "sort": Sort}
+
+
+def facts_of(params: ckks.Params) -> Json:
+    """The fields of `Result` that parameters have."""
+    return {
+        "params": params.name or "own",
+        "params_id": params.id,
+        "log_n": params.log_n,
+        "scale_bits": params.log_scale,
+        "log_pq": round(params.log_pq, 2),
+        "alpha": params.alpha,
+        "security_bits": round(params.security_bits, 3),
+        "insecure": params.insecure,
+        "slots": params.slots,
+    }
+
+
+def digest(*arrays: np.ndarray) -> str:
+    """SHA-256 of arrays with their shapes, as float64 little-endian."""
+    hashed = hashlib.sha256()
+    for array in arrays:
+        hashed.update(repr(array.shape).encode())
+        hashed.update(np.ascontiguousarray(array, "<f8").tobytes())
+    return hashed.hexdigest()
+
+
+def stages_of(watch: Stopwatch) -> tuple[Stage, ...]:
+    """What a stopwatch has."""
+    return tuple(Stage(name, seconds, watch.counts[name]) for name, seconds in watch.seconds.items())
+
+
+def process_peak_bytes() -> int:
+    """Resident memory of this process at most, so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def provenance(device: crenel.Device, command: str) -> Json:
+    """Where and of what a record was made."""
+    commit, dirty = _commit()
+    found = {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": command,
+        "version": crenel.__version__,
+        "commit": commit,
+        "dirty": dirty,
+        **{name: text for name, text in build_info().items() if text},
+        "device": device.name,
+        "device_description": device.description,
+        "host_processor": _host_processor(),
+        "host_threads": str(
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        ),
+        "python": platform.python_version(),
+    }
+    if device.kind == "cuda":
+        found["driver_and_clocks"] = _driver()
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _commit() -> tuple[str | None, bool | None]:
+    """Of the clone that the package lies in; a clone of something else says nothing about it."""
+    if named := os.environ.get("CRENEL_COMMIT"):
+        return named, None
+    here = Path(crenel.__file__).resolve().parent
+    top = _line(["git", "rev-parse", "--show-toplevel"], here)
+    if not top or not (Path(top) / "python/crenel/__init__.py").is_file():
+        return None, None
+    changed = _line(["git", "status", "--porcelain", "--untracked-files=no"], Path(top))
+    return _line(["git", "rev-parse", "HEAD"], Path(top)), changed is not None
+
+
+def _line(command: list[str], folder: Path | None = None) -> str | None:
+    """The first line of what a program prints; None where there is no such program, or nothing."""
+    if shutil.which(command[0]) is None:
+        return None
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    return lines[0].strip() if done.returncode == 0 and lines else None
+
+
+def _host_processor() -> str | None:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or None
+    named = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
+    return named[0] if named else None
+
+
+def _driver() -> str | None:
+    fields = "driver_version,clocks.sm,clocks.mem,clocks.max.sm"
+    return _line(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"])
+
+
+def document(results: list[Training | Sort], where: Mapping[str, object]) -> Json:
+    """The JSON document of runs on one machine."""
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "suite": SUITE,
+        "provenance": dict(where),
+        "results": [dataclasses.asdict(result) for result in results],
+    }
+
+
+def write(path: Path, results: list[Training | Sort], where: Mapping[str, object]) -> None:
+    """Write the document; the file is whole or not there. Raises FileError."""
+    write_file(path, (json.dumps(document(results, where), indent=1) + "\n").encode())
+
+
+def read(path: Path) -> tuple[list[Training | Sort], Json]:
+    """Results and provenance of a document that `write` wrote.
+
+    Raises FileError, and SerializationError for anything else than such a document.
+    """
+    with opened(path) as file:
+        data = file.read()
+    try:
+        found = json.loads(data)
+        if (found["kind"], found["format"], found["suite"]) != (KIND, FORMAT, SUITE):
+            raise ValueError(f"kind {found['kind']}, format {found['format']}, suite {found['suite']}")
+        return [_result(row) for row in found["results"]], dict(found["provenance"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise SerializationError(f"{path}: no record of a workload: {error!r}", {"path": str(path)}) from None
+
+
+def _result(row: Json) -> Training | Sort:
+    row = dict(row)
+    row["memory"], row["energy"] = Memory(**row["memory"]), Energy(**row["energy"])
+    row["stages"] = tuple(Stage(**stage) for stage in row["stages"])
+    if row["name"] == "helr":
+        row["iterations"] = tuple(Iteration(**i) for i in row["iterations"])
+    else:
+        row["rounds"] = tuple(Round(**r) for r in row["rounds"])
+        row["expected"], row["found"] = tuple(row["expected"]), tuple(row["found"])
+    return RESULTS[row["name"]](**row)

@@ -1,0 +1,106 @@
+"""Comparators: odd polynomials one after the other whose result is close to the sign
+(docs/theory/sign.md)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crenel.errors import ParameterError
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One odd polynomial of a composite."""
+
+    degree: int
+    interval: float
+    """It is close to 1 on [interval, 1]."""
+    error: float
+    """How close, before it is scaled for the next factor."""
+    coefficients: tuple[float, ...]
+    """Of T_1, T_3, ..., T_degree, scaled."""
+
+    @property
+    def depth(self) -> int:
+        """Levels that its evaluation consumes."""
+        return self.degree.bit_length()
+
+    @property
+    def chebyshev(self) -> Reals:
+        """Coefficients of T_0 to T_degree: those of even ones are exactly zero, and cost nothing."""
+        full = np.zeros(self.degree + 1)
+        full[1::2] = self.coefficients
+        return full
+
+    def __call__(self, arguments: Reals) -> Reals:
+        """The factor on numbers in the clear; beyond [-1, 1] they explode, to infinity at last."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.polynomial.chebyshev.chebval(arguments, self.chebyshev)
+        return np.asarray(values, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Comparator:
+    """A composite of factors that takes a difference in [-1, 1] to about its sign."""
+
+    name: str
+    """Degrees of the factors, as in ``"15,15,15,15"``."""
+    factors: tuple[Factor, ...]
+    margin: float
+    """By how much an argument of any factor may be wrong before it leaves the factor's interval."""
+    interval: float
+    """Smallest difference whose sign is right to the error of the last factor."""
+    exchange_error: float
+    """Largest error of a compare-exchange, |d (1 - sign(d))| / 2 over all differences d."""
+
+    @property
+    def levels(self) -> int:
+        """Levels that all factors consume."""
+        return sum(factor.depth for factor in self.factors)
+
+    def __call__(self, differences: Reals) -> Reals:
+        """The composite on numbers in the clear."""
+        result = differences
+        for factor in self.factors:
+            result = factor(result)
+        return result
+
+
+@cache
+def _table() -> dict[str, Comparator]:
+    data = json.loads(Path(__file__).with_name("comparators.json").read_text(encoding="utf-8"))
+    return {
+        name: Comparator(
+            name,
+            tuple(
+                Factor(f["degree"], f["interval"], f["error"], tuple(f["coefficients"]))
+                for f in entry["factors"]
+            ),
+            data["margin"],
+            entry["interval"],
+            entry["exchange_error"],
+        )
+        for name, entry in data["sets"].items()
+    }
+
+
+def comparator_names() -> list[str]:
+    """Names that `comparator` knows, by their levels."""
+    return list(_table())
+
+
+def comparator(name: str) -> Comparator:
+    """A stored comparator by the degrees of its factors. Raises ParameterError with the known names."""
+    key = name.replace(" ", "")
+    if key not in _table():
+        known = "; ".join(_table())
+        raise ParameterError(f"comparator {name!r}, expected one of {known}", {"comparator": name})
+    return _table()[key]
