@@ -26,6 +26,17 @@ Plaintext encode(const Context& context, nb::handle object, std::optional<i64> l
   });
 }
 
+Plaintext encode_constant(const Context& context, std::complex<double> value,
+                          std::optional<i64> level, std::optional<double> scale,
+                          std::optional<i64> slots, std::optional<double> bound) {
+  const double most = as_bound(bound);
+  const auto l = as_level(level);
+  const double s = as_scale(scale);
+  const u64 n = as_slots(slots);
+  return released(
+      [&] { return Plaintext{context, context.encode_constant(value, l, s, n, most)}; });
+}
+
 nb::object decode(const Context& context, const Plaintext& plaintext) {
   auto slots = released([&] { return context.decode(plaintext.value); });
   const u32 batch = static_cast<u32>(slots.size() / plaintext.value.slots());
@@ -184,6 +195,17 @@ void bind_context(nb::module_& m) {
            "Raises ParameterError for NaN, infinity, too many values, overflow of the modulus, a "
            "value\n"
            "beyond `bound` (naming its place), and a bound beyond params.max_value.")
+      .def("encode_constant", &encode_constant, "value"_a, "level"_a = nb::none(),
+           "scale"_a = nb::none(), "slots"_a = nb::none(), "bound"_a = nb::none(),
+           nb::sig("def encode_constant(self, value: complex, level: int | None = None, "
+                   "scale: float | None = None, slots: int | None = None, "
+                   "bound: float | None = None) -> Plaintext"),
+           "Encode one public number in all slots.\n\n"
+           "The plaintext that encode() makes of a vector of it, but without a transform, and "
+           "without\n"
+           "waiting for the device. Parameters and errors as of encode(). Not for secrets: the "
+           "number is\n"
+           "an argument of a kernel, which nobody wipes.")
       .def("decode", &decode, "plaintext"_a,
            nb::sig("def decode(self, plaintext: Plaintext) -> " CRENEL_SLOTS),
            "The slots of a plaintext: float64 when they are real, else complex128; a vector, or a "

@@ -87,36 +87,45 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
   return t;
 }
 
+const Complex& checked_value(const Complex& v, const EncodeTarget& t, u64 index, u32 row) {
+  if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
+    throw ParameterError(
+        cat("value ", index, " of row ", row, " is infinite or no number, expected finite numbers"),
+        {{"index", index}, {"row", row}, {"expected", "finite numbers"}});
+  if (magnitude::known(t.bound) && !(std::abs(v) <= t.bound))
+    throw ParameterError(
+        cat("value ", index, " of row ", row, " is larger than the stated bound ", t.bound),
+        {{"index", index}, {"row", row}, {"bound", t.bound}});
+  return v;
+}
+
+/// `largest`: the largest |slot|, which a plaintext knows where no bound is stated.
+Plaintext made(const Context::State& state, const EncodeTarget& t, bool real, double largest,
+               rlwe::Poly poly) {
+  auto data = std::make_unique<Plaintext::Data>();
+  data->meta = {t.level, t.scale, t.slots, real};
+  data->stated = magnitude::known(t.bound);
+  data->meta.bound = data->stated ? t.bound : largest;
+  data->params_id = state.params.id();
+  data->poly = std::move(poly);
+  return Plaintext(std::move(data));
+}
+
 Plaintext encode_rows(const Context::State& state, std::span<const Complex> values,
                       const EncodeTarget& t, u32 batch, bool real) {
   std::vector<Complex> padded(t.slots * batch);
   const random::WipeOnExit wipe_values(padded);
   for (u32 b = 0; b < batch; ++b) {
     watch::point();
-    for (u64 j = 0; j < t.row; ++j) {
-      const Complex v = values[b * t.row + j];
-      if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
-        throw ParameterError(
-            cat("value ", j, " of row ", b, " is infinite or no number, expected finite numbers"),
-            {{"index", j}, {"row", b}, {"expected", "finite numbers"}});
-      if (magnitude::known(t.bound) && !(std::abs(v) <= t.bound))
-        throw ParameterError(
-            cat("value ", j, " of row ", b, " is larger than the stated bound ", t.bound),
-            {{"index", j}, {"row", b}, {"bound", t.bound}});
-      padded[b * t.slots + j] = v;
-    }
+    for (u64 j = 0; j < t.row; ++j)
+      padded[b * t.slots + j] = checked_value(values[b * t.row + j], t, j, b);
   }
   auto coefficients = integer_coefficients(state.encoder, padded, t.slots, batch, t.scale,
                                            state.params.log_q(t.level));
   const random::WipeOnExit wipe(coefficients);
-  auto data = std::make_unique<Plaintext::Data>();
-  data->meta = {t.level, t.scale, t.slots, real};
-  data->stated = magnitude::known(t.bound);
-  data->meta.bound = data->stated ? t.bound : largest_slot(padded);
-  data->params_id = state.params.id();
-  data->poly = to_polynomials(*state.ring, state.ring->stream(), coefficients, batch,
-                              state.ring->window(t.level));
-  return Plaintext(std::move(data));
+  return made(state, t, real, largest_slot(padded),
+              to_polynomials(*state.ring, state.ring->stream(), coefficients, batch,
+                             state.ring->window(t.level)));
 }
 
 }  // namespace
@@ -196,6 +205,19 @@ Plaintext Context::encode(std::span<const double> values, std::optional<u32> lev
   expect_room_to_encode(*state_, target.level, target.slots, batch);
   const std::vector<Complex> widened(values.begin(), values.end());
   return encode_rows(*state_, widened, target, batch, true);
+}
+
+Plaintext Context::encode_constant(Complex value, std::optional<u32> level, double scale, u64 slots,
+                                   double bound) const {
+  const auto t = check_target(params(), 1, level, scale, slots, 1, bound);
+  checked_value(value, t, 0, 0);
+  const State& s = *state_;
+  const auto scalars = constant_scalars(s, value, t.scale, t.level);
+  auto& stream = s.ring->stream();
+  rlwe::Poly poly(stream, {s.ring->log_n(), 1, 1}, s.ring->window(t.level), ring::Domain::eval);
+  stream.fill_zero(poly.data(), poly.bytes());
+  s.ring->kernels().add_scalar(stream, poly.view(), poly.view(), scalars);
+  return made(s, t, value.imag() == 0.0, std::abs(value), std::move(poly));
 }
 
 std::vector<Complex> Context::decode(const Plaintext& plaintext) const {

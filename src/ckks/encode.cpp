@@ -28,6 +28,20 @@ void round_coefficients(std::span<const double> coefficients, double scale, doub
     out[i] = std::llrint(coefficients[i] * scale);
 }
 
+// round(x * scale) as an integer; refuses what does not fit the modulus, without naming it.
+i128 scaled_integer(double x, double scale, double log_q) {
+  if (!std::isfinite(x))
+    throw ParameterError("a constant is infinite or no number, expected finite numbers",
+                         {{"expected", "finite numbers"}});
+  const double v = x * scale, bits = std::min(120.0, log_q - 1.0);
+  if (!std::isfinite(v) || std::abs(v) >= std::exp2(bits))
+    throw ParameterError(
+        cat("a constant at scale ", scale, " is too large for the level, expected at most ",
+            std::exp2(bits) / scale, " (a product below 2^", bits, ")"),
+        {{"scale", scale}, {"log2_bound", bits}});
+  return static_cast<i128>(std::nearbyint(v));
+}
+
 }  // namespace
 
 std::vector<i64> integer_coefficients(const Encoder& encoder,
@@ -53,6 +67,14 @@ rlwe::Poly to_polynomials(const rlwe::RingContext& ring, device::Stream& stream,
   ring.kernels().ntt(stream, poly.view_as(ring::Domain::eval), poly.view());
   poly.set_domain(ring::Domain::eval);
   return poly;
+}
+
+rlwe::Scalars constant_scalars(const Context::State& context, std::complex<double> b, double scale,
+                               u32 level) {
+  const double log_q = context.params.log_q(level);
+  return context.ring->integer_scalars(context.ring->window(level),
+                                       scaled_integer(b.real(), scale, log_q),
+                                       scaled_integer(b.imag(), scale, log_q));
 }
 
 }  // namespace crenel::ckks

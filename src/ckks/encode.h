@@ -16,4 +16,9 @@ std::vector<i64> integer_coefficients(const Encoder& encoder,
 rlwe::Poly to_polynomials(const rlwe::RingContext& ring, device::Stream& stream,
                           std::span<const i64> coefficients, u32 batch, const ring::LimbSet& limbs);
 
+/// The complex constant b at this scale, for every limb of the window of `level`. ParameterError
+/// where it is no number or does not fit the level.
+rlwe::Scalars constant_scalars(const Context::State& context, std::complex<double> b, double scale,
+                               u32 level);
+
 }  // namespace crenel::ckks

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckks/encode.h"
 #include "ckks/magnitude.h"
 #include "ckks/observer.h"
 #include "ckks/polynomial.h"
@@ -26,31 +27,6 @@ Metadata product_of(const Evaluator::State& s, const Metadata& a, const Metadata
                     const char* operation) {
   return magnitude::bounded(s.params(), s.product_metadata(a, b.scale, a.real && b.real),
                             magnitude::product(a.bound, b.bound), operation);
-}
-
-// round(x * scale) as an integer; refuses what does not fit the modulus, without naming it.
-i128 scaled_integer(double x, double scale, double log_q) {
-  if (!std::isfinite(x))
-    throw ParameterError("a constant is infinite or no number, expected finite numbers",
-                         {{"expected", "finite numbers"}});
-  const double v = x * scale, bits = std::min(120.0, log_q - 1.0);
-  if (!std::isfinite(x))
-    throw ParameterError("a constant is infinite or no number, expected a finite number",
-                         {{"expected", "finite numbers"}});
-  if (!std::isfinite(v) || std::abs(v) >= std::exp2(bits))
-    throw ParameterError(
-        cat("a constant at scale ", scale, " is too large for the level, expected at most ",
-            std::exp2(bits) / scale, " (a product below 2^", bits, ")"),
-        {{"scale", scale}, {"log2_bound", bits}});
-  return static_cast<i128>(std::nearbyint(v));
-}
-
-// The complex constant b at this scale for every limb of the window of `level`.
-rlwe::Scalars constant_scalars(const Evaluator::State& s, std::complex<double> b, double scale,
-                               u32 level) {
-  const double log_q = s.params().log_q(level);
-  return s.ring().integer_scalars(s.ring().window(level), scaled_integer(b.real(), scale, log_q),
-                                  scaled_integer(b.imag(), scale, log_q));
 }
 
 // Components `first` and up of `from` to `to`, both dense and of equal shape.
@@ -172,7 +148,7 @@ Ciphertext Evaluator::add(const Ciphertext& a, std::complex<double> b) const {
   Metadata meta = a.metadata();
   meta.real = meta.real && b.imag() == 0.0;
   meta = magnitude::bounded(s.params(), meta, magnitude::sum(meta.bound, std::abs(b)), "add");
-  const auto scalars = constant_scalars(s, b, a.scale(), a.level());
+  const auto scalars = constant_scalars(s.context.state(), b, a.scale(), a.level());
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().add_scalar(*s.stream, out.view().components(0, 1),
                          a.data().poly.view().components(0, 1), scalars);
@@ -218,7 +194,7 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, std::complex<double> b, doub
   s.check(a);
   if (scale == 0.0) scale = a.level() == 0 ? s.params().scale(0) : s.constant_scale(a);
   expect_scale(s.params(), a.level(), scale, "constant's scale");
-  const auto scalars = constant_scalars(s, b, scale, a.level());
+  const auto scalars = constant_scalars(s.context.state(), b, scale, a.level());
   const Metadata meta = magnitude::bounded(
       s.params(), s.product_metadata(a.metadata(), scale, a.metadata().real && b.imag() == 0.0),
       magnitude::scaled(a.bound(), std::abs(b)), "multiply");
@@ -241,7 +217,7 @@ Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphert
     s.check_components(*x[k], components, "linear combination");
     meta.real = meta.real && x[k]->metadata().real;
     bound = magnitude::sum(bound, magnitude::scaled(x[k]->bound(), std::abs(c[k])));
-    scalars.push_back(constant_scalars(s, c[k], scale / x[k]->scale(), level));
+    scalars.push_back(constant_scalars(s.context.state(), c[k], scale / x[k]->scale(), level));
     const rlwe::ConstView v = x[k]->data().poly.view();
     first.push_back(v.components(0, constant == 0.0 ? components : 1));
     others.push_back(v.components(1, components - 1));
@@ -253,7 +229,7 @@ Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphert
     s.kernels().linear_combination(*s.stream, to, first, scalars, nullptr);
     return s.wrap(std::move(out), meta);
   }
-  const rlwe::Scalars added = constant_scalars(s, constant, scale, level);
+  const rlwe::Scalars added = constant_scalars(s.context.state(), constant, scale, level);
   s.kernels().linear_combination(*s.stream, to.components(0, 1), first, scalars, &added);
   s.kernels().linear_combination(*s.stream, to.components(1, components - 1), others, scalars,
                                  nullptr);
@@ -292,7 +268,7 @@ Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double 
   Metadata meta = product_of(s, a.metadata(), a.metadata(), "square");
   const double square = magnitude::scaled(meta.bound, 2.0);
   meta = magnitude::bounded(s.params(), meta, magnitude::sum(square, std::abs(constant)), "square");
-  const rlwe::Scalars added = constant_scalars(s, constant, meta.scale, a.level());
+  const rlwe::Scalars added = constant_scalars(s.context.state(), constant, meta.scale, a.level());
   auto out = s.poly(3, a.batch(), a.level());
   s.kernels().tensor_square(*s.stream, out.view(), a.data().poly.view(), &added);
   return s.wrap(std::move(out), meta);

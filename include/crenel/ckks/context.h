@@ -57,6 +57,11 @@ class Context {
   Plaintext encode(std::span<const double> values, std::optional<u32> level = {},
                    double scale = 0.0, u64 slots = 0, u32 batch = 1,
                    double bound = kUnknownBound) const;
+  /// A public number in all slots. The same as encode() of a vector of it, to the bit where the
+  /// transform of such a vector is exact, but without it: two launches that wait for nothing. What
+  /// it throws, too; the number may not be a secret.
+  Plaintext encode_constant(std::complex<double> value, std::optional<u32> level = {},
+                            double scale = 0.0, u64 slots = 0, double bound = kUnknownBound) const;
   /// The slots of a plaintext, row after row. StateError when they are beyond 2^900, as of a file
   /// with anything for a message.
   std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;

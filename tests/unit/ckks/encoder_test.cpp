@@ -91,6 +91,39 @@ TEST_P(CkksEncode, RoundTripsComplexAndRealAtEveryLevel) {
   }
 }
 
+TEST_P(CkksEncode, AConstantIsTheVectorOfIt) {
+  auto& w = world("toy-boot40");
+  auto rng = test::test_rng();
+  for (const Complex v : {Complex(0.0), Complex(1.0), Complex(-0.37), Complex(0.0, 1.0),
+                          test::random_values(rng, 1)[0] * 100.0})
+    for (const u32 level : {0u, 3u, w.params().max_level()})
+      for (const u64 slots : {u64(1), w.slots()}) {
+        const double scale = w.params().scale(level) * (slots == 1 ? 0.5 : 1.0);
+        const auto constant = w.context.encode_constant(v, level, scale, slots);
+        const auto vector = w.context.encode(Values(slots, v), level, scale, slots);
+        EXPECT_EQ(test::words_of(constant.data().poly), test::words_of(vector.data().poly))
+            << v << " at " << level;
+        EXPECT_EQ(constant.slots(), slots);
+        EXPECT_EQ(constant.scale(), scale);
+        EXPECT_EQ(constant.metadata().real, v.imag() == 0.0);
+        EXPECT_NEAR(constant.metadata().bound, vector.metadata().bound, 1e-12 * std::abs(v));
+      }
+  const auto defaults = w.context.encode_constant(1.0);
+  EXPECT_EQ(defaults.level(), w.params().normal_top_level());
+  EXPECT_EQ(defaults.slots(), w.slots());
+  EXPECT_EQ(w.context.encode_constant(0.5, 1, 0.0, 0, 2.0).metadata().bound, 2.0);
+}
+
+TEST_P(CkksEncode, BadConstantsAreRefused) {
+  auto& w = world("toy-boot40");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Complex v : {Complex(nan), Complex(0.0, nan), Complex(1.0 / 0.0), Complex(1e300)})
+    EXPECT_THROW(w.context.encode_constant(v), ParameterError) << v;
+  EXPECT_THROW(w.context.encode_constant(1.0, w.params().max_level() + 1), ParameterError);
+  EXPECT_THROW(w.context.encode_constant(1.0, 1, 0.0, 3), ParameterError);
+  EXPECT_THROW(w.context.encode_constant(1.0, 1, 0.0, 0, 0.5), ParameterError);
+}
+
 TEST_P(CkksEncode, DefaultsToTheTopNormalLevel) {
   auto& w = world("toy-boot40");
   const auto p = w.context.encode(Values{1.0});

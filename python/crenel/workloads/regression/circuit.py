@@ -100,30 +100,29 @@ class Constants(Generic[P]):
     momentum: P
 
 
-Encode = Callable[[NDArray[np.float64], int], P]
+Encode = Callable[["NDArray[np.float64] | float", int], P]  # a vector, or a number in all slots; its level
 
 
 def constants(
     layout: Layout, sigmoid: Sigmoid, weight_range: float, factors: Factors, level: int, encode: Encode[P]
 ) -> Constants[P]:
-    """Of an iteration whose state is at `level`; `encode` takes a vector and its level."""
-    ones = np.ones(layout.slots)
+    """Of an iteration whose state is at `level`."""
     first_column = np.zeros((layout.rows, layout.columns))
     # The sum with the conjugate is twice the real part.
     first_column[:, 0] = sigmoid.mu * weight_range / layout.width
     gradient = factors.gradient / weight_range
     return Constants(
         mask=encode(first_column.reshape(-1), level - 1),
-        gradient=encode(gradient * ones, level - 1),
-        half=encode(0.5 * gradient * ones, level - 3),
-        keep=encode(factors.keep * ones, level - 3),
-        momentum=encode(factors.momentum * ones, level - 3),
+        gradient=encode(gradient, level - 1),
+        half=encode(0.5 * gradient, level - 3),
+        keep=encode(factors.keep, level - 3),
+        momentum=encode(factors.momentum, level - 3),
     )
 
 
 def first_constant(layout: Layout, weight_range: float, factors: Factors, level: int, encode: Encode[P]) -> P:
     """Of the first iteration, which leaves a state of `level`."""
-    return encode(np.full(layout.slots, 0.5 * factors.gradient / weight_range), level + 1)
+    return encode(0.5 * factors.gradient / weight_range, level + 1)
 
 
 def prepare(

@@ -51,8 +51,8 @@ def simulate(
     """Train on blocks of rows and of labels, in the order `seen`."""
     ops = ClearOperations(plan.output, layout.columns, noise, rng)
 
-    def encode(values: NDArray[np.float64], level: int) -> NDArray[np.complex128]:
-        return values.astype(np.complex128)
+    def encode(values: NDArray[np.float64] | float, level: int) -> NDArray[np.complex128]:
+        return np.asarray(values, np.complex128)
 
     ready: dict[int, circuit.Block[Clear]] = {}
 

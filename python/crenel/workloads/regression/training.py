@@ -13,6 +13,7 @@ from crenel._crenel import Bootstrapper, Ciphertext, Context, Evaluator, Plainte
 from crenel.errors import SerializationError, StateError
 from crenel.workloads import checkpoint as checkpoints
 from crenel.workloads.checkpoint import Value
+from crenel.workloads.masks import MaskStore
 from crenel.workloads.progress import Steps
 from crenel.workloads.recordings import Recordings
 from crenel.workloads.regression import circuit
@@ -154,11 +155,14 @@ def bootstrapper(model: Setup, ev: Evaluator) -> Bootstrapper | None:
     return ev.context.bootstrapper(ev.keys, model.bootstrap, progress=False)
 
 
-def encoder(context: Context, slots: int) -> Callable[[NDArray[np.float64], int], Plaintext]:
-    """Vectors of so many slots as plaintexts, for the circuit."""
+def encoder(context: Context, slots: int) -> circuit.Encode[Plaintext]:
+    """Plaintexts of so many slots, for the circuit. To encode a vector waits for the device: once for each."""
+    masks = MaskStore()
 
-    def encode(values: NDArray[np.float64], level: int) -> Plaintext:
-        return context.encode(values, level=level, slots=slots)
+    def encode(values: NDArray[np.float64] | float, level: int) -> Plaintext:
+        if isinstance(values, float):
+            return context.encode_constant(values, level=level, slots=slots)
+        return masks.encoded(context, values, level)
 
     return encode
 

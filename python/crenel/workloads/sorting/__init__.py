@@ -1,5 +1,6 @@
 """Sorting and ranking encrypted numbers: networks of comparisons by polynomials close to the sign."""
 
+from crenel.workloads.masks import MaskStore
 from crenel.workloads.recordings import Recordings
 from crenel.workloads.sorting.calls import (
     argsort,
@@ -14,7 +15,6 @@ from crenel.workloads.sorting.calls import (
 )
 from crenel.workloads.sorting.clear import Noise
 from crenel.workloads.sorting.comparator import Comparator, comparator, comparator_names
-from crenel.workloads.sorting.encrypted import MaskStore
 from crenel.workloads.sorting.plan import Sorting
 from crenel.workloads.sorting.report import Report
 from crenel.workloads.sorting.simulate import Trace

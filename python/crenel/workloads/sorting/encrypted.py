@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crenel._crenel import Bootstrapper, Ciphertext, Evaluator, Operand, Plaintext, concatenate
+from crenel.workloads.masks import MaskStore
 from crenel.workloads.sorting.comparator import Factor
 
 Reals = NDArray[np.float64]
-
-
-class MaskStore:
-    """Masks as encoded plaintexts of one context, by content and level.
-
-    Kept from run to run they save their encoding and take memory: a polynomial of the level each.
-    """
-
-    def __init__(self) -> None:
-        self._encoded: dict[tuple[bytes, int], Plaintext] = {}
-
-    def __len__(self) -> int:
-        return len(self._encoded)
-
-    def encoded(self, evaluator: Evaluator, mask: Reals, level: int) -> Plaintext:
-        """For a product with a vector of this level and as many slots."""
-        key = hashlib.sha256(mask.tobytes()).digest(), level
-        if key not in self._encoded:
-            self._encoded[key] = evaluator.context.encode(mask, level=level, slots=mask.size)
-        return self._encoded[key]
 
 
 class EncryptedMachine:
@@ -43,7 +23,7 @@ class EncryptedMachine:
     def mask(self, x: Operand, mask: Reals | Plaintext) -> Operand:
         """As Machine.mask; a plaintext is of the level of x."""
         if isinstance(mask, np.ndarray):
-            mask = self.masks.encoded(self.evaluator, mask, x.level)
+            mask = self.masks.encoded(self.evaluator.context, mask, x.level)
         return x * mask
 
     def multiply(self, a: Operand, b: Operand) -> Operand:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from crenel.errors import ParameterError
 from crenel.workloads import records
 from crenel.workloads.kept import Kept
+from crenel.workloads.masks import MaskStore
 from crenel.workloads.records import Round, Sort
 from crenel.workloads.session import Session
-from crenel.workloads.sorting.encrypted import MaskStore
 from crenel.workloads.sorting.plan import Sorting
 from crenel.workloads.sorting.simulate import Trace
 from crenel.workloads.sorting.values import EncryptedValues

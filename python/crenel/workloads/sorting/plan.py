@@ -14,6 +14,7 @@ from crenel._crenel import Bootstrapper, Client, EvaluationKeys, Evaluator, Para
 from crenel.ckks.recorder import Needs
 from crenel.errors import ParameterError
 from crenel.workloads.checked import whole
+from crenel.workloads.masks import MaskStore
 from crenel.workloads.recordings import Recordings, kept
 from crenel.workloads.shared import Progress, Variant, check_variant, named, same_params
 from crenel.workloads.sorting import radix as radices
@@ -21,7 +22,6 @@ from crenel.workloads.sorting import report as reports
 from crenel.workloads.sorting import running, simulate
 from crenel.workloads.sorting.clear import Noise
 from crenel.workloads.sorting.comparator import comparator as stored
-from crenel.workloads.sorting.encrypted import MaskStore
 from crenel.workloads.sorting.report import Report
 from crenel.workloads.sorting.setup import Setup
 from crenel.workloads.sorting.simulate import Trace

@@ -82,7 +82,7 @@ class RecordedParts(circuit.Parts[Operand]):
 
     def _encoded(self, masks: Sequence[Reals], x: Operand) -> list[Plaintext]:
         machine = self._machine
-        return [machine.masks.encoded(machine.evaluator, mask, x.level) for mask in masks]
+        return [machine.masks.encoded(machine.evaluator.context, mask, x.level) for mask in masks]
 
     def _replayed(
         self,

@@ -10,12 +10,13 @@ from typing import TypeAlias, cast
 from crenel._crenel import Bootstrapper, Ciphertext, Evaluator, Operand
 from crenel.errors import SerializationError, StateError
 from crenel.workloads import checkpoint as files
+from crenel.workloads.masks import MaskStore
 from crenel.workloads.progress import Steps
 from crenel.workloads.recordings import Recordings
 from crenel.workloads.shared import Progress, same_params
 from crenel.workloads.sorting import circuit
 from crenel.workloads.sorting.circuit import Parts
-from crenel.workloads.sorting.encrypted import EncryptedMachine, MaskStore
+from crenel.workloads.sorting.encrypted import EncryptedMachine
 from crenel.workloads.sorting.recorded import RecordedParts
 from crenel.workloads.sorting.setup import Setup
 from crenel.workloads.sorting.values import UNDER_WAY, EncryptedValues, padding, same_program
