@@ -14,6 +14,11 @@ from crenel.workloads.regression.noise import Noise
 Slots = NDArray[np.complex128]
 
 
+def encode(values: NDArray[np.float64] | float, level: int) -> Slots:
+    """`circuit.Encode` of slots: the numbers themselves."""
+    return np.asarray(values, np.complex128)
+
+
 @dataclass(frozen=True)
 class Clear:
     """A batch of vectors: shape (batch, slots)."""

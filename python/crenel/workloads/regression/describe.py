@@ -6,7 +6,7 @@ import numpy as np
 
 from crenel._crenel import Params
 from crenel.workloads.regression import circuit
-from crenel.workloads.regression.clear import Clear, ClearOperations
+from crenel.workloads.regression.clear import Clear, ClearOperations, encode
 from crenel.workloads.regression.setup import Setup
 from crenel.workloads.shared import MIB, columns
 from crenel.workloads.stages import unmeasured
@@ -19,10 +19,7 @@ def operations(model: Setup) -> dict[str, int]:
     level = max(plan.highest, 4)
     zeros = np.zeros((layout.ciphertexts, layout.slots), np.complex128)
     vectors = Clear(zeros, level)
-    by = circuit.constants(
-        layout, model.sigmoid, model.weight_range, model.factors(2)[1], level,
-        lambda values, level: values.astype(np.complex128),
-    )  # fmt: skip
+    by = circuit.constants(layout, model.sigmoid, model.weight_range, model.factors(2)[1], level, encode)
     state = circuit.State(vectors, vectors, None)
     circuit.iterate(ops, layout, model.sigmoid, state, circuit.Block(vectors, vectors), by, unmeasured)
     return ops.counts

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crenel.workloads.regression import circuit
-from crenel.workloads.regression.clear import Clear, ClearOperations
+from crenel.workloads.regression.clear import Clear, ClearOperations, encode
 from crenel.workloads.regression.layout import Layout
 from crenel.workloads.regression.noise import Noise
 from crenel.workloads.regression.plan import Plan
@@ -50,9 +50,6 @@ def simulate(
 ) -> Trace:
     """Train on blocks of rows and of labels, in the order `seen`."""
     ops = ClearOperations(plan.output, layout.columns, noise, rng)
-
-    def encode(values: NDArray[np.float64] | float, level: int) -> NDArray[np.complex128]:
-        return np.asarray(values, np.complex128)
 
     ready: dict[int, circuit.Block[Clear]] = {}
 

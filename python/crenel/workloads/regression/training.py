@@ -156,7 +156,7 @@ def bootstrapper(model: Setup, ev: Evaluator) -> Bootstrapper | None:
 
 
 def encoder(context: Context, slots: int) -> circuit.Encode[Plaintext]:
-    """Plaintexts of so many slots, for the circuit. To encode a vector waits for the device: once for each."""
+    """Plaintexts of so many slots, for the circuit. A vector waits for the device when it is encoded: once."""
     masks = MaskStore()
 
     def encode(values: NDArray[np.float64] | float, level: int) -> Plaintext:

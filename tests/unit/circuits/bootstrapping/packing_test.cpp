@@ -126,7 +126,9 @@ TEST_P(BootstrapPacking, EveryMemberHasItsOwnMessageWithinTheModel) {
       EXPECT_LT(test::max_error(found, values[k]), 5.0 * (expected + 3.0 * e.total.rms)) << k;
       square += std::pow(test::rms_error(found, values[k]), 2.0) / c.members;
     }
-    EXPECT_LT(std::sqrt(square), 2.0 * expected);
+    // The sine's error is the message's cube: the largest message has 2.65 times its rms, and of
+    // four numbers all may be large.
+    EXPECT_LT(std::sqrt(square), (c.slots * c.members < 32 ? 3.0 : 2.0) * expected);
     std::printf("  %s: rms error 2^%.1f, model 2^%.1f\n",
                 cat(c.members, " of ", c.slots, ", pack ", c.pack).c_str(), std::log2(square) / 2,
                 std::log2(e.total.rms));
