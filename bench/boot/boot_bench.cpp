@@ -118,11 +118,40 @@ void note_costs(const BootWorld& w, Recorder& recorder, u64 peak, u64 driver_byt
                                        {"driver_bytes", driver_bytes}});
 }
 
+/// Eager, then replayed, of one input; the bytes that the rows took at most.
+u64 time_both(const BootWorld& w, Rows& rows, const Values& z, const ckks::Ciphertext& input) {
+  rows.time({{{"graph", false}}, [&] { return w.boot.eager(input); }, z});
+  // Elsewhere a graph is the callable itself: no row of its own.
+  if (w.has_graphs()) rows.time({{{"graph", true}}, [&] { return w.boot(input); }, z});
+  return rows.peak_bytes();
+}
+
+/// Bootstraps of few slots and of real messages, each with a bootstrapper and keys of its own.
+int run_sizes(BootOptions options, const Words& words) {
+  Recorder recorder("boot", words);
+  std::mt19937_64 rng(2026);
+  std::shared_ptr<device::Device> last;
+  for (const u32 slots : options.sizes)
+    for (const auto message :
+         {circuits::BootstrapMessage::complex, circuits::BootstrapMessage::real}) {
+      options.options.slots = slots, options.options.message = message;
+      BootWorld w(options);
+      std::printf("%u slots, %s\n", slots, w.real() ? "real" : "complex");
+      const Values z = w.draw(rng);
+      const ckks::Ciphertext input = w.encrypt(z);
+      Rows rows(w, recorder);
+      time_both(w, rows, z, input);
+      last = w.context.shared_device();
+    }
+  return recorder.finish(options.json, *last);
+}
+
 }  // namespace
 
 int run_boot(const Words& words) {
   const auto options = parse_boot_options(words);
   if (!options) return 0;
+  if (!options->sizes.empty()) return run_sizes(*options, words);
   BootWorld w(*options);
   std::printf(
       "%s on %s%s\n%s\n", options->params.c_str(), w.context.device().info().description.c_str(),
@@ -137,11 +166,8 @@ int run_boot(const Words& words) {
   }
   Recorder recorder("boot", words);
   Rows rows(w, recorder);
-  rows.time({{{"graph", false}}, [&] { return w.boot.eager(input); }, z});
-  // Elsewhere a graph is the callable itself: no row of its own.
-  if (w.has_graphs()) rows.time({{{"graph", true}}, [&] { return w.boot(input); }, z});
+  const u64 peak = time_both(w, rows, z, input);
   const u64 driver_bytes = w.context.device().memory().used;
-  const u64 peak = rows.peak_bytes();
   if (options->tenants != 0) measure_tenants(w, recorder, rng);
   if (!options->resident.empty()) measure_staged(w, recorder, rng);
   if (options->kinds) measure_kinds(w, recorder, rng);

@@ -15,6 +15,8 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
       .number("--runs", o.runs, "fresh random messages whose errors are measured; default 3")
       .number("--batch", o.batch, "ciphertexts a call; default 1", 1)
       .number("--slots", o.options.slots, "a power of two; default all")
+      .numbers("--sizes", o.sizes,
+               "these slots one after the other, complex and real messages each")
       .number("--ratio", ratio, "log2 of the message ratio; default 5")
       .value("--target", "level of the result at least; default the highest",
              [&o](const std::string& text) {

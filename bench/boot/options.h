@@ -14,6 +14,7 @@ struct BootOptions {
   circuits::BootstrapOptions options;
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call
+  std::vector<u32> sizes;     ///< slots of bootstraps that are timed instead, complex and real each
   bool kinds = false;         ///< other kinds of messages too, against the model
   bool once = false;          ///< two eager bootstraps and no timing, for profilers
   bool quick = false;         ///< fewer repetitions

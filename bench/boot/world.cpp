@@ -38,6 +38,13 @@ double BootWorld::lap() {
   return end - std::exchange(lap_, end);
 }
 
+Values BootWorld::draw(std::mt19937_64& rng) const {
+  Values values = uniform(rng, slots() * options.batch);
+  if (real())
+    for (auto& v : values) v = v.real();
+  return values;
+}
+
 ckks::Ciphertext BootWorld::encrypt(const Values& values) {
   return client.encrypt(values, boot.levels().input, 0.0, slots(), options.batch);
 }
@@ -52,6 +59,7 @@ Json::Object BootWorld::axes() const {
           {"alpha", params.alpha()},
           {"security_bits", params.security_bits()},
           {"slots", slots()},
+          {"message", real() ? "real" : "complex"},
           {"message_ratio", boot.options().message_ratio.value()},
           {"keys", options.options.keys == circuits::KeyMode::minimal ? "minimal" : "hoisted"},
           {"limbs", params.window_end(level) - params.window_begin(level)},

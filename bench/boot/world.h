@@ -17,7 +17,8 @@ class BootWorld {
   device::Stream& stream() const { return context.stream(); }
   bool has_graphs() const { return context.device().info().kind == device::Kind::cuda; }
   u64 slots() const { return boot.options().slots; }
-  Values draw(std::mt19937_64& rng) const { return uniform(rng, slots() * options.batch); }
+  bool real() const { return options.options.message == circuits::BootstrapMessage::real; }
+  Values draw(std::mt19937_64& rng) const;
   /// At the level that a bootstrap takes.
   ckks::Ciphertext encrypt(const Values& values);
   /// The set, the options and the levels: what all rows have in common.
