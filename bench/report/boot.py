@@ -26,7 +26,7 @@ TARGETS = [
     },
 ]
 ABOUT = """
-A bootstrap through the public interface, all stages, on slots uniform in [-1, 1]^2. Eager, or replayed from a
+A bootstrap through the public interface, all stages, on slots uniform in [-1, 1]^2, or real where said. Eager, or replayed from a
 CUDA graph; brackets hold the distance of the quartiles. The time for a slot and a level is the latency of one
 ciphertext over its slots and the levels that the result has more than the input.
 """
@@ -52,8 +52,13 @@ def nanoseconds(value: float) -> str:
     return f"{number(value)} ns"
 
 
+def real(row: dict) -> bool:
+    """Of a bootstrap for real messages? Rows from before there was one do not say."""
+    return row.get("message") == "real"
+
+
 def target_of(device: str, row: dict) -> dict | None:
-    if row["batch"] != 1 or row["keys"] != "hoisted" or 2 * row["slots"] != 1 << row["log_n"]:
+    if row["batch"] != 1 or row["keys"] != "hoisted" or 2 * row["slots"] != 1 << row["log_n"] or real(row):
         return None
     same = (row["params"], row["graph"])
     found = [t for t in TARGETS if (t["params"], t["graph"]) == same and device.startswith(t["device"])]
@@ -69,7 +74,7 @@ def latency(name: str, device: str, row: dict) -> list[str]:
         reached = row["correct"] and row["latency_us"] <= 1e3 * target["at_most_ms"]
         met = "yes" if reached else "**no**"
     return [
-        f"{row['slots']:,}, {row['keys']} keys",
+        f"{row['slots']:,}{', real' if real(row) else ''}, {row['keys']} keys",
         f"{row['input_level']} to {row['output_level']}",
         str(row["batch"]),
         "graph" if row["graph"] else "eager",

@@ -9,7 +9,7 @@ from runner.counts import Counts, from_pytest
 from runner.shell import ROOT, run_logged, say
 
 # Of a process: what a test's own threads need. Fewer cores than two such run one process.
-CORES = 4
+CORES = 2
 
 
 def workers() -> list[str]:

@@ -259,6 +259,7 @@ TEST_P(Tenants, OptionsAreThoseThatWereAskedFor) {
 
 // Plan, plaintexts, workspace and recording exist once.
 TEST_P(Tenants, ASecondTenantCostsItsKeysOnly) {
+  if (GetParam() == "ref") GTEST_SKIP() << "a bootstrap takes it seconds";
   const Context context = boot_context(device_);
   auto rng = test::test_rng();
   const BootstrapOptions options = few_slots();
@@ -302,6 +303,7 @@ TEST_P(Tenants, ASecondTenantCostsItsKeysOnly) {
 }
 
 TEST_P(Tenants, BootstrapsFromSeveralThreadsDoNotMix) {
+  if (GetParam() == "ref") GTEST_SKIP() << "a bootstrap takes it seconds";
   const Context context = boot_context(device_);
   const BootstrapOptions options = few_slots();
   const Bootstrapper boot(context, options);
@@ -326,6 +328,7 @@ TEST_P(Tenants, BootstrapsFromSeveralThreadsDoNotMix) {
 }
 
 TEST_P(Tenants, StagedKeysGiveTheSameBits) {
+  if (GetParam() == "ref") GTEST_SKIP() << "a bootstrap takes it seconds";
   const Context context = boot_context(device_);
   const BootstrapOptions options = few_slots();
   Tenant t = make_tenant(context, options);
