@@ -47,7 +47,7 @@ def test_the_contract_on_a_toy(recwarn):
 
 
 def test_the_contract_is_what_the_model_expects():
-    """The script's own set and options: what it asserts is a bit above the largest error to expect, or more."""
+    """By the script's own set and options: it asserts a bit or more above the largest error to expect."""
     source = contract()
     lines = [line for line in source.splitlines() if re.match(r"(import|from|params|boot) ?", line)]
     without_keys = [re.sub(r"\(server(, )?", "(", line) for line in lines]

@@ -160,12 +160,9 @@ def _encrypt(
     def send(what: str, make: Callable[[], EncryptedTable]) -> tuple[EncryptedTable, int]:
         if kept is None:
             made = make()
-            return made, sum(len(block.to_bytes()) for block in made.blocks)
+            return made, sum(map(len, made.to_bytes()))
         parts = kept.sent(what, lambda: make().to_bytes())
-        rows, batch = len(table.y_train), model.layout.batch
-        counts = [min(batch, rows - batch * i) for i in range(len(parts))]
-        found = EncryptedTable.from_bytes(session.context, what, parts, counts)
-        return found, sum(map(len, parts))
+        return EncryptedTable.from_bytes(session.context, parts), sum(map(len, parts))
 
     x, bytes_of_x = send(FEATURES, lambda: model.encrypt(client, table.X_train))
     y, bytes_of_y = send(LABELS, lambda: model.encrypt_labels(client, table.y_train))
