@@ -58,37 +58,40 @@ def helr_row(name: str, rows: list[dict]) -> list[str]:
     last = [r["iterations"][-1] for r in rows]
     found, clear = ([100 * i[key] for i in last] for key in ("accuracy", "clear_accuracy"))
     first = rows[0]
-    return [
-        set_name(first),
-        first["variant"],
-        f"{first['rows']:,} x {first['features']}, {first['batch']:,} an iteration",
-        str(first["steps"]),
-        str(first["bootstraps"]),
-        runs(rows),
-        duration(median(rows, lambda r: r["latency_us"])),
-        f"{statistics.mean(found):.2f} % [{min(found):.2f}, {max(found):.2f}]",
-        f"{statistics.mean(clear):.2f} %",
-        bits(max(r["error"] for r in rows)),
-        verdict(rows),
-        joules(rows),
-        *memory(rows),
-        f"`{name}`",
-    ]
+    return row_of(
+        name,
+        rows,
+        [f"{first['rows']:,} x {first['features']}, {first['batch']:,} an iteration"],
+        [
+            f"{statistics.mean(found):.2f} % [{min(found):.2f}, {max(found):.2f}]",
+            f"{statistics.mean(clear):.2f} %",
+            bits(max(r["error"] for r in rows)),
+        ],
+    )
 
 
 def sort_row(name: str, rows: list[dict]) -> list[str]:
     first = rows[0]
+    return row_of(
+        name,
+        rows,
+        [f"{first['count']:,}", f"{first['comparator']}, radix {first['radix']}"],
+        [f"{statistics.mean(r[key] for r in rows):.2f}" for key in ("error_bits", "rms_bits")],
+    )
+
+
+def row_of(name: str, rows: list[dict], what: list[str], quality: list[str]) -> list[str]:
+    """The cells of any workload, with its own: what was computed on, and how good the results are."""
+    first = rows[0]
     return [
         set_name(first),
         first["variant"],
-        f"{first['count']:,}",
-        f"{first['comparator']}, radix {first['radix']}",
+        *what,
         str(first["steps"]),
         str(first["bootstraps"]),
         runs(rows),
         duration(median(rows, lambda r: r["latency_us"])),
-        f"{statistics.mean(r['error_bits'] for r in rows):.2f}",
-        f"{statistics.mean(r['rms_bits'] for r in rows):.2f}",
+        *quality,
         verdict(rows),
         joules(rows),
         *memory(rows),

@@ -46,6 +46,18 @@ def test_the_contract_on_a_toy(recwarn):
     exec(compile(source, str(README), "exec"), {})
 
 
+def test_the_contract_is_what_the_model_expects():
+    """By the script's own set and options: it asserts a bit or more above the largest error to expect."""
+    source = contract()
+    lines = [line for line in source.splitlines() if re.match(r"(import|from|params|boot) ?", line)]
+    without_keys = [re.sub(r"\(server(, )?", "(", line) for line in lines]
+    assert len(lines) == 4 and without_keys != lines
+    there: dict[str, object] = {"context": ckks.Context(ckks.preset("boot40"), "cpu")}
+    exec("\n".join(without_keys), there)
+    (asserted,) = re.findall(r"< 2\*\*-(\d+)", source)
+    assert there["boot"].report().values_error <= 2.0 ** -(int(asserted) + 1)
+
+
 def test_the_contract_as_it_stands():
     if reason := crenel.cuda_unavailable_reason():
         pytest.skip(f"cuda: {reason}")  # N = 2^16 takes minutes and gigabytes on a CPU

@@ -92,13 +92,45 @@ def test_leveled_parameters_need_no_bootstrap():
 
 
 def test_tables_travel_as_bytes(server):
-    x = EncryptedTable.from_bytes(server.context, "features", server.x.to_bytes(), server.x.rows)
+    sent = server.x.to_bytes()
+    x = EncryptedTable.from_bytes(server.context, sent)
     assert x.fingerprint == server.x.fingerprint and len(x) == 70
+    assert (x.what, x.rows) == ("features", (32, 32, 6)) == (server.x.what, server.x.rows)
     a = server.model.fit(server.ev, x, server.labels, 2)
     b = server.model.fit(server.ev, server.x, server.labels, 2)
     assert a.weights.to_bytes() == b.weights.to_bytes()
-    with pytest.raises(SerializationError):
-        EncryptedTable.from_bytes(server.context, "features", server.x.to_bytes(), [70])
+    labels = EncryptedTable.from_bytes(server.context, server.labels.to_bytes())
+    assert (labels.what, labels.rows) == ("labels", (32, 32, 6))
+    with pytest.raises(StateError, match="labels where features"):
+        server.model.fit(server.ev, labels, labels, 2)
+
+
+def test_tables_from_bytes_that_are_not_theirs(server):
+    seed, rng = seeded()
+    x, y = server.x.to_bytes(), server.labels.to_bytes()
+    for blocks in ([], x[:1], x[:2], x[1:], [*x, x[2]], x[::-1], [x[0], y[1], x[2]], [x[0], x[0], x[2]]):
+        with pytest.raises(SerializationError):
+            EncryptedTable.from_bytes(server.context, blocks)
+    ciphertext = [block.to_bytes() for block in server.x.blocks]  # without what the rows are
+    for bad in (b"", x[0][:-1], x[0] + b"0", x[0][:60], ciphertext[0]):
+        with pytest.raises(SerializationError):
+            EncryptedTable.from_bytes(server.context, [bad, *x[1:]])
+    for place in rng.integers(len(x[0]), size=20):
+        bad = bytearray(x[0])
+        bad[place] ^= 1 << rng.integers(8)
+        with pytest.raises(SerializationError):
+            EncryptedTable.from_bytes(server.context, [bytes(bad), *x[1:]])
+    state = server.model.fit(server.ev, server.x, server.labels, 1)
+    with pytest.raises(StateError, match="expected one of a block of an encrypted table"):
+        EncryptedTable.from_bytes(server.context, [state.to_bytes()])
+    for change in (
+        {"rows": (32, 0, 6)},
+        {"rows": (32, 10**12, 6)},
+        {"rows": ("32", 32, 6)},
+        {"what": "both"},
+    ):
+        with pytest.raises(SerializationError, match="a positive number of rows in a block of"):
+            EncryptedTable.from_bytes(server.context, replace(server.x, **change).to_bytes())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1.0001, -7.0])
@@ -295,11 +327,10 @@ params = ckks.preset("toy-boot35", allow_insecure=True)
 context = ckks.Context(params, "cpu")
 model = LogisticRegression(params, features=5, batch=32, order="random", seed=3)
 keys = context.load_evaluation_keys(folder + "/keys")
-def read(name, rows):
-    return [open(f"{folder}/{name}{k}", "rb").read() for k in range(len(rows))]
-rows = [int(r) for r in sys.argv[3].split(",")]
-x = EncryptedTable.from_bytes(context, "features", read("x", rows), rows)
-y = EncryptedTable.from_bytes(context, "labels", read("y", rows), rows)
+def read(name):
+    blocks = [open(f"{folder}/{name}{k}", "rb").read() for k in range(int(sys.argv[3]))]
+    return EncryptedTable.from_bytes(context, blocks)
+x, y = read("x"), read("y")
 def told(done, total, what):
     open(marker, "w").write(str(done))
 model.fit(context.evaluator(keys), x, y, 9, checkpoint=folder + "/c", progress=told)
@@ -313,8 +344,8 @@ def test_a_killed_process_goes_on_to_the_same_bits(server, tmp_path):
             (tmp_path / f"{name}{k}").write_bytes(block)
     script, marker = tmp_path / "killed.py", tmp_path / "marker"
     script.write_text(KILLED)
-    rows = ",".join(map(str, server.x.rows))
-    command = [sys.executable, str(script), str(tmp_path), str(marker), rows, *sys.path]
+    blocks = str(len(server.x.blocks))
+    command = [sys.executable, str(script), str(tmp_path), str(marker), blocks, *sys.path]
     child = subprocess.Popen(command)
     checkpoint, deadline = tmp_path / "c", time.monotonic() + 120
     while not checkpoint.exists() and child.poll() is None and time.monotonic() < deadline:

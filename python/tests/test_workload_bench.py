@@ -57,35 +57,35 @@ def test_runs_and_page(scale_table, page, tmp_path, capsys):
     assert "No run is recorded yet" in page({}) and "No run" not in text
 
 
-def test_a_sort_has_its_row(page):
-    row = {
+def sort_row(comparator: str) -> dict:
+    """A record of a sort with its file's fields."""
+    return {
         "name": "sort", "params": "boot40", "insecure": False, "variant": "crenel", "count": 16384,
-        "comparator": "15,15,15,15", "radix": 4, "steps": 56, "bootstraps": 93, "latency_us": 1.5e6,
+        "comparator": comparator, "radix": 4, "steps": 56, "bootstraps": 93, "latency_us": 1.5e6,
         "total_s": 1.5, "error_bits": 12.4, "rms_bits": 14.5, "correct": True, "stages_timed": False,
         "stages": [], "error": 1e-4, "data": "uniform", "energy": {"joules_per_step": 9.5},
         "memory": {"keys": 1 << 30, "library_peak": 3 << 30, "driver_peak": 4 << 30},
     }  # fmt: skip
+
+
+def document(*rows: dict) -> dict:
     where = {"device_description": "NVIDIA H200", "command": "c", "date": "2026-11-23"}
-    data = {"kind": "crenel-bench", "suite": "workload", "provenance": where, "results": [row, {**row}]}
+    return {"kind": "crenel-bench", "suite": "workload", "provenance": where, "results": list(rows)}
+
+
+def test_a_sort_has_its_row(page):
+    row = sort_row("15,15,15,15")
+    data = document(row, {**row})
     line = next(line for line in page({"w.json": data}).splitlines() if line.startswith("| boot40"))
     for cell in ("16,384", "1.50 s", "12.40", "9.50 J", "4,096 MiB", "| 2 |"):
         assert cell in line, line
 
 
 def test_recorded_runs_are_rows_of_their_own(page):
-    row = {
-        "name": "sort", "params": "boot40", "insecure": False, "variant": "crenel", "count": 16384,
-        "comparator": "15,15,15,27", "radix": 4, "steps": 56, "bootstraps": 93, "latency_us": 1.5e6,
-        "total_s": 1.5, "error_bits": 12.4, "rms_bits": 14.5, "correct": True, "stages_timed": False,
-        "stages": [], "error": 1e-4, "data": "uniform", "energy": {"joules_per_step": 9.5},
-        "memory": {"keys": 1 << 30, "library_peak": 3 << 30, "driver_peak": 4 << 30},
-    }  # fmt: skip
+    row = sort_row("15,15,15,27")
     staged = row | {"stages_timed": True, "latency_us": 3e6, "graph": False}
     recorded = row | {"graph": True, "latency_us": 1.2e6}
-    data = {
-        "kind": "crenel-bench", "suite": "workload", "results": [row, recorded, recorded, staged],
-        "provenance": {"device_description": "NVIDIA H200", "command": "c", "date": "2026-11-23"},
-    }  # fmt: skip
+    data = document(row, recorded, recorded, staged)
     lines = [line for line in page({"w.json": data}).splitlines() if line.startswith("| boot40")]
     assert len(lines) == 2 and "| 1 | 1.50 s |" in lines[0] and "| 2, recorded | 1.20 s |" in lines[1]
 

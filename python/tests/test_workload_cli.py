@@ -1,15 +1,18 @@
 """crenel workload: runs, records, figures, resumption, refusals, and that a wrong result is a failure."""
 
+import dataclasses
 import json
 import re
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import typer
 from conftest import device_names, open_context, toy
 
 import crenel
-from crenel.cli import main
+from crenel.cli import main, workload, workload_options
 from crenel.workloads import data, records
 from crenel.workloads.recordings import worth
 
@@ -28,9 +31,11 @@ def device(request) -> str:
 
 
 @pytest.fixture
-def run(capfd):
+def run(capfd, monkeypatch):
     def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(["workload", *arguments])
+        # As of a process of its own: a record has the command from there.
+        monkeypatch.setattr(sys, "argv", ["crenel", "workload", *arguments])
+        code = main(sys.argv[1:])
         captured = capfd.readouterr()
         return code, captured.out, captured.err
 
@@ -57,6 +62,37 @@ def test_a_divergence_in_the_clear_is_told_before_keys_are_made(run, tmp_path):
     assert code == 0, err
 
 
+def test_a_weight_range_of_ones_own(run, tmp_path):
+    """The same rows and rate diverge in a narrow range and not in a wide one, whose results are coarser."""
+    seed = int(np.random.default_rng().integers(1000))
+    print(f"seed {seed}")
+    options = ["helr", "--device", "cpu", "--params", LEVELED, "--iterations", "2", "--seed", str(seed)]
+    code, out, err = run(*options, "--weight-range", "0.05")
+    assert code != 0 and "--weight-range" in err and "the range of weights, 0.05" in err
+    assert "evaluation keys" not in out
+    bounds = []
+    for size in (8, 512):
+        path = tmp_path / f"{size}.json"
+        code, out, err = run(*options, "--weight-range", str(size), "--json", str(path))
+        assert code == 0, out + err
+        bounds.append(records.read(path)[0][0].bound)
+    assert bounds[1] > 8 * bounds[0]
+    code, _, err = run(*options, "--weight-range", "-1")
+    assert code == 2 and "weight_range must be positive" in err
+
+
+@pytest.mark.parametrize("name", ["helr", "sort"])
+def test_a_command_has_the_options_of_all_workloads(name):
+    """Before its own, each once, with the defaults of `Common`."""
+    command = typer.main.get_command(workload.app).commands[name]
+    shared = dataclasses.fields(workload_options.Common)
+    names = [parameter.name for parameter in command.params]
+    assert names[: len(shared)] == [field.name for field in shared] and len(set(names)) == len(names)
+    assert "common" not in names and "json" in names
+    for parameter, field in zip(command.params, shared, strict=False):
+        assert parameter.default == field.default and parameter.help, field.name
+
+
 @pytest.mark.parametrize("name", ["x.foo", "x"])
 def test_a_figure_of_another_kind_is_refused_before_the_run(run, tmp_path, name):
     pytest.importorskip("matplotlib")
@@ -75,7 +111,7 @@ def test_training_and_its_record(run, device, tmp_path):
     assert code == 0, out + err
     assert "INSECURE" in out and "a toy set, so that" not in out
     (result,), where = records.read(tmp_path / "h.json")
-    assert where["command"].startswith("crenel ") and where["device"].startswith(device)
+    assert where["command"].startswith("crenel workload helr ") and where["device"].startswith(device)
     assert result.correct and result.insecure and result.params == LEVELED and result.seed == seed
     assert [i.iteration for i in result.iterations] == [1, 2]
     last = result.iterations[-1]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from crenel.cli.workload_options import Common, with_common
 from crenel.errors import ParameterError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -27,43 +28,17 @@ QUICK = {"helr": "toy-boot40", "sort": "toy-boot40"}
 FIGURES = (".png", ".pdf", ".svg")
 ON_GPU = {"helr": "boot35", "sort": "boot40"}
 
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.")]
-Parameters = Annotated[
-    str | None,
-    typer.Option(
-        "--params", help="A set of crenel params list; default: a toy set on CPUs, a full one on GPUs."
-    ),
-]
-Data = Annotated[
-    Path | None, typer.Option(help="A file or folder of your own; default: data that are there.")
-]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
 ValuesFile = Annotated[
     Path | None,
     typer.Option("--json", help="Write the record to a new file, with up to 4096 values in the clear."),
 ]
-Plot = Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")]
-Seed = Annotated[int, typer.Option(help="Of the split, the order of blocks, or the values.")]
-Checkpoint = Annotated[
-    Path | None, typer.Option(help="A folder for key, data and state: the same command goes on from it.")
-]
-Variant = Annotated[str, typer.Option(help="crenel, or paper: the published circuit.")]
-MeterPower = Annotated[bool, typer.Option("--energy", help="Sample the GPU's power by nvidia-smi.")]
-Warm = Annotated[bool, typer.Option("--warm", help="Run a part once before, untimed.")]
-Record = Annotated[
-    bool | None,
-    typer.Option(
-        "--graph/--eager", help="Replay recorded parts; default: on GPUs, with --warm and --no-stages."
-    ),
-]
-TimeStages = Annotated[bool, typer.Option(help="Time the stages; on a GPU this slows the run.")]
 
 
 @app.command()
+@with_common
 def helr(
-    device: Device = "auto",
-    params: Parameters = None,
-    data: Data = None,
+    common: Common,
     label: Annotated[
         str | None, typer.Option(help="Of a CSV file, the column of labels; default: the last.")
     ] = None,
@@ -73,37 +48,30 @@ def helr(
     rate: Annotated[
         float, typer.Option(help="Learning rate; lower it where weights leave their range.")
     ] = 1.0,
+    weight_range: Annotated[
+        float, typer.Option(help="Largest entry of the state, weights times up to 2; errors grow with it.")
+    ] = 8.0,
     order: Annotated[str, typer.Option(help="Of the blocks of rows: cyclic or random.")] = "cyclic",
     json: JsonFile = None,
-    plot: Plot = None,
-    seed: Seed = 1,
-    checkpoint: Checkpoint = None,
-    variant: Variant = "crenel",
-    energy: MeterPower = False,
-    warm: Warm = False,
-    stages: TimeStages = True,
-    graph: Record = None,
 ) -> None:
     """Train a logistic regression on encrypted rows, and compare with the training in the clear."""
-    _check_files(json, plot)
+    _check_files(json, common.plot)
     from crenel.workloads import data as tables
     from crenel.workloads.regression import measure
 
-    table = tables.load_table(data, label, digits=_digits(digits), seed=seed)
-    session = _session("helr", device, params, stages, energy)
+    table = tables.load_table(common.data, label, digits=_digits(digits), seed=common.seed)
+    session = _session("helr", common)
     result = measure.measure(
-        session, table, iterations=iterations, batch=batch or None, rate=rate,
-        order=cast(Any, order), seed=seed, variant=cast(Any, variant), checkpoint=checkpoint, warm=warm,
-        graph=graph,
+        session, table, common.of_the_run(), iterations=iterations, batch=batch or None, rate=rate,
+        order=cast(Any, order), weight_range=weight_range,
     )  # fmt: skip
-    _finish(session, result, json, plot)
+    _finish(session, result, json, common.plot)
 
 
 @app.command()
+@with_common
 def sort(
-    device: Device = "auto",
-    params: Parameters = None,
-    data: Data = None,
+    common: Common,
     column: Annotated[str | None, typer.Option(help="Of a CSV file, the column of values.")] = None,
     count: Annotated[int, typer.Option(help="Values; 0: all of the file, or 16.")] = 0,
     comparator: Annotated[str | None, typer.Option(help="Degrees of the composed sign, 15,15,15,15.")] = None,
@@ -118,30 +86,20 @@ def sort(
     ] = None,
     descending: Annotated[bool, typer.Option("--descending", help="The largest first.")] = False,
     json: ValuesFile = None,
-    plot: Plot = None,
-    seed: Seed = 1,
-    checkpoint: Checkpoint = None,
-    variant: Variant = "crenel",
-    energy: MeterPower = False,
-    warm: Warm = False,
-    stages: TimeStages = True,
-    graph: Record = None,
 ) -> None:
     """Sort encrypted values, and compare with the order in the clear."""
-    _check_files(json, plot)
+    _check_files(json, common.plot)
     from crenel.workloads import data as tables
     from crenel.workloads.sorting import measure
 
-    wanted = count or (16 if data is None else None)
-    values = tables.load_values(data, wanted, seed, column=column)
-    session = _session("sort", device, params, stages, energy)
+    data = common.data
+    values = tables.load_values(data, count or (16 if data is None else None), common.seed, column=column)
+    session = _session("sort", common)
     result = measure.measure(
-        session, values, source="uniform in [0, 1)" if data is None else data.name, comparator=comparator,
-        radix=cast(Any, radix or None), descending=descending, low=low, high=high, seed=seed,
-        variant=cast(Any, variant), checkpoint=checkpoint, warm=warm,
-        graph=graph,
+        session, values, common.of_the_run(), source="uniform in [0, 1)" if data is None else data.name,
+        comparator=comparator, radix=cast(Any, radix or None), descending=descending, low=low, high=high,
     )  # fmt: skip
-    _finish(session, result, json, plot)
+    _finish(session, result, json, common.plot)
 
 
 def _digits(text: str) -> tuple[int, int]:
@@ -169,20 +127,20 @@ def _check_files(json: Path | None, plot: Path | None) -> None:
         )
 
 
-def _session(workload: str, device: str, params: str | None, stages: bool, energy: bool) -> Session:
+def _session(workload: str, common: Common) -> Session:
     import crenel
     from crenel._crenel import security_text
     from crenel.workloads.report import Report
     from crenel.workloads.session import Session
 
-    info = crenel.device_info(device)
+    info = crenel.device_info(common.device)
     report = Report()
-    name = params or (ON_GPU if info.kind == "cuda" else QUICK)[workload]
+    name = common.params or (ON_GPU if info.kind == "cuda" else QUICK)[workload]
     chosen = _preset(name)
     report.line(f"{name} on {info.name} ({info.description}): {security_text(chosen)}")
-    if chosen.insecure and params is None:
+    if chosen.insecure and common.params is None:
         report.line(f"a toy set, so that this ends soon; --params {ON_GPU[workload]} is a set for real data")
-    return Session(chosen, device, report, stages, energy)
+    return Session(chosen, common.device, report, common.stages, common.energy)
 
 
 def _preset(name: str) -> ckks.Params:

@@ -1,21 +1,44 @@
-"""What the drivers of all workloads share: a device and a client of it, and what is measured around a run."""
+"""What the drivers of all workloads share: what they are asked for, a device and a client of it, the steps
+around the program, and what is measured of a run."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import crenel
 from crenel import ckks
 from crenel.workloads.energy import Meter
+from crenel.workloads.kept import Kept
 from crenel.workloads.recordings import Recordings, worth
-from crenel.workloads.records import Energy, Memory, Stage, process_peak_bytes, stages_of
+from crenel.workloads.records import Json, Memory, facts_of, process_peak_bytes, stages_of
 from crenel.workloads.report import Report
+from crenel.workloads.shared import Variant
 from crenel.workloads.stages import Stages, Stopwatch, unmeasured
 
 T = TypeVar("T")
+KEYS, TABLES = "client: evaluation keys", "server: tables of the bootstrap"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a driver is asked for, whichever program it runs."""
+
+    seed: int = 1
+    """Of what the program draws, and of values, for the record."""
+    variant: Variant = "crenel"
+    """As of the program."""
+    checkpoint: Path | None = None
+    """A folder (`Kept`); a run that was stopped goes on, and its times are of what was left."""
+    warm: bool = False
+    """Run the program, or its first refresh, once before, untimed: tables, memory and recordings are there
+    then, as in a server that has computed already."""
+    graph: bool | None = None
+    """Replay recorded parts; None: on devices that record, in warm runs without timed stages."""
 
 
 class Session:
@@ -53,9 +76,38 @@ class Session:
         """For the program: times what it calls a stage, or does not."""
         return self._watch or unmeasured
 
-    def recordings(self, graph: bool | None, warm: bool) -> Recordings | None:
+    def kept(self, options: RunOptions, **run: str) -> Kept | None:
+        """The folder of a run that can go on, whose client is this session's from now on; None where none was
+        asked for. `run` and the parameters decide whether it is of the same run. Raises what `Kept` raises.
+        """
+        if options.checkpoint is None:
+            return None
+        folder = Kept(options.checkpoint, {"params": self.context.params.id, **run})
+        self.client = folder.client(self.context)
+        return folder
+
+    def keys(self, make: Callable[[ckks.Client], ckks.EvaluationKeys]) -> ckks.EvaluationKeys:
+        """Evaluation keys of the client, timed."""
+        with self.step(KEYS):
+            made = make(self.client)
+            self.context.synchronize()
+        return made
+
+    def bootstrapper(
+        self, keys: ckks.EvaluationKeys, options: ckks.BootstrapOptions | None
+    ) -> ckks.Bootstrapper | None:
+        """The server's, timed; None without options. Its tables lie in the context for as long as it lives: a
+        program that makes one for itself finds them there.
+        """
+        with self.step(TABLES):
+            made = None if options is None else self.context.bootstrapper(keys, options)
+            self.context.synchronize()
+        return made
+
+    def recordings(self, options: RunOptions) -> Recordings | None:
         """For a program of this session: see `recordings.worth`."""
-        wanted = worth(graph, self.device, warm=warm, timed_stages=self._watch is not None)
+        timed = self._watch is not None
+        wanted = worth(options.graph, self.device, warm=options.warm, timed_stages=timed)
         return Recordings() if wanted else None
 
     def step(self, name: str) -> AbstractContextManager[None]:
@@ -76,16 +128,33 @@ class Session:
             self.seconds = time.perf_counter() - start
         return result
 
-    def energy(self, steps: int) -> Energy:
-        """Of the run."""
-        return self._meter.energy(steps)
+    def facts(
+        self, options: RunOptions, keys: ckks.EvaluationKeys, steps: int, *, recorded: bool, resumed: bool
+    ) -> Json:
+        """The fields of `Result` that say what was run with, and what that took.
 
-    def memory(self, keys: ckks.EvaluationKeys) -> Memory:
+        steps : of the program, for its energy
+        recorded, resumed : as in `Result`, where the first is ``graph``
+        """
+        stages = stages_of(self._watch) if self._watch else ()
+        return facts_of(self.context.params) | {
+            "variant": options.variant,
+            "seed": options.seed,
+            "steps": steps,
+            "total_s": self.seconds,
+            "setup_s": self.seconds_of(TABLES),
+            "warm": options.warm,
+            "graph": recorded,
+            "resumed": resumed,
+            "keys_s": self.seconds_of(KEYS),
+            "memory": self._memory(keys),
+            "energy": self._meter.energy(steps),
+            "stages_timed": bool(stages),
+            "stages": stages,
+        }
+
+    def _memory(self, keys: ckks.EvaluationKeys) -> Memory:
         """So far."""
         self.context.synchronize()
         driver, note = self._meter.peak_bytes()
         return Memory(keys.nbytes, self.device.pools().peak, driver, note, process_peak_bytes())
-
-    def measured_stages(self) -> tuple[Stage, ...]:
-        """Of the run; none where they were not timed."""
-        return stages_of(self._watch) if self._watch else ()

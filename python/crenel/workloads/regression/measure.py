@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,7 @@ from crenel.workloads.regression.schedule import Order
 from crenel.workloads.regression.simulate import Trace
 from crenel.workloads.regression.state import TrainingState
 from crenel.workloads.regression.tables import FEATURES, LABELS, EncryptedTable
-from crenel.workloads.session import Session
+from crenel.workloads.session import RunOptions, Session
 
 MOST_ROWS = 1024  # of an iteration: the published batch
 DEVIATIONS = 8.0  # of the stated error: what a correct run does not exceed
@@ -46,60 +44,46 @@ def loss(weights: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.flo
 def measure(
     session: Session,
     table: Table,
+    options: RunOptions,
     *,
     iterations: int = 32,
     batch: int | None = None,
     rate: float = 1.0,
     order: Order = "cyclic",
-    seed: int = 1,
-    variant: Literal["crenel", "paper"] = "crenel",
-    checkpoint: Path | None = None,
-    warm: bool = False,
-    graph: bool | None = None,
+    weight_range: float = 8.0,
 ) -> Training:
     """Train on the training rows under encryption, and compare with the same training in the clear.
 
     Parameters
     ----------
     session : its client is exchanged for that of before where a run goes on
+    options : `warm` trains as far as the first refresh
     batch : rows of an iteration; None: `suitable_batch`
-    checkpoint : a folder (`Kept`); a run that was stopped goes on, and its times are of what was left
-    warm : train as far as the first refresh once before, untimed: as in a server that has trained already
-    graph : replay recorded iterations; None: on devices that record, in warm runs without timed stages
+    rate, order, weight_range : as of `LogisticRegression`
 
     Weights of every refresh and of the end are decrypted after the run, which is undisturbed. Raises
     DivergenceError where the training leaves its range, before anything is encrypted if it does so in the
     clear, and what the model raises.
     """
-    params = session.context.params
-    rows = len(table.y_train)
+    params, rows = session.context.params, len(table.y_train)
     model = LogisticRegression(
         params, features=table.features, batch=batch or suitable_batch(params.slots, rows), rate=rate,
-        order=order, seed=seed, variant=variant,
+        order=order, seed=options.seed, variant=options.variant, weight_range=weight_range,
     )  # fmt: skip
     session.report.line(model.describe(iterations))
     data = records.digest(table.X_train, table.y_train, table.X_test, table.y_test)
-    kept = None
-    if checkpoint is not None:
-        kept = Kept(checkpoint, {"model": model.fingerprint, "params": params.id, "data": data})
-        session.client = kept.client(session.context)
+    kept = session.kept(options, model=model.fingerprint, data=data)
     with session.step("in the clear"):
         trace = model.simulate(table.X_train, table.y_train, iterations)
     _refuse_divergence(model, trace)
-    with session.step("client: evaluation keys"):
-        keys = model.keys(session.client)
-        session.context.synchronize()
+    keys = session.keys(model.keys)
     with session.step("client: encrypt the training rows"):
         x, y, sent = _encrypt(session, model, table, kept)
 
     evaluator = session.context.evaluator(keys)
-    with session.step("server: tables of the bootstrap"):
-        # What it makes lies in the context for as long as it lives: the run finds it there.
-        options = model.bootstrap
-        ready = None if options is None else session.context.bootstrapper(keys, options)
-        session.context.synchronize()
-    recordings = session.recordings(graph, warm)
-    if warm:
+    ready = session.bootstrapper(keys, model.bootstrap)
+    recordings = session.recordings(options)
+    if options.warm:
         first, *others = model.plan.segments(iterations)
         # What is recorded is a whole segment behind a refresh.
         behind = others[0].count if others and recordings is not None else 1
@@ -122,15 +106,11 @@ def measure(
     errors = [i for i in curve if i.error is not None]
     correct = all(i.error is not None and i.error <= DEVIATIONS * expected[i.iteration - 1] for i in errors)
     return Training(
+        **session.facts(options, keys, iterations, recorded=recordings is not None, resumed=resumed),
         name="helr",
-        **records.facts_of(params),
-        variant=variant,
         data=table.name,
         data_digest=data,
         digest=records.digest(found[iterations]),
-        seed=seed,
-        steps=iterations,
-        total_s=session.seconds,
         latency_us=1e6 * session.seconds / iterations,
         batch=model.layout.batch,
         bootstraps=sum(part.refreshed for part in model.plan.segments(iterations)),
@@ -138,18 +118,9 @@ def measure(
         error=errors[-1].error or 0.0,
         bound=DEVIATIONS * expected[-1],
         bound_note=f"{DEVIATIONS:g} times the stated deviation of a weight",
-        setup_s=session.seconds_of("server: tables of the bootstrap"),
-        warm=warm,
-        graph=recordings is not None,
-        resumed=resumed,
-        keys_s=session.seconds_of("client: evaluation keys"),
         encrypt_s=session.seconds_of("client: encrypt the training rows"),
         decrypt_s=session.seconds_of("client: decrypt the weights"),
         wire_bytes=sent,
-        memory=session.memory(keys),
-        energy=session.energy(iterations),
-        stages_timed=bool(session.measured_stages()),
-        stages=session.measured_stages(),
         rows=rows,
         features=table.features,
         test_rows=len(table.y_test),
@@ -160,16 +131,22 @@ def measure(
 
 def _refuse_divergence(model: LogisticRegression, trace: Trace) -> None:
     """Before keys are made: a training that leaves its range in the clear does so under encryption."""
-    for what, largest, limit, of in (
-        ("weight", trace.largest_state, model.weight_range, "the range of weights"),
-        ("row", trace.largest_inner, model.sigmoid.limit, "the sigmoid's limit"),
+    for what, largest, limit, of, wider in (
+        (
+            "weight",
+            trace.largest_state,
+            model.weight_range,
+            "the range of weights",
+            ", a wider --weight-range",
+        ),
+        ("row", trace.largest_inner, model.sigmoid.limit, "the sigmoid's limit", ""),
     ):
         bad = np.flatnonzero(~(largest <= limit))  # not a number is beyond
         if len(bad):
             raise DivergenceError(
                 f"in the clear already, iteration {bad[0] + 1} takes a {what} to {largest[bad[0]]:.3g}, "
                 f"beyond {of}, {limit:.3g}: nothing was encrypted. Try a smaller --rate than "
-                f"{model.rate:g}, or fewer --iterations",
+                f"{model.rate:g}{wider}, or fewer --iterations",
                 {"iteration": int(bad[0]) + 1, "what": what, "count": len(bad)},
             )
 
@@ -183,12 +160,9 @@ def _encrypt(
     def send(what: str, make: Callable[[], EncryptedTable]) -> tuple[EncryptedTable, int]:
         if kept is None:
             made = make()
-            return made, sum(len(block.to_bytes()) for block in made.blocks)
+            return made, sum(map(len, made.to_bytes()))
         parts = kept.sent(what, lambda: make().to_bytes())
-        rows, batch = len(table.y_train), model.layout.batch
-        counts = [min(batch, rows - batch * i) for i in range(len(parts))]
-        found = EncryptedTable.from_bytes(session.context, what, parts, counts)
-        return found, sum(map(len, parts))
+        return EncryptedTable.from_bytes(session.context, parts), sum(map(len, parts))
 
     x, bytes_of_x = send(FEATURES, lambda: model.encrypt(client, table.X_train))
     y, bytes_of_y = send(LABELS, lambda: model.encrypt_labels(client, table.y_train))

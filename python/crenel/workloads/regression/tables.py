@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from crenel._crenel import Ciphertext, Client, Context
 from crenel.errors import ParameterError, SerializationError, StateError
+from crenel.workloads import checkpoint
 from crenel.workloads.checked import refuse_masked
 from crenel.workloads.checkpoint import fingerprint
 from crenel.workloads.regression.layout import Layout
 
 FEATURES, LABELS = "features", "labels"
+KIND, BLOCK = "a block of an encrypted table", "block"
+MOST = 10**9  # blocks, and rows of one, that untrusted bytes may state
 
 
 @dataclass(frozen=True)
@@ -41,26 +44,39 @@ class EncryptedTable:
         return sum(block.nbytes for block in self.blocks)
 
     def to_bytes(self) -> list[bytes]:
-        """The file of each block, for a server: `EncryptedTable.from_bytes` with the same rows reads them."""
-        return [block.to_bytes() for block in self.blocks]
+        """A file for each block, for a server: each says which block of how many it is, and its rows.
+
+        Nothing secret is in it.
+        """
+        return [
+            checkpoint.packed(
+                KIND,
+                {},
+                {"what": self.what, "block": number, "blocks": len(self.blocks), "rows": rows},
+                {BLOCK: block},
+            )
+            for number, (block, rows) in enumerate(zip(self.blocks, self.rows, strict=True))
+        ]
 
     @classmethod
-    def from_bytes(
-        cls, context: Context, what: str, blocks: Sequence[bytes], rows: Sequence[int]
-    ) -> EncryptedTable:
-        """A table from untrusted bytes.
+    def from_bytes(cls, context: Context, blocks: Sequence[bytes]) -> EncryptedTable:
+        """A table from untrusted bytes: all files of `to_bytes`, in their order.
 
-        what : 'features' or 'labels'
-        Raises SerializationError as context.ciphertext_from_bytes does, and for other rows than blocks.
+        Raises SerializationError for what is damaged, and for files that are missing, too many, in another
+        order or of tables of both kinds; StateError for another kind of file.
         """
-        if what not in (FEATURES, LABELS):
-            raise ParameterError(f"what {what!r}, expected 'features' or 'labels'", {"what": what})
-        if len(blocks) != len(rows) or not rows or any(count < 1 for count in rows):
-            raise SerializationError(
-                f"{len(blocks)} blocks with rows {list(rows)}: expected a positive number for each",
-                {"blocks": len(blocks), "rows": list(rows)},
-            )
-        return cls(what, [context.ciphertext_from_bytes(block) for block in blocks], tuple(rows))
+        found = [_read(context, data) for data in blocks]
+        if not found:
+            raise SerializationError("no block of an encrypted table, expected at least one", {"blocks": 0})
+        what = found[0].what
+        for number, block in enumerate(found):
+            if (block.what, block.number, block.of) != (what, number, len(found)):
+                raise SerializationError(
+                    f"file {number} of {len(found)} of encrypted {what} is block {block.number} of "
+                    f"{block.of} of encrypted {block.what}: expected all blocks of one table, in their order",
+                    {"block": block.number, "blocks": block.of, "expected": number, "count": len(found)},
+                )
+        return cls(what, [block.ciphertext for block in found], tuple(block.rows for block in found))
 
     @property
     def fingerprint(self) -> str:
@@ -69,6 +85,31 @@ class EncryptedTable:
             if "id" not in self._made:
                 self._made["id"] = fingerprint(*(fingerprint(block.to_bytes()) for block in self.blocks))
             return self._made["id"]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """What the file of a block holds."""
+
+    what: str
+    number: int
+    of: int
+    rows: int
+    ciphertext: Ciphertext
+
+
+def _read(context: Context, data: bytes) -> _Block:
+    _, said, parts = checkpoint.unpacked(data, context, KIND)
+    what = said.get("what")
+    numbers = [said.get(name) for name in ("block", "blocks", "rows")]
+    number, of, rows = (n if type(n) is int and 0 <= n <= MOST else -1 for n in numbers)
+    if what not in (FEATURES, LABELS) or not 0 <= number < of or rows < 1 or list(parts) != [BLOCK]:
+        raise SerializationError(
+            f"{rows} rows in block {number} of {of} of {str(what)[:40]!r} with {len(parts)} ciphertexts; "
+            "expected one, and a positive number of rows in a block of 'features' or 'labels'",
+            {"what": str(what)[:40], "block": number, "blocks": of, "rows": rows},
+        )
+    return _Block(str(what), number, of, rows, parts[BLOCK])
 
 
 def check_features(X: ArrayLike, features: int, largest: float) -> NDArray[np.float64]:

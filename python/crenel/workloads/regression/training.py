@@ -75,10 +75,12 @@ class Training:
         ev: Evaluator,
         x: EncryptedTable,
         y: EncryptedTable,
+        iterations: int,
         stages: Stages,
         recordings: Recordings | None,
     ) -> None:
         self.model, self.x, self.y, self.stages = model, x, y, stages
+        self.factors = model.factors(iterations)
         self.context = ev.context
         boot = bootstrapper(model, ev)
         self.ops = Encrypted(ev, boot)
@@ -110,7 +112,7 @@ class Training:
     def begin(self, seen: Sequence[int]) -> circuit.State[Ciphertext]:
         """The first iteration."""
         m = self.model
-        half = circuit.first_constant(m.layout, m.weight_range, m.factors(1)[0], m.plan.start, self.encode)
+        half = circuit.first_constant(m.layout, m.weight_range, self.factors[0], m.plan.start, self.encode)
         return circuit.begin(self.ops, m.layout, self.block(seen[0]), half, m.plan.start, self.stages)
 
     def segment(
@@ -126,7 +128,7 @@ class Training:
         m = self.model
         by = [
             circuit.constants(m.layout, m.sigmoid, m.weight_range, factors, level - 4 * k, self.encode)
-            for k, factors in enumerate(m.factors(first + len(seen))[first:])
+            for k, factors in enumerate(self.factors[first : first + len(seen)])
         ]
         blocks = [self.block(which) for which in seen]
         if self.recorded is not None and self.recorded.serves(len(blocks), refreshed):
@@ -156,7 +158,7 @@ def bootstrapper(model: Setup, ev: Evaluator) -> Bootstrapper | None:
 
 
 def encoder(context: Context, slots: int) -> circuit.Encode[Plaintext]:
-    """Plaintexts of so many slots, for the circuit. A vector waits for the device when it is encoded: once."""
+    """Plaintexts of so many slots, for the circuit. Encoding a vector waits for the device: once for each."""
     masks = MaskStore()
 
     def encode(values: NDArray[np.float64] | float, level: int) -> Plaintext:
@@ -199,7 +201,7 @@ def fit(
             f"the checkpoint is of iteration {done}, {iterations} were asked for",
             {"iteration": done, "iterations": iterations},
         )
-    training = Training(model, ev, x, y, stages, recordings)
+    training = Training(model, ev, x, y, iterations, stages, recordings)
     seen = model.blocks_seen(len(x.rows), iterations)
     state = None if reached is None else circuit.State(reached.ahead, reached.weights, reached.inner)
     with Steps(progress, iterations, "training iterations", done) as steps:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from math import log2
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from crenel.workloads import records
 from crenel.workloads.kept import Kept
 from crenel.workloads.masks import MaskStore
 from crenel.workloads.records import Round, Sort
-from crenel.workloads.session import Session
+from crenel.workloads.session import RunOptions, Session
 from crenel.workloads.sorting.plan import Sorting
 from crenel.workloads.sorting.simulate import Trace
 from crenel.workloads.sorting.values import EncryptedValues
@@ -48,6 +47,7 @@ def stated_range(values: NDArray[np.float64], low: float | None, high: float | N
 def measure(
     session: Session,
     values: NDArray[np.float64],
+    options: RunOptions,
     *,
     source: str = "values",
     comparator: str | None = None,
@@ -55,53 +55,40 @@ def measure(
     descending: bool = False,
     low: float | None = None,
     high: float | None = None,
-    seed: int = 1,
-    variant: Literal["crenel", "paper"] = "crenel",
-    checkpoint: Path | None = None,
-    warm: bool = False,
-    graph: bool | None = None,
 ) -> Sort:
     """Sort the values under encryption, and compare with their order in the clear.
 
     Parameters
     ----------
     session : its client is exchanged for that of before where a run goes on
+    options : `warm` sorts once before
     source : what the record says of the values
-    comparator, radix, descending, variant : as of `Sorting`; None: what it chooses
+    comparator, radix, descending : as of `Sorting`; None: what it chooses
     low, high : the public range of the values; None: `stated_range`
-    seed : of the values, for the record
-    checkpoint : a folder (`Kept`); a run that was stopped goes on, and its times are of what was left
-    warm : sort once before, untimed: tables and memory are there then, as in a server that has sorted already
-    graph : replay recorded rounds; None: on devices that record, in warm runs without timed stages
 
     States after every round are decrypted after the run, which is undisturbed. Raises DivergenceError where
     the result means nothing, and what the plan raises.
     """
     params, count = session.context.params, len(values)
     bottom, top = stated_range(values, low, high)
-    plan = Sorting(params, count, comparator=comparator, radix=radix, descending=descending, variant=variant)
+    plan = Sorting(
+        params, count, comparator=comparator, radix=radix, descending=descending, variant=options.variant
+    )
     session.report.line(plan.describe())
     data = records.digest(values)
-    kept = None
-    if checkpoint is not None:
-        # What Sorting itself compares in a checkpoint, so that the folder is refused before keys are made.
-        said = f"{count} {plan.radix} {plan.comparator.name} {descending} [{bottom}, {top}]"
-        kept = Kept(checkpoint, {"program": said, "params": params.id, "data": data})
-        session.client = kept.client(session.context)
+    # What Sorting itself compares in a checkpoint, so that the folder is refused before keys are made.
+    said = f"{count} {plan.radix} {plan.comparator.name} {descending} [{bottom}, {top}]"
+    kept = session.kept(options, program=said, data=data)
     with session.step("in the clear"):
         trace = plan.simulate(values, low=bottom, high=top)
-    with session.step("client: evaluation keys"):
-        keys = plan.keys(session.client)
-        session.context.synchronize()
+    keys = session.keys(plan.keys)
     with session.step("client: encrypt the values"):
         x, sent = _encrypt(session, plan, values, bottom, top, kept)
 
     evaluator, masks = session.context.evaluator(keys), MaskStore()
-    with session.step("server: tables of the bootstrap"):
-        boot = session.context.bootstrapper(keys, plan.bootstrap)
-        session.context.synchronize()
-    recordings = session.recordings(graph, warm)
-    if warm:
+    boot = session.bootstrapper(keys, plan.bootstrap)
+    recordings = session.recordings(options)
+    if options.warm:
         with session.step("server: sort once before"):
             plan.run(evaluator, x, boot=boot, masks=masks, graph=recordings or False)
             session.context.synchronize()
@@ -124,15 +111,11 @@ def measure(
     bound = DEVIATIONS * plan.report.expected_error
     few = count <= MOST_VALUES
     return Sort(
+        **session.facts(options, keys, len(plan.rounds), recorded=recordings is not None, resumed=resumed),
         name="sort",
-        **records.facts_of(params),
-        variant=variant,
         data=source,
         data_digest=data,
         digest=records.digest(found),
-        seed=seed,
-        steps=len(plan.rounds),
-        total_s=session.seconds,
         latency_us=1e6 * session.seconds,
         batch=1,
         bootstraps=trace.bootstraps,
@@ -140,18 +123,9 @@ def measure(
         error=error,
         bound=bound,
         bound_note=f"{DEVIATIONS:g} times the stated largest error, of the range",
-        setup_s=session.seconds_of("server: tables of the bootstrap"),
-        warm=warm,
-        graph=recordings is not None,
-        resumed=resumed,
-        keys_s=session.seconds_of("client: evaluation keys"),
         encrypt_s=session.seconds_of("client: encrypt the values"),
         decrypt_s=session.seconds_of("client: decrypt"),
         wire_bytes=sent,
-        memory=session.memory(keys),
-        energy=session.energy(len(plan.rounds)),
-        stages_timed=bool(session.measured_stages()),
-        stages=session.measured_stages(),
         count=count,
         comparator=plan.comparator.name,
         radix=plan.radix,
