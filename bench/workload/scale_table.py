@@ -38,8 +38,8 @@ def runs(options: argparse.Namespace, params: str) -> list[Run]:
     common = ["--device", options.device, "--params", params, "--variant", options.variant]
     energy = ["--energy"] if options.energy else []
     figures = ["--warm", "--no-stages", *energy]
-    if options.graph is not None:
-        figures.append("--graph" if options.graph else "--eager")
+    if options.graph:
+        figures.append("--graph")
     wanted: list[Run] = []
     if "helr" in options.workloads:
         helr = ["helr", *common, "--iterations", str(options.iterations)]
@@ -107,11 +107,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--values", type=Path, help="of sort: npy, npz or CSV; without, uniform random ones")
     parser.add_argument("--iterations", type=int, default=32)
     parser.add_argument("--count", type=int, default=1 << 14, help="values to sort; 0: all of --values")
-    parser.add_argument(
-        "--graph",
-        action=argparse.BooleanOptionalAction,
-        help="replay recorded parts, or not; default: as the command decides",
-    )
+    parser.add_argument("--graph", action="store_true", help="replay recorded parts")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--variant", default="crenel", choices=["crenel", "paper"])
     parser.add_argument("--energy", action="store_true", help="sample the GPU's power")

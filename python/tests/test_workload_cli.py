@@ -4,7 +4,6 @@ import dataclasses
 import json
 import re
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from conftest import device_names, open_context, toy
 import crenel
 from crenel.cli import main, workload, workload_options
 from crenel.workloads import data, records
-from crenel.workloads.recordings import worth
 
 pytest.importorskip("sklearn")
 regression = pytest.importorskip("crenel.workloads.regression")
@@ -192,22 +190,11 @@ def test_own_data(run, tmp_path):
     assert code == 2 and "a, b, c, said" in err
 
 
-def test_what_is_recorded_by_default():
-    """On a GPU, where a run before made the recordings, and nobody asks for stages inside of them."""
-    gpu, cpu = SimpleNamespace(kind="cuda"), SimpleNamespace(kind="cpu")
-    assert worth(None, gpu, warm=True, timed_stages=False)
-    assert not worth(None, gpu, warm=False, timed_stages=False)
-    assert not worth(None, gpu, warm=True, timed_stages=True)
-    assert not worth(None, cpu, warm=True, timed_stages=False)
-    assert worth(True, cpu, warm=False, timed_stages=True)
-    assert not worth(False, gpu, warm=True, timed_stages=False)
-
-
 def test_recorded_runs_say_so(run, tmp_path):
     found = []
-    for option in ("--graph", "--eager"):
-        path = tmp_path / f"{option}.json"
-        code, out, err = run("sort", "--device", "cpu", "--count", "4", option, "--json", str(path))
+    for number, options in enumerate((["--graph"], ["--warm", "--no-stages"])):
+        path = tmp_path / f"{number}.json"
+        code, out, err = run("sort", "--device", "cpu", "--count", "4", *options, "--json", str(path))
         assert code == 0, out + err
         (result,), _ = records.read(path)
         found.append(result.graph)

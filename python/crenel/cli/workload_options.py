@@ -39,12 +39,7 @@ class Common:
     energy: Annotated[bool, typer.Option("--energy", help="Sample the GPU's power by nvidia-smi.")] = False
     warm: Annotated[bool, typer.Option("--warm", help="Run a part once before, untimed.")] = False
     stages: Annotated[bool, typer.Option(help="Time the stages; on a GPU this slows the run.")] = True
-    graph: Annotated[
-        bool | None,
-        typer.Option(
-            "--graph/--eager", help="Replay recorded parts; default: on GPUs, with --warm and --no-stages."
-        ),
-    ] = None
+    graph: Annotated[bool, typer.Option("--graph", help="Record parts once, and replay them.")] = False
 
     def of_the_run(self) -> RunOptions:
         """Those that a driver takes."""

@@ -14,7 +14,7 @@ import crenel
 from crenel import ckks
 from crenel.workloads.energy import Meter
 from crenel.workloads.kept import Kept
-from crenel.workloads.recordings import Recordings, worth
+from crenel.workloads.recordings import Recordings
 from crenel.workloads.records import Json, Memory, facts_of, process_peak_bytes, stages_of
 from crenel.workloads.report import Report
 from crenel.workloads.shared import Variant
@@ -37,8 +37,8 @@ class RunOptions:
     warm: bool = False
     """Run the program, or its first refresh, once before, untimed: tables, memory and recordings are there
     then, as in a server that has computed already."""
-    graph: bool | None = None
-    """Replay recorded parts; None: on devices that record, in warm runs without timed stages."""
+    graph: bool = False
+    """Replay recorded parts."""
 
 
 class Session:
@@ -105,10 +105,8 @@ class Session:
         return made
 
     def recordings(self, options: RunOptions) -> Recordings | None:
-        """For a program of this session: see `recordings.worth`."""
-        timed = self._watch is not None
-        wanted = worth(options.graph, self.device, warm=options.warm, timed_stages=timed)
-        return Recordings() if wanted else None
+        """For a program of this session, where it is to replay its parts."""
+        return Recordings() if options.graph else None
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """A step of the client's, timed: ``session.seconds_of(name)``."""
