@@ -78,6 +78,9 @@ using ReleaseGil = nb::call_guard<Computing>;
 /// The ciphertext of a bound one or of an operand, which `object` keeps alive.
 const ckks::Ciphertext& as_ciphertext(nb::handle object);
 
+/// TypeError "expected WHAT, got TYPE", with the name of the object's type.
+[[noreturn]] void refuse_type(const std::string& what, nb::handle object);
+
 /// The class of crenel.errors with this name. The package states them (register_errors): this
 /// module imports nothing of it.
 nb::object error_type(const char* name);

@@ -10,11 +10,7 @@ using circuits::BlockMatrix;
 using circuits::KeyMode;
 using ckks::BoundOperand;
 
-struct BlockTransform {
-  ckks::Context context;
-  circuits::BlockTransform value;
-  KeyMode keys;
-};
+using BlockTransform = BoundTransform<circuits::BlockTransform>;
 
 BlockMatrix blocks_of(nb::handle object, u64 slots) {
   BlockMatrix blocks;
@@ -29,11 +25,7 @@ BlockMatrix blocks_of(nb::handle object, u64 slots) {
 void make(BlockTransform* self, const ckks::Context& context, nb::handle object,
           std::optional<i64> level, std::optional<i64> slots, i64 baby_steps,
           const std::string& keys, std::optional<double> scale, nb::handle progress) {
-  circuits::LinearTransformOptions o;
-  o.level = as_level(level);
-  o.plain_scale = as_scale(scale);
-  o.baby_steps = as_unsigned<u64>(baby_steps, "baby_steps");
-  o.keys = from_name(kKeyModes, keys, "keys");
+  const auto o = transform_options(level, baby_steps, keys, scale);
   const BlockMatrix blocks = blocks_of(object, checked_slots(context.params(), slots));
   const Progress told(progress);
   auto made = released([&] { return circuits::BlockTransform(context, blocks, o); });
@@ -61,10 +53,7 @@ std::vector<BoundOperand> apply_to_bounds(const BlockTransform& t, const ckks::E
                                           const nb::sequence& inputs) {
   std::vector<ckks::ErrorBound> given;
   for (nb::handle item : inputs) {
-    if (!nb::isinstance<BoundOperand>(item)) {
-      const auto type = nb::cast<std::string>(item.type().attr("__name__"));
-      throw nb::type_error(("expected an error bound, got " + type).c_str());
-    }
+    if (!nb::isinstance<BoundOperand>(item)) refuse_type("an error bound", item);
     given.push_back(nb::cast<const BoundOperand&>(item).bound());
   }
   std::vector<BoundOperand> outputs;
@@ -75,33 +64,32 @@ std::vector<BoundOperand> apply_to_bounds(const BlockTransform& t, const ckks::E
 }  // namespace
 
 void bind_block_transform(nb::module_& m) {
-  nb::class_<BlockTransform>(
+  nb::class_<BlockTransform> c(
       m, "BlockTransform",
       "A matrix of blocks prepared for one level: t(ev, [x0, x1]) are the outputs, sums of blocks\n"
       "times inputs. As LinearTransform, but an input is decomposed and rotated once for all "
       "outputs,\n"
-      "and an output has one rotation a giant step and one division, however many inputs it has.")
-      .def(
-          "__init__", &make, "context"_a, "blocks"_a, "level"_a = nb::none(),
-          "slots"_a = nb::none(), nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted",
-          "scale"_a = nb::none(), "progress"_a = nb::none(),
-          nb::sig("def __init__(self, context: Context, blocks: "
-                  "collections.abc.Sequence[collections.abc.Sequence[" CRENEL_MATRIX " | None]], "
-                  "level: int | None = None, slots: int | None = None, *, baby_steps: int = 0, "
-                  "keys: typing.Literal['hoisted', 'minimal'] = 'hoisted', "
-                  "scale: float | None = None, " CRENEL_PROGRESS_SIG ") -> None"),
-          "Parameters\n----------\n"
-          "blocks : blocks[o][i] is what input i is multiplied by for output o, None where that is "
-          "zero;\n"
-          "    a matrix or a dict of diagonals as Context.linear_transform takes them\n"
-          "level : of the vectors, at least 1; default the top normal level\n"
-          "slots : of the vectors, a power of two; default all N/2\n"
-          "baby_steps : a power of two; 0 chooses for all blocks together\n"
-          "keys : 'hoisted' (a key a step) or 'minimal' (two keys, slower)\n"
-          "scale : of the encoded diagonals; default: canonical scales stay canonical\n\n"
-          "Raises ParameterError as Context.linear_transform does, and for rows of unequal length, "
-          "an\n"
-          "output without a block and a block without a diagonal.")
+      "and an output has one rotation a giant step and one division, however many inputs it has.");
+  c.def("__init__", &make, "context"_a, "blocks"_a, "level"_a = nb::none(), "slots"_a = nb::none(),
+        nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted", "scale"_a = nb::none(),
+        "progress"_a = nb::none(),
+        nb::sig("def __init__(self, context: Context, blocks: "
+                "collections.abc.Sequence[collections.abc.Sequence[" CRENEL_MATRIX " | None]], "
+                "level: int | None = None, slots: int | None = None, *, baby_steps: int = 0, "
+                "keys: typing.Literal['hoisted', 'minimal'] = 'hoisted', "
+                "scale: float | None = None, " CRENEL_PROGRESS_SIG ") -> None"),
+        "Parameters\n----------\n"
+        "blocks : blocks[o][i] is what input i is multiplied by for output o, None where that is "
+        "zero;\n"
+        "    a matrix or a dict of diagonals as Context.linear_transform takes them\n"
+        "level : of the vectors, at least 1; default the top normal level\n"
+        "slots : of the vectors, a power of two; default all N/2\n"
+        "baby_steps : a power of two; 0 chooses for all blocks together\n"
+        "keys : 'hoisted' (a key a step) or 'minimal' (two keys, slower)\n"
+        "scale : of the encoded diagonals; default: canonical scales stay canonical\n\n"
+        "Raises ParameterError as Context.linear_transform does, and for rows of unequal length, "
+        "an\n"
+        "output without a block and a block without a diagonal.")
       .def(
           "__call__", &apply, "evaluator"_a, "ciphertexts"_a,
           nb::sig("def __call__(self, evaluator: Evaluator, ciphertexts: "
@@ -118,21 +106,6 @@ void bind_block_transform(nb::module_& m) {
            nb::sig("def __call__(self, model: ErrorModel, bounds: "
                    "collections.abc.Sequence[ErrorBound]) -> list[ErrorBound]"),
            "The error bounds of that.")
-      .def(
-          "__call__",
-          [](nb::handle self, nb::handle recorder, nb::handle recorded) -> nb::object {
-            // Operands that record (ckks.needs): neither evaluator nor ciphertexts.
-            if (nb::isinstance<ckks::Evaluator>(recorder) || !nb::hasattr(recorder, "bootstrapped"))
-              throw nb::next_overload();
-            return recorder.attr("block_transform")(self, recorded);
-          },
-          "recorder"_a, "recorded"_a,
-          nb::sig("def __call__(self, recorder: Recorder, recorded: "
-                  "collections.abc.Sequence[Recorded]) -> list[Recorded]"),
-          "The record of that.")
-      .def_prop_ro(
-          "rotations", [](const BlockTransform& t) { return t.value.rotations(); },
-          "Rotations that need keys, ascending: client.evaluation_keys(rotations=t.rotations).")
       .def_prop_ro(
           "inputs", [](const BlockTransform& t) { return t.value.inputs(); },
           "How many vectors it takes.")
@@ -140,29 +113,19 @@ void bind_block_transform(nb::module_& m) {
           "outputs", [](const BlockTransform& t) { return t.value.outputs(); },
           "How many vectors it gives.")
       .def_prop_ro(
-          "level", [](const BlockTransform& t) { return t.value.level(); },
-          "Level of the vectors it takes.")
-      .def_prop_ro(
-          "slots", [](const BlockTransform& t) { return t.value.slots(); },
-          "Slots of the vectors it takes.")
-      .def_prop_ro(
-          "keys", [](const BlockTransform& t) { return name_of(kKeyModes, t.keys); },
-          "'hoisted' or 'minimal'.")
-      .def_prop_ro(
           "baby_steps", [](const BlockTransform& t) { return t.value.baby_steps(); },
           "Rotations of inputs, those of all together, the one by 0 included.")
       .def_prop_ro(
           "giant_steps", [](const BlockTransform& t) { return t.value.giant_steps(); },
           "Rotations of sums, those of all outputs together, the one by 0 included.")
-      .def_prop_ro(
-          "plaintext_bytes", [](const BlockTransform& t) { return t.value.plaintext_bytes(); },
-          "Bytes of the encoded diagonals on the device.")
       .def("__repr__", [](const BlockTransform& t) {
         return cat("<ckks.BlockTransform of ", t.value.inputs(), " inputs and ", t.value.outputs(),
                    " outputs of ", t.value.slots(), " slots, level ", t.value.level(), " -> ",
                    t.value.level() - 1, ", ", t.value.baby_steps(), " baby and ",
                    t.value.giant_steps(), " giant steps, ", t.value.plaintext_bytes(), " bytes>");
       });
+  bind_transform_facts(c, "block_transform", "collections.abc.Sequence[Recorded]",
+                       "list[Recorded]");
 }
 
 }  // namespace crenel::python

@@ -45,7 +45,8 @@ Ciphertext eager(const Bootstrapper& b, nb::handle object, const ckks::Evaluator
       [&] { return Ciphertext{b.context, ev ? b.value.eager(*ev, a) : b.value.eager(a)}; });
 }
 
-/// The members of a list or tuple; kept, since another thread may change a list meanwhile.
+/// The members of a list or tuple, anything else is for the next overload; kept, since another
+/// thread may change a list meanwhile.
 std::vector<nb::object> members_of(nb::handle list) {
   if (!nb::isinstance<nb::list>(list) && !nb::isinstance<nb::tuple>(list))
     throw nb::next_overload();
@@ -58,9 +59,9 @@ template <class F>
 std::vector<Ciphertext> each_of(const Bootstrapper& b, nb::handle list, nb::handle progress, F f) {
   const std::vector<nb::object> members = members_of(list);
   std::vector<const ckks::Ciphertext*> in;
-  for (const nb::object& member : members) {
-    const CiphertextLike a = find_ciphertext(member);
-    if (a.shared == nullptr) throw nb::next_overload();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const CiphertextLike a = find_ciphertext(members[i]);
+    if (a.shared == nullptr) refuse_type(cat("a ciphertext at ciphertexts[", i, "]"), members[i]);
     in.push_back(&a.get());
   }
   const Progress told(progress);
@@ -158,7 +159,7 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
           "Level, scale and batch are those of one ciphertext, and equal (StateError names both);\n"
           "slots are those of the options or fewer, as of a vector that repeats, and are kept.\n"
           "ParameterError for an empty list.")
-      .def("__call__", &call, "ciphertext"_a, "evaluator"_a = nb::none(), nb::kw_only(),
+      .def("__call__", &call, "ciphertext"_a.none(), "evaluator"_a = nb::none(), nb::kw_only(),
            "progress"_a = nb::none(),
            nb::sig("def __call__(self, ciphertext: Ciphertext | Operand, "
                    "evaluator: Evaluator | None = None, *, " CRENEL_PROGRESS_SIG ") -> Ciphertext"),
@@ -177,7 +178,7 @@ void bind_calls(nb::class_<Bootstrapper>& c) {
            nb::sig("def eager(self, ciphertexts: collections.abc.Sequence[Ciphertext | Operand], "
                    "evaluator: Evaluator | None = None) -> list[Ciphertext]"),
            "The same bits without a graph, of a list.")
-      .def("eager", &eager, "ciphertext"_a, "evaluator"_a = nb::none(),
+      .def("eager", &eager, "ciphertext"_a.none(), "evaluator"_a = nb::none(),
            nb::sig("def eager(self, ciphertext: Ciphertext | Operand, "
                    "evaluator: Evaluator | None = None) -> Ciphertext"),
            "The same bits without a graph.")

@@ -258,8 +258,12 @@ CiphertextLike find_ciphertext(nb::handle object) noexcept {
 
 const ckks::Ciphertext& as_ciphertext(nb::handle object) {
   if (const CiphertextLike found = find_ciphertext(object); found.shared) return found.get();
+  refuse_type("a ciphertext", object);
+}
+
+void refuse_type(const std::string& what, nb::handle object) {
   const auto type = nb::cast<std::string>(object.type().attr("__name__"));
-  throw nb::type_error(("expected a ciphertext, got " + type).c_str());
+  throw nb::type_error(cat("expected ", what, ", got ", type).c_str());
 }
 
 void bind_ciphertext(nb::module_& m) {

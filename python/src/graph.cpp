@@ -47,10 +47,7 @@ nb::object sequence_of(nb::handle plaintexts) {
 std::vector<const ckks::Plaintext*> pointers_to(const nb::object& plaintexts) {
   std::vector<const ckks::Plaintext*> result;
   for (nb::handle item : plaintexts) {
-    if (!nb::isinstance<Plaintext>(item)) {
-      const auto type = nb::cast<std::string>(item.type().attr("__name__"));
-      throw nb::type_error(("expected a plaintext, got " + type).c_str());
-    }
+    if (!nb::isinstance<Plaintext>(item)) refuse_type("a plaintext", item);
     result.push_back(&nb::cast<const Plaintext&>(item).value);
   }
   return result;

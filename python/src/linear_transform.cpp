@@ -10,11 +10,7 @@ using ckks::BoundOperand;
 using ckks::Operand;
 using Complex = std::complex<double>;
 
-struct LinearTransform {
-  ckks::Context context;
-  circuits::LinearTransform value;
-  KeyMode keys;
-};
+using LinearTransform = BoundTransform<circuits::LinearTransform>;
 
 std::vector<Complex> as_complex(const Values& values) {
   return std::visit(
@@ -102,16 +98,23 @@ DiagonalMatrix matrix_of(nb::handle object, u64 slots) {
   return released([&] { return DiagonalMatrix::from_dense(numbers, rows, columns, slots); });
 }
 
-namespace {
-
-LinearTransform make(const ckks::Context& context, nb::handle object, std::optional<i64> level,
-                     std::optional<i64> slots, i64 baby_steps, const std::string& keys,
-                     std::optional<double> scale, nb::handle progress) {
+circuits::LinearTransformOptions transform_options(std::optional<i64> level, i64 baby_steps,
+                                                   const std::string& keys,
+                                                   std::optional<double> scale) {
   circuits::LinearTransformOptions o;
   o.level = as_level(level);
   o.plain_scale = as_scale(scale);
   o.baby_steps = as_unsigned<u64>(baby_steps, "baby_steps");
   o.keys = from_name(kKeyModes, keys, "keys");
+  return o;
+}
+
+namespace {
+
+LinearTransform make(const ckks::Context& context, nb::handle object, std::optional<i64> level,
+                     std::optional<i64> slots, i64 baby_steps, const std::string& keys,
+                     std::optional<double> scale, nb::handle progress) {
+  const auto o = transform_options(level, baby_steps, keys, scale);
   const DiagonalMatrix matrix = matrix_of(object, checked_slots(context.params(), slots));
   const Progress told(progress);
   return released([&] {
@@ -253,57 +256,31 @@ void bind_operand(const char* name) {
 }
 
 void bind_class(nb::module_& m) {
-  nb::class_<LinearTransform>(
+  nb::class_<LinearTransform> c(
       m, "LinearTransform",
       "A matrix prepared for one level, its diagonals encoded: t(ev, v) is the matrix times v.\n"
-      "Made by Context.linear_transform. Double hoisting: Bossuat et al., Eurocrypt 2021.")
-      .def("__call__", &apply, "evaluator"_a, "ciphertext"_a,
-           nb::sig("def __call__(self, evaluator: Evaluator, "
-                   "ciphertext: Ciphertext | Operand) -> Ciphertext"),
-           "The matrix times a vector (of any batch). Level l -> l - 1; a canonical scale stays\n"
-           "canonical.\n\n"
-           "Raises StateError when level, slots, parameters or device differ from the transform's, "
-           "and\n"
-           "KeyMissingError naming every rotation without a key.")
+      "Made by Context.linear_transform. Double hoisting: Bossuat et al., Eurocrypt 2021.");
+  c.def("__call__", &apply, "evaluator"_a, "ciphertext"_a,
+        nb::sig("def __call__(self, evaluator: Evaluator, "
+                "ciphertext: Ciphertext | Operand) -> Ciphertext"),
+        "The matrix times a vector (of any batch). Level l -> l - 1; a canonical scale stays\n"
+        "canonical.\n\n"
+        "Raises StateError when level, slots, parameters or device differ from the transform's, "
+        "and\n"
+        "KeyMissingError naming every rotation without a key.")
       .def("__call__", &apply_to_bound, "model"_a, "bound"_a, "The error bound of that.")
-      .def(
-          "__call__",
-          [](nb::handle self, nb::handle recorder, nb::handle recorded) -> nb::object {
-            // An operand that records (ckks.needs): neither evaluator nor ciphertext.
-            if (nb::isinstance<ckks::Evaluator>(recorder) || !nb::hasattr(recorder, "bootstrapped"))
-              throw nb::next_overload();
-            return recorder.attr("linear_transform")(self, recorded);
-          },
-          "recorder"_a, "recorded"_a,
-          nb::sig("def __call__(self, recorder: Recorder, "
-                  "recorded: Recorded) -> Recorded"),
-          "The record of that.")
-      .def_prop_ro(
-          "rotations", [](const LinearTransform& t) { return t.value.rotations(); },
-          "Rotations that need keys, ascending: client.evaluation_keys(rotations=t.rotations).")
-      .def_prop_ro(
-          "level", [](const LinearTransform& t) { return t.value.level(); },
-          "Level of the vectors it takes.")
-      .def_prop_ro(
-          "slots", [](const LinearTransform& t) { return t.value.slots(); },
-          "Slots of the vectors it takes.")
-      .def_prop_ro(
-          "keys", [](const LinearTransform& t) { return name_of(kKeyModes, t.keys); },
-          "'hoisted' or 'minimal'.")
       .def_prop_ro(
           "baby_steps", [](const LinearTransform& t) { return t.value.baby_steps(); },
           "Rotations of the vector, the one by 0 included.")
       .def_prop_ro(
           "giant_steps", [](const LinearTransform& t) { return t.value.giant_steps(); },
           "Rotations of sums, the one by 0 included.")
-      .def_prop_ro(
-          "plaintext_bytes", [](const LinearTransform& t) { return t.value.plaintext_bytes(); },
-          "Bytes of the encoded diagonals on the device.")
       .def("__repr__", [](const LinearTransform& t) {
         return cat("<ckks.LinearTransform of ", t.value.slots(), " slots, level ", t.value.level(),
                    " -> ", t.value.level() - 1, ", ", t.value.baby_steps(), " baby and ",
                    t.value.giant_steps(), " giant steps, ", t.value.plaintext_bytes(), " bytes>");
       });
+  bind_transform_facts(c, "linear_transform", "Recorded", "Recorded");
 }
 
 void bind_makers() {

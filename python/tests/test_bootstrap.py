@@ -265,9 +265,17 @@ def test_lists_that_do_not_fit(world):
     assert caught.value.fields["level"] == 3
     with pytest.raises(ckks.ParameterError):
         boot([])
-    for wrong in ([a, "a"], [a, None], {a}, "ab"):
-        with pytest.raises(TypeError):
-            boot(wrong)
+    for call in (boot, boot.eager):
+        for wrong, text in (
+            ([a, "a"], r"a ciphertext at ciphertexts\[1\], got str"),
+            ([None], r"a ciphertext at ciphertexts\[0\], got NoneType"),
+            ((a, None), r"a ciphertext at ciphertexts\[1\], got NoneType"),
+            ({a}, "a ciphertext, got set"),
+            ("ab", "a ciphertext, got str"),
+            (None, "a ciphertext, got NoneType"),
+        ):
+            with pytest.raises(TypeError, match=f"^expected {text}$"):
+                call(wrong)
     for pack in (0, 3, 64):
         with pytest.raises(ckks.ParameterError) as refused:
             world.context.bootstrapper(slots=32, pack=pack)

@@ -45,6 +45,14 @@ inline circuits::DiagonalMatrix random_dense(Rng& rng, u64 rows, u64 columns, u6
                                               slots);
 }
 
+/// Options of a transform: those that tests choose.
+inline circuits::LinearTransformOptions with(circuits::KeyMode keys, std::optional<u32> level = {},
+                                             u64 baby_steps = 0) {
+  circuits::LinearTransformOptions o;
+  o.level = level, o.keys = keys, o.baby_steps = baby_steps;
+  return o;
+}
+
 /// An evaluator with these rotation keys and no others.
 inline ckks::Evaluator evaluator_with(World& w, const std::vector<i64>& rotations) {
   return w.context.evaluator(w.client.evaluation_keys({rotations, false, false}));

@@ -6,6 +6,7 @@
 namespace crenel::ckks {
 namespace {
 
+using test::bits;
 using test::Complex;
 using test::Values;
 
@@ -21,14 +22,6 @@ std::vector<Ciphertext> circuit(const Evaluator& ev, std::span<const Ciphertext>
   out.push_back(ev.add(ev.conjugate(sum), ev.rotate(lowered, 3)));
   out.push_back(ev.polynomial(product, std::vector<double>{0.5, 0.25, 0.0, -0.125}));
   return out;
-}
-
-std::vector<u8> bits(const Ciphertext& c) {
-  const auto& poly = c.data().poly;
-  std::vector<u8> bytes(poly.bytes());
-  poly.stream().synchronize();
-  poly.stream().copy_out(bytes.data(), poly.data(), bytes.size());
-  return bytes;
 }
 
 TEST_P(CkksGraph, ReplayEqualsEager) {

@@ -10,17 +10,9 @@
 namespace crenel::ckks {
 namespace {
 
+using test::bits;
 using test::Twins;
 using test::Values;
-
-// The words of a ciphertext.
-std::vector<u32> bits(const Ciphertext& c) {
-  const auto& poly = c.data().poly;
-  std::vector<u32> words(poly.words());
-  poly.stream().synchronize();
-  poly.stream().copy_out(words.data(), poly.data(), poly.bytes());
-  return words;
-}
 
 KeyRequest all_of(std::vector<i64> rotations) { return {std::move(rotations), true, true}; }
 

@@ -12,26 +12,18 @@
 namespace crenel::ckks {
 namespace {
 
+using test::bits;
 using test::Complex;
 using test::expect_error;
 using test::Values;
 
 constexpr const char* kSet = "s40";
 
-std::vector<u32> bits(const Ciphertext& c, Context::State const* state = nullptr) {
+std::vector<u32> coefficients(const Ciphertext& c, const Context::State& state) {
   const auto& poly = c.data().poly;
-  std::vector<u32> words(poly.words());
-  auto& stream = poly.stream();
-  if (state != nullptr) {  // coefficients
-    rlwe::Poly copy(stream, poly.shape(), poly.limbs(), ring::Domain::coeff);
-    state->ring->kernels().intt(stream, copy.view(), poly.view());
-    stream.synchronize();
-    stream.copy_out(words.data(), copy.data(), copy.bytes());
-    return words;
-  }
-  stream.synchronize();
-  stream.copy_out(words.data(), poly.data(), poly.bytes());
-  return words;
+  rlwe::Poly copy(poly.stream(), poly.shape(), poly.limbs(), ring::Domain::coeff);
+  state.ring->kernels().intt(poly.stream(), copy.view(), poly.view());
+  return test::words_of(copy);
 }
 
 /// Powers of every divisibility, both signs, and beyond 2N.
@@ -61,10 +53,10 @@ TEST_P(CkksMonomial, MovesCoefficients) {
       const Ciphertext x =
           w.client.encrypt(test::random_values(rng, 2 * w.slots()), level, 0.0, 0, 2);
       const Ciphertext a = lazy ? w.ev.square_lazy(x) : x.clone();  // three components too
-      const auto from = bits(a, &w.context.state());
+      const auto from = coefficients(a, w.context.state());
       for (const i64 power : powers(rng, n)) {
         SCOPED_TRACE(cat("power ", power, " level ", level));
-        const auto found = bits(w.ev.multiply_monomial(a, power), &w.context.state());
+        const auto found = coefficients(w.ev.multiply_monomial(a, power), w.context.state());
         const i64 p = modulo(power, 2 * n);
         auto expected = from;
         const auto& limbs = a.data().poly.limbs();

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from crenel import ckks
 from crenel.errors import DivergenceError
 from crenel.workloads import records
 from crenel.workloads.data import Table
@@ -80,33 +81,15 @@ def measure(
     with session.step("client: encrypt the training rows"):
         x, y, sent = _encrypt(session, model, table, kept)
 
-    evaluator = session.context.evaluator(keys)
-    ready = session.bootstrapper(keys, model.bootstrap)
-    recordings = session.recordings(options)
-    if options.warm:
-        first, *others = model.plan.segments(iterations)
-        # What is recorded is a whole segment behind a refresh.
-        behind = others[0].count if others and recordings is not None else 1
-        with session.step("server: train once before"):
-            model.fit(evaluator, x, y, min(iterations, first.count + behind), graph=recordings or False)
-    states: list[TrainingState] = []
-    resumed = kept is not None and kept.checkpoint.exists()
-    last = session.run(
-        "server: train",
-        lambda: model.fit(
-            evaluator, x, y, iterations, checkpoint=None if kept is None else os.fspath(kept.checkpoint),
-            stages=session.stages, on_refresh=states.append, graph=recordings or False,
-        ),
-    )  # fmt: skip
-    del ready
+    states, recorded, resumed = _train(session, options, model, keys, x, y, iterations, kept)
     with session.step("client: decrypt the weights"):
-        found = {s.iteration: _open(session, model, s) for s in [*states, last]}
+        found = {s.iteration: _open(session, model, s) for s in states}
     curve = tuple(_iteration(table, t, trace.weights[t - 1], found.get(t)) for t in range(1, iterations + 1))
     expected = model.expected_errors(iterations)
     errors = [i for i in curve if i.error is not None]
     correct = all(i.error is not None and i.error <= DEVIATIONS * expected[i.iteration - 1] for i in errors)
     return Training(
-        **session.facts(options, keys, iterations, recorded=recordings is not None, resumed=resumed),
+        **session.facts(options, keys, iterations, recorded=recorded, resumed=resumed),
         name="helr",
         data=table.name,
         data_digest=data,
@@ -127,6 +110,39 @@ def measure(
         iterations=curve,
         largest_inner_product=float(trace.largest_inner.max()),
     )
+
+
+def _train(
+    session: Session,
+    options: RunOptions,
+    model: LogisticRegression,
+    keys: ckks.EvaluationKeys,
+    x: EncryptedTable,
+    y: EncryptedTable,
+    iterations: int,
+    kept: Kept | None,
+) -> tuple[list[TrainingState], bool, bool]:
+    """The server's part: the states of every refresh and of the end; was it recorded, and resumed?"""
+    evaluator = session.context.evaluator(keys)
+    ready = session.bootstrapper(keys, model.bootstrap)
+    recordings = session.recordings(options)
+    if options.warm:
+        first, *others = model.plan.segments(iterations)
+        # What is recorded is a whole segment behind a refresh.
+        behind = others[0].count if others and recordings is not None else 1
+        with session.step("server: train once before"):
+            model.fit(evaluator, x, y, min(iterations, first.count + behind), graph=recordings or False)
+    states: list[TrainingState] = []
+    resumed = kept is not None and kept.checkpoint.exists()
+    last = session.run(
+        "server: train",
+        lambda: model.fit(
+            evaluator, x, y, iterations, checkpoint=None if kept is None else os.fspath(kept.checkpoint),
+            stages=session.stages, on_refresh=states.append, graph=recordings or False,
+        ),
+    )  # fmt: skip
+    del ready
+    return [*states, last], recordings is not None, resumed
 
 
 def _refuse_divergence(model: LogisticRegression, trace: Trace) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crenel import ckks
 from crenel.errors import ParameterError
 from crenel.workloads import records
 from crenel.workloads.kept import Kept
@@ -85,23 +86,7 @@ def measure(
     with session.step("client: encrypt the values"):
         x, sent = _encrypt(session, plan, values, bottom, top, kept)
 
-    evaluator, masks = session.context.evaluator(keys), MaskStore()
-    boot = session.bootstrapper(keys, plan.bootstrap)
-    recordings = session.recordings(options)
-    if options.warm:
-        with session.step("server: sort once before"):
-            plan.run(evaluator, x, boot=boot, masks=masks, graph=recordings or False)
-            session.context.synchronize()
-    states: list[tuple[int, EncryptedValues]] = []
-    resumed = kept is not None and kept.checkpoint.exists()
-    out = session.run(
-        "server: sort",
-        lambda: plan.run(
-            evaluator, x, boot=boot, masks=masks, stages=session.stages,
-            checkpoint=None if kept is None else os.fspath(kept.checkpoint),
-            on_round=lambda done, state: states.append((done, state)), graph=recordings or False,
-        ),
-    )  # fmt: skip
+    out, states, recorded, resumed = _sort(session, options, plan, keys, x, kept)
     with session.step("client: decrypt"):
         found = plan.decrypt(session.client, out)
         rounds = tuple(_round(session, trace, done, state) for done, state in states)
@@ -111,7 +96,7 @@ def measure(
     bound = DEVIATIONS * plan.report.expected_error
     few = count <= MOST_VALUES
     return Sort(
-        **session.facts(options, keys, len(plan.rounds), recorded=recordings is not None, resumed=resumed),
+        **session.facts(options, keys, len(plan.rounds), recorded=recorded, resumed=resumed),
         name="sort",
         data=source,
         data_digest=data,
@@ -136,6 +121,35 @@ def measure(
         expected=tuple(expected.tolist()) if few else (),
         found=tuple(found.tolist()) if few else (),
     )
+
+
+def _sort(
+    session: Session,
+    options: RunOptions,
+    plan: Sorting,
+    keys: ckks.EvaluationKeys,
+    x: EncryptedValues,
+    kept: Kept | None,
+) -> tuple[EncryptedValues, list[tuple[int, EncryptedValues]], bool, bool]:
+    """The server's part: the result, the states after rounds; was it recorded, and resumed?"""
+    evaluator, masks = session.context.evaluator(keys), MaskStore()
+    boot = session.bootstrapper(keys, plan.bootstrap)
+    recordings = session.recordings(options)
+    if options.warm:
+        with session.step("server: sort once before"):
+            plan.run(evaluator, x, boot=boot, masks=masks, graph=recordings or False)
+            session.context.synchronize()
+    states: list[tuple[int, EncryptedValues]] = []
+    resumed = kept is not None and kept.checkpoint.exists()
+    out = session.run(
+        "server: sort",
+        lambda: plan.run(
+            evaluator, x, boot=boot, masks=masks, stages=session.stages,
+            checkpoint=None if kept is None else os.fspath(kept.checkpoint),
+            on_round=lambda done, state: states.append((done, state)), graph=recordings or False,
+        ),
+    )  # fmt: skip
+    return out, states, recordings is not None, resumed
 
 
 def _encrypt(

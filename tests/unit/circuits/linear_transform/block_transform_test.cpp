@@ -12,12 +12,7 @@ using ckks::Ciphertext;
 using ckks::Evaluator;
 using test::expect_error;
 using test::Values;
-
-LinearTransformOptions with(KeyMode keys, std::optional<u32> level = {}, u64 baby_steps = 0) {
-  LinearTransformOptions o;
-  o.level = level, o.keys = keys, o.baby_steps = baby_steps;
-  return o;
-}
+using test::with;
 
 /// Random blocks of which about every third is absent, no output empty, some diagonals zero.
 BlockMatrix random_blocks(test::Rng& rng, u32 outputs, u32 inputs, u64 slots) {

@@ -10,12 +10,8 @@ using ckks::Evaluator;
 using test::Complex;
 using test::expect_error;
 using test::Values;
+using test::with;
 
-LinearTransformOptions with(KeyMode keys, std::optional<u32> level = {}, u64 baby_steps = 0) {
-  LinearTransformOptions o;
-  o.level = level, o.keys = keys, o.baby_steps = baby_steps;
-  return o;
-}
 LinearTransformOptions with_scale(double plain_scale, std::optional<u32> level = {},
                                   KeyMode keys = KeyMode::hoisted) {
   LinearTransformOptions o = with(keys, level);
