@@ -32,10 +32,12 @@ def way(row: dict) -> str:
 
 
 def operations(rows: list[dict]) -> str:
-    """Operations down, limbs across; one table for each batch and way of timing."""
+    """Operations down, limbs across; one table for each way of timing, of the smallest batch: `batches` has the
+    others."""
     text = ""
     server = [r for r in rows if r["name"] in SERVER]
-    for how, batch in dict.fromkeys((way(r), r["batch"]) for r in server):
+    for how in dict.fromkeys(way(r) for r in server):
+        batch = min(r["batch"] for r in server if way(r) == how)
         chosen = [r for r in server if (way(r), r["batch"]) == (how, batch)]
         limbs = sorted({r["limbs"] for r in chosen}, reverse=True)
         body = []

@@ -100,10 +100,12 @@ def comparison(target: dict, files: dict[str, dict], _: dict) -> list[str]:
     return [title, f">= {target['at_least']}", measured, "", "", met, source]
 
 
+# What a row must say as its target does, where that says it.
+TOLD = ("name", "params", "batch", "count", "features", "variant", "graph", "stages_timed")
+
+
 def setup(target: dict, files: dict[str, dict], _: dict) -> list[str]:
-    same = {
-        k: target[k] for k in ("name", "params", "batch", "count", "features", "stages_timed") if k in target
-    }
+    same = {k: target[k] for k in TOLD if k in target}
     last = newest(
         [
             f

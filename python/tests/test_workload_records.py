@@ -142,10 +142,13 @@ def png_size(path: Path) -> tuple[int, int]:
 def test_figures(tmp_path):
     pytest.importorskip("matplotlib")
     untimed = dataclasses.replace(training(), stages=(), stages_timed=False)
-    large = dataclasses.replace(sort(), found=(), expected=())
-    for number, result in enumerate([training(), sort(), untimed, large]):
+    unseen = dataclasses.replace(sort(), found=(), expected=())
+    bare = dataclasses.replace(unseen, stages=(), stages_timed=False)
+    one, row, square = (825, 600), (1650, 600), (1650, 1200)
+    cases = [(training(), square), (sort(), square), (untimed, square), (unseen, row), (bare, one)]
+    for number, (result, size) in enumerate(cases):
         plots.draw(tmp_path / f"{number}.png", result)
-        assert png_size(tmp_path / f"{number}.png") == (1650, 1200)
+        assert png_size(tmp_path / f"{number}.png") == size
 
 
 def test_without_matplotlib(tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ ON_GPU = {"helr": "boot35", "sort": "boot40"}
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
 ValuesFile = Annotated[
     Path | None,
-    typer.Option("--json", help="Write the record to a new file, with up to 4096 values in the clear."),
+    typer.Option("--json", help="Write the record to a new file, with up to 512 of the values in the clear."),
 ]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -15,13 +15,18 @@ from crenel.workloads.records import Result, Sort, Stage, Training
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+R = TypeVar("R", Training, Sort)
+
+SMALLEST = 1e-16  # on a logarithmic axis
 CLEAR, ENCRYPTED = "0.55", "tab:red"
 MOST_STAGES = 12
 
 
 @contextmanager
-def _figure(path: Path, side: int, inches: tuple[float, float], heading: str = "") -> Iterator[list[Axes]]:
-    """side x side axes, row by row; the file is written when the context ends."""
+def _figure(
+    path: Path, panels: int, inches: tuple[float, float] = (5.5, 4), heading: str = ""
+) -> Iterator[list[Axes]]:
+    """So many axes, two to a row, `inches` each; the file is written when the context ends."""
     try:
         import matplotlib
     except ImportError:
@@ -29,10 +34,15 @@ def _figure(path: Path, side: int, inches: tuple[float, float], heading: str = "
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(side, side, figsize=inches, layout="constrained", squeeze=False)
+    columns = min(panels, 2)
+    rows = -(-panels // columns)
+    size = inches[0] * columns, inches[1] * rows
+    figure, axes = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     figure.suptitle(heading)
+    for unused in axes.flat[panels:]:
+        unused.remove()
     try:
-        yield list(axes.flat)
+        yield list(axes.flat[:panels])
         figure.savefig(path, dpi=150)
     finally:
         pyplot.close(figure)
@@ -55,67 +65,100 @@ def _heading(result: Result) -> str:
     return f"{result.data}, {result.params}, {result.slots} slots, variant {result.variant}{warning}"
 
 
+def _draw_panels(path: Path, result: R, panels: Sequence[Callable[[Axes, R], None]]) -> None:
+    with _figure(path, len(panels), heading=_heading(result)) as axes:
+        for place, panel in zip(axes, panels, strict=True):
+            panel(place, result)
+
+
 def _training(path: Path, result: Training) -> None:
-    """Accuracy, loss, deviation of the weights, and the time by stage."""
-    with _figure(path, 2, (11, 8), _heading(result)) as (accuracy, loss, error, stages):
-        seen = [i for i in result.iterations if i.accuracy is not None]
-        steps, at = [i.iteration for i in result.iterations], [i.iteration for i in seen]
-        clear = [100 * i.clear_accuracy for i in result.iterations]
-        accuracy.plot(steps, clear, color=CLEAR, label="in the clear")
-        found = [100 * i.accuracy for i in seen if i.accuracy is not None]
-        accuracy.plot(at, found, "o", color=ENCRYPTED, label="encrypted, decrypted here", markersize=5)
-        accuracy.set_ylabel("accuracy on the test rows, %")
-        loss.plot(steps, [i.clear_loss for i in result.iterations], color=CLEAR, label="in the clear")
-        losses = np.array([i.loss for i in seen], np.float64)
-        loss.plot(at, losses, "o", color=ENCRYPTED, label="encrypted", markersize=5)
-        loss.set_ylabel("mean log-loss of the training rows")
-        loss.set_ylim(bottom=0)
-        error.semilogy(at, [max(i.error or 0.0, 1e-16) for i in seen], "o-", color=ENCRYPTED, markersize=5)
-        error.axhline(result.bound, color=CLEAR, linestyle=":", label="bound")
-        error.set_ylabel("largest deviation of a weight from the clear run")
-        for axes in (accuracy, loss, error):
-            axes.set_xlabel("iteration")
-            axes.locator_params(axis="x", integer=True)
-            axes.legend(fontsize=8)
-        _title(accuracy, f"{result.test_rows} test rows of {result.features} features")
-        _title(
-            loss, f"{result.rows} training rows, {result.steps} iterations, bootstraps: {result.bootstraps}"
-        )
-        _title(error, "error of encryption")
-        _bars(stages, result)
+    """Accuracy, loss, deviation of the weights, and the time by stage where it was measured."""
+    _draw_panels(path, result, [_accuracy, _loss, _weights, *([_bars] if result.stages else [])])
+
+
+def _accuracy(axes: Axes, result: Training) -> None:
+    seen = [i for i in result.iterations if i.accuracy is not None]
+    clear = [100 * i.clear_accuracy for i in result.iterations]
+    axes.plot([i.iteration for i in result.iterations], clear, color=CLEAR, label="in the clear")
+    found = [100 * i.accuracy for i in seen if i.accuracy is not None]
+    at = [i.iteration for i in seen]
+    axes.plot(at, found, "o", color=ENCRYPTED, label="encrypted, decrypted here", markersize=5)
+    axes.set_ylabel("accuracy on the test rows, %")
+    _over_iterations(axes, f"{result.test_rows} test rows of {result.features} features")
+
+
+def _loss(axes: Axes, result: Training) -> None:
+    seen = [i for i in result.iterations if i.accuracy is not None]
+    steps = [i.iteration for i in result.iterations]
+    axes.plot(steps, [i.clear_loss for i in result.iterations], color=CLEAR, label="in the clear")
+    losses = np.array([i.loss for i in seen], np.float64)
+    axes.plot([i.iteration for i in seen], losses, "o", color=ENCRYPTED, label="encrypted", markersize=5)
+    axes.set_ylabel("mean log-loss of the training rows")
+    axes.set_ylim(bottom=0)
+    what = f"{result.rows} training rows, {result.steps} iterations, bootstraps: {result.bootstraps}"
+    _over_iterations(axes, what)
+
+
+def _weights(axes: Axes, result: Training) -> None:
+    seen = [i for i in result.iterations if i.accuracy is not None]
+    errors = [max(i.error or 0.0, SMALLEST) for i in seen]
+    axes.semilogy([i.iteration for i in seen], errors, "o-", color=ENCRYPTED, markersize=5)
+    axes.axhline(result.bound, color=CLEAR, linestyle=":", label="bound")
+    axes.set_ylabel("largest deviation of a weight from the clear run")
+    _over_iterations(axes, "error of encryption")
+
+
+def _over_iterations(axes: Axes, title: str) -> None:
+    axes.set_xlabel("iteration")
+    axes.locator_params(axis="x", integer=True)
+    axes.legend(fontsize=8)
+    _title(axes, title)
 
 
 def _sort(path: Path, result: Sort) -> None:
-    """Values in their new order, their errors, the error round by round, and the time by stage."""
-    with _figure(path, 2, (11, 8), _heading(result)) as (values, error, rounds, stages):
-        found, expected = np.array(result.found), np.array(result.expected)
-        places = np.arange(len(found))
-        values.plot(places, expected, color=CLEAR, label="sorted in the clear", drawstyle="steps-mid")
-        values.plot(places, found, ".", color=ENCRYPTED, label="encrypted, decrypted here", markersize=4)
-        values.set_ylabel("value")
-        deviation = np.maximum(np.abs(found - expected), 1e-16)
-        error.semilogy(places, deviation, ".", color=ENCRYPTED, markersize=4)
-        error.axhline(result.bound, color=CLEAR, linestyle=":", label="bound")
-        error.set_ylabel("deviation from the exact order")
-        if len(found) == 0:
-            values.text(0.5, 0.5, "too many for the record", ha="center", transform=values.transAxes)
-        for axes in (values, error):
-            axes.set_xlabel("place")
-            axes.legend(fontsize=8)
-        rounds.semilogy(
-            [r.round for r in result.rounds],
-            [max(r.error, 1e-16) for r in result.rounds],
-            "o-",
-            color=ENCRYPTED,
-            markersize=4,
-        )
-        rounds.set_xlabel("round")
-        rounds.locator_params(axis="x", integer=True)
-        rounds.set_ylabel("largest deviation from the same circuit in the clear")
-        _title(values, f"{result.count} values, comparator {result.comparator}, radix {result.radix}")
-        _title(error, f"largest error $2^{{{-result.error_bits:.1f}}}$ of the range")
-        _title(rounds, f"{result.steps} rounds, bootstraps: {result.bootstraps}")
-        _bars(stages, result)
+    """Values in their new order, their errors, the error round by round, and the time by stage where it was
+    measured."""
+    order = [_values, _deviations] if result.found else []
+    _draw_panels(path, result, [*order, _rounds, *([_bars] if result.stages else [])])
+
+
+def _values(axes: Axes, result: Sort) -> None:
+    places = _places(result)
+    axes.plot(places, result.expected, color=CLEAR, label="sorted in the clear", drawstyle="steps-mid")
+    axes.plot(places, result.found, ".", color=ENCRYPTED, label="encrypted, decrypted here", markersize=4)
+    axes.set_ylabel("value")
+    axes.set_xlabel("place")
+    axes.legend(fontsize=8)
+    _title(axes, _sorted(result))
+
+
+def _deviations(axes: Axes, result: Sort) -> None:
+    deviation = np.abs(np.subtract(result.found, result.expected))
+    axes.semilogy(_places(result), np.maximum(deviation, SMALLEST), ".", color=ENCRYPTED, markersize=4)
+    axes.axhline(result.bound, color=CLEAR, linestyle=":", label="bound")
+    axes.set_ylabel("deviation from the exact order")
+    axes.set_xlabel("place")
+    axes.legend(fontsize=8)
+    _title(axes, f"largest error $2^{{{-result.error_bits:.1f}}}$ of the range")
+
+
+def _places(result: Sort) -> np.ndarray:
+    return result.every * np.arange(len(result.found))
+
+
+def _sorted(result: Sort) -> str:
+    shown = f", one of {result.every} shown" if result.every > 1 else ""
+    return f"{result.count} values{shown}, comparator {result.comparator}, radix {result.radix}"
+
+
+def _rounds(axes: Axes, result: Sort) -> None:
+    errors = [max(r.error, SMALLEST) for r in result.rounds]
+    axes.semilogy([r.round for r in result.rounds], errors, "o-", color=ENCRYPTED, markersize=4)
+    axes.set_xlabel("round")
+    axes.locator_params(axis="x", integer=True)
+    axes.set_ylabel("largest deviation from the same circuit in the clear")
+    what = f"{result.steps} rounds, bootstraps: {result.bootstraps}"
+    _title(axes, what if result.found else f"{_sorted(result)}\n{what}")
 
 
 def shown_stages(stages: Sequence[Stage], most: int = MOST_STAGES) -> list[Stage]:
@@ -136,8 +179,7 @@ def _bars(axes: Axes, result: Result) -> None:
     axes.margins(x=0.12)
     axes.invert_yaxis()
     axes.set_xlabel("seconds")
-    whole = f"time by stage, {result.total_s:.3g} s in all"
-    _title(axes, whole if result.stages_timed else f"{result.total_s:.3g} s in all, stages were not timed")
+    _title(axes, f"time by stage, {result.total_s:.3g} s in all")
 
 
 def draw_probabilities(path: Path, clear: np.ndarray, encrypted: np.ndarray, labels: np.ndarray) -> None:

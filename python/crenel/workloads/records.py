@@ -144,7 +144,7 @@ class Training(Result):
 
 @dataclass(frozen=True)
 class Sort(Result):
-    """A sort: ``values`` and ``found`` are what was sorted and what came out, only where few."""
+    """A sort: ``expected`` and ``found`` are the exact order and what came out; of long ones a part."""
 
     count: int = 0
     comparator: str = ""
@@ -153,6 +153,7 @@ class Sort(Result):
     error_bits: float = 0.0  # -log2 of the largest error of a value, of the range
     rms_bits: float = 0.0
     rounds: tuple[Round, ...] = ()
+    every: int = 1  # places from one of expected, and of found, to the next
     expected: tuple[float, ...] = field(default=(), repr=False)
     found: tuple[float, ...] = field(default=(), repr=False)
 

@@ -22,7 +22,7 @@ from crenel.workloads.sorting.simulate import Trace
 from crenel.workloads.sorting.values import EncryptedValues
 
 DEVIATIONS = 8.0  # times the stated error: what a correct run does not exceed
-MOST_VALUES = 4096  # that a record holds
+MOST_VALUES = 512  # that a record holds of each order; of longer ones every so many
 LEAST = 2.0**-60  # an error of no bits at all would have no logarithm
 
 
@@ -94,7 +94,7 @@ def measure(
     deviation = np.abs(found - expected) / (top - bottom)
     error, rms = float(deviation.max()), float(np.sqrt(np.mean(deviation**2)))
     bound = DEVIATIONS * plan.report.expected_error
-    few = count <= MOST_VALUES
+    every = -(-count // MOST_VALUES)
     return Sort(
         **session.facts(options, keys, len(plan.rounds), recorded=recorded, resumed=resumed),
         name="sort",
@@ -118,8 +118,9 @@ def measure(
         error_bits=-log2(max(error, LEAST)),
         rms_bits=-log2(max(rms, LEAST)),
         rounds=rounds,
-        expected=tuple(expected.tolist()) if few else (),
-        found=tuple(found.tolist()) if few else (),
+        every=every,
+        expected=tuple(expected[::every].tolist()),
+        found=tuple(found[::every].tolist()),
     )
 
 
