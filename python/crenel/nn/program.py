@@ -1,0 +1,269 @@
+"""From a trained network to a program, and what can be done with one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crenel import ckks
+from crenel._crenel import write_file
+from crenel.errors import ParameterError, SerializationError
+from crenel.nn import archive
+from crenel.nn.archive import Json
+from crenel.nn.clear import Clear, Noise, Slots
+from crenel.nn.client import ClientSpec, params_of
+from crenel.nn.counting import Counted, Counting, Demand, demand_of
+from crenel.nn.form import Arrays, _count, _dict, plan_form, plan_of
+from crenel.nn.graph import Graph, checked_samples
+from crenel.nn.interpret import Watch, walk
+from crenel.nn.linear import SlotTransform
+from crenel.nn.ops import Reals
+from crenel.nn.passes.approximate import Approximate, Strategy
+from crenel.nn.passes.calibrate import Calibrate
+from crenel.nn.passes.fold import Fold
+from crenel.nn.passes.levels import Levels
+from crenel.nn.passes.lower import Lower
+from crenel.nn.passes.scales import Scales
+from crenel.nn.plan import Plan
+from crenel.nn.server import Server
+from crenel.nn.trace import trace
+
+JUDGED = 32  # samples on which the expected error is measured
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What `compile` found out about the result's error, in the result's unit."""
+
+    noise: float
+    """Root mean square of what encryption adds."""
+    approximation: float
+    """Root mean square of what polynomials add."""
+    largest: float
+    """Largest absolute output of the exact network on the samples."""
+    agreement: float
+    """Share of samples whose largest output is that of the exact network, with both errors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A plan for a parameter set: simulated, described, saved, and bound to a client's keys to run."""
+
+    plan: Plan
+    params: ckks.Params
+    batch: int
+    """Most samples of one run."""
+    expected: Expected
+    device: str = "auto"
+    """Where `bind` computes."""
+    _kept: dict[str, object] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits of what decides the program's results: parameters, steps and weights."""
+        if "fingerprint" not in self._kept:
+            self._kept["fingerprint"] = hashlib.sha256(self._packed(decisions=False)).hexdigest()
+        return str(self._kept["fingerprint"])
+
+    def _counted(self) -> Counting:
+        found = self._kept.get("counting")
+        if not isinstance(found, Counting):
+            found = Counting(self.plan, self.params)
+            layout = self.plan.values[0].layout
+            walk(self.plan, found, [Counted(self.plan.input_level, layout.slots)] * layout.ciphertexts)
+            self._kept["counting"] = found
+        return found
+
+    @property
+    def transforms(self) -> Mapping[int, SlotTransform]:
+        """Matrices of the steps, by the number of the value that each makes."""
+        return self._counted().transforms
+
+    @property
+    def demand(self) -> Demand:
+        """Keys, operations and bytes that a run needs; no key and no device are needed to know."""
+        return demand_of(self._counted())
+
+    @property
+    def client(self) -> ClientSpec:
+        """What a client needs: no weights."""
+        values, demand = self.plan.values, self.demand
+        result = values[self.plan.output]
+        return ClientSpec(
+            self.params, self.fingerprint, demand.rotations, demand.relinearisation,
+            values[0].layout, values[0].level, values[0].bound,
+            result.layout, self.plan.output_shape, result.bound, self.batch,
+        )  # fmt: skip
+
+    def simulate(
+        self, samples: ArrayLike, *, noise: bool = True, seed: int | None = None, watch: Watch[Slots] | None = None
+    ) -> Reals:
+        """The plan on slots in the clear: layouts, diagonals, polynomials and levels are those of a run.
+
+        Parameters
+        ----------
+        samples : (count, *input shape), any count
+        noise : add errors drawn from the model of the parameters
+        seed : of these; default fresh randomness
+        watch : called with the number and the slots of each value when it is made
+
+        Returns (count, *output shape). Raises ParameterError for other shapes and for what is not finite.
+        """
+        first, result = self.plan.values[0], self.plan.values[self.plan.output]
+        found = checked_samples(samples, first.layout.shape)
+        random = np.random.default_rng(seed) if noise else None
+        model = Noise(self.params, first.layout.slots) if noise else None
+        ops = Clear(self.transforms, model, random)
+        packed = first.layout.pack(found / first.bound)
+        slots = walk(self.plan, ops, [ops.input(part, first.level) for part in packed], watch)
+        values = result.layout.unpack(np.stack([a.values for a in slots])) * result.bound
+        return values.reshape(len(found), *self.plan.output_shape)
+
+    def explain(self) -> str:
+        """The plan, a step a line, and what each pass decided."""
+        return self.plan.explain()
+
+    def describe(self) -> str:
+        """What a run needs and how good its result will be, as text, before anything runs."""
+        demand, expected, first = self.demand, self.expected, self.plan.values[0]
+        counts = ", ".join(f"{count} {what}" for what, count in demand.operations.items())
+        levels = f"{self.plan.input_level} of {self.params.normal_top_level}"
+        mib = 1 << 20
+        rows = [
+            ("parameters", f"{self.params.name or 'own'}, N = 2^{self.params.log_n}"),
+            ("input", f"{list(first.layout.shape)} within {first.bound:.4g}, {first.layout}"),
+            ("result", f"{list(self.plan.output_shape)}, {self.plan.values[self.plan.output].layout}"),
+            ("samples of a run", f"up to {self.batch}"),
+            ("levels", f"{levels}, no bootstrap"),
+            ("steps", f"{len(self.plan.steps)}: {counts}"),
+            ("keys", f"{len(demand.rotations)} rotations, {demand.key_bytes / mib:.1f} MiB on the device"),
+            ("weights", f"{demand.plaintext_bytes / mib:.1f} MiB encoded, on the device"),
+            ("expected error", f"{expected.noise:.2g} of encryption, {expected.approximation:.2g} of polynomials "
+                               f"(rms; outputs up to {expected.largest:.4g})"),
+            ("agreement", f"{expected.agreement:.2%} of the samples have the exact network's largest output"),
+        ]  # fmt: skip
+        return "\n".join(f"{name:<18}{text}" for name, text in rows)
+
+    def bind(self, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
+        """The program ready to run on `device` with a client's keys: themselves, their bytes, or their file.
+
+        Raises KeyMissingError naming every key that is missing or serves too low a level, StateError for keys
+        of other parameters, DeviceError, OutOfMemoryError.
+        """
+        return Server.bound(self, keys)
+
+    def _document(self, arrays: Arrays, decisions: bool) -> dict[str, Json]:
+        plan = self.plan if decisions else Plan(
+            self.plan.values, self.plan.steps, self.plan.output, self.plan.output_shape, ()
+        )  # fmt: skip
+        return {"params": self.params.to_bytes().hex(), "batch": self.batch, "plan": plan_form(plan, arrays)}
+
+    def _packed(self, decisions: bool) -> bytes:
+        arrays = Arrays()
+        document = self._document(arrays, decisions)
+        if decisions:
+            e = self.expected
+            document["expected"] = [e.noise, e.approximation, e.largest, e.agreement]
+        return archive.packed("program", document, arrays.parts)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes: JSON and weights, nothing that executes."""
+        return self._packed(decisions=True)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the server's file, whole or not at all. Raises FileError."""
+        write_file(path, self.to_bytes())
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], device: str = "auto", *, allow_insecure: bool = False
+    ) -> Program:
+        """From an untrusted file.
+
+        allow_insecure : accept parameters of less than 128 bits of security. Raises FileError,
+        SerializationError, ParameterError for insecure parameters, StateError for another kind of file.
+        """
+        return cls.from_bytes(archive.read(path), device, allow_insecure=allow_insecure)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, device: str = "auto", *, allow_insecure: bool = False) -> Program:
+        """From untrusted bytes. Raises as `load`."""
+        document, parts = archive.unpacked(data, "program")
+        found = _dict(document)
+        if set(found) != {"params", "batch", "plan", "expected"}:
+            raise SerializationError("a program without batch, expected, params and plan")
+        params = params_of(found["params"], allow_insecure)
+        plan = plan_of(found["plan"], parts)
+        numbers = found["expected"]
+        if not isinstance(numbers, list) or len(numbers) != 4 or any(type(v) is not float for v in numbers):
+            raise SerializationError("expected must be four numbers")
+        if plan.input_level > params.normal_top_level or any(v.layout.capacity > params.slots for v in plan.values):
+            raise SerializationError("a plan of more levels or slots than its parameters have")
+        noise, approximation, largest, agreed = (float(str(v)) for v in numbers)
+        expected = Expected(noise, approximation, largest, agreed)
+        return cls(plan, params, _count(found["batch"]), expected, device)
+
+
+def compile(
+    model: object,
+    samples: ArrayLike,
+    *,
+    params: ckks.Params,
+    activation: Strategy = "fit",
+    degree: int | Mapping[str, int] | None = None,
+    agreement: float = 0.99,
+    composite: str = "15,15,15",
+    margin: float = 2.0,
+    batch: int = 1,
+    device: str = "auto",
+) -> Program:
+    """A program that computes a network on encrypted samples.
+
+    Parameters
+    ----------
+    model : a module of crenel.nn
+    samples : (count, *input shape): like what the program will see, best a hundred of the training's; ranges,
+        densities and degrees come from them
+    params : what is computed with
+    activation : how activations become polynomials: 'fit' (least squares weighted by what was measured),
+        'chebyshev' (interpolation), 'minimax' (ReLU by a composite sign)
+    degree : of the polynomials, for all or by origin; default the least with which the network agrees
+    agreement : share of samples whose largest output must stay the same, where the degree is chosen
+    composite : degrees of the sign's factors for 'minimax'
+    margin : how far beyond what samples show values may go
+    batch : most samples of one run; each is a row of the same ciphertexts
+    device : where `Program.bind` computes
+
+    Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, or the
+    levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are not
+    finite and for options out of range. Warns with CalibrationWarning.
+    """
+    if type(batch) is not int or batch < 1:
+        raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})
+    found = checked_samples(samples, None)
+    exact = Fold()(trace(model, found.shape[1:]))
+    ranges = Calibrate()(exact, found)
+    bounds = Scales(margin)(exact, ranges)
+    graph, decisions = Approximate(activation, degree, agreement, composite)(exact, bounds, ranges, found)
+    plan = Levels(params.normal_top_level)(Lower(params.slots)(graph, bounds))
+    plan = Plan(plan.values, plan.steps, plan.output, plan.output_shape, (*decisions, *plan.decisions))
+    program = Program(plan, params, batch, Expected(0.0, 0.0, 0.0, 0.0), device)
+    return replace(program, expected=_judged(program, exact, found[:JUDGED]))
+
+
+def _judged(program: Program, exact: Graph, samples: Reals) -> Expected:
+    from crenel.nn.passes.approximate import agreement
+
+    wanted = exact(samples)
+    clear, noisy = program.simulate(samples, noise=False), program.simulate(samples, seed=0)
+    return Expected(
+        float(np.sqrt(np.mean((noisy - clear) ** 2))),
+        float(np.sqrt(np.mean((clear - wanted) ** 2))),
+        float(np.abs(wanted).max()),
+        agreement(wanted, noisy),
+    )
