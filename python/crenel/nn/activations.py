@@ -82,4 +82,6 @@ class Square(Module):
     """x^2: one level."""
 
     def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
-        return tracer.add(ops.Polynomial(_numbers([0.0, 0.0, 1.0], 1, "coefficients")), [value], place or "square")
+        return tracer.add(
+            ops.Polynomial(_numbers([0.0, 0.0, 1.0], 1, "coefficients")), [value], place or "square"
+        )

@@ -51,7 +51,9 @@ def unpacked(data: bytes, kind: str) -> tuple[Json, dict[str, bytes]]:
         _fail("no file of crenel.nn: it does not begin with CRENELNN", {"bytes": len(data)})
     version, length = int.from_bytes(data[8:12], "little"), int.from_bytes(data[12:FIXED], "little")
     if version != VERSION:
-        _fail(f"version {version} of the format, expected {VERSION}", {"version": version, "expected": VERSION})
+        _fail(
+            f"version {version} of the format, expected {VERSION}", {"version": version, "expected": VERSION}
+        )
     end = FIXED + length
     if length > MAX_HEADER or end + DIGEST > len(data):
         _fail(f"a header of {length} bytes in a file of {len(data)}", {"header": length, "bytes": len(data)})
@@ -65,7 +67,8 @@ def unpacked(data: bytes, kind: str) -> tuple[Json, dict[str, bytes]]:
         _fail("the header has other members than digest, document, kind and parts")
     if head["kind"] != kind:
         raise StateError(
-            f"a file of a {head['kind']}, expected one of a {kind}", {"found": str(head["kind"]), "expected": kind}
+            f"a file of a {head['kind']}, expected one of a {kind}",
+            {"found": str(head["kind"]), "expected": kind},
         )
     return head["document"], _parts(data, end + DIGEST, head["parts"], head["digest"])
 

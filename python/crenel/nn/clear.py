@@ -1,4 +1,9 @@
-"""A plan read on slots in float64, with a model of what encryption adds."""
+"""A plan read on slots in float64, with a model of what encryption adds.
+
+Errors live in all N/2 slots of the ring, independent of each other, while a vector of n slots repeats: reading
+it averages the copies, so that n slots show the share 2n/N of an error's variance. Where a vector gains slots,
+errors come to light that were averaged away before; `Slots.density` keeps account of them.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +26,13 @@ class Slots:
 
     values: Reals
     level: int
+    density: float = 0.0
+    """Variance of the errors so far in a slot, over the number of slots."""
+
+    @property
+    def slots(self) -> int:
+        """Of each vector."""
+        return self.values.shape[1]
 
 
 @dataclass
@@ -29,18 +41,19 @@ class Noise:
     library's own model of errors (docs/theory/precision.md)."""
 
     params: ckks.Params
-    slots: int
-    _known: dict[tuple[str, int], float] = field(default_factory=dict)
+    random: np.random.Generator
+    _known: dict[tuple[str, int, int], float] = field(default_factory=dict)
 
-    def of(self, what: str, level: int) -> float:
-        """what: 'fresh', 'product', 'plain' (by a plaintext, or to another level) or 'switch' (a rotation)."""
-        if (what, level) not in self._known:
-            self._known[what, level] = self._find(what, level)
-        return self._known[what, level]
+    def of(self, what: str, level: int, slots: int) -> float:
+        """what: 'fresh', 'product', 'plain' (by a plaintext, to another level) or 'switch' (a rotation)."""
+        key = (what, level, slots)
+        if key not in self._known:
+            self._known[key] = self._find(what, level, slots)
+        return self._known[key]
 
-    def _find(self, what: str, level: int) -> float:
+    def _find(self, what: str, level: int, slots: int) -> float:
         model = ckks.ErrorModel(self.params)
-        start = model.input(max_abs=TINY, real=True, level=level, slots=self.slots)
+        start = model.input(max_abs=TINY, real=True, level=level, slots=slots)
         if what == "product":
             found = model.multiply_rescale(start, start).variance
         elif what == "plain":
@@ -51,90 +64,110 @@ class Noise:
             found = start.variance
         return float(np.sqrt(max(found, 0.0) / 2.0))  # of a complex slot's two numbers the real one
 
-    def of_series(self, coefficients: Reals, level: int) -> float:
+    def of_series(self, coefficients: Reals, level: int, slots: int) -> float:
         """Of a Chebyshev series of numbers in [-1, 1]."""
         model = ckks.ErrorModel(self.params)
-        start = model.input(max_abs=1.0, real=True, level=level, slots=self.slots)
+        start = model.input(max_abs=1.0, real=True, level=level, slots=slots)
         return float(np.sqrt(model.polynomial(start, coefficients, basis="chebyshev").variance / 2.0))
 
 
 class Clear:
     """`Operations` on `Slots`. Without noise they are exact but for float64's rounding."""
 
-    def __init__(
-        self,
-        transforms: Mapping[int, SlotTransform],
-        noise: Noise | None = None,
-        random: np.random.Generator | None = None,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        transforms : matrices, by the number of the value that a step makes
-        noise, random : the model and what its errors are drawn from; both or none
-        """
-        self.transforms, self.noise, self.random = transforms, noise, random
+    def __init__(self, transforms: Mapping[int, SlotTransform], noise: Noise | None = None) -> None:
+        """transforms: matrices, by the number of the value that a step makes."""
+        self.transforms, self.noise = transforms, noise
 
     def input(self, values: Reals, level: int) -> Slots:
         """A fresh encryption of (samples, slots)."""
-        return Slots(self._with(values, "fresh", level), level)
+        return self._with(Slots(values, level), "fresh")
 
-    def _with(self, values: Reals, what: str, level: int) -> Reals:
-        if self.noise is None or self.random is None:
-            return values
-        return self._spread(values, self.noise.of(what, level))
+    def _with(self, a: Slots, *what: str) -> Slots:
+        """Errors of operations on operands of a's level."""
+        if self.noise is None:
+            return a
+        return self._spread(a, sum(self.noise.of(w, a.level, a.slots) ** 2 for w in what))
 
-    def _spread(self, values: Reals, rms: float) -> Reals:
-        return values if self.random is None else values + rms * self.random.standard_normal(values.shape)
+    def _spread(self, a: Slots, variance: float) -> Slots:
+        if self.noise is None:
+            return a
+        errors = np.sqrt(variance) * self.noise.random.standard_normal(a.values.shape)
+        return Slots(a.values + errors, a.level, a.density + variance / a.slots)
 
     def at(self, a: Slots, level: int) -> Slots:
-        return a if level == a.level else Slots(self._with(a.values, "plain", a.level), level)
+        if level == a.level:
+            return a
+        lowered = self._with(a, "plain")
+        return Slots(lowered.values, level, lowered.density)
 
     def of_slots(self, a: Slots, slots: int) -> Slots:
-        now = a.values.shape[1]
-        if slots <= now:
-            return Slots(a.values[:, :slots], a.level)
-        return Slots(np.tile(a.values, (1, slots // now)), a.level)
+        count = len(a.values)
+        if slots <= a.slots:
+            mean = a.values.reshape(count, a.slots // slots, slots).mean(axis=1)
+            return Slots(mean, a.level, a.density)
+        copies = slots // a.slots
+        values = np.tile(a.values, (1, copies))
+        if self.noise is not None and a.density > 0.0:
+            hidden = np.sqrt(a.density * slots) * self.noise.random.standard_normal((count, copies, a.slots))
+            values = values + (hidden - hidden.mean(axis=1, keepdims=True)).reshape(count, slots)
+        return Slots(values, a.level, a.density)
 
     def transform(self, step: Transform, inputs: Sequence[Slots]) -> list[Slots]:
-        level = inputs[0].level
-        found = applied(self.transforms[step.out], [a.values for a in inputs])
-        # Rotated inputs keep their errors below the final division's, which is a rotation's own.
-        return [Slots(self._with(self._with(y, "plain", level), "switch", level), level - 1) for y in found]
+        matrix, level = self.transforms[step.out], inputs[0].level
+        made = []
+        for row, values in zip(matrix.blocks, applied(matrix, [a.values for a in inputs]), strict=True):
+            gains = [sum(float(np.mean(d**2)) for d in (block or {}).values()) for block in row]
+            density = sum(gain * a.density for gain, a in zip(gains, inputs, strict=True))
+            # Rotated inputs keep their errors below the final division's, which is a rotation's own.
+            found = self._with(Slots(values, level, density), "plain", "switch")
+            made.append(Slots(found.values, level - 1, found.density))
+        return made
 
     def copies(self, step: Transform) -> tuple[int, int]:
         matrix = self.transforms[step.out]
         return matrix.copies, matrix.slots // matrix.copies
 
     def biased(self, step: Transform, output: int, a: Slots) -> Slots:
-        return Slots(a.values + self.transforms[step.out].bias[output], a.level)
+        return Slots(a.values + self.transforms[step.out].bias[output], a.level, a.density)
 
     def sums(self, a: Slots, count: int, stride: int) -> Slots:
-        values = a.values
         while count > 1:
             count //= 2
-            values = values + self._with(np.roll(values, -stride * count, axis=1), "switch", a.level)
-        return Slots(values, a.level)
+            rotated = self._with(Slots(np.roll(a.values, -stride * count, axis=1), a.level, a.density), "switch")
+            a = Slots(a.values + rotated.values, a.level, a.density + rotated.density)
+        return a
 
     def series(self, a: Slots, coefficients: Reals) -> Slots:
+        chebyshev = np.polynomial.chebyshev
+        level = a.level - ckks.polynomial_depth(len(coefficients) - 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            values = np.polynomial.chebyshev.chebval(a.values, coefficients)
-        if self.noise is not None:
-            values = self._spread(values, self.noise.of_series(coefficients, a.level))
-        return Slots(values, a.level - ckks.polynomial_depth(len(coefficients) - 1))
+            values = chebyshev.chebval(a.values, coefficients)
+            if self.noise is None:
+                return Slots(values, level)
+            slope = chebyshev.chebval(a.values, chebyshev.chebder(coefficients))
+            made = Slots(values, level, a.density * float(np.mean(slope**2)))
+        return self._spread(made, self.noise.of_series(coefficients, a.level, a.slots) ** 2)
 
     def add(self, a: Slots, b: Slots) -> Slots:
-        return Slots(a.values + b.values, a.level)
+        return Slots(a.values + b.values, a.level, a.density + b.density)
 
     def add_number(self, a: Slots, number: float) -> Slots:
-        return Slots(a.values + number, a.level)
+        return Slots(a.values + number, a.level, a.density)
 
     def negate(self, a: Slots) -> Slots:
-        return Slots(-a.values, a.level)
+        return Slots(-a.values, a.level, a.density)
 
     def product(self, a: Slots, b: Slots) -> Slots:
         with np.errstate(over="ignore", invalid="ignore"):
-            return Slots(self._with(a.values * b.values, "product", a.level), a.level - 1)
+            values = a.values * b.values
+            if self.noise is None:
+                return Slots(values, a.level - 1)
+            sizes = float(np.mean(a.values**2)), float(np.mean(b.values**2))
+        # A square's two operands have the same error.
+        shared = 2.0 if a is b else 1.0
+        density = shared * (sizes[0] * b.density + sizes[1] * a.density)
+        found = self._with(Slots(values, a.level, density), "product")
+        return Slots(found.values, a.level - 1, found.density)
 
     def level(self, a: Slots) -> int:
         return a.level

@@ -130,7 +130,10 @@ class ClientSpec:
             if isinstance(error, CrenelError):
                 raise
             raise SerializationError(f"no client's file: {type(error).__name__}: {error}") from None
-        if int(np.prod(spec.output_shape)) != int(np.prod(spec.output.shape)) or spec.input.capacity > params.slots:
+        if (
+            int(np.prod(spec.output_shape)) != int(np.prod(spec.output.shape))
+            or spec.input.capacity > params.slots
+        ):
             raise SerializationError("layouts that do not fit the parameters or the result")
         return spec
 

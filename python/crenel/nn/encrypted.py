@@ -13,9 +13,7 @@ from crenel.nn.plan import Plan, Transform
 class Encoded:
     """The matrices and constants of a plan, encoded for their levels on one device."""
 
-    def __init__(
-        self, plan: Plan, context: ckks.Context, transforms: Mapping[int, SlotTransform]
-    ) -> None:
+    def __init__(self, plan: Plan, context: ckks.Context, transforms: Mapping[int, SlotTransform]) -> None:
         """transforms: matrices, by the number of the value that a step makes."""
         self.copies: dict[int, tuple[int, int]] = {}
         self.blocks: dict[int, ckks.BlockTransform] = {}
@@ -26,7 +24,9 @@ class Encoded:
             matrix = transforms[step.out]
             stride = matrix.slots // matrix.copies
             self.copies[step.out] = matrix.copies, stride
-            self.blocks[step.out] = ckks.BlockTransform(context, matrix.blocks, level=step.level, slots=matrix.slots)
+            self.blocks[step.out] = ckks.BlockTransform(
+                context, matrix.blocks, level=step.level, slots=matrix.slots
+            )
             self.biases[step.out] = [
                 context.encode(bias, level=step.level - 1, slots=stride) if bias.any() else None
                 for bias in matrix.bias

@@ -172,7 +172,9 @@ def plan_of(form: Json, parts: Mapping[str, bytes]) -> Plan:
 
 
 def _plan_value(form: Mapping[str, Json]) -> Value:
-    return Value(layout_of(form["layout"]), positive(form["bound"]), _count(form["level"], 0), str(form["origin"]))
+    return Value(
+        layout_of(form["layout"]), positive(form["bound"]), _count(form["level"], 0), str(form["origin"])
+    )
 
 
 def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:

@@ -1,8 +1,8 @@
 """A network as a list of operations in which every value is made once.
 
-    graph  := { node }                     the first is the input
-    node   := "%" id "=" op "(" { "%" id } ")" shape "#" origin
-    origin := where it came from: the places of modules, "0.2.relu"
+graph  := { node }                     the first is the input
+node   := "%" id "=" op "(" { "%" id } ")" shape "#" origin
+origin := where it came from: the places of modules, "0.2.relu"
 """
 
 from __future__ import annotations

@@ -77,7 +77,11 @@ def prepared(plan: Plan, step: Transform) -> SlotTransform:
     operands = [plan.values[k] for k in step.inputs]
     maps = [chain_map(chain, v.layout.shape) for chain, v in zip(step.chains, operands, strict=True)]
     return slot_transform(
-        maps, [v.layout for v in operands], result.layout, [v.bound / result.bound for v in operands], result.bound
+        maps,
+        [v.layout for v in operands],
+        result.layout,
+        [v.bound / result.bound for v in operands],
+        result.bound,
     )
 
 

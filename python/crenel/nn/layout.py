@@ -82,11 +82,14 @@ class Layout:
         """(count, *shape) to (ciphertexts, count, slots), zeros elsewhere. Raises ParameterError for other shapes."""
         if tensors.shape[1:] != self.shape:
             raise ParameterError(
-                f"tensors of shape {tensors.shape[1:]}, expected {self.shape}", {"shape": list(tensors.shape[1:])}
+                f"tensors of shape {tensors.shape[1:]}, expected {self.shape}",
+                {"shape": list(tensors.shape[1:])},
             )
         flat = np.zeros((len(tensors), self.ciphertexts * self.slots))
         flat[:, self.positions()] = tensors.reshape(len(tensors), -1)
-        return np.ascontiguousarray(flat.reshape(len(tensors), self.ciphertexts, self.slots).transpose(1, 0, 2))
+        return np.ascontiguousarray(
+            flat.reshape(len(tensors), self.ciphertexts, self.slots).transpose(1, 0, 2)
+        )
 
     def unpack(self, slots: Reals) -> Reals:
         """The inverse of `pack`; other slots are not read."""

@@ -58,7 +58,9 @@ class SparseMap:
         )
 
 
-def _collected(rows: Indices, columns: Indices, values: Reals, shape: tuple[int, int], bias: Reals) -> SparseMap:
+def _collected(
+    rows: Indices, columns: Indices, values: Reals, shape: tuple[int, int], bias: Reals
+) -> SparseMap:
     """Entries of one place as one."""
     keys, place = np.unique(rows * shape[1] + columns, return_inverse=True)
     total = np.bincount(place.reshape(-1), values, len(keys))
@@ -109,7 +111,9 @@ def _conv(op: Conv2d, shape: Shape, out: Shape) -> SparseMap:
     return SparseMap(rows, columns, values, size, np.repeat(op.bias, out[1] * out[2]))
 
 
-def _taps(tap: int, places: int, size: int, stride: int, padding: int, dilation: int) -> tuple[Indices, Indices]:
+def _taps(
+    tap: int, places: int, size: int, stride: int, padding: int, dilation: int
+) -> tuple[Indices, Indices]:
     """Places of a kernel along an axis whose tap falls into it, and where."""
     place = np.arange(places, dtype=np.int64)
     seen = place * stride + tap * dilation - padding
@@ -174,7 +178,9 @@ def slot_transform(
     Raises UnsupportedError for capacities that differ.
     """
     if {layout.capacity for layout in inputs} != {output.capacity}:
-        raise UnsupportedError("layouts of different ciphertexts in one transform", {"slots": output.capacity})
+        raise UnsupportedError(
+            "layouts of different ciphertexts in one transform", {"slots": output.capacity}
+        )
     slots = max(layout.slots for layout in (*inputs, output))
     to = output.positions()
     blocks: list[list[Diagonals | None]] = [[] for _ in range(output.ciphertexts)]

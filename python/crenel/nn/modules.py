@@ -45,7 +45,8 @@ def _pair(value: int | Pair, least: int, what: str) -> Pair:
     both = (value, value) if isinstance(value, int) else tuple(value)
     if len(both) != 2 or any(type(v) is not int or v < least for v in both):
         raise ParameterError(
-            f"{what} {value}, expected an integer from {least} on, or two", {"what": what, "value": str(value)}
+            f"{what} {value}, expected an integer from {least} on, or two",
+            {"what": what, "value": str(value)},
         )
     return both[0], both[1]
 
@@ -168,7 +169,9 @@ class AvgPool2d(Module):
         object.__setattr__(self, "padding", _pair(padding, 0, "padding"))
 
     def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
-        return tracer.add(ops.AvgPool2d(self.kernel, self.stride, self.padding), [value], place or "avg_pool2d")
+        return tracer.add(
+            ops.AvgPool2d(self.kernel, self.stride, self.padding), [value], place or "avg_pool2d"
+        )
 
 
 @dataclass(frozen=True, eq=False)

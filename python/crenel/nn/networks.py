@@ -30,7 +30,9 @@ class Sequential(Module):
 
 def _branches(branches: tuple[object, ...], what: str) -> tuple[object, ...]:
     if len(branches) < 2:
-        raise ParameterError(f"{what} of {len(branches)} branches, expected two or more", {"branches": len(branches)})
+        raise ParameterError(
+            f"{what} of {len(branches)} branches, expected two or more", {"branches": len(branches)}
+        )
     return branches
 
 
@@ -46,7 +48,8 @@ class Add(Module):
 
     def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         values = [
-            tracer.module(branch, value, _within(place, number)) for number, branch in enumerate(self.branches)
+            tracer.module(branch, value, _within(place, number))
+            for number, branch in enumerate(self.branches)
         ]
         return tracer.add(ops.Add(), values, place or "add")
 
@@ -80,7 +83,8 @@ class Concat(Module):
 
     def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         found = [
-            tracer.module(branch, value, _within(place, number)) for number, branch in enumerate(self.branches)
+            tracer.module(branch, value, _within(place, number))
+            for number, branch in enumerate(self.branches)
         ]
         values = [value for value in found if value is not None]
         if len(values) < len(found):
@@ -88,6 +92,7 @@ class Concat(Module):
         counts = [tracer.shape(value)[0] for value in values]
         name = place or "concat"
         placed = [
-            tracer.add(ops.Place(sum(counts), sum(counts[:k])), [value], name) for k, value in enumerate(values)
+            tracer.add(ops.Place(sum(counts), sum(counts[:k])), [value], name)
+            for k, value in enumerate(values)
         ]
         return tracer.add(ops.Add(), placed, name)

@@ -43,7 +43,8 @@ def _planes(shape: Shape, what: str) -> tuple[int, int, int]:
 def _equal(found: int, expected: int, what: str) -> None:
     if found != expected:
         raise ParameterError(
-            f"{what}: {found} in the tensor, {expected} in the weights", {"found": found, "expected": expected}
+            f"{what}: {found} in the tensor, {expected} in the weights",
+            {"found": found, "expected": expected},
         )
 
 
@@ -110,7 +111,9 @@ class Conv2d(Op):
         for v in range(weight.shape[3]):
             for h in range(weight.shape[4]):
                 top, left = v * dv, h * dh
-                seen = grouped[..., top : top + sv * (rows - 1) + 1 : sv, left : left + sh * (columns - 1) + 1 : sh]
+                seen = grouped[
+                    ..., top : top + sv * (rows - 1) + 1 : sv, left : left + sh * (columns - 1) + 1 : sh
+                ]
                 result += np.einsum("goi,ngiyx->ngoyx", weight[..., v, h], seen, optimize=True)
         return result.reshape(len(x), outputs, rows, columns) + self.bias[:, None, None]
 

@@ -117,7 +117,9 @@ class Plan:
             what = f"after {stage}: {self.line(step)}"
             missing = [k for k in step.inputs if k not in made]
             if missing or step.out in made:
-                raise StateError(f"{what}: a value that is not made before, or made twice", {"value": step.out})
+                raise StateError(
+                    f"{what}: a value that is not made before, or made twice", {"value": step.out}
+                )
             made.add(step.out)
             operands, result = [self.values[k] for k in step.inputs], self.values[step.out]
             if any(v.level < step.level for v in operands) or result.level != step.level - depth(step):

@@ -101,7 +101,12 @@ class Program:
         )  # fmt: skip
 
     def simulate(
-        self, samples: ArrayLike, *, noise: bool = True, seed: int | None = None, watch: Watch[Slots] | None = None
+        self,
+        samples: ArrayLike,
+        *,
+        noise: bool = True,
+        seed: int | None = None,
+        watch: Watch[Slots] | None = None,
     ) -> Reals:
         """The plan on slots in the clear: layouts, diagonals, polynomials and levels are those of a run.
 
@@ -116,9 +121,8 @@ class Program:
         """
         first, result = self.plan.values[0], self.plan.values[self.plan.output]
         found = checked_samples(samples, first.layout.shape)
-        random = np.random.default_rng(seed) if noise else None
-        model = Noise(self.params, first.layout.slots) if noise else None
-        ops = Clear(self.transforms, model, random)
+        model = Noise(self.params, np.random.default_rng(seed)) if noise else None
+        ops = Clear(self.transforms, model)
         packed = first.layout.pack(found / first.bound)
         slots = walk(self.plan, ops, [ops.input(part, first.level) for part in packed], watch)
         values = result.layout.unpack(np.stack([a.values for a in slots])) * result.bound
@@ -202,7 +206,9 @@ class Program:
         numbers = found["expected"]
         if not isinstance(numbers, list) or len(numbers) != 4 or any(type(v) is not float for v in numbers):
             raise SerializationError("expected must be four numbers")
-        if plan.input_level > params.normal_top_level or any(v.layout.capacity > params.slots for v in plan.values):
+        if plan.input_level > params.normal_top_level or any(
+            v.layout.capacity > params.slots for v in plan.values
+        ):
             raise SerializationError("a plan of more levels or slots than its parameters have")
         noise, approximation, largest, agreed = (float(str(v)) for v in numbers)
         expected = Expected(noise, approximation, largest, agreed)

@@ -69,7 +69,8 @@ def report(server: Server, client: Client, samples: ArrayLike) -> Report:
     found = checked_samples(samples, spec.input.shape)
     if len(found) > program.batch:
         raise ParameterError(
-            f"{len(found)} samples, expected at most {program.batch}", {"samples": len(found), "batch": program.batch}
+            f"{len(found)} samples, expected at most {program.batch}",
+            {"samples": len(found), "batch": program.batch},
         )
     values = program.plan.values
     measured: dict[int, Reals] = {}

@@ -71,7 +71,8 @@ class Approximate:
             )
         if not (math.isfinite(self.agreement) and 0.0 < self.agreement <= 1.0):
             raise ParameterError(
-                f"agreement {self.agreement}, expected a share from 0 to 1", {"agreement": str(self.agreement)}
+                f"agreement {self.agreement}, expected a share from 0 to 1",
+                {"agreement": str(self.agreement)},
             )
         unknown = sorted(set(self.degree) - set(places)) if isinstance(self.degree, Mapping) else []
         if unknown:
@@ -90,7 +91,8 @@ class Approximate:
 
     def _searches(self, graph: Graph, places: Mapping[str, int]) -> bool:
         return any(
-            self._asked(origin) is None and not self._composite(graph.nodes[k]) for origin, k in places.items()
+            self._asked(origin) is None and not self._composite(graph.nodes[k])
+            for origin, k in places.items()
         )
 
     def _with(self, graph: Graph, bounds: tuple[float, ...], ranges: tuple[Range, ...], degree: int) -> Graph:
@@ -116,7 +118,9 @@ def agreement(exact: Reals, found: Reals) -> float:
     exact, found = exact.reshape(len(exact), -1), found.reshape(len(found), -1)
     finite = np.isfinite(found).all(axis=1)
     if exact.shape[1] > 1:
-        return float(np.mean(finite & (exact.argmax(axis=1) == np.where(finite[:, None], found, 0.0).argmax(axis=1))))
+        return float(
+            np.mean(finite & (exact.argmax(axis=1) == np.where(finite[:, None], found, 0.0).argmax(axis=1)))
+        )
     if not finite.all():
         return 0.0
     return float(1.0 - np.sqrt(np.mean((exact - found) ** 2) / max(np.mean(exact**2), 1e-300)))

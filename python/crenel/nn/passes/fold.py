@@ -33,7 +33,9 @@ class Fold:
             if isinstance(node.op, Input):
                 continue
             before = graph.nodes[node.inputs[0]]
-            alone = len(node.inputs) == 1 and users[node.inputs[0]] == [number] and graph.output != node.inputs[0]
+            alone = (
+                len(node.inputs) == 1 and users[node.inputs[0]] == [number] and graph.output != node.inputs[0]
+            )
             simple = _simpler(node)
             merged = _merged(before.op, node.op) if alone else None
             if simple is not None:

@@ -62,9 +62,7 @@ class _Lowering:
                 )
             else:
                 found = self._elementwise(number, node, operands[0], quadratics)
-            if len(users[number]) > 1 or number == graph.output:
-                found = self._one(number, node, found)
-            elif any(not graph.nodes[k].op.linear and not _same(found) for k in users[number]):
+            if len(users[number]) > 1 or number == graph.output or any(not graph.nodes[k].op.linear and not _same(found) for k in users[number]):
                 found = self._one(number, node, found)
             terms.append(found)
         output = terms[graph.output][0][0]
@@ -107,7 +105,9 @@ class _Lowering:
             self.steps.append(Sum(out, tuple(parts), 0))
             return ((out, ()),)
         self.decisions.append(
-            Decision(node.origin, "one transform of all operands", "an addition", "operands lie in other slots")
+            Decision(
+                node.origin, "one transform of all operands", "an addition", "operands lie in other slots"
+            )
         )
         return (*linear, *(term for terms in plain for term in terms))  # linear first: its layout is kept
 
