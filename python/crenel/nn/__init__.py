@@ -6,8 +6,9 @@
 >>> print(program.describe())
 
 Modules
-    `Linear`, `Conv2d`, `BatchNorm`, `AvgPool2d`, `GlobalAvgPool`, `Flatten`; `Sequential`, `Residual`, `Add`,
-    `Concat`; `ReLU`, `GELU`, `SiLU`, `Sigmoid`, `Tanh`, `Square`, `Polynomial`: NumPy weights, ``module(x)`` in float64
+    `Linear`, `Conv2d`, `BatchNorm`, `AvgPool2d`, `GlobalAvgPool`, `Flatten`; `Sequential`, `Residual`,
+    `Add`, `Concat`; `ReLU`, `GELU`, `SiLU`, `Sigmoid`, `Tanh`, `Square`, `Polynomial`: weights are NumPy
+    arrays, and ``module(x)`` is what it means in float64
 `compile`
     a `Program`: ``simulate``, ``describe``, ``explain``, ``save``, ``load``, ``bind``
 `ClientSpec`

@@ -44,8 +44,8 @@ def packed(kind: str, document: Json, parts: Mapping[str, bytes]) -> bytes:
 def unpacked(data: bytes, kind: str) -> tuple[Json, dict[str, bytes]]:
     """Document and parts of untrusted bytes.
 
-    Raises SerializationError for bytes that are none of these, damaged, cut short or of another version of the
-    format; StateError for those of another kind.
+    Raises SerializationError for bytes that are none of these, damaged, cut short or of another version of
+    the format; StateError for those of another kind.
     """
     if len(data) < FIXED or data[:8] != MAGIC:
         _fail("no file of crenel.nn: it does not begin with CRENELNN", {"bytes": len(data)})

@@ -1,8 +1,8 @@
 """A plan read on slots in float64, with a model of what encryption adds.
 
-Errors live in all N/2 slots of the ring, independent of each other, while a vector of n slots repeats: reading
-it averages the copies, so that n slots show the share 2n/N of an error's variance. Where a vector gains slots,
-errors come to light that were averaged away before; `Slots.density` keeps account of them.
+Errors live in all N/2 slots of the ring, independent of each other, while a vector of n slots repeats:
+reading it averages the copies, so that n slots show the share 2n/N of an error's variance. Where a vector
+gains slots, errors come to light that were averaged away before; `Slots.density` keeps account of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Slots:
     @property
     def slots(self) -> int:
         """Of each vector."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
 
 @dataclass
@@ -133,7 +133,9 @@ class Clear:
     def sums(self, a: Slots, count: int, stride: int) -> Slots:
         while count > 1:
             count //= 2
-            rotated = self._with(Slots(np.roll(a.values, -stride * count, axis=1), a.level, a.density), "switch")
+            rotated = self._with(
+                Slots(np.roll(a.values, -stride * count, axis=1), a.level, a.density), "switch"
+            )
             a = Slots(a.values + rotated.values, a.level, a.density + rotated.density)
         return a
 
@@ -141,7 +143,7 @@ class Clear:
         chebyshev = np.polynomial.chebyshev
         level = a.level - ckks.polynomial_depth(len(coefficients) - 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            values = chebyshev.chebval(a.values, coefficients)
+            values: Reals = np.asarray(chebyshev.chebval(a.values, coefficients), dtype=np.float64)
             if self.noise is None:
                 return Slots(values, level)
             slope = chebyshev.chebval(a.values, chebyshev.chebder(coefficients))

@@ -88,7 +88,8 @@ class ClientSpec:
             "params": self.params.to_bytes().hex(), "program": self.program,
             "rotations": [[k, level] for k, level in self.rotations.items()],
             "relinearisation": self.relinearisation,
-            "input": layout_form(self.input), "input_level": self.input_level, "input_bound": self.input_bound,
+            "input": layout_form(self.input),
+            "input_level": self.input_level, "input_bound": self.input_bound,
             "output": layout_form(self.output), "output_shape": list(self.output_shape),
             "output_bound": self.output_bound, "batch": self.batch,
         }  # fmt: skip
@@ -142,15 +143,16 @@ class ClientSpec:
 class Client:
     """The holder of a secret key, for programs."""
 
-    ckks: ckks.Client
+    ckks_client: ckks.Client
 
     def evaluation_keys(self, spec: ClientSpec) -> ckks.EvaluationKeys:
         """The keys that the program's server needs, each for the levels it is used at; no secret.
 
-        Raises StateError for a program of other parameters, OutOfMemoryError as `ckks.Client.evaluation_keys`.
+        Raises StateError for a program of other parameters, OutOfMemoryError as
+        `ckks.Client.evaluation_keys`.
         """
         self._same(spec)
-        return self.ckks.evaluation_keys(
+        return self.ckks_client.evaluation_keys(
             rotations=dict(spec.rotations),
             relinearisation=spec.relinearisation is not None,
             max_level=spec.relinearisation,
@@ -170,7 +172,8 @@ class Client:
             found = found[None]
         if found.shape[1:] != spec.input.shape or not 1 <= len(found) <= spec.batch:
             raise ParameterError(
-                f"samples of shape {np.shape(samples)}, expected {spec.input.shape}, or 1 to {spec.batch} of these",
+                f"samples of shape {np.shape(samples)}, expected {spec.input.shape}, "
+                f"or 1 to {spec.batch} of these",
                 {"shape": list(np.shape(samples)), "expected": list(spec.input.shape), "batch": spec.batch},
             )
         wrong = ~(np.abs(found) <= spec.input_bound)  # true of NaN too
@@ -184,7 +187,7 @@ class Client:
         packed = spec.input.pack(found / spec.input_bound)
         slots = spec.input.slots
         return EncryptedTensor(
-            tuple(self.ckks.encrypt(part, level=spec.input_level, slots=slots) for part in packed),
+            tuple(self.ckks_client.encrypt(part, level=spec.input_level, slots=slots) for part in packed),
             spec.program,
             single,
         )
@@ -197,16 +200,16 @@ class Client:
         """
         self._same(spec)
         same_program(tensor, spec.program)
-        found = unpacked(self.ckks, tensor.ciphertexts, spec.output) * spec.output_bound
+        found = unpacked(self.ckks_client, tensor.ciphertexts, spec.output) * spec.output_bound
         shaped = found.reshape(len(found), *spec.output_shape)
         return np.asarray(shaped[0] if tensor.single else shaped)
 
     def export_secret_key(self) -> bytes:
         """For `ClientSpec.client_from_secret_key`: keep it as a secret."""
-        return self.ckks.export_secret_key()
+        return self.ckks_client.export_secret_key()
 
     def _same(self, spec: ClientSpec) -> None:
-        found, expected = self.ckks.context.params, spec.params
+        found, expected = self.ckks_client.context.params, spec.params
         if found != expected:
             raise StateError(
                 f"a client of parameters {found.id[:16]}, the program has {expected.id[:16]}",

@@ -104,8 +104,9 @@ def _value(form: Json, parts: Mapping[str, bytes]) -> object:
 
 
 EXPECTED: dict[str, object] = {
-    "stride": (1, 2), "dilation": (1, 2), "kernel": (1, 2), "padding": (0, 2), "groups": (1, 0), "channels": (1, 0),
-    "offset": (0, 0), "size": (1, None), "weight": np.ndarray, "bias": np.ndarray, "scale": np.ndarray,
+    "stride": (1, 2), "dilation": (1, 2), "kernel": (1, 2), "padding": (0, 2), "groups": (1, 0),
+    "channels": (1, 0), "offset": (0, 0), "size": (1, None), "weight": np.ndarray,
+    "bias": np.ndarray, "scale": np.ndarray,
     "shift": np.ndarray, "coefficients": np.ndarray, "function": str, "gated": bool, "bound": float,
 }  # fmt: skip
 
@@ -135,7 +136,8 @@ def plan_form(plan: Plan, arrays: Arrays) -> Json:
     steps: list[Json] = []
     for step in plan.steps:
         found: dict[str, Json] = {
-            "step": type(step).__name__.lower(), "out": step.out, "inputs": list(step.inputs), "level": step.level,
+            "step": type(step).__name__.lower(), "out": step.out, "inputs": list(step.inputs),
+            "level": step.level,
         }  # fmt: skip
         if isinstance(step, Transform):
             found["chains"] = [[_op_form(op, arrays) for op in chain] for chain in step.chains]

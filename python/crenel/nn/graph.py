@@ -119,7 +119,7 @@ def summed(builder: Builder, parts: Iterable[int], origin: str) -> int:
 
 
 def checked_samples(samples: object, shape: Shape | None) -> Reals:
-    """Samples as float64, (count, *shape). Raises ParameterError for other shapes and for what is not finite."""
+    """Samples as float64, (count, *shape). Raises ParameterError for other shapes and numbers not finite."""
     found = np.asarray(samples, dtype=np.float64)
     if found.ndim < 2 or len(found) == 0 or (shape is not None and found.shape[1:] != shape):
         expected = "(count, ...)" if shape is None else f"(count, {', '.join(map(str, shape))})"

@@ -1,8 +1,8 @@
 """Which slot holds which element of a tensor.
 
-Channels lie in planes of rows x columns slots. In a plane with a gap (v, h), element (y, x) of a channel is at
-row y v and column x h, and v h channels interleave between them; further channels lie in further planes. A
-vector has planes of one slot. What does not fit into one ciphertext goes on in the next.
+Channels lie in planes of rows x columns slots. In a plane with a gap (v, h), element (y, x) of a channel is
+at row y v and column x h, and v h channels interleave between them; further channels lie in further planes.
+A vector has planes of one slot. What does not fit into one ciphertext goes on in the next.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Layout:
         return np.asarray(slot.reshape(-1), dtype=np.int64)
 
     def pack(self, tensors: Reals) -> Reals:
-        """(count, *shape) to (ciphertexts, count, slots), zeros elsewhere. Raises ParameterError for other shapes."""
+        """(count, *shape) to (ciphertexts, count, slots), zeros elsewhere. Raises ParameterError."""
         if tensors.shape[1:] != self.shape:
             raise ParameterError(
                 f"tensors of shape {tensors.shape[1:]}, expected {self.shape}",

@@ -1,13 +1,13 @@
 """Linear operations as sparse matrices, and these as diagonals on slots.
 
-A transform takes tensors in layouts to a tensor in a layout: out = sum_i A_i in_i + b. Between ciphertexts of n
-slots, entry (d, s) of a block lies on the diagonal of offset s - d. Vectors of fewer slots repeat, so offsets
-count modulo the smaller of the two sides only:
+A transform takes tensors in layouts to a tensor in a layout: out = sum_i A_i in_i + b. Between ciphertexts
+of n slots, entry (d, s) of a block lies on the diagonal of offset s - d. Vectors of fewer slots repeat, so
+offsets count modulo the smaller of the two sides only:
 
 * a smaller input repeats up to the output's slots: offsets modulo the input's;
-* for a smaller output, an entry goes to that copy of its row which brings the offset below the output's slots,
-  and rotations at the end sum the copies: a dense layer with 10 outputs has at most 16 diagonals, however many
-  inputs.
+* for a smaller output, an entry goes to that copy of its row which brings the offset below the output's
+  slots, and rotations at the end sum the copies: a dense layer with 10 outputs has at most 16 diagonals,
+  however many inputs.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _collected(
 ) -> SparseMap:
     """Entries of one place as one."""
     keys, place = np.unique(rows * shape[1] + columns, return_inverse=True)
-    total = np.bincount(place.reshape(-1), values, len(keys))
+    total = np.bincount(place.reshape(-1), values, len(keys)).astype(np.float64)
     return SparseMap(keys // shape[1], keys % shape[1], total, shape, bias)
 
 
@@ -215,7 +215,7 @@ def _diagonals(rows: Indices, columns: Indices, values: Reals, sides: Pair, slot
 
 
 def applied(transform: SlotTransform, inputs: Sequence[Reals]) -> list[Reals]:
-    """The products in the clear, before copies are summed and without the bias; inputs: (count, slots) each."""
+    """The products in the clear, before copies are summed and without bias; inputs: (count, slots) each."""
     found = []
     for row in transform.blocks:
         total = np.zeros_like(inputs[0])

@@ -68,7 +68,7 @@ class Linear(Module):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Conv2d(Module):
-    """Cross-correlation of (channels, height, width) with weight (outputs, channels / groups, rows, columns)."""
+    """Cross-correlation of (channels, height, width); weight (outputs, channels / groups, rows, columns)."""
 
     weight: Reals
     bias: Reals

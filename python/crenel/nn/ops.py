@@ -25,7 +25,7 @@ def windows(size: int, kernel: int, stride: int, padding: int, dilation: int) ->
     reach = dilation * (kernel - 1) + 1
     if size + 2 * padding < reach:
         raise ParameterError(
-            f"a kernel that reaches over {reach} in an axis of {size} with padding {padding}: no place for it",
+            f"a kernel that reaches over {reach} has no place in an axis of {size} with padding {padding}",
             {"size": size, "reach": reach, "padding": padding},
         )
     return (size + 2 * padding - reach) // stride + 1
@@ -290,7 +290,7 @@ class Series(Op):
         z = inputs[0] / self.bound
         with np.errstate(over="ignore", invalid="ignore"):
             for factor in self.factors:
-                z = np.polynomial.chebyshev.chebval(z, factor)
+                z = np.asarray(np.polynomial.chebyshev.chebval(z, factor), dtype=np.float64)
             return np.asarray(inputs[0] * z if self.gated else z)
 
 
@@ -300,4 +300,4 @@ OPS: dict[str, type[Op]] = {
         Input, Conv2d, Linear, Affine, AvgPool2d, Flatten, Place, Add, Activation, Polynomial, Series,
     )
 }  # fmt: skip
-"""By name, as files have it. `Activation` is legal until `Approximate`, `Series` from then on; the others always."""
+"""By name, as in files. `Activation` is legal until `Approximate`, `Series` from then on; others always."""

@@ -147,8 +147,8 @@ class Program:
             ("steps", f"{len(self.plan.steps)}: {counts}"),
             ("keys", f"{len(demand.rotations)} rotations, {demand.key_bytes / mib:.1f} MiB on the device"),
             ("weights", f"{demand.plaintext_bytes / mib:.1f} MiB encoded, on the device"),
-            ("expected error", f"{expected.noise:.2g} of encryption, {expected.approximation:.2g} of polynomials "
-                               f"(rms; outputs up to {expected.largest:.4g})"),
+            ("expected error", f"{expected.noise:.2g} of encryption, {expected.approximation:.2g} of "
+                               f"polynomials (rms; outputs up to {expected.largest:.4g})"),
             ("agreement", f"{expected.agreement:.2%} of the samples have the exact network's largest output"),
         ]  # fmt: skip
         return "\n".join(f"{name:<18}{text}" for name, text in rows)
@@ -246,8 +246,8 @@ def compile(
     device : where `Program.bind` computes
 
     Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, or the
-    levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are not
-    finite and for options out of range. Warns with CalibrationWarning.
+    levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are
+    not finite and for options out of range. Warns with CalibrationWarning.
     """
     if type(batch) is not int or batch < 1:
         raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})

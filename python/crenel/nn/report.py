@@ -78,7 +78,7 @@ def report(server: Server, client: Client, samples: ArrayLike) -> Report:
     noisy: dict[int, Reals] = {}
 
     def decrypted(number: int, made: list[ckks.Ciphertext]) -> None:
-        measured[number] = unpacked(client.ckks, tuple(made), values[number].layout)
+        measured[number] = unpacked(client.ckks_client, tuple(made), values[number].layout)
 
     def kept(into: dict[int, Reals]) -> Watch[Slots]:
         def keep(number: int, made: list[Slots]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Server:
-    """A program on a device with evaluation keys: ``run`` computes, without a secret. Made by `Program.bind`."""
+    """A program on a device with evaluation keys: ``run`` computes, with no secret. See `Program.bind`."""
 
     program: Program
     context: ckks.Context
@@ -56,8 +56,8 @@ class Server:
         expected = [(first.level, first.layout.slots)] * first.layout.ciphertexts
         if found != expected or tensor.samples > self.program.batch:
             raise StateError(
-                f"{len(found)} ciphertexts of (level, slots) {found[0]} and {tensor.samples} samples, expected "
-                f"{len(expected)} of {expected[0]} and at most {self.program.batch} samples",
+                f"{len(found)} ciphertexts of (level, slots) {found[0]} and {tensor.samples} samples, "
+                f"expected {len(expected)} of {expected[0]} and at most {self.program.batch} samples",
                 {"ciphertexts": len(found), "samples": tensor.samples, "batch": self.program.batch},
             )
         result = walk(plan, Encrypted(self.evaluator, self.encoded), tensor.ciphertexts, watch)

@@ -20,7 +20,7 @@ class Module(ABC):
         """Adds its operations on a value to a graph and returns the number of the last one's."""
 
     def shape(self, inputs: Shape) -> Shape:
-        """The result's shape for one sample of this shape. Raises ParameterError for one that does not fit."""
+        """The result's shape for a sample of this shape. Raises ParameterError for one that does not fit."""
         graph = trace(self, inputs)
         return graph.nodes[graph.output].shape
 
@@ -68,7 +68,8 @@ def trace(module: object, shape: Shape) -> Graph:
     output = tracer.module(module, 0, "")
     if tracer.unknown or output is None:
         raise UnsupportedError(
-            f"modules that cannot be compiled: {', '.join(tracer.unknown)}. Known are the classes of crenel.nn",
+            f"modules that cannot be compiled: {', '.join(tracer.unknown)}. "
+            "Known are the classes of crenel.nn",
             {"modules": ", ".join(tracer.unknown)},
         )
     return tracer.builder.graph(output).verify("trace")

@@ -24,11 +24,11 @@ class Approximate:
     """%3 = activation(%2)  ->  %3 = series(%2), on the bound of %2."""
 
     strategy: Strategy = "fit"
-    """'fit': least squares weighted by the histogram; 'chebyshev': without it; 'minimax': of ReLU the composite
-    sign, of other functions as 'fit'."""
+    """'fit': least squares weighted by the histogram; 'chebyshev': without it; 'minimax': of ReLU the
+    composite sign, of other functions as 'fit'."""
     degree: int | Mapping[str, int] | None = None
-    """Of all activations, or by origin; None, or an origin that is missing: the least of 3, 7, 15, 31, 63, 127,
-    one for all of them, with which the network agrees as `agreement` wants."""
+    """Of all activations, or by origin; None, or an origin that is missing: the least of 3, 7, 15, 31, 63,
+    127, one for all of them, with which the network agrees as `agreement` wants."""
     agreement: float = 0.99
     """Share of samples whose largest output stays the same; of a single output, 1 - the relative root mean
     square of the difference."""
@@ -53,8 +53,7 @@ class Approximate:
         decisions = [
             Decision(
                 node.origin,
-                f"{node.op.function} as series of degree {'/'.join(str(len(f) - 1) for f in node.op.factors)}, "
-                f"{levels(node.op)} levels",
+                f"{node.op.function} as series of degree {_degrees(node.op)}, {levels(node.op)} levels",
                 "; ".join(f"degree {d}: agreement {share:.4f}" for d, share in tried[:-1]) or "as asked for",
                 f"agreement {tried[-1][1]:.4f}, asked for {self.agreement:g}",
             )
@@ -113,14 +112,17 @@ class Approximate:
         return Graph(tuple(nodes), graph.output)
 
 
+def _degrees(series: Series) -> str:
+    return "/".join(str(len(factor) - 1) for factor in series.factors)
+
+
 def agreement(exact: Reals, found: Reals) -> float:
-    """Share of samples whose largest output is the same; of single outputs 1 - relative root mean square error."""
-    exact, found = exact.reshape(len(exact), -1), found.reshape(len(found), -1)
-    finite = np.isfinite(found).all(axis=1)
-    if exact.shape[1] > 1:
-        return float(
-            np.mean(finite & (exact.argmax(axis=1) == np.where(finite[:, None], found, 0.0).argmax(axis=1)))
-        )
+    """Share of samples of equal largest output; of single outputs 1 - relative root mean square error."""
+    wanted, got = exact.reshape(len(exact), -1), found.reshape(len(found), -1)
+    finite = np.asarray(np.isfinite(got).all(axis=1))
+    if wanted.shape[1] > 1:
+        same = wanted.argmax(axis=1) == np.where(finite[:, None], got, 0.0).argmax(axis=1)
+        return float(np.mean(finite & same))
     if not finite.all():
         return 0.0
-    return float(1.0 - np.sqrt(np.mean((exact - found) ** 2) / max(np.mean(exact**2), 1e-300)))
+    return 1.0 - math.sqrt(float(np.mean((wanted - got) ** 2)) / max(float(np.mean(wanted**2)), 1e-300))

@@ -58,7 +58,8 @@ class Calibrate:
         few = [graph.nodes[k].origin for k, found in enumerate(ranges) if found.reaching < FEW]
         if few:
             warnings.warn(
-                f"ranges decided by fewer than {FEW} of {len(samples)} samples: {', '.join(dict.fromkeys(few))}. "
+                f"ranges decided by fewer than {FEW} of {len(samples)} samples: "
+                f"{', '.join(dict.fromkeys(few))}. "
                 "Give more samples, or a larger margin",
                 CalibrationWarning,
                 stacklevel=3,

@@ -31,9 +31,9 @@ class Levels:
             spent = levels[0] - self.available
             late = next(s for s in steps if levels[s.out] < spent)
             raise UnsupportedError(
-                f"the program needs {levels[0]} levels and the parameters have {self.available}: none is left in "
-                f"{plan.values[late.out].origin}. Parameters with more levels, a lower degree, or squares in the "
-                "place of fitted activations would fit",
+                f"the program needs {levels[0]} levels and the parameters have {self.available}: "
+                f"none is left in {plan.values[late.out].origin}. Parameters with more levels, a lower degree, "
+                "or squares in the place of fitted activations would fit",
                 {
                     "needed": levels[0], "available": self.available, "origin": plan.values[late.out].origin,
                 },

@@ -23,9 +23,9 @@ SHIFT = 0.25  # of the bound: what a quadratic may shift its input by
 class Lower:
     """%1 = conv2d(%0); %2 = avg_pool2d(%1); %3 = series(%2)  ->  %1 = transform(%0); %2 = evaluate(%1)
 
-    A transform ends where a value is read more than once or element by element. Both branches of a sum share a
-    transform where both end in linear operations; where one does not, and lies in the same slots, the sum is an
-    addition. Levels are left at zero.
+    A transform ends where a value is read more than once or element by element. Branches of a sum share one
+    transform where they end in linear operations; where one does not, and lies in the same slots, the sum is
+    an addition. Levels are left at zero.
     """
 
     capacity: int
@@ -62,7 +62,8 @@ class _Lowering:
                 )
             else:
                 found = self._elementwise(number, node, operands[0], quadratics)
-            if len(users[number]) > 1 or number == graph.output or any(not graph.nodes[k].op.linear and not _same(found) for k in users[number]):
+            by_element = any(not graph.nodes[k].op.linear for k in users[number])
+            if len(users[number]) > 1 or number == graph.output or by_element:
                 found = self._one(number, node, found)
             terms.append(found)
         output = terms[graph.output][0][0]
@@ -112,9 +113,7 @@ class _Lowering:
         return (*linear, *(term for terms in plain for term in terms))  # linear first: its layout is kept
 
     def _elementwise(self, number: int, node: Node, terms: Terms, quadratics: set[int]) -> Terms:
-        (value, flattening), *_ = self._one(node.inputs[0], self.graph.nodes[node.inputs[0]], terms)
-        if not all(isinstance(op, Flatten) for op in flattening):
-            raise AssertionError(node.origin)
+        ((value, flattening),) = terms  # one value: it was made so because this node reads it
         bound = self.values[value].bound
         out = self._value(self.values[value].layout, number)
         if number in quadratics:
@@ -181,4 +180,9 @@ def _series(op: Op, bound: float) -> Series:
     """A user's polynomial on an interval: the same polynomial."""
     assert isinstance(op, Polynomial), op
     scaled = op.coefficients * bound ** np.arange(len(op.coefficients))
-    return Series("polynomial", bound, (np.polynomial.chebyshev.poly2cheb(scaled),), gated=False)
+    return Series(
+        "polynomial",
+        bound,
+        (np.asarray(np.polynomial.chebyshev.poly2cheb(scaled), dtype=np.float64),),
+        gated=False,
+    )
