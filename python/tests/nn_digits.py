@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 from crenel import nn
@@ -26,7 +28,9 @@ def dense(seed: int = 0) -> nn.Module:
     images, labels = digits()
     x = images[:TRAINING].reshape(TRAINING, -1)
     trained = MLPClassifier((32,), max_iter=60, random_state=seed, learning_rate_init=5e-3)
-    trained.fit(x, labels[:TRAINING])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # good enough
+        trained.fit(x, labels[:TRAINING])
     (w1, w2), (b1, b2) = trained.coefs_, trained.intercepts_
     return nn.Sequential(nn.Linear(w1.T, b1), nn.ReLU(), nn.Linear(w2.T, b2))
 
@@ -46,7 +50,9 @@ def _back(grad: np.ndarray, shape: tuple[int, ...], stride: int) -> np.ndarray:
     grad = grad.reshape(count, rows, columns, channels, 3, 3).transpose(0, 3, 4, 5, 1, 2)
     for v in range(3):
         for h in range(3):
-            part = padded[:, :, v : v + stride * (rows - 1) + 1 : stride, h : h + stride * (columns - 1) + 1 : stride]
+            part = padded[
+                :, :, v : v + stride * (rows - 1) + 1 : stride, h : h + stride * (columns - 1) + 1 : stride
+            ]
             part += grad[:, :, v, h]
     return padded[:, :, 1:-1, 1:-1]
 
@@ -61,8 +67,8 @@ def convolutional(square: bool, seed: int = 0) -> nn.Module:
     w = [gain * rng.standard_normal(s) / np.sqrt(s[1]) for s in ((6, 9), (12, 54), (10, 48))]
     b = [np.zeros(len(v)) for v in w]
     momentum = [np.zeros_like(v) for v in (*w, *b)]
-    rate = 0.01 if square else 0.05
-    for epoch in range(12):
+    rate = 0.02 if square else 0.1
+    for epoch in range(20):
         order = rng.permutation(TRAINING)
         for start in range(0, TRAINING, 50):
             rows = order[start : start + 50]
@@ -85,7 +91,7 @@ def convolutional(square: bool, seed: int = 0) -> nn.Module:
             grads += [g1.sum(axis=(0, 1)), g2.sum(axis=(0, 1)), g3[1]]
             for k, (value, grad) in enumerate(zip((*w, *b), grads, strict=True)):
                 momentum[k] = 0.9 * momentum[k] + grad / max(1.0, float(np.sqrt(np.sum(grad**2))))
-                value -= rate * (1.0 if epoch < 9 else 0.3) * momentum[k]
+                value -= rate * (1.0 if epoch < 15 else 0.3) * momentum[k]
     act = nn.Square if square else nn.ReLU
     return nn.Sequential(
         nn.Conv2d(w[0].reshape(6, 1, 3, 3), b[0], padding=1), act(),

@@ -45,7 +45,9 @@ def small_cnn(rng: np.random.Generator) -> nn.Module:
         nn.ReLU(),
         nn.AvgPool2d(2),
         nn.Residual(nn.Sequential(nn.Conv2d(weights(rng, 4, 4, 3, 3), padding=1), nn.SiLU())),
-        nn.Concat(nn.Conv2d(weights(rng, 3, 4, 1, 1), stride=2), nn.Conv2d(weights(rng, 5, 4, 2, 2), stride=2)),
+        nn.Concat(
+            nn.Conv2d(weights(rng, 3, 4, 1, 1), stride=2), nn.Conv2d(weights(rng, 5, 4, 2, 2), stride=2)
+        ),
         nn.Square(),
         nn.Flatten(),
         nn.Linear(weights(rng, 10, 32), weights(rng, 10)),

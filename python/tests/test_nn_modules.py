@@ -89,7 +89,10 @@ def test_all_unknown_modules_are_named_at_once():
         pass
 
     model = nn.Sequential(
-        nn.Linear(np.eye(3)), Other(), nn.Residual(nn.Sequential(nn.ReLU(), max)), nn.Concat(nn.ReLU, nn.ReLU())
+        nn.Linear(np.eye(3)),
+        Other(),
+        nn.Residual(nn.Sequential(nn.ReLU(), max)),
+        nn.Concat(nn.ReLU, nn.ReLU()),
     )
     with pytest.raises(UnsupportedError) as found:
         model.shape((3,))
@@ -144,7 +147,10 @@ def test_a_wrong_graph_is_named():
 def test_folding_keeps_the_meaning_and_leaves_no_norm(rng):  # noqa: F811
     def norm(channels):
         return nn.BatchNorm(
-            weights(rng, channels), rng.uniform(0.5, 2, channels), weights(rng, channels) + 1, weights(rng, channels)
+            weights(rng, channels),
+            rng.uniform(0.5, 2, channels),
+            weights(rng, channels) + 1,
+            weights(rng, channels),
         )
 
     model = nn.Sequential(

@@ -23,7 +23,10 @@ def on_slots(chains, tensors, layouts, output, factors=None, unit=1.0):
             wide.append(np.tile(part, (1, ready.slots // layout.slots)))
     found = applied(ready, wide)
     stride = ready.slots // ready.copies
-    summed = [y.reshape(len(y), ready.copies, stride).sum(axis=1) + b for y, b in zip(found, ready.bias, strict=True)]
+    summed = [
+        y.reshape(len(y), ready.copies, stride).sum(axis=1) + b
+        for y, b in zip(found, ready.bias, strict=True)
+    ]
     return output.unpack(np.stack(summed)), ready
 
 
@@ -63,7 +66,7 @@ def test_layouts_are_one_to_one(rng, _):  # noqa: F811
 
 
 def test_chains_and_several_operands(rng):  # noqa: F811
-    """Convolution, pool, norm and dense layer as one matrix; two operands of other slots; factors and units."""
+    """Convolution, pool, norm and dense layer as one matrix; operands of other slots; factors and units."""
     conv = ops.Conv2d(weights(rng, 4, 2, 3, 3), weights(rng, 4), (1, 1), (1, 1), (1, 1), 1)
     pool = ops.AvgPool2d((2, 2), (2, 2), (0, 0))
     norm = ops.Affine(weights(rng, 4), weights(rng, 4))
@@ -114,7 +117,10 @@ def test_a_plan_in_the_clear_is_the_network_with_its_polynomials(rng):  # noqa: 
     model = nn.Sequential(
         nn.Conv2d(weights(rng, 4, 3, 3, 3), weights(rng, 4), padding=1, stride=(2, 1)),
         nn.Polynomial([0.1, 0.5, 0.25]),
-        nn.Add(nn.Conv2d(weights(rng, 6, 4, 3, 3), padding=1), nn.Conv2d(weights(rng, 6, 4, 1, 1), weights(rng, 6))),
+        nn.Add(
+            nn.Conv2d(weights(rng, 6, 4, 3, 3), padding=1),
+            nn.Conv2d(weights(rng, 6, 4, 1, 1), weights(rng, 6)),
+        ),
         nn.Residual(nn.Sequential(nn.Conv2d(weights(rng, 6, 6, 1, 1)))),
         nn.Residual(nn.Conv2d(weights(rng, 6, 6, 1, 1), weights(rng, 6)), nn.Square()),
         nn.GlobalAvgPool(),

@@ -104,7 +104,7 @@ class ClientSpec:
         """From an untrusted file.
 
         allow_insecure : accept parameters of less than 128 bits of security. Raises FileError,
-        SerializationError, ParameterError for insecure parameters, StateError for another kind of file.
+        SerializationError, also for insecure parameters, and StateError for another kind of file.
         """
         return cls.from_bytes(archive.read(path), allow_insecure=allow_insecure)
 
@@ -233,7 +233,7 @@ def same_program(tensor: EncryptedTensor, program: str) -> None:
 
 
 def params_of(form: Json, allow_insecure: bool) -> ckks.Params:
-    """Parameters from a file's text. Raises SerializationError, ParameterError where they are insecure."""
+    """Parameters from a file's text. Raises SerializationError, also where they are insecure."""
     if type(form) is not str:
         raise SerializationError("parameters that are no text")
     try:

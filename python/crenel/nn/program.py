@@ -190,7 +190,7 @@ class Program:
         """From an untrusted file.
 
         allow_insecure : accept parameters of less than 128 bits of security. Raises FileError,
-        SerializationError, ParameterError for insecure parameters, StateError for another kind of file.
+        SerializationError, also for insecure parameters, and StateError for another kind of file.
         """
         return cls.from_bytes(archive.read(path), device, allow_insecure=allow_insecure)
 
