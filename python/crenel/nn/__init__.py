@@ -1,0 +1,1 @@
+"""Trained networks as encrypted programs."""

@@ -1,0 +1,1 @@
+"""Passes of the compiler of networks: data in, data out."""
