@@ -131,8 +131,10 @@ def _fork(group: list[Edge]) -> Edge:
     if len(group) == 1:
         return group[0]
     group = sorted(group, key=lambda e: e.place)
-    branches = tuple(edge.structure for edge in group)
-    return Edge(group[0].tail, group[0].head, Parallel(branches), group[0].place)
+    branches: list[Structure] = []
+    for edge in group:  # one fork, whatever order its branches were contracted in
+        branches += edge.structure.branches if isinstance(edge.structure, Parallel) else [edge.structure]
+    return Edge(group[0].tail, group[0].head, Parallel(tuple(branches)), group[0].place)
 
 
 def _series(first: Edge, second: Edge) -> Structure:

@@ -54,8 +54,10 @@ def _bootstraps(structure: Structure) -> list[Bootstrap]:
 def _through(piece: Piece, levels: Levels, shop: Workshop) -> Levels:
     """Levels behind a piece that can be reached from these before it."""
     if piece.kind == "fork":
-        behind = [_through(part, levels, shop) for part in piece.parts]
-        return np.logical_and.reduce(behind)
+        meet = np.ones_like(levels)
+        for part in piece.parts:
+            meet &= _through(part, levels, shop)
+        return meet
     if piece.kind == "series":
         for part, gap in zip(piece.parts, piece.gaps[:-1], strict=True):
             levels = _through(part, _step(levels, shop.drop) if gap else levels, shop)
@@ -67,7 +69,7 @@ def _through(piece: Piece, levels: Levels, shop: Workshop) -> Levels:
 
 
 def _step(levels: Levels, matrix: Matrix) -> Levels:
-    out: Levels = np.isfinite(matrix[levels]).any(axis=0)
+    out: Levels = np.asarray(np.isfinite(matrix[levels]).any(axis=0))
     return out
 
 
