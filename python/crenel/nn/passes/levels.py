@@ -32,8 +32,8 @@ class Levels:
             late = next(s for s in steps if levels[s.out] < spent)
             raise UnsupportedError(
                 f"the program needs {levels[0]} levels and the parameters have {self.available}: "
-                f"none is left in {plan.values[late.out].origin}. Parameters with more levels, a lower degree, "
-                "or squares in the place of fitted activations would fit",
+                f"none is left in {plan.values[late.out].origin}. Parameters with more levels, a lower "
+                "degree, or squares in the place of fitted activations would fit",
                 {
                     "needed": levels[0], "available": self.available, "origin": plan.values[late.out].origin,
                 },
