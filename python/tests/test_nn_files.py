@@ -80,8 +80,8 @@ def test_the_client_has_no_weights(program):
     document, parts = archive.unpacked(program.client.to_bytes(), "client")
     assert parts == {}
     assert set(document) == {
-        "params", "program", "rotations", "relinearisation", "input", "input_level", "input_bound",
-        "output", "output_shape", "output_bound", "batch",
+        "params", "program", "rotations", "relinearisation", "bootstraps",
+        "input", "input_level", "input_bound", "output", "output_shape", "output_bound", "batch",
     }  # fmt: skip
 
 

@@ -137,16 +137,21 @@ def test_the_degree_is_the_least_with_which_the_network_agrees(rng):  # noqa: F8
         nn.Linear(weights(rng, 10, 30)),
     )
     x = rng.standard_normal((300, 8))
-    used = {}
-    for wanted in (0.5, 0.9, 0.98):
-        program = quiet_compile(model, x, params=toy(), agreement=wanted, device="cpu")
+    exact = model(x)
+
+    def found(**options):
+        program = quiet_compile(model, x, params=toy(), device="cpu", **options)
         (degree,) = {len(s.series.factors[0]) - 1 for s in program.plan.steps if isinstance(s, Evaluate)}
-        used[wanted] = degree
-        found = program.simulate(x, noise=False)
-        share = np.mean(found.argmax(axis=1) == model(x).argmax(axis=1))
-        assert share >= wanted
-    assert used[0.5] <= used[0.9] <= used[0.98]
-    assert used[0.5] < used[0.98]
+        simulated = program.simulate(x, noise=False)
+        return degree, np.mean(exact.argmax(axis=1) == simulated.argmax(axis=1))
+
+    slack = 1.5 / len(x)  # a tie that rounding decides
+    for wanted in (0.5, 0.9, 0.98):
+        degree, share = found(agreement=wanted)
+        assert share >= wanted - slack
+        if degree > 3:
+            assert found(degree=degree // 2)[1] < wanted + slack
+    assert degree > 3
 
 
 def test_degrees_by_origin_and_unknown_origins(rng):  # noqa: F811

@@ -21,11 +21,12 @@ Modules
 
 from crenel.nn.activations import GELU, Polynomial, ReLU, Sigmoid, SiLU, Square, Tanh
 from crenel.nn.client import Client, ClientSpec, EncryptedTensor
+from crenel.nn.compiler import compile
 from crenel.nn.modules import AvgPool2d, BatchNorm, Conv2d, Flatten, GlobalAvgPool, Linear
 from crenel.nn.networks import Add, Concat, Residual, Sequential
 from crenel.nn.passes.calibrate import CalibrationWarning
 from crenel.nn.plan import Decision, Plan
-from crenel.nn.program import Expected, Program, compile
+from crenel.nn.program import Expected, Program
 from crenel.nn.report import Report, report
 from crenel.nn.server import Server
 from crenel.nn.trace import Module

@@ -15,7 +15,7 @@ import numpy as np
 from crenel import ckks
 from crenel.nn.linear import SlotTransform, applied
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Transform
+from crenel.nn.plan import Transform, bootstrap_options
 
 TINY = 2.0**-40  # a value so small that errors are those of the operation alone
 
@@ -69,6 +69,16 @@ class Noise:
         model = ckks.ErrorModel(self.params)
         start = model.input(max_abs=1.0, real=True, level=level, slots=slots)
         return float(np.sqrt(model.polynomial(start, coefficients, basis="chebyshev").variance / 2.0))
+
+    def of_bootstrap(self, slots: int) -> float:
+        """Of a bootstrap of values in [-1, 1]; its plaintexts are made once to find out."""
+        key = ("bootstrap", 0, slots)
+        if key not in self._known:
+            # Its numbers are the same on every device, and the CPU is always there.
+            context = ckks.Context(self.params, "cpu")
+            boot = context.bootstrapper(options=bootstrap_options(slots), progress=False)
+            self._known[key] = boot.report().expected_rms
+        return self._known[key]
 
 
 class Clear:
@@ -170,6 +180,11 @@ class Clear:
         density = shared * (sizes[0] * b.density + sizes[1] * a.density)
         found = self._with(Slots(values, a.level, density), "product")
         return Slots(found.values, a.level - 1, found.density)
+
+    def refresh(self, a: Slots, level: int) -> Slots:
+        variance = 0.0 if self.noise is None else self.noise.of_bootstrap(a.slots) ** 2
+        found = self._spread(a, variance)
+        return Slots(found.values, level, found.density)
 
     def level(self, a: Slots) -> int:
         return a.level

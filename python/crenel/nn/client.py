@@ -17,6 +17,7 @@ from crenel.nn.archive import Json
 from crenel.nn.form import _count, _dict, layout_form, layout_of, positive
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Reals, Shape
+from crenel.nn.plan import bootstrap_options
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,8 @@ class ClientSpec:
     """Steps that the server rotates by, and the highest level of each."""
     relinearisation: int | None
     """Highest level of products of ciphertexts; None: there are none."""
+    bootstraps: tuple[int, ...]
+    """Slots of vectors that the server bootstraps."""
     input: Layout
     input_level: int
     input_bound: float
@@ -87,7 +90,7 @@ class ClientSpec:
         document: dict[str, Json] = {
             "params": self.params.to_bytes().hex(), "program": self.program,
             "rotations": [[k, level] for k, level in self.rotations.items()],
-            "relinearisation": self.relinearisation,
+            "relinearisation": self.relinearisation, "bootstraps": list(self.bootstraps),
             "input": layout_form(self.input),
             "input_level": self.input_level, "input_bound": self.input_bound,
             "output": layout_form(self.output), "output_shape": list(self.output_shape),
@@ -123,6 +126,7 @@ class ClientSpec:
                 raise SerializationError("output_shape is no list")
             spec = cls(
                 params, str(found["program"]), _rotations(found["rotations"]), relinearisation,
+                _bootstraps(found["bootstraps"], params),
                 layout_of(found["input"]), _count(found["input_level"], 0), positive(found["input_bound"]),
                 layout_of(found["output"]), tuple(_count(v) for v in shape), positive(found["output_bound"]),
                 _count(found["batch"]),
@@ -155,6 +159,7 @@ class Client:
         return self.ckks_client.evaluation_keys(
             rotations=dict(spec.rotations),
             relinearisation=spec.relinearisation is not None,
+            bootstrap=[bootstrap_options(slots) for slots in spec.bootstraps],
             max_level=spec.relinearisation,
         )
 
@@ -241,6 +246,13 @@ def params_of(form: Json, allow_insecure: bool) -> ckks.Params:
     except ValueError:
         raise SerializationError("parameters that are not hexadecimal") from None
     return ckks.Params.from_bytes(data, allow_insecure=allow_insecure)
+
+
+def _bootstraps(form: Json, params: ckks.Params) -> tuple[int, ...]:
+    found = tuple(_count(v) for v in form) if isinstance(form, list) else (0,)
+    if any(v & (v - 1) or not 1 <= v <= params.slots for v in found):
+        raise SerializationError("bootstraps must be powers of two up to the slots")
+    return found
 
 
 def _rotations(form: Json) -> dict[int, int]:

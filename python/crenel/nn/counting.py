@@ -10,7 +10,7 @@ from crenel import ckks
 from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Plan, Transform
+from crenel.nn.plan import Plan, Transform, bootstrap_options
 
 WORD = 4  # bytes of a residue
 
@@ -34,6 +34,8 @@ class Counting:
     relinearisation: int | None = None
     """Highest level of a product of ciphertexts."""
     operations: Counter[str] = field(default_factory=Counter)
+    bootstraps: set[int] = field(default_factory=set)
+    """Slots of vectors that are bootstrapped."""
     plaintext_bytes: int = 0
     transforms: dict[int, SlotTransform] = field(default_factory=dict)
     """Matrices, by the number of the value that a step makes."""
@@ -109,6 +111,11 @@ class Counting:
         self.operations["products"] += 1
         return Counted(a.level - 1, a.slots)
 
+    def refresh(self, a: Counted, level: int) -> Counted:
+        self.bootstraps.add(a.slots)
+        self.operations["bootstraps"] += 1
+        return Counted(level, a.slots)
+
     def level(self, a: Counted) -> int:
         return a.level
 
@@ -121,6 +128,8 @@ class Demand:
     """Steps, and the highest level at which each is used."""
     relinearisation: int | None
     """Highest level of a product of ciphertexts; None: there is none."""
+    bootstraps: tuple[int, ...]
+    """Slots of vectors that are bootstrapped, each once."""
     operations: Mapping[str, int]
     plaintext_bytes: int
     """Of encoded weights, on the device."""
@@ -134,11 +143,13 @@ def demand_of(counted: Counting) -> Demand:
     return Demand(
         rotations,
         counted.relinearisation,
+        tuple(sorted(counted.bootstraps)),
         dict(sorted(counted.operations.items())),
         counted.plaintext_bytes,
         counted.params.key_bytes(
             rotations=rotations,
             relinearisation=counted.relinearisation is not None,
+            bootstrap=[bootstrap_options(slots) for slots in sorted(counted.bootstraps)],
             max_level=counted.relinearisation,
         ),
     )

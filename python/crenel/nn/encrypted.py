@@ -41,8 +41,11 @@ class Encoded:
 class Encrypted:
     """`Operations` of an evaluator."""
 
-    def __init__(self, evaluator: ckks.Evaluator, encoded: Encoded) -> None:
-        self.ev, self.encoded = evaluator, encoded
+    def __init__(
+        self, evaluator: ckks.Evaluator, encoded: Encoded, bootstrappers: Mapping[int, ckks.Bootstrapper]
+    ) -> None:
+        """bootstrappers: by slots."""
+        self.ev, self.encoded, self.bootstrappers = evaluator, encoded, bootstrappers
 
     def at(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
         return a if a.level == level else self.ev.adjust_level(a, level)
@@ -77,6 +80,9 @@ class Encrypted:
 
     def product(self, a: ckks.Ciphertext, b: ckks.Ciphertext) -> ckks.Ciphertext:
         return self.ev.multiply_rescale(a, b)
+
+    def refresh(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
+        return self.at(self.bootstrappers[a.slots](a, self.ev), level)
 
     def level(self, a: ckks.Ciphertext) -> int:
         return a.level

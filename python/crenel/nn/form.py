@@ -13,10 +13,10 @@ from crenel.errors import CrenelError, SerializationError
 from crenel.nn.archive import Json
 from crenel.nn.layout import Layout
 from crenel.nn.ops import OPS, Op, Reals, Series, Shape
-from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Step, Sum, Transform, Value
+from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform, Value
 
-STEPS: dict[str, type[Transform] | type[Evaluate] | type[Quadratic] | type[Sum]] = {
-    "transform": Transform, "evaluate": Evaluate, "quadratic": Quadratic, "sum": Sum,
+STEPS: dict[str, type[Transform] | type[Evaluate] | type[Quadratic] | type[Sum] | type[Refresh]] = {
+    "transform": Transform, "evaluate": Evaluate, "quadratic": Quadratic, "sum": Sum, "refresh": Refresh,
 }  # fmt: skip
 MAX_SLOTS = 1 << 20
 
@@ -191,6 +191,8 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
     if kind is Sum:
         return Sum(out, inputs, level)
     (operand,) = inputs
+    if kind is Refresh:
+        return Refresh(out, (operand,), level)
     if kind is Evaluate:
         series = _op_of(form["series"], parts)
         if not isinstance(series, Series):

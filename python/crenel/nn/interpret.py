@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-import numpy as np
-
 from crenel.nn.linear import SlotTransform, chain_map, slot_transform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Evaluate, Plan, Quadratic, Step, Sum, Transform
+from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform
 
 V = TypeVar("V")
 Watch = Callable[[int, "list[V]"], object]
@@ -64,6 +62,10 @@ class Operations(Protocol[V]):
 
     def product(self, a: V, b: V) -> V:
         """Level l, l -> l - 1."""
+        ...
+
+    def refresh(self, a: V, level: int) -> V:
+        """A bootstrap: level l -> `level`."""
         ...
 
     def level(self, a: V) -> int:
@@ -120,6 +122,8 @@ def perform(plan: Plan, step: Step, ops: Operations[V], operands: Sequence[list[
         for other in lowered[1:]:
             total = [ops.add(a, b) for a, b in zip(total, other, strict=True)]
         return total
+    if isinstance(step, Refresh):
+        return [ops.refresh(a, plan.values[step.out].level) for a in lowered[0]]
     if isinstance(step, Quadratic):
         return [_quadratic(plan, step, ops, a) for a in lowered[0]]
     return [_evaluate(plan, step, ops, a) for a in lowered[0]]
@@ -152,8 +156,3 @@ def _evaluate(plan: Plan, step: Evaluate, ops: Operations[V], a: V) -> V:
     for factor in scaled_factors(plan, step):
         found = ops.series(found, factor)
     return ops.product(ops.at(a, ops.level(found)), found) if step.series.gated else found
-
-
-def as_reals(values: Reals) -> Reals:
-    """The real part: weights and inputs are real, and what is imaginary is error."""
-    return np.ascontiguousarray(np.real(values), dtype=np.float64)

@@ -84,15 +84,29 @@ class Sum:
     level: int
 
 
-Step: TypeAlias = Transform | Evaluate | Quadratic | Sum
+@dataclass(frozen=True, eq=False)
+class Refresh:
+    """out = input at a higher level: a bootstrap, of a value within [-1, 1]."""
+
+    out: int
+    inputs: tuple[int]
+    level: int
+
+
+Step: TypeAlias = Transform | Evaluate | Quadratic | Sum | Refresh
+
+
+def bootstrap_options(slots: int) -> ckks.BootstrapOptions:
+    """Of every bootstrap of vectors of so many slots: client and server must agree."""
+    return ckks.BootstrapOptions(slots=slots, message="real")
 
 
 def depth(step: Step) -> int:
-    """Levels that a step consumes."""
+    """Levels that a step consumes; a refresh none."""
     if isinstance(step, Evaluate):
         series = step.series
         return sum(ckks.polynomial_depth(len(f) - 1) for f in series.factors) + int(series.gated)
-    return 0 if isinstance(step, Sum) else 1
+    return 0 if isinstance(step, (Sum, Refresh)) else 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +136,13 @@ class Plan:
                 )
             made.add(step.out)
             operands, result = [self.values[k] for k in step.inputs], self.values[step.out]
-            if any(v.level < step.level for v in operands) or result.level != step.level - depth(step):
+            gains = isinstance(step, Refresh) and result.level > step.level
+            ends = result.level == step.level - depth(step) or gains
+            if any(v.level < step.level for v in operands) or not ends:
                 raise StateError(f"{what}: levels do not fit", {"level": step.level, "value": step.out})
             if result.level < 0:
                 raise StateError(f"{what}: no level is left", {"level": result.level})
-            if isinstance(step, Sum) and not all(
+            if isinstance(step, (Sum, Refresh)) and not all(
                 v.layout.same_places(result.layout) and v.bound == result.bound for v in operands
             ):
                 raise StateError(f"{what}: operands in other slots or of other bounds", {"value": step.out})

@@ -5,35 +5,26 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel import ckks
 from crenel._crenel import write_file
-from crenel.errors import ParameterError, SerializationError
+from crenel.errors import SerializationError
 from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.clear import Clear, Noise, Slots
 from crenel.nn.client import ClientSpec, params_of
 from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.form import Arrays, _count, _dict, plan_form, plan_of
-from crenel.nn.graph import Graph, checked_samples
+from crenel.nn.graph import checked_samples
 from crenel.nn.interpret import Watch, walk
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.passes.approximate import Approximate, Strategy
-from crenel.nn.passes.calibrate import Calibrate
-from crenel.nn.passes.fold import Fold
-from crenel.nn.passes.levels import Levels
-from crenel.nn.passes.lower import Lower
-from crenel.nn.passes.scales import Scales
 from crenel.nn.plan import Plan
 from crenel.nn.server import Server
-from crenel.nn.trace import trace
-
-JUDGED = 32  # samples on which the expected error is measured
 
 
 @dataclass(frozen=True)
@@ -48,6 +39,8 @@ class Expected:
     """Largest absolute output of the exact network on the samples."""
     agreement: float
     """Share of samples whose largest output is that of the exact network, with both errors."""
+    milliseconds: float | None = None
+    """Of a run of `batch` samples, by the costs that `compile` was given; None: it had none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +66,16 @@ class Program:
     def _counted(self) -> Counting:
         found = self._kept.get("counting")
         if not isinstance(found, Counting):
-            found = Counting(self.plan, self.params)
+            found = Counting(self.plan, self.params, transforms=dict(self._prepared()))
             layout = self.plan.values[0].layout
             walk(self.plan, found, [Counted(self.plan.input_level, layout.slots)] * layout.ciphertexts)
             self._kept["counting"] = found
         return found
+
+    def _prepared(self) -> Mapping[int, SlotTransform]:
+        """Matrices that passes have made already."""
+        found = self._kept.get("transforms")
+        return found if isinstance(found, dict) else {}
 
     @property
     def transforms(self) -> Mapping[int, SlotTransform]:
@@ -96,6 +94,7 @@ class Program:
         result = values[self.plan.output]
         return ClientSpec(
             self.params, self.fingerprint, demand.rotations, demand.relinearisation,
+            demand.bootstraps,
             values[0].layout, values[0].level, values[0].bound,
             result.layout, self.plan.output_shape, result.bound, self.batch,
         )  # fmt: skip
@@ -143,7 +142,7 @@ class Program:
             ("input", f"{list(first.layout.shape)} within {first.bound:.4g}, {first.layout}"),
             ("result", f"{list(self.plan.output_shape)}, {self.plan.values[self.plan.output].layout}"),
             ("samples of a run", f"up to {self.batch}"),
-            ("levels", f"{levels}, no bootstrap"),
+            ("levels", f"{levels}, {demand.operations.get('bootstraps', 0)} bootstraps"),
             ("steps", f"{len(self.plan.steps)}: {counts}"),
             ("keys", f"{len(demand.rotations)} rotations, {demand.key_bytes / mib:.1f} MiB on the device"),
             ("weights", f"{demand.plaintext_bytes / mib:.1f} MiB encoded, on the device"),
@@ -151,6 +150,8 @@ class Program:
                                f"polynomials (rms; outputs up to {expected.largest:.4g})"),
             ("agreement", f"{expected.agreement:.2%} of the samples have the exact network's largest output"),
         ]  # fmt: skip
+        if expected.milliseconds is not None:
+            rows.insert(6, ("time", f"about {expected.milliseconds:.4g} ms a run, by measured operations"))
         return "\n".join(f"{name:<18}{text}" for name, text in rows)
 
     def bind(self, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
@@ -172,7 +173,7 @@ class Program:
         document = self._document(arrays, decisions)
         if decisions:
             e = self.expected
-            document["expected"] = [e.noise, e.approximation, e.largest, e.agreement]
+            document["expected"] = [e.noise, e.approximation, e.largest, e.agreement, e.milliseconds]
         return archive.packed("program", document, arrays.parts)
 
     def to_bytes(self) -> bytes:
@@ -204,72 +205,15 @@ class Program:
         params = params_of(found["params"], allow_insecure)
         plan = plan_of(found["plan"], parts)
         numbers = found["expected"]
-        if not isinstance(numbers, list) or len(numbers) != 4 or any(type(v) is not float for v in numbers):
-            raise SerializationError("expected must be four numbers")
+        if not isinstance(numbers, list) or len(numbers) != 5:
+            raise SerializationError("expected must be five numbers")
         if plan.input_level > params.normal_top_level or any(
             v.layout.capacity > params.slots for v in plan.values
         ):
             raise SerializationError("a plan of more levels or slots than its parameters have")
-        noise, approximation, largest, agreed = (float(str(v)) for v in numbers)
-        expected = Expected(noise, approximation, largest, agreed)
+        errors = [v for v in numbers[:4] if type(v) is float]
+        time = numbers[4]
+        if len(errors) != 4 or not (time is None or type(time) is float):
+            raise SerializationError("expected must be numbers")
+        expected = Expected(errors[0], errors[1], errors[2], errors[3], time)
         return cls(plan, params, _count(found["batch"]), expected, device)
-
-
-def compile(
-    model: object,
-    samples: ArrayLike,
-    *,
-    params: ckks.Params,
-    activation: Strategy = "fit",
-    degree: int | Mapping[str, int] | None = None,
-    agreement: float = 0.99,
-    composite: str = "15,15,15",
-    margin: float = 2.0,
-    batch: int = 1,
-    device: str = "auto",
-) -> Program:
-    """A program that computes a network on encrypted samples.
-
-    Parameters
-    ----------
-    model : a module of crenel.nn
-    samples : (count, *input shape): like what the program will see, best a hundred of the training's; ranges,
-        densities and degrees come from them
-    params : what is computed with
-    activation : how activations become polynomials: 'fit' (least squares weighted by what was measured),
-        'chebyshev' (interpolation), 'minimax' (ReLU by a composite sign)
-    degree : of the polynomials, for all or by origin; default the least with which the network agrees
-    agreement : share of samples whose largest output must stay the same, where the degree is chosen
-    composite : degrees of the sign's factors for 'minimax'
-    margin : how far beyond what samples show values may go
-    batch : most samples of one run; each is a row of the same ciphertexts
-    device : where `Program.bind` computes
-
-    Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, or the
-    levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are
-    not finite and for options out of range. Warns with CalibrationWarning.
-    """
-    if type(batch) is not int or batch < 1:
-        raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})
-    found = checked_samples(samples, None)
-    exact = Fold()(trace(model, found.shape[1:]))
-    ranges = Calibrate()(exact, found)
-    bounds = Scales(margin)(exact, ranges)
-    graph, decisions = Approximate(activation, degree, agreement, composite)(exact, bounds, ranges, found)
-    plan = Levels(params.normal_top_level)(Lower(params.slots)(graph, bounds))
-    plan = Plan(plan.values, plan.steps, plan.output, plan.output_shape, (*decisions, *plan.decisions))
-    program = Program(plan, params, batch, Expected(0.0, 0.0, 0.0, 0.0), device)
-    return replace(program, expected=_judged(program, exact, found[:JUDGED]))
-
-
-def _judged(program: Program, exact: Graph, samples: Reals) -> Expected:
-    from crenel.nn.passes.approximate import agreement
-
-    wanted = exact(samples)
-    clear, noisy = program.simulate(samples, noise=False), program.simulate(samples, seed=0)
-    return Expected(
-        float(np.sqrt(np.mean((noisy - clear) ** 2))),
-        float(np.sqrt(np.mean((clear - wanted) ** 2))),
-        float(np.abs(wanted).max()),
-        agreement(wanted, noisy),
-    )

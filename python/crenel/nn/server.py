@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ from crenel.errors import KeyMissingError, StateError
 from crenel.nn.client import EncryptedTensor, same_program
 from crenel.nn.encrypted import Encoded, Encrypted
 from crenel.nn.interpret import Watch, walk
+from crenel.nn.plan import bootstrap_options
 
 if TYPE_CHECKING:
     from crenel.nn.program import Program
@@ -24,6 +26,8 @@ class Server:
     context: ckks.Context
     evaluator: ckks.Evaluator
     encoded: Encoded
+    bootstrappers: Mapping[int, ckks.Bootstrapper]
+    """By slots."""
 
     @classmethod
     def bound(cls, program: Program, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
@@ -39,7 +43,11 @@ class Server:
         else:
             evaluator = context.evaluator(context.load_evaluation_keys(keys))
         _complete(program, evaluator.keys)
-        return cls(program, context, evaluator, Encoded(program.plan, context, program.transforms))
+        boots = {
+            slots: context.bootstrapper(evaluator.keys, bootstrap_options(slots))
+            for slots in program.demand.bootstraps
+        }
+        return cls(program, context, evaluator, Encoded(program.plan, context, program.transforms), boots)
 
     def run(self, tensor: EncryptedTensor, watch: Watch[ckks.Ciphertext] | None = None) -> EncryptedTensor:
         """The network's result for encrypted samples.
@@ -60,7 +68,9 @@ class Server:
                 f"expected {len(expected)} of {expected[0]} and at most {self.program.batch} samples",
                 {"ciphertexts": len(found), "samples": tensor.samples, "batch": self.program.batch},
             )
-        result = walk(plan, Encrypted(self.evaluator, self.encoded), tensor.ciphertexts, watch)
+        result = walk(
+            plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), tensor.ciphertexts, watch
+        )
         return EncryptedTensor(tuple(result), tensor.program, tensor.single)
 
     def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
