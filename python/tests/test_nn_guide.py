@@ -4,14 +4,14 @@ import os
 from pathlib import Path
 
 from crenel import nn
-from crenel.nn.approximation import FUNCTIONS
+from crenel.nn.functions import FUNCTIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "nn.md"
 BEGIN, END = "<!-- modules -->\n", "<!-- /modules -->"
 
 
 def table() -> str:
-    """A row a class of crenel.nn that can stand in a network: name and the first sentence of its docstring."""
+    """A row a class of crenel.nn that can stand in a network: its name and what its docstring begins with."""
     kinds = [getattr(nn, name) for name in nn.__all__]
     rows = []
     for kind in kinds:

@@ -8,7 +8,8 @@ from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
 
 from crenel import nn
 from crenel.errors import ParameterError, StateError, UnsupportedError
-from crenel.nn.approximation import FUNCTIONS, Histogram, fit, interpolated, minimax, quality
+from crenel.nn.approximation import Histogram, fit, interpolated, minimax, quality
+from crenel.nn.functions import FUNCTIONS
 from crenel.nn.passes.calibrate import Calibrate
 from crenel.nn.passes.levels import Levels
 from crenel.nn.passes.lower import Lower

@@ -26,9 +26,8 @@ from crenel.nn.modules import AvgPool2d, BatchNorm, Conv2d, Flatten, GlobalAvgPo
 from crenel.nn.networks import Add, Concat, Residual, Sequential
 from crenel.nn.passes.calibrate import CalibrationWarning
 from crenel.nn.plan import Decision, Plan
-from crenel.nn.program import Expected, Program
+from crenel.nn.program import Expected, Program, Server
 from crenel.nn.report import Report, report
-from crenel.nn.server import Server
 from crenel.nn.trace import Module
 
 __all__ = [

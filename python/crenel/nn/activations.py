@@ -15,11 +15,11 @@ from crenel.nn.trace import Module, Tracer
 
 
 class AbstractActivation(Module):
-    """A function of `approximation.FUNCTIONS`, which is compiled to polynomials."""
+    """A function of `functions.FUNCTIONS`, which is compiled to polynomials."""
 
     function: ClassVar[str]
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(ops.Activation(self.function), [value], place or self.function)
 
 
@@ -73,7 +73,7 @@ class Polynomial(Module):
             )
         object.__setattr__(self, "coefficients", found)
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(ops.Polynomial(self.coefficients), [value], place or "polynomial")
 
 
@@ -81,7 +81,7 @@ class Polynomial(Module):
 class Square(Module):
     """x^2: one level."""
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(
             ops.Polynomial(_numbers([0.0, 0.0, 1.0], 1, "coefficients")), [value], place or "square"
         )

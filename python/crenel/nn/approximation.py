@@ -1,4 +1,4 @@
-"""Activations as polynomials: the table of functions, fits weighted by measured density, composites.
+"""Activations as polynomials: fits weighted by measured density, composites.
 
 A fit is a Chebyshev series of u = x / bound on [-1, 1] by least squares; nine tenths of the weight follow the
 histogram that calibration saw, one tenth is uniform, so that the interval's rare ends stay bounded.
@@ -7,45 +7,19 @@ histogram that calibration saw, one tenth is uniform, so that the interval's rar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from crenel import ckks
 from crenel.errors import ParameterError
+from crenel.nn.functions import FUNCTIONS
 from crenel.nn.ops import Reals, Series
 
 POINTS = 4001  # of the grid; 127 oscillations have 30 points each
 UNIFORM_SHARE = 0.1
 MAX_DEGREE = 127
 DEGREES = (3, 7, 15, 31, 63, 127)  # the highest for each number of levels
-
-Function = Callable[[Reals], Reals]
-
-
-def _relu(x: Reals) -> Reals:
-    return np.maximum(x, 0.0)
-
-
-def _sigmoid(x: Reals) -> Reals:
-    small = np.exp(-np.abs(x))  # of the side where the exponential cannot overflow
-    return np.asarray(np.where(x >= 0, 1.0, small) / (1.0 + small))
-
-
-def _gelu(x: Reals) -> Reals:
-    erf = np.vectorize(math.erf, otypes=[np.float64])
-    return np.asarray(0.5 * x * (1.0 + erf(x / math.sqrt(2.0))))
-
-
-FUNCTIONS: Mapping[str, Function] = {
-    "relu": _relu,
-    "gelu": _gelu,
-    "silu": lambda x: x * _sigmoid(x),
-    "sigmoid": _sigmoid,
-    "tanh": lambda x: np.asarray(np.tanh(x)),
-}
-"""Activations by name."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,13 +26,13 @@ from crenel.nn.passes.refreshes import Refreshes
 from crenel.nn.passes.scales import Scales
 from crenel.nn.plan import Plan, Transform
 from crenel.nn.program import Expected, Program
-from crenel.nn.trace import trace
+from crenel.nn.trace import Module, trace
 
 JUDGED = 32  # samples on which the expected error is measured
 
 
 def compile(
-    model: object,
+    model: Module,
     samples: ArrayLike,
     *,
     params: ckks.Params,

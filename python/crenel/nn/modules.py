@@ -62,7 +62,7 @@ class Linear(Module):
         object.__setattr__(self, "weight", _numbers(weight, 2, "weight"))
         object.__setattr__(self, "bias", _vector(bias, len(self.weight), 0.0, "bias"))
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(ops.Linear(self.weight, self.bias), [value], place or "linear")
 
 
@@ -107,7 +107,7 @@ class Conv2d(Module):
                 {"groups": str(groups), "outputs": len(self.weight)},
             )
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         op = ops.Conv2d(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
         return tracer.add(op, [value], place or "conv2d")
 
@@ -150,7 +150,7 @@ class BatchNorm(Module):
             self, "shift", _numbers(_vector(bias, channels, 0.0, "bias") - means * scale, 1, "bias")
         )
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(ops.Affine(self.scale, self.shift), [value], place or "batch_norm")
 
 
@@ -168,7 +168,7 @@ class AvgPool2d(Module):
         object.__setattr__(self, "stride", self.kernel if stride is None else _pair(stride, 1, "stride"))
         object.__setattr__(self, "padding", _pair(padding, 0, "padding"))
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(
             ops.AvgPool2d(self.kernel, self.stride, self.padding), [value], place or "avg_pool2d"
         )
@@ -178,7 +178,7 @@ class AvgPool2d(Module):
 class GlobalAvgPool(Module):
     """The mean of every channel: (channels, height, width) to (channels,)."""
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         name = place or "global_avg_pool"
         if value is None:
             return None
@@ -192,5 +192,5 @@ class GlobalAvgPool(Module):
 class Flatten(Module):
     """All axes of a sample as one, the last running fastest."""
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(ops.Flatten(), [value], place or "flatten")

@@ -17,18 +17,18 @@ def _within(place: str, name: str | int) -> str:
 class Sequential(Module):
     """Modules one after the other; none: the identity. Places are counted from 0."""
 
-    modules: tuple[object, ...]
+    modules: tuple[Module, ...]
 
-    def __init__(self, *modules: object) -> None:
+    def __init__(self, *modules: Module) -> None:
         object.__setattr__(self, "modules", modules)
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         for number, module in enumerate(self.modules):
             value = tracer.module(module, value, _within(place, number))
         return value
 
 
-def _branches(branches: tuple[object, ...], what: str) -> tuple[object, ...]:
+def _branches(branches: tuple[Module, ...], what: str) -> tuple[Module, ...]:
     if len(branches) < 2:
         raise ParameterError(
             f"{what} of {len(branches)} branches, expected two or more", {"branches": len(branches)}
@@ -40,13 +40,13 @@ def _branches(branches: tuple[object, ...], what: str) -> tuple[object, ...]:
 class Add(Module):
     """The sum of what branches make of one tensor: ``Add(a, b)(x) = a(x) + b(x)``."""
 
-    branches: tuple[object, ...]
+    branches: tuple[Module, ...]
 
-    def __init__(self, *branches: object) -> None:
+    def __init__(self, *branches: Module) -> None:
         """Raises ParameterError for fewer than two."""
         object.__setattr__(self, "branches", _branches(branches, "a sum"))
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         values = [
             tracer.module(branch, value, _within(place, number))
             for number, branch in enumerate(self.branches)
@@ -58,14 +58,14 @@ class Add(Module):
 class Residual(Module):
     """``branch(x) + shortcut(x)``; without a shortcut ``branch(x) + x``."""
 
-    branch: object
-    shortcut: object
+    branch: Module
+    shortcut: Module
 
-    def __init__(self, branch: object, shortcut: object | None = None) -> None:
+    def __init__(self, branch: Module, shortcut: Module | None = None) -> None:
         object.__setattr__(self, "branch", branch)
         object.__setattr__(self, "shortcut", Sequential() if shortcut is None else shortcut)
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         branch = tracer.module(self.branch, value, _within(place, "branch"))
         shortcut = tracer.module(self.shortcut, value, _within(place, "shortcut"))
         return tracer.add(ops.Add(), [branch, shortcut], place or "residual")
@@ -75,13 +75,13 @@ class Residual(Module):
 class Concat(Module):
     """The channels (first axis of a sample) of what branches make of one tensor, one after the other."""
 
-    branches: tuple[object, ...]
+    branches: tuple[Module, ...]
 
-    def __init__(self, *branches: object) -> None:
+    def __init__(self, *branches: Module) -> None:
         """Raises ParameterError for fewer than two."""
         object.__setattr__(self, "branches", _branches(branches, "a concatenation"))
 
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         found = [
             tracer.module(branch, value, _within(place, number))
             for number, branch in enumerate(self.branches)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crenel.errors import ParameterError
+from crenel.nn.functions import FUNCTIONS
+from crenel.nn.functions import Reals as Reals
 
-Reals = NDArray[np.float64]
 Shape = tuple[int, ...]
 Pair = tuple[int, int]
 
@@ -239,7 +239,7 @@ class Add(Op):
 
 @dataclass(frozen=True, eq=False)
 class Activation(Op):
-    """A function of `approximation.FUNCTIONS`, exact; `Approximate` puts a polynomial in its place."""
+    """A function of `functions.FUNCTIONS`, exact; `Approximate` puts a polynomial in its place."""
 
     function: str
     name: ClassVar[str] = "activation"
@@ -249,8 +249,6 @@ class Activation(Op):
         return inputs[0]
 
     def __call__(self, *inputs: Reals) -> Reals:
-        from crenel.nn.approximation import FUNCTIONS
-
         return FUNCTIONS[self.function](inputs[0])
 
 

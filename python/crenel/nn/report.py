@@ -14,7 +14,7 @@ from crenel.nn.client import Client, unpacked
 from crenel.nn.graph import checked_samples
 from crenel.nn.interpret import Watch
 from crenel.nn.ops import Reals
-from crenel.nn.server import Server
+from crenel.nn.program import Server
 
 TOLERATED = 4.0  # times the model: two bits
 

@@ -16,7 +16,7 @@ class Module(ABC):
     """A layer or a network of them."""
 
     @abstractmethod
-    def trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
+    def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         """Adds its operations on a value to a graph and returns the number of the last one's."""
 
     def shape(self, inputs: Shape) -> Shape:
@@ -52,7 +52,7 @@ class Tracer:
     def module(self, module: object, value: int | None, place: str) -> int | None:
         """What a module makes of a value; place: of the module, as ``"0.branch.2"``."""
         if isinstance(module, Module):
-            return module.trace(self, value, place)
+            return module._trace(self, value, place)
         name = module.__name__ if isinstance(module, type) else type(module).__qualname__
         self.unknown.append(f"{place or 'the model'} ({name})")
         return None
