@@ -5,7 +5,7 @@
     tools/gen_costs.py --check    fail where it is not what this program makes
 
 Rows come as measured from the suites ckks and boot (medians; replayed graphs where there are any) and from
-the tables of `crenel.nn.measure`, bench/results/costs-*.json, whose rows go before others. What no suite
+the tables of tools/measure_costs.py, bench/results/costs-*.json, whose rows go before others. What no suite
 measures is derived from what they do, and its row says how (FORMULAS).
 """
 

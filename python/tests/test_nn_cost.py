@@ -264,9 +264,27 @@ def test_measuring(device):
     assert [s.name for s in place(Series((conv, cut, again)), chain).bootstraps] == ["cut"]
 
 
+def test_measured_from_the_command_line(tmp_path, monkeypatch):
+    """A table that the tool writes is one that the other tool takes in."""
+    import gen_costs
+    import measure_costs
+
+    results = tmp_path / "bench"
+    results.mkdir()
+    said = ["toy-boot40", "--insecure", "--device", "cpu", "--levels", "0,3", "--seconds", "0.001"]
+    with pytest.warns(ckks.InsecureParametersWarning):
+        assert measure_costs.main([*said, "--to", str(results / "costs-here.json")]) == 0
+    monkeypatch.setattr(gen_costs, "RESULTS", results)
+    monkeypatch.setattr(gen_costs, "SOURCES", {})
+    (made,) = gen_costs.tables()
+    costs = CostModel.of_document(made)
+    assert {r.source for r in costs.rows} == {"costs-here.json"} == set(costs.sources)
+    assert costs.at_limbs("rotation", sizes.limbs_at(toy("toy-boot40"), 3)).us > 0
+
+
 def test_measuring_batches():
     context = open_context(toy("toy-boot40"), "cpu")
-    costs = measuring.measure(context, levels=[4], batch=4, seconds=0.001)
+    costs = measuring.measure(context, levels=[4], batches=(4, 1), seconds=0.001)
     assert {r.batch for r in costs.rows} == {1, 4}
     limbs = sizes.limbs_at(context.params, 4)
     assert costs.at_limbs("product", limbs, batch=4).us > costs.at_limbs("product", limbs).us
@@ -274,7 +292,11 @@ def test_measuring_batches():
 
 @pytest.mark.parametrize(
     ("kind", "match"),
-    [({"levels": [99]}, r"levels \[99\]"), ({"batch": 0}, "batch 0"), ({"seconds": 0.0}, "0.0 seconds")],
+    [
+        ({"levels": [99]}, r"levels \[99\]"),
+        ({"batches": [1, 0]}, r"batches \[1, 0\]"),
+        ({"seconds": 0.0}, "0.0 seconds"),
+    ],
 )
 def test_measuring_refuses(kind, match):
     with pytest.raises(ParameterError, match=match):

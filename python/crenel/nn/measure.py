@@ -26,28 +26,28 @@ SPLITS: tuple[tuple[tuple[int, ...], int], ...] = (
     ((*range(8), 8), 8),
 )
 REACH = 16  # of their offsets
+GROUP_SECONDS = 1e-3  # a wait for a GPU takes 10 us
 
 
 def measure(
     context: Context,
     *,
     levels: Sequence[int] | None = None,
-    batch: int = 1,
+    batches: Sequence[int] = (1,),
     seconds: float = 0.05,
     bootstraps: Sequence[BootstrapOptions] = (),
 ) -> CostModel:
-    """Time every operation of `cost.OPERATIONS`, medians of at least three calls; a first one is not counted.
+    """Time every operation of `cost.OPERATIONS`, medians of at least three groups of calls.
 
     Parameters
     ----------
     context : whose device is measured; keys are made and dropped again
     levels : default five from 0 to the top normal level; times between them are interpolated
-    batch : ciphertexts in one object. Another than 1 takes as long again for those of 1, for both are in the
-        table
+    batches : numbers of ciphertexts in one object
     seconds : of each operation at each level, about
     bootstraps : options of bootstraps to time, with coefficients to slots first
 
-    Raises ParameterError for levels out of range, a batch below 1 and times that are not positive.
+    Raises ParameterError for levels out of range, batches below 1 and times that are not positive.
     """
     params = context.params
     top = params.normal_top_level
@@ -58,10 +58,10 @@ def measure(
     )
     if not chosen or chosen[0] < 0 or chosen[-1] > top:
         raise ParameterError(f"levels {chosen}, expected some of 0 to {top}", {"levels": list(chosen)})
-    if batch < 1 or not seconds > 0:
+    if not batches or min(batches) < 1 or not seconds > 0:
         raise ParameterError(
-            f"batch {batch}, {seconds} seconds: expected at least 1, and more than 0",
-            {"batch": batch, "seconds": float(seconds)},
+            f"batches {list(batches)}, {seconds} seconds: expected at least 1, and more than 0",
+            {"batches": list(batches), "seconds": float(seconds)},
         )
     client = context.keygen()
     keys = client.evaluation_keys(
@@ -71,7 +71,7 @@ def measure(
     device = context.device.info.description
     rows: list[Row] = []
     boots: list[BootRow] = []
-    for count in sorted({1, batch}):
+    for count in sorted(set(batches)):
         for level in chosen:
             found = _level(context, client, ev, level, count, seconds)
             limbs = limbs_at(params, level)
@@ -98,16 +98,28 @@ def _distinct(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _time(context: Context, call: Call, seconds: float) -> float:
-    """Median microseconds of a call, the device waited for."""
+    """Microseconds of a call: the median of groups of calls, after each of which the device is waited for.
+    Groups are long enough for the waiting not to count."""
     call()
     context.synchronize()
-    spent: list[float] = []
-    while len(spent) < 3 or sum(spent) < seconds:
-        begin = time.perf_counter()
+    calls = 1
+    spent = _group(context, call, calls)
+    while spent < GROUP_SECONDS:
+        calls = max(2 * calls, min(int(GROUP_SECONDS / max(spent, 1e-9) * calls) + 1, 16 * calls))
+        spent = _group(context, call, calls)
+    groups = [spent]
+    while len(groups) < 3 or sum(groups) < seconds:
+        groups.append(_group(context, call, calls))
+    return statistics.median(groups) / calls * 1e6
+
+
+def _group(context: Context, call: Call, calls: int) -> float:
+    """Seconds of so many calls, one after the other."""
+    begin = time.perf_counter()
+    for _ in range(calls):
         call()
-        context.synchronize()
-        spent.append(time.perf_counter() - begin)
-    return statistics.median(spent) * 1e6
+    context.synchronize()
+    return time.perf_counter() - begin
 
 
 def _numbers(params: Params, batch: int, seed: int = 0) -> NDArray[np.float64]:
