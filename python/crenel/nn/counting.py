@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from crenel import ckks
+from crenel.errors import KeyMissingError
 from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
@@ -135,6 +137,27 @@ class Demand:
     """Of encoded weights, on the device."""
     key_bytes: int
     """Of the evaluation keys, on the device."""
+
+    def check(self, keys: ckks.EvaluationKeys) -> None:
+        """Raises KeyMissingError naming every key that is missing or serves too low a level; those of
+        bootstraps are for the bootstrapper to find."""
+        missing = {k: level for k, level in self.rotations.items() if _level(keys, k) < level}
+        short = [f"{k} to level {level}" for k, level in missing.items()]
+        needed = self.relinearisation
+        if needed is not None and _level(keys, "relinearisation") < needed:
+            short.append(f"relinearisation to level {needed}")
+        if short:
+            raise KeyMissingError(
+                f"keys are missing, or serve too low a level: {', '.join(short)}. "
+                "client.evaluation_keys(spec) makes all of them",
+                {"rotations": list(missing), "keys": ", ".join(short)},
+            )
+
+
+def _level(keys: ckks.EvaluationKeys, key: int | Literal["relinearisation"]) -> int:
+    """Highest level that a key serves; -1 without it."""
+    level = keys.level_of(key)
+    return -1 if level is None else level
 
 
 def demand_of(counted: Counting) -> Demand:

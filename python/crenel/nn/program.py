@@ -6,14 +6,13 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel import ckks
 from crenel._crenel import write_file
-from crenel.errors import KeyMissingError, SerializationError, StateError
+from crenel.errors import SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.clear import Clear, Noise, Slots
@@ -244,7 +243,7 @@ class Server:
             evaluator = context.evaluator(context.evaluation_keys_from_bytes(keys))
         else:
             evaluator = context.evaluator(context.load_evaluation_keys(keys))
-        _complete(program, evaluator.keys)
+        program.demand.check(evaluator.keys)
         boots = {
             slots: context.bootstrapper(evaluator.keys, bootstrap_options(slots))
             for slots in program.demand.bootstraps
@@ -278,24 +277,3 @@ class Server:
     def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
         """What `EncryptedTensor.to_bytes` of a client sent. Raises as `EncryptedTensor.from_bytes`."""
         return EncryptedTensor.from_bytes(data, self.context)
-
-
-def _complete(program: Program, keys: ckks.EvaluationKeys) -> None:
-    demand = program.demand
-    missing = {k: level for k, level in demand.rotations.items() if _level(keys, k) < level}
-    short = [f"{k} to level {level}" for k, level in missing.items()]
-    relinearise = demand.relinearisation
-    if relinearise is not None and _level(keys, "relinearisation") < relinearise:
-        short.append(f"relinearisation to level {relinearise}")
-    if short:
-        raise KeyMissingError(
-            f"keys are missing, or serve too low a level: {', '.join(short)}. "
-            "client.evaluation_keys(spec) makes all of them",
-            {"rotations": list(missing), "keys": ", ".join(short)},
-        )
-
-
-def _level(keys: ckks.EvaluationKeys, key: int | Literal["relinearisation"]) -> int:
-    """Highest level that a key serves; -1 without it."""
-    level = keys.level_of(key)
-    return -1 if level is None else level
