@@ -216,3 +216,35 @@ def test_the_text_of_a_plan():
         program.explain().splitlines()[-1],
     ]
     assert program.explain().splitlines()[-1].startswith("decided 1: relu as series of degree 3, 2 levels")
+
+
+def test_values_that_samples_never_showed_have_a_bound(rng):  # noqa: F811
+    """ReLU of negative numbers alone, weights that are zero: their polynomials and products still fit."""
+    model = nn.Sequential(
+        nn.Linear(-np.eye(3)),
+        nn.ReLU(),
+        nn.Linear(np.zeros((3, 3))),
+        nn.Square(),
+        nn.Linear(np.eye(3), np.ones(3)),
+    )
+    program = quiet_compile(model, rng.uniform(0.5, 1.0, (20, 3)), params=toy(), degree=7)
+    bounds = [value.bound for value in program.plan.values]
+    assert min(bounds) > 1e-6
+    found = program.simulate(rng.uniform(0.5, 1.0, (5, 3)))
+    np.testing.assert_allclose(found, 1.0, atol=1e-6)
+
+
+def test_operands_of_very_different_size_do_not_share_a_bound(rng):  # noqa: F811
+    model = nn.Sequential(
+        nn.Linear(weights(rng, 4, 4)),
+        nn.Add(
+            nn.Sequential(),
+            nn.Sequential(nn.Linear(100 * weights(rng, 4, 4)), nn.Polynomial([0.0, 0.0, 0.0, 1.0])),
+        ),
+        nn.Linear(weights(rng, 2, 4)),
+    )
+    x = rng.standard_normal((40, 4))
+    program = quiet_compile(model, x, params=toy())
+    assert any("differ much in size" in decision.reason for decision in program.plan.decisions)
+    exact = model(x)
+    np.testing.assert_allclose(program.simulate(x, noise=False), exact, atol=1e-9 * np.abs(exact).max())

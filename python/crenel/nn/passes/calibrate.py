@@ -33,8 +33,8 @@ class Range:
 
     @property
     def reach(self) -> float:
-        """The largest absolute value, at least 1e-30."""
-        return max(abs(self.least), abs(self.largest), 1e-30)
+        """The largest absolute value."""
+        return max(abs(self.least), abs(self.largest))
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,8 @@ class _Lowering:
         layouts = [self._layout(terms[0]) for terms in plain]
         if linear:
             layouts.append(self._layout(linear[0]))
-        if all(layout.same_places(layouts[0]) for layout in layouts):
+        alike = all(self.values[terms[0][0]].bound == self.bounds[number] for terms in plain)
+        if alike and all(layout.same_places(layouts[0]) for layout in layouts):
             parts = [terms[0][0] for terms in plain]
             if linear:
                 parts.append(self._transform(number, linear))
@@ -107,7 +108,10 @@ class _Lowering:
             return ((out, ()),)
         self.decisions.append(
             Decision(
-                node.origin, "one transform of all operands", "an addition", "operands lie in other slots"
+                node.origin,
+                "one transform of all operands",
+                "an addition",
+                "operands lie in other slots" if alike else "operands differ much in size",
             )
         )
         return (*linear, *(term for terms in plain for term in terms))  # linear first: its layout is kept
@@ -129,7 +133,7 @@ class _Lowering:
         Not where a sum or a series has the bound in its own hands, nor where the shift or the constant would
         be large beside the values.
         """
-        groups = tied(self.graph)
+        groups = tied(self.graph, self.bounds)
         held = {groups[k] for k, node in enumerate(self.graph.nodes) if isinstance(node.op, Add)}
         for node in self.graph.nodes:
             if isinstance(node.op, Series):
