@@ -55,7 +55,7 @@ def test_a_client_and_a_server_in_two_processes(program, rng, tmp_path):  # noqa
     # Another process of the client has the secret key and the two files alone.
     again = nn.ClientSpec.load(tmp_path / "net.client", allow_insecure=True)
     later = again.client_from_secret_key(client.export_secret_key(), device="cpu")
-    result = nn.EncryptedTensor.from_bytes((tmp_path / "result").read_bytes(), later.ckks_client.context)
+    result = later.tensor_from_bytes((tmp_path / "result").read_bytes())
     found = later.decrypt(result, again)
     np.testing.assert_allclose(
         found, program.simulate(samples, noise=False), atol=1e3 * program.expected.noise

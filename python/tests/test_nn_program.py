@@ -76,6 +76,25 @@ def test_digits_keep_their_classes(device, network):
     np.testing.assert_array_equal(found.argmax(axis=1), simulated[:8].argmax(axis=1))
 
 
+def test_devices_compute_the_same_bits(rng):  # noqa: F811
+    """`ref`, the specification, on a network that it computes in seconds."""
+    model = nn.Sequential(
+        nn.Linear(weights(rng, 4, 3), weights(rng, 4)), nn.Tanh(), nn.Linear(weights(rng, 2, 4))
+    )
+    samples = rng.standard_normal((30, 3))
+    program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), degree=3, device="cpu")
+    spec = program.client
+    client = spec.keygen("cpu")
+    keys, sent = client.evaluation_keys(spec).to_bytes(), client.encrypt(samples[0], spec).to_bytes()
+    results = []
+    for device in ("ref", "cpu"):
+        server = nn.Program.from_bytes(program.to_bytes(), device, allow_insecure=True).bind(keys)
+        results.append(server.run(server.tensor_from_bytes(sent)).to_bytes())
+    assert results[0] == results[1]
+    found = client.decrypt(client.tensor_from_bytes(results[0]), spec)
+    np.testing.assert_allclose(found, program.simulate(samples[:1], noise=False)[0], atol=1e-6)
+
+
 def test_what_is_described_is_what_is_made(rng):  # noqa: F811
     samples = rng.standard_normal((60, 1, 8, 8))
     program = quiet_compile(small_cnn(rng), samples, params=toy(), degree=7, batch=2, device="cpu")

@@ -43,6 +43,7 @@ class Noise:
     params: ckks.Params
     random: np.random.Generator
     _known: dict[tuple[str, int, int], float] = field(default_factory=dict)
+    """What was found before, by operation, level and slots; shared by simulations of one program."""
 
     def of(self, what: str, level: int, slots: int) -> float:
         """what: 'fresh', 'product', 'plain' (by a plaintext, to another level) or 'switch' (a rotation)."""

@@ -209,6 +209,10 @@ class Client:
         shaped = found.reshape(len(found), *spec.output_shape)
         return np.asarray(shaped[0] if tensor.single else shaped)
 
+    def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
+        """What `EncryptedTensor.to_bytes` of a server sent. Raises as `EncryptedTensor.from_bytes`."""
+        return EncryptedTensor.from_bytes(data, self.ckks_client.context)
+
     def export_secret_key(self) -> bytes:
         """For `ClientSpec.client_from_secret_key`: keep it as a secret."""
         return self.ckks_client.export_secret_key()

@@ -82,6 +82,7 @@ def compile(
     time = None if costs is None else 1e-3 * prices.total(plan, program.transforms)
     judged = replace(program, expected=_judged(program, exact, found[:JUDGED], time))
     judged._kept.update(program._kept)
+    judged._known.update(program._known)
     return judged
 
 

@@ -55,6 +55,7 @@ class Program:
     device: str = "auto"
     """Where `bind` computes."""
     _kept: dict[str, object] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[tuple[str, int, int], float] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def fingerprint(self) -> str:
@@ -120,7 +121,7 @@ class Program:
         """
         first, result = self.plan.values[0], self.plan.values[self.plan.output]
         found = checked_samples(samples, first.layout.shape)
-        model = Noise(self.params, np.random.default_rng(seed)) if noise else None
+        model = Noise(self.params, np.random.default_rng(seed), self._known) if noise else None
         ops = Clear(self.transforms, model)
         packed = first.layout.pack(found / first.bound)
         slots = walk(self.plan, ops, [ops.input(part, first.level) for part in packed], watch)
