@@ -264,7 +264,7 @@ class Polynomial(Op):
         return inputs[0]
 
     def __call__(self, *inputs: Reals) -> Reals:
-        return np.asarray(np.polynomial.polynomial.polyval(inputs[0], self.coefficients))
+        return np.asarray(np.polynomial.polynomial.polyval(inputs[0], self.coefficients), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,7 @@ class Approximate:
         self._check(places)
         if not places:
             return graph, ()
-        exact = graph(samples)
+        exact, found = graph(samples), graph
         tried: list[tuple[int, float]] = []
         for degree in DEGREES:
             found = self._with(graph, bounds, ranges, degree)

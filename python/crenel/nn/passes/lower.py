@@ -174,7 +174,7 @@ def _powers(op: Op) -> Reals:
     if isinstance(op, Polynomial):
         return op.coefficients
     assert isinstance(op, Series), op
-    if op.gated or len(op.factors) > 1 or len(op.factors[0]) > 3:
+    if op.gated or len(op.factors) != 1 or len(op.factors[0]) > 3:
         return np.zeros(0)
     powers = np.polynomial.chebyshev.cheb2poly(op.factors[0])
     return np.asarray(powers / op.bound ** np.arange(len(powers)))
