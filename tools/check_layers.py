@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,6 +48,19 @@ INSIDE = {
     "bench/micro/": "times the kernel interface, like the tests",
     "bench/harness/digest.cpp": "the library's SHA-256",
     "bench/tfhe/host_copy.cpp": "times transfers of the payloads themselves",
+}
+# Packages of Python that build on the public names of others: what they may import, by prefix, besides the
+# standard library; a name of the extension module where the public packages have none.
+PYTHON_ALLOWED = {
+    "crenel/nn": (
+        "numpy",
+        "crenel.ckks",
+        "crenel.errors",
+        "crenel.nn",
+        "crenel._crenel",
+        "crenel.workloads.files",
+        "crenel.workloads.sorting.comparator",
+    ),
 }
 CUDA_HEADERS = re.compile(r"^(cuda|cub/|cuda/|cooperative_groups|thrust/|nvtx)")
 
@@ -127,6 +142,31 @@ def check_outside(file: Path) -> list[str]:
     return [f"{file}: only public headers (crenel/...) here, not {include}" for include in found]
 
 
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Modules that a source names: of `from a import b` both a.b, and a where b is a name of it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def check_python(file: Path, root: Path = ROOT / "python") -> list[str]:
+    """Imports of a package that PYTHON_ALLOWED names."""
+    inside = file.relative_to(root).as_posix()
+    allowed = next((rule for prefix, rule in PYTHON_ALLOWED.items() if inside.startswith(f"{prefix}/")), None)
+    if allowed is None:
+        return []
+    names = imported(ast.parse(file.read_text(encoding="utf-8")))
+    return [
+        f"{file}: {inside.rpartition('/')[0]} must not import {name}"
+        for name in sorted(set(names))
+        if name.partition(".")[0] not in sys.stdlib_module_names
+        and not any(name == prefix or name.startswith(f"{prefix}.") for prefix in allowed)
+    ]
+
+
 def check_table() -> list[str]:
     """Every layer of ALLOWED includes layers before it: the table is the order."""
     seen: set[str] = set()
@@ -163,6 +203,8 @@ def main() -> int:
         errors += check_source(file, ROOT)
     for file in files("include/crenel"):
         errors += check_public(file)
+    for file in files("python/crenel", (".py",)):
+        errors += check_python(file)
     for folder in OUTSIDE:
         for file in files(folder, (".h", ".cpp", ".cu", ".cuh")):
             errors += check_outside(file)

@@ -2,9 +2,9 @@
 
     python tools/check_signatures.py [--stub build/main/python/_crenel.pyi]
 
-Public is what `__all__` of crenel, crenel.ckks, crenel.tfhe and crenel.fhecore names, with the public
-members of its classes, inherited ones too. Read from the sources and the extension module's stub; nothing is
-imported.
+Public is what `__all__` of crenel, crenel.ckks, crenel.tfhe, crenel.fhecore and crenel.nn names, with the
+public members of its classes, inherited ones too. Read from the sources and the extension module's stub;
+nothing is imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from check_types import Missing, find_stub
 
 ROOT = Path(__file__).resolve().parents[1]
-PUBLIC = ("crenel", "crenel.ckks", "crenel.tfhe", "crenel.fhecore")
+PUBLIC = ("crenel", "crenel.ckks", "crenel.tfhe", "crenel.fhecore", "crenel.nn")
 STUB = "crenel._crenel"
 # Generic classes that stand for unknown elements when nothing says which.
 GENERIC = {

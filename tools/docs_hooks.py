@@ -26,6 +26,7 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
             "bootstrapping",
             "bootstrap_precision",
             "train",
+            "nn",
             "sharing-results",
             "keys-on-a-server",
             "threads-and-forks",
@@ -37,7 +38,7 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
             "traffic_account",
         ],
     ),
-    "API": ("reference/api", ["crenel", "ckks", "tfhe", "fhecore", "cpp"]),
+    "API": ("reference/api", ["crenel", "ckks", "tfhe", "fhecore", "nn", "cpp"]),
     "Reference": (
         "reference",
         [

@@ -5,6 +5,8 @@
 >>> context = ckks.Context(params, device="auto")
 """
 
+from typing import TYPE_CHECKING
+
 from crenel import ckks, fhecore, tfhe
 from crenel._crenel import (
     Device,
@@ -37,7 +39,23 @@ from crenel.errors import (
 )
 from crenel.progress_bar import progress
 
+if TYPE_CHECKING:
+    from crenel import nn
+
 __version__ = version()
+
+
+def __getattr__(name: str) -> object:
+    if name != "nn":  # imported at its first use, which programs without networks never come to
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module("crenel.nn")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 __all__ = [
     "Account",
@@ -65,6 +83,7 @@ __all__ = [
     "device_info",
     "devices",
     "fhecore",
+    "nn",
     "profile",
     "progress",
     "secret_memory",

@@ -50,6 +50,24 @@ def test_layers(rules, tmp_path, name, include, problem):
 
 
 @pytest.mark.parametrize(
+    ("name", "line", "problem"),
+    [
+        ("crenel/nn/a.py", "import numpy as np, math", ""),
+        ("crenel/nn/passes/a.py", "from crenel import ckks", ""),
+        ("crenel/nn/a.py", "from crenel import tfhe", "must not import crenel.tfhe"),
+        ("crenel/nn/a.py", "def f():\n    import torch", "must not import torch"),
+        ("crenel/nn/a.py", "from .b import c", "must not import .b.c"),
+        ("crenel/workloads/a.py", "import sklearn", ""),
+    ],
+)
+def test_python_imports(rules, tmp_path, name, line, problem):
+    layers, _, _ = rules
+    found = layers.check_python(write(tmp_path, name, line + "\n"), tmp_path)
+    assert bool(found) == bool(problem)
+    assert all(problem in each for each in found)
+
+
+@pytest.mark.parametrize(
     ("name", "include", "allowed"),
     [
         ("bench/tfhe/a.cpp", "tfhe/own.h", True),

@@ -1,0 +1,64 @@
+"""`crenel.nn`: a trained network in, a program on encrypted samples out.
+
+>>> from crenel import ckks, nn
+>>> model = nn.Sequential(nn.Linear(w1, b1), nn.ReLU(), nn.Linear(w2, b2))
+>>> program = nn.compile(model, samples, params=ckks.preset("leveled-n16-s40"))
+>>> print(program.describe())
+
+Modules
+    `Linear`, `Conv2d`, `BatchNorm`, `AvgPool2d`, `GlobalAvgPool`, `Flatten`; `Sequential`, `Residual`,
+    `Add`, `Concat`; `ReLU`, `GELU`, `SiLU`, `Sigmoid`, `Tanh`, `Square`, `Polynomial`: weights are NumPy
+    arrays, and ``module(x)`` is what it means in float64
+`compile`
+    a `Program`: ``simulate``, ``describe``, ``explain``, ``save``, ``load``, ``bind``
+`ClientSpec`
+    the client's file, ``program.client``; ``spec.keygen()`` is a `Client`: keys, ``encrypt``, ``decrypt``
+`Server`
+    ``program.bind(keys)``; ``run`` takes and returns an `EncryptedTensor`
+`report`
+    errors of every intermediate, expected and measured, under a test key
+"""
+
+from crenel.nn.activations import GELU, Polynomial, ReLU, Sigmoid, SiLU, Square, Tanh
+from crenel.nn.client import Client, ClientSpec, EncryptedTensor
+from crenel.nn.compiler import compile
+from crenel.nn.modules import AvgPool2d, BatchNorm, Conv2d, Flatten, GlobalAvgPool, Linear
+from crenel.nn.networks import Add, Concat, Residual, Sequential
+from crenel.nn.passes.calibrate import CalibrationWarning
+from crenel.nn.plan import Decision, Plan
+from crenel.nn.program import Expected, Program, Server
+from crenel.nn.report import Report, report
+from crenel.nn.trace import Module
+
+__all__ = [
+    "GELU",
+    "Add",
+    "AvgPool2d",
+    "BatchNorm",
+    "CalibrationWarning",
+    "Client",
+    "ClientSpec",
+    "Concat",
+    "Conv2d",
+    "Decision",
+    "EncryptedTensor",
+    "Expected",
+    "Flatten",
+    "GlobalAvgPool",
+    "Linear",
+    "Module",
+    "Plan",
+    "Polynomial",
+    "Program",
+    "ReLU",
+    "Report",
+    "Residual",
+    "Sequential",
+    "Server",
+    "SiLU",
+    "Sigmoid",
+    "Square",
+    "Tanh",
+    "compile",
+    "report",
+]

@@ -1,0 +1,268 @@
+"""The client's side: what it must know of a program, its keys, and encrypted tensors. No weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crenel import ckks
+from crenel._crenel import write_file
+from crenel.errors import CrenelError, ParameterError, SerializationError, StateError
+from crenel.nn import archive
+from crenel.nn.archive import Json
+from crenel.nn.form import _count, _dict, layout_form, layout_of, positive
+from crenel.nn.layout import Layout
+from crenel.nn.ops import Reals, Shape
+from crenel.nn.plan import bootstrap_options
+
+
+@dataclass(frozen=True, eq=False)
+class EncryptedTensor:
+    """Samples under encryption: inputs that a client sends, or results that a server returns."""
+
+    ciphertexts: tuple[ckks.Ciphertext, ...]
+    """Of each the rows are the samples."""
+    program: str
+    """Fingerprint of the program that they are for, or come from."""
+    single: bool
+    """One sample without an axis in front?"""
+
+    @property
+    def samples(self) -> int:
+        """How many."""
+        return self.ciphertexts[0].batch
+
+    def to_bytes(self) -> bytes:
+        """For sending; nothing secret."""
+        parts = {f"ciphertext{k}": c.to_bytes() for k, c in enumerate(self.ciphertexts)}
+        return archive.packed("tensor", {"program": self.program, "single": self.single}, parts)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, context: ckks.Context) -> EncryptedTensor:
+        """From untrusted bytes. Raises SerializationError, and StateError for another kind of file."""
+        document, parts = archive.unpacked(data, "tensor")
+        found = _dict(document)
+        if type(found.get("program")) is not str or type(found.get("single")) is not bool or not parts:
+            raise SerializationError("an encrypted tensor without program, single and ciphertexts")
+        ciphertexts = tuple(context.ciphertext_from_bytes(part) for part in parts.values())
+        if len({c.batch for c in ciphertexts}) != 1 or (found["single"] and ciphertexts[0].batch != 1):
+            raise SerializationError("ciphertexts of different numbers of samples")
+        return cls(ciphertexts, str(found["program"]), bool(found["single"]))
+
+
+@dataclass(frozen=True, eq=False)
+class ClientSpec:
+    """What a client needs of a program: parameters, which keys, how tensors are packed, which range."""
+
+    params: ckks.Params
+    program: str
+    """The program's fingerprint."""
+    rotations: Mapping[int, int]
+    """Steps that the server rotates by, and the highest level of each."""
+    relinearisation: int | None
+    """Highest level of products of ciphertexts; None: there are none."""
+    bootstraps: tuple[int, ...]
+    """Slots of vectors that the server bootstraps."""
+    input: Layout
+    input_level: int
+    input_bound: float
+    """Largest absolute value of an input: the margin times what calibration saw."""
+    output: Layout
+    output_shape: Shape
+    output_bound: float
+    batch: int
+    """Most samples of one encrypted tensor."""
+
+    def keygen(self, device: str = "auto") -> Client:
+        """A client with a new secret key."""
+        return Client(ckks.Context(self.params, device=device).keygen())
+
+    def client_from_secret_key(self, data: bytes, device: str = "auto") -> Client:
+        """The client whose `Client.export_secret_key` the bytes are. Raises SerializationError."""
+        return Client(ckks.Context(self.params, device=device).client_from_secret_key(data))
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        document: dict[str, Json] = {
+            "params": self.params.to_bytes().hex(), "program": self.program,
+            "rotations": [[k, level] for k, level in self.rotations.items()],
+            "relinearisation": self.relinearisation, "bootstraps": list(self.bootstraps),
+            "input": layout_form(self.input),
+            "input_level": self.input_level, "input_bound": self.input_bound,
+            "output": layout_form(self.output), "output_shape": list(self.output_shape),
+            "output_bound": self.output_bound, "batch": self.batch,
+        }  # fmt: skip
+        return archive.packed("client", document, {})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the client's file, whole or not at all. Raises FileError."""
+        write_file(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, allow_insecure: bool = False) -> ClientSpec:
+        """From an untrusted file.
+
+        allow_insecure : accept parameters of less than 128 bits of security. Raises FileError,
+        SerializationError, also for insecure parameters, and StateError for another kind of file.
+        """
+        return cls.from_bytes(archive.read(path), allow_insecure=allow_insecure)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, allow_insecure: bool = False) -> ClientSpec:
+        """From untrusted bytes. Raises as `load`."""
+        document, _ = archive.unpacked(data, "client")
+        try:
+            found = _dict(document)
+            params = params_of(found["params"], allow_insecure)
+            relinearisation = found["relinearisation"]
+            if relinearisation is not None and type(relinearisation) is not int:
+                raise SerializationError(f"relinearisation {relinearisation!r}, expected a level or null")
+            shape = found["output_shape"]
+            if not isinstance(shape, list):
+                raise SerializationError("output_shape is no list")
+            spec = cls(
+                params, str(found["program"]), _rotations(found["rotations"]), relinearisation,
+                _bootstraps(found["bootstraps"], params),
+                layout_of(found["input"]), _count(found["input_level"], 0), positive(found["input_bound"]),
+                layout_of(found["output"]), tuple(_count(v) for v in shape), positive(found["output_bound"]),
+                _count(found["batch"]),
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, CrenelError):
+                raise
+            raise SerializationError(f"no client's file: {type(error).__name__}: {error}") from None
+        if (
+            int(np.prod(spec.output_shape)) != int(np.prod(spec.output.shape))
+            or spec.input.capacity > params.slots
+        ):
+            raise SerializationError("layouts that do not fit the parameters or the result")
+        return spec
+
+
+@dataclass(frozen=True, eq=False)
+class Client:
+    """The holder of a secret key, for programs."""
+
+    ckks_client: ckks.Client
+
+    def evaluation_keys(self, spec: ClientSpec) -> ckks.EvaluationKeys:
+        """The keys that the program's server needs, each for the levels it is used at; no secret.
+
+        Raises StateError for a program of other parameters, OutOfMemoryError as
+        `ckks.Client.evaluation_keys`.
+        """
+        self._same(spec)
+        return self.ckks_client.evaluation_keys(
+            rotations=dict(spec.rotations),
+            relinearisation=spec.relinearisation is not None,
+            bootstrap=[bootstrap_options(slots) for slots in spec.bootstraps],
+            max_level=spec.relinearisation,
+        )
+
+    def encrypt(self, samples: ArrayLike, spec: ClientSpec) -> EncryptedTensor:
+        """One sample, or up to `spec.batch` of them with an axis in front.
+
+        Raises ParameterError for other shapes, more samples, numbers that are not finite, and numbers beyond
+        `spec.input_bound`, on which the program would compute nonsense (``fields["index"]``: the first);
+        StateError for a program of other parameters.
+        """
+        self._same(spec)
+        found = np.asarray(samples, dtype=np.float64)
+        single = found.shape == spec.input.shape
+        if single:
+            found = found[None]
+        if found.shape[1:] != spec.input.shape or not 1 <= len(found) <= spec.batch:
+            raise ParameterError(
+                f"samples of shape {np.shape(samples)}, expected {spec.input.shape}, "
+                f"or 1 to {spec.batch} of these",
+                {"shape": list(np.shape(samples)), "expected": list(spec.input.shape), "batch": spec.batch},
+            )
+        wrong = ~(np.abs(found) <= spec.input_bound)  # true of NaN too
+        if wrong.any():
+            where = [int(k) for k in np.argwhere(wrong)[0]]
+            raise ParameterError(
+                f"the number at {where[1:]} of sample {where[0]} is not within the program's range of "
+                f"{spec.input_bound:g}; {int(wrong.sum())} numbers are beyond it",
+                {"index": where, "bound": spec.input_bound, "count": int(wrong.sum())},
+            )
+        packed = spec.input.pack(found / spec.input_bound)
+        slots = spec.input.slots
+        return EncryptedTensor(
+            tuple(self.ckks_client.encrypt(part, level=spec.input_level, slots=slots) for part in packed),
+            spec.program,
+            single,
+        )
+
+    def decrypt(self, tensor: EncryptedTensor, spec: ClientSpec) -> Reals:
+        """The result in float64: (samples, *output shape), of a single sample without the axis in front.
+
+        For the key holder's own eyes, as `ckks.Client.decrypt`. Raises StateError for a result of another
+        program or under another key.
+        """
+        self._same(spec)
+        same_program(tensor, spec.program)
+        found = unpacked(self.ckks_client, tensor.ciphertexts, spec.output) * spec.output_bound
+        shaped = found.reshape(len(found), *spec.output_shape)
+        return np.asarray(shaped[0] if tensor.single else shaped)
+
+    def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
+        """What `EncryptedTensor.to_bytes` of a server sent. Raises as `EncryptedTensor.from_bytes`."""
+        return EncryptedTensor.from_bytes(data, self.ckks_client.context)
+
+    def export_secret_key(self) -> bytes:
+        """For `ClientSpec.client_from_secret_key`: keep it as a secret."""
+        return self.ckks_client.export_secret_key()
+
+    def _same(self, spec: ClientSpec) -> None:
+        found, expected = self.ckks_client.context.params, spec.params
+        if found != expected:
+            raise StateError(
+                f"a client of parameters {found.id[:16]}, the program has {expected.id[:16]}",
+                {"found": found.id, "expected": expected.id},
+            )
+
+
+def unpacked(client: ckks.Client, ciphertexts: tuple[ckks.Ciphertext, ...], layout: Layout) -> Reals:
+    """Tensors of a layout, (samples, *shape), as ciphertexts hold them."""
+    parts = [np.atleast_2d(np.real(client.decrypt(c))) for c in ciphertexts]
+    return layout.unpack(np.stack(parts))
+
+
+def same_program(tensor: EncryptedTensor, program: str) -> None:
+    """Raises StateError for a tensor of another program."""
+    if tensor.program != program:
+        raise StateError(
+            f"an encrypted tensor of program {tensor.program[:16]}, expected {program[:16]}",
+            {"found": tensor.program, "expected": program},
+        )
+
+
+def params_of(form: Json, allow_insecure: bool) -> ckks.Params:
+    """Parameters from a file's text. Raises SerializationError, also where they are insecure."""
+    if type(form) is not str:
+        raise SerializationError("parameters that are no text")
+    try:
+        data = bytes.fromhex(form)
+    except ValueError:
+        raise SerializationError("parameters that are not hexadecimal") from None
+    return ckks.Params.from_bytes(data, allow_insecure=allow_insecure)
+
+
+def _bootstraps(form: Json, params: ckks.Params) -> tuple[int, ...]:
+    found = tuple(_count(v) for v in form) if isinstance(form, list) else (0,)
+    if any(v & (v - 1) or not 1 <= v <= params.slots for v in found):
+        raise SerializationError("bootstraps must be powers of two up to the slots")
+    return found
+
+
+def _rotations(form: Json) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for pair in form if isinstance(form, list) else [None]:
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) is not int:
+            raise SerializationError("rotations must be pairs of a step and a level")
+        found[pair[0]] = _count(pair[1], 0)
+    return found

@@ -1,0 +1,110 @@
+"""From a trained network to a program: the passes in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crenel import ckks
+from crenel.errors import ParameterError, UnsupportedError
+from crenel.nn.cost import CostModel
+from crenel.nn.graph import Graph, checked_samples
+from crenel.nn.interpret import prepared
+from crenel.nn.linear import SlotTransform
+from crenel.nn.ops import Reals
+from crenel.nn.passes.approximate import Approximate, Strategy
+from crenel.nn.passes.approximate import agreement as agreement_of
+from crenel.nn.passes.calibrate import Calibrate
+from crenel.nn.passes.fold import Fold
+from crenel.nn.passes.levels import Levels
+from crenel.nn.passes.lower import Lower
+from crenel.nn.passes.prices import AbstractPrices, prices_of
+from crenel.nn.passes.refreshes import Refreshes
+from crenel.nn.passes.scales import Scales
+from crenel.nn.plan import Plan, Transform
+from crenel.nn.program import Expected, Program
+from crenel.nn.trace import Module, trace
+
+JUDGED = 32  # samples on which the expected error is measured
+
+
+def compile(
+    model: Module,
+    samples: ArrayLike,
+    *,
+    params: ckks.Params,
+    activation: Strategy = "fit",
+    degree: int | Mapping[str, int] | None = None,
+    agreement: float = 0.99,
+    composite: str = "15,15,15",
+    margin: float = 2.0,
+    batch: int = 1,
+    device: str = "auto",
+    costs: CostModel | None = None,
+) -> Program:
+    """A program that computes a network on encrypted samples.
+
+    Parameters
+    ----------
+    model : a module of crenel.nn
+    samples : (count, *input shape): like what the program will see, best a hundred of the training's; ranges,
+        densities and degrees come from them
+    params : what is computed with
+    activation : how activations become polynomials: 'fit' (least squares weighted by what was measured),
+        'chebyshev' (interpolation), 'minimax' (ReLU by a composite sign)
+    degree : of the polynomials, for all or by origin; default the least with which the network agrees
+    agreement : share of samples whose largest output must stay the same, where the degree is chosen
+    composite : degrees of the sign's factors for 'minimax'
+    margin : how far beyond what samples show values may go
+    batch : most samples of one run; each is a row of the same ciphertexts
+    device : where `Program.bind` computes
+    costs : measured times, by which bootstraps are placed; default: key switches and limbs are counted
+
+    Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, or the
+    levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are
+    not finite and for options out of range. Warns with CalibrationWarning.
+    """
+    if type(batch) is not int or batch < 1:
+        raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})
+    found = checked_samples(samples, None)
+    exact = Fold()(trace(model, found.shape[1:]))
+    ranges = Calibrate()(exact, found)
+    bounds = Scales(margin)(exact, ranges)
+    graph, decisions = Approximate(activation, degree, agreement, composite)(exact, bounds, ranges, found)
+    prices = prices_of(params, costs, batch)
+    plan, transforms = _levelled(Lower(params.slots)(graph, bounds), prices)
+    plan = Plan(plan.values, plan.steps, plan.output, plan.output_shape, (*decisions, *plan.decisions))
+    program = Program(plan, params, batch, Expected(0.0, 0.0, 0.0, 0.0), device)
+    program._kept["transforms"] = transforms
+    time = None if costs is None else 1e-3 * prices.total(plan, program.transforms)
+    judged = replace(program, expected=_judged(program, exact, found[:JUDGED], time))
+    judged._kept.update(program._kept)
+    judged._known.update(program._known)
+    return judged
+
+
+def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotTransform]]:
+    """Without bootstraps where the levels suffice, or where the parameters have none, with its error."""
+    params = prices.params
+    try:
+        return Levels(params.normal_top_level)(plan), {}
+    except UnsupportedError:
+        if params.max_level <= params.normal_top_level:
+            raise
+    transforms = {step.out: prepared(plan, step) for step in plan.steps if isinstance(step, Transform)}
+    return Refreshes(prices)(plan, transforms), transforms
+
+
+def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float | None) -> Expected:
+    wanted = exact(samples)
+    clear, noisy = program.simulate(samples, noise=False), program.simulate(samples, seed=0)
+    return Expected(
+        float(np.sqrt(np.mean((noisy - clear) ** 2))),
+        float(np.sqrt(np.mean((clear - wanted) ** 2))),
+        float(np.abs(wanted).max()),
+        agreement_of(wanted, noisy),
+        milliseconds,
+    )

@@ -1,0 +1,178 @@
+"""A plan read for what it needs: keys with their levels, operations, bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from crenel import ckks
+from crenel.errors import KeyMissingError
+from crenel.nn.interpret import prepared
+from crenel.nn.linear import SlotTransform
+from crenel.nn.ops import Reals
+from crenel.nn.plan import Plan, Transform, bootstrap_options
+
+WORD = 4  # bytes of a residue
+
+
+@dataclass(frozen=True)
+class Counted:
+    """All that a vector is here."""
+
+    level: int
+    slots: int
+
+
+@dataclass
+class Counting:
+    """`Operations` on `Counted`; what they need is added up in the fields."""
+
+    plan: Plan
+    params: ckks.Params
+    rotations: dict[int, int] = field(default_factory=dict)
+    """Steps, and the highest level of each."""
+    relinearisation: int | None = None
+    """Highest level of a product of ciphertexts."""
+    operations: Counter[str] = field(default_factory=Counter)
+    bootstraps: set[int] = field(default_factory=set)
+    """Slots of vectors that are bootstrapped."""
+    plaintext_bytes: int = 0
+    transforms: dict[int, SlotTransform] = field(default_factory=dict)
+    """Matrices, by the number of the value that a step makes."""
+
+    def _matrix(self, step: Transform) -> SlotTransform:
+        if step.out not in self.transforms:
+            self.transforms[step.out] = prepared(self.plan, step)
+        return self.transforms[step.out]
+
+    def _rotate(self, steps: Sequence[int], level: int) -> None:
+        for k in steps:
+            self.rotations[k] = max(level, self.rotations.get(k, 0))
+
+    def _product(self, level: int) -> None:
+        self.relinearisation = max(level, self.relinearisation or 0)
+
+    def at(self, a: Counted, level: int) -> Counted:
+        if level == a.level:
+            return a
+        self.operations["adjusted levels"] += 1
+        return Counted(level, a.slots)
+
+    def of_slots(self, a: Counted, slots: int) -> Counted:
+        return Counted(a.level, slots)
+
+    def transform(self, step: Transform, inputs: Sequence[Counted]) -> list[Counted]:
+        matrix = self._matrix(step)
+        outputs, slots, level = len(matrix.blocks), matrix.slots, inputs[0].level
+        steps = ckks.linear_transform_rotations(matrix.offsets, slots, inputs=len(inputs), outputs=outputs)
+        self._rotate(steps, level)
+        self.operations["transforms"] += 1
+        self.operations["diagonals"] += matrix.diagonals
+        self.operations["rotations of transforms"] += len(steps)
+        main, terminal = self.params.levels[level]
+        limbs = main + terminal + len(self.params.special_primes)
+        self.plaintext_bytes += matrix.diagonals * limbs * 2 * slots * WORD
+        return [Counted(level - 1, slots)] * outputs
+
+    def copies(self, step: Transform) -> tuple[int, int]:
+        matrix = self._matrix(step)
+        return matrix.copies, matrix.slots // matrix.copies
+
+    def biased(self, step: Transform, output: int, a: Counted) -> Counted:
+        main, terminal = self.params.levels[a.level]
+        self.plaintext_bytes += (main + terminal) * 2 * a.slots * WORD
+        return a
+
+    def sums(self, a: Counted, count: int, stride: int) -> Counted:
+        steps = ckks.sum_slots_rotations(count, stride)
+        self._rotate(steps, a.level)
+        self.operations["rotations of sums"] += len(steps)
+        return a
+
+    def series(self, a: Counted, coefficients: Reals) -> Counted:
+        degree = len(coefficients) - 1
+        if degree > 1:
+            self._product(a.level)
+        self.operations["series"] += 1
+        return Counted(a.level - ckks.polynomial_depth(degree), a.slots)
+
+    def add(self, a: Counted, b: Counted) -> Counted:
+        self.operations["additions"] += 1
+        return a
+
+    def add_number(self, a: Counted, number: float) -> Counted:
+        return a
+
+    def negate(self, a: Counted) -> Counted:
+        return a
+
+    def product(self, a: Counted, b: Counted) -> Counted:
+        self._product(a.level)
+        self.operations["products"] += 1
+        return Counted(a.level - 1, a.slots)
+
+    def refresh(self, a: Counted, level: int) -> Counted:
+        self.bootstraps.add(a.slots)
+        self.operations["bootstraps"] += 1
+        return Counted(level, a.slots)
+
+    def level(self, a: Counted) -> int:
+        return a.level
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """What running a plan needs."""
+
+    rotations: Mapping[int, int]
+    """Steps, and the highest level at which each is used."""
+    relinearisation: int | None
+    """Highest level of a product of ciphertexts; None: there is none."""
+    bootstraps: tuple[int, ...]
+    """Slots of vectors that are bootstrapped, each once."""
+    operations: Mapping[str, int]
+    plaintext_bytes: int
+    """Of encoded weights, on the device."""
+    key_bytes: int
+    """Of the evaluation keys, on the device."""
+
+    def check(self, keys: ckks.EvaluationKeys) -> None:
+        """Raises KeyMissingError naming every key that is missing or serves too low a level; those of
+        bootstraps are for the bootstrapper to find."""
+        missing = {k: level for k, level in self.rotations.items() if _level(keys, k) < level}
+        short = [f"{k} to level {level}" for k, level in missing.items()]
+        needed = self.relinearisation
+        if needed is not None and _level(keys, "relinearisation") < needed:
+            short.append(f"relinearisation to level {needed}")
+        if short:
+            raise KeyMissingError(
+                f"keys are missing, or serve too low a level: {', '.join(short)}. "
+                "client.evaluation_keys(spec) makes all of them",
+                {"rotations": list(missing), "keys": ", ".join(short)},
+            )
+
+
+def _level(keys: ckks.EvaluationKeys, key: int | Literal["relinearisation"]) -> int:
+    """Highest level that a key serves; -1 without it."""
+    level = keys.level_of(key)
+    return -1 if level is None else level
+
+
+def demand_of(counted: Counting) -> Demand:
+    """What was counted on a walk; no key, no device."""
+    rotations = dict(sorted(counted.rotations.items()))
+    return Demand(
+        rotations,
+        counted.relinearisation,
+        tuple(sorted(counted.bootstraps)),
+        dict(sorted(counted.operations.items())),
+        counted.plaintext_bytes,
+        counted.params.key_bytes(
+            rotations=rotations,
+            relinearisation=counted.relinearisation is not None,
+            bootstrap=[bootstrap_options(slots) for slots in sorted(counted.bootstraps)],
+            max_level=counted.relinearisation,
+        ),
+    )

@@ -1,0 +1,88 @@
+"""A plan read on ciphertexts: the samples of a batch are their rows, and a key is read once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from crenel import ckks
+from crenel.nn.linear import SlotTransform
+from crenel.nn.ops import Reals
+from crenel.nn.plan import Plan, Transform
+
+
+class Encoded:
+    """The matrices and constants of a plan, encoded for their levels on one device."""
+
+    def __init__(self, plan: Plan, context: ckks.Context, transforms: Mapping[int, SlotTransform]) -> None:
+        """transforms: matrices, by the number of the value that a step makes."""
+        self.copies: dict[int, tuple[int, int]] = {}
+        self.blocks: dict[int, ckks.BlockTransform] = {}
+        self.biases: dict[int, list[ckks.Plaintext | None]] = {}
+        for step in plan.steps:
+            if not isinstance(step, Transform):
+                continue
+            matrix = transforms[step.out]
+            stride = matrix.slots // matrix.copies
+            self.copies[step.out] = matrix.copies, stride
+            self.blocks[step.out] = ckks.BlockTransform(
+                context, matrix.blocks, level=step.level, slots=matrix.slots
+            )
+            self.biases[step.out] = [
+                context.encode(bias, level=step.level - 1, slots=stride) if bias.any() else None
+                for bias in matrix.bias
+            ]
+
+    @property
+    def nbytes(self) -> int:
+        """Of the diagonals, on the device."""
+        return sum(block.plaintext_bytes for block in self.blocks.values())
+
+
+class Encrypted:
+    """`Operations` of an evaluator."""
+
+    def __init__(
+        self, evaluator: ckks.Evaluator, encoded: Encoded, bootstrappers: Mapping[int, ckks.Bootstrapper]
+    ) -> None:
+        """bootstrappers: by slots."""
+        self.ev, self.encoded, self.bootstrappers = evaluator, encoded, bootstrappers
+
+    def at(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
+        return a if a.level == level else self.ev.adjust_level(a, level)
+
+    def of_slots(self, a: ckks.Ciphertext, slots: int) -> ckks.Ciphertext:
+        return a if a.slots == slots else self.ev.with_slots(a, slots, repeating=True)
+
+    def transform(self, step: Transform, inputs: Sequence[ckks.Ciphertext]) -> list[ckks.Ciphertext]:
+        return self.encoded.blocks[step.out](self.ev, inputs)
+
+    def copies(self, step: Transform) -> tuple[int, int]:
+        return self.encoded.copies[step.out]
+
+    def biased(self, step: Transform, output: int, a: ckks.Ciphertext) -> ckks.Ciphertext:
+        bias = self.encoded.biases[step.out][output]
+        return a if bias is None else self.ev.add(a, bias)
+
+    def sums(self, a: ckks.Ciphertext, count: int, stride: int) -> ckks.Ciphertext:
+        return self.ev.sum_slots(a, count, stride)
+
+    def series(self, a: ckks.Ciphertext, coefficients: Reals) -> ckks.Ciphertext:
+        return self.ev.polynomial(a, coefficients, basis="chebyshev")
+
+    def add(self, a: ckks.Ciphertext, b: ckks.Ciphertext) -> ckks.Ciphertext:
+        return self.ev.add(a, b)
+
+    def add_number(self, a: ckks.Ciphertext, number: float) -> ckks.Ciphertext:
+        return self.ev.add(a, number)
+
+    def negate(self, a: ckks.Ciphertext) -> ckks.Ciphertext:
+        return self.ev.negate(a)
+
+    def product(self, a: ckks.Ciphertext, b: ckks.Ciphertext) -> ckks.Ciphertext:
+        return self.ev.multiply_rescale(a, b)
+
+    def refresh(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
+        return self.at(self.bootstrappers[a.slots](a, self.ev), level)
+
+    def level(self, a: ckks.Ciphertext) -> int:
+        return a.level

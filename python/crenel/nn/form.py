@@ -1,0 +1,236 @@
+"""Plans, layouts and operations as JSON and arrays, and back from untrusted ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import cast
+
+import numpy as np
+
+from crenel.errors import CrenelError, SerializationError
+from crenel.nn.archive import Json
+from crenel.nn.layout import Layout
+from crenel.nn.ops import OPS, Op, Reals, Series, Shape
+from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform, Value
+
+STEPS: dict[str, type[Transform] | type[Evaluate] | type[Quadratic] | type[Sum] | type[Refresh]] = {
+    "transform": Transform, "evaluate": Evaluate, "quadratic": Quadratic, "sum": Sum, "refresh": Refresh,
+}  # fmt: skip
+MAX_SLOTS = 1 << 20
+
+
+class Arrays:
+    """Arrays of a document, each stored once."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, bytes] = {}
+        self._known: dict[int, tuple[str, Reals]] = {}
+
+    def put(self, array: Reals) -> Json:
+        """What stands for it in the document."""
+        if id(array) not in self._known:
+            name = f"array{len(self.parts)}"
+            self.parts[name] = np.ascontiguousarray(array, dtype="<f8").tobytes()
+            self._known[id(array)] = name, array  # kept, so that no other takes its place in memory
+        return {"array": self._known[id(array)][0], "shape": [int(n) for n in array.shape]}
+
+
+def layout_form(layout: Layout) -> Json:
+    """A layout as JSON."""
+    return {
+        "shape": list(layout.shape), "size": list(layout.size), "gap": list(layout.gap),
+        "plane": list(layout.plane), "capacity": layout.capacity,
+    }  # fmt: skip
+
+
+def layout_of(form: Json) -> Layout:
+    """From JSON. Raises SerializationError for what is no layout."""
+    found = _dict(form)
+    shape, size = _counts(found, "shape", None), _counts(found, "size", 3)
+    gap, plane = _counts(found, "gap", 2), _counts(found, "plane", 2)
+    capacity = _count(found["capacity"])
+    ok = (
+        capacity & (capacity - 1) == 0
+        and capacity <= MAX_SLOTS
+        and math.prod(shape) == math.prod(size)
+        and size[1] * gap[0] <= plane[0]
+        and size[2] * gap[1] <= plane[1]
+        and math.prod(size) <= MAX_SLOTS * 64
+        and -(-size[0] // (gap[0] * gap[1])) * plane[0] * plane[1] <= MAX_SLOTS * 64
+    )
+    if not ok:
+        raise SerializationError("a layout that does not hold its tensor", {"shape": list(shape)})
+    return Layout(shape, (size[0], size[1], size[2]), (gap[0], gap[1]), (plane[0], plane[1]), capacity)
+
+
+def _op_form(op: Op, arrays: Arrays) -> Json:
+    found: dict[str, Json] = {"op": op.name}
+    for each in fields(op):  # type: ignore[arg-type]  # every operation is a dataclass
+        found[each.name] = _field(getattr(op, each.name), arrays)
+    return found
+
+
+def _field(value: object, arrays: Arrays) -> Json:
+    if isinstance(value, np.ndarray):
+        return arrays.put(value)
+    if isinstance(value, tuple):
+        return [_field(v, arrays) for v in value]
+    return cast("Json", value)
+
+
+def _op_of(form: Json, parts: Mapping[str, bytes]) -> Op:
+    found = dict(_dict(form))
+    kind = OPS[str(found.pop("op"))]
+    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    if names != set(found):
+        raise SerializationError(f"{kind.name} with {', '.join(sorted(found))}", {"operation": kind.name})
+    op = kind(**{name: _value(value, parts) for name, value in found.items()})
+    _legal(op)
+    return op
+
+
+def _value(form: Json, parts: Mapping[str, bytes]) -> object:
+    if isinstance(form, dict):
+        shape = _counts(form, "shape", None)
+        flat = np.frombuffer(parts[str(form["array"])], dtype="<f8")
+        array = flat.reshape(shape).astype(np.float64)
+        if not np.isfinite(array).all():
+            raise SerializationError("numbers that are not finite", {"array": str(form["array"])})
+        array.setflags(write=False)
+        return array
+    return tuple(_value(v, parts) for v in form) if isinstance(form, list) else form
+
+
+EXPECTED: dict[str, object] = {
+    "stride": (1, 2), "dilation": (1, 2), "kernel": (1, 2), "padding": (0, 2), "groups": (1, 0),
+    "channels": (1, 0), "offset": (0, 0), "size": (1, None), "weight": np.ndarray,
+    "bias": np.ndarray, "scale": np.ndarray,
+    "shift": np.ndarray, "coefficients": np.ndarray, "function": str, "gated": bool, "bound": float,
+}  # fmt: skip
+
+
+def _legal(op: Op) -> None:
+    for each in fields(op):  # type: ignore[arg-type]
+        value, rule = getattr(op, each.name), EXPECTED.get(each.name)
+        if isinstance(rule, tuple):
+            least, length = rule
+            items = value if isinstance(value, tuple) else (value,)
+            right = isinstance(value, tuple) == (length != 0) and length in (0, None, len(items))
+            good = right and all(type(v) is int and v >= least for v in items)
+        elif each.name == "factors":
+            good = (
+                isinstance(value, tuple)
+                and bool(value)
+                and all(isinstance(f, np.ndarray) and f.ndim == 1 and len(f) > 0 for f in value)
+            )
+        else:
+            good = isinstance(value, rule)  # type: ignore[arg-type]
+        if not good:
+            raise SerializationError(f"{op.name}: {each.name} {value!r}"[:200], {"operation": op.name})
+
+
+def plan_form(plan: Plan, arrays: Arrays) -> Json:
+    """A plan as JSON; its arrays go to `arrays`."""
+    steps: list[Json] = []
+    for step in plan.steps:
+        found: dict[str, Json] = {
+            "step": type(step).__name__.lower(), "out": step.out, "inputs": list(step.inputs),
+            "level": step.level,
+        }  # fmt: skip
+        if isinstance(step, Transform):
+            found["chains"] = [[_op_form(op, arrays) for op in chain] for chain in step.chains]
+        elif isinstance(step, Evaluate):
+            found["series"] = _op_form(step.series, arrays)
+        elif isinstance(step, Quadratic):
+            found["coefficients"] = arrays.put(step.coefficients)
+        steps.append(found)
+    return {
+        "values": [
+            {"layout": layout_form(v.layout), "bound": v.bound, "level": v.level, "origin": v.origin}
+            for v in plan.values
+        ],
+        "steps": steps,
+        "output": plan.output,
+        "output_shape": list(plan.output_shape),
+        "decisions": [[d.origin, d.chosen, d.instead, d.reason] for d in plan.decisions],
+    }
+
+
+def plan_of(form: Json, parts: Mapping[str, bytes]) -> Plan:
+    """A plan from JSON and arrays, verified. Raises SerializationError for what is none."""
+    try:
+        found = _dict(form)
+        values = tuple(_plan_value(_dict(v)) for v in _list(found["values"]))
+        steps = tuple(_step(_dict(s), parts) for s in _list(found["steps"]))
+        shape = _counts(found, "output_shape", None)
+        decisions = tuple(Decision(*(str(t) for t in _list(d))) for d in _list(found["decisions"]))
+        return Plan(values, steps, _count(found["output"], 0), shape, decisions).verify("load")
+    except SerializationError:
+        raise
+    except (CrenelError, KeyError, IndexError, TypeError, ValueError, AssertionError) as error:
+        raise SerializationError(f"no plan: {type(error).__name__}: {error}") from None
+
+
+def _plan_value(form: Mapping[str, Json]) -> Value:
+    return Value(
+        layout_of(form["layout"]), positive(form["bound"]), _count(form["level"], 0), str(form["origin"])
+    )
+
+
+def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
+    kind = STEPS[str(form["step"])]
+    out, level = _count(form["out"]), _count(form["level"], 0)
+    inputs = tuple(_count(k, 0) for k in _list(form["inputs"]))
+    if kind is Transform:
+        chains = tuple(tuple(_op_of(op, parts) for op in _list(chain)) for chain in _list(form["chains"]))
+        if len(chains) != len(inputs) or not all(op.linear for chain in chains for op in chain):
+            raise SerializationError("a transform of other operations than linear ones", {"value": out})
+        return Transform(out, inputs, chains, level)
+    if kind is Sum:
+        return Sum(out, inputs, level)
+    (operand,) = inputs
+    if kind is Refresh:
+        return Refresh(out, (operand,), level)
+    if kind is Evaluate:
+        series = _op_of(form["series"], parts)
+        if not isinstance(series, Series):
+            raise SerializationError("a step that evaluates no series", {"value": out})
+        return Evaluate(out, (operand,), series, level)
+    coefficients = _value(form["coefficients"], parts)
+    if not isinstance(coefficients, np.ndarray) or coefficients.shape != (3,) or coefficients[2] == 0.0:
+        raise SerializationError("a quadratic without a square", {"value": out})
+    return Quadratic(out, (operand,), coefficients, level)
+
+
+def _dict(form: Json) -> dict[str, Json]:
+    if not isinstance(form, dict):
+        raise SerializationError(f"{str(form)[:50]!r}, expected an object")
+    return form
+
+
+def _list(form: Json) -> list[Json]:
+    if not isinstance(form, list):
+        raise SerializationError(f"{str(form)[:50]!r}, expected a list")
+    return form
+
+
+def _count(form: Json, least: int = 1) -> int:
+    if type(form) is not int or not least <= form < 1 << 40:
+        raise SerializationError(f"{str(form)[:50]!r}, expected an integer from {least} on")
+    return form
+
+
+def positive(form: Json) -> float:
+    """A positive, finite number. Raises SerializationError for other things."""
+    if type(form) is not float or not (math.isfinite(form) and form > 0):
+        raise SerializationError(f"{str(form)[:50]!r}, expected a positive number")
+    return form
+
+
+def _counts(form: Mapping[str, Json], name: str, length: int | None) -> Shape:
+    found = tuple(_count(v) for v in _list(form[name]))
+    if not found or (length is not None and len(found) != length):
+        raise SerializationError(f"{name} of {len(found)} numbers, expected {length}", {"member": name})
+    return found

@@ -1,0 +1,158 @@
+"""How the steps of a plan are carried out: written once, over any vectors.
+
+Three readings give the operations a meaning: `clear` (slots in float64, with a noise model), `encrypted`
+(ciphertexts) and `counting` (levels, keys and costs alone). They cannot drift apart: they share this walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from crenel.nn.linear import SlotTransform, chain_map, slot_transform
+from crenel.nn.ops import Reals
+from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform
+
+V = TypeVar("V")
+Watch = Callable[[int, "list[V]"], object]
+
+
+class Operations(Protocol[V]):
+    """On vectors of slots, as many rows as samples. Scales are canonical throughout."""
+
+    def at(self, a: V, level: int) -> V:
+        """The same at a lower level, or itself."""
+        ...
+
+    def of_slots(self, a: V, slots: int) -> V:
+        """More slots: the vector repeats; fewer: it repeated."""
+        ...
+
+    def transform(self, step: Transform, inputs: Sequence[V]) -> list[V]:
+        """The products of a step's matrices with vectors of its slots. Level l -> l - 1."""
+        ...
+
+    def copies(self, step: Transform) -> tuple[int, int]:
+        """Parts of the products that are summed, and their distance."""
+        ...
+
+    def biased(self, step: Transform, output: int, a: V) -> V:
+        """With the constants of a step's output added. Level l -> l."""
+        ...
+
+    def sums(self, a: V, count: int, stride: int) -> V:
+        """Slot i: the sum of `count` slots i, i + stride, ... Level l -> l."""
+        ...
+
+    def series(self, a: V, coefficients: Reals) -> V:
+        """A Chebyshev series on [-1, 1]. Level l -> l - polynomial_depth(degree)."""
+        ...
+
+    def add(self, a: V, b: V) -> V:
+        """Level l, l -> l."""
+        ...
+
+    def add_number(self, a: V, number: float) -> V:
+        """A number in all slots. Level l -> l."""
+        ...
+
+    def negate(self, a: V) -> V:
+        """Level l -> l."""
+        ...
+
+    def product(self, a: V, b: V) -> V:
+        """Level l, l -> l - 1."""
+        ...
+
+    def refresh(self, a: V, level: int) -> V:
+        """A bootstrap: level l -> `level`."""
+        ...
+
+    def level(self, a: V) -> int:
+        """Levels left."""
+        ...
+
+
+def prepared(plan: Plan, step: Transform) -> SlotTransform:
+    """The matrices of a step, as diagonals: decided by the plan alone."""
+    result = plan.values[step.out]
+    operands = [plan.values[k] for k in step.inputs]
+    maps = [chain_map(chain, v.layout.shape) for chain, v in zip(step.chains, operands, strict=True)]
+    return slot_transform(
+        maps,
+        [v.layout for v in operands],
+        result.layout,
+        [v.bound / result.bound for v in operands],
+        result.bound,
+    )
+
+
+def scaled_factors(plan: Plan, step: Evaluate) -> list[Reals]:
+    """Coefficients of a step's factors, of ciphertexts divided by their bounds."""
+    *first, last = step.series.factors
+    given, made = plan.values[step.inputs[0]].bound, plan.values[step.out].bound
+    return [*first, last * ((given if step.series.gated else 1.0) / made)]
+
+
+def walk(plan: Plan, ops: Operations[V], inputs: Sequence[V], watch: Watch[V] | None = None) -> list[V]:
+    """The result's ciphertexts for the input's.
+
+    watch : called with each value's number and ciphertexts when it is made
+    """
+    values: dict[int, list[V]] = {0: list(inputs)}
+    last = {k: number for number, step in enumerate(plan.steps) for k in step.inputs}
+    for number, step in enumerate(plan.steps):
+        made = perform(plan, step, ops, [values[k] for k in step.inputs])
+        values[step.out] = made
+        if watch is not None:
+            watch(step.out, made)
+        for k in set(step.inputs):
+            if last[k] == number and k != plan.output:
+                del values[k]  # device memory is dear
+    return values[plan.output]
+
+
+def perform(plan: Plan, step: Step, ops: Operations[V], operands: Sequence[list[V]]) -> list[V]:
+    """One step; operands: the ciphertexts of each input."""
+    lowered = [[ops.at(a, step.level) for a in operand] for operand in operands]
+    if isinstance(step, Transform):
+        return _transform(plan, step, ops, lowered)
+    if isinstance(step, Sum):
+        total = lowered[0]
+        for other in lowered[1:]:
+            total = [ops.add(a, b) for a, b in zip(total, other, strict=True)]
+        return total
+    if isinstance(step, Refresh):
+        return [ops.refresh(a, plan.values[step.out].level) for a in lowered[0]]
+    if isinstance(step, Quadratic):
+        return [_quadratic(plan, step, ops, a) for a in lowered[0]]
+    return [_evaluate(plan, step, ops, a) for a in lowered[0]]
+
+
+def _transform(plan: Plan, step: Transform, ops: Operations[V], operands: Sequence[list[V]]) -> list[V]:
+    count, stride = ops.copies(step)
+    wide = [ops.of_slots(a, count * stride) for operand in operands for a in operand]
+    found = ops.transform(step, wide)
+    if count > 1:
+        found = [ops.of_slots(ops.sums(a, count, stride), stride) for a in found]
+    return [ops.biased(step, k, a) for k, a in enumerate(found)]
+
+
+def _quadratic(plan: Plan, step: Quadratic, ops: Operations[V], a: V) -> V:
+    c0, c1, c2 = (float(c) for c in step.coefficients)
+    bound = plan.values[step.inputs[0]].bound
+    shift = c1 / (2.0 * c2)
+    if shift:
+        a = ops.add_number(a, shift / bound)
+    found = ops.product(a, a)
+    if c2 < 0:
+        found = ops.negate(found)
+    constant = (c0 - c2 * shift**2) / plan.values[step.out].bound
+    return ops.add_number(found, constant) if constant else found
+
+
+def _evaluate(plan: Plan, step: Evaluate, ops: Operations[V], a: V) -> V:
+    found = a
+    for factor in scaled_factors(plan, step):
+        found = ops.series(found, factor)
+    return ops.product(ops.at(a, ops.level(found)), found) if step.series.gated else found

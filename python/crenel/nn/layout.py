@@ -1,0 +1,112 @@
+"""Which slot holds which element of a tensor.
+
+Channels lie in planes of rows x columns slots. In a plane with a gap (v, h), element (y, x) of a channel is
+at row y v and column x h, and v h channels interleave between them; further channels lie in further planes.
+A vector has planes of one slot. What does not fit into one ciphertext goes on in the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crenel.errors import ParameterError
+from crenel.nn.ops import Affine, AvgPool2d, Conv2d, Flatten, Linear, Op, Pair, Place, Reals, Shape
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the elements of a tensor lie: a one-to-one map of them into the slots."""
+
+    shape: Shape
+    """Of the tensor."""
+    size: tuple[int, int, int]
+    """Channels, height, width: the tensor without its flattening."""
+    gap: Pair
+    plane: Pair
+    """Rows and columns of a plane."""
+    capacity: int
+    """Slots that a ciphertext has at most: a power of two."""
+
+    @classmethod
+    def of(cls, shape: Shape, capacity: int) -> Layout:
+        """The dense one: (channels, height, width) as planes, all else as a vector."""
+        if len(shape) == 3:
+            return cls(shape, (shape[0], shape[1], shape[2]), (1, 1), (shape[1], shape[2]), capacity)
+        return cls(shape, (int(np.prod(shape)), 1, 1), (1, 1), (1, 1), capacity)
+
+    def after(self, op: Op) -> Layout:
+        """Of a linear operation's result: strides widen the gap, so that hardly anything moves."""
+        shape = op.shape(self.shape)
+        if isinstance(op, (Conv2d, AvgPool2d)):
+            gap = (self.gap[0] * op.stride[0], self.gap[1] * op.stride[1])
+            rows = max(self.plane[0], shape[1] * gap[0])
+            columns = max(self.plane[1], shape[2] * gap[1])
+            return Layout(shape, (shape[0], shape[1], shape[2]), gap, (rows, columns), self.capacity)
+        if isinstance(op, Flatten):
+            return replace(self, shape=shape)
+        if isinstance(op, Affine):
+            return self
+        if isinstance(op, Place) and len(shape) == 3:
+            return replace(self, shape=shape, size=(shape[0], shape[1], shape[2]))
+        assert isinstance(op, (Linear, Place)), op
+        return Layout.of(shape, self.capacity)
+
+    @property
+    def total(self) -> int:
+        """Slots of all planes."""
+        planes = -(-self.size[0] // (self.gap[0] * self.gap[1]))
+        return planes * self.plane[0] * self.plane[1]
+
+    @property
+    def slots(self) -> int:
+        """Of each ciphertext: the least power of two that holds all, or the capacity."""
+        return min(self.capacity, 1 << (self.total - 1).bit_length())
+
+    @property
+    def ciphertexts(self) -> int:
+        """How many the tensor takes."""
+        return -(-self.total // self.slots)
+
+    def positions(self) -> NDArray[np.int64]:
+        """Of each element, in the order of the flat tensor: ciphertext * slots + slot."""
+        c, y, x = np.indices(self.size)
+        (v, h), (rows, columns) = self.gap, self.plane
+        plane, within = c // (v * h), c % (v * h)
+        slot = plane * (rows * columns) + (y * v + within // h) * columns + x * h + within % h
+        return np.asarray(slot.reshape(-1), dtype=np.int64)
+
+    def pack(self, tensors: Reals) -> Reals:
+        """(count, *shape) to (ciphertexts, count, slots), zeros elsewhere. Raises ParameterError."""
+        if tensors.shape[1:] != self.shape:
+            raise ParameterError(
+                f"tensors of shape {tensors.shape[1:]}, expected {self.shape}",
+                {"shape": list(tensors.shape[1:])},
+            )
+        flat = np.zeros((len(tensors), self.ciphertexts * self.slots))
+        flat[:, self.positions()] = tensors.reshape(len(tensors), -1)
+        return np.ascontiguousarray(
+            flat.reshape(len(tensors), self.ciphertexts, self.slots).transpose(1, 0, 2)
+        )
+
+    def unpack(self, slots: Reals) -> Reals:
+        """The inverse of `pack`; other slots are not read."""
+        count = slots.shape[1]
+        flat = slots.transpose(1, 0, 2).reshape(count, -1)
+        return np.asarray(flat[:, self.positions()].reshape(count, *self.shape))
+
+    def same_places(self, other: Layout) -> bool:
+        """Do elements of equal flat index lie in equal slots?"""
+        return (
+            (self.size, self.gap, self.plane, self.slots) == (other.size, other.gap, other.plane, other.slots)
+            or (self.size == other.size and self.slots == other.slots)
+            and bool(np.array_equal(self.positions(), other.positions()))
+        )
+
+    def __str__(self) -> str:
+        """As ``16x8x8 gap 2x2 planes 16x16, 1 x 1024 slots``."""
+        size = "x".join(map(str, self.size)) if self.size[1:] != (1, 1) else str(self.size[0])
+        planes = f" gap {self.gap[0]}x{self.gap[1]} planes {self.plane[0]}x{self.plane[1]}"
+        return f"{size}{planes if self.plane != (1, 1) else ''}, {self.ciphertexts} x {self.slots} slots"

@@ -1,0 +1,128 @@
+"""Polynomials in the place of activations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from crenel.errors import ParameterError
+from crenel.nn.approximation import DEGREES, fit, interpolated, levels, minimax
+from crenel.nn.graph import Graph, Node
+from crenel.nn.ops import Activation, Reals, Series
+from crenel.nn.passes.calibrate import Range
+from crenel.nn.plan import Decision
+
+Strategy: TypeAlias = Literal["fit", "chebyshev", "minimax"]
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """%3 = activation(%2)  ->  %3 = series(%2), on the bound of %2."""
+
+    strategy: Strategy = "fit"
+    """'fit': least squares weighted by the histogram; 'chebyshev': without it; 'minimax': of ReLU the
+    composite sign, of other functions as 'fit'."""
+    degree: int | Mapping[str, int] | None = None
+    """Of all activations, or by origin; None, or an origin that is missing: the least of 3, 7, 15, 31, 63,
+    127, one for all of them, with which the network agrees as `agreement` wants."""
+    agreement: float = 0.99
+    """Share of samples whose largest output stays the same; of a single output, 1 - the relative root mean
+    square of the difference."""
+    composite: str = "15,15,15"
+    """Degrees of the sign's factors for 'minimax'."""
+
+    def __call__(
+        self, graph: Graph, bounds: tuple[float, ...], ranges: tuple[Range, ...], samples: Reals
+    ) -> tuple[Graph, tuple[Decision, ...]]:
+        """Raises ParameterError for options out of range and for origins that no activation has."""
+        places = {n.origin: k for k, n in enumerate(graph.nodes) if isinstance(n.op, Activation)}
+        self._check(places)
+        if not places:
+            return graph, ()
+        exact, found = graph(samples), graph
+        tried: list[tuple[int, float]] = []
+        for degree in DEGREES:
+            found = self._with(graph, bounds, ranges, degree)
+            tried.append((degree, agreement(exact, found(samples))))
+            if tried[-1][1] >= self.agreement or not self._searches(graph, places):
+                break
+        decisions = [
+            Decision(
+                node.origin,
+                f"{node.op.function} as series of degree {_degrees(node.op)}, {levels(node.op)} levels",
+                "; ".join(f"degree {d}: agreement {share:.4f}" for d, share in tried[:-1]) or "as asked for",
+                f"agreement {tried[-1][1]:.4f}, asked for {self.agreement:g}",
+            )
+            for node in found.nodes
+            if isinstance(node.op, Series)
+        ]
+        return found.verify("approximate"), tuple(decisions)
+
+    def _check(self, places: Mapping[str, int]) -> None:
+        if self.strategy not in ("fit", "chebyshev", "minimax"):
+            raise ParameterError(
+                f"activation {self.strategy!r}, expected 'fit', 'chebyshev' or 'minimax'",
+                {"activation": str(self.strategy)},
+            )
+        if not (math.isfinite(self.agreement) and 0.0 < self.agreement <= 1.0):
+            raise ParameterError(
+                f"agreement {self.agreement}, expected a share from 0 to 1",
+                {"agreement": str(self.agreement)},
+            )
+        unknown = sorted(set(self.degree) - set(places)) if isinstance(self.degree, Mapping) else []
+        if unknown:
+            raise ParameterError(
+                f"degrees for {', '.join(unknown)}: no such activations; there are {', '.join(places)}",
+                {"origins": ", ".join(unknown)},
+            )
+
+    def _asked(self, origin: str) -> int | None:
+        return self.degree.get(origin) if isinstance(self.degree, Mapping) else self.degree
+
+    def _composite(self, node: Node) -> bool:
+        """By the composite sign? Only where no degree is asked for."""
+        relu = isinstance(node.op, Activation) and node.op.function == "relu"
+        return self.strategy == "minimax" and relu and self._asked(node.origin) is None
+
+    def _searches(self, graph: Graph, places: Mapping[str, int]) -> bool:
+        return any(
+            self._asked(origin) is None and not self._composite(graph.nodes[k])
+            for origin, k in places.items()
+        )
+
+    def _with(self, graph: Graph, bounds: tuple[float, ...], ranges: tuple[Range, ...], degree: int) -> Graph:
+        nodes = list(graph.nodes)
+        for number, node in enumerate(nodes):
+            if not isinstance(node.op, Activation):
+                continue
+            operand = node.inputs[0]
+            wanted = self._asked(node.origin)
+            wanted = degree if wanted is None else wanted
+            if self._composite(node):
+                series = minimax(bounds[operand], self.composite)
+            elif self.strategy == "chebyshev":
+                series = interpolated(node.op.function, bounds[operand], wanted)
+            else:
+                series = fit(node.op.function, bounds[operand], wanted, ranges[operand].histogram)
+            nodes[number] = Node(series, node.inputs, node.shape, node.origin)
+        return Graph(tuple(nodes), graph.output)
+
+
+def _degrees(series: Series) -> str:
+    return "/".join(str(len(factor) - 1) for factor in series.factors)
+
+
+def agreement(exact: Reals, found: Reals) -> float:
+    """Share of samples of equal largest output; of single outputs 1 - relative root mean square error."""
+    wanted, got = exact.reshape(len(exact), -1), found.reshape(len(found), -1)
+    finite = np.asarray(np.isfinite(got).all(axis=1))
+    if wanted.shape[1] > 1:
+        same = wanted.argmax(axis=1) == np.where(finite[:, None], got, 0.0).argmax(axis=1)
+        return float(np.mean(finite & same))
+    if not finite.all():
+        return 0.0
+    return 1.0 - math.sqrt(float(np.mean((wanted - got) ** 2)) / max(float(np.mean(wanted**2)), 1e-300))

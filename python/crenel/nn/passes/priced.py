@@ -1,0 +1,87 @@
+"""What placement reads, in microseconds of a cost model: the chain of a parameter set, cuts, operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from crenel._crenel import Params
+from crenel.errors import ParameterError
+from crenel.nn.cost import CostModel
+from crenel.nn.passes.structure import Bootstrap, Chain, Cut, Op
+
+SLOT_TO_COEFF_LEVELS = 3
+
+
+def output_level(params: Params) -> int:
+    """Level after a bootstrap that begins with coefficients to slots. Raises ParameterError for parameters
+    without bootstraps."""
+    if params.max_level <= params.normal_top_level:
+        raise ParameterError(
+            f"parameters {params.name or params.id} have no levels for bootstraps; use a boot... set",
+            {"levels": params.max_level - params.normal_top_level},
+        )
+    return params.normal_top_level - SLOT_TO_COEFF_LEVELS
+
+
+def adjusting_levels(params: Params, level: int, target: int) -> list[int]:
+    """Levels at which `Evaluator.adjust_level` multiplies by a constant and rescales, on the way from a level
+    to a lower one, both with canonical scales: limbs go for nothing where the primes of the lower level are a
+    part of those of the higher one. Empty where they are equal."""
+    out: list[int] = []
+    while level > target:
+
+        def fits(high: int, low: int) -> bool:
+            return all(h >= w for h, w in zip(params.levels[high], params.levels[low], strict=True))
+
+        below = range(target + 1, level + 1)
+        last = next((m for m in below if fits(level, m) and fits(m - 1, target)), None)
+        at = last if last is not None else next((m for m in below if fits(level, m)), level)
+        out.append(at)
+        level = target if last is not None else at - 1
+    return out
+
+
+def chain(
+    params: Params, costs: CostModel, *, batch: int = 1, entry: int | None = None, result: int = 0
+) -> Chain:
+    """The normal levels of a parameter set and what adjusting levels costs. Raises what CostModel raises."""
+    top = params.normal_top_level
+    once = [0.0] + [costs.us("adjust_level", params, level, batch=batch) for level in range(1, top + 1)]
+    rows = [[0.0] * (top + 1) for _ in range(top + 1)]
+    for i in range(1, top + 1):
+        for j in range(i):
+            rows[i][j] = sum(once[at] for at in adjusting_levels(params, i, j))
+    return Chain(top, tuple(tuple(row) for row in rows), entry, result)
+
+
+def cut(
+    name: str,
+    params: Params,
+    costs: CostModel,
+    slots: int,
+    *,
+    batch: int = 1,
+    targets: Sequence[int] | None = None,
+    penalty: float = 0.0,
+) -> Cut:
+    """A place for a bootstrap of ciphertexts of so many slots.
+
+    targets : levels that it may end at, default the highest
+    penalty : microseconds that count for the loss of precision where the tensor is not centred
+    """
+    highest = output_level(params)
+    chosen = [highest] if targets is None else sorted(set(targets), reverse=True)
+    if chosen and not 1 <= min(chosen) <= max(chosen) <= highest:
+        raise ParameterError(
+            f"targets {chosen} of bootstraps at {name}, expected 1 to {highest}", {"targets": chosen}
+        )
+    boots = (
+        Bootstrap(f"to {level}", costs.bootstrap(params, slots, level, batch=batch).us, level)
+        for level in chosen
+    )
+    return Cut(name, tuple(boots), penalty)
+
+
+def op(name: str, depth: int, top: int, price: Callable[[int], float]) -> Op:
+    """An operation whose price by the level of its inputs, `depth` to the top, is a function."""
+    return Op(name, depth, (0.0,) * depth + tuple(float(price(level)) for level in range(depth, top + 1)))

@@ -1,0 +1,97 @@
+"""Levels of programs that need bootstraps: where they stand is the cheapest choice of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from crenel.errors import UnsupportedError
+from crenel.nn.linear import SlotTransform
+from crenel.nn.passes.dag import Node
+from crenel.nn.passes.place import Placement, place_graph
+from crenel.nn.passes.priced import output_level
+from crenel.nn.passes.prices import AbstractPrices
+from crenel.nn.passes.structure import Bootstrap, Cut, Op
+from crenel.nn.plan import Decision, Plan, Refresh, Step, Value, depth
+
+
+@dataclass(frozen=True)
+class Refreshes:
+    """%2 = evaluate(%1)  ->  %9 = refresh(%1); %2 = evaluate(%9)
+
+    A bootstrap may stand behind every step but the last, once for all that read the value. Values are within
+    [-1, 1] everywhere, as bootstraps want them.
+    """
+
+    prices: AbstractPrices
+
+    def __call__(self, plan: Plan, transforms: Mapping[int, SlotTransform]) -> Plan:
+        """transforms: matrices, by the number of the value that a step makes.
+
+        Raises UnsupportedError, as `place_graph`, where no choice of bootstraps has a way through the levels.
+        """
+        params = self.prices.params
+        output, chain = output_level(params), self.prices.chain()
+        nodes: list[Node] = []
+        for step in plan.steps:
+            ciphertexts = plan.values[step.out].layout.ciphertexts
+            needed = depth(step)
+            if needed > chain.top:
+                raise UnsupportedError(
+                    f"{plan.values[step.out].origin} consumes {needed} levels, the parameters have "
+                    f"{chain.top}",
+                    {"needed": needed, "available": chain.top, "origin": plan.values[step.out].origin},
+                )
+            prices = [0.0] * needed + [
+                self.prices.of(step, transforms.get(step.out), ciphertexts, level)
+                for level in range(needed, chain.top + 1)
+            ]
+            nodes.append(Node(Op(_name(step.out), needed, tuple(prices)), tuple(self._read(plan, step))))
+            if step.out != plan.output:
+                layout = plan.values[step.out].layout
+                price = layout.ciphertexts * self.prices.bootstrap(layout.slots)
+                cut = Cut(_cut(step.out), (Bootstrap("real", price, output),))
+                nodes.append(Node(cut, (_name(step.out),)))
+        return self._placed(plan, place_graph(nodes, chain))
+
+    def _read(self, plan: Plan, step: Step) -> list[str]:
+        return [_cut(k) if k else "input" for k in step.inputs]
+
+    def _placed(self, plan: Plan, placement: Placement) -> Plan:
+        boots = {step.name: step for step in placement.bootstraps}
+        levels = placement.levels
+        values = [replace(plan.values[0], level=placement.entry["input"]), *plan.values[1:]]
+        renamed: dict[int, int] = {}
+        steps: list[Step] = []
+        decisions = list(plan.decisions)
+        for step in plan.steps:
+            before, after = levels[_name(step.out)]
+            inputs = tuple(renamed.get(k, k) for k in step.inputs)
+            steps.append(replace(step, inputs=inputs, level=before))  # type: ignore[arg-type]
+            values[step.out] = replace(values[step.out], level=after)
+            boot = boots.get(_cut(step.out))
+            if boot is None:
+                continue
+            made = values[step.out]
+            renamed[step.out] = len(values)
+            values.append(Value(made.layout, made.bound, boot.level_out, made.origin))
+            steps.append(Refresh(renamed[step.out], (step.out,), boot.level_in))
+        decisions.append(
+            Decision(
+                "placement",
+                f"{len(boots)} bootstraps, at {', '.join(plan.values[int(n[5:])].origin for n in boots)}",
+                placement.why(),
+                f"price {placement.price:.6g}",
+            )
+        )
+        return replace(plan, values=tuple(values), steps=tuple(steps), decisions=tuple(decisions)).verify(
+            "refreshes"
+        )
+
+
+def _name(value: int) -> str:
+    return f"%{value}"
+
+
+def _cut(value: int) -> str:
+    return f"boot {value}"

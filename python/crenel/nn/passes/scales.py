@@ -1,0 +1,68 @@
+"""One bound a value: what a ciphertext holds is the value over its bound, within [-1, 1]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crenel.errors import ParameterError
+from crenel.nn.graph import Graph
+from crenel.nn.ops import Activation, Add, Flatten
+from crenel.nn.passes.calibrate import Range
+
+ALIKE = 8.0
+SILENT = 2.0**-8  # of the operand; fitted polynomials err by more
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Bounds, one a node: margin times the largest absolute value. Operands and result of a sum share one,
+    where none is more than 8 times another: a polynomial on an interval hardly filled is a bad one.
+
+    Constants that would change a scale go into weights and coefficients: none costs a level.
+    """
+
+    margin: float = 2.0
+    """How far beyond what was seen values may go."""
+
+    def __call__(self, graph: Graph, ranges: tuple[Range, ...]) -> tuple[float, ...]:
+        """Raises ParameterError for a margin below 1."""
+        if not (math.isfinite(self.margin) and self.margin >= 1.0):
+            raise ParameterError(f"margin {self.margin}, expected at least 1", {"margin": str(self.margin)})
+        sizes = _sizes(graph, ranges)
+        groups = tied(graph, sizes)
+        largest: dict[int, float] = {}
+        for group, size in zip(groups, sizes, strict=True):
+            largest[group] = max(largest.get(group, 0.0), size)
+        return tuple(self.margin * largest[group] for group in groups)
+
+
+def _sizes(graph: Graph, ranges: tuple[Range, ...]) -> list[float]:
+    """Largest absolute values; where samples showed none, or an activation hardly any, its operands':
+    a polynomial is not zero where the function is."""
+    sizes: list[float] = []
+    for node, found in zip(graph.nodes, ranges, strict=True):
+        before = max((sizes[k] for k in node.inputs), default=1.0)
+        least = before * SILENT if isinstance(node.op, Activation) else 0.0
+        sizes.append(max(found.reach, least) or before)
+    return sizes
+
+
+def tied(graph: Graph, sizes: Sequence[float]) -> list[int]:
+    """For each node the first one whose scale it shares. sizes: of the nodes' values."""
+    leader = list(range(len(graph.nodes)))
+
+    def first(k: int) -> int:
+        while leader[k] != k:
+            k = leader[k]
+        return k
+
+    for number, node in enumerate(graph.nodes):
+        parts = [sizes[number], *(sizes[k] for k in node.inputs)]
+        alike = isinstance(node.op, Add) and max(parts) <= ALIKE * min(parts)
+        if alike or isinstance(node.op, Flatten):
+            for operand in node.inputs:
+                a, b = sorted((first(number), first(operand)))
+                leader[b] = a
+    return [first(k) for k in range(len(graph.nodes))]

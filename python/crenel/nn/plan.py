@@ -1,0 +1,186 @@
+"""What runs: steps on ciphertexts, as data.
+
+    plan  := { step }
+    step  := transform | evaluate | quadratic | sum | refresh
+    value := a tensor in a layout, divided by its bound; value 0 is the input
+
+A step says what happens; `crenel.nn.interpret.walk` says how, once for all readings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from crenel import ckks
+from crenel.errors import StateError
+from crenel.nn.layout import Layout
+from crenel.nn.ops import Op, Reals, Series, Shape
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a pass chose."""
+
+    origin: str
+    chosen: str
+    instead: str
+    """What it rejected, or that there was no choice."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor as ciphertexts hold it: in a layout, divided by `bound`."""
+
+    layout: Layout
+    bound: float
+    level: int
+    """Of the ciphertexts that a step leaves; readers drop what they do not need."""
+    origin: str
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """out = sum_i chains[i](inputs[i]): linear operations; one level."""
+
+    out: int
+    inputs: tuple[int, ...]
+    chains: tuple[tuple[Op, ...], ...]
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluate:
+    """out = series(input), element by element."""
+
+    out: int
+    inputs: tuple[int]
+    series: Series
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """out = c0 + c1 x + c2 x^2 with c2 != 0, as a square of x + c1 / (2 c2); one level.
+
+    The bound of the result is |c2| times the square of the input's: no factor is left to multiply by.
+    """
+
+    out: int
+    inputs: tuple[int]
+    coefficients: Reals
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """out = the sum of inputs in one layout with one bound; no level."""
+
+    out: int
+    inputs: tuple[int, ...]
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Refresh:
+    """out = input at a higher level: a bootstrap, of a value within [-1, 1]."""
+
+    out: int
+    inputs: tuple[int]
+    level: int
+
+
+Step: TypeAlias = Transform | Evaluate | Quadratic | Sum | Refresh
+
+
+def bootstrap_options(slots: int) -> ckks.BootstrapOptions:
+    """Of every bootstrap of vectors of so many slots: client and server must agree."""
+    return ckks.BootstrapOptions(slots=slots, message="real")
+
+
+def depth(step: Step) -> int:
+    """Levels that a step consumes; a refresh none."""
+    if isinstance(step, Evaluate):
+        series = step.series
+        return sum(ckks.polynomial_depth(len(f) - 1) for f in series.factors) + int(series.gated)
+    return 0 if isinstance(step, (Sum, Refresh)) else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Steps in order, the values that they make, and what is returned."""
+
+    values: tuple[Value, ...]
+    steps: tuple[Step, ...]
+    output: int
+    output_shape: Shape
+    decisions: tuple[Decision, ...]
+
+    @property
+    def input_level(self) -> int:
+        """Level at which the client encrypts: what the steps consume."""
+        return self.values[0].level
+
+    def verify(self, stage: str) -> Plan:
+        """Itself. Raises StateError naming the stage, the step and its origin for what cannot run."""
+        made = {0}
+        for step in self.steps:
+            what = f"after {stage}: {self.line(step)}"
+            missing = [k for k in step.inputs if k not in made]
+            if missing or step.out in made:
+                raise StateError(
+                    f"{what}: a value that is not made before, or made twice", {"value": step.out}
+                )
+            made.add(step.out)
+            operands, result = [self.values[k] for k in step.inputs], self.values[step.out]
+            gains = isinstance(step, Refresh) and result.level > step.level
+            ends = result.level == step.level - depth(step) or gains
+            if any(v.level < step.level for v in operands) or not ends:
+                raise StateError(f"{what}: levels do not fit", {"level": step.level, "value": step.out})
+            if result.level < 0:
+                raise StateError(f"{what}: no level is left", {"level": result.level})
+            if isinstance(step, (Sum, Refresh)) and not all(
+                v.layout.same_places(result.layout) and v.bound == result.bound for v in operands
+            ):
+                raise StateError(f"{what}: operands in other slots or of other bounds", {"value": step.out})
+            if isinstance(step, Evaluate) and step.series.bound != operands[0].bound:
+                raise StateError(f"{what}: a series on another interval", {"value": step.out})
+            if isinstance(step, Transform):
+                for value, chain in zip(operands, step.chains, strict=True):
+                    shape = value.layout.shape
+                    for op in chain:
+                        shape = op.shape(shape)
+                    if np.prod(shape) != np.prod(result.layout.shape):
+                        raise StateError(f"{what}: a chain that ends in shape {shape}", {"value": step.out})
+        if self.output not in made:
+            raise StateError(f"after {stage}: the result %{self.output} is not made", {"value": self.output})
+        return self
+
+    def line(self, step: Step) -> str:
+        """A step in one line, the stable text form."""
+        operands = ", ".join(f"%{k}" for k in step.inputs)
+        result = self.values[step.out]
+        what = type(step).__name__.lower()
+        if isinstance(step, Transform):
+            what += " " + " + ".join("*".join(op.name for op in chain) or "identity" for chain in step.chains)
+        elif isinstance(step, Evaluate):
+            degrees = ",".join(str(len(f) - 1) for f in step.series.factors)
+            what += f" {step.series.function} of degree {degrees}{' gated' if step.series.gated else ''}"
+        return (
+            f"%{step.out} = {what}({operands}) level {step.level} -> {result.level} "
+            f"[{result.layout}] bound {result.bound:.4g} # {result.origin}"
+        )
+
+    def explain(self) -> str:
+        """The plan as text: the input, a line a step, what is returned, and what was decided."""
+        first = self.values[0]
+        lines = [f"%0 = input level {first.level} [{first.layout}] bound {first.bound:.4g}"]
+        lines += [self.line(step) for step in self.steps]
+        lines.append(f"return %{self.output} as {list(self.output_shape)}")
+        lines += [
+            f"decided {d.origin}: {d.chosen} ({d.reason}); instead of {d.instead}" for d in self.decisions
+        ]
+        return "\n".join(lines)

@@ -1,0 +1,280 @@
+"""Programs: described, simulated, saved, bound to keys; and the server, which runs them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crenel import ckks
+from crenel._crenel import write_file
+from crenel.errors import SerializationError, StateError
+from crenel.nn import archive
+from crenel.nn.archive import Json
+from crenel.nn.clear import Clear, Noise, Slots
+from crenel.nn.client import ClientSpec, EncryptedTensor, params_of, same_program
+from crenel.nn.counting import Counted, Counting, Demand, demand_of
+from crenel.nn.encrypted import Encoded, Encrypted
+from crenel.nn.form import Arrays, _count, _dict, plan_form, plan_of
+from crenel.nn.graph import checked_samples
+from crenel.nn.interpret import Watch, walk
+from crenel.nn.linear import SlotTransform
+from crenel.nn.ops import Reals
+from crenel.nn.plan import Plan, bootstrap_options
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What `compile` found out about the result's error, in the result's unit."""
+
+    noise: float
+    """Root mean square of what encryption adds."""
+    approximation: float
+    """Root mean square of what polynomials add."""
+    largest: float
+    """Largest absolute output of the exact network on the samples."""
+    agreement: float
+    """Share of samples whose largest output is that of the exact network, with both errors."""
+    milliseconds: float | None = None
+    """Of a run of `batch` samples, by the costs that `compile` was given; None: it had none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A plan for a parameter set: simulated, described, saved, and bound to a client's keys to run."""
+
+    plan: Plan
+    params: ckks.Params
+    batch: int
+    """Most samples of one run."""
+    expected: Expected
+    device: str = "auto"
+    """Where `bind` computes."""
+    _kept: dict[str, object] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[tuple[str, int, int], float] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits of what decides the program's results: parameters, steps and weights."""
+        if "fingerprint" not in self._kept:
+            self._kept["fingerprint"] = hashlib.sha256(self._packed(decisions=False)).hexdigest()
+        return str(self._kept["fingerprint"])
+
+    def _counted(self) -> Counting:
+        found = self._kept.get("counting")
+        if not isinstance(found, Counting):
+            found = Counting(self.plan, self.params, transforms=dict(self._prepared()))
+            layout = self.plan.values[0].layout
+            walk(self.plan, found, [Counted(self.plan.input_level, layout.slots)] * layout.ciphertexts)
+            self._kept["counting"] = found
+        return found
+
+    def _prepared(self) -> Mapping[int, SlotTransform]:
+        """Matrices that passes have made already."""
+        found = self._kept.get("transforms")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def transforms(self) -> Mapping[int, SlotTransform]:
+        """Matrices of the steps, by the number of the value that each makes."""
+        return self._counted().transforms
+
+    @property
+    def demand(self) -> Demand:
+        """Keys, operations and bytes that a run needs; no key and no device are needed to know."""
+        return demand_of(self._counted())
+
+    @property
+    def client(self) -> ClientSpec:
+        """What a client needs: no weights."""
+        values, demand = self.plan.values, self.demand
+        result = values[self.plan.output]
+        return ClientSpec(
+            self.params, self.fingerprint, demand.rotations, demand.relinearisation,
+            demand.bootstraps,
+            values[0].layout, values[0].level, values[0].bound,
+            result.layout, self.plan.output_shape, result.bound, self.batch,
+        )  # fmt: skip
+
+    def simulate(
+        self,
+        samples: ArrayLike,
+        *,
+        noise: bool = True,
+        seed: int | None = None,
+        watch: Watch[Slots] | None = None,
+    ) -> Reals:
+        """The plan on slots in the clear: layouts, diagonals, polynomials and levels are those of a run.
+
+        Parameters
+        ----------
+        samples : (count, *input shape), any count
+        noise : add errors drawn from the model of the parameters
+        seed : of these; default fresh randomness
+        watch : called with the number and the slots of each value when it is made
+
+        Returns (count, *output shape). Raises ParameterError for other shapes and for what is not finite.
+        """
+        first, result = self.plan.values[0], self.plan.values[self.plan.output]
+        found = checked_samples(samples, first.layout.shape)
+        model = Noise(self.params, np.random.default_rng(seed), self._known) if noise else None
+        ops = Clear(self.transforms, model)
+        packed = first.layout.pack(found / first.bound)
+        slots = walk(self.plan, ops, [ops.input(part, first.level) for part in packed], watch)
+        values = result.layout.unpack(np.stack([a.values for a in slots])) * result.bound
+        return values.reshape(len(found), *self.plan.output_shape)
+
+    def explain(self) -> str:
+        """The plan, a step a line, and what each pass decided."""
+        return self.plan.explain()
+
+    def describe(self) -> str:
+        """What a run needs and how good its result will be, as text, before anything runs."""
+        demand, expected, first = self.demand, self.expected, self.plan.values[0]
+        counts = ", ".join(f"{count} {what}" for what, count in demand.operations.items())
+        levels = f"{self.plan.input_level} of {self.params.normal_top_level}"
+        mib = 1 << 20
+        rows = [
+            ("parameters", f"{self.params.name or 'own'}, N = 2^{self.params.log_n}"),
+            ("input", f"{list(first.layout.shape)} within {first.bound:.4g}, {first.layout}"),
+            ("result", f"{list(self.plan.output_shape)}, {self.plan.values[self.plan.output].layout}"),
+            ("samples of a run", f"up to {self.batch}"),
+            ("levels", f"{levels}, {demand.operations.get('bootstraps', 0)} bootstraps"),
+            ("steps", f"{len(self.plan.steps)}: {counts}"),
+            ("keys", f"{len(demand.rotations)} rotations, {demand.key_bytes / mib:.1f} MiB on the device"),
+            ("weights", f"{demand.plaintext_bytes / mib:.1f} MiB encoded, on the device"),
+            ("expected error", f"{expected.noise:.2g} of encryption, {expected.approximation:.2g} of "
+                               f"polynomials (rms; outputs up to {expected.largest:.4g})"),
+            ("agreement", f"{expected.agreement:.2%} of the samples have the exact network's largest output"),
+        ]  # fmt: skip
+        if expected.milliseconds is not None:
+            rows.insert(6, ("time", f"about {expected.milliseconds:.4g} ms a run, by measured operations"))
+        return "\n".join(f"{name:<18}{text}" for name, text in rows)
+
+    def bind(self, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
+        """The program ready to run on `device` with a client's keys: themselves, their bytes, or their file.
+
+        Raises KeyMissingError naming every key that is missing or serves too low a level, StateError for keys
+        of other parameters, DeviceError, OutOfMemoryError.
+        """
+        return Server.bound(self, keys)
+
+    def _document(self, arrays: Arrays, decisions: bool) -> dict[str, Json]:
+        plan = self.plan if decisions else Plan(
+            self.plan.values, self.plan.steps, self.plan.output, self.plan.output_shape, ()
+        )  # fmt: skip
+        return {"params": self.params.to_bytes().hex(), "batch": self.batch, "plan": plan_form(plan, arrays)}
+
+    def _packed(self, decisions: bool) -> bytes:
+        arrays = Arrays()
+        document = self._document(arrays, decisions)
+        if decisions:
+            e = self.expected
+            document["expected"] = [e.noise, e.approximation, e.largest, e.agreement, e.milliseconds]
+        return archive.packed("program", document, arrays.parts)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes: JSON and weights, nothing that executes."""
+        return self._packed(decisions=True)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the server's file, whole or not at all. Raises FileError."""
+        write_file(path, self.to_bytes())
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], device: str = "auto", *, allow_insecure: bool = False
+    ) -> Program:
+        """From an untrusted file.
+
+        allow_insecure : accept parameters of less than 128 bits of security. Raises FileError,
+        SerializationError, also for insecure parameters, and StateError for another kind of file.
+        """
+        return cls.from_bytes(archive.read(path), device, allow_insecure=allow_insecure)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, device: str = "auto", *, allow_insecure: bool = False) -> Program:
+        """From untrusted bytes. Raises as `load`."""
+        document, parts = archive.unpacked(data, "program")
+        found = _dict(document)
+        if set(found) != {"params", "batch", "plan", "expected"}:
+            raise SerializationError("a program without batch, expected, params and plan")
+        params = params_of(found["params"], allow_insecure)
+        plan = plan_of(found["plan"], parts)
+        numbers = found["expected"]
+        if not isinstance(numbers, list) or len(numbers) != 5:
+            raise SerializationError("expected must be five numbers")
+        if plan.input_level > params.normal_top_level or any(
+            v.layout.capacity > params.slots for v in plan.values
+        ):
+            raise SerializationError("a plan of more levels or slots than its parameters have")
+        errors = [v for v in numbers[:4] if type(v) is float]
+        time = numbers[4]
+        if len(errors) != 4 or not (time is None or type(time) is float):
+            raise SerializationError("expected must be numbers")
+        expected = Expected(errors[0], errors[1], errors[2], errors[3], time)
+        return cls(plan, params, _count(found["batch"]), expected, device)
+
+
+@dataclass(frozen=True, eq=False)
+class Server:
+    """A program on a device with evaluation keys: ``run`` computes, with no secret. See `Program.bind`."""
+
+    program: Program
+    context: ckks.Context
+    evaluator: ckks.Evaluator
+    encoded: Encoded
+    bootstrappers: Mapping[int, ckks.Bootstrapper]
+    """By slots."""
+
+    @classmethod
+    def bound(cls, program: Program, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
+        """As `Program.bind`."""
+        context = ckks.Context(program.params, device=program.device)
+        if isinstance(keys, ckks.EvaluationKeys):
+            try:
+                evaluator = context.evaluator(keys)
+            except StateError:  # of another device: they travel as bytes, which says what else may differ
+                evaluator = context.evaluator(context.evaluation_keys_from_bytes(keys.to_bytes()))
+        elif isinstance(keys, bytes):
+            evaluator = context.evaluator(context.evaluation_keys_from_bytes(keys))
+        else:
+            evaluator = context.evaluator(context.load_evaluation_keys(keys))
+        program.demand.check(evaluator.keys)
+        boots = {
+            slots: context.bootstrapper(evaluator.keys, bootstrap_options(slots))
+            for slots in program.demand.bootstraps
+        }
+        return cls(program, context, evaluator, Encoded(program.plan, context, program.transforms), boots)
+
+    def run(self, tensor: EncryptedTensor, watch: Watch[ckks.Ciphertext] | None = None) -> EncryptedTensor:
+        """The network's result for encrypted samples.
+
+        watch : called with the number and the ciphertexts of each value when it is made
+
+        Raises StateError for a tensor of another program, for more samples than the program was compiled for
+        (``fields["batch"]``), and for one under another key than the evaluation keys'.
+        """
+        plan = self.program.plan
+        same_program(tensor, self.program.fingerprint)
+        first = plan.values[0]
+        found = [(c.level, c.slots) for c in tensor.ciphertexts]
+        expected = [(first.level, first.layout.slots)] * first.layout.ciphertexts
+        if found != expected or tensor.samples > self.program.batch:
+            raise StateError(
+                f"{len(found)} ciphertexts of (level, slots) {found[0]} and {tensor.samples} samples, "
+                f"expected {len(expected)} of {expected[0]} and at most {self.program.batch} samples",
+                {"ciphertexts": len(found), "samples": tensor.samples, "batch": self.program.batch},
+            )
+        result = walk(
+            plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), tensor.ciphertexts, watch
+        )
+        return EncryptedTensor(tuple(result), tensor.program, tensor.single)
+
+    def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
+        """What `EncryptedTensor.to_bytes` of a client sent. Raises as `EncryptedTensor.from_bytes`."""
+        return EncryptedTensor.from_bytes(data, self.context)

@@ -1,0 +1,168 @@
+"""Files of programs and clients: between processes, and from strangers."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
+
+from crenel import nn
+from crenel.errors import CrenelError, FileError, SerializationError, StateError
+from crenel.nn import archive
+
+SERVER = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from crenel import nn
+program, keys, sent, result = sys.argv[1:]
+server = nn.Program.load(program, device="cpu", allow_insecure=True).bind(keys)
+tensor = server.tensor_from_bytes(open(sent, "rb").read())
+open(result, "wb").write(server.run(tensor).to_bytes())
+heavy = ("sklearn", "scipy", "torch", "onnx")
+print("loaded", *[name for name in sys.modules if name.split(".")[0] in heavy])
+"""
+
+
+@pytest.fixture
+def program(rng):  # noqa: F811
+    return quiet_compile(
+        small_cnn(rng), rng.standard_normal((60, 1, 8, 8)), params=toy(), degree=7, batch=2, device="cpu"
+    )
+
+
+@pytest.fixture
+def tiny(rng):  # noqa: F811
+    model = nn.Sequential(nn.Linear(weights(rng, 3, 4), weights(rng, 3)), nn.Square())
+    return quiet_compile(model, rng.standard_normal((30, 4)), params=toy("toy-leveled-n14-s40"), device="cpu")
+
+
+def test_a_client_and_a_server_in_two_processes(program, rng, tmp_path):  # noqa: F811
+    """The contract: two files, keys and tensors as bytes, and the server has no secret."""
+    program.save(tmp_path / "net.crn")
+    program.client.save(tmp_path / "net.client")
+    spec = nn.ClientSpec.load(tmp_path / "net.client", allow_insecure=True)
+    client = spec.keygen(device="cpu")
+    client.evaluation_keys(spec).save(tmp_path / "keys")
+    samples = rng.uniform(-1, 1, (2, 1, 8, 8))
+    (tmp_path / "sent").write_bytes(client.encrypt(samples, spec).to_bytes())
+    names = [str(tmp_path / name) for name in ("net.crn", "keys", "sent", "result")]
+    done = subprocess.run([sys.executable, "-c", SERVER, *names], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["loaded"]
+    # Another process of the client has the secret key and the two files alone.
+    again = nn.ClientSpec.load(tmp_path / "net.client", allow_insecure=True)
+    later = again.client_from_secret_key(client.export_secret_key(), device="cpu")
+    result = later.tensor_from_bytes((tmp_path / "result").read_bytes())
+    found = later.decrypt(result, again)
+    np.testing.assert_allclose(
+        found, program.simulate(samples, noise=False), atol=1e3 * program.expected.noise
+    )
+
+
+def test_a_program_survives_its_file(program, rng):  # noqa: F811
+    data = program.to_bytes()
+    again = nn.Program.from_bytes(data, allow_insecure=True)
+    assert again.to_bytes() == data
+    assert again.fingerprint == program.fingerprint
+    assert again.explain() == program.explain() and again.describe() == program.describe()
+    samples = rng.uniform(-1, 1, (3, 1, 8, 8))
+    np.testing.assert_array_equal(
+        again.simulate(samples, noise=False), program.simulate(samples, noise=False)
+    )
+    assert again.client.to_bytes() == program.client.to_bytes()
+
+
+def test_the_client_has_no_weights(program):
+    """Its size does not depend on them, and no array is in it."""
+    document, parts = archive.unpacked(program.client.to_bytes(), "client")
+    assert parts == {}
+    assert set(document) == {
+        "params", "program", "rotations", "relinearisation", "bootstraps",
+        "input", "input_level", "input_bound", "output", "output_shape", "output_bound", "batch",
+    }  # fmt: skip
+
+
+def test_insecure_parameters_want_a_word(tiny, tmp_path):
+    tiny.save(tmp_path / "p")
+    tiny.client.save(tmp_path / "c")
+    for load in (nn.Program.load, nn.ClientSpec.load):
+        path = tmp_path / ("p" if load == nn.Program.load else "c")
+        with pytest.raises(SerializationError, match="allow_insecure"):
+            load(path)
+
+
+def test_files_that_are_not_there_or_of_another_kind(tiny, tmp_path):
+    with pytest.raises(FileError):
+        nn.Program.load(tmp_path / "none")
+    tiny.save(tmp_path / "p")
+    with pytest.raises(StateError, match="a file of a program, expected one of a client"):
+        nn.ClientSpec.load(tmp_path / "p", allow_insecure=True)
+    os.mkdir(tmp_path / "folder")
+    with pytest.raises(FileError):
+        tiny.save(tmp_path / "folder")
+
+
+def test_damage_is_found(tiny, rng):  # noqa: F811
+    data = tiny.to_bytes()
+    for place in rng.integers(0, len(data), 40):
+        broken = bytearray(data)
+        broken[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(SerializationError):
+            nn.Program.from_bytes(bytes(broken), allow_insecure=True)
+    for length in (0, 7, 19, 200, len(data) - 1):
+        with pytest.raises(SerializationError):
+            nn.Program.from_bytes(data[:length], allow_insecure=True)
+
+
+def places(document, prefix=()):
+    """Paths of everything in a JSON document."""
+    yield prefix
+    items = (
+        document.items()
+        if isinstance(document, dict)
+        else enumerate(document)
+        if isinstance(document, list)
+        else ()
+    )
+    for key, value in items:
+        yield from places(value, (*prefix, key))
+
+
+@pytest.mark.parametrize("kind", ["program", "client"])
+def test_forged_documents_are_refused_or_harmless(tiny, rng, kind):  # noqa: F811
+    """With right checksums: a member that is another thing raises an error of the library, or loads."""
+    whole = tiny if kind == "program" else tiny.client
+    document, parts = archive.unpacked(whole.to_bytes(), kind)
+    load = nn.Program.from_bytes if kind == "program" else nn.ClientSpec.from_bytes
+    refused = 0
+    for path in list(places(document))[1:]:
+        for other in (None, -1, 2**62, 1.5, "x", [], {}, [[]], True):
+            forged = json.loads(json.dumps(document))
+            holder = forged
+            for key in path[:-1]:
+                holder = holder[key]
+            holder[path[-1]] = other
+            try:
+                load(archive.packed(kind, forged, parts), allow_insecure=True)
+            except CrenelError:
+                refused += 1
+    assert refused > 100
+
+
+def test_weights_that_are_not_finite_are_refused_in_files(tiny):
+    document, parts = archive.unpacked(tiny.to_bytes(), "program")
+    name = next(iter(parts))
+    parts[name] = np.full(len(parts[name]) // 8, np.nan).tobytes()
+    with pytest.raises(SerializationError, match="not finite"):
+        nn.Program.from_bytes(archive.packed("program", document, parts), allow_insecure=True)
+
+
+def test_nn_is_imported_at_its_first_use():
+    code = (
+        "import sys, crenel; print('crenel.nn' in sys.modules); crenel.nn; print('crenel.nn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

@@ -1,0 +1,185 @@
+"""Programs under encryption: what runs is what was simulated, within the model of errors."""
+
+import numpy as np
+import pytest
+from conftest import device_names, open_context
+from nn_digits import TRAINING, convolutional, dense, digits
+from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
+
+from crenel import nn
+from crenel.errors import KeyMissingError, ParameterError, StateError
+
+DEVICES = [name for name in device_names() if name != "ref"]
+
+
+def usable(device: str) -> str:
+    """The device, or a skip."""
+    open_context(toy(), device)
+    return device
+
+
+def ran(program, samples, device):
+    """Under encryption, and how far from the plan in the clear, over the noise that the model expects."""
+    spec = program.client
+    client = spec.keygen(device)
+    server = program.bind(client.evaluation_keys(spec))
+    found = client.decrypt(server.run(client.encrypt(samples, spec)), spec)
+    clear = program.simulate(samples, noise=False)
+    noise = np.sqrt(np.mean((program.simulate(samples) - clear) ** 2))
+    return found, np.sqrt(np.mean((found - clear) ** 2)) / noise
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_kind_of_step_under_encryption(rng, device):  # noqa: F811
+    samples = rng.standard_normal((60, 1, 8, 8))
+    program = quiet_compile(small_cnn(rng), samples, params=toy(), degree=15, batch=3, device=usable(device))
+    found, ratio = ran(program, samples[:3], device)
+    assert found.shape == (3, 10)
+    assert 0.1 < ratio < 4.0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_composite_activations_and_several_ciphertexts(rng, device):  # noqa: F811
+    """A gated series, and planes that one ciphertext does not hold."""
+    model = nn.Sequential(
+        nn.Linear(weights(rng, 6, 6), weights(rng, 6)), nn.ReLU(), nn.Linear(weights(rng, 2, 6))
+    )
+    samples = rng.standard_normal((60, 6))
+    program = quiet_compile(
+        model, samples, params=toy(), activation="minimax", batch=4, device=usable(device)
+    )
+    found, ratio = ran(program, samples[:4], device)
+    assert 0.1 < ratio < 4.0
+    assert np.abs(found - model(samples[:4])).max() < 2.0**-6 * np.abs(model(samples)).max()
+    wide = nn.Sequential(
+        nn.Conv2d(weights(rng, 12, 1, 3, 3), weights(rng, 12), padding=1), nn.Square(), nn.GlobalAvgPool()
+    )
+    samples = rng.standard_normal((20, 1, 16, 16))
+    program = quiet_compile(wide, samples, params=toy("toy-leveled-n14-s40"), batch=1, device=device)
+    found, ratio = ran(program, samples[:1], device)
+    assert found.shape == (1, 12) and 0.1 < ratio < 4.0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("network", ["dense", "square", "relu"])
+def test_digits_keep_their_classes(device, network):
+    images, labels = digits()
+    model = dense() if network == "dense" else convolutional(network == "square")
+    x = images.reshape(-1, 64) if network == "dense" else images
+    program = quiet_compile(model, x[:300], params=toy(), batch=8, device=usable(device))
+    exact, simulated = model(x[TRAINING:]), program.simulate(x[TRAINING:])
+    assert np.mean(exact.argmax(axis=1) == labels[TRAINING:]) > 0.85
+    assert np.mean(exact.argmax(axis=1) == simulated.argmax(axis=1)) > 0.97
+    assert program.expected.agreement > 0.9
+    found, ratio = ran(program, x[TRAINING : TRAINING + 8], device)
+    assert 0.1 < ratio < 4.0
+    np.testing.assert_array_equal(found.argmax(axis=1), simulated[:8].argmax(axis=1))
+
+
+def test_devices_compute_the_same_bits(rng):  # noqa: F811
+    """`ref`, the specification, on a network that it computes in seconds."""
+    model = nn.Sequential(
+        nn.Linear(weights(rng, 4, 3), weights(rng, 4)), nn.Tanh(), nn.Linear(weights(rng, 2, 4))
+    )
+    samples = rng.standard_normal((30, 3))
+    program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), degree=3, device="cpu")
+    spec = program.client
+    client = spec.keygen("cpu")
+    keys, sent = client.evaluation_keys(spec).to_bytes(), client.encrypt(samples[0], spec).to_bytes()
+    results = []
+    for device in ("ref", "cpu"):
+        server = nn.Program.from_bytes(program.to_bytes(), device, allow_insecure=True).bind(keys)
+        results.append(server.run(server.tensor_from_bytes(sent)).to_bytes())
+    assert results[0] == results[1]
+    found = client.decrypt(client.tensor_from_bytes(results[0]), spec)
+    np.testing.assert_allclose(found, program.simulate(samples[:1], noise=False)[0], atol=1e-6)
+
+
+def test_what_is_described_is_what_is_made(rng):  # noqa: F811
+    samples = rng.standard_normal((60, 1, 8, 8))
+    program = quiet_compile(small_cnn(rng), samples, params=toy(), degree=7, batch=2, device="cpu")
+    spec = program.client
+    keys = spec.keygen("cpu").evaluation_keys(spec)
+    assert keys.nbytes == program.demand.key_bytes
+    assert sorted(keys.rotations) == sorted(program.demand.rotations)
+    server = program.bind(keys)
+    diagonals = server.encoded.nbytes
+    assert diagonals <= program.demand.plaintext_bytes < 1.3 * diagonals
+    text = program.describe()
+    for part in ("toy-leveled-n16-s40", f"{program.plan.input_level} of 33", "rotations", "expected error"):
+        assert part in text
+
+
+def test_batches_and_single_samples(rng):  # noqa: F811
+    model = nn.Sequential(nn.Linear(weights(rng, 3, 5), weights(rng, 3)))
+    samples = rng.standard_normal((30, 5))
+    program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), batch=4, device="cpu")
+    spec = program.client
+    client = spec.keygen("cpu")
+    server = program.bind(client.evaluation_keys(spec))
+    for given in (samples[0], samples[:1], samples[:4]):
+        found = client.decrypt(server.run(client.encrypt(given, spec)), spec)
+        np.testing.assert_allclose(found, model(np.atleast_2d(given)).reshape(found.shape), atol=1e-6)
+    with pytest.raises(ParameterError, match=r"samples of shape \(5, 5\), expected \(5,\), or 1 to 4"):
+        client.encrypt(samples[:5], spec)
+
+
+def test_inputs_out_of_range_are_refused_by_the_client(rng):  # noqa: F811
+    model = nn.Sequential(nn.Linear(weights(rng, 3, 5)))
+    samples = rng.uniform(-1, 1, (30, 5))
+    program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), batch=2, device="cpu")
+    spec = program.client
+    client = spec.keygen("cpu")
+    wrong = samples[:2].copy()
+    wrong[1, 3] = -3.0
+    with pytest.raises(ParameterError, match=r"the number at \[3\] of sample 1 is not within") as found:
+        client.encrypt(wrong, spec)
+    assert found.value.fields["index"] == [1, 3]
+    wrong[0, 2] = np.nan
+    with pytest.raises(ParameterError, match=r"the number at \[2\] of sample 0 .*2 numbers"):
+        client.encrypt(wrong, spec)
+
+
+def test_keys_and_tensors_of_another_program_are_refused(rng):  # noqa: F811
+    samples = rng.standard_normal((30, 5))
+    one, other = (
+        quiet_compile(
+            nn.Sequential(nn.Linear(weights(rng, 7, 5)), nn.Square()),
+            samples,
+            params=toy("toy-leveled-n14-s40"),
+            device="cpu",
+        )
+        for _ in range(2)
+    )
+    client = one.client.keygen("cpu")
+    keys = client.evaluation_keys(one.client)
+    tensor = client.encrypt(samples[0], other.client)
+    with pytest.raises(StateError, match="an encrypted tensor of program"):
+        one.bind(keys).run(tensor)
+    with pytest.raises(StateError, match="an encrypted tensor of program"):
+        client.decrypt(tensor, one.client)
+    few = client.ckks_client.evaluation_keys(rotations=[1], relinearisation=False)
+    with pytest.raises(KeyMissingError, match="relinearisation to level 1") as found:
+        one.bind(few)
+    assert set(found.value.fields["rotations"]) == set(one.demand.rotations) - {1}
+    elsewhere = quiet_compile(nn.Square(), samples, params=toy(), device="cpu")
+    with pytest.raises(StateError, match="a client of parameters"):
+        client.encrypt(samples[0], elsewhere.client)
+
+
+def test_a_report_names_the_first_step_beyond_the_model(rng):  # noqa: F811
+    samples = rng.standard_normal((40, 6))
+    model = nn.Sequential(nn.Linear(weights(rng, 6, 6)), nn.Square(), nn.Linear(weights(rng, 3, 6)))
+    program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), batch=3, device="cpu")
+    spec = program.client
+    client = spec.keygen("cpu")
+    server = program.bind(client.evaluation_keys(spec))
+    report = nn.report(server, client, samples[:3])
+    assert [row.origin for row in report.rows] == ["0", "1", "2"]
+    assert report.first_unexplained is None, str(report)
+    # A server that computes with another constant.
+    third = program.plan.steps[2].out
+    bias = server.encoded.biases[third]
+    server.encoded.biases[third] = [server.context.encode(np.full(4, 1e-3), level=0, slots=4) for _ in bias]
+    wrong = nn.report(server, client, samples[:3]).first_unexplained
+    assert wrong is not None and wrong.origin == "2"

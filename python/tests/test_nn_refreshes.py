@@ -1,0 +1,133 @@
+"""Programs that need bootstraps: where they stand, what they cost, and what comes out."""
+
+import numpy as np
+import pytest
+from nn_digits import convolutional, digits
+from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
+from test_nn_program import DEVICES, ran, usable
+
+from crenel import ckks, nn
+from crenel.errors import KeyMissingError, UnsupportedError
+from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row
+from crenel.nn.layout import Layout
+from crenel.nn.linear import slot_transform, sparse_map
+from crenel.nn.ops import Conv2d
+from crenel.nn.passes.priced import output_level
+from crenel.nn.passes.prices import products, split
+from crenel.nn.plan import Refresh
+
+
+def residual(rng, blocks: int) -> nn.Module:  # noqa: F811
+    """Two convolutions and two activations a block."""
+
+    def conv(inputs: int) -> nn.Conv2d:
+        return nn.Conv2d(weights(rng, 3, inputs, 3, 3), weights(rng, 3), padding=1)
+
+    def block() -> list[nn.Module]:
+        return [nn.Residual(nn.Sequential(conv(3), nn.SiLU(), conv(3))), nn.SiLU()]
+
+    layers = [layer for _ in range(blocks) for layer in block()]
+    return nn.Sequential(conv(1), nn.SiLU(), *layers, nn.GlobalAvgPool(), nn.Linear(weights(rng, 4, 3)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_residual_network_with_bootstraps(rng, device):  # noqa: F811
+    """Six activations of five levels, nine transforms: 18 levels are too few."""
+    x = rng.standard_normal((30, 1, 4, 4))
+    model = residual(rng, 2)
+    params = toy("toy-boot35")
+    program = quiet_compile(model, x, params=params, degree=31, batch=2, device=usable(device))
+    refreshes = [step for step in program.plan.steps if isinstance(step, Refresh)]
+    assert refreshes and all(step.level == 0 for step in refreshes)
+    assert all(program.plan.values[step.out].level == output_level(params) for step in refreshes)
+    assert f"{len(refreshes)} bootstraps" in program.describe()
+    again = nn.Program.from_bytes(program.to_bytes(), device, allow_insecure=True)
+    assert again.explain() == program.explain()
+    found, ratio = ran(again, x[:2], device)
+    assert 0.03 < ratio < 4.0
+    np.testing.assert_allclose(found, model(x[:2]), atol=0.1)
+
+
+def test_keys_of_bootstraps_are_asked_for(rng):  # noqa: F811
+    x = rng.standard_normal((30, 1, 4, 4))
+    program = quiet_compile(residual(rng, 2), x, params=toy("toy-boot35"), degree=31, device="cpu")
+    spec = nn.ClientSpec.from_bytes(program.client.to_bytes(), allow_insecure=True)
+    client = spec.keygen("cpu")
+    keys = client.evaluation_keys(spec)
+    assert spec.bootstraps == program.demand.bootstraps != ()
+    assert keys.nbytes == program.demand.key_bytes
+    without = client.ckks_client.evaluation_keys(
+        rotations=dict(spec.rotations), max_level=spec.relinearisation
+    )
+    with pytest.raises(KeyMissingError):
+        program.bind(without)
+
+
+def test_there_is_no_bootstrap_where_levels_suffice():
+    images, _ = digits()
+    model = convolutional(True)
+    program = quiet_compile(model, images[:100], params=toy("toy-boot35"), device="cpu")
+    assert not any(isinstance(step, Refresh) for step in program.plan.steps)
+    assert program.demand.bootstraps == ()
+
+
+def test_a_step_deeper_than_all_levels_is_named(rng):  # noqa: F811
+    x = rng.standard_normal((30, 3))
+    model = nn.Sequential(*[m for _ in range(4) for m in (nn.Linear(weights(rng, 3, 3)), nn.ReLU())])
+    with pytest.raises(UnsupportedError):
+        quiet_compile(model, x, params=toy("toy-boot50"), activation="minimax", composite="15,15,15,15")
+
+
+def table(params: ckks.Params, bootstrap: float) -> CostModel:
+    """A table whose numbers are made up: every operation a microsecond a limb."""
+    limbs = range(1, 60)
+    rows = tuple(Row(name, n, 1, float(n), "made up") for name in OPERATIONS for n in limbs)
+    output = output_level(params)
+    boots = tuple(
+        BootRow(params.id, 1 << k, 0, output, 1, bootstrap, "made up")
+        for k in range(params.slots.bit_length())
+    )
+    return CostModel("a device", params.log_n, params.alpha, rows, boots)
+
+
+def test_measured_costs_place_bootstraps_and_state_the_time(rng):  # noqa: F811
+    params = toy("toy-boot35")
+    x = rng.standard_normal((30, 1, 4, 4))
+    model = residual(rng, 4)
+    programs = {
+        price: quiet_compile(model, x, params=params, degree=31, device="cpu", costs=table(params, price))
+        for price in (0.0, 1e6)
+    }
+    counts = {
+        price: sum(isinstance(step, Refresh) for step in program.plan.steps)
+        for price, program in programs.items()
+    }
+    # For nothing, bootstraps stand wherever they let operations run lower.
+    assert counts[0.0] > counts[1e6] >= 2
+    time = programs[1e6].expected.milliseconds
+    assert time is not None and counts[1e6] * 1e3 < time < counts[1e6] * 1e3 * 1.1
+    assert "ms a run" in programs[1e6].describe()
+    again = nn.Program.from_bytes(programs[1e6].to_bytes(), allow_insecure=True)
+    assert again.expected == programs[1e6].expected
+
+
+@pytest.mark.parametrize("_", range(5))
+def test_splits_are_those_of_transforms(rng, _):  # noqa: F811
+    """Baby and giant steps as the library makes them, found from offsets and rotations."""
+    shape = (int(rng.integers(1, 5)), 8, 8)
+    op = Conv2d(weights(rng, 4, shape[0], 3, 3), np.zeros(4), (1, 1), (1, 1), (1, 1), 1)
+    layout = Layout.of(shape, 1024)
+    ready = slot_transform([sparse_map(op, shape)], [layout], layout.after(op), [1.0], 1.0)
+    context = ckks.Context(toy("toy-leveled-n14-s40"), device="cpu")
+    made = ckks.BlockTransform(context, ready.blocks, level=1, slots=ready.slots)
+    babies, giants = split(ready.offsets, made.rotations, ready.slots)
+    assert babies * giants >= len(ready.offsets)
+    assert abs(babies - made.baby_steps) <= 1 and abs(giants - made.giant_steps) <= 1
+
+
+def test_products_of_a_series_grow_with_the_root_of_the_degree():
+    from crenel.nn.approximation import Histogram, fit
+
+    seen = Histogram.of(np.linspace(-1, 1, 100))
+    counts = [products(fit("relu", 1.0, degree, seen)) for degree in (1, 3, 7, 15, 31, 63, 127)]
+    assert counts == sorted(counts) and counts[0] <= 1 and counts[-1] < 30

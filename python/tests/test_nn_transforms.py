@@ -1,0 +1,148 @@
+"""Layouts, and linear operations on slots against the same on tensors."""
+
+import numpy as np
+import pytest
+from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
+from test_nn_modules import random_conv
+
+from crenel import nn
+from crenel.errors import ParameterError
+from crenel.nn import ops
+from crenel.nn.layout import Layout
+from crenel.nn.linear import applied, chain_map, slot_transform, sparse_map
+from crenel.nn.trace import trace
+
+
+def on_slots(chains, tensors, layouts, output, factors=None, unit=1.0):
+    """The sum of chains of tensors through packing, diagonals, sums of copies and unpacking."""
+    maps = [chain_map(chain, layout.shape) for chain, layout in zip(chains, layouts, strict=True)]
+    ready = slot_transform(maps, layouts, output, factors or [1.0] * len(maps), unit)
+    wide = []
+    for tensor, layout in zip(tensors, layouts, strict=True):
+        for part in layout.pack(tensor):
+            wide.append(np.tile(part, (1, ready.slots // layout.slots)))
+    found = applied(ready, wide)
+    stride = ready.slots // ready.copies
+    summed = [
+        y.reshape(len(y), ready.copies, stride).sum(axis=1) + b
+        for y, b in zip(found, ready.bias, strict=True)
+    ]
+    return output.unpack(np.stack(summed)), ready
+
+
+@pytest.mark.parametrize("capacity", [1 << 6, 1 << 12])
+@pytest.mark.parametrize("_", range(6))
+def test_convolutions_on_slots(rng, capacity, _):  # noqa: F811
+    """One ciphertext or several, any layout before: to 1e-12."""
+    weight, bias, options, shape = random_conv(rng)
+    op = ops.Conv2d(
+        weight, bias, options["stride"], options["padding"], options["dilation"], options["groups"]
+    )
+    gap = tuple(int(v) for v in rng.integers(1, 3, 2))
+    plane = (shape[1] * gap[0] + int(rng.integers(0, 2)), shape[2] * gap[1])
+    layout = Layout(shape, shape, gap, plane, capacity)
+    output = layout.after(op)
+    x = rng.standard_normal((2, *shape))
+    found, _ = on_slots([(op,)], [x], [layout], output)
+    np.testing.assert_allclose(found, op(x), atol=1e-12)
+
+
+@pytest.mark.parametrize("_", range(4))
+def test_layouts_are_one_to_one(rng, _):  # noqa: F811
+    weight, bias, options, shape = random_conv(rng)
+    layout = Layout.of(shape, 1 << 7)
+    for kind in (nn.Conv2d(weight, bias, **options), nn.AvgPool2d(2, padding=1)):
+        (op,) = (node.op for node in trace(kind, layout.shape).nodes[1:])
+        layout = layout.after(op)
+        places = layout.positions()
+        assert len(np.unique(places)) == len(places) == np.prod(layout.shape)
+        assert places.max() < layout.ciphertexts * layout.slots
+        x = rng.standard_normal((3, *layout.shape))
+        packed = layout.pack(x)
+        assert packed.shape == (layout.ciphertexts, 3, layout.slots)
+        np.testing.assert_array_equal(layout.unpack(packed), x)
+    with pytest.raises(ParameterError, match="expected"):
+        layout.pack(np.zeros((1, 99)))
+
+
+def test_chains_and_several_operands(rng):  # noqa: F811
+    """Convolution, pool, norm and dense layer as one matrix; operands of other slots; factors and units."""
+    conv = ops.Conv2d(weights(rng, 4, 2, 3, 3), weights(rng, 4), (1, 1), (1, 1), (1, 1), 1)
+    pool = ops.AvgPool2d((2, 2), (2, 2), (0, 0))
+    norm = ops.Affine(weights(rng, 4), weights(rng, 4))
+    dense = ops.Linear(weights(rng, 5, 36), weights(rng, 5))
+    chain = (conv, pool, norm, ops.Flatten(), dense)
+    other = (ops.Linear(weights(rng, 5, 200), np.zeros(5)),)
+    x, y = rng.standard_normal((2, 2, 6, 6)), rng.standard_normal((2, 200))
+    layouts = [Layout.of((2, 6, 6), 1 << 10), Layout.of((200,), 1 << 10)]
+    expected = x
+    for op in chain:
+        expected = op(expected)
+    found, ready = on_slots([chain, other], [x, y], layouts, Layout.of((5,), 1 << 10))
+    np.testing.assert_allclose(found, expected + other[0](y), atol=1e-12)
+    assert ready.slots == 256 and ready.copies == 32
+    scaled, _ = on_slots([chain], [x / 2], [layouts[0]], Layout.of((5,), 1 << 10), [2.0 / 3.0], 3.0)
+    np.testing.assert_allclose(3.0 * scaled, expected, atol=1e-12)
+
+
+def test_a_dense_layer_has_no_more_diagonals_than_output_slots(rng):  # noqa: F811
+    dense = ops.Linear(weights(rng, 10, 500), weights(rng, 10))
+    x = rng.standard_normal((2, 500))
+    found, ready = on_slots([(dense,)], [x], [Layout.of((500,), 1 << 11)], Layout.of((10,), 1 << 11))
+    np.testing.assert_allclose(found, dense(x), atol=1e-12)
+    assert ready.diagonals <= 16
+
+
+def test_strides_keep_the_diagonals_of_a_convolution(rng):  # noqa: F811
+    """A repeating input and a gap: 4 planes of 9 taps, and as many after a stride as channels need."""
+    conv = ops.Conv2d(weights(rng, 16, 4, 3, 3), np.zeros(16), (1, 1), (1, 1), (1, 1), 1)
+    layout = Layout.of((4, 8, 8), 1 << 12)
+    _, ready = on_slots([(conv,)], [rng.standard_normal((1, 4, 8, 8))], [layout], layout.after(conv))
+    assert ready.diagonals <= 36
+
+
+def test_matrices_of_operations_are_the_operations(rng):  # noqa: F811
+    for op, shape in (
+        (ops.Place(7, 2), (3, 2, 2)),
+        (ops.Affine(weights(rng, 3), weights(rng, 3)), (3, 2)),
+        (ops.AvgPool2d((3, 2), (2, 1), (1, 1)), (2, 5, 4)),
+        (ops.Flatten(), (2, 3, 4)),
+    ):
+        x = rng.standard_normal((1, *shape))
+        np.testing.assert_allclose(sparse_map(op, shape)(x.reshape(-1)), op(x).reshape(-1), atol=1e-13)
+
+
+def test_a_plan_in_the_clear_is_the_network_with_its_polynomials(rng):  # noqa: F811
+    """Exact activations out, every layer on slots: to 1e-9 of the outputs."""
+    model = nn.Sequential(
+        nn.Conv2d(weights(rng, 4, 3, 3, 3), weights(rng, 4), padding=1, stride=(2, 1)),
+        nn.Polynomial([0.1, 0.5, 0.25]),
+        nn.Add(
+            nn.Conv2d(weights(rng, 6, 4, 3, 3), padding=1),
+            nn.Conv2d(weights(rng, 6, 4, 1, 1), weights(rng, 6)),
+        ),
+        nn.Residual(nn.Sequential(nn.Conv2d(weights(rng, 6, 6, 1, 1)))),
+        nn.Residual(nn.Conv2d(weights(rng, 6, 6, 1, 1), weights(rng, 6)), nn.Square()),
+        nn.GlobalAvgPool(),
+        nn.Linear(weights(rng, 3, 6)),
+    )
+    x = rng.standard_normal((40, 3, 7, 9))
+    program = quiet_compile(model, x, params=toy("toy-leveled-n15-s40"), device="cpu")
+    exact = model(x)
+    np.testing.assert_allclose(program.simulate(x, noise=False), exact, atol=1e-9 * np.abs(exact).max())
+
+
+def test_a_tensor_of_several_ciphertexts(rng):  # noqa: F811
+    """12 planes of 16 x 16 in ciphertexts of 1024 slots."""
+    model = nn.Sequential(
+        nn.Conv2d(weights(rng, 12, 1, 3, 3), weights(rng, 12), padding=1),
+        nn.Square(),
+        nn.Conv2d(weights(rng, 2, 12, 3, 3), stride=2),
+        nn.Flatten(),
+        nn.Linear(weights(rng, 4, 98), weights(rng, 4)),
+    )
+    x = rng.standard_normal((20, 1, 16, 16))
+    program = quiet_compile(model, x, params=toy("toy-leveled-n14-s40"), device="cpu")
+    assert max(value.layout.ciphertexts for value in program.plan.values) == 3
+    exact = model(x)
+    np.testing.assert_allclose(program.simulate(x, noise=False), exact, atol=1e-9 * np.abs(exact).max())
