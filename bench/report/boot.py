@@ -27,8 +27,9 @@ TARGETS = [
 ]
 ABOUT = """
 A bootstrap through the public interface, all stages, on slots uniform in [-1, 1]^2, or real where
-said. Eager, or replayed from a CUDA graph; brackets hold the distance of the quartiles. The time for a slot and a level is the latency of one
-ciphertext over its slots and the levels that the result has more than the input.
+said. Eager, or replayed from a CUDA graph; brackets hold the distance of the quartiles. The time for a slot
+and a level is the latency of one ciphertext over its slots and the levels that the result has more than the
+input.
 """
 
 

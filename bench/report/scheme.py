@@ -32,8 +32,10 @@ def way(row: dict) -> str:
 
 
 def operations(rows: list[dict]) -> str:
-    """Operations down, limbs across; one table for each way of timing, of the smallest batch: `batches` has the
-    others."""
+    """Operations down, limbs across; one table for each way of timing, of the smallest batch.
+
+    `batches` has the others.
+    """
     text = ""
     server = [r for r in rows if r["name"] in SERVER]
     for how in dict.fromkeys(way(r) for r in server):

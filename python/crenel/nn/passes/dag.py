@@ -101,7 +101,8 @@ def structure_of(nodes: Sequence[Node]) -> Structure:
             f"{len(core.edges)} paths between {', '.join(between[:8])}{', ...' * (len(between) > 8)}",
             {"inputs": len(core.inputs), "results": len(core.results), "paths": len(core.edges)},
         )
-    return core.edges[0].structure
+    (edge,) = core.edges
+    return edge.structure
 
 
 def _once(edges: list[Edge], ends: set[str]) -> list[Edge] | None:

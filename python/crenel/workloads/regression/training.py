@@ -162,9 +162,9 @@ def encoder(context: Context, slots: int) -> circuit.Encode[Plaintext]:
     masks = MaskStore()
 
     def encode(values: NDArray[np.float64] | float, level: int) -> Plaintext:
-        if isinstance(values, float):
-            return context.encode_constant(values, level=level, slots=slots)
-        return masks.encoded(context, values, level)
+        if isinstance(values, np.ndarray):
+            return masks.encoded(context, values, level)
+        return context.encode_constant(values, level=level, slots=slots)
 
     return encode
 
