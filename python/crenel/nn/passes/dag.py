@@ -92,17 +92,17 @@ def structure_of(nodes: Sequence[Node]) -> Structure:
     cross, and for several inputs or results; ParameterError as `verify_nodes`.
     """
     core = reduce(nodes)
-    if not core.edges:
+    edges = list(core.edges)
+    if not edges:
         return Series()
-    if len(core.edges) > 1:
-        between = sorted({p.removeprefix("> ") for edge in core.edges for p in (edge.tail, edge.head)})
+    if len(edges) > 1:
+        between = sorted({p.removeprefix("> ") for edge in edges for p in (edge.tail, edge.head)})
         raise UnsupportedError(
             f"not series-parallel: {len(core.inputs)} inputs, {len(core.results)} results, "
-            f"{len(core.edges)} paths between {', '.join(between[:8])}{', ...' * (len(between) > 8)}",
-            {"inputs": len(core.inputs), "results": len(core.results), "paths": len(core.edges)},
+            f"{len(edges)} paths between {', '.join(between[:8])}{', ...' * (len(between) > 8)}",
+            {"inputs": len(core.inputs), "results": len(core.results), "paths": len(edges)},
         )
-    (edge,) = core.edges
-    return edge.structure
+    return edges[0].structure
 
 
 def _once(edges: list[Edge], ends: set[str]) -> list[Edge] | None:
