@@ -248,3 +248,9 @@ def test_operands_of_very_different_size_do_not_share_a_bound(rng):  # noqa: F81
     assert any("differ much in size" in decision.reason for decision in program.plan.decisions)
     exact = model(x)
     np.testing.assert_allclose(program.simulate(x, noise=False), exact, atol=1e-9 * np.abs(exact).max())
+
+
+def test_a_network_that_overflows_is_named():
+    model = nn.Sequential(*[nn.Polynomial([0.0, 0.0, 1.0]) for _ in range(20)])
+    with np.errstate(over="ignore"), pytest.raises(ParameterError, match="^9: values of .* not finite"):
+        quiet_compile(model, np.full((8, 2), 3.0), params=toy())

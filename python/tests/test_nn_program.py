@@ -25,7 +25,8 @@ def ran(program, samples, device):
     server = program.bind(client.evaluation_keys(spec))
     found = client.decrypt(server.run(client.encrypt(samples, spec)), spec)
     clear = program.simulate(samples, noise=False)
-    noise = np.sqrt(np.mean((program.simulate(samples) - clear) ** 2))
+    drawn = program.simulate(np.repeat(samples, 16, axis=0)) - np.repeat(clear, 16, axis=0)
+    noise = np.sqrt(np.mean(drawn**2))
     return found, np.sqrt(np.mean((found - clear) ** 2)) / noise
 
 
