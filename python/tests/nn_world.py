@@ -31,9 +31,10 @@ def weights(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def quiet_compile(*args, **options) -> nn.Program:
-    """Without the warning of few samples."""
+    """Without the warnings of few samples and of agreement that no degree reaches."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nn.CalibrationWarning)
+        warnings.simplefilter("ignore", nn.AgreementWarning)
         return nn.compile(*args, **options)
 
 

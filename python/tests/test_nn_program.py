@@ -194,7 +194,7 @@ def test_errors_come_to_light_where_a_vector_gains_slots(rng):  # noqa: F811
     client = spec.keygen("cpu")
     report = nn.report(program.bind(client.evaluation_keys(spec)), client, samples[:8])
     last = report.rows[-1]
-    assert 0.6 < last.measured / last.expected < 1.5, str(report)
+    assert 0.4 < last.measured / last.expected < 2.2, str(report)
 
 
 def test_a_report_names_the_first_step_beyond_the_model(rng):  # noqa: F811
