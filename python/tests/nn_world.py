@@ -31,9 +31,10 @@ def weights(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def quiet_compile(*args, **options) -> nn.Program:
-    """Without the warning of few samples."""
+    """Without the warnings of few samples and of agreement that no degree reaches."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nn.CalibrationWarning)
+        warnings.simplefilter("ignore", nn.AgreementWarning)
         return nn.compile(*args, **options)
 
 
@@ -52,3 +53,16 @@ def small_cnn(rng: np.random.Generator) -> nn.Module:
         nn.Flatten(),
         nn.Linear(weights(rng, 10, 32), weights(rng, 10)),
     )
+
+
+def residual(rng: np.random.Generator, blocks: int, act: type[nn.Module] = nn.SiLU) -> nn.Module:
+    """Two convolutions and two activations a block."""
+
+    def conv(inputs: int) -> nn.Conv2d:
+        return nn.Conv2d(weights(rng, 3, inputs, 3, 3), weights(rng, 3), padding=1)
+
+    def block() -> list[nn.Module]:
+        return [nn.Residual(nn.Sequential(conv(3), act(), conv(3))), act()]
+
+    layers = [layer for _ in range(blocks) for layer in block()]
+    return nn.Sequential(conv(1), act(), *layers, nn.GlobalAvgPool(), nn.Linear(weights(rng, 4, 3)))

@@ -1,5 +1,7 @@
 """Programs under encryption: what runs is what was simulated, within the model of errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import device_names, open_context
@@ -25,7 +27,8 @@ def ran(program, samples, device):
     server = program.bind(client.evaluation_keys(spec))
     found = client.decrypt(server.run(client.encrypt(samples, spec)), spec)
     clear = program.simulate(samples, noise=False)
-    noise = np.sqrt(np.mean((program.simulate(samples) - clear) ** 2))
+    drawn = program.simulate(np.repeat(samples, 16, axis=0)) - np.repeat(clear, 16, axis=0)
+    noise = np.sqrt(np.mean(drawn**2))
     return found, np.sqrt(np.mean((found - clear) ** 2)) / noise
 
 
@@ -165,6 +168,33 @@ def test_keys_and_tensors_of_another_program_are_refused(rng):  # noqa: F811
     elsewhere = quiet_compile(nn.Square(), samples, params=toy(), device="cpu")
     with pytest.raises(StateError, match="a client of parameters"):
         client.encrypt(samples[0], elsewhere.client)
+
+
+def test_a_server_refuses_more_samples_than_compiled_for(rng):  # noqa: F811
+    """Even of a client that changed its file."""
+    samples = rng.standard_normal((30, 5))
+    model = nn.Sequential(nn.Linear(weights(rng, 3, 5)))
+    program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), batch=2, device="cpu")
+    client = program.client.keygen("cpu")
+    server = program.bind(client.evaluation_keys(program.client))
+    with pytest.raises(StateError, match="5 samples, expected 1 of .* at most 2 samples"):
+        server.run(client.encrypt(samples[:5], replace(program.client, batch=9)))
+
+
+def test_errors_come_to_light_where_a_vector_gains_slots(rng):  # noqa: F811
+    """4 slots of 1024, two products, then 512: what the copies averaged away is there again, as expected."""
+    spread = np.zeros((512, 4))
+    spread[np.arange(512), rng.integers(0, 4, 512)] = 1.0
+    model = nn.Sequential(
+        nn.Linear(np.eye(4)), nn.Square(), nn.Polynomial([0.0, 0.0, 0.0, 1.0]), nn.Linear(spread)
+    )
+    samples = rng.uniform(0.5, 1.0, (40, 4))
+    program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), batch=8, device="cpu")
+    spec = program.client
+    client = spec.keygen("cpu")
+    report = nn.report(program.bind(client.evaluation_keys(spec)), client, samples[:8])
+    last = report.rows[-1]
+    assert 0.4 < last.measured / last.expected < 2.2, str(report)
 
 
 def test_a_report_names_the_first_step_beyond_the_model(rng):  # noqa: F811

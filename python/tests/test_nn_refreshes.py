@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from nn_digits import convolutional, digits
-from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
+from nn_world import quiet_compile, residual, rng, toy, weights  # noqa: F401
 from test_nn_program import DEVICES, ran, usable
 
 from crenel import ckks, nn
@@ -15,19 +15,6 @@ from crenel.nn.ops import Conv2d
 from crenel.nn.passes.priced import output_level
 from crenel.nn.passes.prices import products, split
 from crenel.nn.plan import Refresh
-
-
-def residual(rng, blocks: int) -> nn.Module:  # noqa: F811
-    """Two convolutions and two activations a block."""
-
-    def conv(inputs: int) -> nn.Conv2d:
-        return nn.Conv2d(weights(rng, 3, inputs, 3, 3), weights(rng, 3), padding=1)
-
-    def block() -> list[nn.Module]:
-        return [nn.Residual(nn.Sequential(conv(3), nn.SiLU(), conv(3))), nn.SiLU()]
-
-    layers = [layer for _ in range(blocks) for layer in block()]
-    return nn.Sequential(conv(1), nn.SiLU(), *layers, nn.GlobalAvgPool(), nn.Linear(weights(rng, 4, 3)))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -131,3 +118,17 @@ def test_products_of_a_series_grow_with_the_root_of_the_degree():
     seen = Histogram.of(np.linspace(-1, 1, 100))
     counts = [products(fit("relu", 1.0, degree, seen)) for degree in (1, 3, 7, 15, 31, 63, 127)]
     assert counts == sorted(counts) and counts[0] <= 1 and counts[-1] < 30
+
+
+def test_no_bootstrap_stands_behind_a_square_that_may_leave_the_unit_interval(rng):  # noqa: F811
+    """Fourteen squares in twelve levels: without a shift a bootstrap helps, with one it has no place."""
+
+    def bootstraps(linear: float) -> int:
+        model = nn.Sequential(*[nn.Polynomial([0.0, linear, 1.0]) for _ in range(14)])
+        x = rng.uniform(0.999, 1.001, (40, 4))
+        program = quiet_compile(model, x, params=toy("toy-boot50"), device="cpu", margin=1.0)
+        return sum(isinstance(step, Refresh) for step in program.plan.steps)
+
+    assert bootstraps(0.0) == 1
+    with pytest.raises(UnsupportedError):
+        bootstraps(0.01)

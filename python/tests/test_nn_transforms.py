@@ -146,3 +146,19 @@ def test_a_tensor_of_several_ciphertexts(rng):  # noqa: F811
     assert max(value.layout.ciphertexts for value in program.plan.values) == 3
     exact = model(x)
     np.testing.assert_allclose(program.simulate(x, noise=False), exact, atol=1e-9 * np.abs(exact).max())
+
+
+def test_a_constant_enters_a_sum_once(rng):  # noqa: F811
+    """A layer behind a sum of two linear layers goes into both matrices, its bias into one."""
+    both = nn.Add(
+        nn.Linear(weights(rng, 4, 5), weights(rng, 4)), nn.Linear(weights(rng, 4, 5), weights(rng, 4))
+    )
+    model = nn.Sequential(
+        both,
+        nn.BatchNorm(weights(rng, 4), np.ones(4)),
+        nn.Linear(weights(rng, 3, 4), 5.0 + weights(rng, 3)),
+    )
+    x = rng.standard_normal((20, 5))
+    program = quiet_compile(model, x, params=toy("toy-leveled-n14-s40"))
+    assert len(program.plan.steps) == 1
+    np.testing.assert_allclose(program.simulate(x, noise=False), model(x), atol=1e-11)

@@ -54,7 +54,7 @@ def compile(
         densities and degrees come from them
     params : what is computed with
     activation : how activations become polynomials: 'fit' (least squares weighted by what was measured),
-        'chebyshev' (interpolation), 'minimax' (ReLU by a composite sign)
+        'chebyshev' (interpolation), 'minimax' (ReLU by a composite sign, where `degree` names none)
     degree : of the polynomials, for all or by origin; default the least with which the network agrees
     agreement : share of samples whose largest output must stay the same, where the degree is chosen
     composite : degrees of the sign's factors for 'minimax'
@@ -65,7 +65,7 @@ def compile(
 
     Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, or the
     levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are
-    not finite and for options out of range. Warns with CalibrationWarning.
+    not finite and for options out of range. Warns with CalibrationWarning and AgreementWarning.
     """
     if type(batch) is not int or batch < 1:
         raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})

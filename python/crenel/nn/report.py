@@ -17,6 +17,7 @@ from crenel.nn.ops import Reals
 from crenel.nn.program import Server
 
 TOLERATED = 4.0  # times the model: two bits
+DRAWS = 16  # of the model's errors for each sample: a result may have one number only
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,12 @@ def report(server: Server, client: Client, samples: ArrayLike) -> Report:
 
     server.run(client.encrypt(found, spec), watch=decrypted)
     program.simulate(found, noise=False, watch=kept(clear))
-    program.simulate(found, watch=kept(noisy))
+    program.simulate(np.repeat(found, DRAWS, axis=0), watch=kept(noisy))
     return Report(
         tuple(
             Row(
-                values[k].origin, values[k].level, _rms(noisy[k] - clear[k]), _rms(measured[k] - clear[k]),
-                float(np.abs(clear[k]).max()),
+                values[k].origin, values[k].level, _rms(noisy[k] - np.repeat(clear[k], DRAWS, axis=0)),
+                _rms(measured[k] - clear[k]), float(np.abs(clear[k]).max()),
             )
             for k in measured
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -17,6 +18,10 @@ from crenel.nn.passes.calibrate import Range
 from crenel.nn.plan import Decision
 
 Strategy: TypeAlias = Literal["fit", "chebyshev", "minimax"]
+
+
+class AgreementWarning(UserWarning):
+    """No degree makes the network agree with the exact one as asked for; the highest is used."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,8 @@ class Approximate:
     def __call__(
         self, graph: Graph, bounds: tuple[float, ...], ranges: tuple[Range, ...], samples: Reals
     ) -> tuple[Graph, tuple[Decision, ...]]:
-        """Raises ParameterError for options out of range and for origins that no activation has."""
+        """Raises ParameterError for options out of range and for origins that no activation has; warns with
+        AgreementWarning where no degree reaches the agreement."""
         places = {n.origin: k for k, n in enumerate(graph.nodes) if isinstance(n.op, Activation)}
         self._check(places)
         if not places:
@@ -50,6 +56,13 @@ class Approximate:
             tried.append((degree, agreement(exact, found(samples))))
             if tried[-1][1] >= self.agreement or not self._searches(graph, places):
                 break
+        if self._searches(graph, places) and tried[-1][1] < self.agreement:
+            warnings.warn(
+                f"with degree {tried[-1][0]} {tried[-1][1]:.4f} of the samples agree, {self.agreement:g} "
+                "were asked for: give samples that show more, a smaller margin, or activation='minimax'",
+                AgreementWarning,
+                stacklevel=3,
+            )
         decisions = [
             Decision(
                 node.origin,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crenel.errors import ParameterError
 from crenel.nn.approximation import Histogram
 from crenel.nn.graph import Graph
 from crenel.nn.ops import Reals
@@ -47,12 +48,18 @@ class Calibrate:
     def __call__(self, graph: Graph, samples: Reals) -> tuple[Range, ...]:
         """samples: (count, *shape of the input), finite.
 
-        Warns with CalibrationWarning, naming the layers, where fewer than five samples decide a range.
+        Raises ParameterError naming the first layer whose values overflow. Warns with CalibrationWarning,
+        naming the layers, where fewer than five samples decide a range.
         """
         reaches = np.zeros((len(samples), len(graph.nodes)))
         for values, part in self._parts(graph, samples):
             for number, value in enumerate(values):
                 reaches[part, number] = np.abs(value).reshape(len(value), -1).max(axis=1)
+        for node, reach in zip(graph.nodes, reaches.T, strict=True):
+            if not np.isfinite(reach).all():
+                raise ParameterError(
+                    f"{node.origin}: values of the samples that are not finite", {"origin": node.origin}
+                )
         largest = np.maximum(reaches.max(axis=0), 1e-30)
         ranges = self._measure(graph, samples, largest, (reaches > 0.5 * largest).sum(axis=0))
         few = [graph.nodes[k].origin for k, found in enumerate(ranges) if found.reaching < FEW]

@@ -12,15 +12,15 @@ from crenel.nn.passes.place import Placement, place_graph
 from crenel.nn.passes.priced import output_level
 from crenel.nn.passes.prices import AbstractPrices
 from crenel.nn.passes.structure import Bootstrap, Cut, Op
-from crenel.nn.plan import Decision, Plan, Refresh, Step, Value, depth
+from crenel.nn.plan import Decision, Plan, Quadratic, Refresh, Step, Value, depth
 
 
 @dataclass(frozen=True)
 class Refreshes:
     """%2 = evaluate(%1)  ->  %9 = refresh(%1); %2 = evaluate(%9)
 
-    A bootstrap may stand behind every step but the last, once for all that read the value. Values are within
-    [-1, 1] everywhere, as bootstraps want them.
+    A bootstrap may stand behind every step but the last, once for all that read the value, and where values
+    are within [-1, 1], as bootstraps want them.
     """
 
     prices: AbstractPrices
@@ -33,6 +33,7 @@ class Refreshes:
         params = self.prices.params
         output, chain = output_level(params), self.prices.chain()
         nodes: list[Node] = []
+        read = {0: "input"}  # what a value is called where it is read
         for step in plan.steps:
             ciphertexts = plan.values[step.out].layout.ciphertexts
             needed = depth(step)
@@ -46,16 +47,17 @@ class Refreshes:
                 self.prices.of(step, transforms.get(step.out), ciphertexts, level)
                 for level in range(needed, chain.top + 1)
             ]
-            nodes.append(Node(Op(_name(step.out), needed, tuple(prices)), tuple(self._read(plan, step))))
-            if step.out != plan.output:
+            nodes.append(
+                Node(Op(_name(step.out), needed, tuple(prices)), tuple(read[k] for k in step.inputs))
+            )
+            read[step.out] = _name(step.out)
+            if step.out != plan.output and _within(step):
+                read[step.out] = _cut(step.out)
                 layout = plan.values[step.out].layout
                 price = layout.ciphertexts * self.prices.bootstrap(layout.slots)
                 cut = Cut(_cut(step.out), (Bootstrap("real", price, output),))
                 nodes.append(Node(cut, (_name(step.out),)))
         return self._placed(plan, place_graph(nodes, chain))
-
-    def _read(self, plan: Plan, step: Step) -> list[str]:
-        return [_cut(k) if k else "input" for k in step.inputs]
 
     def _placed(self, plan: Plan, placement: Placement) -> Plan:
         boots = {step.name: step for step in placement.bootstraps}
@@ -87,6 +89,11 @@ class Refreshes:
         return replace(plan, values=tuple(values), steps=tuple(steps), decisions=tuple(decisions)).verify(
             "refreshes"
         )
+
+
+def _within(step: Step) -> bool:
+    """Is the result within [-1, 1] where operands are? With a shift or a constant a square need not be."""
+    return not (isinstance(step, Quadratic) and bool(step.coefficients[:2].any()))
 
 
 def _name(value: int) -> str:
