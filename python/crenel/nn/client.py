@@ -15,6 +15,7 @@ from crenel.errors import CrenelError, ParameterError, SerializationError, State
 from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.form import _count, _dict, layout_form, layout_of, positive
+from crenel.nn.functions import reals
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Reals, Shape
 from crenel.nn.plan import bootstrap_options
@@ -166,12 +167,12 @@ class Client:
     def encrypt(self, samples: ArrayLike, spec: ClientSpec) -> EncryptedTensor:
         """One sample, or up to `spec.batch` of them with an axis in front.
 
-        Raises ParameterError for other shapes, more samples, numbers that are not finite, and numbers beyond
-        `spec.input_bound`, on which the program would compute nonsense (``fields["index"]``: the first);
-        StateError for a program of other parameters.
+        Raises ParameterError for other shapes, more samples, numbers that are not real or not finite, and
+        numbers beyond `spec.input_bound`, on which the program would compute nonsense (``fields["index"]``:
+        the first); StateError for a program of other parameters.
         """
         self._same(spec)
-        found = np.asarray(samples, dtype=np.float64)
+        found = reals(samples, "samples")
         single = found.shape == spec.input.shape
         if single:
             found = found[None]
