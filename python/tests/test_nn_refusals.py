@@ -1,11 +1,13 @@
 """What an ill-meaning or careless user hands in: typed errors, before any work."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 
 from crenel import nn
-from crenel.errors import ParameterError
+from crenel.errors import ParameterError, StateError
 
 SMALL = "toy-leveled-n14-s40"
 
@@ -66,3 +68,33 @@ def test_options_of_other_types_are_refused(rng, options, match):  # noqa: F811
     model = nn.Sequential(nn.Linear(weights(rng, 3, 4)), nn.Tanh())
     with pytest.raises(ParameterError, match=match):
         quiet_compile(model, rng.standard_normal((30, 4)), **{"params": toy(SMALL)} | options)
+
+
+def test_tensors_that_are_no_input_or_no_result_are_refused(rng):  # noqa: F811
+    """A program's own input, its result twice, in part, or as one sample of several: no numbers come out."""
+    model = nn.Sequential(nn.Linear(weights(rng, 3, 6), weights(rng, 3)), nn.Square())
+    x = rng.standard_normal((30, 6))
+    program = quiet_compile(model, x, params=toy(SMALL), batch=2, device="cpu")
+    spec = program.client
+    client = spec.keygen("cpu")
+    server = program.bind(client.evaluation_keys(spec))
+    sent = client.encrypt(x[:2], spec)
+    made = server.run(sent)
+    assert client.decrypt(made, spec).shape == (2, 3)
+    wrong = [
+        sent,
+        replace(made, ciphertexts=()),
+        replace(made, ciphertexts=made.ciphertexts * 2),
+        replace(made, single=True),
+    ]
+    for tensor in wrong:
+        with pytest.raises(StateError, match="expected the program's result"):
+            client.decrypt(tensor, spec)
+    with pytest.raises(StateError, match="at most 1 samples"):
+        client.decrypt(made, replace(spec, batch=1))
+    for tensor in (made, replace(sent, ciphertexts=()), replace(sent, ciphertexts=sent.ciphertexts * 2)):
+        with pytest.raises(StateError, match=r"expected 1 of \(2, 8\)"):
+            server.run(tensor)
+    for take in (server.run, lambda tensor: client.decrypt(tensor, spec)):
+        with pytest.raises(ParameterError, match="bytes, expected an EncryptedTensor"):
+            take(sent.to_bytes())
