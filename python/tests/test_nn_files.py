@@ -75,6 +75,20 @@ def test_a_program_survives_its_file(program, rng):  # noqa: F811
     assert again.client.to_bytes() == program.client.to_bytes()
 
 
+def test_one_module_in_two_places_keeps_its_fingerprint(rng):  # noqa: F811
+    """Arrays that are one object in memory are two after loading: the client's tensors must still fit."""
+    half = nn.Linear(weights(rng, 4, 4), weights(rng, 4))
+    model = nn.Sequential(half, nn.Square(), half, nn.Square(), nn.Add(half, half))
+    program = quiet_compile(
+        model, rng.standard_normal((30, 4)), params=toy("toy-leveled-n14-s40"), device="cpu"
+    )
+    again = nn.Program.from_bytes(program.to_bytes(), allow_insecure=True)
+    assert again.fingerprint == program.fingerprint
+    assert again.to_bytes() == program.to_bytes()
+    _, parts = archive.unpacked(program.to_bytes(), "program")
+    assert len(parts) == len(set(parts.values())), "equal arrays are stored once"
+
+
 def test_the_client_has_no_weights(program):
     """Its size does not depend on them, and no array is in it."""
     document, parts = archive.unpacked(program.client.to_bytes(), "client")

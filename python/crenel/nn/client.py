@@ -15,6 +15,7 @@ from crenel.errors import CrenelError, ParameterError, SerializationError, State
 from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.form import _count, _dict, layout_form, layout_of, positive
+from crenel.nn.functions import reals
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Reals, Shape
 from crenel.nn.plan import bootstrap_options
@@ -166,12 +167,12 @@ class Client:
     def encrypt(self, samples: ArrayLike, spec: ClientSpec) -> EncryptedTensor:
         """One sample, or up to `spec.batch` of them with an axis in front.
 
-        Raises ParameterError for other shapes, more samples, numbers that are not finite, and numbers beyond
-        `spec.input_bound`, on which the program would compute nonsense (``fields["index"]``: the first);
-        StateError for a program of other parameters.
+        Raises ParameterError for other shapes, more samples, numbers that are not real or not finite, and
+        numbers beyond `spec.input_bound`, on which the program would compute nonsense (``fields["index"]``:
+        the first); StateError for a program of other parameters.
         """
         self._same(spec)
-        found = np.asarray(samples, dtype=np.float64)
+        found = reals(samples, "samples")
         single = found.shape == spec.input.shape
         if single:
             found = found[None]
@@ -201,12 +202,22 @@ class Client:
         """The result in float64: (samples, *output shape), of a single sample without the axis in front.
 
         For the key holder's own eyes, as `ckks.Client.decrypt`. Raises StateError for a result of another
-        program or under another key.
+        program or under another key, and for what is no result of this one: ciphertexts of another number or
+        of other slots, and samples of another number than `spec.batch` and `tensor.single` allow.
         """
         self._same(spec)
         same_program(tensor, spec.program)
-        found = unpacked(self.ckks_client, tensor.ciphertexts, spec.output) * spec.output_bound
-        shaped = found.reshape(len(found), *spec.output_shape)
+        layout = spec.output
+        found = [c.slots for c in tensor.ciphertexts]
+        most = 1 if tensor.single else spec.batch
+        if found != [layout.slots] * layout.ciphertexts or any(c.batch > most for c in tensor.ciphertexts):
+            raise StateError(
+                f"{len(found)} ciphertexts of {sorted(set(found))} slots, expected the program's result: "
+                f"{layout.ciphertexts} of {layout.slots} slots and at most {most} samples",
+                {"ciphertexts": len(found), "expected": layout.ciphertexts, "slots": layout.slots},
+            )
+        numbers = unpacked(self.ckks_client, tensor.ciphertexts, layout) * spec.output_bound
+        shaped = numbers.reshape(len(numbers), *spec.output_shape)
         return np.asarray(shaped[0] if tensor.single else shaped)
 
     def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
@@ -233,7 +244,12 @@ def unpacked(client: ckks.Client, ciphertexts: tuple[ckks.Ciphertext, ...], layo
 
 
 def same_program(tensor: EncryptedTensor, program: str) -> None:
-    """Raises StateError for a tensor of another program."""
+    """Raises StateError for a tensor of another program, and ParameterError for what is no tensor."""
+    if not isinstance(tensor, EncryptedTensor):
+        raise ParameterError(
+            f"{type(tensor).__name__}, expected an EncryptedTensor: bytes become one by tensor_from_bytes",
+            {"type": type(tensor).__name__},
+        )
     if tensor.program != program:
         raise StateError(
             f"an encrypted tensor of program {tensor.program[:16]}, expected {program[:16]}",

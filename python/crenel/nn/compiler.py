@@ -67,6 +67,10 @@ def compile(
     levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are
     not finite and for options out of range. Warns with CalibrationWarning and AgreementWarning.
     """
+    if not isinstance(params, ckks.Params):
+        raise ParameterError(
+            f"params {params!r:.60}, expected ckks.Params, as of ckks.preset", {"params": f"{params!r:.60}"}
+        )
     if type(batch) is not int or batch < 1:
         raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})
     found = checked_samples(samples, None)

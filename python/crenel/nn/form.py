@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import fields
@@ -22,19 +23,19 @@ MAX_SLOTS = 1 << 20
 
 
 class Arrays:
-    """Arrays of a document, each stored once."""
+    """Arrays of a document; equal ones are stored once, so that a document depends on their numbers alone
+    and a program has one fingerprint before and after its file."""
 
     def __init__(self) -> None:
         self.parts: dict[str, bytes] = {}
-        self._known: dict[int, tuple[str, Reals]] = {}
+        self._names: dict[bytes, str] = {}
 
     def put(self, array: Reals) -> Json:
         """What stands for it in the document."""
-        if id(array) not in self._known:
-            name = f"array{len(self.parts)}"
-            self.parts[name] = np.ascontiguousarray(array, dtype="<f8").tobytes()
-            self._known[id(array)] = name, array  # kept, so that no other takes its place in memory
-        return {"array": self._known[id(array)][0], "shape": [int(n) for n in array.shape]}
+        data = np.ascontiguousarray(array, dtype="<f8").tobytes()
+        name = self._names.setdefault(hashlib.sha256(data).digest(), f"array{len(self.parts)}")
+        self.parts[name] = data
+        return {"array": name, "shape": [int(n) for n in array.shape]}
 
 
 def layout_form(layout: Layout) -> Json:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crenel.errors import ParameterError, StateError
+from crenel.nn.functions import reals
 from crenel.nn.ops import Add, Input, Op, Reals, Shape
 
 
@@ -119,8 +120,9 @@ def summed(builder: Builder, parts: Iterable[int], origin: str) -> int:
 
 
 def checked_samples(samples: object, shape: Shape | None) -> Reals:
-    """Samples as float64, (count, *shape). Raises ParameterError for other shapes and numbers not finite."""
-    found = np.asarray(samples, dtype=np.float64)
+    """Samples as float64, (count, *shape). Raises ParameterError for other shapes, for what is no array of
+    real numbers and for numbers not finite."""
+    found = reals(samples, "samples")
     if found.ndim < 2 or len(found) == 0 or (shape is not None and found.shape[1:] != shape):
         expected = "(count, ...)" if shape is None else f"(count, {', '.join(map(str, shape))})"
         raise ParameterError(

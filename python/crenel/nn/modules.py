@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 
 from crenel.errors import ParameterError
 from crenel.nn import ops
+from crenel.nn.functions import reals
 from crenel.nn.ops import Pair, Reals
 from crenel.nn.trace import Module, Tracer
 
 
 def _numbers(values: ArrayLike, axes: int, what: str) -> Reals:
-    found = np.array(values, dtype=np.float64)
+    found = np.array(reals(values, what))
     if found.ndim != axes or 0 in found.shape:
         raise ParameterError(
             f"{what} of shape {found.shape}, expected {axes} axes of at least one",
@@ -42,13 +43,15 @@ def _vector(values: ArrayLike | None, length: int, otherwise: float, what: str) 
 
 
 def _pair(value: int | Pair, least: int, what: str) -> Pair:
-    both = (value, value) if isinstance(value, int) else tuple(value)
-    if len(both) != 2 or any(type(v) is not int or v < least for v in both):
+    both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(both) != 2 or any(
+        isinstance(v, bool) or not isinstance(v, (int, np.integer)) or v < least for v in both
+    ):
         raise ParameterError(
             f"{what} {value}, expected an integer from {least} on, or two",
             {"what": what, "value": str(value)},
         )
-    return both[0], both[1]
+    return int(both[0]), int(both[1])
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -264,11 +264,12 @@ class Server:
         first = plan.values[0]
         found = [(c.level, c.slots) for c in tensor.ciphertexts]
         expected = [(first.level, first.layout.slots)] * first.layout.ciphertexts
-        if found != expected or tensor.samples > self.program.batch:
+        counts = sorted({c.batch for c in tensor.ciphertexts})
+        if found != expected or len(counts) != 1 or counts[0] > self.program.batch:
             raise StateError(
-                f"{len(found)} ciphertexts of (level, slots) {found[0]} and {tensor.samples} samples, "
+                f"{len(found)} ciphertexts of (level, slots) {sorted(set(found))} and {counts} samples, "
                 f"expected {len(expected)} of {expected[0]} and at most {self.program.batch} samples",
-                {"ciphertexts": len(found), "samples": tensor.samples, "batch": self.program.batch},
+                {"ciphertexts": len(found), "samples": str(counts), "batch": self.program.batch},
             )
         result = walk(
             plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), tensor.ciphertexts, watch

@@ -6,12 +6,13 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from crenel.errors import ParameterError
-from crenel.nn.approximation import DEGREES, fit, interpolated, levels, minimax
+from crenel.nn.approximation import DEGREES, MAX_DEGREE, fit, interpolated, levels, minimax
 from crenel.nn.graph import Graph, Node
 from crenel.nn.ops import Activation, Reals, Series
 from crenel.nn.passes.calibrate import Range
@@ -81,12 +82,21 @@ class Approximate:
                 f"activation {self.strategy!r}, expected 'fit', 'chebyshev' or 'minimax'",
                 {"activation": str(self.strategy)},
             )
-        if not (math.isfinite(self.agreement) and 0.0 < self.agreement <= 1.0):
+        if not (isinstance(self.agreement, Real) and 0.0 < self.agreement <= 1.0):
             raise ParameterError(
                 f"agreement {self.agreement}, expected a share from 0 to 1",
                 {"agreement": str(self.agreement)},
             )
-        unknown = sorted(set(self.degree) - set(places)) if isinstance(self.degree, Mapping) else []
+        asked = dict(self.degree) if isinstance(self.degree, Mapping) else {"": self.degree}
+        for origin, degree in asked.items():
+            right = isinstance(degree, (int, np.integer)) and not isinstance(degree, bool)
+            if not (right and 1 <= degree <= MAX_DEGREE) and self.degree is not None:
+                raise ParameterError(
+                    f"degree {degree!r}{f' of {origin}' if origin else ''}, "
+                    f"expected an integer from 1 to {MAX_DEGREE}",
+                    {"degree": str(degree)},
+                )
+        unknown = sorted(map(str, asked.keys() - places.keys() - {""}))
         if unknown:
             raise ParameterError(
                 f"degrees for {', '.join(unknown)}: no such activations; there are {', '.join(places)}",

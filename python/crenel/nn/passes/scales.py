@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 from crenel.errors import ParameterError
 from crenel.nn.graph import Graph
@@ -28,7 +29,7 @@ class Scales:
 
     def __call__(self, graph: Graph, ranges: tuple[Range, ...]) -> tuple[float, ...]:
         """Raises ParameterError for a margin below 1."""
-        if not (math.isfinite(self.margin) and self.margin >= 1.0):
+        if not (isinstance(self.margin, Real) and 1.0 <= self.margin < math.inf):
             raise ParameterError(f"margin {self.margin}, expected at least 1", {"margin": str(self.margin)})
         sizes = _sizes(graph, ranges)
         groups = tied(graph, sizes)
