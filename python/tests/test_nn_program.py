@@ -181,6 +181,25 @@ def test_a_server_refuses_more_samples_than_compiled_for(rng):  # noqa: F811
         server.run(client.encrypt(samples[:5], replace(program.client, batch=9)))
 
 
+def test_inputs_are_no_results_even_where_their_ciphertexts_are_alike(rng):  # noqa: F811
+    """4 numbers in, 4 out, one level: packing and slots are the same."""
+    samples = rng.standard_normal((30, 4))
+    program = quiet_compile(
+        nn.Linear(weights(rng, 4, 4)), samples, params=toy("toy-leveled-n14-s40"), batch=2, device="cpu"
+    )
+    spec = program.client
+    client = spec.keygen("cpu")
+    sent = client.encrypt(samples[:2], spec)
+    with pytest.raises(StateError, match="an input that a client encrypted, expected the program's result"):
+        client.decrypt(client.tensor_from_bytes(sent.to_bytes()), spec)
+    server = program.bind(client.evaluation_keys(spec))
+    found = client.decrypt(client.tensor_from_bytes(server.run(sent).to_bytes()), spec)
+    assert found.shape == (2, 4)
+    named = replace(sent, result=True)
+    with pytest.raises(StateError, match="a result that a server returned, expected the program's input"):
+        server.run(named)
+
+
 def test_errors_come_to_light_where_a_vector_gains_slots(rng):  # noqa: F811
     """4 slots of 1024, two products, then 512: what the copies averaged away is there again, as expected."""
     spread = np.zeros((512, 4))

@@ -31,6 +31,8 @@ class EncryptedTensor:
     """Fingerprint of the program that they are for, or come from."""
     single: bool
     """One sample without an axis in front?"""
+    result: bool = False
+    """Returned by a server? Else sent by a client."""
 
     @property
     def samples(self) -> int:
@@ -40,19 +42,21 @@ class EncryptedTensor:
     def to_bytes(self) -> bytes:
         """For sending; nothing secret."""
         parts = {f"ciphertext{k}": c.to_bytes() for k, c in enumerate(self.ciphertexts)}
-        return archive.packed("tensor", {"program": self.program, "single": self.single}, parts)
+        document: Json = {"program": self.program, "single": self.single, "result": self.result}
+        return archive.packed("tensor", document, parts)
 
     @classmethod
     def from_bytes(cls, data: bytes, context: ckks.Context) -> EncryptedTensor:
         """From untrusted bytes. Raises SerializationError, and StateError for another kind of file."""
         document, parts = archive.unpacked(data, "tensor")
         found = _dict(document)
-        if type(found.get("program")) is not str or type(found.get("single")) is not bool or not parts:
-            raise SerializationError("an encrypted tensor without program, single and ciphertexts")
+        flags = [found.get("single"), found.get("result")]
+        if type(found.get("program")) is not str or not all(type(f) is bool for f in flags) or not parts:
+            raise SerializationError("an encrypted tensor without program, result, single and ciphertexts")
         ciphertexts = tuple(context.ciphertext_from_bytes(part) for part in parts.values())
         if len({c.batch for c in ciphertexts}) != 1 or (found["single"] and ciphertexts[0].batch != 1):
             raise SerializationError("ciphertexts of different numbers of samples")
-        return cls(ciphertexts, str(found["program"]), bool(found["single"]))
+        return cls(ciphertexts, str(found["program"]), bool(found["single"]), bool(found["result"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +206,9 @@ class Client:
         """The result in float64: (samples, *output shape), of a single sample without the axis in front.
 
         For the key holder's own eyes, as `ckks.Client.decrypt`. Raises StateError for a result of another
-        program or under another key, and for what is no result of this one: ciphertexts of another number or
-        of other slots, and samples of another number than `spec.batch` and `tensor.single` allow.
+        program or under another key, and for what is no result of this one: a tensor that `encrypt` made,
+        ciphertexts of another number or of other slots, and samples of another number than `spec.batch` and
+        `tensor.single` allow.
         """
         self._same(spec)
         same_program(tensor, spec.program)
@@ -216,6 +221,7 @@ class Client:
                 f"{layout.ciphertexts} of {layout.slots} slots and at most {most} samples",
                 {"ciphertexts": len(found), "expected": layout.ciphertexts, "slots": layout.slots},
             )
+        same_direction(tensor, result=True)
         numbers = unpacked(self.ckks_client, tensor.ciphertexts, layout) * spec.output_bound
         shaped = numbers.reshape(len(numbers), *spec.output_shape)
         return np.asarray(shaped[0] if tensor.single else shaped)
@@ -254,6 +260,17 @@ def same_program(tensor: EncryptedTensor, program: str) -> None:
         raise StateError(
             f"an encrypted tensor of program {tensor.program[:16]}, expected {program[:16]}",
             {"found": tensor.program, "expected": program},
+        )
+
+
+def same_direction(tensor: EncryptedTensor, result: bool) -> None:
+    """Raises StateError for an input where a result is expected, and the other way round: their ciphertexts
+    may look alike."""
+    if tensor.result != result:
+        kinds = ("an input that a client encrypted", "a result that a server returned")
+        raise StateError(
+            f"{kinds[tensor.result]}, expected the program's {'result' if result else 'input'}",
+            {"result": tensor.result},
         )
 
 

@@ -16,7 +16,7 @@ from crenel.errors import SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.clear import Clear, Noise, Slots
-from crenel.nn.client import ClientSpec, EncryptedTensor, params_of, same_program
+from crenel.nn.client import ClientSpec, EncryptedTensor, params_of, same_direction, same_program
 from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.encrypted import Encoded, Encrypted
 from crenel.nn.form import Arrays, _count, _dict, plan_form, plan_of
@@ -256,8 +256,8 @@ class Server:
 
         watch : called with the number and the ciphertexts of each value when it is made
 
-        Raises StateError for a tensor of another program, for more samples than the program was compiled for
-        (``fields["batch"]``), and for one under another key than the evaluation keys'.
+        Raises StateError for a tensor of another program, for a result, for more samples than the program was
+        compiled for (``fields["batch"]``), and for one under another key than the evaluation keys'.
         """
         plan = self.program.plan
         same_program(tensor, self.program.fingerprint)
@@ -267,14 +267,16 @@ class Server:
         counts = sorted({c.batch for c in tensor.ciphertexts})
         if found != expected or len(counts) != 1 or counts[0] > self.program.batch:
             raise StateError(
-                f"{len(found)} ciphertexts of (level, slots) {sorted(set(found))} and {counts} samples, "
+                f"{len(found)} ciphertexts of (level, slots) {sorted(set(found))} and "
+                f"{' or '.join(map(str, counts))} samples, "
                 f"expected {len(expected)} of {expected[0]} and at most {self.program.batch} samples",
                 {"ciphertexts": len(found), "samples": str(counts), "batch": self.program.batch},
             )
+        same_direction(tensor, result=False)
         result = walk(
             plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), tensor.ciphertexts, watch
         )
-        return EncryptedTensor(tuple(result), tensor.program, tensor.single)
+        return EncryptedTensor(tuple(result), tensor.program, tensor.single, result=True)
 
     def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
         """What `EncryptedTensor.to_bytes` of a client sent. Raises as `EncryptedTensor.from_bytes`."""
