@@ -8,8 +8,9 @@ from conftest import device_names, open_context
 from nn_digits import TRAINING, convolutional, dense, digits
 from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
 
-from crenel import nn
-from crenel.errors import KeyMissingError, ParameterError, StateError
+from crenel import ckks, nn
+from crenel.errors import KeyMissingError, ParameterError, StateError, UnsupportedError
+from crenel.nn.cost import CostModel
 
 DEVICES = [name for name in device_names() if name != "ref"]
 
@@ -111,6 +112,21 @@ def test_what_is_described_is_what_is_made(rng):  # noqa: F811
     text = program.describe()
     for part in ("toy-leveled-n16-s40", f"{program.plan.input_level} of 33", "rotations", "expected error"):
         assert part in text
+
+
+def test_times_of_a_packaged_table_stand_in_where_it_has_none(rng):  # noqa: F811
+    params = ckks.preset("boot35")
+    model = nn.Sequential(nn.Linear(weights(rng, 4, 4)), nn.Square(), nn.Linear(weights(rng, 3, 4)))
+    costs = CostModel.packaged(params, "NVIDIA H200")
+    samples = rng.standard_normal((30, 4))
+    with pytest.raises(UnsupportedError, match="no time of transform") as found:
+        quiet_compile(model, samples, params=params, costs=costs)
+    assert found.value.fields["batch"] == 1
+    program = quiet_compile(model, samples, params=params, costs=costs.with_stand_ins())
+    one = costs.with_stand_ins().us("rotation", params, 2) / 1e3
+    assert program.expected.milliseconds > one > 0.0
+    assert f"about {program.expected.milliseconds:.4g} ms a run" in program.describe()
+    assert nn.Program.from_bytes(program.to_bytes()).expected == program.expected
 
 
 def test_batches_and_single_samples(rng):  # noqa: F811

@@ -63,8 +63,11 @@ def compile(
     device : where `Program.bind` computes
     costs : measured times, by which bootstraps are placed; default: key switches and limbs are counted
 
-    Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, or the
-    levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are
+    Needs no key and no device. Where there are bootstraps, their error is that of bootstrappers made on the
+    CPU for it, one for each number of slots: seconds to tens of seconds and, of 'boot35', about 1 GiB of host
+    memory while it lasts. Raises UnsupportedError naming every unknown module with its place, the levels that
+    are missing, or the operation, limbs and batch of which `costs` has no time
+    (`crenel.nn.cost.CostModel.with_stand_ins` takes others); ParameterError for shapes that do not fit, naming the place, for samples that are
     not finite and for options out of range. Warns with CalibrationWarning and AgreementWarning.
     """
     if not isinstance(params, ckks.Params):
