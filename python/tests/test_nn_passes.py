@@ -63,6 +63,17 @@ def test_fits_follow_the_density_and_improve_with_the_degree(rng, function):  # 
     assert errors[-1] < 0.02
 
 
+@pytest.mark.parametrize("function", list(FUNCTIONS))
+def test_an_interpolation_meets_the_function_in_its_nodes(rng, function):  # noqa: F811
+    """A truncated expansion does not: of ReLU it would miss them by a hundredth."""
+    for degree in (3, int(rng.integers(4, 63)), 127):
+        bound = float(rng.uniform(0.5, 9.0))
+        nodes = bound * np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+        np.testing.assert_allclose(
+            interpolated(function, bound, degree)(nodes), FUNCTIONS[function](nodes), atol=1e-12 * bound
+        )
+
+
 def test_a_composite_is_close_to_relu_everywhere():
     series = minimax(3.0, "15,15,15")
     x = np.linspace(-3, 3, 20001)
