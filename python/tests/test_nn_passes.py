@@ -169,8 +169,32 @@ def test_the_degree_is_the_least_with_which_the_network_agrees(rng):  # noqa: F8
 def test_agreement_that_no_degree_reaches_is_said(rng):  # noqa: F811
     """A kink is no polynomial: of a single output 1 - the relative error is judged."""
     model = nn.Sequential(nn.Linear([[1.0]]), nn.ReLU())
-    with pytest.warns(nn.AgreementWarning, match="with degree 127 .* 1 were asked for"):
+    with pytest.warns(
+        nn.AgreementWarning, match="degree 127 the agreement is .*relative to the output.*, 1 was asked for"
+    ):
         nn.compile(model, rng.uniform(-1, 1, (200, 1)), params=toy(), agreement=1.0, device="cpu")
+
+
+def test_decisions_say_what_was_asked_for(rng):  # noqa: F811
+    model = nn.Sequential(nn.Linear(weights(rng, 4, 4)), nn.ReLU(), nn.Linear(weights(rng, 4, 4)), nn.SiLU())
+    x = rng.standard_normal((30, 4))
+
+    def said(**options):
+        program = quiet_compile(model, x, params=toy(), **options)
+        return {d.origin: (d.reason, d.instead) for d in program.plan.decisions}
+
+    found = said(degree={"1": 15}, agreement=0.01)
+    assert found["1"][0].startswith("the degree was asked for; agreement ")
+    assert found["3"][0].endswith(", asked for 0.01") and found["3"][1] == "a lower degree: there is none"
+    composite = said(activation="minimax", degree={"3": 7})
+    assert composite["1"][0].startswith("activation 'minimax' was asked for")
+    assert "asked for 0.99" not in "".join(reason for reason, _ in composite.values())
+    single = nn.Sequential(nn.Linear([[1.0]]), nn.ReLU())
+    (decision,) = quiet_compile(
+        single, rng.uniform(-1, 1, (50, 1)), params=toy(), agreement=1.0
+    ).plan.decisions
+    assert decision.reason.endswith("asked for 1: no degree reaches it")
+    assert decision.instead.startswith("degree 3: agreement ")
 
 
 def test_degrees_by_origin_and_unknown_origins(rng):  # noqa: F811

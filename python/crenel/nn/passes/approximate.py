@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, TypeAlias
@@ -14,7 +14,7 @@ import numpy as np
 from crenel.errors import ParameterError
 from crenel.nn.approximation import DEGREES, MAX_DEGREE, fit, interpolated, levels, minimax
 from crenel.nn.graph import Graph, Node
-from crenel.nn.ops import Activation, Reals, Series
+from crenel.nn.ops import Activation, Reals, Series, Shape
 from crenel.nn.passes.calibrate import Range
 from crenel.nn.plan import Decision
 
@@ -59,22 +59,33 @@ class Approximate:
                 break
         if self._searches(graph, places) and tried[-1][1] < self.agreement:
             warnings.warn(
-                f"with degree {tried[-1][0]} {tried[-1][1]:.4f} of the samples agree, {self.agreement:g} "
-                "were asked for: give samples that show more, a smaller margin, or activation='minimax'",
+                f"with degree {tried[-1][0]} the agreement is {tried[-1][1]:.4f} "
+                f"({measure_of(graph.nodes[graph.output].shape)}), {self.agreement:g} was asked for: give "
+                "samples that show more, a smaller margin, or activation='minimax'",
                 AgreementWarning,
                 stacklevel=3,
             )
         decisions = [
-            Decision(
-                node.origin,
-                f"{node.op.function} as series of degree {_degrees(node.op)}, {levels(node.op)} levels",
-                "; ".join(f"degree {d}: agreement {share:.4f}" for d, share in tried[:-1]) or "as asked for",
-                f"agreement {tried[-1][1]:.4f}, asked for {self.agreement:g}",
-            )
-            for node in found.nodes
+            self._decision(graph.nodes[k], node, tried)
+            for k, node in enumerate(found.nodes)
             if isinstance(node.op, Series)
         ]
         return found.verify("approximate"), tuple(decisions)
+
+    def _decision(self, given: Node, made: Node, tried: Sequence[tuple[int, float]]) -> Decision:
+        assert isinstance(made.op, Series), made
+        reached = f"agreement {tried[-1][1]:.4f}"
+        if self._composite(given):
+            reason, instead = f"activation 'minimax' was asked for; {reached}", "one polynomial"
+        elif self._asked(made.origin) is not None:
+            reason, instead = f"the degree was asked for; {reached}", "a degree by agreement"
+        else:
+            least = tried[-1][1] >= self.agreement
+            reason = f"{reached}, asked for {self.agreement:g}{'' if least else ': no degree reaches it'}"
+            lower = "; ".join(f"degree {d}: agreement {share:.4f}" for d, share in tried[:-1])
+            instead = lower or "a lower degree: there is none"
+        chosen = f"{made.op.function} as series of degree {_degrees(made.op)}, {levels(made.op)} levels"
+        return Decision(made.origin, chosen, instead, reason)
 
     def _check(self, places: Mapping[str, int]) -> None:
         if self.strategy not in ("fit", "chebyshev", "minimax"):
@@ -137,6 +148,13 @@ class Approximate:
 
 def _degrees(series: Series) -> str:
     return "/".join(str(len(factor) - 1) for factor in series.factors)
+
+
+def measure_of(shape: Shape) -> str:
+    """What `agreement` is for outputs of a shape, in words."""
+    if math.prod(shape) > 1:
+        return "share of samples of equal largest output"
+    return "1 - the error relative to the output, root mean squares"
 
 
 def agreement(exact: Reals, found: Reals) -> float:
