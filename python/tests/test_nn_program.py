@@ -129,6 +129,24 @@ def test_times_of_a_packaged_table_stand_in_where_it_has_none(rng):  # noqa: F81
     assert nn.Program.from_bytes(program.to_bytes()).expected == program.expected
 
 
+def test_what_is_expected_is_of_all_samples(rng):  # noqa: F811
+    """Sorted samples: the first ones are small, and a degree that is enough for them fails the others."""
+    samples = np.sort(rng.uniform(-1.0, 1.0, 200))[:, None] ** np.array([1.0, 3.0])
+    samples *= np.linspace(0.01, 1.0, 200)[:, None]
+    model = nn.Sequential(nn.Linear(8.0 * np.eye(2)), nn.ReLU())
+    program = quiet_compile(model, samples, params=toy(), degree=3, device="cpu")
+    expected, exact = program.expected, model(samples)
+    error = np.sqrt(np.mean((program.simulate(samples, noise=False) - exact) ** 2))
+    assert expected.largest == np.abs(exact).max()
+    assert expected.judged == 32 and 0.6 < expected.approximation / error < 1.6
+    assert f"{expected.agreement:.2%} of 32 samples have the exact network's largest" in program.describe()
+    single = quiet_compile(nn.Sequential(nn.Linear([[1.0, 0.5]])), samples[:20], params=toy(), device="cpu")
+    assert single.expected.judged == 20
+    text = single.describe()
+    assert "agreement         1.0000 = 1 - the error of 20 samples relative to the output" in text
+    assert "largest output" not in text
+
+
 def test_batches_and_single_samples(rng):  # noqa: F811
     model = nn.Sequential(nn.Linear(weights(rng, 3, 5), weights(rng, 3)))
     samples = rng.standard_normal((30, 5))

@@ -17,7 +17,7 @@ from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Approximate, Strategy
 from crenel.nn.passes.approximate import agreement as agreement_of
-from crenel.nn.passes.calibrate import Calibrate
+from crenel.nn.passes.calibrate import Calibrate, Range
 from crenel.nn.passes.fold import Fold
 from crenel.nn.passes.levels import Levels
 from crenel.nn.passes.lower import Lower
@@ -28,7 +28,7 @@ from crenel.nn.plan import Plan, Transform
 from crenel.nn.program import Expected, Program
 from crenel.nn.trace import Module, trace
 
-JUDGED = 32  # samples on which the expected error is measured
+JUDGED = 32  # samples, spread over all, on which the expected error is measured
 
 
 def compile(
@@ -67,8 +67,9 @@ def compile(
     CPU for it, one for each number of slots: seconds to tens of seconds and, of 'boot35', about 1 GiB of host
     memory while it lasts. Raises UnsupportedError naming every unknown module with its place, the levels that
     are missing, or the operation, limbs and batch of which `costs` has no time
-    (`crenel.nn.cost.CostModel.with_stand_ins` takes others); ParameterError for shapes that do not fit, naming the place, for samples that are
-    not finite and for options out of range. Warns with CalibrationWarning and AgreementWarning.
+    (`crenel.nn.cost.CostModel.with_stand_ins` takes others); ParameterError for shapes that do not fit, naming
+    the place, for samples that are not finite and for options out of range. Warns with CalibrationWarning and
+    AgreementWarning.
     """
     if not isinstance(params, ckks.Params):
         raise ParameterError(
@@ -87,7 +88,9 @@ def compile(
     program = Program(plan, params, batch, Expected(0.0, 0.0, 0.0, 0.0), device)
     program._kept["transforms"] = transforms
     time = None if costs is None else 1e-3 * prices.total(plan, program.transforms)
-    judged = replace(program, expected=_judged(program, exact, found[:JUDGED], time))
+    some = found[np.linspace(0, len(found) - 1, min(JUDGED, len(found))).round().astype(int)]
+    expected = replace(_judged(program, exact, some, time), largest=_largest(ranges[exact.output]))
+    judged = replace(program, expected=expected)
     judged._kept.update(program._kept)
     judged._known.update(program._known)
     return judged
@@ -114,4 +117,9 @@ def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float 
         float(np.abs(wanted).max()),
         agreement_of(wanted, noisy),
         milliseconds,
+        len(samples),
     )
+
+
+def _largest(found: Range) -> float:
+    return max(abs(found.least), abs(found.largest))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,11 +37,14 @@ class Expected:
     approximation: float
     """Root mean square of what polynomials add."""
     largest: float
-    """Largest absolute output of the exact network on the samples."""
+    """Largest absolute output of the exact network on all samples."""
     agreement: float
-    """Share of samples whose largest output is that of the exact network, with both errors."""
+    """Share of samples whose largest output is that of the exact network, with both errors; of a single
+    output, 1 - the error relative to it, root mean squares."""
     milliseconds: float | None = None
     """Of a run of `batch` samples, by the costs that `compile` was given; None: it had none."""
+    judged: int = 0
+    """Samples, spread evenly over all, on which noise, approximation and agreement were measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +152,19 @@ class Program:
             ("keys", f"{len(demand.rotations)} rotations, {demand.key_bytes / mib:.1f} MiB on the device"),
             ("weights", f"{demand.plaintext_bytes / mib:.1f} MiB encoded, on the device"),
             ("expected error", f"{expected.noise:.2g} of encryption, {expected.approximation:.2g} of "
-                               f"polynomials (rms; outputs up to {expected.largest:.4g})"),
-            ("agreement", f"{expected.agreement:.2%} of the samples have the exact network's largest output"),
+                               f"polynomials (rms of {expected.judged} samples; outputs up to "
+                               f"{expected.largest:.4g})"),
+            ("agreement", self._agreement()),
         ]  # fmt: skip
         if expected.milliseconds is not None:
             rows.insert(6, ("time", f"about {expected.milliseconds:.4g} ms a run, by measured operations"))
         return "\n".join(f"{name:<18}{text}" for name, text in rows)
+
+    def _agreement(self) -> str:
+        share, judged = self.expected.agreement, self.expected.judged
+        if math.prod(self.plan.output_shape) > 1:
+            return f"{share:.2%} of {judged} samples have the exact network's largest output"
+        return f"{share:.4f} = 1 - the error of {judged} samples relative to the output (root mean squares)"
 
     def bind(self, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
         """The program ready to run on `device` with a client's keys: themselves, their bytes, or their file.
@@ -174,7 +185,9 @@ class Program:
         document = self._document(arrays, decisions)
         if decisions:
             e = self.expected
-            document["expected"] = [e.noise, e.approximation, e.largest, e.agreement, e.milliseconds]
+            document["expected"] = [
+                e.noise, e.approximation, e.largest, e.agreement, e.milliseconds, e.judged
+            ]  # fmt: skip
         return archive.packed("program", document, arrays.parts)
 
     def to_bytes(self) -> bytes:
@@ -206,8 +219,8 @@ class Program:
         params = params_of(found["params"], allow_insecure)
         plan = plan_of(found["plan"], parts)
         numbers = found["expected"]
-        if not isinstance(numbers, list) or len(numbers) != 5:
-            raise SerializationError("expected must be five numbers")
+        if not isinstance(numbers, list) or len(numbers) != 6:
+            raise SerializationError("expected must be six numbers")
         if plan.input_level > params.normal_top_level or any(
             v.layout.capacity > params.slots for v in plan.values
         ):
@@ -216,7 +229,8 @@ class Program:
         time = numbers[4]
         if len(errors) != 4 or not (time is None or type(time) is float):
             raise SerializationError("expected must be numbers")
-        expected = Expected(errors[0], errors[1], errors[2], errors[3], time)
+        judged = _count(numbers[5], 0)
+        expected = Expected(errors[0], errors[1], errors[2], errors[3], time, judged)
         return cls(plan, params, _count(found["batch"]), expected, device)
 
 
