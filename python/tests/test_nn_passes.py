@@ -138,6 +138,10 @@ def test_quadratics_take_one_level_and_other_polynomials_theirs(rng):  # noqa: F
     assert levels(nn.Polynomial([0.0, 1.0, 0.0, 1.0])) == 3
     assert levels(nn.Tanh()) == 4
     assert levels(nn.Polynomial([0.5, 2.0])) == 1  # a norm
+    # The bound of a sum's or a fit's operand is not the square's to choose.
+    assert levels(nn.Residual(nn.Square())) == 3
+    assert levels(nn.Square(), nn.Tanh()) == 3 + 3
+    assert levels(nn.Square(), nn.Linear(weights(rng, 3, 3)), nn.Tanh()) == 2 + 1 + 3
 
 
 def test_the_degree_is_the_least_with_which_the_network_agrees(rng):  # noqa: F811

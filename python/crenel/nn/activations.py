@@ -60,7 +60,12 @@ class Tanh(AbstractActivation):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Polynomial(Module):
-    """sum_k coefficients[k] x^k, lowest first; computed as it is, never fitted."""
+    """sum_k coefficients[k] x^k, lowest first; computed as it is, never fitted.
+
+    Degree 2: one level as a square of a shifted input; two where the shift, -c1 / (2 c2), or the constant is
+    large beside the values, or where the result's bound is a sum's or a fitted function's. Degree 1 or less:
+    a norm, part of the linear layer beside it. Others: as of fitted polynomials of the degree.
+    """
 
     coefficients: Reals
 
@@ -79,7 +84,7 @@ class Polynomial(Module):
 
 @dataclass(frozen=True, eq=False)
 class Square(Module):
-    """x^2: one level."""
+    """x^2: one level, or two where the bound of the result is that of a sum or of a fitted function."""
 
     def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(
