@@ -166,6 +166,91 @@ def test_forged_documents_are_refused_or_harmless(tiny, rng, kind):  # noqa: F81
     assert refused > 100
 
 
+OTHER = (0, 1, 2, 3, 5, 8, 16, 7.0, 1e-308, 1e308, np.inf, np.nan, 2**20, "add", "input", "activation")
+OTHER += ("polynomial", "flatten", "linear", "conv2d", "affine", "place", "avg_pool2d", "series", "sum")
+
+
+def changed(document, path, other):
+    """A copy with one member exchanged."""
+    forged = json.loads(json.dumps(document))
+    holder = forged
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = other
+    return forged
+
+
+def sealed(monkeypatch, kind, document, parts):
+    """The bytes of a file with right checksums, also of numbers that JSON has not but Python reads."""
+    dumps = json.dumps
+    with monkeypatch.context() as patch:
+        patch.setattr(json, "dumps", lambda value, **options: dumps(value, **options | {"allow_nan": True}))
+        return archive.packed(kind, document, parts)
+
+
+@pytest.mark.parametrize("count", [400])
+def test_what_a_forged_program_loads_as_can_be_used(program, rng, monkeypatch, count):  # noqa: F811
+    """Plausible numbers and other operations: refused when loaded, or used without raw errors."""
+    document, parts = archive.unpacked(program.to_bytes(), "program")
+    paths = list(places(document))[1:]
+    loaded = 0
+    samples = rng.uniform(-1, 1, (2, 1, 8, 8))
+    tries = [(paths[k], OTHER[j]) for k in range(len(paths)) for j in range(len(OTHER))]
+    for k in rng.choice(len(tries), count, replace=False):
+        path, other = tries[int(k)]
+        print(path, other)
+        data = sealed(monkeypatch, "program", changed(document, path, other), parts)
+        try:
+            again = nn.Program.from_bytes(data, allow_insecure=True)
+        except SerializationError:
+            continue
+        loaded += 1
+        shape = again.plan.values[0].layout.shape
+        try:
+            nn.ClientSpec.from_bytes(again.client.to_bytes(), allow_insecure=True)
+            again.describe(), again.explain(), again.to_bytes()
+            again.simulate(samples if shape == (1, 8, 8) else np.zeros((1, *shape)))
+        except CrenelError as error:  # of numbers near the ends of float64
+            print(f"used: {error}")
+    assert 0 < loaded < count
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        (("plan", "output_shape"), [4]),
+        (("plan", "steps", 0, "chains", 0, 0), {"op": "add"}),
+        (("plan", "steps", 0, "chains", 0, 0, "bias", "shape"), [1, 3]),
+        (("plan", "steps", 0, "chains", 0, 0, "weight", "shape"), [3, 2, 2]),
+        (("plan", "steps", 0, "chains", 0, 0), {"op": "place", "channels": 3, "offset": 0}),
+        (("plan", "values", 2, "layout", "gap"), [2, 1]),
+        (("plan", "values", 2, "bound"), 1.0),
+        (("plan", "values", 2, "bound"), 1e308),
+        (("expected", 0), np.nan),
+        (("expected", 4), np.inf),
+        (("expected", 5), -1),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_forged_members_are_refused_when_loaded(tiny, monkeypatch, path, other):
+    document, parts = archive.unpacked(tiny.to_bytes(), "program")
+    data = sealed(monkeypatch, "program", changed(document, path, other), parts)
+    with pytest.raises(SerializationError):
+        nn.Program.from_bytes(data, allow_insecure=True)
+
+
+def test_a_small_file_cannot_ask_for_large_memory(rng, monkeypatch):  # noqa: F811
+    """Two pools: the first one's padding is the second one's window."""
+    model = nn.Sequential(nn.AvgPool2d(1), nn.AvgPool2d(1))
+    program = quiet_compile(model, rng.standard_normal((30, 1, 1, 1)), params=toy("toy-leveled-n14-s40"))
+    document, parts = archive.unpacked(program.to_bytes(), "program")
+    first, second = document["plan"]["steps"][0]["chains"][0]
+    assert nn.Program.from_bytes(program.to_bytes(), allow_insecure=True).fingerprint == program.fingerprint
+    first["padding"], second["kernel"] = [1 << 30, 1 << 30], [(1 << 31) + 1, (1 << 31) + 1]
+    with pytest.raises(SerializationError, match="avg_pool2d to a tensor"):
+        nn.Program.from_bytes(sealed(monkeypatch, "program", document, parts), allow_insecure=True)
+
+
 def test_weights_that_are_not_finite_are_refused_in_files(tiny):
     document, parts = archive.unpacked(tiny.to_bytes(), "program")
     name = next(iter(parts))

@@ -68,8 +68,8 @@ def compile(
     memory while it lasts. Raises UnsupportedError naming every unknown module with its place, the levels that
     are missing, or the operation, limbs and batch of which `costs` has no time
     (`crenel.nn.cost.CostModel.with_stand_ins` takes others); ParameterError for shapes that do not fit,
-    naming the place, for samples that are not finite and for options out of range. Warns with CalibrationWarning and
-    AgreementWarning.
+    naming the place, for samples that are not finite and for options out of range. Warns with
+    CalibrationWarning and AgreementWarning.
     """
     if not isinstance(params, ckks.Params):
         raise ParameterError(

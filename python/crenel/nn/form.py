@@ -13,12 +13,25 @@ import numpy as np
 from crenel.errors import CrenelError, SerializationError
 from crenel.nn.archive import Json
 from crenel.nn.layout import Layout
-from crenel.nn.ops import OPS, Op, Reals, Series, Shape
+from crenel.nn.ops import (
+    OPS,
+    Affine,
+    AvgPool2d,
+    Conv2d,
+    Flatten,
+    Linear,
+    Op,
+    Place,
+    Reals,
+    Series,
+    Shape,
+)  # fmt: skip
 from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform, Value
 
 STEPS: dict[str, type[Transform] | type[Evaluate] | type[Quadratic] | type[Sum] | type[Refresh]] = {
     "transform": Transform, "evaluate": Evaluate, "quadratic": Quadratic, "sum": Sum, "refresh": Refresh,
 }  # fmt: skip
+LINEAR = (Conv2d, Linear, Affine, AvgPool2d, Flatten, Place)  # what chains of transforms are made of
 MAX_SLOTS = 1 << 20
 
 
@@ -167,11 +180,27 @@ def plan_of(form: Json, parts: Mapping[str, bytes]) -> Plan:
         steps = tuple(_step(_dict(s), parts) for s in _list(found["steps"]))
         shape = _counts(found, "output_shape", None)
         decisions = tuple(Decision(*(str(t) for t in _list(d))) for d in _list(found["decisions"]))
-        return Plan(values, steps, _count(found["output"], 0), shape, decisions).verify("load")
+        return _bounded(Plan(values, steps, _count(found["output"], 0), shape, decisions).verify("load"))
     except SerializationError:
         raise
-    except (CrenelError, KeyError, IndexError, TypeError, ValueError, AssertionError) as error:
+    except (CrenelError, KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
         raise SerializationError(f"no plan: {type(error).__name__}: {error}") from None
+
+
+def _bounded(plan: Plan) -> Plan:
+    """Itself. Raises SerializationError where what is between the operations of a chain is larger than what a
+    layout may hold: a file of a few bytes could ask for any memory."""
+    for step in plan.steps:
+        for k, chain in zip(step.inputs, step.chains if isinstance(step, Transform) else (), strict=False):
+            shape = plan.values[k].layout.shape
+            for op in chain:
+                window = math.prod(op.kernel) if isinstance(op, AvgPool2d) else 1
+                size, shape = shape[0] * window, op.shape(shape)
+                if max(size, math.prod(shape)) > MAX_SLOTS * 64:
+                    raise SerializationError(
+                        f"{op.name} to a tensor of shape {shape}", {"operation": op.name}
+                    )
+    return plan
 
 
 def _plan_value(form: Mapping[str, Json]) -> Value:
@@ -186,7 +215,7 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
     inputs = tuple(_count(k, 0) for k in _list(form["inputs"]))
     if kind is Transform:
         chains = tuple(tuple(_op_of(op, parts) for op in _list(chain)) for chain in _list(form["chains"]))
-        if len(chains) != len(inputs) or not all(op.linear for chain in chains for op in chain):
+        if len(chains) != len(inputs) or not all(isinstance(op, LINEAR) for chain in chains for op in chain):
             raise SerializationError("a transform of other operations than linear ones", {"value": out})
         return Transform(out, inputs, chains, level)
     if kind is Sum:

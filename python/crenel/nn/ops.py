@@ -48,6 +48,15 @@ def _equal(found: int, expected: int, what: str) -> None:
         )
 
 
+def _array(found: Reals, shape: tuple[int | None, ...], what: str) -> None:
+    if found.ndim != len(shape) or any(e not in (None, n) for n, e in zip(found.shape, shape, strict=True)):
+        expected = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ParameterError(
+            f"{what} of shape {found.shape}, expected ({expected})",
+            {"what": what, "shape": list(found.shape)},
+        )
+
+
 class Op(ABC):
     """A function of tensors. Frozen."""
 
@@ -57,7 +66,7 @@ class Op(ABC):
 
     @abstractmethod
     def shape(self, *inputs: Shape) -> Shape:
-        """The result's shape. Raises ParameterError for shapes that do not fit."""
+        """The result's shape. Raises ParameterError for shapes that do not fit, of inputs and own arrays."""
 
     @abstractmethod
     def __call__(self, *inputs: Reals) -> Reals:
@@ -93,6 +102,9 @@ class Conv2d(Op):
 
     def shape(self, *inputs: Shape) -> Shape:
         channels, height, width = _planes(inputs[0], self.name)
+        _array(self.weight, (None,) * 4, "weight of a convolution")
+        _array(self.bias, (len(self.weight),), "bias of a convolution")
+        _equal(len(self.weight) % self.groups, 0, "outputs beyond those that the groups divide")
         _equal(channels, self.weight.shape[1] * self.groups, "channels of a convolution")
         return (
             self.weight.shape[0],
@@ -132,6 +144,8 @@ class Linear(Op):
                 f"linear of a tensor of shape {inputs[0]}, expected a vector: put a Flatten before it",
                 {"operation": self.name, "shape": list(inputs[0])},
             )
+        _array(self.weight, (None, None), "weight of a linear layer")
+        _array(self.bias, (len(self.weight),), "bias of a linear layer")
         _equal(inputs[0][0], self.weight.shape[1], "inputs of a linear layer")
         return (self.weight.shape[0],)
 
@@ -148,6 +162,8 @@ class Affine(Op):
     name: ClassVar[str] = "affine"
 
     def shape(self, *inputs: Shape) -> Shape:
+        _array(self.scale, (None,), "scale of a norm")
+        _array(self.shift, self.scale.shape, "shift of a norm")
         _equal(inputs[0][0], len(self.scale), "channels of a norm")
         return inputs[0]
 
@@ -207,6 +223,11 @@ class Place(Op):
     name: ClassVar[str] = "place"
 
     def shape(self, *inputs: Shape) -> Shape:
+        if self.offset + inputs[0][0] > self.channels:
+            raise ParameterError(
+                f"{inputs[0][0]} channels at {self.offset} of {self.channels}",
+                {"offset": self.offset, "channels": self.channels},
+            )
         return (self.channels, *inputs[0][1:])
 
     def __call__(self, *inputs: Reals) -> Reals:

@@ -9,10 +9,9 @@ A step says what happens; `crenel.nn.interpret.walk` says how, once for all read
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
-
-import numpy as np
 
 from crenel import ckks
 from crenel.errors import StateError
@@ -142,22 +141,37 @@ class Plan:
                 raise StateError(f"{what}: levels do not fit", {"level": step.level, "value": step.out})
             if result.level < 0:
                 raise StateError(f"{what}: no level is left", {"level": result.level})
-            if isinstance(step, (Sum, Refresh)) and not all(
-                v.layout.same_places(result.layout) and v.bound == result.bound for v in operands
-            ):
-                raise StateError(f"{what}: operands in other slots or of other bounds", {"value": step.out})
-            if isinstance(step, Evaluate) and step.series.bound != operands[0].bound:
-                raise StateError(f"{what}: a series on another interval", {"value": step.out})
-            if isinstance(step, Transform):
-                for value, chain in zip(operands, step.chains, strict=True):
-                    shape = value.layout.shape
-                    for op in chain:
-                        shape = op.shape(shape)
-                    if np.prod(shape) != np.prod(result.layout.shape):
-                        raise StateError(f"{what}: a chain that ends in shape {shape}", {"value": step.out})
+            self._fit(step, what)
         if self.output not in made:
             raise StateError(f"after {stage}: the result %{self.output} is not made", {"value": self.output})
+        result = self.values[self.output].layout
+        if math.prod(self.output_shape) != math.prod(result.shape):
+            raise StateError(f"after {stage}: a result of shape {self.output_shape} in {result}")
         return self
+
+    def _fit(self, step: Step, what: str) -> None:
+        """Raises StateError for operands and a result that do not belong together."""
+        operands, result = [self.values[k] for k in step.inputs], self.values[step.out]
+        fields = {"value": step.out}
+        if not operands or any(v.layout.capacity != result.layout.capacity for v in operands):
+            raise StateError(f"{what}: no operand, or ciphertexts of other sizes", fields)
+        if not isinstance(step, Transform) and not all(v.layout.same_places(result.layout) for v in operands):
+            raise StateError(f"{what}: operands in other slots", fields)
+        if isinstance(step, (Sum, Refresh)) and any(v.bound != result.bound for v in operands):
+            raise StateError(f"{what}: operands of other bounds", fields)
+        if isinstance(step, Evaluate) and step.series.bound != operands[0].bound:
+            raise StateError(f"{what}: a series on another interval", fields)
+        if isinstance(step, Quadratic):
+            made = abs(float(step.coefficients[2])) * operands[0].bound * operands[0].bound
+            if not math.isclose(made, result.bound, rel_tol=1e-9):
+                raise StateError(f"{what}: a bound that is not the square's, {made:.4g}", fields)
+        if isinstance(step, Transform):
+            for value, chain in zip(operands, step.chains, strict=True):
+                shape = value.layout.shape
+                for op in chain:
+                    shape = op.shape(shape)
+                if math.prod(shape) != math.prod(result.layout.shape):
+                    raise StateError(f"{what}: a chain that ends in shape {shape}", fields)
 
     def line(self, step: Step) -> str:
         """A step in one line, the stable text form."""

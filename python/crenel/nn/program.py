@@ -20,12 +20,12 @@ from crenel.nn.clear import Clear, Noise, Slots
 from crenel.nn.client import ClientSpec, EncryptedTensor, params_of, same_direction, same_program
 from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.encrypted import Encoded, Encrypted
-from crenel.nn.form import Arrays, _count, _dict, plan_form, plan_of
+from crenel.nn.form import Arrays, _count, _dict, plan_form, plan_of, positive
 from crenel.nn.graph import checked_samples
 from crenel.nn.interpret import Watch, walk
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Plan, bootstrap_options
+from crenel.nn.plan import Plan, Refresh, bootstrap_options
 
 
 @dataclass(frozen=True)
@@ -221,14 +221,14 @@ class Program:
         numbers = found["expected"]
         if not isinstance(numbers, list) or len(numbers) != 6:
             raise SerializationError("expected must be six numbers")
-        if plan.input_level > params.normal_top_level or any(
-            v.layout.capacity > params.slots for v in plan.values
-        ):
+        if any(v.level > params.normal_top_level or v.layout.capacity > params.slots for v in plan.values):
             raise SerializationError("a plan of more levels or slots than its parameters have")
-        errors = [v for v in numbers[:4] if type(v) is float]
-        time = numbers[4]
-        if len(errors) != 4 or not (time is None or type(time) is float):
-            raise SerializationError("expected must be numbers")
+        if params.max_level <= params.normal_top_level and any(isinstance(s, Refresh) for s in plan.steps):
+            raise SerializationError("a plan with bootstraps, of which its parameters have none")
+        errors = [v for v in numbers[:4] if type(v) is float and math.isfinite(v)]
+        time = numbers[4] if numbers[4] is None else positive(numbers[4])
+        if len(errors) != 4:
+            raise SerializationError("expected must be numbers that are finite")
         judged = _count(numbers[5], 0)
         expected = Expected(errors[0], errors[1], errors[2], errors[3], time, judged)
         return cls(plan, params, _count(found["batch"]), expected, device)
