@@ -239,6 +239,32 @@ def test_forged_members_are_refused_when_loaded(tiny, monkeypatch, path, other):
         nn.Program.from_bytes(data, allow_insecure=True)
 
 
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        (("program",), None),
+        (("program",), "x" * 64),
+        (("relinearisation",), -5),
+        (("relinearisation",), 10**6),
+        (("relinearisation",), True),
+        (("input_level",), 10**6),
+        (("output", "capacity"), 1 << 19),
+        (("rotations",), [[1 << 19, 1]]),
+        (("rotations",), [[1, 10**6]]),
+        (("rotations",), [[1, 1], [1, 2]]),
+        (("bootstraps",), [4]),
+        (("bootstraps",), 0),
+    ],
+    ids=str,
+)
+def test_a_clients_file_is_within_its_parameters(tiny, path, other):
+    document, parts = archive.unpacked(tiny.client.to_bytes(), "client")
+    assert nn.ClientSpec.from_bytes(tiny.client.to_bytes(), allow_insecure=True).rotations
+    with pytest.raises(SerializationError):
+        data = archive.packed("client", changed(document, path, other), parts)
+        nn.ClientSpec.from_bytes(data, allow_insecure=True)
+
+
 def test_a_small_file_cannot_ask_for_large_memory(rng, monkeypatch):  # noqa: F811
     """Two pools: the first one's padding is the second one's window."""
     model = nn.Sequential(nn.AvgPool2d(1), nn.AvgPool2d(1))

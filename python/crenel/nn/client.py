@@ -14,7 +14,16 @@ from crenel._crenel import write_file
 from crenel.errors import CrenelError, ParameterError, SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
-from crenel.nn.form import _count, _dict, layout_form, layout_of, positive
+from crenel.nn.form import (
+    _dict,
+    bootstraps_of,
+    count,
+    fingerprint_of,
+    layout_form,
+    layout_of,
+    positive,
+    rotations_of,
+)  # fmt: skip
 from crenel.nn.functions import reals
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Reals, Shape
@@ -124,17 +133,17 @@ class ClientSpec:
             found = _dict(document)
             params = params_of(found["params"], allow_insecure)
             relinearisation = found["relinearisation"]
-            if relinearisation is not None and type(relinearisation) is not int:
-                raise SerializationError(f"relinearisation {relinearisation!r}, expected a level or null")
+            if relinearisation is not None:
+                relinearisation = count(relinearisation, 0, params.max_level)
             shape = found["output_shape"]
             if not isinstance(shape, list):
                 raise SerializationError("output_shape is no list")
             spec = cls(
-                params, str(found["program"]), _rotations(found["rotations"]), relinearisation,
-                _bootstraps(found["bootstraps"], params),
-                layout_of(found["input"]), _count(found["input_level"], 0), positive(found["input_bound"]),
-                layout_of(found["output"]), tuple(_count(v) for v in shape), positive(found["output_bound"]),
-                _count(found["batch"]),
+                params, fingerprint_of(found["program"]), rotations_of(found["rotations"], params),
+                relinearisation, bootstraps_of(found["bootstraps"], params),
+                layout_of(found["input"]), count(found["input_level"], 0, params.normal_top_level),
+                positive(found["input_bound"]), layout_of(found["output"]), tuple(count(v) for v in shape),
+                positive(found["output_bound"]), count(found["batch"]),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, CrenelError):
@@ -142,7 +151,7 @@ class ClientSpec:
             raise SerializationError(f"no client's file: {type(error).__name__}: {error}") from None
         if (
             int(np.prod(spec.output_shape)) != int(np.prod(spec.output.shape))
-            or spec.input.capacity > params.slots
+            or max(spec.input.capacity, spec.output.capacity) > params.slots
         ):
             raise SerializationError("layouts that do not fit the parameters or the result")
         return spec
@@ -283,19 +292,3 @@ def params_of(form: Json, allow_insecure: bool) -> ckks.Params:
     except ValueError:
         raise SerializationError("parameters that are not hexadecimal") from None
     return ckks.Params.from_bytes(data, allow_insecure=allow_insecure)
-
-
-def _bootstraps(form: Json, params: ckks.Params) -> tuple[int, ...]:
-    found = tuple(_count(v) for v in form) if isinstance(form, list) else (0,)
-    if any(v & (v - 1) or not 1 <= v <= params.slots for v in found):
-        raise SerializationError("bootstraps must be powers of two up to the slots")
-    return found
-
-
-def _rotations(form: Json) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for pair in form if isinstance(form, list) else [None]:
-        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) is not int:
-            raise SerializationError("rotations must be pairs of a step and a level")
-        found[pair[0]] = _count(pair[1], 0)
-    return found

@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 
+from crenel import ckks
 from crenel.errors import CrenelError, SerializationError
 from crenel.nn.archive import Json
 from crenel.nn.layout import Layout
@@ -64,7 +65,7 @@ def layout_of(form: Json) -> Layout:
     found = _dict(form)
     shape, size = _counts(found, "shape", None), _counts(found, "size", 3)
     gap, plane = _counts(found, "gap", 2), _counts(found, "plane", 2)
-    capacity = _count(found["capacity"])
+    capacity = count(found["capacity"])
     ok = (
         capacity & (capacity - 1) == 0
         and capacity <= MAX_SLOTS
@@ -180,7 +181,7 @@ def plan_of(form: Json, parts: Mapping[str, bytes]) -> Plan:
         steps = tuple(_step(_dict(s), parts) for s in _list(found["steps"]))
         shape = _counts(found, "output_shape", None)
         decisions = tuple(Decision(*(str(t) for t in _list(d))) for d in _list(found["decisions"]))
-        return _bounded(Plan(values, steps, _count(found["output"], 0), shape, decisions).verify("load"))
+        return _bounded(Plan(values, steps, count(found["output"], 0), shape, decisions).verify("load"))
     except SerializationError:
         raise
     except (CrenelError, KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
@@ -205,14 +206,14 @@ def _bounded(plan: Plan) -> Plan:
 
 def _plan_value(form: Mapping[str, Json]) -> Value:
     return Value(
-        layout_of(form["layout"]), positive(form["bound"]), _count(form["level"], 0), str(form["origin"])
+        layout_of(form["layout"]), positive(form["bound"]), count(form["level"], 0), str(form["origin"])
     )
 
 
 def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
     kind = STEPS[str(form["step"])]
-    out, level = _count(form["out"]), _count(form["level"], 0)
-    inputs = tuple(_count(k, 0) for k in _list(form["inputs"]))
+    out, level = count(form["out"]), count(form["level"], 0)
+    inputs = tuple(count(k, 0) for k in _list(form["inputs"]))
     if kind is Transform:
         chains = tuple(tuple(_op_of(op, parts) for op in _list(chain)) for chain in _list(form["chains"]))
         if len(chains) != len(inputs) or not all(isinstance(op, LINEAR) for chain in chains for op in chain):
@@ -246,10 +247,39 @@ def _list(form: Json) -> list[Json]:
     return form
 
 
-def _count(form: Json, least: int = 1) -> int:
-    if type(form) is not int or not least <= form < 1 << 40:
-        raise SerializationError(f"{str(form)[:50]!r}, expected an integer from {least} on")
+def count(form: Json, least: int = 1, most: int = (1 << 40) - 1) -> int:
+    """An integer within limits. Raises SerializationError for other things."""
+    if type(form) is not int or not least <= form <= most:
+        raise SerializationError(f"{str(form)[:50]!r}, expected an integer from {least} to {most}")
     return form
+
+
+def fingerprint_of(form: Json) -> str:
+    """64 hexadecimal digits. Raises SerializationError for other things."""
+    if type(form) is not str or len(form) != 64 or set(form) - set("0123456789abcdef"):
+        raise SerializationError(f"program {str(form)[:70]!r}, expected 64 hexadecimal digits")
+    return form
+
+
+def bootstraps_of(form: Json, params: ckks.Params) -> tuple[int, ...]:
+    """Slots of vectors that parameters can bootstrap. Raises SerializationError for other things."""
+    found = tuple(count(v, 1, params.slots) for v in _list(form))
+    if any(v & (v - 1) for v in found) or found and params.max_level <= params.normal_top_level:
+        raise SerializationError("bootstraps must be powers of two, of parameters that have bootstraps")
+    return found
+
+
+def rotations_of(form: Json, params: ckks.Params) -> dict[int, int]:
+    """Levels by step. Raises SerializationError for other things."""
+    found: dict[int, int] = {}
+    for pair in _list(form):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise SerializationError("rotations must be pairs of a step and a level")
+        step = count(pair[0], 1 - params.slots, params.slots - 1)
+        if step in found:
+            raise SerializationError(f"rotation by {step} twice", {"rotation": step})
+        found[step] = count(pair[1], 0, params.max_level)
+    return found
 
 
 def positive(form: Json) -> float:
@@ -260,7 +290,7 @@ def positive(form: Json) -> float:
 
 
 def _counts(form: Mapping[str, Json], name: str, length: int | None) -> Shape:
-    found = tuple(_count(v) for v in _list(form[name]))
+    found = tuple(count(v) for v in _list(form[name]))
     if not found or (length is not None and len(found) != length):
         raise SerializationError(f"{name} of {len(found)} numbers, expected {length}", {"member": name})
     return found

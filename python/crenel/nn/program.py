@@ -20,7 +20,7 @@ from crenel.nn.clear import Clear, Noise, Slots
 from crenel.nn.client import ClientSpec, EncryptedTensor, params_of, same_direction, same_program
 from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.encrypted import Encoded, Encrypted
-from crenel.nn.form import Arrays, _count, _dict, plan_form, plan_of, positive
+from crenel.nn.form import Arrays, _dict, count, plan_form, plan_of, positive
 from crenel.nn.graph import checked_samples
 from crenel.nn.interpret import Watch, walk
 from crenel.nn.linear import SlotTransform
@@ -68,7 +68,7 @@ class Program:
             self._kept["fingerprint"] = hashlib.sha256(self._packed(decisions=False)).hexdigest()
         return str(self._kept["fingerprint"])
 
-    def _counted(self) -> Counting:
+    def counted(self) -> Counting:
         found = self._kept.get("counting")
         if not isinstance(found, Counting):
             found = Counting(self.plan, self.params, transforms=dict(self._prepared()))
@@ -85,12 +85,12 @@ class Program:
     @property
     def transforms(self) -> Mapping[int, SlotTransform]:
         """Matrices of the steps, by the number of the value that each makes."""
-        return self._counted().transforms
+        return self.counted().transforms
 
     @property
     def demand(self) -> Demand:
         """Keys, operations and bytes that a run needs; no key and no device are needed to know."""
-        return demand_of(self._counted())
+        return demand_of(self.counted())
 
     @property
     def client(self) -> ClientSpec:
@@ -229,9 +229,9 @@ class Program:
         time = numbers[4] if numbers[4] is None else positive(numbers[4])
         if len(errors) != 4:
             raise SerializationError("expected must be numbers that are finite")
-        judged = _count(numbers[5], 0)
+        judged = count(numbers[5], 0)
         expected = Expected(errors[0], errors[1], errors[2], errors[3], time, judged)
-        return cls(plan, params, _count(found["batch"]), expected, device)
+        return cls(plan, params, count(found["batch"]), expected, device)
 
 
 @dataclass(frozen=True, eq=False)
