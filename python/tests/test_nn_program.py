@@ -9,7 +9,7 @@ from nn_digits import TRAINING, convolutional, dense, digits
 from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
 
 from crenel import ckks, nn
-from crenel.errors import KeyMissingError, ParameterError, StateError, UnsupportedError
+from crenel.errors import KeyMissingError, ParameterError, SerializationError, StateError, UnsupportedError
 from crenel.nn.cost import CostModel
 
 DEVICES = [name for name in device_names() if name != "ref"]
@@ -200,6 +200,11 @@ def test_keys_and_tensors_of_another_program_are_refused(rng):  # noqa: F811
         one.bind(few)
     assert set(found.value.fields["rotations"]) == set(one.demand.rotations) - {1}
     elsewhere = quiet_compile(nn.Square(), samples, params=toy(), device="cpu")
+    for other in (keys, keys.to_bytes()):
+        with pytest.raises(StateError, match="keys of parameters"):
+            elsewhere.bind(other)
+    with pytest.raises(SerializationError):
+        one.bind(b"no keys")
     with pytest.raises(StateError, match="a client of parameters"):
         client.encrypt(samples[0], elsewhere.client)
 

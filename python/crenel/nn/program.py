@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -170,7 +170,7 @@ class Program:
         """The program ready to run on `device` with a client's keys: themselves, their bytes, or their file.
 
         Raises KeyMissingError naming every key that is missing or serves too low a level, StateError for keys
-        of other parameters, DeviceError, OutOfMemoryError.
+        of other parameters, SerializationError for bytes that are no keys, DeviceError, OutOfMemoryError.
         """
         return Server.bound(self, keys)
 
@@ -184,10 +184,7 @@ class Program:
         arrays = Arrays()
         document = self._document(arrays, decisions)
         if decisions:
-            e = self.expected
-            document["expected"] = [
-                e.noise, e.approximation, e.largest, e.agreement, e.milliseconds, e.judged
-            ]  # fmt: skip
+            document["expected"] = list(astuple(self.expected))
         return archive.packed("program", document, arrays.parts)
 
     def to_bytes(self) -> bytes:
@@ -249,15 +246,20 @@ class Server:
     def bound(cls, program: Program, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
         """As `Program.bind`."""
         context = ckks.Context(program.params, device=program.device)
-        if isinstance(keys, ckks.EvaluationKeys):
-            try:
-                evaluator = context.evaluator(keys)
-            except StateError:  # of another device: they travel as bytes, which says what else may differ
-                evaluator = context.evaluator(context.evaluation_keys_from_bytes(keys.to_bytes()))
-        elif isinstance(keys, bytes):
-            evaluator = context.evaluator(context.evaluation_keys_from_bytes(keys))
-        else:
-            evaluator = context.evaluator(context.load_evaluation_keys(keys))
+        try:
+            if isinstance(keys, ckks.EvaluationKeys):
+                try:
+                    evaluator = context.evaluator(keys)
+                except StateError:  # of another device: they travel as bytes, which says what else may differ
+                    evaluator = context.evaluator(context.evaluation_keys_from_bytes(keys.to_bytes()))
+            elif isinstance(keys, bytes):
+                evaluator = context.evaluator(context.evaluation_keys_from_bytes(keys))
+            else:
+                evaluator = context.evaluator(context.load_evaluation_keys(keys))
+        except SerializationError as error:
+            if error.fields.get("where") != "params_id":
+                raise
+            raise StateError(f"keys of parameters {error.fields['found']}", error.fields) from None
         program.demand.check(evaluator.keys)
         boots = {
             slots: context.bootstrapper(evaluator.keys, bootstrap_options(slots))
