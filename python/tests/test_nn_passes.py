@@ -300,3 +300,19 @@ def test_a_network_that_overflows_is_named():
     model = nn.Sequential(*[nn.Polynomial([0.0, 0.0, 1.0]) for _ in range(20)])
     with np.errstate(over="ignore"), pytest.raises(ParameterError, match="^9: values of .* not finite"):
         quiet_compile(model, np.full((8, 2), 3.0), params=toy())
+
+
+def test_weights_that_no_plaintext_holds_are_named(rng):  # noqa: F811
+    """Terms that cancel on the samples: `bind` could not encode the matrix."""
+    x = rng.standard_normal((40, 1)) * np.array([1.0, 1.0 - 2.0**-40])
+
+    def compiled(weight):
+        model = nn.Sequential(nn.Linear([[weight, -weight], [0.0, 0.0]]), nn.Square())
+        return quiet_compile(model, x, params=toy("toy-leveled-n14-s40"), device="cpu")
+
+    with pytest.raises(ParameterError, match="^0: weights up to .* expected less than 4.19e[+]06") as found:
+        compiled(float(rng.uniform(1e-3, 1e3)))
+    assert found.value.fields["origin"] == "0"
+    x[:, 1] = (1.0 - 2.0**-18) * x[:, 0]
+    program = compiled(1.0)
+    program.bind(program.client.keygen("cpu").evaluation_keys(program.client))

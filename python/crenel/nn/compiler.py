@@ -29,6 +29,7 @@ from crenel.nn.program import Expected, Program
 from crenel.nn.trace import Module, trace
 
 JUDGED = 32  # samples, spread over all, on which the expected error is measured
+ENCODED_BITS = 62  # of a number times the scale
 
 
 def compile(
@@ -68,8 +69,8 @@ def compile(
     memory while it lasts. Raises UnsupportedError naming every unknown module with its place, the levels that
     are missing, or the operation, limbs and batch of which `costs` has no time
     (`crenel.nn.cost.CostModel.with_stand_ins` takes others); ParameterError for shapes that do not fit,
-    naming the place, for samples that are not finite and for options out of range. Warns with
-    CalibrationWarning and AgreementWarning.
+    naming the place, for weights beyond what plaintexts hold, for samples that are not finite and for options
+    out of range. Warns with CalibrationWarning and AgreementWarning.
     """
     if not isinstance(params, ckks.Params):
         raise ParameterError(
@@ -87,6 +88,7 @@ def compile(
     plan = Plan(plan.values, plan.steps, plan.output, plan.output_shape, (*decisions, *plan.decisions))
     program = Program(plan, params, batch, Expected(0.0, 0.0, 0.0, 0.0), device)
     program._kept["transforms"] = transforms
+    _encodable(program)
     time = None if costs is None else 1e-3 * prices.total(plan, program.transforms)
     some = found[np.linspace(0, len(found) - 1, min(JUDGED, len(found))).round().astype(int)]
     expected = replace(_judged(program, exact, some, time), largest=_largest(ranges[exact.output]))
@@ -106,6 +108,22 @@ def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotT
             raise
     transforms = {step.out: prepared(plan, step) for step in plan.steps if isinstance(step, Transform)}
     return Refreshes(prices)(plan, transforms), transforms
+
+
+def _encodable(program: Program) -> None:
+    """Raises ParameterError, naming the origin, for weights that no plaintext holds: their results are far
+    smaller than what they are summed from, so that errors of the input would be all that is left."""
+    most = 2.0 ** (ENCODED_BITS - program.params.log_scale)
+    for number, matrix in program.transforms.items():
+        parts = [d for row in matrix.blocks for block in row for d in (block or {}).values()]
+        largest = max(float(np.abs(part).max()) for part in (*parts, matrix.bias))
+        if not largest < most:
+            origin = program.plan.values[number].origin
+            raise ParameterError(
+                f"{origin}: weights up to {largest:.3g} (largest results per largest input), "
+                f"expected less than {most:.3g}: on the samples the result is far smaller than its terms",
+                {"origin": origin, "largest": largest, "expected": most},
+            )
 
 
 def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float | None) -> Expected:
