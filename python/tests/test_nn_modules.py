@@ -184,3 +184,14 @@ def test_a_norm_stays_where_padding_would_take_its_shift(rng):  # noqa: F811
     assert [node.op.name for node in folded.nodes] == ["input", "activation", "affine", "conv2d"]
     x = rng.standard_normal((2, 1, 4, 4))
     np.testing.assert_allclose(folded(x), graph(x), atol=1e-12)
+
+
+def test_numbers_of_numpy_count_groups(rng):  # noqa: F811
+    weight = weights(rng, 4, 1, 2, 2)
+    x = rng.standard_normal((3, 2, 5, 5))
+    found = nn.Conv2d(weight, groups=np.int64(2))
+    assert type(found.groups) is int
+    np.testing.assert_array_equal(found(x), nn.Conv2d(weight, groups=2)(x))
+    for wrong in (True, 2.0, "2", None, 3, 0):
+        with pytest.raises(ParameterError, match="groups"):
+            nn.Conv2d(weight, groups=wrong)

@@ -76,17 +76,17 @@ def compile(
         raise ParameterError(
             f"params {params!r:.60}, expected ckks.Params, as of ckks.preset", {"params": f"{params!r:.60}"}
         )
-    if type(batch) is not int or batch < 1:
+    if not isinstance(batch, (int, np.integer)) or isinstance(batch, bool) or batch < 1:
         raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})
     found = checked_samples(samples, None)
     exact = Fold()(trace(model, found.shape[1:]))
     ranges = Calibrate()(exact, found)
     bounds = Scales(margin)(exact, ranges)
     graph, decisions = Approximate(activation, degree, agreement, composite)(exact, bounds, ranges, found)
-    prices = prices_of(params, costs, batch)
+    prices = prices_of(params, costs, int(batch))
     plan, transforms = _levelled(Lower(params.slots)(graph, bounds), prices)
     plan = Plan(plan.values, plan.steps, plan.output, plan.output_shape, (*decisions, *plan.decisions))
-    program = Program(plan, params, batch, Expected(0.0, 0.0, 0.0, 0.0), device)
+    program = Program(plan, params, int(batch), Expected(0.0, 0.0, 0.0, 0.0), device)
     program._kept["transforms"] = transforms
     _encodable(program)
     time = None if costs is None else 1e-3 * prices.total(plan, program.transforms)

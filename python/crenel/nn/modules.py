@@ -62,6 +62,7 @@ class Linear(Module):
     bias: Reals
 
     def __init__(self, weight: ArrayLike, bias: ArrayLike | None = None) -> None:
+        """Raises ParameterError for other shapes, and for what is not real or not finite."""
         object.__setattr__(self, "weight", _numbers(weight, 2, "weight"))
         object.__setattr__(self, "bias", _vector(bias, len(self.weight), 0.0, "bias"))
 
@@ -103,12 +104,13 @@ class Conv2d(Module):
         object.__setattr__(self, "stride", _pair(stride, 1, "stride"))
         object.__setattr__(self, "padding", _pair(padding, 0, "padding"))
         object.__setattr__(self, "dilation", _pair(dilation, 1, "dilation"))
-        object.__setattr__(self, "groups", groups)
-        if type(groups) is not int or groups < 1 or len(self.weight) % groups:
+        right = isinstance(groups, (int, np.integer)) and not isinstance(groups, bool)
+        if not right or groups < 1 or len(self.weight) % groups:
             raise ParameterError(
                 f"groups {groups}, expected a divisor of the {len(self.weight)} outputs",
                 {"groups": str(groups), "outputs": len(self.weight)},
             )
+        object.__setattr__(self, "groups", int(groups))
 
     def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         op = ops.Conv2d(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)

@@ -62,6 +62,8 @@ class Residual(Module):
     shortcut: Module
 
     def __init__(self, branch: Module, shortcut: Module | None = None) -> None:
+        """Both make tensors of one shape: a call and `compile` raise ParameterError where they do not, and
+        UnsupportedError for what is no module."""
         object.__setattr__(self, "branch", branch)
         object.__setattr__(self, "shortcut", Sequential() if shortcut is None else shortcut)
 

@@ -63,7 +63,8 @@ class Program:
 
     @property
     def fingerprint(self) -> str:
-        """64 hexadecimal digits of what decides the program's results: parameters, steps and weights."""
+        """64 hexadecimal digits, of parameters, steps, weights, bounds, layouts, origins and `batch`; not
+        of what was decided and expected."""
         if "fingerprint" not in self._kept:
             self._kept["fingerprint"] = hashlib.sha256(self._packed(decisions=False)).hexdigest()
         return str(self._kept["fingerprint"])
