@@ -144,9 +144,9 @@ class Plan:
             self._fit(step, what)
         if self.output not in made:
             raise StateError(f"after {stage}: the result %{self.output} is not made", {"value": self.output})
-        result = self.values[self.output].layout
-        if math.prod(self.output_shape) != math.prod(result.shape):
-            raise StateError(f"after {stage}: a result of shape {self.output_shape} in {result}")
+        layout = self.values[self.output].layout
+        if math.prod(self.output_shape) != math.prod(layout.shape):
+            raise StateError(f"after {stage}: a result of shape {self.output_shape} in {layout}")
         return self
 
     def _fit(self, step: Step, what: str) -> None:

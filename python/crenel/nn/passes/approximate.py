@@ -101,7 +101,7 @@ class Approximate:
         asked = dict(self.degree) if isinstance(self.degree, Mapping) else {"": self.degree}
         for origin, degree in asked.items():
             right = isinstance(degree, (int, np.integer)) and not isinstance(degree, bool)
-            if not (right and 1 <= degree <= MAX_DEGREE) and self.degree is not None:
+            if not (degree is not None and right and 1 <= degree <= MAX_DEGREE) and self.degree is not None:
                 raise ParameterError(
                     f"degree {degree!r}{f' of {origin}' if origin else ''}, "
                     f"expected an integer from 1 to {MAX_DEGREE}",
