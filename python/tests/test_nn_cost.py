@@ -17,6 +17,7 @@ from crenel.nn import sizes
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row, packaged_documents
 from crenel.nn.passes import priced
 from crenel.nn.passes.place import Parallel, Series, place
+from crenel.nn.plan import bootstrap_options
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 H200 = "NVIDIA H200"
@@ -77,10 +78,10 @@ def test_stand_ins_say_so():
 def test_bootstraps():
     params = toy("toy-boot40")
     boots = [
-        BootRow(params.id, 1024, 0, 13, 1, 900.0, "here"),
-        BootRow(params.id, 256, 0, 13, 1, 700.0, "here"),
-        BootRow(params.id, 1024, 0, 13, 4, 2000.0, "here"),
-        BootRow("other", 64, 0, 13, 1, 1.0, "here"),
+        BootRow(params.id, 1024, 0, 13, 1, 900.0, "here", "real"),
+        BootRow(params.id, 256, 0, 13, 1, 700.0, "here", "real"),
+        BootRow(params.id, 1024, 0, 13, 4, 2000.0, "here", "real"),
+        BootRow("other", 64, 0, 13, 1, 1.0, "here", "real"),
     ]
     costs = table([], boots)
     assert costs.bootstrap(params, 256, 13).us == 700.0
@@ -97,6 +98,23 @@ def test_bootstraps():
     assert loose.bootstrap(params, 256, 13, batch=2).us == 1400.0
     with pytest.raises(UnsupportedError, match="level 14"):
         loose.bootstrap(params, 256, 14)
+
+
+def test_complex_bootstraps_stand_in_for_real_ones():
+    """With the conjugation that takes the real part; without stand-ins a row of another kind is none."""
+    params = toy("toy-boot40")
+    limbs = sizes.limbs_at(params, 13)
+    boots = [BootRow(params.id, 256, 0, 13, 1, 700.0, "here", kind) for kind in ("complex", "pair")]
+    costs = table([("conjugation", limbs, 1, 5.0)], boots)
+    assert costs.bootstrap(params, 256, 13, message="complex").us == 700.0
+    with pytest.raises(UnsupportedError, match="message 'real'; measured: bootstrap of 256 slots, complex"):
+        costs.bootstrap(params, 256, 13)
+    found = costs.with_stand_ins().bootstrap(params, 256, 13)
+    assert found.us == 705.0 and "and conjugation at" in found.how
+    real = table([], [*boots, BootRow(params.id, 256, 0, 13, 1, 690.0, "here", "real")])
+    assert real.bootstrap(params, 256, 13).us == 690.0
+    with pytest.raises(ParameterError, match="no row of a cost table"):
+        table([], [BootRow(params.id, 256, 0, 13, 1, 700.0, "here", "imaginary")])
 
 
 def test_transforms_add_up():
@@ -135,7 +153,7 @@ def test_documents_come_back():
     costs = CostModel.packaged(ckks.preset("boot35"), H200)
     again = CostModel.of_document(json.loads(json.dumps(costs.document())))
     assert again == costs
-    for spoilt in ({}, costs.document() | {"format": 2}, costs.document() | {"rows": [["add"]]}):
+    for spoilt in ({}, costs.document() | {"format": 1}, costs.document() | {"rows": [["add"]]}):
         with pytest.raises(SerializationError):
             CostModel.of_document(spoilt)
 
@@ -163,7 +181,7 @@ def test_measured_tables_go_before_others():
     out = gen_costs.tables()
     before = CostModel.of_document(out[0])
     rows = [["rotation", 3, 1, 5.0, "measured", ""], ["rotation", 35, 1, 6.0, "measured", ""]]
-    boots = [[before.bootstraps[0].params_id, 4096, 0, 18, 1, 7.0, "measured"]]
+    boots = [[before.bootstraps[0].params_id, 4096, 0, 18, 1, 7.0, "measured", "real"]]
     said = {"measured": {"date": "today"}}
     document = {
         "device": H200 + ", 139 GiB",
@@ -244,9 +262,8 @@ def test_measuring(device):
     enough to place a program."""
     params = toy("toy-boot40")
     context = open_context(params, device)
-    boot = ckks.BootstrapOptions(slots=64)
     begin = time.perf_counter()
-    costs = measuring.measure(context, levels=[0, 1, 16], seconds=0.002, bootstraps=[boot])
+    costs = measuring.measure(context, levels=[0, 1, 16], seconds=0.002, slots=[64])
     print(f"{len(costs.rows)} rows in {time.perf_counter() - begin:.1f} s on {costs.device}")
     rows = {(r.operation, r.limbs): r.us for r in costs.rows}
     low, high = sizes.limbs_at(params, 1), sizes.limbs_at(params, 16)
@@ -256,6 +273,8 @@ def test_measuring(device):
     }  # fmt: skip
     assert rows["add", high] < rows["product", high] and rows["product", low] < rows["product", high]
     assert rows["rotation", high] < costs.bootstrap(params, 64, 13).us
+    assert {r.operation for r in costs.rows if r.how} == set(measuring.DERIVED)
+    assert [r.message for r in costs.bootstraps] == [bootstrap_options(64).message] == ["real"]
     assert CostModel.of_document(json.loads(json.dumps(costs.document()))) == costs
     chain = priced.chain(params, costs)
     cut = priced.cut("cut", params, costs, 64)

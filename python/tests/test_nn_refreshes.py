@@ -71,7 +71,7 @@ def table(params: ckks.Params, bootstrap: float) -> CostModel:
     rows = tuple(Row(name, n, 1, float(n), "made up") for name in OPERATIONS for n in limbs)
     output = output_level(params)
     boots = tuple(
-        BootRow(params.id, 1 << k, 0, output, 1, bootstrap, "made up")
+        BootRow(params.id, 1 << k, 0, output, 1, bootstrap, "made up", "real")
         for k in range(params.slots.bit_length())
     )
     return CostModel("a device", params.log_n, params.alpha, rows, boots)
