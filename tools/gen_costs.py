@@ -100,7 +100,16 @@ def boot_rows(suite: Json, source: str) -> list[Row]:
     """Rows as `crenel.nn.cost.BootRow`: replayed graphs with hoisted keys. The suite boot times complex
     messages."""
     return [
-        [r["params_id"], r["slots"], r["input_level"], r["output_level"], r["batch"], r["latency_us"], source, "complex"]
+        [
+            r["params_id"],
+            r["slots"],
+            r["input_level"],
+            r["output_level"],
+            r["batch"],
+            r["latency_us"],
+            source,
+            "complex",
+        ]
         for r in suite["results"]
         if r["name"] == "bootstrap" and r["keys"] == "hoisted" and r["graph"] and r["correct"]
     ]

@@ -215,4 +215,6 @@ def _bootstrap(
     values = _numbers(params, batch)[..., :slots]
     x = client.encrypt(values, level=boot.levels.input, slots=slots)
     us = _time(context, lambda: boot(x), seconds)
-    return BootRow(params.id, slots, boot.levels.input, boot.levels.output, batch, us, SOURCE, options.message)
+    return BootRow(
+        params.id, slots, boot.levels.input, boot.levels.output, batch, us, SOURCE, options.message
+    )
