@@ -18,7 +18,7 @@ from crenel.nn.linear import SlotTransform, slot_transform, sparse_map
 from crenel.nn.ops import Conv2d, Series
 from crenel.nn.passes.priced import adjusting_levels, output_level
 from crenel.nn.passes.prices import MeasuredPrices, products, split
-from crenel.nn.plan import Refresh, Transform
+from crenel.nn.plan import Quadratic, Refresh, Transform
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -100,6 +100,17 @@ def test_measured_costs_place_bootstraps_and_state_the_time(rng):  # noqa: F811
     assert "ms a run" in programs[1e6].describe()
     again = nn.Program.from_bytes(programs[1e6].to_bytes(), allow_insecure=True)
     assert again.expected == programs[1e6].expected
+
+
+def test_squares_leave_the_unit_interval_as_far_as_is_said(rng):  # noqa: F811
+    """At the largest shift and constant that become squares values reach 1.25^2 + 1, and not more."""
+    model = nn.Sequential(nn.Polynomial([1.0625, 0.5, 1.0]))  # (x + 1/4)^2 + 1
+    x = np.vstack([np.ones((1, 3)), rng.uniform(-1, 1, (20, 3))])
+    program = quiet_compile(model, x, params=toy("toy-boot50"), device="cpu", margin=1.0)
+    (step,) = program.plan.steps
+    assert isinstance(step, Quadratic)
+    largest = np.abs(model(x)).max() / program.plan.values[step.out].bound
+    assert largest == pytest.approx(2.5625)
 
 
 @pytest.mark.parametrize("_", range(5))
@@ -197,3 +208,14 @@ def test_no_bootstrap_stands_behind_a_square_that_may_leave_the_unit_interval(rn
     assert bootstraps(0.0) == 1
     with pytest.raises(UnsupportedError):
         bootstraps(0.01)
+
+
+def test_squares_of_what_may_leave_the_unit_interval_take_no_bootstrap_either(rng):  # noqa: F811
+    """One square with a shift, thirteen without; a linear layer behind the first has a bound of its own."""
+    x = rng.uniform(0.999, 1.001, (40, 4))
+    squares = [nn.Polynomial([0.0, 0.01, 1.0]), *[nn.Polynomial([0.0, 0.0, 1.0]) for _ in range(13)]]
+    with pytest.raises(UnsupportedError):
+        quiet_compile(nn.Sequential(*squares), x, params=toy("toy-boot50"), device="cpu", margin=1.0)
+    squares.insert(1, nn.Linear(np.eye(4)))
+    plan = quiet_compile(nn.Sequential(*squares), x, params=toy("toy-boot50"), device="cpu", margin=1.0).plan
+    assert sum(isinstance(step, Refresh) for step in plan.steps) == 1

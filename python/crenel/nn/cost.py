@@ -41,7 +41,8 @@ OPERATIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A time in microseconds. `source` names a measurement, `how` how it was derived; empty: it was timed itself."""
+    """A time in microseconds. `source` names a measurement, `how` how it was derived; empty:
+    it was timed itself."""
 
     operation: str
     limbs: int
@@ -186,7 +187,7 @@ class CostModel:
         )  # fmt: skip
 
     def _standing_in(self, row: BootRow, params: Params, batch: int, message: str) -> Quote:
-        """Of a batch and a message by a row of one ciphertext or the batch, and of complex messages perhaps."""
+        """Of a batch and a message, by a row of the batch or of one ciphertext, perhaps of complex ones."""
         times = batch // row.batch
         said = _boot_named(row) if times == 1 else f"{times} times {_boot_named(row)}"
         if row.message == message:

@@ -17,8 +17,8 @@ from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step, Transform, 
 
 # Key switches of a bootstrap besides its rotations, about: products of the sine and its double angles.
 BOOTSTRAP_PRODUCTS = 30
-# A sum of ciphertexts, beside a key switch of as many limbs; and levels given up, beside one of one limb: little,
-# so that they decide among ways of as many key switches only.
+# A sum of ciphertexts, beside a key switch of as many limbs; and levels given up, beside one of one limb:
+# little, so that they decide among ways of as many key switches only.
 ADDITION, ADJUSTING = 0.01, 0.1
 
 
