@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import TypeAlias, cast
 
-from crenel._crenel import Params
+from crenel.ckks import Params
 from crenel.errors import FieldValue, ParameterError, SerializationError, UnsupportedError
 
 Document: TypeAlias = Mapping[str, object]
