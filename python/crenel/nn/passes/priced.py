@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from crenel._crenel import Params
+from crenel.ckks import Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
 from crenel.nn.passes.structure import Bootstrap, Chain, Cut, Op
+from crenel.nn.plan import bootstrap_options
 
-SLOT_TO_COEFF_LEVELS = 3
+DEFAULT_FACTORS = 3  # of SlotToCoeff, one level each, where BootstrapOptions name none
 
 
 def output_level(params: Params) -> int:
@@ -20,7 +21,8 @@ def output_level(params: Params) -> int:
             f"parameters {params.name or params.id} have no levels for bootstraps; use a boot... set",
             {"levels": params.max_level - params.normal_top_level},
         )
-    return params.normal_top_level - SLOT_TO_COEFF_LEVELS
+    stages = bootstrap_options(params.slots).slot_to_coeff_stages
+    return params.normal_top_level - (len(stages) or DEFAULT_FACTORS)
 
 
 def adjusting_levels(params: Params, level: int, target: int) -> list[int]:
