@@ -15,7 +15,8 @@ from crenel.nn.passes import priced
 from crenel.nn.passes.structure import Chain
 from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step, Transform, bootstrap_options
 
-# Key switches of a bootstrap besides its rotations, about: products of the sine and its double angles.
+# Key switches of a bootstrap besides its rotations, about: 11 relinearisations of the sine and double angles
+# on each of two halves, conjugations, the sparse secret.
 BOOTSTRAP_PRODUCTS = 30
 # A sum of ciphertexts, beside a key switch of as many limbs; and levels given up, beside one of one limb:
 # little, so that they decide among ways of as many key switches only.
