@@ -56,6 +56,7 @@ PYTHON_ALLOWED = {
     "crenel/nn": (
         "numpy",
         "crenel.ckks",
+        "crenel.container",
         "crenel.errors",
         "crenel.nn",
         "crenel._crenel.write_file",
