@@ -17,7 +17,7 @@ from crenel.nn import measure as measuring
 from crenel.nn import sizes
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row, packaged_documents
 from crenel.nn.passes import priced
-from crenel.nn.passes.place import Parallel, Series, place
+from crenel.nn.passes.place import Bootstrap, Cut, Op, Parallel, Series, place
 from crenel.nn.plan import bootstrap_options
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -33,6 +33,17 @@ def rng():
 
 def table(rows, boots=(), log_n=11, alpha=12):
     return CostModel("somewhere", log_n, alpha, tuple(Row(*r, "here") for r in rows), tuple(boots))
+
+
+def cut_of(name, params, costs, slots, penalty=0.0):
+    """A place for a bootstrap to the highest level."""
+    level = priced.output_level(params)
+    return Cut(name, (Bootstrap(f"to {level}", costs.bootstrap(params, slots, level).us, level),), penalty)
+
+
+def op_of(name, depth, top, price):
+    """An operation whose price by the level of its inputs is a function."""
+    return Op(name, depth, (0.0,) * depth + tuple(float(price(level)) for level in range(depth, top + 1)))
 
 
 # ---- look-ups
@@ -278,9 +289,9 @@ def test_measuring(device):
     assert [r.message for r in costs.bootstraps] == [bootstrap_options(64).message] == ["real"]
     assert CostModel.of_document(json.loads(json.dumps(costs.document()))) == costs
     chain = priced.chain(params, costs)
-    cut = priced.cut("cut", params, costs, 64)
-    conv = priced.op("conv", 9, 16, lambda at: costs.us("product", params, at))
-    again = priced.op("again", 9, 16, lambda at: costs.us("product", params, at))
+    cut = cut_of("cut", params, costs, 64)
+    conv = op_of("conv", 9, 16, lambda at: costs.us("product", params, at))
+    again = op_of("again", 9, 16, lambda at: costs.us("product", params, at))
     assert [s.name for s in place(Series((conv, cut, again)), chain).bootstraps] == ["cut"]
 
 
@@ -362,10 +373,8 @@ def test_adjusting_as_the_evaluator_does(name, rng):
     print("steps", sorted(counts))
 
 
-def test_cuts_refuse():
+def test_chains_refuse():
     costs = CostModel.packaged(ckks.preset("boot35"), H200)
-    with pytest.raises(ParameterError, match=r"targets \[16\] of bootstraps at c, expected 1 to 15"):
-        priced.cut("c", ckks.preset("boot35"), costs, 2**15, targets=[16])
     with pytest.raises(ParameterError, match="no levels for bootstraps"):
         priced.output_level(ckks.preset("leveled-n15-s40"))
     with pytest.raises(UnsupportedError, match="no time of adjust_level at 3 limbs"):
@@ -391,7 +400,7 @@ def resnet20(params, costs, degree, centred_only=False):
     def conv(name, shape):
         babies, giants, diagonals, period = shape
         full = diagonals * period / params.slots
-        return priced.op(
+        return op_of(
             name,
             1,
             top,
@@ -403,12 +412,12 @@ def resnet20(params, costs, degree, centred_only=False):
             levels = [max(level - 1 - k * depth // products, 1) for k in range(products)]
             return sum(costs.us("product_rescale", params, at) for at in levels)
 
-        return priced.op(name, depth, top, price)
+        return op_of(name, depth, top, price)
 
     def cut(name, stage, positive=False):
         if positive and centred_only:
             return Series()
-        return priced.cut(name, params, costs, SLOTS[stage], penalty=1000.0 * positive)
+        return cut_of(name, params, costs, SLOTS[stage], penalty=1000.0 * positive)
 
     parts = [conv("stem", CONVOLUTIONS[1]), cut("behind stem", 1), relu("relu stem")]
     for stage in (1, 2, 3):
@@ -427,7 +436,7 @@ def resnet20(params, costs, degree, centred_only=False):
                 cut(f"{name} skip", before, True),
                 *([conv(f"{name} shortcut", (8, 2, 32, 2**13))] * first),
             )
-            add = priced.op(f"{name} add", 0, top, lambda at: costs.us("add", params, at))
+            add = op_of(f"{name} add", 0, top, lambda at: costs.us("add", params, at))
             parts += [cut(f"{name} input", before, True), Parallel((Series(branch), Series(skip))), add]
             parts += [cut(f"{name} sum", stage), relu(f"{name} relu sum")]
     parts += [cut("last", 3, True), conv("classifier", (20, 6, 64, 2**14))]
