@@ -97,9 +97,19 @@ def streamed_rows(account: Json, source: str, shape: tuple[int, int], limbs: lis
 
 
 def boot_rows(suite: Json, source: str) -> list[Row]:
-    """Rows as `crenel.nn.cost.BootRow`: replayed graphs with hoisted keys."""
+    """Rows as `crenel.nn.cost.BootRow`: replayed graphs with hoisted keys. The suite boot times complex
+    messages."""
     return [
-        [r["params_id"], r["slots"], r["input_level"], r["output_level"], r["batch"], r["latency_us"], source]
+        [
+            r["params_id"],
+            r["slots"],
+            r["input_level"],
+            r["output_level"],
+            r["batch"],
+            r["latency_us"],
+            source,
+            "complex",
+        ]
         for r in suite["results"]
         if r["name"] == "bootstrap" and r["keys"] == "hoisted" and r["graph"] and r["correct"]
     ]
@@ -138,7 +148,7 @@ def table(device: str, shape: tuple[int, int], rows: list[Row], bootstraps: list
     """As `CostModel.document`."""
     return {
         "kind": "crenel-costs",
-        "format": 1,
+        "format": 2,
         "device": device,
         "log_n": shape[0],
         "alpha": shape[1],
@@ -152,14 +162,14 @@ def merge(out: list[Json], measured: Json, name: str) -> None:
     """Put a table of `crenel.nn.measure` in: its operations go before all others of their batch."""
     shape = (measured["log_n"], measured["alpha"])
     rows = [[*row[:4], name, row[5]] for row in measured["rows"]]
-    boots = [[*row[:6], name] for row in measured["bootstraps"]]
+    boots = [[*row[:6], name, row[7]] for row in measured["bootstraps"]]
     sources = {name: {"file": f"bench/results/{name}"} | next(iter(measured["sources"].values()), {})}
     for there in out:
         if measured["device"].startswith(there["device"]) and (there["log_n"], there["alpha"]) == shape:
             new = {(row[0], row[2]) for row in rows}
             kept = [row for row in there["rows"] if (row[0], row[2]) not in new]
-            fresh = {tuple(row[:5]) for row in boots}
-            kept_boots = [row for row in there["bootstraps"] if tuple(row[:5]) not in fresh]
+            fresh = {(*row[:5], row[7]) for row in boots}
+            kept_boots = [row for row in there["bootstraps"] if (*row[:5], row[7]) not in fresh]
             there.update(
                 table(there["device"], shape, kept + rows, kept_boots + boots, there["sources"] | sources)
             )

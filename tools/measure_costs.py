@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--insecure", action="store_true", help="allow toy sets")
     parser.add_argument("--levels", type=numbers, help="default: all normal ones")
     parser.add_argument("--batches", type=numbers, default=[1], help="ciphertexts in one object")
-    parser.add_argument("--boots", type=numbers, default=[], help="slots of bootstraps")
+    parser.add_argument("--boots", type=numbers, default=[], help="slots of bootstraps, of real vectors")
     parser.add_argument("--seconds", type=float, default=0.05, help="of each operation at each level")
     parser.add_argument("--to", type=Path, required=True)
     asked = parser.parse_args(argv)
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
         levels=range(params.normal_top_level + 1) if asked.levels is None else asked.levels,
         batches=asked.batches,
         seconds=asked.seconds,
-        bootstraps=[ckks.BootstrapOptions(slots=slots) for slots in asked.boots],
+        slots=asked.boots,
     )
     text = json.dumps(costs.document(), indent=1)
     asked.to.write_text(text + "\n", encoding="utf-8")

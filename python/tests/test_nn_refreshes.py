@@ -1,5 +1,7 @@
 """Programs that need bootstraps: where they stand, what they cost, and what comes out."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from nn_digits import convolutional, digits
@@ -7,14 +9,16 @@ from nn_world import quiet_compile, residual, rng, toy, weights  # noqa: F401
 from test_nn_program import DEVICES, ran, usable
 
 from crenel import ckks, nn
-from crenel.errors import KeyMissingError, UnsupportedError
+from crenel.errors import KeyMissingError, StateError, UnsupportedError
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row
+from crenel.nn.counting import Counted, Counting
+from crenel.nn.interpret import prepared, walk
 from crenel.nn.layout import Layout
-from crenel.nn.linear import slot_transform, sparse_map
-from crenel.nn.ops import Conv2d
-from crenel.nn.passes.priced import output_level
-from crenel.nn.passes.prices import products, split
-from crenel.nn.plan import Refresh
+from crenel.nn.linear import SlotTransform, slot_transform, sparse_map
+from crenel.nn.ops import Conv2d, Series
+from crenel.nn.passes.priced import adjusting_levels, output_level
+from crenel.nn.passes.prices import MeasuredPrices, products, split
+from crenel.nn.plan import Quadratic, Refresh, Transform
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -61,8 +65,9 @@ def test_there_is_no_bootstrap_where_levels_suffice():
 def test_a_step_deeper_than_all_levels_is_named(rng):  # noqa: F811
     x = rng.standard_normal((30, 3))
     model = nn.Sequential(*[m for _ in range(4) for m in (nn.Linear(weights(rng, 3, 3)), nn.ReLU())])
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(UnsupportedError, match=r"^1 consumes 17 levels, the parameters have 12") as error:
         quiet_compile(model, x, params=toy("toy-boot50"), activation="minimax", composite="15,15,15,15")
+    assert error.value.fields["origin"] == "1"
 
 
 def table(params: ckks.Params, bootstrap: float) -> CostModel:
@@ -71,7 +76,7 @@ def table(params: ckks.Params, bootstrap: float) -> CostModel:
     rows = tuple(Row(name, n, 1, float(n), "made up") for name in OPERATIONS for n in limbs)
     output = output_level(params)
     boots = tuple(
-        BootRow(params.id, 1 << k, 0, output, 1, bootstrap, "made up")
+        BootRow(params.id, 1 << k, 0, output, 1, bootstrap, "made up", "real")
         for k in range(params.slots.bit_length())
     )
     return CostModel("a device", params.log_n, params.alpha, rows, boots)
@@ -98,6 +103,17 @@ def test_measured_costs_place_bootstraps_and_state_the_time(rng):  # noqa: F811
     assert again.expected == programs[1e6].expected
 
 
+def test_squares_leave_the_unit_interval_as_far_as_is_said(rng):  # noqa: F811
+    """At the largest shift and constant that become squares values reach 1.25^2 + 1, and not more."""
+    model = nn.Sequential(nn.Polynomial([1.0625, 0.5, 1.0]))  # (x + 1/4)^2 + 1
+    x = np.vstack([np.ones((1, 3)), rng.uniform(-1, 1, (20, 3))])
+    program = quiet_compile(model, x, params=toy("toy-boot50"), device="cpu", margin=1.0)
+    (step,) = program.plan.steps
+    assert isinstance(step, Quadratic)
+    largest = np.abs(model(x)).max() / program.plan.values[step.out].bound
+    assert largest == pytest.approx(2.5625)
+
+
 @pytest.mark.parametrize("_", range(5))
 def test_splits_are_those_of_transforms(rng, _):  # noqa: F811
     """Baby and giant steps as the library makes them, found from offsets and rotations."""
@@ -108,16 +124,76 @@ def test_splits_are_those_of_transforms(rng, _):  # noqa: F811
     context = ckks.Context(toy("toy-leveled-n14-s40"), device="cpu")
     made = ckks.BlockTransform(context, ready.blocks, level=1, slots=ready.slots)
     babies, giants = split(ready.offsets, made.rotations, ready.slots)
-    assert babies * giants >= len(ready.offsets)
-    assert abs(babies - made.baby_steps) <= 1 and abs(giants - made.giant_steps) <= 1
+    assert (babies, giants) == (made.baby_steps, made.giant_steps)
 
 
 def test_products_of_a_series_grow_with_the_root_of_the_degree():
-    from crenel.nn.approximation import Histogram, fit
-
-    seen = Histogram.of(np.linspace(-1, 1, 100))
-    counts = [products(fit("relu", 1.0, degree, seen)) for degree in (1, 3, 7, 15, 31, 63, 127)]
+    counts = [products(degree) for degree in (1, 3, 7, 15, 31, 63, 127)]
     assert counts == sorted(counts) and counts[0] <= 1 and counts[-1] < 30
+
+
+def only(params: ckks.Params, **us: float) -> CostModel:
+    """A table of times that are all zero but for some operations' times a limb."""
+    limbs = range(1, 60)
+    rows = tuple(Row(name, n, 1, us.get(name, 0.0) * n, "made up") for name in OPERATIONS for n in limbs)
+    return replace(table(params, 0.0), rows=rows)
+
+
+@dataclass
+class Adjusting(Counting):
+    """Levels given up by one ciphertext, multiplications each."""
+
+    times: int = 0
+
+    def at(self, a: Counted, level: int) -> Counted:
+        self.times += len(adjusting_levels(self.params, a.level, level))
+        return super().at(a, level)
+
+
+def test_the_stated_time_counts_levels_given_up(rng):  # noqa: F811
+    """Of a table where nothing else takes time, it is what a walk gives up."""
+    params = toy("toy-boot35")
+    x = rng.standard_normal((30, 1, 4, 4))
+    plan = quiet_compile(residual(rng, 4), x, params=params, degree=31, device="cpu").plan
+    transforms = {s.out: prepared(plan, s) for s in plan.steps if isinstance(s, Transform)}
+    costs = only(params, adjust_level=1.0)
+    flat = replace(costs, rows=tuple(replace(r, us=min(r.us, 1.0)) for r in costs.rows))
+    walked = Adjusting(plan, params)
+    layout = plan.values[0].layout
+    walk(plan, walked, [Counted(plan.input_level, layout.slots)] * layout.ciphertexts)
+    assert walked.times > 0
+    assert MeasuredPrices(params, 1, flat).total(plan, transforms) == walked.times
+
+
+def test_factors_of_a_composite_are_priced_at_their_own_levels():
+    params = toy("toy-boot35")
+    prices = MeasuredPrices(params, 1, only(params, product_rescale=1.0))
+    one = Series("sign", 1.0, (np.ones(16),), gated=False)
+    two = replace(one, factors=(np.ones(16), np.ones(16)))
+    needed, top = ckks.polynomial_depth(15), params.normal_top_level
+    first, second = prices.series(one, top), prices.series(one, top - needed)
+    assert first > second
+    assert prices.series(two, top) == first + second
+    gate = prices.product(top - needed)
+    assert prices.series(replace(one, gated=True), top) == first + gate
+
+
+def test_inputs_outputs_and_constants_of_a_transform_are_priced(rng):  # noqa: F811
+    params = toy("toy-boot35")
+    slots, level = params.slots, 5
+    diagonals = {0: np.ones(slots)}
+
+    def made(outputs: int, inputs: int) -> SlotTransform:
+        return SlotTransform([[diagonals] * inputs] * outputs, slots, 1, np.zeros((outputs, slots)))
+
+    base = MeasuredPrices(params, 1, only(params, transform=1.0))
+    once = base.transform(made(1, 1), level)
+    assert once > 0 and base.transform(made(2, 2), level) == 2 * once
+    assert base.transform(made(1, 3), level) == base.transform(made(3, 1), level) == 2 * once
+    sums = MeasuredPrices(params, 1, only(params, add=1.0))
+    assert sums.transform(made(3, 1), level) == 3 * sums.addition(level - 1) > 0
+    with pytest.raises(StateError, match="no matrix was given"):
+        base.of(Transform(4, (0,), ((),), level), None, 1, level)
 
 
 def test_no_bootstrap_stands_behind_a_square_that_may_leave_the_unit_interval(rng):  # noqa: F811
@@ -132,3 +208,14 @@ def test_no_bootstrap_stands_behind_a_square_that_may_leave_the_unit_interval(rn
     assert bootstraps(0.0) == 1
     with pytest.raises(UnsupportedError):
         bootstraps(0.01)
+
+
+def test_squares_of_what_may_leave_the_unit_interval_take_no_bootstrap_either(rng):  # noqa: F811
+    """One square with a shift, thirteen without; a linear layer behind the first has a bound of its own."""
+    x = rng.uniform(0.999, 1.001, (40, 4))
+    squares = [nn.Polynomial([0.0, 0.01, 1.0]), *[nn.Polynomial([0.0, 0.0, 1.0]) for _ in range(13)]]
+    with pytest.raises(UnsupportedError):
+        quiet_compile(nn.Sequential(*squares), x, params=toy("toy-boot50"), device="cpu", margin=1.0)
+    squares.insert(1, nn.Linear(np.eye(4)))
+    plan = quiet_compile(nn.Sequential(*squares), x, params=toy("toy-boot50"), device="cpu", margin=1.0).plan
+    assert sum(isinstance(step, Refresh) for step in plan.steps) == 1

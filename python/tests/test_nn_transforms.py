@@ -6,10 +6,11 @@ from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
 from test_nn_modules import random_conv
 
 from crenel import nn
-from crenel.errors import ParameterError
+from crenel.errors import ParameterError, StateError
 from crenel.nn import ops
 from crenel.nn.layout import Layout
 from crenel.nn.linear import applied, chain_map, slot_transform, sparse_map
+from crenel.nn.passes.lower import Lower
 from crenel.nn.trace import trace
 
 
@@ -162,3 +163,15 @@ def test_a_constant_enters_a_sum_once(rng):  # noqa: F811
     program = quiet_compile(model, x, params=toy("toy-leveled-n14-s40"))
     assert len(program.plan.steps) == 1
     np.testing.assert_allclose(program.simulate(x, noise=False), model(x), atol=1e-11)
+
+
+def test_what_is_not_linear_is_refused_by_name():
+    """Also where Python runs without asserts."""
+    relu = ops.Activation("relu")
+    for call in (lambda: Layout.of((3,), 8).after(relu), lambda: sparse_map(relu, (3,))):
+        with pytest.raises(StateError, match="of activation|after activation") as error:
+            call()
+        assert error.value.fields["operation"] == relu.name
+    graph = trace(nn.ReLU(), (3,))
+    with pytest.raises(StateError, match="is not a polynomial: activations are approximated before"):
+        Lower(8)(graph, (1.0,) * len(graph.nodes))

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import TypeAlias, cast
 
-from crenel._crenel import Params
+from crenel.ckks import Params
 from crenel.errors import FieldValue, ParameterError, SerializationError, UnsupportedError
 
 Document: TypeAlias = Mapping[str, object]
 _RowValues: TypeAlias = tuple[str, int, int, float, str, str]
-_BootValues: TypeAlias = tuple[str, int, int, int, int, float, str]
-KIND, FORMAT = "crenel-costs", 1
+_BootValues: TypeAlias = tuple[str, int, int, int, int, float, str, str]
+KIND, FORMAT = "crenel-costs", 2
+MESSAGES = ("complex", "real", "pair")  # of BootstrapOptions
 
 OPERATIONS: Mapping[str, str] = {
     "add": "sum of two ciphertexts",
@@ -40,7 +41,8 @@ OPERATIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A time in microseconds. `source` names a measurement, `how` how it was derived; empty: as measured."""
+    """A time in microseconds. `source` names a measurement, `how` how it was derived; empty:
+    it was timed itself."""
 
     operation: str
     limbs: int
@@ -53,7 +55,7 @@ class Row:
 @dataclass(frozen=True)
 class BootRow:
     """Time of a bootstrap with hoisted keys, in microseconds: of one batch of ciphertexts with so many slots,
-    from level `input` to `output`."""
+    from level `input` to `output`. `message` is that of its BootstrapOptions: "complex", "real" or "pair"."""
 
     params_id: str
     slots: int
@@ -62,6 +64,7 @@ class BootRow:
     batch: int
     us: float
     source: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class CostModel:
             if row.operation not in OPERATIONS or row.limbs < 1 or row.batch < 1 or not 0 <= row.us < 1e12:
                 raise ParameterError(f"no row of a cost table: {row}", {"operation": row.operation})
         for boot in self.bootstraps:
-            if min(boot.slots, boot.batch) < 1 or min(boot.input, boot.output) < 0 or not 0 <= boot.us < 1e12:
+            sound = min(boot.slots, boot.batch) >= 1 and min(boot.input, boot.output) >= 0
+            if not sound or boot.message not in MESSAGES or not 0 <= boot.us < 1e12:
                 raise ParameterError(f"no row of a cost table: {boot}", {"operation": "bootstrap"})
         keys = [(row.operation, row.limbs, row.batch) for row in self.rows]
         if twice := next((key for key in keys if keys.count(key) > 1), None):
@@ -112,7 +116,9 @@ class CostModel:
         * fewer limbs than measured: the least limbs that were;
         * a batch that was not measured: as many calls of one ciphertext;
         * bootstraps to fewer slots or a lower level: the next that was measured with more of both, for a
-          vector of few slots is one of many that repeats.
+          vector of few slots is one of many that repeats;
+        * bootstraps of real messages: those of complex ones, and one conjugation at the level where they end,
+          which is what they do more.
 
         Quotes say so. More limbs than measured, and operations without any row, raise still.
         """
@@ -150,26 +156,44 @@ class CostModel:
         """Microseconds of `quote`."""
         return self.quote(operation, params, level, batch=batch).us
 
-    def bootstrap(self, params: Params, slots: int, output: int, *, batch: int = 1) -> Quote:
+    def bootstrap(
+        self, params: Params, slots: int, output: int, *, batch: int = 1, message: str = "real"
+    ) -> Quote:
         """Time of a bootstrap of ciphertexts with so many slots to level `output`. Raises UnsupportedError
-        for absent rows, with `slots`, `output`, `batch` and, as `measured`, the slots that are there."""
+        for absent rows, with `slots`, `output`, `batch` and, as `measured`, the slots that are there.
+
+        message : as BootstrapOptions has it; programs of crenel.nn bootstrap "real" ones
+        """
         mine = [row for row in self.bootstraps if row.params_id == params.id]
-        exact = [row for row in mine if (row.slots, row.output, row.batch) == (slots, output, batch)]
+        wanted = slots, output, batch, message
+        exact = [row for row in mine if (row.slots, row.output, row.batch, row.message) == wanted]
         if exact:
             return Quote(exact[0].us, _boot_named(exact[0]))
-        serving = [r for r in mine if r.slots >= slots and r.output >= output and r.batch in (1, batch)]
+        kinds = {message, "complex"} if message == "real" else {message}
+        serving = [
+            r for r in mine
+            if r.slots >= slots and r.output >= output and r.batch in (1, batch) and r.message in kinds
+        ]  # fmt: skip
         if self.stand_ins and serving:
-            best = min(serving, key=lambda r: (r.us * batch / r.batch, r.slots))
-            times = batch // best.batch
-            said = _boot_named(best) if times == 1 else f"{times} times {_boot_named(best)}"
-            return Quote(best.us * times, f"{said}, for {slots} slots to level {output}")
+            quotes = [(self._standing_in(row, params, batch, message), row.slots) for row in serving]
+            best = min(quotes, key=lambda found: (found[0].us, found[1]))[0]
+            return Quote(best.us, f"{best.how}, for {slots} slots to level {output}")
         raise UnsupportedError(
             f"no time of a bootstrap of {params.name or params.id} on {self.device}: {slots} slots to level "
-            f"{output}, batch {batch}; measured: "
+            f"{output}, batch {batch}, message {message!r}; measured: "
             + (", ".join(_boot_named(row) for row in mine) or "none of these parameters"),
             {"operation": "bootstrap", "slots": slots, "output": output, "batch": batch,
              "measured": sorted({row.slots for row in mine})},
         )  # fmt: skip
+
+    def _standing_in(self, row: BootRow, params: Params, batch: int, message: str) -> Quote:
+        """Of a batch and a message, by a row of the batch or of one ciphertext, perhaps of complex ones."""
+        times = batch // row.batch
+        said = _boot_named(row) if times == 1 else f"{times} times {_boot_named(row)}"
+        if row.message == message:
+            return Quote(row.us * times, said)
+        real = self.quote("conjugation", params, row.output, batch=batch)
+        return Quote(row.us * times + real.us, f"{said}, and {real.how}")
 
     def transform(
         self, params: Params, level: int, *, babies: int, giants: int, diagonals: float, batch: int = 1
@@ -277,7 +301,8 @@ def _named(row: Row) -> str:
 
 
 def _boot_named(row: BootRow) -> str:
-    return f"bootstrap of {row.slots} slots to level {row.output}, batch {row.batch} ({row.source})"
+    kind = f"{row.slots} slots, {row.message}"
+    return f"bootstrap of {kind}, to level {row.output}, batch {row.batch} ({row.source})"
 
 
 def _between(low: Row, high: Row, limbs: int) -> Quote:

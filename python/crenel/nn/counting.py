@@ -13,8 +13,7 @@ from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import Plan, Transform, bootstrap_options
-
-WORD = 4  # bytes of a residue
+from crenel.nn.sizes import plaintext_bytes
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,9 @@ class Counting:
         self.operations["transforms"] += 1
         self.operations["diagonals"] += matrix.diagonals
         self.operations["rotations of transforms"] += len(steps)
-        main, terminal = self.params.levels[level]
-        limbs = main + terminal + len(self.params.special_primes)
-        self.plaintext_bytes += matrix.diagonals * limbs * 2 * slots * WORD
+        self.plaintext_bytes += matrix.diagonals * plaintext_bytes(
+            self.params, level, period=slots, extended=True
+        )
         return [Counted(level - 1, slots)] * outputs
 
     def copies(self, step: Transform) -> tuple[int, int]:
@@ -81,8 +80,7 @@ class Counting:
         return matrix.copies, matrix.slots // matrix.copies
 
     def biased(self, step: Transform, output: int, a: Counted) -> Counted:
-        main, terminal = self.params.levels[a.level]
-        self.plaintext_bytes += (main + terminal) * 2 * a.slots * WORD
+        self.plaintext_bytes += plaintext_bytes(self.params, a.level, period=a.slots)
         return a
 
     def sums(self, a: Counted, count: int, stride: int) -> Counted:

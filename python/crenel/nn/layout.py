@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crenel.errors import ParameterError
+from crenel.errors import ParameterError, StateError
 from crenel.nn.ops import Affine, AvgPool2d, Conv2d, Flatten, Linear, Op, Pair, Place, Reals, Shape
 
 
@@ -38,7 +38,8 @@ class Layout:
         return cls(shape, (int(np.prod(shape)), 1, 1), (1, 1), (1, 1), capacity)
 
     def after(self, op: Op) -> Layout:
-        """Of a linear operation's result: strides widen the gap, so that hardly anything moves."""
+        """Of a linear operation's result: strides widen the gap, so that hardly anything moves. Raises
+        StateError for other operations."""
         shape = op.shape(self.shape)
         if isinstance(op, (Conv2d, AvgPool2d)):
             gap = (self.gap[0] * op.stride[0], self.gap[1] * op.stride[1])
@@ -51,7 +52,8 @@ class Layout:
             return self
         if isinstance(op, Place) and len(shape) == 3:
             return replace(self, shape=shape, size=(shape[0], shape[1], shape[2]))
-        assert isinstance(op, (Linear, Place)), op
+        if not isinstance(op, (Linear, Place)):
+            raise StateError(f"a layout after {op.name}, which is not linear", {"operation": op.name})
         return Layout.of(shape, self.capacity)
 
     @property

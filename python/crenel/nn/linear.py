@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crenel.errors import UnsupportedError
+from crenel.errors import StateError, UnsupportedError
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Affine, AvgPool2d, Conv2d, Flatten, Linear, Op, Pair, Place, Reals, Shape
 
@@ -68,7 +68,7 @@ def _collected(
 
 
 def sparse_map(op: Op, shape: Shape) -> SparseMap:
-    """The matrix of a linear operation on tensors of a shape."""
+    """The matrix of a linear operation on tensors of a shape. Raises StateError for other operations."""
     out = op.shape(shape)
     size = (int(np.prod(out)), int(np.prod(shape)))
     zeros = np.zeros(size[0])
@@ -87,7 +87,8 @@ def sparse_map(op: Op, shape: Shape) -> SparseMap:
         return SparseMap(same, same, np.repeat(op.scale, each), size, np.repeat(op.shift, each))
     if isinstance(op, Place):
         return SparseMap(same + op.offset * (size[1] // shape[0]), same, np.ones(size[1]), size, zeros)
-    assert isinstance(op, Flatten), op
+    if not isinstance(op, Flatten):
+        raise StateError(f"a matrix of {op.name}, which is not linear", {"operation": op.name})
     return SparseMap(same, same, np.ones(size[1]), size, zeros)
 
 

@@ -10,13 +10,23 @@ from datetime import datetime, timezone
 import numpy as np
 from numpy.typing import NDArray
 
-from crenel._crenel import BootstrapOptions, Ciphertext, Client, Context, Evaluator, LinearTransform, Params
+from crenel.ckks import BootstrapOptions, Ciphertext, Client, Context, Evaluator, LinearTransform, Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import BootRow, CostModel, Row
+from crenel.nn.plan import bootstrap_options
 from crenel.nn.sizes import limbs_at
 
 Call = Callable[[], object]
 SOURCE = "measured"
+_FITTED = "least squares over transforms of other steps and diagonals"
+# How rows come from what was timed, where they were not timed themselves.
+DERIVED = {
+    "hoisted_rotation": "(sum of 9 rotations - sum of 2) / 7",
+    "transform": _FITTED,
+    "baby_step": _FITTED,
+    "giant_step": _FITTED,
+    "diagonal": _FITTED,
+}
 # Diagonals of the transforms that are timed and their baby steps: few and many of each kind of step.
 SPLITS: tuple[tuple[tuple[int, ...], int], ...] = (
     ((0, 1), 2),
@@ -35,9 +45,10 @@ def measure(
     levels: Sequence[int] | None = None,
     batches: Sequence[int] = (1,),
     seconds: float = 0.05,
-    bootstraps: Sequence[BootstrapOptions] = (),
+    slots: Sequence[int] = (),
 ) -> CostModel:
-    """Time every operation of `cost.OPERATIONS`, medians of at least three groups of calls.
+    """Time every operation of `cost.OPERATIONS`, medians of at least three groups of calls; those of
+    `DERIVED` follow from such times, and their rows say how.
 
     Parameters
     ----------
@@ -45,7 +56,7 @@ def measure(
     levels : default five from 0 to the top normal level; times between them are interpolated
     batches : numbers of ciphertexts in one object
     seconds : of each operation at each level, about
-    bootstraps : options of bootstraps to time, with coefficients to slots first
+    slots : of vectors whose bootstraps are timed, as programs have them (`plan.bootstrap_options`)
 
     Raises ParameterError for levels out of range, batches below 1 and times that are not positive.
     """
@@ -63,9 +74,10 @@ def measure(
             f"batches {list(batches)}, {seconds} seconds: expected at least 1, and more than 0",
             {"batches": list(batches), "seconds": float(seconds)},
         )
+    bootstraps = tuple(bootstrap_options(count) for count in sorted(set(slots)))
     client = context.keygen()
     keys = client.evaluation_keys(
-        rotations=list(range(1, REACH)), conjugate=True, bootstrap=tuple(bootstraps) if bootstraps else False
+        rotations=list(range(1, REACH)), conjugate=True, bootstrap=bootstraps or False
     )
     ev = context.evaluator(keys)
     device = context.device.info.description
@@ -75,7 +87,7 @@ def measure(
         for level in chosen:
             found = _level(context, client, ev, level, count, seconds)
             limbs = limbs_at(params, level)
-            rows += [Row(name, limbs, count, us, SOURCE) for name, us in found.items()]
+            rows += [Row(name, limbs, count, us, SOURCE, DERIVED.get(name, "")) for name, us in found.items()]
         for options in bootstraps:
             boots.append(_bootstrap(context, client, ev, options, count, seconds))
     said = {
@@ -203,4 +215,6 @@ def _bootstrap(
     values = _numbers(params, batch)[..., :slots]
     x = client.encrypt(values, level=boot.levels.input, slots=slots)
     us = _time(context, lambda: boot(x), seconds)
-    return BootRow(params.id, slots, boot.levels.input, boot.levels.output, batch, us, SOURCE)
+    return BootRow(
+        params.id, slots, boot.levels.input, boot.levels.output, batch, us, SOURCE, options.message
+    )

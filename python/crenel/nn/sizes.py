@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crenel._crenel import Params
+from crenel.ckks import Params
 from crenel.errors import ParameterError
 
 WORD = 4

@@ -1,25 +1,23 @@
 """Where a long program stands, in a file: ciphertexts, counters, and what they belong to. Nothing secret.
 
-Bytes 0..7 are ``CRENELWL``, 8..11 the version (1), 12..19 the length of the header, little-endian; the header
-is JSON with the keys of `KEYS`; 32 bytes SHA-256 of all before; the ciphertexts' files follow in the header's
-order.
+A `crenel.container` with the magic ``CRENELWL``, whose header has ``kind``, ``belongs`` and ``progress``; its
+parts are the ciphertexts' files.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Mapping
 from typing import NoReturn, TypeAlias, cast
 
 from crenel._crenel import Ciphertext, Context, write_file
+from crenel.container import Container, parts_of
 from crenel.errors import FieldValue, SerializationError, StateError, _file_error
 
-MAGIC, VERSION, MAX_HEADER, DIGEST, FIXED = b"CRENELWL", 1, 1 << 20, 32, 20
-KEYS = {"kind", "belongs", "progress", "parts", "digest"}
+FILES = Container("checkpoint", b"CRENELWL", frozenset({"kind", "belongs", "progress"}), 1 << 20)
 
 Value: TypeAlias = "str | int | float"
 
@@ -57,16 +55,7 @@ def packed(
 ) -> bytes:
     """What `save` writes."""
     bodies = {name: ciphertext.to_bytes() for name, ciphertext in ciphertexts.items()}
-    content = hashlib.sha256()
-    for body in bodies.values():
-        content.update(body)
-    head = {
-        "kind": kind, "belongs": dict(belongs), "progress": dict(progress),
-        "parts": [[name, len(body)] for name, body in bodies.items()], "digest": content.hexdigest(),
-    }  # fmt: skip
-    text = json.dumps(head, sort_keys=True, allow_nan=False).encode()
-    start = MAGIC + VERSION.to_bytes(4, "little") + len(text).to_bytes(8, "little") + text
-    return b"".join([start, hashlib.sha256(start).digest(), *bodies.values()])
+    return FILES.packed({"kind": kind, "belongs": dict(belongs), "progress": dict(progress)}, bodies)
 
 
 def load(
@@ -96,7 +85,7 @@ def load(
     except OSError as error:
         fields = {"errno": error.errno or 0, "filename": name}
         raise _file_error(error.errno or 0)(f"checkpoint {name}: {error.strerror}", fields) from error
-    head, at = _header(name, data)
+    head, parts = _taken_apart(name, data)
     _same_kind(name, head, kind)
     there = cast("dict[str, Value]", head["belongs"])
     for what in sorted(set(belongs) | set(there)):
@@ -107,7 +96,7 @@ def load(
                 "Give the file of this program, or another path to begin anew",
                 {"what": what, "found": found, "expected": expected},
             )
-    return cast("dict[str, Value]", head["progress"]), _ciphertexts(name, context, head, data, at)
+    return cast("dict[str, Value]", head["progress"]), _ciphertexts(name, context, parts)
 
 
 def unpacked(
@@ -117,10 +106,10 @@ def unpacked(
 
     Whether they are of the right program is for the caller to see. Raises as `load`.
     """
-    head, at = _header("bytes", data)
+    head, parts = _taken_apart("bytes", data)
     _same_kind("bytes", head, kind)
     belongs, progress = cast("tuple[dict[str, object], ...]", (head["belongs"], head["progress"]))
-    return belongs, progress, _ciphertexts("bytes", context, head, data, at)
+    return belongs, progress, _ciphertexts("bytes", context, parts)
 
 
 def _same_kind(path: str, head: Mapping[str, object], kind: str) -> None:
@@ -131,16 +120,13 @@ def _same_kind(path: str, head: Mapping[str, object], kind: str) -> None:
         )
 
 
-def _ciphertexts(
-    path: str, context: Context, head: Mapping[str, object], data: bytes, at: int
-) -> dict[str, Ciphertext]:
+def _ciphertexts(path: str, context: Context, parts: Mapping[str, bytes]) -> dict[str, Ciphertext]:
     ciphertexts = {}
-    for part, length in cast("list[tuple[str, int]]", head["parts"]):
+    for part, body in parts.items():
         try:
-            ciphertexts[part] = context.ciphertext_from_bytes(data[at : at + length])
+            ciphertexts[part] = context.ciphertext_from_bytes(body)
         except SerializationError as error:
             _fail(path, f"{part}: {error}", {"part": part})
-        at += length
     return ciphertexts
 
 
@@ -164,40 +150,16 @@ def _may_be_saved(name: str) -> None:
         _fail(name, f"found {what}, expected a regular file, or none")
 
 
-def _header(path: str, data: bytes) -> tuple[dict[str, object], int]:
-    """The header, checked, and where the ciphertexts begin."""
-    size = len(data)
-    if size < FIXED or data[:8] != MAGIC:
-        _fail(path, "no checkpoint: it does not begin with CRENELWL", {"bytes": size})
-    version, length = int.from_bytes(data[8:12], "little"), int.from_bytes(data[12:FIXED], "little")
-    if version != VERSION:
-        _fail(path, f"version {version}, expected {VERSION}", {"version": version, "expected": VERSION})
-    end = FIXED + length
-    if length > MAX_HEADER or end + DIGEST > size:
-        _fail(path, f"a header of {length} bytes in a file of {size}", {"header": length, "bytes": size})
-    if hashlib.sha256(data[:end]).digest() != data[end : end + DIGEST]:
-        _fail(path, "the header's checksum is wrong: the file is damaged")
+def _taken_apart(path: str, data: bytes) -> tuple[dict[str, object], dict[str, bytes]]:
+    """The header and the ciphertexts' files, checked."""
     try:
-        head = json.loads(data[FIXED:end])
-    except (ValueError, RecursionError):
-        _fail(path, "the header is not JSON")
-    if not isinstance(head, dict) or set(head) != KEYS or not _parts(head["parts"]):
-        _fail(path, f"the header has other members than {', '.join(sorted(KEYS))}")
+        head, at = FILES.header(data)
+        parts = parts_of(head, data, at)
+    except SerializationError as error:
+        _fail(path, str(error), error.fields)
     if not (isinstance(head["belongs"], dict) and isinstance(head["progress"], dict)):
         _fail(path, "belongs and progress must be objects")
-    expected = end + DIGEST + sum(length for _, length in head["parts"])
-    if size != expected:
-        _fail(path, f"{size} bytes, expected {expected}", {"bytes": size, "expected": expected})
-    if hashlib.sha256(memoryview(data)[end + DIGEST :]).hexdigest() != head["digest"]:
-        _fail(path, "the checksum of the ciphertexts is wrong: the file is damaged")
-    return head, end + DIGEST
-
-
-def _parts(parts: object) -> bool:
-    return isinstance(parts, list) and all(
-        isinstance(p, list) and len(p) == 2 and type(p[0]) is str and type(p[1]) is int and p[1] >= 0
-        for p in parts
-    )
+    return head, parts
 
 
 def fingerprint(*parts: bytes | str) -> str:

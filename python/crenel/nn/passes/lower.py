@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from crenel.errors import StateError
 from crenel.nn.graph import Graph, Node
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Add, Affine, Conv2d, Flatten, Linear, Op, Polynomial, Reals, Series
@@ -169,11 +170,18 @@ def _unbiased(op: Op) -> Op:
     return replace(op, shift=np.zeros_like(op.shift)) if isinstance(op, Affine) else op
 
 
+def _no_polynomial(op: Op) -> StateError:
+    return StateError(
+        f"{op.name} is not a polynomial: activations are approximated before", {"operation": op.name}
+    )
+
+
 def _powers(op: Op) -> Reals:
-    """Coefficients in x, lowest first; of series beyond degree 2 none."""
+    """Coefficients in x, lowest first; of series beyond degree 2 none. Raises StateError for others."""
     if isinstance(op, Polynomial):
         return op.coefficients
-    assert isinstance(op, Series), op
+    if not isinstance(op, Series):
+        raise _no_polynomial(op)
     if op.gated or len(op.factors) != 1 or len(op.factors[0]) > 3:
         return np.zeros(0)
     powers = np.polynomial.chebyshev.cheb2poly(op.factors[0])
@@ -181,8 +189,9 @@ def _powers(op: Op) -> Reals:
 
 
 def _series(op: Op, bound: float) -> Series:
-    """A user's polynomial on an interval: the same polynomial."""
-    assert isinstance(op, Polynomial), op
+    """A user's polynomial on an interval: the same polynomial. Raises StateError for what is none."""
+    if not isinstance(op, Polynomial):
+        raise _no_polynomial(op)
     scaled = op.coefficients * bound ** np.arange(len(op.coefficients))
     return Series(
         "polynomial",

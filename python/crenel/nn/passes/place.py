@@ -134,8 +134,9 @@ def place_graph(nodes: Sequence[Node], chain: Chain) -> Placement:
     """The cheapest placement of any graph: as `place` where nodes are series and forks; else the levels of
     the points that are left are found by elimination, exactly too.
 
-    Raises what `place` raises, ParameterError as `dag.verify_nodes`, and UnsupportedError, before any work,
-    for graphs in which too many tensors depend on one another.
+    Raises what `place` raises, ParameterError as `dag.verify_nodes`, and UnsupportedError, when series and
+    forks are priced but before any point is eliminated, for graphs in which too many tensors depend on one
+    another.
     """
     verify([node.element for node in nodes], chain)
     order = {node.element.name: k for k, node in enumerate(nodes)}

@@ -1,15 +1,14 @@
-"""What placement reads, in microseconds of a cost model: the chain of a parameter set, cuts, operations."""
+"""What placement reads, in microseconds of a cost model: the chain of a parameter set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from crenel._crenel import Params
+from crenel.ckks import Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
-from crenel.nn.passes.structure import Bootstrap, Chain, Cut, Op
+from crenel.nn.passes.structure import Chain
+from crenel.nn.plan import bootstrap_options
 
-SLOT_TO_COEFF_LEVELS = 3
+DEFAULT_FACTORS = 3  # of SlotToCoeff, one level each, where BootstrapOptions name none
 
 
 def output_level(params: Params) -> int:
@@ -20,7 +19,8 @@ def output_level(params: Params) -> int:
             f"parameters {params.name or params.id} have no levels for bootstraps; use a boot... set",
             {"levels": params.max_level - params.normal_top_level},
         )
-    return params.normal_top_level - SLOT_TO_COEFF_LEVELS
+    stages = bootstrap_options(params.slots).slot_to_coeff_stages
+    return params.normal_top_level - (len(stages) or DEFAULT_FACTORS)
 
 
 def adjusting_levels(params: Params, level: int, target: int) -> list[int]:
@@ -52,36 +52,3 @@ def chain(
         for j in range(i):
             rows[i][j] = sum(once[at] for at in adjusting_levels(params, i, j))
     return Chain(top, tuple(tuple(row) for row in rows), entry, result)
-
-
-def cut(
-    name: str,
-    params: Params,
-    costs: CostModel,
-    slots: int,
-    *,
-    batch: int = 1,
-    targets: Sequence[int] | None = None,
-    penalty: float = 0.0,
-) -> Cut:
-    """A place for a bootstrap of ciphertexts of so many slots.
-
-    targets : levels that it may end at, default the highest
-    penalty : microseconds that count for the loss of precision where the tensor is not centred
-    """
-    highest = output_level(params)
-    chosen = [highest] if targets is None else sorted(set(targets), reverse=True)
-    if chosen and not 1 <= min(chosen) <= max(chosen) <= highest:
-        raise ParameterError(
-            f"targets {chosen} of bootstraps at {name}, expected 1 to {highest}", {"targets": chosen}
-        )
-    boots = (
-        Bootstrap(f"to {level}", costs.bootstrap(params, slots, level, batch=batch).us, level)
-        for level in chosen
-    )
-    return Cut(name, tuple(boots), penalty)
-
-
-def op(name: str, depth: int, top: int, price: Callable[[int], float]) -> Op:
-    """An operation whose price by the level of its inputs, `depth` to the top, is a function."""
-    return Op(name, depth, (0.0,) * depth + tuple(float(price(level)) for level in range(depth, top + 1)))

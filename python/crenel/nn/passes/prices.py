@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crenel import ckks
+from crenel.errors import StateError
 from crenel.nn.cost import CostModel
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Series
@@ -14,8 +15,12 @@ from crenel.nn.passes import priced
 from crenel.nn.passes.structure import Chain
 from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step, Transform, bootstrap_options
 
-# Key switches of a bootstrap besides its rotations, about: products of the sine and its double angles.
+# Key switches of a bootstrap besides its rotations, about: 11 relinearisations of the sine and double angles
+# on each of two halves, conjugations, the sparse secret.
 BOOTSTRAP_PRODUCTS = 30
+# A sum of ciphertexts, beside a key switch of as many limbs; and levels given up, beside one of one limb:
+# little, so that they decide among ways of as many key switches only.
+ADDITION, ADJUSTING = 0.01, 0.1
 
 
 def split(offsets: Sequence[int], rotations: Sequence[int], slots: int) -> tuple[int, int]:
@@ -30,15 +35,12 @@ def split(offsets: Sequence[int], rotations: Sequence[int], slots: int) -> tuple
     return len(wanted) + 1, 1
 
 
-def products(series: Series) -> int:
-    """Products of ciphertexts that evaluate a series by baby and giant steps: powers up to 2^l, doublings,
-    and one for each node of the tree above."""
-    total = int(series.gated)
-    for factor in series.factors:
-        bits = (len(factor) - 1).bit_length()
-        low = (bits + 1) // 2
-        total += (1 << low) - 1 + (bits - low) + (1 << (bits - low)) - 1
-    return total
+def products(degree: int) -> int:
+    """Products of ciphertexts that evaluate a polynomial by baby and giant steps: powers up to 2^l,
+    doublings, and one for each node of the tree above."""
+    bits = degree.bit_length()
+    low = (bits + 1) // 2
+    return (1 << low) - 1 + (bits - low) + (1 << (bits - low)) - 1
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class AbstractPrices(ABC):
 
     @abstractmethod
     def transform(self, matrix: SlotTransform, level: int) -> float:
-        """Of a linear transform, its sums and constants."""
+        """Of a linear transform, the sums of its copies and its constants."""
 
     @abstractmethod
     def product(self, level: int) -> float:
@@ -65,14 +67,21 @@ class AbstractPrices(ABC):
         """Of a ciphertext of so many slots, to the highest level."""
 
     @abstractmethod
+    def adjusting(self, level: int, target: int) -> float:
+        """Of a ciphertext taken to a lower level, or left where it is."""
+
+    @abstractmethod
     def chain(self) -> Chain:
         """Levels, and what going down costs."""
 
     def total(self, plan: Plan, transforms: Mapping[int, SlotTransform]) -> float:
-        """Of all steps at their levels; levels given up between them are not counted."""
+        """Of all steps at their levels, and of the levels that each gives up of its operands first, as
+        `interpret.perform` does."""
         found = 0.0
         for step in plan.steps:
             layout = plan.values[step.out].layout
+            for value in (plan.values[k] for k in step.inputs):
+                found += value.layout.ciphertexts * self.adjusting(value.level, step.level)
             if isinstance(step, Refresh):
                 found += layout.ciphertexts * self.bootstrap(layout.slots)
             else:
@@ -81,16 +90,31 @@ class AbstractPrices(ABC):
 
     def of(self, step: Step, matrix: SlotTransform | None, ciphertexts: int, level: int) -> float:
         """Of a step but a refresh that begins at a level. matrix: of a transform. ciphertexts: of the
-        result."""
+        result. Raises StateError for a transform without its matrix."""
         if isinstance(step, Transform):
-            assert matrix is not None, step
+            if matrix is None:
+                raise StateError(f"the price of %{step.out}: no matrix was given", {"value": step.out})
             return self.transform(matrix, level)
         if isinstance(step, Evaluate):
-            middle = max(level - ckks.polynomial_depth(len(step.series.factors[0]) - 1) // 2, 1)
-            return ciphertexts * products(step.series) * self.product(middle)
+            return ciphertexts * self.series(step.series, level)
         if isinstance(step, Quadratic):
             return ciphertexts * self.product(level)
-        return ciphertexts * self.addition(level)
+        return ciphertexts * (len(step.inputs) - 1) * self.addition(level)
+
+    def series(self, series: Series, level: int) -> float:
+        """Of a series that begins at a level: products of each factor in the middle of its levels, and of a
+        gate where the factors end. Products with coefficients and their sums are not counted."""
+        found, at = 0.0, level
+        for factor in series.factors:
+            below = at - ckks.polynomial_depth(len(factor) - 1)
+            found += products(len(factor) - 1) * self.product(max((at + below) // 2, 1))
+            at = below
+        return found + (self.adjusting(level, at) + self.product(at) if series.gated else 0.0)
+
+
+def _ends(matrix: SlotTransform) -> float:
+    """Base costs of a transform: half of one raises an input, half of it divides and rescales an output."""
+    return 0.5 * (len(matrix.blocks[0]) + len(matrix.blocks))
 
 
 def _rotations(matrix: SlotTransform) -> list[int]:
@@ -107,21 +131,26 @@ class CountedPrices(AbstractPrices):
         return sum(self.params.levels[level])
 
     def transform(self, matrix: SlotTransform, level: int) -> float:
-        switches = len(_rotations(matrix)) + 1 + (matrix.copies - 1).bit_length() * len(matrix.blocks)
-        return float(switches * self._limbs(level))
+        switches = len(_rotations(matrix)) + _ends(matrix)
+        sums = (matrix.copies - 1).bit_length() * len(matrix.blocks)
+        constants = len(matrix.blocks) * self.addition(level - 1)
+        return switches * self._limbs(level) + sums * self._limbs(level - 1) + constants
 
     def product(self, level: int) -> float:
         return float(self._limbs(level))
 
     def addition(self, level: int) -> float:
-        return 0.01 * self._limbs(level)
+        return ADDITION * self._limbs(level)
 
     def bootstrap(self, slots: int) -> float:
         switches = len(bootstrap_options(slots).rotations(self.params)) + BOOTSTRAP_PRODUCTS
         return float(switches * self._limbs(self.params.max_level))
 
+    def adjusting(self, level: int, target: int) -> float:
+        return ADJUSTING if level > target else 0.0
+
     def chain(self) -> Chain:
-        return Chain.of(self.params.normal_top_level, 0.1)
+        return Chain.of(self.params.normal_top_level, ADJUSTING)
 
 
 @dataclass(frozen=True)
@@ -138,8 +167,10 @@ class MeasuredPrices(AbstractPrices):
             self.params, level, babies=1 + inputs * (babies - 1), giants=1 + outputs * (giants - 1),
             diagonals=full, batch=self.batch,
         )  # fmt: skip
+        more = (_ends(matrix) - 1.0) * self.costs.us("transform", self.params, level, batch=self.batch)
         sums = (matrix.copies - 1).bit_length() * outputs
-        return quote.us + sums * self.costs.us("rotation", self.params, level - 1, batch=self.batch)
+        rotation = self.costs.us("rotation", self.params, level - 1, batch=self.batch)
+        return quote.us + more + sums * rotation + outputs * self.addition(level - 1)
 
     def product(self, level: int) -> float:
         return self.costs.us("product_rescale", self.params, level, batch=self.batch)
@@ -149,7 +180,12 @@ class MeasuredPrices(AbstractPrices):
 
     def bootstrap(self, slots: int) -> float:
         output = priced.output_level(self.params)
-        return self.costs.bootstrap(self.params, slots, output, batch=self.batch).us
+        message = bootstrap_options(slots).message
+        return self.costs.bootstrap(self.params, slots, output, batch=self.batch, message=message).us
+
+    def adjusting(self, level: int, target: int) -> float:
+        levels = priced.adjusting_levels(self.params, level, target)
+        return sum(self.costs.us("adjust_level", self.params, at, batch=self.batch) for at in levels)
 
     def chain(self) -> Chain:
         return priced.chain(self.params, self.costs, batch=self.batch)

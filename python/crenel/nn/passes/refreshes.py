@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from crenel.errors import UnsupportedError
@@ -20,7 +20,9 @@ class Refreshes:
     """%2 = evaluate(%1)  ->  %9 = refresh(%1); %2 = evaluate(%9)
 
     A bootstrap may stand behind every step but the last, once for all that read the value, and where values
-    are within [-1, 1], as bootstraps want them.
+    over their bounds are within [-1, 1], as bootstraps want them: not behind squares with a shift or a
+    constant, whose values reach 2.6, nor behind squares of such. That is for inputs whose values stay within
+    the margin of the samples'.
     """
 
     prices: AbstractPrices
@@ -34,6 +36,8 @@ class Refreshes:
         output, chain = output_level(params), self.prices.chain()
         nodes: list[Node] = []
         read = {0: "input"}  # what a value is called where it is read
+        beyond: set[int] = set()  # values that may leave [-1, 1]
+        cuts: dict[str, int] = {}  # the values that bootstraps by these names refresh
         for step in plan.steps:
             ciphertexts = plan.values[step.out].layout.ciphertexts
             needed = depth(step)
@@ -51,16 +55,19 @@ class Refreshes:
                 Node(Op(_name(step.out), needed, tuple(prices)), tuple(read[k] for k in step.inputs))
             )
             read[step.out] = _name(step.out)
-            if step.out != plan.output and _within(step):
+            if not _within(step, beyond):
+                beyond.add(step.out)
+            elif step.out != plan.output:
                 read[step.out] = _cut(step.out)
+                cuts[_cut(step.out)] = step.out
                 layout = plan.values[step.out].layout
                 price = layout.ciphertexts * self.prices.bootstrap(layout.slots)
                 cut = Cut(_cut(step.out), (Bootstrap("real", price, output),))
                 nodes.append(Node(cut, (_name(step.out),)))
-        return self._placed(plan, place_graph(nodes, chain))
+        return self._placed(plan, place_graph(nodes, chain), cuts)
 
-    def _placed(self, plan: Plan, placement: Placement) -> Plan:
-        boots = {step.name: step for step in placement.bootstraps}
+    def _placed(self, plan: Plan, placement: Placement, cuts: Mapping[str, int]) -> Plan:
+        boots = {cuts[step.name]: step for step in placement.bootstraps}
         levels = placement.levels
         values = [replace(plan.values[0], level=placement.entry["input"]), *plan.values[1:]]
         renamed: dict[int, int] = {}
@@ -71,7 +78,7 @@ class Refreshes:
             inputs = tuple(renamed.get(k, k) for k in step.inputs)
             steps.append(replace(step, inputs=inputs, level=before))  # type: ignore[arg-type]
             values[step.out] = replace(values[step.out], level=after)
-            boot = boots.get(_cut(step.out))
+            boot = boots.get(step.out)
             if boot is None:
                 continue
             made = values[step.out]
@@ -81,7 +88,7 @@ class Refreshes:
         decisions.append(
             Decision(
                 "placement",
-                f"{len(boots)} bootstraps, at {', '.join(plan.values[int(n[5:])].origin for n in boots)}",
+                f"{len(boots)} bootstraps, at {', '.join(plan.values[value].origin for value in boots)}",
                 placement.why(),
                 f"price {placement.price:.6g}",
             )
@@ -91,9 +98,12 @@ class Refreshes:
         )
 
 
-def _within(step: Step) -> bool:
-    """Is the result within [-1, 1] where operands are? With a shift or a constant a square need not be."""
-    return not (isinstance(step, Quadratic) and bool(step.coefficients[:2].any()))
+def _within(step: Step, beyond: Set[int]) -> bool:
+    """Is the result over its bound within [-1, 1], for inputs like the samples? A square is where its operand
+    is and has neither a shift nor a constant; the bound of every other result comes from its own values."""
+    if not isinstance(step, Quadratic):
+        return True
+    return step.inputs[0] not in beyond and not step.coefficients[:2].any()
 
 
 def _name(value: int) -> str:

@@ -1,4 +1,9 @@
-"""One bound a value: what a ciphertext holds is the value over its bound, within [-1, 1]."""
+"""One bound a value: what a ciphertext holds is the value over its bound.
+
+For inputs whose values stay within the margin of the samples' that is within [-1, 1], but for squares with a
+shift or a constant: `lower` gives them the bound |c2| times the square of their operand's, and
+they reach 2.6, squares of them the square of that.
+"""
 
 from __future__ import annotations
 
