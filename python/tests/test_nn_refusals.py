@@ -1,5 +1,6 @@
 """What an ill-meaning or careless user hands in: typed errors, before any work."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 
 from crenel import nn
-from crenel.errors import ParameterError, StateError
+from crenel.errors import ParameterError, SerializationError, StateError
+from crenel.nn import archive
 
 SMALL = "toy-leveled-n14-s40"
 
@@ -98,3 +100,71 @@ def test_tensors_that_are_no_input_or_no_result_are_refused(rng):  # noqa: F811
     for take in (server.run, lambda tensor: client.decrypt(tensor, spec)):
         with pytest.raises(ParameterError, match="bytes, expected an EncryptedTensor"):
             take(sent.to_bytes())
+
+
+def _step(document, k):
+    return document["plan"]["steps"][k]
+
+
+def _value(document, k):
+    return document["plan"]["values"][k]
+
+
+def _huge_padding(document):
+    """A convolution whose result is beyond any memory, and one behind it that looks at a corner of it."""
+    first = _step(document, 0)["chains"][0][0]
+    kernel = {"array": first["bias"]["array"], "shape": [1, 1, 1, 1]}
+    big = 1 << 30
+    conv = {
+        "op": "conv2d", "weight": kernel, "bias": {**kernel, "shape": [1]}, "stride": [1, 1],
+        "padding": [big, big], "dilation": [1, 1], "groups": 1,
+    }  # fmt: skip
+    corner = {**conv, "padding": [0, 0], "stride": [2 * big + 9, 2 * big + 9]}
+    _step(document, 0)["chains"] = [[conv, corner]]
+    _value(document, 0)["layout"] |= {"shape": [1, 2, 2], "size": [1, 2, 2], "plane": [2, 2]}
+    _value(document, 1)["layout"] |= {"shape": [1], "size": [1, 1, 1]}
+
+
+FORGERIES = {
+    "another result's shape": lambda d: d["plan"].update(output_shape=[7]),
+    "a square of another bound": lambda d: _value(d, 2).update(bound=2.0 * _value(d, 2)["bound"]),
+    "a square in other slots": lambda d: _value(d, 2)["layout"].update(gap=[1, 1], plane=[8, 8]),
+    "several capacities": lambda d: _value(d, 3)["layout"].update(capacity=1),
+    "a matrix as bias": lambda d: _step(d, 0)["chains"][0][0]["bias"].update(shape=[1, 1]),
+    "a weight as bias": lambda d: _step(d, 0)["chains"][0][0].update(
+        bias=_step(d, 0)["chains"][0][0]["weight"]
+    ),
+    "a sum of nothing": lambda d: _step(d, 0).update(step="sum", inputs=[]),
+    "huge tensors within a step": _huge_padding,
+    "errors that are no numbers": lambda d: d.update(expected=[1e999] * 4 + [None]),
+}
+
+
+@pytest.mark.parametrize("name", list(FORGERIES))
+def test_forged_programs_are_refused_when_they_are_loaded(rng, monkeypatch, name):  # noqa: F811
+    """With right checksums, and everything of its type: what cannot run is no program."""
+    model = nn.Sequential(nn.Linear([[1.0, 2.0]], [0.5]), nn.Square(), nn.Linear(weights(rng, 2, 1)))
+    program = quiet_compile(model, rng.standard_normal((30, 2)), params=toy(SMALL), device="cpu")
+    document, parts = archive.unpacked(program.to_bytes(), "program")
+    FORGERIES[name](document)
+    lax = json.dumps
+    monkeypatch.setattr(archive.json, "dumps", lambda value, **_: lax(value, sort_keys=True))
+    data = archive.packed("program", document, parts)
+    with pytest.raises(SerializationError):
+        nn.Program.from_bytes(data, allow_insecure=True)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"rotations": [[1, 99]]}, {"rotations": [[10**30, 1]]}, {"relinearisation": 99},
+        {"relinearisation": -1}, {"input_level": 99}, {"output_shape": [1 << 39, 1 << 26]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_forged_clients_files_are_refused_when_they_are_loaded(rng, forged):  # noqa: F811
+    model = nn.Sequential(nn.Linear(weights(rng, 3, 4)), nn.Square())
+    spec = quiet_compile(model, rng.standard_normal((30, 4)), params=toy(SMALL)).client
+    document, _ = archive.unpacked(spec.to_bytes(), "client")
+    with pytest.raises(SerializationError):
+        nn.ClientSpec.from_bytes(archive.packed("client", document | forged, {}), allow_insecure=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -120,13 +121,15 @@ class ClientSpec:
             found = _dict(document)
             params = params_of(found["params"], allow_insecure)
             relinearisation = found["relinearisation"]
-            if relinearisation is not None and type(relinearisation) is not int:
+            if relinearisation is not None and (
+                type(relinearisation) is not int or not 0 <= relinearisation <= params.max_level
+            ):
                 raise SerializationError(f"relinearisation {relinearisation!r}, expected a level or null")
             shape = found["output_shape"]
             if not isinstance(shape, list):
                 raise SerializationError("output_shape is no list")
             spec = cls(
-                params, str(found["program"]), _rotations(found["rotations"]), relinearisation,
+                params, str(found["program"]), _rotations(found["rotations"], params), relinearisation,
                 _bootstraps(found["bootstraps"], params),
                 layout_of(found["input"]), _count(found["input_level"], 0), positive(found["input_bound"]),
                 layout_of(found["output"]), tuple(_count(v) for v in shape), positive(found["output_bound"]),
@@ -137,10 +140,11 @@ class ClientSpec:
                 raise
             raise SerializationError(f"no client's file: {type(error).__name__}: {error}") from None
         if (
-            int(np.prod(spec.output_shape)) != int(np.prod(spec.output.shape))
-            or spec.input.capacity > params.slots
+            math.prod(spec.output_shape) != math.prod(spec.output.shape)
+            or max(spec.input.capacity, spec.output.capacity) > params.slots
+            or spec.input_level > params.normal_top_level
         ):
-            raise SerializationError("layouts that do not fit the parameters or the result")
+            raise SerializationError("layouts or levels that do not fit the parameters or the result")
         return spec
 
 
@@ -275,10 +279,12 @@ def _bootstraps(form: Json, params: ckks.Params) -> tuple[int, ...]:
     return found
 
 
-def _rotations(form: Json) -> dict[int, int]:
+def _rotations(form: Json, params: ckks.Params) -> dict[int, int]:
     found: dict[int, int] = {}
     for pair in form if isinstance(form, list) else [None]:
         if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) is not int:
             raise SerializationError("rotations must be pairs of a step and a level")
         found[pair[0]] = _count(pair[1], 0)
+    if any(abs(step) >= params.slots or level > params.max_level for step, level in found.items()):
+        raise SerializationError("rotations of more slots or levels than the parameters have")
     return found

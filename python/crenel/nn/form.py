@@ -13,13 +13,14 @@ import numpy as np
 from crenel.errors import CrenelError, SerializationError
 from crenel.nn.archive import Json
 from crenel.nn.layout import Layout
-from crenel.nn.ops import OPS, Op, Reals, Series, Shape
+from crenel.nn.ops import OPS, Affine, Conv2d, Linear, Op, Reals, Series, Shape
 from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform, Value
 
 STEPS: dict[str, type[Transform] | type[Evaluate] | type[Quadratic] | type[Sum] | type[Refresh]] = {
     "transform": Transform, "evaluate": Evaluate, "quadratic": Quadratic, "sum": Sum, "refresh": Refresh,
 }  # fmt: skip
 MAX_SLOTS = 1 << 20
+MAX_ELEMENTS = MAX_SLOTS * 64  # of a tensor
 
 
 class Arrays:
@@ -58,8 +59,8 @@ def layout_of(form: Json) -> Layout:
         and math.prod(shape) == math.prod(size)
         and size[1] * gap[0] <= plane[0]
         and size[2] * gap[1] <= plane[1]
-        and math.prod(size) <= MAX_SLOTS * 64
-        and -(-size[0] // (gap[0] * gap[1])) * plane[0] * plane[1] <= MAX_SLOTS * 64
+        and math.prod(size) <= MAX_ELEMENTS
+        and -(-size[0] // (gap[0] * gap[1])) * plane[0] * plane[1] <= MAX_ELEMENTS
     )
     if not ok:
         raise SerializationError("a layout that does not hold its tensor", {"shape": list(shape)})
@@ -89,6 +90,7 @@ def _op_of(form: Json, parts: Mapping[str, bytes]) -> Op:
         raise SerializationError(f"{kind.name} with {', '.join(sorted(found))}", {"operation": kind.name})
     op = kind(**{name: _value(value, parts) for name, value in found.items()})
     _legal(op)
+    _consistent(op)
     return op
 
 
@@ -132,6 +134,20 @@ def _legal(op: Op) -> None:
             raise SerializationError(f"{op.name}: {each.name} {value!r}"[:200], {"operation": op.name})
 
 
+def _consistent(op: Op) -> None:
+    """Raises SerializationError where the axes of an operation's arrays do not belong together."""
+    if isinstance(op, (Conv2d, Linear)):
+        axes = 4 if isinstance(op, Conv2d) else 2
+        good = op.weight.ndim == axes and op.bias.shape == op.weight.shape[:1]
+        good = good and not (isinstance(op, Conv2d) and len(op.weight) % op.groups)
+    elif isinstance(op, Affine):
+        good = op.scale.ndim == 1 and op.shift.shape == op.scale.shape
+    else:
+        good = True
+    if not good:
+        raise SerializationError(f"{op.name} with arrays that do not fit", {"operation": op.name})
+
+
 def plan_form(plan: Plan, arrays: Arrays) -> Json:
     """A plan as JSON; its arrays go to `arrays`."""
     steps: list[Json] = []
@@ -167,11 +183,28 @@ def plan_of(form: Json, parts: Mapping[str, bytes]) -> Plan:
         steps = tuple(_step(_dict(s), parts) for s in _list(found["steps"]))
         shape = _counts(found, "output_shape", None)
         decisions = tuple(Decision(*(str(t) for t in _list(d))) for d in _list(found["decisions"]))
-        return Plan(values, steps, _count(found["output"], 0), shape, decisions).verify("load")
+        plan = Plan(values, steps, _count(found["output"], 0), shape, decisions).verify("load")
+        _bounded(plan)
+        return plan
     except SerializationError:
         raise
     except (CrenelError, KeyError, IndexError, TypeError, ValueError, AssertionError) as error:
         raise SerializationError(f"no plan: {type(error).__name__}: {error}") from None
+
+
+def _bounded(plan: Plan) -> None:
+    """Raises SerializationError for tensors within a chain that are larger than any in a layout may be, as
+    padding can make them: a matrix of each operation is made."""
+    for step in plan.steps:
+        for k, chain in zip(step.inputs, step.chains, strict=True) if isinstance(step, Transform) else ():
+            shape = plan.values[k].layout.shape
+            for op in chain:
+                shape = op.shape(shape)
+                if math.prod(shape) > MAX_ELEMENTS:
+                    raise SerializationError(
+                        f"a tensor of shape {shape} within a step, expected at most {MAX_ELEMENTS} elements",
+                        {"value": step.out},
+                    )
 
 
 def _plan_value(form: Mapping[str, Json]) -> Value:

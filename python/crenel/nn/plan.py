@@ -9,10 +9,9 @@ A step says what happens; `crenel.nn.interpret.walk` says how, once for all read
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
-
-import numpy as np
 
 from crenel import ckks
 from crenel.errors import StateError
@@ -127,10 +126,12 @@ class Plan:
     def verify(self, stage: str) -> Plan:
         """Itself. Raises StateError naming the stage, the step and its origin for what cannot run."""
         made = {0}
+        if len({value.layout.capacity for value in self.values}) != 1:
+            raise StateError(f"after {stage}: values in ciphertexts of different capacities")
         for step in self.steps:
             what = f"after {stage}: {self.line(step)}"
             missing = [k for k in step.inputs if k not in made]
-            if missing or step.out in made:
+            if missing or not step.inputs or step.out in made:
                 raise StateError(
                     f"{what}: a value that is not made before, or made twice", {"value": step.out}
                 )
@@ -146,6 +147,12 @@ class Plan:
                 v.layout.same_places(result.layout) and v.bound == result.bound for v in operands
             ):
                 raise StateError(f"{what}: operands in other slots or of other bounds", {"value": step.out})
+            if isinstance(step, (Evaluate, Quadratic)) and not operands[0].layout.same_places(result.layout):
+                raise StateError(f"{what}: a result in other slots", {"value": step.out})
+            if isinstance(step, Quadratic) and not math.isclose(
+                result.bound, abs(float(step.coefficients[2])) * operands[0].bound ** 2
+            ):
+                raise StateError(f"{what}: another bound than the square's", {"value": step.out})
             if isinstance(step, Evaluate) and step.series.bound != operands[0].bound:
                 raise StateError(f"{what}: a series on another interval", {"value": step.out})
             if isinstance(step, Transform):
@@ -153,10 +160,15 @@ class Plan:
                     shape = value.layout.shape
                     for op in chain:
                         shape = op.shape(shape)
-                    if np.prod(shape) != np.prod(result.layout.shape):
+                    if math.prod(shape) != math.prod(result.layout.shape):
                         raise StateError(f"{what}: a chain that ends in shape {shape}", {"value": step.out})
         if self.output not in made:
             raise StateError(f"after {stage}: the result %{self.output} is not made", {"value": self.output})
+        if math.prod(self.output_shape) != math.prod(self.values[self.output].layout.shape):
+            raise StateError(
+                f"after {stage}: the result %{self.output} has not the shape {list(self.output_shape)}",
+                {"value": self.output},
+            )
         return self
 
     def line(self, step: Step) -> str:

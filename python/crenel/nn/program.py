@@ -214,8 +214,8 @@ class Program:
             raise SerializationError("a plan of more levels or slots than its parameters have")
         errors = [v for v in numbers[:4] if type(v) is float]
         time = numbers[4]
-        if len(errors) != 4 or not (time is None or type(time) is float):
-            raise SerializationError("expected must be numbers")
+        if len(errors) != 4 or not (time is None or type(time) is float) or not np.isfinite(errors).all():
+            raise SerializationError("expected must be finite numbers")
         expected = Expected(errors[0], errors[1], errors[2], errors[3], time)
         return cls(plan, params, _count(found["batch"]), expected, device)
 
