@@ -1,6 +1,7 @@
 """What an ill-meaning or careless user hands in: typed errors, before any work."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -125,6 +126,13 @@ def _huge_padding(document):
     _value(document, 1)["layout"] |= {"shape": [1], "size": [1, 1, 1]}
 
 
+def _empty_sum(document):
+    plan = document["plan"]
+    plan["steps"].append({"step": "sum", "inputs": [], "out": len(plan["values"]), "level": 0})
+    plan["output"] = len(plan["values"])
+    plan["values"].append(_value(document, 3))
+
+
 FORGERIES = {
     "another result's shape": lambda d: d["plan"].update(output_shape=[7]),
     "a square of another bound": lambda d: _value(d, 2).update(bound=2.0 * _value(d, 2)["bound"]),
@@ -134,7 +142,7 @@ FORGERIES = {
     "a weight as bias": lambda d: _step(d, 0)["chains"][0][0].update(
         bias=_step(d, 0)["chains"][0][0]["weight"]
     ),
-    "a sum of nothing": lambda d: _step(d, 0).update(step="sum", inputs=[]),
+    "a sum of nothing": _empty_sum,
     "huge tensors within a step": _huge_padding,
     "errors that are no numbers": lambda d: d.update(expected=[1e999] * 4 + [None]),
 }
@@ -168,3 +176,46 @@ def test_forged_clients_files_are_refused_when_they_are_loaded(rng, forged):  # 
     document, _ = archive.unpacked(spec.to_bytes(), "client")
     with pytest.raises(SerializationError):
         nn.ClientSpec.from_bytes(archive.packed("client", document | forged, {}), allow_insecure=True)
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "match"),
+    [
+        (1e-320, {}, "input: values within"),
+        (1e-70, {}, "1: values within .* expected a bound from"),
+        (1e70, {}, "1: samples lead to values beyond"),
+        (1e200, {}, "input: samples lead to values beyond"),
+        (1.0, {"margin": 1e300}, "input: values within"),
+    ],
+)
+def test_numbers_whose_squares_leave_float64_are_refused_by_name(rng, size, options, match):  # noqa: F811
+    model = nn.Sequential(nn.Linear(weights(rng, 3, 4)), nn.Square())
+    x = size * rng.standard_normal((30, 4))
+    with pytest.raises(ParameterError, match=match):
+        quiet_compile(model, x, params=toy(SMALL), **options)
+
+
+def test_a_polynomial_that_leaves_float64_on_its_range_is_refused_by_name(rng):  # noqa: F811
+    model = nn.Sequential(nn.Linear(weights(rng, 3, 4)), nn.Polynomial([0.0] * 100 + [1e-300]))
+    x = 1e3 * rng.standard_normal((30, 4))
+    with pytest.raises(ParameterError, match="1: the polynomial goes beyond|1: samples lead"):
+        quiet_compile(model, x, params=toy(), margin=1e6)
+
+
+def test_an_agreement_out_of_reach_is_said(rng):  # noqa: F811
+    """The second output is what a polynomial of ReLU errs by: no degree decides as ReLU does."""
+    model = nn.Sequential(nn.Linear(np.eye(4)), nn.ReLU(), nn.Linear([[1, 1e-9, 0, 0], [1, 0, 0, 0]]))
+    x = rng.standard_normal((100, 4))
+    with pytest.warns(nn.AgreementWarning, match="asked for 0.99"):
+        quiet_compile(model, x, params=toy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", nn.AgreementWarning)
+        quiet_compile(model, x, params=toy(), degree=3)  # asked for, as it is
+
+
+def test_silent_layers_fit_without_a_word(rng):  # noqa: F811
+    """A layer that is zero on all samples has a histogram of one point."""
+    model = nn.Sequential(nn.Linear(np.zeros((3, 4))), nn.ReLU())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        quiet_compile(model, rng.standard_normal((30, 4)), params=toy(), degree=7)

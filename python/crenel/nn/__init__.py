@@ -24,6 +24,7 @@ from crenel.nn.client import Client, ClientSpec, EncryptedTensor
 from crenel.nn.compiler import compile
 from crenel.nn.modules import AvgPool2d, BatchNorm, Conv2d, Flatten, GlobalAvgPool, Linear
 from crenel.nn.networks import Add, Concat, Residual, Sequential
+from crenel.nn.passes.approximate import AgreementWarning
 from crenel.nn.passes.calibrate import CalibrationWarning
 from crenel.nn.plan import Decision, Plan
 from crenel.nn.program import Expected, Program, Server
@@ -33,6 +34,7 @@ from crenel.nn.trace import Module
 __all__ = [
     "GELU",
     "Add",
+    "AgreementWarning",
     "AvgPool2d",
     "BatchNorm",
     "CalibrationWarning",

@@ -65,7 +65,7 @@ def compile(
 
     Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, or the
     levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are
-    not finite and for options out of range. Warns with CalibrationWarning.
+    not finite and for options out of range. Warns with CalibrationWarning and AgreementWarning.
     """
     if not isinstance(params, ckks.Params):
         raise ParameterError(

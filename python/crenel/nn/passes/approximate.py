@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -18,6 +19,10 @@ from crenel.nn.passes.calibrate import Range
 from crenel.nn.plan import Decision
 
 Strategy: TypeAlias = Literal["fit", "chebyshev", "minimax"]
+
+
+class AgreementWarning(UserWarning):
+    """The program decides otherwise than the network on more samples than asked for."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Approximate:
     def __call__(
         self, graph: Graph, bounds: tuple[float, ...], ranges: tuple[Range, ...], samples: Reals
     ) -> tuple[Graph, tuple[Decision, ...]]:
-        """Raises ParameterError for options out of range and for origins that no activation has."""
+        """Raises ParameterError for options out of range and for origins that no activation has. Warns with
+        AgreementWarning where no degree agrees as asked for."""
         places = {n.origin: k for k, n in enumerate(graph.nodes) if isinstance(n.op, Activation)}
         self._check(places)
         if not places:
@@ -51,6 +57,14 @@ class Approximate:
             tried.append((degree, agreement(exact, found(samples))))
             if tried[-1][1] >= self.agreement or not self._searches(graph, places):
                 break
+        if tried[-1][1] < self.agreement and self._searches(graph, places):
+            warnings.warn(
+                f"the polynomials of highest degree, {DEGREES[-1]}, keep an agreement of {tried[-1][1]:.4f}, "
+                f"asked for {self.agreement:g}. Ranges may be far wider than most values: see explain() and "
+                "the samples",
+                AgreementWarning,
+                stacklevel=3,
+            )
         decisions = [
             Decision(
                 node.origin,

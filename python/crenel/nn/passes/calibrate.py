@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crenel.errors import ParameterError
 from crenel.nn.approximation import Histogram
 from crenel.nn.graph import Graph
 from crenel.nn.ops import Reals
 
+LARGEST = 1e100  # absolute value that a network may have
 FEW = 5  # samples; a range that fewer decide may be left by the next ones
 
 
@@ -47,12 +49,21 @@ class Calibrate:
     def __call__(self, graph: Graph, samples: Reals) -> tuple[Range, ...]:
         """samples: (count, *shape of the input), finite.
 
-        Warns with CalibrationWarning, naming the layers, where fewer than five samples decide a range.
+        Warns with CalibrationWarning, naming the layers, where fewer than five samples decide a range. Raises
+        ParameterError naming the first layer whose values go beyond 1e100: their squares leave float64.
         """
         reaches = np.zeros((len(samples), len(graph.nodes)))
-        for values, part in self._parts(graph, samples):
-            for number, value in enumerate(values):
-                reaches[part, number] = np.abs(value).reshape(len(value), -1).max(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, with the layer
+            for values, part in self._parts(graph, samples):
+                for number, value in enumerate(values):
+                    reaches[part, number] = np.abs(value).reshape(len(value), -1).max(axis=1)
+        for node, wild in zip(graph.nodes, ~(reaches <= LARGEST).all(axis=0), strict=True):
+            if wild:
+                raise ParameterError(
+                    f"{node.origin}: samples lead to values beyond {LARGEST:g}, or to none: divide inputs "
+                    "or weights by their size",
+                    {"origin": node.origin},
+                )
         largest = np.maximum(reaches.max(axis=0), 1e-30)
         ranges = self._measure(graph, samples, largest, (reaches > 0.5 * largest).sum(axis=0))
         few = [graph.nodes[k].origin for k, found in enumerate(ranges) if found.reaching < FEW]

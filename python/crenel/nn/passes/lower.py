@@ -8,10 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from crenel.errors import ParameterError
 from crenel.nn.graph import Graph, Node
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Add, Affine, Conv2d, Flatten, Linear, Op, Polynomial, Reals, Series
-from crenel.nn.passes.scales import tied
+from crenel.nn.passes.scales import MOST, tied
 from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Step, Sum, Transform, Value
 
 Terms: TypeAlias = "tuple[tuple[int, tuple[Op, ...]], ...]"  # a sum of linear operations on values
@@ -123,7 +124,7 @@ class _Lowering:
         if number in quadratics:
             self.steps.append(Quadratic(out, (value,), _powers(node.op), 0))
         else:
-            series = node.op if isinstance(node.op, Series) else _series(node.op, bound)
+            series = node.op if isinstance(node.op, Series) else _series(node.op, bound, node.origin)
             self.steps.append(Evaluate(out, (value,), series, 0))
         return ((out, flattening),)
 
@@ -180,10 +181,17 @@ def _powers(op: Op) -> Reals:
     return np.asarray(powers / op.bound ** np.arange(len(powers)))
 
 
-def _series(op: Op, bound: float) -> Series:
-    """A user's polynomial on an interval: the same polynomial."""
+def _series(op: Op, bound: float, origin: str) -> Series:
+    """A user's polynomial on an interval: the same polynomial. Raises ParameterError for values there that
+    float64 has not."""
     assert isinstance(op, Polynomial), op
-    scaled = op.coefficients * bound ** np.arange(len(op.coefficients))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = op.coefficients * np.float64(bound) ** np.arange(len(op.coefficients))
+    if not (np.abs(scaled) <= MOST).all():
+        raise ParameterError(
+            f"{origin}: the polynomial goes beyond {MOST:g} on [-{bound:g}, {bound:g}], where inputs may be",
+            {"origin": origin, "bound": bound},
+        )
     return Series(
         "polynomial",
         bound,
