@@ -9,7 +9,7 @@ import pytest
 from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 
 from crenel import nn
-from crenel.errors import ParameterError, SerializationError, StateError
+from crenel.errors import ParameterError, SerializationError, StateError, UnsupportedError
 from crenel.nn import archive
 
 SMALL = "toy-leveled-n14-s40"
@@ -219,3 +219,19 @@ def test_silent_layers_fit_without_a_word(rng):  # noqa: F811
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         quiet_compile(model, rng.standard_normal((30, 4)), params=toy(), degree=7)
+
+
+def test_slots_without_elements_do_not_spoil_a_result(rng):  # noqa: F811
+    """Polynomials of values around 0.3 that are large at 0: five elements leave three slots of eight at 0,
+    where the second polynomial overflows and every slot with it. With eight elements nothing is at 0."""
+    chebyshev = 4 * np.polynomial.Polynomial([-2.4, 8]) ** 3 - 3 * np.polynomial.Polynomial([-2.4, 8])
+    model = nn.Sequential(*[nn.Polynomial((chebyshev / 8 + 0.3).coef)] * 2)
+    params = toy("toy-leveled-n16-s40")
+    with pytest.raises(UnsupportedError, match="elements are in 5 of 8 slots"):
+        quiet_compile(model, 0.3 + rng.uniform(-1, 1, (30, 5)) / 8, params=params)
+    x = 0.3 + rng.uniform(-1, 1, (30, 8)) / 8
+    program = quiet_compile(model, x, params=params, device="cpu")
+    spec = program.client
+    client = spec.keygen("cpu")
+    found = client.decrypt(program.bind(client.evaluation_keys(spec)).run(client.encrypt(x[0], spec)), spec)
+    np.testing.assert_allclose(found, model(x[:1])[0], atol=1e-4)

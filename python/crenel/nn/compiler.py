@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from crenel import ckks
 from crenel.errors import ParameterError, UnsupportedError
+from crenel.nn.clear import Slots
 from crenel.nn.cost import CostModel
 from crenel.nn.graph import Graph, checked_samples
 from crenel.nn.interpret import prepared
@@ -24,10 +25,12 @@ from crenel.nn.passes.lower import Lower
 from crenel.nn.passes.prices import AbstractPrices, prices_of
 from crenel.nn.passes.refreshes import Refreshes
 from crenel.nn.passes.scales import Scales
-from crenel.nn.plan import Plan, Transform
+from crenel.nn.plan import Evaluate, Plan, Refresh, Transform
 from crenel.nn.program import Expected, Program
 from crenel.nn.trace import Module, trace
 
+HEADROOM = 2.0**8  # of a slot, in bounds: what the last levels of every parameter set hold
+CENTRED = 1.001  # of a slot in front of a bootstrap
 JUDGED = 32  # samples on which the expected error is measured
 
 
@@ -63,9 +66,10 @@ def compile(
     device : where `Program.bind` computes
     costs : measured times, by which bootstraps are placed; default: key switches and limbs are counted
 
-    Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, or the
-    levels that are missing; ParameterError for shapes that do not fit, naming the place, for samples that are
-    not finite and for options out of range. Warns with CalibrationWarning and AgreementWarning.
+    Needs no key and no device. Raises UnsupportedError naming every unknown module with its place, the levels
+    that are missing, or the first value that a ciphertext cannot hold; ParameterError for shapes that do not
+    fit, naming the place, for samples that are not finite and for options out of range. Warns with
+    CalibrationWarning and AgreementWarning.
     """
     if not isinstance(params, ckks.Params):
         raise ParameterError(
@@ -102,9 +106,44 @@ def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotT
     return Refreshes(prices)(plan, transforms), transforms
 
 
+def _contained(program: Program, samples: Reals) -> Reals:
+    """The plan's result in the clear. Raises UnsupportedError naming the first value that leaves what a
+    ciphertext can hold, in any of its slots.
+
+    Slots without an element hold zeros in front of a polynomial and its value at 0 behind it, which samples
+    need not have shown. One slot that overflows spoils all: errors of coefficients are in every slot.
+    """
+    plan = program.plan
+    largest = {0: 1.0}
+
+    def keep(number: int, made: list[Slots]) -> None:
+        largest[number] = max(float(np.abs(a.values).max()) for a in made)
+
+    clear = program.simulate(samples, noise=False, watch=keep)
+    for step in plan.steps:
+        reach, number = largest[step.out], step.out
+        if isinstance(step, Refresh) and not largest[step.inputs[0]] <= CENTRED:
+            reach, number = np.inf, step.inputs[0]
+        elif isinstance(step, Evaluate):  # T_d(v), the largest that is computed on the way
+            degree, v = len(step.series.factors[0]) - 1, max(largest[step.inputs[0]], 1.0)
+            with np.errstate(over="ignore"):
+                reach = max(reach, float(np.cosh(degree * np.arccosh(v))))
+        if not reach <= HEADROOM:
+            value = plan.values[number]
+            layout = value.layout
+            raise UnsupportedError(
+                f"{value.origin}: slots reach {largest[number]:.3g} times the bound, more than a ciphertext "
+                f"holds; elements are in {layout.total} of {layout.ciphertexts * layout.slots} slots, and "
+                "the others hold the polynomial's value at 0. Shift its input so that 0 is among "
+                "its usual values, put a linear layer in front of what reads it, or take another degree",
+                {"origin": value.origin, "largest": largest[number]},
+            )
+    return clear
+
+
 def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float | None) -> Expected:
     wanted = exact(samples)
-    clear, noisy = program.simulate(samples, noise=False), program.simulate(samples, seed=0)
+    clear, noisy = _contained(program, samples), program.simulate(samples, seed=0)
     return Expected(
         float(np.sqrt(np.mean((noisy - clear) ** 2))),
         float(np.sqrt(np.mean((clear - wanted) ** 2))),
