@@ -235,3 +235,18 @@ def test_slots_without_elements_do_not_spoil_a_result(rng):  # noqa: F811
     client = spec.keygen("cpu")
     found = client.decrypt(program.bind(client.evaluation_keys(spec)).run(client.encrypt(x[0], spec)), spec)
     np.testing.assert_allclose(found, model(x[:1])[0], atol=1e-4)
+
+
+def test_simulate_says_where_samples_leave_the_range(rng):  # noqa: F811
+    """Within the input's range, beyond an inner one: differences that calibration saw as nearly zero. The
+    plan in the clear has the network's result, an encrypted run has nonsense."""
+    model = nn.Sequential(nn.Linear([[1.0, -1.0], [1.0, -1.0]]), nn.Square())
+    x = np.outer(rng.uniform(-1, 1, 30), [1, 1]) + 1e-5 * rng.standard_normal((30, 2))
+    program = quiet_compile(model, x, params=toy(SMALL), device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", nn.CalibrationWarning)
+        program.simulate(x)
+    with pytest.warns(nn.CalibrationWarning, match="0: these samples leave the range"):
+        program.simulate([[0.3, -0.3]])
+    with pytest.warns(nn.CalibrationWarning, match="input: these samples leave the range"):
+        program.simulate(3.0 * x)

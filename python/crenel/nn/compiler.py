@@ -13,6 +13,7 @@ from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.clear import Slots
 from crenel.nn.cost import CostModel
 from crenel.nn.graph import Graph, checked_samples
+from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
@@ -25,12 +26,10 @@ from crenel.nn.passes.lower import Lower
 from crenel.nn.passes.prices import AbstractPrices, prices_of
 from crenel.nn.passes.refreshes import Refreshes
 from crenel.nn.passes.scales import Scales
-from crenel.nn.plan import Evaluate, Plan, Refresh, Transform
+from crenel.nn.plan import Plan, Transform
 from crenel.nn.program import Expected, Program
 from crenel.nn.trace import Module, trace
 
-HEADROOM = 2.0**8  # of a slot, in bounds: what the last levels of every parameter set hold
-CENTRED = 1.001  # of a slot in front of a bootstrap
 JUDGED = 32  # samples on which the expected error is measured
 
 
@@ -120,24 +119,16 @@ def _contained(program: Program, samples: Reals) -> Reals:
         largest[number] = max(float(np.abs(a.values).max()) for a in made)
 
     clear = program.simulate(samples, noise=False, watch=keep)
-    for step in plan.steps:
-        reach, number = largest[step.out], step.out
-        if isinstance(step, Refresh) and not largest[step.inputs[0]] <= CENTRED:
-            reach, number = np.inf, step.inputs[0]
-        elif isinstance(step, Evaluate):  # T_d(v), the largest that is computed on the way
-            degree, v = len(step.series.factors[0]) - 1, max(largest[step.inputs[0]], 1.0)
-            with np.errstate(over="ignore"):
-                reach = max(reach, float(np.cosh(degree * np.arccosh(v))))
-        if not reach <= HEADROOM:
-            value = plan.values[number]
-            layout = value.layout
-            raise UnsupportedError(
-                f"{value.origin}: slots reach {largest[number]:.3g} times the bound, more than a ciphertext "
-                f"holds; elements are in {layout.total} of {layout.ciphertexts * layout.slots} slots, and "
-                "the others hold the polynomial's value at 0. Shift its input so that 0 is among "
-                "its usual values, put a linear layer in front of what reads it, or take another degree",
-                {"origin": value.origin, "largest": largest[number]},
-            )
+    number = first_beyond(plan, largest)
+    if number is not None:
+        value, layout = plan.values[number], plan.values[number].layout
+        raise UnsupportedError(
+            f"{value.origin}: slots reach {largest[number]:.3g} times the bound, more than a ciphertext "
+            f"holds; elements are in {layout.total} of {layout.ciphertexts * layout.slots} slots, and the "
+            "others hold the polynomial's value at 0. Shift its input so that 0 is among its usual values, "
+            "put a linear layer in front of what reads it, or take another degree",
+            {"origin": value.origin, "largest": largest[number]},
+        )
     return clear
 
 
