@@ -250,3 +250,16 @@ def test_simulate_says_where_samples_leave_the_range(rng):  # noqa: F811
         program.simulate([[0.3, -0.3]])
     with pytest.warns(nn.CalibrationWarning, match="input: these samples leave the range"):
         program.simulate(3.0 * x)
+
+
+def test_what_does_not_fit_the_modulus_is_named(rng):  # noqa: F811
+    """Weights that cancel on the samples, at `bind`; a polynomial that explodes within its range, at once."""
+    x = np.outer(rng.uniform(-1, 1, 30), [1, 1]) + 1e-13 * rng.standard_normal((30, 2))
+    cancelling = nn.Sequential(nn.Square(), nn.Linear([[1.0, -1.0]]))
+    program = quiet_compile(cancelling, x, params=toy(SMALL), device="cpu")
+    with pytest.raises(ParameterError, match="^1: values overflow the modulus"):
+        program.bind(program.client.keygen("cpu").evaluation_keys(program.client))
+    explodes = nn.Polynomial(np.polynomial.chebyshev.cheb2poly(np.eye(31)[30]))
+    model = nn.Sequential(nn.Linear(np.eye(2)), explodes)
+    with pytest.raises((StateError, UnsupportedError), match="^1: "):
+        quiet_compile(model, rng.uniform(-1, 1, (30, 2)), params=toy())
