@@ -57,8 +57,8 @@ class Calibrate:
             for values, part in self._parts(graph, samples):
                 for number, value in enumerate(values):
                     reaches[part, number] = np.abs(value).reshape(len(value), -1).max(axis=1)
-        for node, wild in zip(graph.nodes, ~(reaches <= LARGEST).all(axis=0), strict=True):
-            if wild:
+        for k, node in enumerate(graph.nodes):
+            if not (reaches[:, k] <= LARGEST).all():  # true of NaN too
                 raise ParameterError(
                     f"{node.origin}: samples lead to values beyond {LARGEST:g}, or to none: divide inputs "
                     "or weights by their size",
