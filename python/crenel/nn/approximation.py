@@ -38,8 +38,11 @@ class Histogram:
     def density(self, x: Reals) -> Reals:
         """At points, summing to 1 over them; 0 beyond the reach."""
         bins = len(self.counts)
-        place = np.clip(((x / self.reach + 1.0) * (0.5 * bins)).astype(int), 0, bins - 1)
-        found = np.where(np.abs(x) <= self.reach, self.counts[place], 0.0)
+        within = np.abs(x) <= self.reach
+        place = np.minimum(
+            ((np.where(within, x, 0.0) / self.reach + 1.0) * (0.5 * bins)).astype(int), bins - 1
+        )
+        found = np.where(within, self.counts[place], 0.0)
         total = found.sum()
         return np.asarray(found / total if total else found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -153,7 +154,7 @@ class ClientSpec:
             int(np.prod(spec.output_shape)) != int(np.prod(spec.output.shape))
             or max(spec.input.capacity, spec.output.capacity) > params.slots
         ):
-            raise SerializationError("layouts that do not fit the parameters or the result")
+            raise SerializationError("layouts or levels that do not fit the parameters or the result")
         return spec
 
 

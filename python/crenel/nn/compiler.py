@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 
 from crenel import ckks
 from crenel.errors import ParameterError, UnsupportedError
+from crenel.nn.clear import Slots
 from crenel.nn.cost import CostModel
 from crenel.nn.graph import Graph, checked_samples
+from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
@@ -128,7 +130,7 @@ def _encodable(program: Program) -> None:
 
 def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float | None) -> Expected:
     wanted = exact(samples)
-    clear, noisy = program.simulate(samples, noise=False), program.simulate(samples, seed=0)
+    clear, noisy = _contained(program, samples), program.simulate(samples, seed=0)
     return Expected(
         float(np.sqrt(np.mean((noisy - clear) ** 2))),
         float(np.sqrt(np.mean((clear - wanted) ** 2))),

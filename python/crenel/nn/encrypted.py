@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from crenel import ckks
+from crenel.errors import ParameterError
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import Plan, Transform
@@ -24,9 +25,13 @@ class Encoded:
             matrix = transforms[step.out]
             stride = matrix.slots // matrix.copies
             self.copies[step.out] = matrix.copies, stride
-            self.blocks[step.out] = ckks.BlockTransform(
-                context, matrix.blocks, level=step.level, slots=matrix.slots
-            )
+            try:
+                self.blocks[step.out] = ckks.BlockTransform(
+                    context, matrix.blocks, level=step.level, slots=matrix.slots
+                )
+            except ParameterError as error:  # weights far larger than what samples showed of the result
+                origin = plan.values[step.out].origin
+                raise ParameterError(f"{origin}: {error}", error.fields | {"origin": origin}) from error
             self.biases[step.out] = [
                 context.encode(bias, level=step.level - 1, slots=stride) if bias.any() else None
                 for bias in matrix.bias

@@ -34,6 +34,7 @@ STEPS: dict[str, type[Transform] | type[Evaluate] | type[Quadratic] | type[Sum] 
 }  # fmt: skip
 LINEAR = (Conv2d, Linear, Affine, AvgPool2d, Flatten, Place)  # what chains of transforms are made of
 MAX_SLOTS = 1 << 20
+MAX_ELEMENTS = MAX_SLOTS * 64  # of a tensor
 
 
 class Arrays:
@@ -72,8 +73,8 @@ def layout_of(form: Json) -> Layout:
         and math.prod(shape) == math.prod(size)
         and size[1] * gap[0] <= plane[0]
         and size[2] * gap[1] <= plane[1]
-        and math.prod(size) <= MAX_SLOTS * 64
-        and -(-size[0] // (gap[0] * gap[1])) * plane[0] * plane[1] <= MAX_SLOTS * 64
+        and math.prod(size) <= MAX_ELEMENTS
+        and -(-size[0] // (gap[0] * gap[1])) * plane[0] * plane[1] <= MAX_ELEMENTS
     )
     if not ok:
         raise SerializationError("a layout that does not hold its tensor", {"shape": list(shape)})
@@ -103,6 +104,7 @@ def _op_of(form: Json, parts: Mapping[str, bytes]) -> Op:
         raise SerializationError(f"{kind.name} with {', '.join(sorted(found))}", {"operation": kind.name})
     op = kind(**{name: _value(value, parts) for name, value in found.items()})
     _legal(op)
+    _consistent(op)
     return op
 
 
@@ -144,6 +146,20 @@ def _legal(op: Op) -> None:
             good = isinstance(value, rule)  # type: ignore[arg-type]
         if not good:
             raise SerializationError(f"{op.name}: {each.name} {value!r}"[:200], {"operation": op.name})
+
+
+def _consistent(op: Op) -> None:
+    """Raises SerializationError where the axes of an operation's arrays do not belong together."""
+    if isinstance(op, (Conv2d, Linear)):
+        axes = 4 if isinstance(op, Conv2d) else 2
+        good = op.weight.ndim == axes and op.bias.shape == op.weight.shape[:1]
+        good = good and not (isinstance(op, Conv2d) and len(op.weight) % op.groups)
+    elif isinstance(op, Affine):
+        good = op.scale.ndim == 1 and op.shift.shape == op.scale.shape
+    else:
+        good = True
+    if not good:
+        raise SerializationError(f"{op.name} with arrays that do not fit", {"operation": op.name})
 
 
 def plan_form(plan: Plan, arrays: Arrays) -> Json:

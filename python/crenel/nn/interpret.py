@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from crenel.errors import StateError
 from crenel.nn.linear import SlotTransform, chain_map, slot_transform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform
@@ -98,11 +99,18 @@ def walk(plan: Plan, ops: Operations[V], inputs: Sequence[V], watch: Watch[V] | 
     """The result's ciphertexts for the input's.
 
     watch : called with each value's number and ciphertexts when it is made
+
+    A StateError of an operation, as of the model of errors where a polynomial's values do not fit the
+    modulus, is raised with the origin of the value in front.
     """
     values: dict[int, list[V]] = {0: list(inputs)}
     last = {k: number for number, step in enumerate(plan.steps) for k in step.inputs}
     for number, step in enumerate(plan.steps):
-        made = perform(plan, step, ops, [values[k] for k in step.inputs])
+        try:
+            made = perform(plan, step, ops, [values[k] for k in step.inputs])
+        except StateError as error:
+            origin = plan.values[step.out].origin
+            raise StateError(f"{origin}: {error}", error.fields | {"origin": origin}) from error
         values[step.out] = made
         if watch is not None:
             watch(step.out, made)

@@ -126,10 +126,12 @@ class Plan:
     def verify(self, stage: str) -> Plan:
         """Itself. Raises StateError naming the stage, the step and its origin for what cannot run."""
         made = {0}
+        if len({value.layout.capacity for value in self.values}) != 1:
+            raise StateError(f"after {stage}: values in ciphertexts of different capacities")
         for step in self.steps:
             what = f"after {stage}: {self.line(step)}"
             missing = [k for k in step.inputs if k not in made]
-            if missing or step.out in made:
+            if missing or not step.inputs or step.out in made:
                 raise StateError(
                     f"{what}: a value that is not made before, or made twice", {"value": step.out}
                 )

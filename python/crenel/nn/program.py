@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 
@@ -22,6 +23,7 @@ from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.encrypted import Encoded, Encrypted
 from crenel.nn.form import Arrays, _dict, count, plan_form, plan_of, positive
 from crenel.nn.graph import checked_samples
+from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import Watch, walk
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
@@ -123,13 +125,29 @@ class Program:
         watch : called with the number and the slots of each value when it is made
 
         Returns (count, *output shape). Raises ParameterError for other shapes and for what is not finite.
+        Warns with CalibrationWarning where the samples leave what a run holds: it would refuse them, or
+        return nonsense.
         """
         first, result = self.plan.values[0], self.plan.values[self.plan.output]
         found = checked_samples(samples, first.layout.shape)
         model = Noise(self.params, np.random.default_rng(seed), self._known) if noise else None
         ops = Clear(self.transforms, model)
         packed = first.layout.pack(found / first.bound)
-        slots = walk(self.plan, ops, [ops.input(part, first.level) for part in packed], watch)
+        largest = {0: 1.0}
+
+        def seen(number: int, made: list[Slots]) -> None:
+            largest[number] = max(float(np.abs(a.values).max()) for a in made)
+            if watch is not None:
+                watch(number, made)
+
+        slots = walk(self.plan, ops, [ops.input(part, first.level) for part in packed], seen)
+        beyond = 0 if np.abs(found).max() > first.bound else first_beyond(self.plan, largest)
+        if beyond is not None:
+            warnings.warn(
+                f"{self.plan.values[beyond].origin}: these samples leave the range that the program was "
+                "compiled for, and an encrypted run would refuse them or return nonsense",
+                CalibrationWarning, stacklevel=2,
+            )  # fmt: skip
         values = result.layout.unpack(np.stack([a.values for a in slots])) * result.bound
         return values.reshape(len(found), *self.plan.output_shape)
 

@@ -98,8 +98,9 @@ class Approximate:
                 f"agreement {self.agreement}, expected a share from 0 to 1",
                 {"agreement": str(self.agreement)},
             )
-        asked = dict(self.degree) if isinstance(self.degree, Mapping) else {"": self.degree}
-        for origin, degree in asked.items():
+        asked = dict(self.degree) if isinstance(self.degree, Mapping) else {}
+        degrees = asked if isinstance(self.degree, Mapping) or self.degree is None else {"": self.degree}
+        for origin, degree in degrees.items():
             right = isinstance(degree, (int, np.integer)) and not isinstance(degree, bool)
             if not (degree is not None and right and 1 <= degree <= MAX_DEGREE) and self.degree is not None:
                 raise ParameterError(
@@ -107,7 +108,7 @@ class Approximate:
                     f"expected an integer from 1 to {MAX_DEGREE}",
                     {"degree": str(degree)},
                 )
-        unknown = sorted(map(str, asked.keys() - places.keys() - {""}))
+        unknown = sorted(map(str, asked.keys() - places.keys()))
         if unknown:
             raise ParameterError(
                 f"degrees for {', '.join(unknown)}: no such activations; there are {', '.join(places)}",

@@ -13,6 +13,7 @@ from crenel.nn.approximation import Histogram
 from crenel.nn.graph import Graph
 from crenel.nn.ops import Reals
 
+LARGEST = 1e100  # absolute value that a network may have
 FEW = 5  # samples; a range that fewer decide may be left by the next ones
 
 

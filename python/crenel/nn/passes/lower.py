@@ -12,7 +12,7 @@ from crenel.errors import StateError
 from crenel.nn.graph import Graph, Node
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Add, Affine, Conv2d, Flatten, Linear, Op, Polynomial, Reals, Series
-from crenel.nn.passes.scales import tied
+from crenel.nn.passes.scales import MOST, tied
 from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Step, Sum, Transform, Value
 
 Terms: TypeAlias = "tuple[tuple[int, tuple[Op, ...]], ...]"  # a sum of linear operations on values
@@ -124,7 +124,7 @@ class _Lowering:
         if number in quadratics:
             self.steps.append(Quadratic(out, (value,), _powers(node.op), 0))
         else:
-            series = node.op if isinstance(node.op, Series) else _series(node.op, bound)
+            series = node.op if isinstance(node.op, Series) else _series(node.op, bound, node.origin)
             self.steps.append(Evaluate(out, (value,), series, 0))
         return ((out, flattening),)
 

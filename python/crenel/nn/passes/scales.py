@@ -18,6 +18,7 @@ from crenel.nn.ops import Activation, Add, Flatten
 from crenel.nn.passes.calibrate import Range
 
 ALIKE = 8.0
+LEAST, MOST = 1e-100, 1e110
 SILENT = 2.0**-8  # of the operand; fitted polynomials err by more
 
 
@@ -33,7 +34,8 @@ class Scales:
     """How far beyond what was seen values may go."""
 
     def __call__(self, graph: Graph, ranges: tuple[Range, ...]) -> tuple[float, ...]:
-        """Raises ParameterError for a margin below 1."""
+        """Raises ParameterError for a margin below 1, and for bounds whose squares leave float64, naming the
+        first layer that has one."""
         if not (isinstance(self.margin, Real) and 1.0 <= self.margin < math.inf):
             raise ParameterError(f"margin {self.margin}, expected at least 1", {"margin": str(self.margin)})
         sizes = _sizes(graph, ranges)
@@ -41,7 +43,15 @@ class Scales:
         largest: dict[int, float] = {}
         for group, size in zip(groups, sizes, strict=True):
             largest[group] = max(largest.get(group, 0.0), size)
-        return tuple(self.margin * largest[group] for group in groups)
+        bounds = tuple(self.margin * largest[group] for group in groups)
+        for node, bound in zip(graph.nodes, bounds, strict=True):
+            if not LEAST <= bound <= MOST:
+                raise ParameterError(
+                    f"{node.origin}: values within {bound:g}, expected a bound from {LEAST:g} to {MOST:g}: "
+                    "multiply inputs or weights by a factor, or take another margin",
+                    {"origin": node.origin, "bound": bound},
+                )
+        return bounds
 
 
 def _sizes(graph: Graph, ranges: tuple[Range, ...]) -> list[float]:
