@@ -128,6 +128,33 @@ def _encodable(program: Program) -> None:
             )
 
 
+def _contained(program: Program, samples: Reals) -> Reals:
+    """The plan's result in the clear. Raises UnsupportedError naming the first value that leaves what a
+    ciphertext can hold, in any of its slots.
+
+    Slots without an element hold zeros in front of a polynomial and its value at 0 behind it, which samples
+    need not have shown. One slot that overflows spoils all: errors of coefficients are in every slot.
+    """
+    plan = program.plan
+    largest = {0: 1.0}
+
+    def keep(number: int, made: list[Slots]) -> None:
+        largest[number] = max(float(np.abs(a.values).max()) for a in made)
+
+    clear = program.simulate(samples, noise=False, watch=keep)
+    number = first_beyond(plan, largest)
+    if number is not None:
+        value, layout = plan.values[number], plan.values[number].layout
+        raise UnsupportedError(
+            f"{value.origin}: slots reach {largest[number]:.3g} times the bound, more than a ciphertext "
+            f"holds; elements are in {layout.total} of {layout.ciphertexts * layout.slots} slots, and the "
+            "others hold the polynomial's value at 0. Shift its input so that 0 is among its usual values, "
+            "put a linear layer in front of what reads it, or take another degree",
+            {"origin": value.origin, "largest": largest[number]},
+        )
+    return clear
+
+
 def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float | None) -> Expected:
     wanted = exact(samples)
     clear, noisy = _contained(program, samples), program.simulate(samples, seed=0)

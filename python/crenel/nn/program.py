@@ -27,6 +27,7 @@ from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import Watch, walk
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
+from crenel.nn.passes.calibrate import CalibrationWarning
 from crenel.nn.plan import Plan, Refresh, bootstrap_options
 
 

@@ -49,17 +49,20 @@ class Calibrate:
     def __call__(self, graph: Graph, samples: Reals) -> tuple[Range, ...]:
         """samples: (count, *shape of the input), finite.
 
-        Raises ParameterError naming the first layer whose values overflow. Warns with CalibrationWarning,
-        naming the layers, where fewer than five samples decide a range.
+        Raises ParameterError naming the first layer whose values go beyond 1e100, as their squares would
+        leave float64. Warns with CalibrationWarning, naming the layers, where fewer than five samples decide a range.
         """
         reaches = np.zeros((len(samples), len(graph.nodes)))
-        for values, part in self._parts(graph, samples):
-            for number, value in enumerate(values):
-                reaches[part, number] = np.abs(value).reshape(len(value), -1).max(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, with the layer
+            for values, part in self._parts(graph, samples):
+                for number, value in enumerate(values):
+                    reaches[part, number] = np.abs(value).reshape(len(value), -1).max(axis=1)
         for node, reach in zip(graph.nodes, reaches.T, strict=True):
-            if not np.isfinite(reach).all():
+            if not (reach <= LARGEST).all():  # true of NaN too
                 raise ParameterError(
-                    f"{node.origin}: values of the samples that are not finite", {"origin": node.origin}
+                    f"{node.origin}: samples lead to values beyond {LARGEST:g}, or to none: divide inputs "
+                    "or weights by their size",
+                    {"origin": node.origin},
                 )
         largest = np.maximum(reaches.max(axis=0), 1e-30)
         ranges = self._measure(graph, samples, largest, (reaches > 0.5 * largest).sum(axis=0))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from crenel.errors import StateError
+from crenel.errors import ParameterError, StateError
 from crenel.nn.graph import Graph, Node
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Add, Affine, Conv2d, Flatten, Linear, Op, Polynomial, Reals, Series
@@ -188,11 +188,18 @@ def _powers(op: Op) -> Reals:
     return np.asarray(powers / op.bound ** np.arange(len(powers)))
 
 
-def _series(op: Op, bound: float) -> Series:
-    """A user's polynomial on an interval: the same polynomial. Raises StateError for what is none."""
+def _series(op: Op, bound: float, origin: str) -> Series:
+    """A user's polynomial on an interval: the same polynomial. Raises StateError for what is none,
+    ParameterError for values there that float64 has not."""
     if not isinstance(op, Polynomial):
         raise _no_polynomial(op)
-    scaled = op.coefficients * bound ** np.arange(len(op.coefficients))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = op.coefficients * np.float64(bound) ** np.arange(len(op.coefficients))
+    if not (np.abs(scaled) <= MOST).all():
+        raise ParameterError(
+            f"{origin}: the polynomial goes beyond {MOST:g} on [-{bound:g}, {bound:g}], where inputs may be",
+            {"origin": origin, "bound": bound},
+        )
     return Series(
         "polynomial",
         bound,
