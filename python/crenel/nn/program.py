@@ -73,6 +73,7 @@ class Program:
         return str(self._kept["fingerprint"])
 
     def counted(self) -> Counting:
+        """Operations, keys and bytes of a run: the plan read by counting, once."""
         found = self._kept.get("counting")
         if not isinstance(found, Counting):
             found = Counting(self.plan, self.params, transforms=dict(self._prepared()))

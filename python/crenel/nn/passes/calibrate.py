@@ -49,8 +49,8 @@ class Calibrate:
     def __call__(self, graph: Graph, samples: Reals) -> tuple[Range, ...]:
         """samples: (count, *shape of the input), finite.
 
-        Raises ParameterError naming the first layer whose values go beyond 1e100, as their squares would
-        leave float64. Warns with CalibrationWarning, naming the layers, where fewer than five samples decide a range.
+        Raises ParameterError naming the first layer whose values go beyond 1e100: their squares would leave
+        float64. Warns with CalibrationWarning, naming layers, where fewer than five samples decide a range.
         """
         reaches = np.zeros((len(samples), len(graph.nodes)))
         with np.errstate(over="ignore", invalid="ignore"):  # said below, with the layer
