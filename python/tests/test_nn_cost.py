@@ -4,6 +4,7 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -268,6 +269,15 @@ def test_sizes_are_those_of_the_objects(rng):
 # ---- measuring
 
 
+def undisturbed(measure: Callable[[], CostModel], holds: Callable[[CostModel], bool]) -> CostModel:
+    """Times of which `holds` is true: other work on this machine disturbs one measurement, not eight."""
+    for _ in range(8):
+        found = measure()
+        if holds(found):
+            return found
+    raise AssertionError(f"times out of order in eight measurements, the last: {found.rows}")
+
+
 @pytest.mark.parametrize("device", [d for d in device_names() if d != "ref"] or ["cpu"])
 def test_measuring(device):
     """A table of this machine: every operation at the levels asked for, ordered as on any machine, and
@@ -275,16 +285,25 @@ def test_measuring(device):
     params = toy("toy-boot40")
     context = open_context(params, device)
     begin = time.perf_counter()
-    costs = measuring.measure(context, levels=[0, 1, 16], seconds=0.002, slots=[64])
+    low, high = sizes.limbs_at(params, 1), sizes.limbs_at(params, 16)
+
+    def ordered(costs: CostModel) -> bool:
+        us = {(r.operation, r.limbs): r.us for r in costs.rows}
+        return (
+            us["add", high] < us["product", high]
+            and us["product", low] < us["product", high]
+            and us["rotation", high] < costs.bootstrap(params, 64, 13).us
+        )
+
+    costs = undisturbed(
+        lambda: measuring.measure(context, levels=[0, 1, 16], seconds=0.002, slots=[64]), ordered
+    )
     print(f"{len(costs.rows)} rows in {time.perf_counter() - begin:.1f} s on {costs.device}")
     rows = {(r.operation, r.limbs): r.us for r in costs.rows}
-    low, high = sizes.limbs_at(params, 1), sizes.limbs_at(params, 16)
     assert {name for name, limbs in rows if limbs == high} == set(OPERATIONS)
     assert {name for name, limbs in rows if limbs == sizes.limbs_at(params, 0)} == {
         "add", "rotation", "conjugation", "hoisted_rotation",
     }  # fmt: skip
-    assert rows["add", high] < rows["product", high] and rows["product", low] < rows["product", high]
-    assert rows["rotation", high] < costs.bootstrap(params, 64, 13).us
     assert {r.operation for r in costs.rows if r.how} == set(measuring.DERIVED)
     assert [r.message for r in costs.bootstraps] == [bootstrap_options(64).message] == ["real"]
     assert CostModel.of_document(json.loads(json.dumps(costs.document()))) == costs
@@ -315,10 +334,12 @@ def test_measured_from_the_command_line(tmp_path, monkeypatch):
 
 def test_measuring_batches():
     context = open_context(toy("toy-boot40"), "cpu")
-    costs = measuring.measure(context, levels=[4], batches=(4, 1), seconds=0.001)
-    assert {r.batch for r in costs.rows} == {1, 4}
     limbs = sizes.limbs_at(context.params, 4)
-    assert costs.at_limbs("product", limbs, batch=4).us > costs.at_limbs("product", limbs).us
+    costs = undisturbed(
+        lambda: measuring.measure(context, levels=[4], batches=(4, 1), seconds=0.001),
+        lambda found: found.at_limbs("product", limbs, batch=4).us > found.at_limbs("product", limbs).us,
+    )
+    assert {r.batch for r in costs.rows} == {1, 4}
 
 
 @pytest.mark.parametrize(
