@@ -15,6 +15,7 @@ from crenel import ckks
 from crenel.errors import ParameterError
 from crenel.nn.functions import FUNCTIONS
 from crenel.nn.ops import Reals, Series
+from crenel.nn.plan import series_depth
 
 POINTS = 4001  # of the grid; 127 oscillations have 30 points each
 UNIFORM_SHARE = 0.1
@@ -116,7 +117,7 @@ def levels(series: Series) -> int:
     """Levels that a series consumes under encryption; one of degree 2 is a square: one."""
     if not series.gated and len(series.factors) == 1 and len(series.factors[0]) <= 3:
         return 1
-    return sum(ckks.polynomial_depth(len(f) - 1) for f in series.factors) + int(series.gated)
+    return series_depth(series)
 
 
 def _positive(bound: float) -> None:

@@ -100,11 +100,15 @@ def bootstrap_options(slots: int) -> ckks.BootstrapOptions:
     return ckks.BootstrapOptions(slots=slots, message="real")
 
 
+def series_depth(series: Series) -> int:
+    """Levels that the evaluation of a series consumes."""
+    return sum(ckks.polynomial_depth(len(f) - 1) for f in series.factors) + int(series.gated)
+
+
 def depth(step: Step) -> int:
     """Levels that a step consumes; a refresh none."""
     if isinstance(step, Evaluate):
-        series = step.series
-        return sum(ckks.polynomial_depth(len(f) - 1) for f in series.factors) + int(series.gated)
+        return series_depth(step.series)
     return 0 if isinstance(step, (Sum, Refresh)) else 1
 
 
