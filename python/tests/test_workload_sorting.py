@@ -15,7 +15,8 @@ import crenel
 from crenel import ckks, workloads
 from crenel.errors import SerializationError
 from crenel.workloads import checkpoint
-from crenel.workloads.sorting import EncryptedValues, MaskStore, Recordings, running
+from crenel.workloads.sorting import EncryptedValues, MaskStore, Recordings, circuit, clear, running
+from crenel.workloads.sorting.encrypted import EncryptedMachine
 from crenel.workloads.stages import Stopwatch
 
 COUNT = 13  # padded to 16
@@ -96,6 +97,32 @@ def test_errors_of_ties_do_not_reach_the_numbers():
     with pytest.raises(Enough):
         world.plan.run(world.ev, x, on_round=look)
     assert seen[0] < 2**-23
+
+
+@pytest.mark.parametrize("real", [frozenset(), frozenset({0, 1})])
+def test_imaginary_errors_are_those_of_the_simulation(real, rng):
+    """Of the signs of ties, where slopes of the factors make the most of them, before the last factor."""
+    world = World(64, radix=2)
+    slots, params = world.plan.slots, world.context.params
+    factors = replace(world.plan.comparator, factors=world.plan.comparator.factors[:3], real=real)
+    level = params.normal_top_level
+    assert level >= factors.levels + circuit.TAIL[2]  # no bootstrap in between
+    boot = world.context.bootstrapper(world.keys, world.plan.bootstrap)
+    machines = (
+        EncryptedMachine(world.ev, boot, MaskStore()),
+        clear.ClearMachine(boot.levels.output, world.plan.noise(1)),
+    )
+    found = []
+    for machine in machines:
+        if isinstance(machine, clear.ClearMachine):
+            x, s = (machine.vector(np.zeros(slots), level) for _ in range(2))
+        else:
+            x, s = (world.ev(world.client.encrypt(np.zeros(slots, complex), level=level)) for _ in range(2))
+        _, signs = circuit.compare(machine, x, s, factors, 2)
+        slots_of = signs.values if machine is machines[1] else world.client.decrypt(signs)
+        found.append(float(np.sqrt(np.mean(np.imag(slots_of) ** 2))))
+    print(f"imaginary errors 2^{np.log2(found[0]):.1f}, expected 2^{np.log2(found[1]):.1f}")
+    assert found[1] / 8 < found[0] < 8 * found[1]
 
 
 def test_radix_2_descending_and_the_papers_form(rng):

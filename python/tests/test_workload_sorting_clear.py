@@ -1,6 +1,7 @@
 """Sorting without ciphertexts: comparators, networks, levels, and the simulation."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -185,6 +186,20 @@ def test_more_noise_is_less_precision(rng):
     assert np.abs(exact.values - np.sort(values)).max() < 40 * plan.comparator.exchange_error
     again = plan.simulate(values, noise=plan.noise(3)), plan.simulate(values, noise=plan.noise(3))
     assert np.array_equal(again[0].values, again[1].values)
+
+
+def test_imaginary_errors_are_taken_away_where_they_would_explode():
+    """At 30 bits of scale, where all four factors follow each other without a bootstrap between."""
+    plan = workloads.Sorting(ckks.preset("boot30"), 2**14, radix=2)
+    values = np.random.default_rng(0).random(2**14)
+    assert plan.comparator.real
+    trace = plan.simulate(values, noise=plan.noise())
+    assert trace.largest < 1 and np.abs(trace.values - np.sort(values)).max() < 2**-7.5
+    plan.comparator = replace(plan.comparator, real=frozenset())
+    assert not plan.simulate(values, noise=plan.noise()).largest < 1.05
+    for name in ("boot35", "boot40", "boot48dr"):  # not at a cost where it is not needed
+        real = workloads.Sorting(ckks.preset(name), 2**14, radix=2).comparator.real
+        assert real <= ({2} if name == "boot35" else set())  # behind which is a bootstrap
 
 
 def test_radix_4_is_taken_where_it_costs_little():

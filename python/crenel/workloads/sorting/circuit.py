@@ -138,10 +138,10 @@ def compare(
         if place < last:
             # Errors have imaginary parts, which factors amplify where numbers are about equal: by more than a
             # thousand. A bootstrap of x + i s would add them to x.
-            refreshed = s.level - depth < depths[place + 1]
-            refreshed |= place + 1 == last and x.level < needs(radix)
+            real = place in comparator.real or s.level - depth < depths[place + 1]
+            real |= place + 1 == last and x.level < needs(radix)
             with stages("comparison"):
-                s = on.factor(s, comparator.factors[place], refreshed)
+                s = on.factor(s, comparator.factors[place], real)
     return x, s
 
 

@@ -1,5 +1,8 @@
 """Sorting in the clear, on slots, with the errors that encryption has: the same rounds, operation by
-operation."""
+operation.
+
+Slots are complex: numbers are real, but their errors are not, and factors of a comparator amplify imaginary
+errors where numbers are about equal until the next factor explodes on them."""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Complexes = NDArray[np.complex128]
 
 @dataclass(frozen=True)
 class Noise:
-    """Errors of encrypted vectors, absolute, of real slots."""
+    """Errors of encrypted vectors, absolute, of the real and of the imaginary part of a slot."""
 
     bootstrap: float
     """Root mean square of a bootstrap's random error."""
@@ -37,11 +40,11 @@ EXACT = Noise(0.0, 0.0, None)
 class Slots:
     """A vector in the clear with the level that its ciphertext would have."""
 
-    values: Reals
+    values: Complexes
     level: int
     machine: ClearMachine
 
-    def _made(self, values: Reals, level: int) -> Slots:
+    def _made(self, values: Complexes, level: int) -> Slots:
         if level < 0:
             raise AssertionError("a plan without the levels of its circuit")
         return Slots(values, level, self.machine)
@@ -79,10 +82,13 @@ class ClearMachine:
         """An encryption of values."""
         return Slots(self.noisy(values), level, self)
 
-    def noisy(self, values: Reals, rms: float | None = None) -> Reals:
+    def noisy(self, values: Reals | Complexes, rms: float | None = None) -> Complexes:
         """With a random error."""
         rms = self.noise.operation if rms is None else rms
-        return values + rms * self._random.standard_normal(values.size) if rms else values
+        if not rms:
+            return values.astype(np.complex128)
+        draw = self._random.standard_normal
+        return np.asarray(values + rms * draw(values.size) + 1j * rms * draw(values.size))
 
     def mask(self, x: Slots, mask: Reals) -> Slots:
         """As Machine.mask."""
@@ -99,7 +105,8 @@ class ClearMachine:
     def factor(self, x: Slots, factor: Factor, real: bool) -> Slots:
         """As Machine.factor."""
         self.largest = max(self.largest, float(np.abs(x.values).max()))
-        return x._made(self.noisy(factor(x.values), 4 * self.noise.operation), x.level - factor.depth)
+        found = self.noisy(factor(x.values), 4 * self.noise.operation)
+        return x._made(self.noisy(found.real) if real else found, x.level - factor.depth)
 
     def refresh(self, vectors: list[Slots]) -> list[Slots]:
         """As Machine.refresh."""
@@ -108,8 +115,8 @@ class ClearMachine:
             self.bootstraps += 1
             pair = [*vectors[place : place + 2], vectors[-1]][:2]
             both = self._bootstrapped(pair[0].values + 1j * pair[1].values)
-            fresh += [Slots(self.noisy(part, self.noise.bootstrap), self.output_level, self)
-                      for part in (both.real, both.imag)]  # fmt: skip
+            both = self.noisy(both, self.noise.bootstrap)
+            fresh += [Slots(self.noisy(part), self.output_level, self) for part in (both.real, both.imag)]
         return fresh[: len(vectors)]
 
     def _bootstrapped(self, pair: Complexes) -> Complexes:

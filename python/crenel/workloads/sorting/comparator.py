@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import pairwise
+from math import hypot
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,11 @@ from numpy.typing import NDArray
 from crenel.errors import ParameterError
 
 Reals = NDArray[np.float64]
+Numbers = TypeVar("Numbers", Reals, NDArray[np.complex128])
+
+SIGMAS = 5.0  # beyond which one of 2^20 errors lies
+QUIET = 0.125  # cosh is 1.008
+OWN = 4.0  # operations of a factor, whose errors add up
 
 
 @dataclass(frozen=True)
@@ -40,11 +48,16 @@ class Factor:
         full[1::2] = self.coefficients
         return full
 
-    def __call__(self, arguments: Reals) -> Reals:
+    @cached_property
+    def slope(self) -> float:
+        """The derivative at 0: by how much an imaginary error grows where numbers are about equal."""
+        derivative = np.polynomial.chebyshev.chebder(self.chebyshev)
+        return float(abs(np.polynomial.chebyshev.chebval(0.0, derivative)))
+
+    def __call__(self, arguments: Numbers) -> Numbers:
         """The factor on numbers in the clear; beyond [-1, 1] they explode, to infinity at last."""
         with np.errstate(over="ignore", invalid="ignore"):
-            values = np.polynomial.chebyshev.chebval(arguments, self.chebyshev)
-        return np.asarray(values, dtype=np.float64)
+            return np.polynomial.chebyshev.chebval(arguments, self.chebyshev)
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,8 @@ class Comparator:
     """Smallest difference whose sign is right to the error of the last factor."""
     exchange_error: float
     """Largest error of a compare-exchange, |d (1 - sign(d))| / 2 over all differences d."""
+    real: frozenset[int] = frozenset()
+    """Places of factors whose result's imaginary part is taken away."""
 
     @property
     def levels(self) -> int:
@@ -72,6 +87,20 @@ class Comparator:
         for factor in self.factors:
             result = factor(result)
         return result
+
+    def against(self, error: float) -> Comparator:
+        """The same with `real` chosen for operations with imaginary errors of this root mean square.
+
+        A polynomial of degree n grows like cosh(n y) on arguments with an imaginary part y: the largest y,
+        SIGMAS times the error that slopes have made of the first, is kept below QUIET / n.
+        """
+        found, grown = set(), error
+        for place, (factor, after) in enumerate(pairwise(self.factors)):
+            grown = hypot(OWN * error, factor.slope * grown)
+            if SIGMAS * grown * after.degree > QUIET:
+                found.add(place)
+                grown = error
+        return replace(self, real=frozenset(found))
 
 
 @cache

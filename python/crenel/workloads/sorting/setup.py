@@ -39,7 +39,7 @@ class Setup:
             raise ParameterError(f"top {top} of {count} numbers", {"top": top, "count": count})
         self.params, self.count, self.descending, self.payload = params, count, descending, payload
         self.radix: Literal[2, 4] = radix
-        self.comparator, self.size, self.top = comparator, padded(count), top
+        self.size, self.top = padded(count), top
         self.slots = self.size if radix == 2 else 2 * self.size
         if self.slots > params.slots:
             raise ParameterError(
@@ -48,6 +48,7 @@ class Setup:
                 {"count": count, "needed": self.slots, "slots": params.slots},
             )
         self.refresh = levels.refresh(params, self.slots, message_ratio)
+        self.comparator = comparator.against(self.noise().operation)
         deepest = max([1, *(f.depth for f in comparator.factors)])
         needed = max(deepest, circuit.TAIL[radix])
         if self.refresh.output_level < needed:
