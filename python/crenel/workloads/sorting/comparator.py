@@ -20,7 +20,7 @@ Reals = NDArray[np.float64]
 Numbers = TypeVar("Numbers", Reals, NDArray[np.complex128])
 
 SIGMAS = 5.0  # beyond which one of 2^20 errors lies
-QUIET = 0.125  # cosh is 1.008
+QUIET = 0.25  # its square / 6 is 2^-6.6, about the margin of the comparators' arguments
 OWN = 4.0  # operations of a factor, whose errors add up
 
 
@@ -91,13 +91,14 @@ class Comparator:
     def against(self, error: float) -> Comparator:
         """The same with `real` chosen for operations with imaginary errors of this root mean square.
 
-        A polynomial of degree n grows like cosh(n y) on arguments with an imaginary part y: the largest y,
-        SIGMAS times the error that slopes have made of the first, is kept below QUIET / n.
+        On arguments x + i y a polynomial p of degree n is p(x) - y^2 p''(x) / 2 in its real part, and near the
+        ends of [-1, 1] p'' is up to n^4 / 3: n^2 times the largest y, SIGMAS times the error that slopes have
+        made of the first, is kept below QUIET.
         """
         found, grown = set(), error
         for place, (factor, after) in enumerate(pairwise(self.factors)):
             grown = hypot(OWN * error, factor.slope * grown)
-            if SIGMAS * grown * after.degree > QUIET:
+            if SIGMAS * grown * after.degree**2 > QUIET:
                 found.add(place)
                 grown = error
         return replace(self, real=frozenset(found))
