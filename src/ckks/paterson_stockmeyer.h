@@ -48,6 +48,8 @@ class PolynomialEvaluator {
   }
 
  private:
+  static constexpr double kLargest = 0x1p110;  // constants are integers below 2^120
+
   using Split = std::pair<std::vector<double>, std::vector<double>>;
 
   // Rescale, with the relinearisation when it is due merged in.
@@ -107,7 +109,39 @@ class PolynomialEvaluator {
     return true;
   }
 
+  /// Elements that a leaf uses and `at` would have to rescale first.
+  u32 unready(std::span<const double> c, u32 degree, u32 level) {
+    u32 count = 0;
+    for (u32 i = 1; i <= degree; ++i)
+      count += c[i] != 0.0 && !lowered_.contains({i, level}) &&
+               !can_drop_to(params_, element(i).level(), level);
+    return count;
+  }
+
   Value leaf(std::span<const double> c, u32 degree, u32 level, double scale) {
+    // Elements come down to the leaf's level one by one, or their sum does, times the moduli on the
+    // way: whichever rescales less. Constants must stay below kLargest.
+    u32 highest = elements_.at(1).level();
+    double largest = 1.0;
+    for (u32 i = 1; i <= degree; ++i) {
+      largest = std::max(largest, std::abs(c[i]));
+      if (c[i] != 0.0) highest = std::min(highest, element(i).level());
+    }
+    u32 from = level;
+    double wanted = scale;
+    while (from < highest &&
+           largest * wanted * params_.rescale_ratio(from + 1) < kLargest * params_.scale(from + 1))
+      wanted *= params_.rescale_ratio(++from);
+    if (from == level || unready(c, degree, from) + from - level >= unready(c, degree, level))
+      return combination(c, degree, level, scale, c[0]);
+    Value sum = combination(c, degree, from, wanted, 0.0);
+    while (sum.level() > level) sum = ev_.rescale(sum);
+    ops_.set_scale(sum, scale);  // equal up to bookkeeping rounding
+    return c[0] == 0.0 ? std::move(sum) : ev_.add(sum, std::complex<double>(c[0]));
+  }
+
+  Value combination(std::span<const double> c, u32 degree, u32 level, double scale,
+                    double constant) {
     std::vector<const Value*> x;
     std::vector<double> factors;
     for (u32 i = 1; i <= degree; ++i) {
@@ -116,7 +150,7 @@ class PolynomialEvaluator {
       factors.push_back(c[i]);
     }
     if (x.empty()) x.push_back(&at(1, level)), factors.push_back(0.0);
-    return ops_.linear_combination(x, factors, c[0], scale);
+    return ops_.linear_combination(x, factors, constant, scale);
   }
 
   Split split(std::span<const double> c, u32 degree, u32 half) const {
