@@ -1,0 +1,71 @@
+"""Small networks on a CPU: seconds, error and memory of each, by parameter set."""
+
+from __future__ import annotations
+
+from math import log2
+
+from report.text import duration, provenance_line, table
+
+SUITE = "small-networks"
+MIB, GIB = 1 << 20, 1 << 30
+HEADER = [
+    "network",
+    "parameters",
+    "security, bits",
+    "levels",
+    "diagonals",
+    "keys",
+    "compile",
+    "making keys",
+    "encoding",
+    "encrypt",
+    "run",
+    "all threads",
+    "decrypt",
+    "largest error",
+    "rms, expected",
+    "largest output",
+    "peak memory",
+    "source",
+]
+
+TIMES = ("compile", "keys", "encode", "encrypt", "run", "run_cpu", "decrypt")
+NETWORKS = (
+    "*mlp*: 784-128-128-10; *lenet*: convolutions 5x5 of stride 2 to 32 and 64 channels of a 28x28\n"
+    "image, dense layers to 512 and 10; squares between, random weights. One sample a run. Times are\n"
+    "medians; *all threads*: processor time of a run. Errors are against the network in float64, over all samples;\n"
+    "*expected* is what `compile` said before. Peak memory is of client and server in one process."
+)
+
+
+def small_network_sections(files: dict[str, dict]) -> str:
+    """A table; nothing where there is no file."""
+    chosen = {n: d for n, d in files.items() if d["kind"] == "crenel-bench" and d.get("suite") == SUITE}
+    if not chosen:
+        return ""
+    body = [_row(name, row) for name, data in chosen.items() for row in data["results"]]
+    threads = sorted({str(row["threads"]) for data in chosen.values() for row in data["results"]})
+    text = "\n## Small networks on a CPU\n\n"
+    text += f"By `bench/workload/small_networks.py`, {' or '.join(threads)} threads. {NETWORKS}\n\n"
+    text += table(HEADER, body)
+    return text + "\n" + "\n".join(provenance_line(d["provenance"]) for d in chosen.values())
+
+
+def _row(name: str, row: dict) -> list[str]:
+    def time(what: str) -> str:
+        return duration(1e6 * row[what])
+
+    return [
+        row["name"],
+        row["params"],
+        f"{row['security_bits']:.0f}",
+        str(row["levels"]),
+        str(row["diagonals"]),
+        f"{row['key_bytes'] / MIB:.0f} MiB",
+        *(time(f"{what}_s") for what in TIMES),
+        f"2^{log2(row['error']):.1f} of {row['samples']} samples",
+        f"2^{log2(row['rms']):.1f}, 2^{log2(row['expected_rms']):.1f}",
+        f"{row['largest_output']:.3f}",
+        f"{row['peak_bytes'] / GIB:.2f} GiB",
+        f"`{name}`",
+    ]
