@@ -33,8 +33,8 @@ TIMES = ("compile", "keys", "encode", "encrypt", "run", "run_cpu", "decrypt")
 NETWORKS = (
     "*mlp*: 784-128-128-10; *lenet*: convolutions 5x5 of stride 2 to 32 and 64 channels of a 28x28\n"
     "image, dense layers to 512 and 10; squares between, random weights. One sample a run. Times are\n"
-    "medians; *all threads*: processor time of a run. Errors are against the network in float64, over all samples;\n"
-    "*expected* is what `compile` said before. Peak memory is of client and server in one process."
+    "medians; *all threads*: processor time of a run. Errors are against the network in float64, over all\n"
+    "samples; *expected* is what `compile` said before. Peak memory is of client and server in one process."
 )
 
 

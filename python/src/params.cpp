@@ -117,7 +117,8 @@ void bind_numbers(nb::class_<Params>& c) {
                    "Primes of the chain, without special ones.")
       .def_prop_ro("primes", &Params::primes, "All primes: terminal, main, special.")
       .def_prop_ro(
-          "main_primes", [](const Params& p) { return p.spec().main; }, "Near 2^30, or 2^28 at that scale.")
+          "main_primes", [](const Params& p) { return p.spec().main; },
+          "Near 2^30, or 2^28 at that scale.")
       .def_prop_ro(
           "terminal_primes", [](const Params& p) { return p.spec().terminal; }, "Near 2^25.")
       .def_prop_ro(

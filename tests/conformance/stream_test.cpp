@@ -239,7 +239,8 @@ TEST_P(Streams, CopiesManyRows) {
     for (const std::size_t rows : {1u, 4095u, 9001u}) {
       if (row * rows > (std::size_t(1) << 23)) continue;
       const std::size_t from_pitch = 2 * row, to_pitch = row + 4;
-      std::vector<u8> given(rows * from_pitch), expected(rows * to_pitch, 0xa5), got(rows * to_pitch);
+      std::vector<u8> given(rows * from_pitch), expected(rows * to_pitch, 0xa5),
+          got(rows * to_pitch);
       for (u8& b : given) b = static_cast<u8>(rng());
       auto a = stream->allocate(given.size()), b = stream->allocate(got.size());
       stream->copy_in(a.data(), given.data(), given.size());

@@ -58,7 +58,8 @@ u32 largest_secure_depth(u32 scale_bits, u32 below_depth, double bound) {
                                                 : 0;
   for (u32 depth = below_depth; depth-- > 1;) {
     const LevelModulus size = chain_size(scale_bits, depth);
-    if (1.0 * main_bits(scale_bits) * size.main + 25.0 * size.terminal + base_excess + 31 <= bound) return depth;
+    if (1.0 * main_bits(scale_bits) * size.main + 25.0 * size.terminal + base_excess + 31 <= bound)
+      return depth;
   }
   return 0;
 }

@@ -167,8 +167,13 @@ TEST(PrimeSystem, AsksForFewDigitsAndStaysSecure) {
   struct Case {
     u32 log_n, bits, depth;
   };
-  for (const Case& c :
-       {Case{15, 40, 8}, {14, 40, 4}, {14, 40, 5}, {16, 40, 20}, {13, 28, 3}, {13, 30, 3}, {15, 50, 10}}) {
+  for (const Case& c : {Case{15, 40, 8},
+                        {14, 40, 4},
+                        {14, 40, 5},
+                        {16, 40, 20},
+                        {13, 28, 3},
+                        {13, 30, 3},
+                        {15, 50, 10}}) {
     const Params params = Params::generate(c.log_n, c.bits, c.depth);
     EXPECT_LE(params.log_pq(), *max_log_pq(c.log_n, 128, 0));
     EXPECT_GE(params.dnum(), 3u);
