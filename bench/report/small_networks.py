@@ -6,7 +6,9 @@ from math import log2
 
 from report.text import duration, provenance_line, table
 
-SUITE = "small-networks"
+SUITE, PEER = "small-networks", "crenel-comparison-orion"
+BESIDE = ["network", "run, Orion", "Crenel", "ratio", "largest error, Orion", "Crenel"]
+BESIDE += ["compile, Orion", "Crenel", "peak memory, Orion", "Crenel", "source"]
 MIB, GIB = 1 << 20, 1 << 30
 HEADER = [
     "network",
@@ -48,7 +50,36 @@ def small_network_sections(files: dict[str, dict]) -> str:
     text = "\n## Small networks on a CPU\n\n"
     text += f"By `bench/workload/small_networks.py`, {' or '.join(threads)} threads. {NETWORKS}\n\n"
     text += table(HEADER, body)
-    return text + "\n" + "\n".join(provenance_line(d["provenance"]) for d in chosen.values())
+    text += "\n" + "\n".join(provenance_line(d["provenance"]) for d in chosen.values())
+    rows = {row["name"]: row for data in chosen.values() for row in data["results"]}
+    return text + "".join(_beside(name, d, rows) for name, d in files.items() if d["kind"] == PEER)
+
+
+def _beside(name: str, data: dict, own: dict[str, dict]) -> str:
+    """The same networks through Orion."""
+    body = [
+        [
+            row["name"],
+            duration(1e6 * row["run_s"]),
+            duration(1e6 * own[row["name"]]["run_s"]),
+            f"{row['run_s'] / own[row['name']]['run_s']:.0f}",
+            f"2^{log2(row['error']):.1f}",
+            f"2^{log2(own[row['name']]['error']):.1f}",
+            duration(1e6 * row["compile_s"]),
+            duration(1e6 * own[row["name"]]["compile_s"]),
+            f"{row['peak_bytes'] / GIB:.2f} GiB",
+            f"{own[row['name']]['peak_bytes'] / GIB:.2f} GiB",
+            f"`{name}`",
+        ]
+        for row in data["results"]
+        if row["name"] in own
+    ]
+    versions = ", ".join(f"{k} {v}" for k, v in data["results"][0]["versions"].items())
+    text = (
+        "\n### Beside Orion\n\nBy `bench/compare/orion.py`, with the same weights and samples; Orion's own "
+    )
+    text += f"parameters, its evaluator runs on one thread. {versions}.\n\n"
+    return text + table(BESIDE, body) + "\n" + provenance_line(data["provenance"])
 
 
 def _row(name: str, row: dict) -> list[str]:
