@@ -8,7 +8,7 @@ from report.text import duration, provenance_line, table
 
 SUITE, PEER = "small-networks", "crenel-comparison-orion"
 BESIDE = ["network", "run, Orion", "Crenel", "ratio", "largest error, Orion", "Crenel"]
-BESIDE += ["compile, Orion", "Crenel", "peak memory, Orion", "Crenel", "source"]
+BESIDE += ["compile, Orion", "Crenel", "keys, Orion", "Crenel", "peak memory, Orion", "Crenel", "source"]
 MIB, GIB = 1 << 20, 1 << 30
 HEADER = [
     "network",
@@ -52,34 +52,33 @@ def small_network_sections(files: dict[str, dict]) -> str:
     text += table(HEADER, body)
     text += "\n" + "\n".join(provenance_line(d["provenance"]) for d in chosen.values())
     rows = {row["name"]: row for data in chosen.values() for row in data["results"]}
-    return text + "".join(_beside(name, d, rows) for name, d in files.items() if d["kind"] == PEER)
+    peers = {n: d for n, d in files.items() if d["kind"] == PEER}
+    return text + (_beside(peers, rows) if peers else "")
 
 
-def _beside(name: str, data: dict, own: dict[str, dict]) -> str:
+def _beside(peers: dict[str, dict], own: dict[str, dict]) -> str:
     """The same networks through Orion."""
-    body = [
-        [
-            row["name"],
-            duration(1e6 * row["run_s"]),
-            duration(1e6 * own[row["name"]]["run_s"]),
-            f"{row['run_s'] / own[row['name']]['run_s']:.0f}",
-            f"2^{log2(row['error']):.1f}",
-            f"2^{log2(own[row['name']]['error']):.1f}",
-            duration(1e6 * row["compile_s"]),
-            duration(1e6 * own[row["name"]]["compile_s"]),
-            f"{row['peak_bytes'] / GIB:.2f} GiB",
-            f"{own[row['name']]['peak_bytes'] / GIB:.2f} GiB",
-            f"`{name}`",
-        ]
-        for row in data["results"]
-        if row["name"] in own
-    ]
-    versions = ", ".join(f"{k} {v}" for k, v in data["results"][0]["versions"].items())
+    found = [(name, row) for name, data in peers.items() for row in data["results"] if row["name"] in own]
+    versions = ", ".join(f"{k} {v}" for k, v in found[0][1]["versions"].items())
     text = (
         "\n### Beside Orion\n\nBy `bench/compare/orion.py`, with the same weights and samples; Orion's own "
     )
     text += f"parameters, its evaluator runs on one thread. {versions}.\n\n"
-    return text + table(BESIDE, body) + "\n" + provenance_line(data["provenance"])
+    text += table(BESIDE, [_pair(name, row, own[row["name"]]) for name, row in found])
+    return text + "\n" + "\n".join(provenance_line(d["provenance"]) for d in peers.values())
+
+
+def _pair(name: str, peer: dict, own: dict) -> list[str]:
+    return [
+        peer["name"],
+        *(duration(1e6 * row["run_s"]) for row in (peer, own)),
+        f"{peer['run_s'] / own['run_s']:.0f}",
+        *(f"2^{log2(row['error']):.1f} of {row['samples']} samples" for row in (peer, own)),
+        *(duration(1e6 * row["compile_s"]) for row in (peer, own)),
+        *(duration(1e6 * row["keys_s"]) for row in (peer, own)),
+        *(f"{row['peak_bytes'] / GIB:.2f} GiB" for row in (peer, own)),
+        f"`{name}`",
+    ]
 
 
 def _row(name: str, row: dict) -> list[str]:
