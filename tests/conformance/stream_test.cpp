@@ -230,8 +230,8 @@ TEST_P(Streams, CopiesAndZeros) {
   EXPECT_EQ(got, bytes);
 }
 
-// Rows of one word, of a few and of many bytes, more of them than a thread takes at a time; what lies
-// between them stays as it was.
+// Rows of one word, of a few and of many bytes, more of them than a thread takes at a time; what
+// lies between them stays as it was.
 TEST_P(Streams, CopiesManyRows) {
   auto stream = device_->make_stream();
   auto rng = test_rng();
