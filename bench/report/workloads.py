@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 
+from report.small_networks import small_network_sections
 from report.text import duration, number, provenance_line, table
 
 MIB = 1 << 20
@@ -178,6 +179,8 @@ def workloads_page(files: dict[str, dict]) -> str:
             body = [row(name, rows) for where, name, rows in groups if where == device]
             text += f"\n{device}\n\n" + table([*header, *MEMORY], body)
         text += stages
-    if not chosen:
-        return text + NOTHING
-    return text + "\n" + "\n".join(provenance_line(d["provenance"]) for d in chosen.values())
+    if chosen:
+        text += "\n" + "\n".join(provenance_line(d["provenance"]) for d in chosen.values())
+    else:
+        text += NOTHING
+    return text + small_network_sections(files)

@@ -76,7 +76,7 @@ void bind_factories(nb::class_<Params>& c) {
         "Leveled parameters found by search: `depth` rescalings at scale 2^scale_bits.\n\n"
         "Parameters\n----------\n"
         "log_n : log2 of the ring degree, 10..17; there are 2^(log_n - 1) slots\n"
-        "scale_bits : 30, 35, 40, 45 or 50\n"
+        "scale_bits : 28, 30, 35, 40, 45 or 50\n"
         "depth : levels that can be consumed (level `depth` is the top, level 0 the last)\n"
         "allow_insecure : accept less than 128 bits of security (warns)\n"
         "alpha : special primes; 0 chooses\n\n"
@@ -117,7 +117,8 @@ void bind_numbers(nb::class_<Params>& c) {
                    "Primes of the chain, without special ones.")
       .def_prop_ro("primes", &Params::primes, "All primes: terminal, main, special.")
       .def_prop_ro(
-          "main_primes", [](const Params& p) { return p.spec().main; }, "Near 2^30.")
+          "main_primes", [](const Params& p) { return p.spec().main; },
+          "Near 2^30, or 2^28 at that scale.")
       .def_prop_ro(
           "terminal_primes", [](const Params& p) { return p.spec().terminal; }, "Near 2^25.")
       .def_prop_ro(

@@ -175,3 +175,37 @@ def test_what_is_not_linear_is_refused_by_name():
     graph = trace(nn.ReLU(), (3,))
     with pytest.raises(StateError, match="is not a polynomial: activations are approximated before"):
         Lower(8)(graph, (1.0,) * len(graph.nodes))
+
+
+def test_padded_planes_are_taken_where_they_cost_less(rng):  # noqa: F811
+    """Planes of 12 x 12 behind a stride: those that 16 x 16 slots hold share diagonals. In the clear both are
+    the network."""
+    model = nn.Sequential(
+        nn.Conv2d(weights(rng, 16, 1, 3, 3), weights(rng, 16), stride=2, padding=1),
+        nn.Square(),
+        nn.Conv2d(weights(rng, 4, 16, 3, 3), weights(rng, 4), stride=2, padding=1),
+    )
+    samples = rng.standard_normal((20, 1, 12, 12))
+    program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), device="cpu")
+    assert program.plan.values[0].layout.plane == (16, 16)
+    (decision,) = [d for d in program.plan.decisions if d.origin == "input"]
+    assert "planes 16x16" in decision.chosen and "planes 12x12" in decision.instead
+    found = program.simulate(samples, noise=False)
+    np.testing.assert_allclose(found, model(samples), atol=1e-9 * np.abs(model(samples)).max())
+    plain = Layout.of((1, 12, 12), 1 << 12)
+    conv = trace(model, (1, 12, 12)).nodes[1].op
+    counts = []
+    for layout in (plain, plain.padded()):
+        _, ready = on_slots([(conv,)], [samples[:1]], [layout], layout.after(conv))
+        counts.append(ready.diagonals)
+    assert counts[1] <= 16 < counts[0]  # offsets of 3 taps behind 2 places of a gap: 4 a side
+
+
+def test_planes_stay_as_they_are_where_padding_costs_more(rng):  # noqa: F811
+    """Channels that fill the ciphertext would take two in padded planes, with no fewer diagonals."""
+    model = nn.Conv2d(weights(rng, 8, 1, 3, 3), padding=1, groups=8)
+    params = toy("toy-leveled-n14-s40")  # 1024 slots
+    samples = rng.standard_normal((8, 8, 11, 11))
+    program = quiet_compile(model, samples, params=params, device="cpu")
+    assert program.plan.values[0].layout.plane == (11, 11)
+    np.testing.assert_allclose(program.simulate(samples, noise=False), model(samples), atol=1e-9)

@@ -3,7 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "crenel/core/watch.h"
+#include "core/fork.h"
+#include "core/watch_team.h"
 
 namespace crenel::ckks {
 namespace {
@@ -47,13 +48,20 @@ i128 scaled_integer(double x, double scale, double log_q) {
 std::vector<i64> integer_coefficients(const Encoder& encoder,
                                       std::span<const std::complex<double>> values, u64 slots,
                                       u32 batch, double scale, double log_q) {
-  std::vector<i64> coefficients;
-  for (u32 b = 0; b < batch; ++b) {
-    watch::point();
+  const u64 n = encoder.ring_dim();
+  std::vector<i64> coefficients(batch * n);
+  watch::Team team;
+  const auto encode = [&](u32 b) {
     const auto row = encoder.to_coefficients(values.subspan(b * slots, slots));
-    if (b == 0) coefficients.resize(batch * row.size());  // once: a move would leave a copy behind
-    round_coefficients(row, scale, log_q, coefficients.data() + b * row.size());
+    round_coefficients(row, scale, log_q, coefficients.data() + b * n);
+  };
+#pragma omp parallel if (batch > 1 && core::may_use_team())
+  {
+    const watch::Member member(team);
+#pragma omp for schedule(dynamic)
+    for (u32 b = 0; b < batch; ++b) team.run([&] { encode(b); });
   }
+  team.rethrow();
   return coefficients;
 }
 

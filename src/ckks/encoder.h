@@ -15,6 +15,7 @@ class Encoder {
  public:
   explicit Encoder(u32 log_n);
 
+  u64 ring_dim() const { return u64(1) << log_n_; }
   /// Slots (n of them) to the N real coefficients of the interpolating polynomial.
   std::vector<double> to_coefficients(std::span<const std::complex<double>> slots) const;
   /// N real coefficients to the first `slots` slots of a polynomial of that subring.

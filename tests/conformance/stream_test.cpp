@@ -230,6 +230,30 @@ TEST_P(Streams, CopiesAndZeros) {
   EXPECT_EQ(got, bytes);
 }
 
+// Rows of one word, of a few and of many bytes, more of them than a thread takes at a time; what
+// lies between them stays as it was.
+TEST_P(Streams, CopiesManyRows) {
+  auto stream = device_->make_stream();
+  auto rng = test_rng();
+  for (const std::size_t row : {4u, 12u, 20000u})
+    for (const std::size_t rows : {1u, 4095u, 9001u}) {
+      if (row * rows > (std::size_t(1) << 23)) continue;
+      const std::size_t from_pitch = 2 * row, to_pitch = row + 4;
+      std::vector<u8> given(rows * from_pitch), expected(rows * to_pitch, 0xa5),
+          got(rows * to_pitch);
+      for (u8& b : given) b = static_cast<u8>(rng());
+      auto a = stream->allocate(given.size()), b = stream->allocate(got.size());
+      stream->copy_in(a.data(), given.data(), given.size());
+      stream->copy_in(b.data(), expected.data(), expected.size());
+      stream->copy_rows(b.data(), to_pitch, a.data(), from_pitch, row, rows);
+      stream->copy_out(got.data(), b.data(), got.size());
+      for (std::size_t r = 0; r < rows; ++r)
+        std::copy_n(given.begin() + static_cast<long>(r * from_pitch), row,
+                    expected.begin() + static_cast<long>(r * to_pitch));
+      EXPECT_EQ(got, expected) << row << " bytes, " << rows << " rows";
+    }
+}
+
 // Staged piece by piece on a GPU: sizes around the pieces, and what lies behind stays as it was.
 TEST_P(Streams, SecretCopiesRoundTrip) {
   auto stream = device_->make_stream();

@@ -84,7 +84,7 @@ class Params {
   /// Checked parameters; throws ParameterError listing all problems.
   static Params from_spec(Spec spec, bool allow_insecure = false);
   /// Leveled parameters found by search: `depth` rescalings (levels 0..depth) at scale 2^log_scale.
-  /// log_n 10..17, scale_bits one of 30 35 40 45 50, depth >= 1; alpha 0 picks the number of
+  /// log_n 10..17, scale_bits one of 28 30 35 40 45 50, depth >= 1; alpha 0 picks the number of
   /// special primes. Throws ParameterError (naming log PQ and the bound) when no secure chain
   /// exists.
   static Params generate(u32 log_n, u32 scale_bits, u32 depth, bool allow_insecure = false,

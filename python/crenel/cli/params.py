@@ -79,7 +79,7 @@ def explain(name: Name) -> None:
 @app.command()
 def generate(
     log_n: Annotated[int, typer.Option("--log-n", help="log2 of the ring degree, 10 to 17.")],
-    scale_bits: Annotated[int, typer.Option("--scale-bits", help="30, 35, 40, 45 or 50.")],
+    scale_bits: Annotated[int, typer.Option("--scale-bits", help="28, 30, 35, 40, 45 or 50.")],
     depth: Annotated[int, typer.Option("--depth", help="Levels to consume.")],
     alpha: Annotated[int, typer.Option("--alpha", help="Special primes; 0 chooses.")] = 0,
     toml: Annotated[bool, typer.Option("--toml", help="Print a file for params/ instead.")] = False,

@@ -15,6 +15,7 @@ from crenel.nn.cost import CostModel
 from crenel.nn.graph import Graph, checked_samples
 from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import prepared
+from crenel.nn.layout import Layout
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Approximate, Strategy
@@ -26,7 +27,7 @@ from crenel.nn.passes.lower import Lower
 from crenel.nn.passes.prices import AbstractPrices, prices_of
 from crenel.nn.passes.refreshes import Refreshes
 from crenel.nn.passes.scales import Scales
-from crenel.nn.plan import Plan, Transform
+from crenel.nn.plan import Decision, Plan, Transform
 from crenel.nn.program import Expected, Program
 from crenel.nn.trace import Module, trace
 
@@ -86,8 +87,8 @@ def compile(
     bounds = Scales(margin)(exact, ranges)
     graph, decisions = Approximate(activation, degree, agreement, composite)(exact, bounds, ranges, found)
     prices = prices_of(params, costs, int(batch))
-    plan, transforms = _levelled(Lower(params.slots)(graph, bounds), prices)
-    plan = Plan(plan.values, plan.steps, plan.output, plan.output_shape, (*decisions, *plan.decisions))
+    plan, transforms = _laid_out(graph, bounds, prices)
+    plan = replace(plan, decisions=(*decisions, *plan.decisions))
     program = Program(plan, params, int(batch), Expected(0.0, 0.0, 0.0, 0.0), device)
     program._kept["transforms"] = transforms
     _encodable(program)
@@ -100,15 +101,34 @@ def compile(
     return judged
 
 
+def _laid_out(
+    graph: Graph, bounds: tuple[float, ...], prices: AbstractPrices
+) -> tuple[Plan, dict[int, SlotTransform]]:
+    """The plan with its levels and its matrices: the input in planes as they are or in padded ones, whichever
+    costs less."""
+    capacity = prices.params.slots
+    plain = _levelled(Lower(capacity)(graph, bounds), prices)
+    shape = graph.nodes[0].shape
+    if len(shape) < 3 or Layout.of(shape, capacity).padded() == Layout.of(shape, capacity):
+        return plain
+    padded = _levelled(Lower(capacity, padded=True)(graph, bounds), prices)
+    found = sorted((plain, padded), key=lambda one: prices.total(*one))
+    (plan, transforms), (other, _) = found
+    chosen, instead = plan.values[0].layout, other.values[0].layout
+    reason = f"price {prices.total(*found[0]):.6g}, not {prices.total(*found[1]):.6g}"
+    decision = Decision("input", str(chosen), str(instead), reason)
+    return replace(plan, decisions=(decision, *plan.decisions)), transforms
+
+
 def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotTransform]]:
     """Without bootstraps where the levels suffice, or where the parameters have none, with its error."""
     params = prices.params
+    transforms = {step.out: prepared(plan, step) for step in plan.steps if isinstance(step, Transform)}
     try:
-        return Levels(params.normal_top_level)(plan), {}
+        return Levels(params.normal_top_level)(plan), transforms
     except UnsupportedError:
         if params.max_level <= params.normal_top_level:
             raise
-    transforms = {step.out: prepared(plan, step) for step in plan.steps if isinstance(step, Transform)}
     return Refreshes(prices)(plan, transforms), transforms
 
 

@@ -37,6 +37,12 @@ class Layout:
             return cls(shape, (shape[0], shape[1], shape[2]), (1, 1), (shape[1], shape[2]), capacity)
         return cls(shape, (int(np.prod(shape)), 1, 1), (1, 1), (1, 1), capacity)
 
+    def padded(self) -> Layout:
+        """In planes whose rows and columns are powers of two: planes that differ by a power of two share
+        diagonals, because offsets count modulo one."""
+        rows, columns = (1 << (side - 1).bit_length() for side in self.plane)
+        return replace(self, plane=(rows, columns))
+
     def after(self, op: Op) -> Layout:
         """Of a linear operation's result: strides widen the gap, so that hardly anything moves. Raises
         StateError for other operations."""

@@ -210,8 +210,12 @@ def _diagonals(rows: Indices, columns: Indices, values: Reals, sides: Pair, slot
     given, made = sides
     if given > made:
         rows = rows + (columns - rows) % given // made * made
-    offsets, place = np.unique((columns - rows) % min(given, made), return_inverse=True)
-    table = np.bincount(place.reshape(-1) * slots + rows, values, len(offsets) * slots).reshape(-1, slots)
+    modulus = min(given, made)
+    offset = (columns - rows) % modulus
+    used = np.zeros(modulus, dtype=np.int64)
+    used[offset] = 1
+    offsets, place = np.flatnonzero(used), np.cumsum(used) - 1
+    table = np.bincount(place[offset] * slots + rows, values, len(offsets) * slots).reshape(-1, slots)
     return {int(k): table[at] for at, k in enumerate(offsets)}
 
 
@@ -221,7 +225,8 @@ def applied(transform: SlotTransform, inputs: Sequence[Reals]) -> list[Reals]:
     for row in transform.blocks:
         total = np.zeros_like(inputs[0])
         for block, x in zip(row, inputs, strict=True):
+            twice = np.concatenate([x, x], axis=1)
             for offset, diagonal in (block or {}).items():
-                total += diagonal * np.roll(x, -offset, axis=1)
+                total += diagonal * twice[:, offset : offset + transform.slots]
         found.append(total)
     return found

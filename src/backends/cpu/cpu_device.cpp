@@ -36,8 +36,15 @@ class CpuStream final : public device::Stream {
   }
   void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                  std::size_t row_bytes, std::size_t rows) override {
-    parallel_for(rows, rows * row_bytes / 4, [=](u64 r) {
-      if (row_bytes != 0)
+    if (row_bytes == 0) return;
+    constexpr std::size_t kPiece = std::size_t(1) << 14;
+    const std::size_t together = std::max<std::size_t>(kPiece / row_bytes, 1);
+    parallel_for((rows + together - 1) / together, rows * row_bytes / 4, [=](u64 piece) {
+      const std::size_t begin = piece * together, end = std::min(begin + together, rows);
+      // Rows of one word are common, and a copy whose size is known is a move.
+      if (row_bytes == sizeof(u32))
+        return copy_each<sizeof(u32)>(to, to_pitch, from, from_pitch, begin, end);
+      for (std::size_t r = begin; r < end; ++r)
         std::memcpy(static_cast<char*>(to) + r * to_pitch,
                     static_cast<const char*>(from) + r * from_pitch, row_bytes);
     });
@@ -51,6 +58,13 @@ class CpuStream final : public device::Stream {
   void wait_for(Stream&) override {}
 
  private:
+  template <std::size_t size>
+  static void copy_each(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                        std::size_t begin, std::size_t end) {
+    for (std::size_t r = begin; r < end; ++r)
+      std::memcpy(static_cast<char*>(to) + r * to_pitch,
+                  static_cast<const char*>(from) + r * from_pitch, size);
+  }
   template <class F>
   static void pieces(std::size_t bytes, const F& f) {
     constexpr std::size_t kPiece = std::size_t(1) << 20;

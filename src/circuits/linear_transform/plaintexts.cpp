@@ -13,12 +13,15 @@ namespace {
 using Complex = std::complex<double>;
 using rlwe::Word;
 
-// Entry i is v_((i - steps) mod size): the rotation that a giant step undoes.
-std::vector<Complex> rotated_back(const std::vector<Complex>& v, u64 steps, u64 count) {
-  std::vector<Complex> r(count);
+// Words of the polynomials that are encoded at once, on all threads.
+constexpr u64 kWordsAtOnce = u64(1) << 22;
+constexpr u64 kMostAtOnce = 16;
+
+// Appends `count` entries, i being v_((i - steps) mod size): the rotation that a giant step undoes.
+void append_rotated_back(std::vector<Complex>& to, const std::vector<Complex>& v, u64 steps,
+                         u64 count) {
   const u64 size = v.size();
-  for (u64 i = 0; i < count; ++i) r[i] = v[(i + size - steps % size) % size];
-  return r;
+  for (u64 i = 0; i < count; ++i) to.push_back(v[(i + size - steps % size) % size]);
 }
 
 u64 period_of(std::span<const DiagonalMatrix* const> column) {
@@ -61,6 +64,27 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
   const u64 words = u64(1) << log_words_, run = ring.ring_dim() >> log_words_;
   const u64 entry_words = limbs.size() * words;
   words_ = stream.allocate(present_.size() * entry_words * sizeof(Word));
+  const u64 polynomial = u64(limbs.size()) * ring.ring_dim();
+  const u64 at_once = std::clamp<u64>(kWordsAtOnce / polynomial, 1, kMostAtOnce);
+  std::vector<Complex> values;
+  std::vector<Word*> places;
+  const auto encode = [&] {
+    const auto count = static_cast<u32>(places.size());
+    if (count == 0) return;
+    const auto coefficients =
+        ckks::integer_coefficients(context.encoder, values, period, count, scale, 63.0);
+    const rlwe::Poly full = ckks::to_polynomials(ring, stream, coefficients, count, limbs);
+    for (u32 k = 0; k < count; ++k) {
+      const Word* from = full.data() + k * polynomial;
+      if (run == 1)
+        stream.copy(places[k], from, entry_words * sizeof(Word));
+      else
+        stream.copy_rows(places[k], sizeof(Word), from, run * sizeof(Word), sizeof(Word),
+                         entry_words);
+      watch::advance();
+    }
+    values.clear(), places.clear();
+  };
   for (u32 r = 0; r < rows_; ++r)
     for (u32 b = 0; b < babies_; ++b) {
       const DiagonalMatrix& block = *column[rows[r].output];
@@ -71,14 +95,11 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
         continue;
       }
       present_[u64(r) * babies_ + b] = 1;
-      const auto values = rotated_back(found->second, rows[r].giant, period);
-      const auto coefficients =
-          ckks::integer_coefficients(context.encoder, values, period, 1, scale, 63.0);
-      const rlwe::Poly full = ckks::to_polynomials(ring, stream, coefficients, 1, limbs);
-      stream.copy_rows(to, sizeof(Word), full.data(), run * sizeof(Word), sizeof(Word),
-                       entry_words);
-      watch::advance();
+      append_rotated_back(values, found->second, rows[r].giant, period);
+      places.push_back(to);
+      if (places.size() == at_once) encode();
     }
+  encode();
 }
 
 std::vector<Complex> DiagonalPlaintexts::values(const ckks::Context::State& context, double scale,

@@ -60,7 +60,7 @@ ChainAnnealer::ChainAnnealer(Problem problem) : problem_(std::move(problem)) {
   }
   if (terminal_count_ > 0 && problem_.terminal_pool.size() > kMaxTerminalPool)
     problem_.terminal_pool.resize(kMaxTerminalPool);
-  main_dev_ = deviations(problem_.main_pool, 30);
+  main_dev_ = deviations(problem_.main_pool, problem_.main_bits);
   terminal_dev_ = deviations(problem_.terminal_pool, 25);
   main_.resize(main_dev_.size());
   terminal_.resize(terminal_dev_.size());

@@ -15,9 +15,10 @@ class ChainAnnealer {
  public:
   struct Problem {
     u32 base_count = 0;
+    u32 main_bits = 30;
     std::vector<LevelModulus> levels;
     std::vector<u64> base;           ///< base_count primes
-    std::vector<u64> main_pool;      ///< candidates near 2^30, nearest first
+    std::vector<u64> main_pool;      ///< candidates near 2^main_bits, nearest first
     std::vector<u64> terminal_pool;  ///< candidates near 2^25, nearest first
   };
 

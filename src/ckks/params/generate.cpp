@@ -17,7 +17,7 @@ void expect_arguments(u32 log_n, u32 scale_bits, u32 depth, u32 alpha) {
   if (log_n < 10 || log_n > 17)
     throw ParameterError(cat("log_n is ", log_n, ", expected 10..17"), {{"log_n", log_n}});
   if (!is_supported_scale(scale_bits))
-    throw ParameterError(cat("scale_bits is ", scale_bits, ", expected one of 30 35 40 45 50"),
+    throw ParameterError(cat("scale_bits is ", scale_bits, ", expected one of 28 30 35 40 45 50"),
                          {{"scale_bits", scale_bits}});
   if (depth < 1 || depth > kMaxDepth)
     throw ParameterError(cat("depth is ", depth, ", expected 1..", kMaxDepth), {{"depth", depth}});
@@ -51,13 +51,15 @@ std::vector<u32> alpha_candidates(u32 limbs, u32 alpha) {
 
 // Largest depth whose nominal chain fits `bound` with one special prime; 0 when none does.
 u32 largest_secure_depth(u32 scale_bits, u32 below_depth, double bound) {
-  const double base_excess = scale_bits == 30   ? -20.3
+  const double base_excess = scale_bits == 28   ? -17.3
+                             : scale_bits == 30 ? -20.3
                              : scale_bits == 45 ? -7
                              : scale_bits == 50 ? -2
                                                 : 0;
   for (u32 depth = below_depth; depth-- > 1;) {
     const LevelModulus size = chain_size(scale_bits, depth);
-    if (30.0 * size.main + 25.0 * size.terminal + base_excess + 31 <= bound) return depth;
+    if (1.0 * main_bits(scale_bits) * size.main + 25.0 * size.terminal + base_excess + 31 <= bound)
+      return depth;
   }
   return 0;
 }

@@ -24,7 +24,10 @@ struct Family {
 };
 // Main primes stay clear of the special primes, so that P exceeds every digit by at least half a
 // bit a limb; terminal primes must stay small because deviations are paid for by main primes.
-constexpr Family kMain{30, 29.6, 30.4};
+Family main_family(u32 scale_bits) {
+  const double center = main_bits(scale_bits);
+  return {center, center - 0.4, center + 0.4};
+}
 constexpr Family kTerminal{25, 24.4, 25.6};
 constexpr double kSpecialLow = 30.9;
 
@@ -45,12 +48,14 @@ std::vector<u64> pool(const Family& family, std::size_t count, u64 two_n) {
 std::vector<u64> base_primes(u32 log_n, u32 scale_bits) {
   const u64 two_n = u64{2} << log_n;
   std::vector<u64> base;
-  if (scale_bits == 30) {
-    // 3 2^18 + 1 is NTT friendly for every N <= 2^17; its partner brings Q_0 to 2^39.7 or just
-    // above.
+  if (scale_bits <= 30) {
+    // 3 2^18 + 1 is NTT friendly for every N <= 2^17; its partner brings Q_0 to 9.7 bits above the
+    // scale or just above.
     constexpr u64 kFirst = 786433;
-    const u64 low = pow2(39.7) / kFirst + 1;
-    base = {kFirst, math::ntt_primes(low, pow2(24), two_n).front()};
+    const u64 low = std::max(pow2(scale_bits + 9.7) / kFirst + 1, kPrimeMin);
+    std::vector<u64> others = math::ntt_primes(low, pow2(24), two_n);
+    std::erase(others, kFirst);
+    base = {kFirst, others.front()};
   } else if (scale_bits == 45) {
     base = math::nearest_ntt_primes(pow2(23.022), 1, pow2(22), pow2(24), two_n);
   } else if (scale_bits == 50) {
@@ -73,11 +78,14 @@ bool chain_conversions_fit(const std::vector<u64>& chain, const std::vector<Digi
 }  // namespace
 
 bool is_supported_scale(u32 scale_bits) {
-  return scale_bits >= 30 && scale_bits <= 50 && scale_bits % 5 == 0;
+  return scale_bits == 28 || (scale_bits >= 30 && scale_bits <= 50 && scale_bits % 5 == 0);
 }
+
+u32 main_bits(u32 scale_bits) { return std::min(scale_bits, 30u); }
 
 u32 base_prime_count(u32 scale_bits) {
   switch (scale_bits) {
+    case 28:
     case 30:
     case 50:
       return 2;
@@ -89,10 +97,14 @@ u32 base_prime_count(u32 scale_bits) {
 }
 
 std::vector<LevelModulus> rescaling_levels(u32 scale_bits, u32 depth) {
-  // Level 0: (2,0) for 30 and 50 bits, (1+1,0) for 45, two terminal primes for 35 and 40.
+  // Level 0: (2,0) for up to 30 and 50 bits, (1+1,0) for 45, two terminal primes for 35 and 40.
   const bool terminal_base = scale_bits == 35 || scale_bits == 40;
   std::vector<LevelModulus> levels{terminal_base ? LevelModulus{0, 2} : LevelModulus{2, 0}};
   for (u32 l = 0; l < depth; ++l) {
+    if (scale_bits < 30) {
+      levels.push_back({levels[l].main + 1, 0});
+      continue;
+    }
     const int t = static_cast<int>(levels[l].terminal);
     const int next_t = ((t - static_cast<int>(scale_bits / 5)) % 6 + 6) % 6;
     const int added = (static_cast<int>(scale_bits) - 25 * (next_t - t)) / 30;
@@ -104,6 +116,7 @@ std::vector<LevelModulus> rescaling_levels(u32 scale_bits, u32 depth) {
 
 Spec search_chain(u32 log_n, u32 scale_bits, u32 depth, u64 seed) {
   ChainAnnealer::Problem problem{.base_count = base_prime_count(scale_bits),
+                                 .main_bits = main_bits(scale_bits),
                                  .levels = rescaling_levels(scale_bits, depth),
                                  .base = base_primes(log_n, scale_bits),
                                  .main_pool = {},
@@ -114,9 +127,10 @@ Spec search_chain(u32 log_n, u32 scale_bits, u32 depth, u64 seed) {
     terminals = std::max(terminals, level.terminal);
   }
   const u64 two_n = u64{2} << log_n;
-  problem.main_pool = pool(kMain, 3 * mains + 64, two_n);
+  const Family main = main_family(scale_bits);
+  problem.main_pool = pool(main, 3 * mains + 64, two_n);
   if (problem.main_pool.size() < mains)
-    too_few(log_n, "main", kMain.center, problem.main_pool.size(), mains);
+    too_few(log_n, "main", main.center, problem.main_pool.size(), mains);
   if (terminals > 0) problem.terminal_pool = pool(kTerminal, kTerminalPool, two_n);
   if (problem.terminal_pool.size() < terminals)
     too_few(log_n, "terminal", kTerminal.center, problem.terminal_pool.size(), terminals);

@@ -8,14 +8,18 @@
 
 namespace crenel::ckks {
 
-/// Whether the rescaling cycle is defined for this scale: 30, 35, 40, 45 or 50 bits.
+/// Whether the rescaling cycle is defined for this scale: 28, 30, 35, 40, 45 or 50 bits.
 bool is_supported_scale(u32 scale_bits);
 
-/// Primes at the front of the main list that are not of the ~2^30 family but fix the size of Q_0.
+/// Main primes are near 2^ this: 30, or the scale below that.
+u32 main_bits(u32 scale_bits);
+
+/// Primes at the front of the main list that are not of that family but fix the size of Q_0.
 u32 base_prime_count(u32 scale_bits);
 
 /// (main, terminal) counts of levels 0..depth:
-///   t(l+1) = (t(l) - D/5) mod 6,   m(l+1) = m(l) + (D - 25 (t(l+1) - t(l))) / 30.
+///   t(l+1) = (t(l) - D/5) mod 6,   m(l+1) = m(l) + (D - 25 (t(l+1) - t(l))) / 30,
+/// and one main prime a level below 30 bits.
 std::vector<LevelModulus> rescaling_levels(u32 scale_bits, u32 depth);
 
 /// A chain with canonical scales close to 2^scale_bits, without special primes. Deterministic in

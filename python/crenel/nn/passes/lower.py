@@ -31,10 +31,12 @@ class Lower:
 
     capacity: int
     """Slots of a ciphertext."""
+    padded: bool = False
+    """Is the input in planes of powers of two?"""
 
     def __call__(self, graph: Graph, bounds: tuple[float, ...]) -> Plan:
         """bounds: one a node, those that the series of the graph were made for."""
-        return _Lowering(graph, list(bounds), self.capacity).plan()
+        return _Lowering(graph, list(bounds), self.capacity, self.padded).plan()
 
 
 @dataclass
@@ -42,6 +44,7 @@ class _Lowering:
     graph: Graph
     bounds: list[float]
     capacity: int
+    padded: bool
     values: list[Value] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -50,7 +53,9 @@ class _Lowering:
         graph = self.graph
         users = graph.users()
         quadratics = self._quadratics()
-        self.values.append(Value(Layout.of(graph.nodes[0].shape, self.capacity), self.bounds[0], 0, "input"))
+        layout = Layout.of(graph.nodes[0].shape, self.capacity)
+        layout = layout.padded() if self.padded else layout
+        self.values.append(Value(layout, self.bounds[0], 0, "input"))
         terms: list[Terms] = [((0, ()),)]
         for number, node in enumerate(graph.nodes[1:], 1):
             operands = [terms[k] for k in node.inputs]

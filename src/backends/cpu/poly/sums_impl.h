@@ -79,7 +79,7 @@ inline void plain_sum_tile(const PlainSumArgs& args, const Reducer& m, u32 first
         V w = Vec::zero();
         if (words) {
           w = load_words<kind>(words, i, args.shift);
-          if constexpr (kind == Words::one) __builtin_prefetch(words + i + kPlainTile, 0, 2);
+          __builtin_prefetch(words + ((i + kPlainTile) >> args.shift), 0, 2);
         }
         for (int c = 0; c < components; ++c)
           acc[g][c] = Vec::wide_add(acc[g][c], Vec::wide_mul(w, x[c]));

@@ -105,6 +105,7 @@ TEST(BaseConversion, ValidateRefusesExactlyTheOverflowingChoices) {
 
 TEST(PrimeSystem, CycleFollowsTheRule) {
   using L = std::vector<LevelModulus>;
+  EXPECT_EQ(rescaling_levels(28, 2), (L{{2, 0}, {3, 0}, {4, 0}}));
   EXPECT_EQ(rescaling_levels(30, 2), (L{{2, 0}, {3, 0}, {4, 0}}));
   EXPECT_EQ(rescaling_levels(35, 4), (L{{0, 2}, {2, 1}, {4, 0}, {1, 5}, {3, 4}}));
   EXPECT_EQ(rescaling_levels(40, 4), (L{{0, 2}, {3, 0}, {1, 4}, {4, 2}, {7, 0}}));
@@ -143,6 +144,18 @@ TEST(PrimeSystem, GeneratesOverTheGrid) {
   std::cout << "largest scale deviation over the grid: " << worst << " bits\n";
 }
 
+TEST(PrimeSystem, GeneratesAtTwentyEightBits) {
+  for (u32 log_n = 10; log_n <= 17; ++log_n)
+    for (const u32 depth : {1u, 5u, 10u}) {
+      SCOPED_TRACE(cat("log_n ", log_n, " depth ", depth));
+      const Params params = Params::generate(log_n, 28, depth, true);
+      EXPECT_LE(params.scale_deviation(), 0.02);
+      EXPECT_GE(params.log_q(0), 37.7);  // 9.7 bits above the scale, as at 30 bits
+      EXPECT_NEAR(params.log_q(depth) - params.log_q(0), 28.0 * depth, 0.1);
+      EXPECT_EQ(count_overflows(params.spec()), 0);
+    }
+}
+
 TEST(PrimeSystem, GenerateIsDeterministicAndAsGoodAsThePublishedSearch) {
   EXPECT_TRUE(Params::generate(15, 40, 8) == Params::generate(15, 40, 8));
   EXPECT_LE(Params::generate(16, 40, 16).scale_deviation(), 0.0021);
@@ -154,8 +167,13 @@ TEST(PrimeSystem, AsksForFewDigitsAndStaysSecure) {
   struct Case {
     u32 log_n, bits, depth;
   };
-  for (const Case& c :
-       {Case{15, 40, 8}, {14, 40, 4}, {14, 40, 5}, {16, 40, 20}, {13, 30, 3}, {15, 50, 10}}) {
+  for (const Case& c : {Case{15, 40, 8},
+                        {14, 40, 4},
+                        {14, 40, 5},
+                        {16, 40, 20},
+                        {13, 28, 3},
+                        {13, 30, 3},
+                        {15, 50, 10}}) {
     const Params params = Params::generate(c.log_n, c.bits, c.depth);
     EXPECT_LE(params.log_pq(), *max_log_pq(c.log_n, 128, 0));
     EXPECT_GE(params.dnum(), 3u);
@@ -171,7 +189,8 @@ TEST(PrimeSystem, LeveledSetsAreFull) {
     const char* name;
     u32 log_n, bits;
   };
-  for (const Set& set : {Set{"leveled-n13-s30", 13, 30}, Set{"leveled-n13-s40", 13, 40},
+  for (const Set& set : {Set{"leveled-n13-s28", 13, 28}, Set{"leveled-n13-s30", 13, 30},
+                         Set{"leveled-n13-s40", 13, 40}, Set{"leveled-n14-s30", 14, 30},
                          Set{"leveled-n14-s40", 14, 40}, Set{"leveled-n15-s40", 15, 40},
                          Set{"leveled-n15-s50", 15, 50}, Set{"leveled-n16-s40", 16, 40},
                          Set{"leveled-n16-s50", 16, 50}}) {
