@@ -179,7 +179,7 @@ def _bars(axes: Axes, result: Result) -> None:
     axes.margins(x=0.12)
     axes.invert_yaxis()
     axes.set_xlabel("seconds")
-    _title(axes, f"time by stage, {result.total_s:.3g} s in all")
+    _title(axes, f"time by stage, {result.staged_s:.3g} s in all")
 
 
 def draw_probabilities(path: Path, clear: np.ndarray, encrypted: np.ndarray, labels: np.ndarray) -> None:
