@@ -29,6 +29,7 @@ FIGURES = (".png", ".pdf", ".svg")
 ON_GPU = {"helr": "boot35", "sort": "boot40"}
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
+Seed = Annotated[int, typer.Option(help="Of the random weights.")]
 ValuesFile = Annotated[
     Path | None,
     typer.Option("--json", help="Write the record to a new file, with up to 512 of the values in the clear."),
@@ -117,6 +118,27 @@ def resnet20(
     from crenel.workloads.networks.resnet20 import task
 
     _network(task(weights, common.data, calibration, common.samples), common, "boot35", json)
+
+
+@app.command()
+@with_options(OfNetworks)
+def mlp(common: OfNetworks, seed: Seed = 0, json: ValuesFile = None) -> None:
+    """Classify digits by layers 784-128-128-10 with squares; --data: a folder of MNIST's files."""
+    _digits_network("mlp", common, seed, "leveled-n14-s40", json)
+
+
+@app.command()
+@with_options(OfNetworks)
+def lenet(common: OfNetworks, seed: Seed = 0, json: ValuesFile = None) -> None:
+    """Classify digits by two convolutions and two dense layers with squares; --data: MNIST's folder."""
+    _digits_network("lenet", common, seed, "leveled-n15-s40", json)
+
+
+def _digits_network(name: str, common: OfNetworks, seed: int, params: str, json: Path | None) -> None:
+    _check_files(json, common.plot)
+    from crenel.workloads.networks.digits import task
+
+    _network(task(name, common.data, common.samples, seed), common, params, json)
 
 
 def _network(task: Task, common: OfNetworks, params: str, json: Path | None) -> None:
