@@ -55,6 +55,7 @@ INSIDE = {
 PYTHON_ALLOWED = {
     "crenel/nn": (
         "numpy",
+        "matplotlib",
         "crenel._crenel.Device",
         "crenel.ckks",
         "crenel.container",

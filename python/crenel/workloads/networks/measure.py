@@ -16,7 +16,8 @@ from crenel import Device, ckks, nn
 from crenel.errors import ParameterError
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Strategy
-from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step
+from crenel.nn.pictures.graph import kind_of
+from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh
 from crenel.workloads import records, session
 from crenel.workloads.networks.task import Task, agreement, least_cosine
 from crenel.workloads.records import Energy, Layer, Memory, Network, Stage
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 DEVIATIONS = 8.0  # times the root mean square of what the model draws: what a correct run does not exceed
 MOST_VALUES = 512  # that a record holds of the outputs; of more every so many
-KINDS = {"Transform": "linear", "Evaluate": "polynomial", "Quadratic": "square", "Sum": "sum"}
-KINDS["Refresh"] = "bootstrap"
 
 
 @dataclass(frozen=True)
@@ -239,12 +238,8 @@ def _seconds(server: nn.Server, x: nn.EncryptedTensor, wait: Callable[[], Any]) 
 
 def _layer(plan: Plan, number: int) -> Layer:
     value = plan.values[number]
-    kind = next((_kind(step) for step in plan.steps if step.out == number), "input")
+    kind = next((kind_of(step) for step in plan.steps if step.out == number), "input")
     return Layer(value.origin, kind, value.level, value.layout.slots, value.layout.ciphertexts)
-
-
-def _kind(step: Step) -> str:
-    return KINDS[type(step).__name__]
 
 
 def _stages(layers: tuple[Layer, ...]) -> tuple[Stage, ...]:

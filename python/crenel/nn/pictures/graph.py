@@ -1,7 +1,7 @@
 """The plan as a picture: a box a step, in the order of the plan, and the values between them. SVG, as text.
 
-Boxes stand in rows by the longest way from the input, rows go on in the next column where one is full. A value
-that is read later than in the next row goes round the boxes on their right.
+Boxes stand in rows by the longest way from the input; rows go on in the next column where one is full. What
+is read later than in the next row goes round the boxes on their right.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from html import escape
 
-from crenel.nn.plan import Evaluate, Plan, Refresh, Step, Transform
+from crenel.nn.plan import Evaluate, Plan, Refresh, Step, Sum, Transform
+from crenel.nn.program import Program
 
 WIDTH, HEIGHT, PITCH = 216, 34, 52  # of a box; from one row to the next
 GUTTER, MARGIN, ROWS = 92, 16, 20  # between columns; around all; rows of a column
+MOST_LETTERS = 36  # that a box holds
 COLOURS = {
     "input": "#eceff1",
     "linear": "#dbe9f6",
@@ -54,19 +56,22 @@ def _texts(plan: Plan, number: int, step: Step | None) -> tuple[str, str]:
         what = " + ".join("*".join(op.name for op in chain) or "identity" for chain in step.chains)
     elif isinstance(step, Evaluate):
         what = f"{step.series.function} {','.join(str(len(f) - 1) for f in step.series.factors)}"
-    left = f"to level {value.level}" if isinstance(step, Refresh) else f"level {step.level} to {value.level}"
-    return f"{_short(value.origin)}: {_short(what)}", f"{left}, {where}"
+    left = f"level {step.level} to {value.level}"
+    if isinstance(step, (Refresh, Sum)):
+        left = f"{'to ' if isinstance(step, Refresh) else ''}level {value.level}"
+    return _short(f"{value.origin}: {what}", MOST_LETTERS), f"{left}, {where}"
 
 
-def _short(text: str, most: int = 24) -> str:
+def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 2] + ".."
 
 
-def graph(plan: Plan, rows: int = ROWS) -> str:
-    """The plan as an SVG document.
+def graph(program: Program, rows: int = ROWS) -> str:
+    """The plan of a program as an SVG document.
 
     rows : boxes of a column
     """
+    plan = program.plan
     steps: dict[int, Step | None] = {0: None} | {step.out: step for step in plan.steps}
     ranks = _ranks(plan)
     lanes: dict[int, list[int]] = defaultdict(list)
@@ -92,7 +97,7 @@ def graph(plan: Plan, rows: int = ROWS) -> str:
         _box(places[number], kind_of(step) if step else "input", *_texts(plan, number, step))
         for number, step in steps.items()
     ]
-    width = ends[-1] + GUTTER
+    width = ends[-1] + GUTTER // 2
     height = 2 * MARGIN + (min(rows, 1 + max(ranks.values())) - 1) * PITCH + HEIGHT
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
