@@ -25,14 +25,16 @@ def rng():
 
 @pytest.fixture(scope="module")
 def program(rng) -> nn.Program:
-    """Branches, a sum, a name that XML must escape in none of its texts, and bootstraps."""
-    branch = nn.Sequential(
-        nn.Linear(rng.normal(0, 0.3, (8, 8))), nn.ReLU(), nn.Linear(rng.normal(0, 0.3, (8, 8)))
-    )
+    """Branches, sums and bootstraps."""
+
+    def dense(outputs: int = 8) -> nn.Linear:
+        return nn.Linear(rng.normal(0, 0.3, (outputs, 8)))
+
+    branch = nn.Sequential(dense(), nn.ReLU(), dense())
     model = nn.Sequential(
         *(nn.Sequential(nn.Residual(branch), nn.SiLU()) for _ in range(3)),
-        nn.Add(nn.Linear(rng.normal(0, 0.3, (8, 8))), nn.Sequential(nn.Linear(rng.normal(0, 0.3, (8, 8))), nn.Square())),
-        nn.Linear(rng.normal(0, 0.3, (3, 8))),
+        nn.Add(dense(), nn.Sequential(dense(), nn.Square())),
+        dense(3),
     )  # fmt: skip
     return nn.compile(model, rng.normal(size=(100, 8)), params=toy("toy-boot40"), degree=15, device="cpu")
 
