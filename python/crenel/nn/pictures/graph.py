@@ -7,6 +7,7 @@ is read later than in the next row goes round the boxes on their right.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from html import escape
 
 from crenel.nn.plan import Evaluate, Plan, Refresh, Step, Sum, Transform
@@ -114,7 +115,7 @@ def graph(program: Program, rows: int = ROWS) -> str:
 
 
 def _edge(
-    source: tuple[float, float], target: tuple[float, float], column: tuple[int, int], ends: list[float]
+    source: tuple[float, float], target: tuple[float, float], column: tuple[int, int], ends: Sequence[float]
 ) -> str:
     """The path of a value between two boxes."""
     (x0, y0), (x1, y1) = source, target

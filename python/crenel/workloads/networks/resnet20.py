@@ -115,7 +115,8 @@ def resnet20(weights: Mapping[str, np.ndarray]) -> nn.Module:
 
 def normalised(images: np.ndarray) -> Reals:
     """Images (count, 3, 32, 32) of bytes as the network takes them, in float64."""
-    return (images / 255.0 - MEAN[:, None, None]) / DEVIATION[:, None, None]
+    scaled = images / 255.0
+    return np.asarray((scaled - MEAN[:, None, None]) / DEVIATION[:, None, None])
 
 
 def task(
@@ -137,7 +138,9 @@ def task(
         calibration = data / cifar.TRAINING
     given = {"--weights": weights, "--data": data, "--calibration": calibration}
     if missing := [name for name, path in given.items() if path is None]:
-        raise ParameterError(f"resnet20 needs {' and '.join(missing)}. {NEEDED}", {"missing": missing})
+        raise ParameterError(
+            f"resnet20 needs {' and '.join(missing)}. {NEEDED}", {"missing": ", ".join(missing)}
+        )
     assert weights is not None and data is not None and calibration is not None
     test = cifar.first(cifar.read(data), images, "images")
     seen = cifar.read(calibration, cifar.TRAINING).images[:samples]
