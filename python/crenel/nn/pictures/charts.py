@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from crenel.errors import UnsupportedError
 from crenel.nn.pictures.graph import COLOURS, kind_of
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+Target: TypeAlias = "str | os.PathLike[str] | Axes"
 MOST_NAMES = 40  # that an axis shows; of more, every so many
 LEAST = 1e-16  # on a logarithmic axis
 STRONG = {
@@ -47,30 +48,34 @@ class Drawn(Protocol):
     def measured(self) -> float | None: ...
 
 
-def levels(program: Program, path: str | os.PathLike[str]) -> None:
-    """The level of every value along the plan, bootstraps marked, to a file .png, .pdf or .svg.
+def levels(program: Program, target: Target) -> None:
+    """The level of every value along the plan, bootstraps marked.
 
-    Raises UnsupportedError without matplotlib, ValueError of matplotlib for another ending.
+    target : a file .png, .pdf or .svg, or axes of matplotlib. Raises UnsupportedError without matplotlib,
+        ValueError of matplotlib for another ending.
     """
     plan = program.plan
     kinds = ["input", *(kind_of(step) for step in plan.steps)]
     numbers = [0, *(step.out for step in plan.steps)]
-    with figure(path, (10, 3.6)) as axes:
+    with _axes(target, (10, 3.6)) as axes:
         draw_levels(
             axes, kinds, [plan.values[k].level for k in numbers], [plan.values[k].origin for k in numbers]
         )
 
 
-def errors(report: Report, path: str | os.PathLike[str]) -> None:
-    """Expected and measured errors of a report, to a file. Raises as `levels`."""
+def errors(report: Report, target: Target) -> None:
+    """Expected and measured errors of a report. `target` and what is raised: as of `levels`."""
     rows = report.rows
-    with figure(path, (10, 3.6)) as axes:
+    with _axes(target, (10, 3.6)) as axes:
         draw_errors(axes, [r.expected for r in rows], [r.measured for r in rows], [r.origin for r in rows])
 
 
 @contextmanager
-def figure(path: str | os.PathLike[str], inches: tuple[float, float]) -> Iterator[Axes]:
-    """Axes whose figure is written when the context ends without an error."""
+def _axes(target: Target, inches: tuple[float, float]) -> Iterator[Axes]:
+    """The axes, or those of a new figure, which is written when the context ends without an error."""
+    if not isinstance(target, (str, os.PathLike)):
+        yield target
+        return
     try:
         import matplotlib
     except ImportError:
@@ -78,12 +83,12 @@ def figure(path: str | os.PathLike[str], inches: tuple[float, float]) -> Iterato
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    drawn, axes = pyplot.subplots(figsize=inches, layout="constrained")
+    figure, axes = pyplot.subplots(figsize=inches, layout="constrained")
     try:
         yield axes
-        drawn.savefig(path, dpi=150)
+        figure.savefig(target, dpi=150)
     finally:
-        pyplot.close(drawn)
+        pyplot.close(figure)
 
 
 def draw_levels(axes: Axes, kinds: Sequence[str], found: Sequence[int], origins: Sequence[str]) -> None:

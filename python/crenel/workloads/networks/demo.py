@@ -127,17 +127,27 @@ def _trained(x: Reals, y: NDArray[np.int64], seed: int) -> nn.Module:
 
 def _pictures(images: Reals, sent: bytes, found: NDArray[np.int64]) -> list[str]:
     """Rows of up to ten images: what the client has, what the server saw of it, what the client learns."""
-    # The middle of what was sent: numbers of ciphertexts, behind all headers.
-    middle = np.frombuffer(sent, dtype=np.uint8)[len(sent) // 4 :]
-    step = len(middle) // len(images)
-    seen = [middle[k * step : k * step + SIDE * SIDE] / 255.0 for k in range(len(images))]
+    numbers = _lowest_bytes(sent)
+    step = len(numbers) // len(images)
+    seen = [numbers[k * step : k * step + SIDE * SIDE] / 255.0 for k in range(len(images))]
     lines = []
     for start in range(0, len(images), 10):
         part = slice(start, start + 10)
         lines += ["what the client has", *_shaded(list(images[part])), ""]
-        lines += ["what the server sees: 64 bytes of each", *_shaded(seen[part]), ""]
+        lines += ["what the server sees: 64 numbers of each, their lowest bytes", *_shaded(seen[part]), ""]
         lines += ["what the client decrypts", GAP.join(f"{d:^{SIDE}}" for d in found[part]), ""]
     return lines
+
+
+def _lowest_bytes(sent: bytes) -> NDArray[np.uint8]:
+    """Of the numbers of four bytes in the middle of what was sent, behind all headers.
+
+    Residues of primes below 2^31: their highest bytes are smaller than the others, and tell where they begin.
+    """
+    middle = np.frombuffer(sent, dtype=np.uint8)[len(sent) // 4 : -(len(sent) // 4)]
+    words = middle[: len(middle) // 4 * 4].reshape(-1, 4)
+    highest = int(words.mean(axis=0).argmin())
+    return words[:, (highest + 1) % 4]
 
 
 def _shaded(images: list[Reals]) -> list[str]:
