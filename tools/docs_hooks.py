@@ -27,6 +27,7 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
             "bootstrap_precision",
             "train",
             "nn",
+            "networks",
             "sharing-results",
             "keys-on-a-server",
             "threads-and-forks",
