@@ -20,6 +20,7 @@ from crenel.nn.pictures.graph import kind_of
 from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh
 from crenel.workloads import records, session
 from crenel.workloads.networks.task import Task, agreement, least_cosine
+from crenel.workloads.progress import Steps
 from crenel.workloads.records import Energy, Layer, Memory, Network, Stage
 from crenel.workloads.session import TABLES, Session
 
@@ -146,7 +147,7 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
             server.run(sent[0])
             held.context.synchronize()
     times: list[float] = []
-    returned = held.run("server: all runs", lambda: [_timed(held, server, x, times) for x in sent])
+    returned = held.run("server: all runs", lambda: _runs(held, server, sent, times))
     with held.step("client: decrypt"):
         found = np.concatenate([client.decrypt(y, spec) for y in returned])
     facts = held.facts(
@@ -188,12 +189,19 @@ def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Repo
     return _record(task, program, clear, clear.noisy, options, report, facts, [], ())
 
 
-def _timed(held: Session, server: nn.Server, x: nn.EncryptedTensor, times: list[float]) -> nn.EncryptedTensor:
-    start = time.perf_counter()
-    y = server.run(x)
-    held.context.synchronize()
-    times.append(time.perf_counter() - start)
-    return y
+def _runs(
+    held: Session, server: nn.Server, sent: list[nn.EncryptedTensor], times: list[float]
+) -> list[nn.EncryptedTensor]:
+    """The results; `times` gets the seconds of each run."""
+    found = []
+    with Steps(None, len(sent), "runs") as steps:
+        for x in sent:
+            start = time.perf_counter()
+            found.append(server.run(x))
+            held.context.synchronize()
+            times.append(time.perf_counter() - start)
+            steps.step()
+    return found
 
 
 def _layers(
