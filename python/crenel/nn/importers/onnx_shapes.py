@@ -1,0 +1,103 @@
+"""Operators of ONNX that change shapes, or work on shapes and constants before any sample is there.
+
+As in `onnx_operators`. A shape is a tuple, with the number of samples in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crenel.nn.importers import operators
+from crenel.nn.importers.imported import BATCH, Scope, Tensor
+
+Ints = Sequence[int]
+
+
+def flatten(s: Scope, x: Tensor, *, axis: int = 1) -> Tensor:
+    if axis != 1:
+        s.refuse(f"axis {axis}")
+    return operators.flattened(s, x)
+
+
+def reshape(s: Scope, x: Any, shape: Any, *, allowzero: int = 0) -> Any:
+    sizes = shape if isinstance(shape, tuple) else tuple(int(n) for n in np.ravel(shape))
+    if isinstance(x, Tensor):
+        return operators.reshaped(s, x, sizes)
+    try:
+        return np.reshape(x, sizes)
+    except (TypeError, ValueError):
+        s.refuse(f"a constant of shape {np.shape(x)} as {sizes}")
+        return Tensor(None)
+
+
+def squeeze(s: Scope, x: Any, axes: Any = None) -> Any:
+    along = None if axes is None else tuple(int(a) for a in np.ravel(axes))
+    if isinstance(x, tuple):
+        return x[0] if len(x) == 1 else x
+    if not isinstance(x, Tensor):
+        return np.squeeze(x, along)
+    shape = s.shape(x)
+    if len(shape) != 3 or shape[1:] != (1, 1) or along is None or sorted(a % 4 for a in along) != [2, 3]:
+        s.refuse("only planes of one element")
+        return Tensor(None)
+    return operators.flattened(s, x)
+
+
+def unsqueeze(s: Scope, x: Any, axes: Any) -> Any:
+    if isinstance(x, Tensor):
+        s.refuse("a tensor's axes")
+        return Tensor(None)
+    along = tuple(int(a) for a in np.ravel(axes))
+    return (x,) if x is BATCH or isinstance(x, int) else np.expand_dims(x, along)
+
+
+def shape_of(s: Scope, x: Any) -> object:
+    return (BATCH, *s.shape(x)) if isinstance(x, Tensor) else tuple(np.shape(x))
+
+
+def gather(s: Scope, x: Any, indices: Any, *, axis: int = 0) -> Any:
+    if not isinstance(x, tuple) or isinstance(indices, Tensor) or np.size(indices) != 1:
+        s.refuse("only of a shape")
+        return Tensor(None)
+    at = int(np.ravel(indices)[0])
+    if not -len(x) <= at < len(x):
+        s.refuse(f"entry {at} of a shape with {len(x)}")
+        return Tensor(None)
+    return (x[at],) if np.ndim(indices) else x[at]
+
+
+def concat(s: Scope, *parts: Any, axis: int) -> Any:
+    if any(isinstance(part, Tensor) for part in parts):
+        return operators.joined(s, parts, axis)
+    return tuple(n for part in parts for n in (part if isinstance(part, tuple) else np.ravel(part).tolist()))
+
+
+def transpose(s: Scope, x: Any, *, perm: Ints | None = None) -> Any:
+    if isinstance(x, Tensor):
+        s.refuse("the axes of an encrypted tensor")
+        return Tensor(None)
+    return np.transpose(x, perm)
+
+
+def identity(s: Scope, x: Any) -> Any:
+    return x
+
+
+def cast(s: Scope, x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
+    if isinstance(x, Tensor) and to not in (1, 10, 11, 16):  # float, float16, double, bfloat16
+        s.refuse("to what is no real number")
+    return x
+
+
+def constant(
+    s: Scope, *, value: Any = None, value_float: float | None = None, value_int: int | None = None,
+    value_floats: Sequence[float] | None = None, value_ints: Ints | None = None,
+) -> Any:  # fmt: skip
+    given = [v for v in (value, value_float, value_int, value_floats, value_ints) if v is not None]
+    if len(given) != 1:
+        s.refuse("no array of numbers")
+        return Tensor(None)
+    return np.asarray(given[0])
