@@ -79,8 +79,14 @@ def power(s: Scope, x: Tensor, exponent: object) -> Tensor:
 def added(s: Scope, a: object, b: object, factor: float = 1.0) -> object:
     """a + factor b."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if s.shape(a) != s.shape(b):
+            s.refuse(f"a sum of tensors of the shapes {s.shape(a)} and {s.shape(b)}")
+            return _larger(s, a, b)
         second = affine(s, b, factor)
-        return Tensor(s.tracer.add(ops.Add(), [a.number, second.number], s.place))
+        total = Tensor(s.tracer.add(ops.Add(), [a.number, second.number], s.place))
+        for number, of_a, of_b in _common(s, a, second)[:1]:
+            s.noted(total, Tensor(number), _plus(of_a, of_b))
+        return total
     if isinstance(a, Tensor):
         return _with_constant(s, a, None, factor * _constant(b))
     if isinstance(b, Tensor):
@@ -111,19 +117,23 @@ def divided(s: Scope, a: object, b: object) -> object:
 def _product(s: Scope, a: Tensor, b: Tensor) -> Tensor:
     """x sigmoid(x), x (1 + erf(x / sqrt 2)) / 2 and the like, in whatever order they were written: the
     product is compared with the activations on a grid."""
-    ways = dict(_ancestors(s, a))
-    for number, of_b in _ancestors(s, b):
-        if number in ways:
-            with np.errstate(over="ignore"):
-                made = ways[number](GRID) * of_b(GRID)
-            for name, known in FUNCTIONS.items():
-                wanted = known(GRID)
-                scale = float(made @ wanted / (wanted @ wanted))
-                if np.abs(made - scale * wanted).max() <= CLOSE * max(1.0, float(np.abs(made).max())):
-                    scale = round(scale, 6) if abs(scale - round(scale, 6)) < CLOSE else scale
-                    return affine(s, activated(s, Tensor(number), name), scale)
+    for number, of_a, of_b in _common(s, a, b):
+        with np.errstate(over="ignore"):
+            made = of_a(GRID) * of_b(GRID)
+        for name, known in FUNCTIONS.items():
+            wanted = known(GRID)
+            scale = float(made @ wanted / (wanted @ wanted))
+            if np.abs(made - scale * wanted).max() <= CLOSE * max(1.0, float(np.abs(made).max())):
+                whole = round(scale, 6)
+                scale = whole if abs(scale - whole) < CLOSE else scale
+                return affine(s, activated(s, Tensor(number), name), scale)
     s.refuse("a product of two encrypted tensors")
-    return Tensor(None)
+    return _larger(s, a, b)
+
+
+def _larger(s: Scope, a: Tensor, b: Tensor) -> Tensor:
+    """Stands for what is refused, so that what follows has a shape."""
+    return max(a, b, key=lambda x: math.prod(s.shape(x)))
 
 
 def _ancestors(s: Scope, x: Tensor) -> list[tuple[int, Function]]:
@@ -133,6 +143,16 @@ def _ancestors(s: Scope, x: Tensor) -> list[tuple[int, Function]]:
     while (step := s.pointwise.get(found[-1][0])) is not None:
         found.append((step[0], _after(found[-1][1], step[1])))
     return found
+
+
+def _common(s: Scope, a: Tensor, b: Tensor) -> list[tuple[int, Function, Function]]:
+    """Nodes of which both are functions of every element, the nearest first."""
+    ways = dict(_ancestors(s, b))
+    return [(number, of_a, ways[number]) for number, of_a in _ancestors(s, a) if number in ways]
+
+
+def _plus(first: Function, second: Function) -> Function:
+    return lambda v: first(v) + second(v)
 
 
 def _after(outer: Function, inner: Function) -> Function:

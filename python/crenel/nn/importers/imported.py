@@ -18,6 +18,15 @@ MOST_ELEMENTS = 1 << 28  # of a sample
 PAGE = "docs/reference/nn-operators.md"
 REPLACEMENTS = {"MaxPool": "avg", "Softmax": "identity"}
 """What `replace` may name, and by what."""
+HINTS = {
+    "MaxPool": "maxima are no polynomials, average pools may stand in their place",
+    "Softmax": "best left to the client, who can apply it to the result",
+}
+REPLACED = {
+    "MaxPool": "MaxPool", "MaxPool2d": "MaxPool", "max_pool2d": "MaxPool", "LogSoftmax": "Softmax",
+    "Softmax": "Softmax", "log_softmax": "Softmax", "softmax": "Softmax",
+}  # fmt: skip
+"""Operators of frameworks that are only imported where a replacement is asked for."""
 
 
 class ReplacementWarning(UserWarning):
@@ -92,10 +101,8 @@ class Scope:
     tracer: Tracer
     pointwise: dict[int, tuple[int, Function]]
     """Of nodes that are a function of every element of another: that node, and the function."""
-    replace: Mapping[str, str]
     place: str = ""
     operator: str = ""
-    replaced: list[str] = field(default_factory=list)
 
     def shape(self, tensor: Tensor) -> Shape:
         """Of one sample."""
@@ -113,14 +120,6 @@ class Scope:
     def refuse(self, reason: str) -> None:
         """Notes why this call cannot be imported. What goes on building finds what else there is."""
         self.tracer.unknown.append(_named(self.place, self.operator, reason))
-
-    def replaces(self, operator: str, hint: str) -> bool:
-        """Was a replacement asked for? Refuses otherwise."""
-        if operator in self.replace:
-            self.replaced.append(f"{self.place} ({self.operator})")
-            return True
-        self.refuse(f"{hint}: replace={{{operator!r}: {REPLACEMENTS[operator]!r}}} does so")
-        return False
 
 
 def _number(tensor: Tensor) -> int:
@@ -145,20 +144,24 @@ class Imported(Module):
     def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return self._run(tracer, value, place).number
 
+    def refusal(self, call: Call) -> str | None:
+        """Why a call cannot be imported, as far as its operator says it."""
+        wanted = REPLACED.get(call.operator)
+        if call.make is None:
+            return ""
+        if wanted == "Softmax" and call.result != self.output:
+            return "within the network"
+        if wanted is None or wanted in self.replace:
+            return None
+        return f"{HINTS[wanted]}: replace={{{wanted!r}: {REPLACEMENTS[wanted]!r}}}"
+
     def _run(self, tracer: Tracer, value: int | None, place: str) -> Tensor:
-        scope = Scope(tracer, {}, self.replace)
+        scope = Scope(tracer, {})
         values: dict[str, object] = {self.source: Tensor(value)}
         for call in self.calls:
             scope.place = f"{place}.{call.place}" if place else call.place
             scope.operator = call.operator
-            values[call.result] = _made(scope, call, values)
-        if scope.replaced:
-            warnings.warn(
-                f"replaced: {', '.join(scope.replaced)}. The network is not the one that was trained: check "
-                "its accuracy anew, or train it with what stands there now",
-                ReplacementWarning,
-                stacklevel=4,
-            )
+            values[call.result] = _made(scope, call, values, self.refusal(call))
         output = values[self.output]
         if not isinstance(output, Tensor):
             raise UnsupportedError(
@@ -167,12 +170,16 @@ class Imported(Module):
         return output
 
 
-def _made(scope: Scope, call: Call, values: Mapping[str, object]) -> object:
-    """What a call makes; a tensor that is not known where one that it reads is not."""
+def _made(scope: Scope, call: Call, values: Mapping[str, object], refusal: str | None) -> object:
+    """What a call makes; a tensor that is not known where one that it reads is not.
+
+    A call that is refused may make something of the right shape: then what follows is looked at too.
+    """
     operands = _filled(call.operands, values)
     options = {name: _filled(option, values) for name, option in call.options.items()}
+    if refusal is not None:
+        scope.refuse(refusal)
     if call.make is None:
-        scope.refuse("")
         return Tensor(None)
     tensors = [each for each in _flat([operands, options]) if isinstance(each, Tensor)]
     if any(tensor.number is None for tensor in tensors):
@@ -185,6 +192,8 @@ def _made(scope: Scope, call: Call, values: Mapping[str, object]) -> object:
     try:
         return call.make(scope, *operands, **options)
     except ParameterError as error:
+        if scope.tracer.unknown:  # which explain it
+            return Tensor(None)
         if "origin" in error.fields:
             raise
         raise ParameterError(f"{scope.place}: {error}", {"origin": scope.place} | error.fields) from None
@@ -225,10 +234,11 @@ def checked(model: Imported, shape: Shape | None) -> Imported:
     """The module itself. Without a shape only names of operators are looked at.
 
     Raises UnsupportedError for what cannot be imported, all of it (``fields["operators"]``); ParameterError
-    for shapes and weights that do not fit, naming the place.
+    for shapes and weights that do not fit, naming the place. Warns where operators are replaced.
     """
     if shape is None:
-        unknown = [_named(call.place, call.operator) for call in model.calls if call.make is None]
+        reasons = [(call, model.refusal(call)) for call in model.calls]
+        unknown = [_named(call.place, call.operator, why) for call, why in reasons if why is not None]
     else:
         tracer = Tracer(checked_shape(shape))
         model._run(tracer, 0, "")
@@ -237,6 +247,14 @@ def checked(model: Imported, shape: Shape | None) -> Imported:
         raise UnsupportedError(
             f"operators that cannot be imported: {', '.join(unknown)}. {PAGE} lists those that can",
             {"operators": ", ".join(unknown)},
+        )
+    replaced = [_named(call.place, call.operator) for call in model.calls if call.operator in REPLACED]
+    if replaced:
+        warnings.warn(
+            f"replaced: {', '.join(replaced)}. The network is not the one that was trained: check its "
+            "accuracy anew, or train it with what stands there now",
+            ReplacementWarning,
+            stacklevel=4,
         )
     return model
 

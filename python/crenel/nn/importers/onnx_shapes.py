@@ -69,6 +69,15 @@ def gather(s: Scope, x: Any, indices: Any, *, axis: int = 0) -> Any:
     return (x[at],) if np.ndim(indices) else x[at]
 
 
+def part(s: Scope, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    numbers = [None if each is None else np.ravel(each) for each in (starts, ends, axes, steps)]
+    if not isinstance(x, tuple) or any(each is not None and each.size != 1 for each in numbers):
+        s.refuse("only of a shape")
+        return Tensor(None)
+    first, last, _, step = (None if each is None else int(each[0]) for each in numbers)
+    return x[first:last:step]
+
+
 def concat(s: Scope, *parts: Any, axis: int) -> Any:
     if any(isinstance(part, Tensor) for part in parts):
         return operators.joined(s, parts, axis)

@@ -120,8 +120,8 @@ def pooled(
 def max_pooled(
     s: Scope, x: Tensor, kernel: Pair, stride: Pair, pads: Quad, dilation: Pair, ceil: bool
 ) -> Tensor:
-    """Means in the place of maxima, where that is asked for."""
-    if s.replaces("MaxPool", "no polynomial; average pools may stand in its place") and dilation != (1, 1):
+    """Means in the place of maxima: `imported.REPLACED` says that it must have been asked for."""
+    if dilation != (1, 1):
         s.refuse("dilation")
     return pooled(s, x, kernel, stride, pads, ceil)
 
