@@ -91,7 +91,7 @@ def added(s: Scope, a: object, b: object, factor: float = 1.0) -> object:
         return _with_constant(s, a, None, factor * _constant(b))
     if isinstance(b, Tensor):
         return _with_constant(s, affine(s, b, factor), None, _constant(a))
-    return _folded(s, operator.add, a, factor * _constant(b))
+    return _folded(s, lambda u, v: u + v if factor == 1.0 else u + factor * v, a, b)
 
 
 def multiplied(s: Scope, a: object, b: object) -> object:
@@ -189,6 +189,8 @@ def _number(given: object) -> float | None:
 
 def _folded(s: Scope, rule: Callable[[Any, Any], Any], a: object, b: object) -> object:
     """Of constants, where the result is no larger than they are."""
+    if isinstance(a, int) and isinstance(b, int):  # of shapes
+        return rule(a, b)
     first, second = np.asarray(a), np.asarray(b)
     try:
         size = math.prod(np.broadcast_shapes(first.shape, second.shape))

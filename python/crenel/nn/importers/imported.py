@@ -70,6 +70,8 @@ class Call:
     operands: tuple[object, ...]
     options: Mapping[str, object]
     place: str
+    reason: str = ""
+    """Why there is no `make`, where that is not because of the operator."""
 
 
 class Places:
@@ -148,7 +150,7 @@ class Imported(Module):
         """Why a call cannot be imported, as far as its operator says it."""
         wanted = REPLACED.get(call.operator)
         if call.make is None:
-            return ""
+            return call.reason
         if wanted == "Softmax" and call.result != self.output:
             return "within the network"
         if wanted is None or wanted in self.replace:

@@ -19,8 +19,6 @@ from crenel.nn.importers.imported import (
     Make,
     Places,
     Ref,
-    Scope,
-    Tensor,
     checked,
     checked_replacements,
     needs,
@@ -57,6 +55,8 @@ def from_torch(
             f"{type(module).__qualname__}, expected a torch.nn.Module", {"type": type(module).__qualname__}
         )
     asked = checked_replacements(replace)
+    if type(module).__name__ in MODULES:  # torch.fx looks into what it is given, into a layer too
+        module = torch.nn.Sequential(module)
     try:
         recorded = torch.fx.Tracer().trace(module)
     except Exception as error:  # whatever a forward raises that was given what stands for a tensor
@@ -110,13 +110,8 @@ def _call(node: Any, root: object, places: Places, broken: bool) -> Call:
         place = places.of(f"{scope}{operator}")
     options.pop("inplace", None)
     if broken:
-        return Call(node.name, operator, _writes, (), {}, place)
+        return Call(node.name, operator, None, (), {}, place, "changes in place what is read again")
     return Call(node.name, operator, make, operands, options, place)
-
-
-def _writes(s: Scope) -> Tensor:
-    s.refuse("changes in place what is read again")
-    return Tensor(None)
 
 
 def _of_module(module: object) -> tuple[Make | None, dict[str, object]]:
