@@ -1,7 +1,7 @@
 """The reader of torch.fx graphs on recorded nodes, without PyTorch.
 
-What runs here: `importers.torch.imported` on nodes that are written out below as torch.fx records them, with
-modules that have the names and attributes of torch.nn's. What does not: torch.fx itself, and PyTorch's own
+What runs here: `importers.torch_graph.imported` on nodes that are written out below as torch.fx records them,
+with modules that have the names and attributes of torch.nn's. What does not: torch.fx itself, and PyTorch's own
 values of every operator; test_nn_torch.py has these, and is skipped where PyTorch is not installed.
 """
 
@@ -15,7 +15,7 @@ from nn_world import rng, weights  # noqa: F401
 from crenel import nn
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.importers.imported import checked, checked_replacements
-from crenel.nn.importers.torch import imported
+from crenel.nn.importers.torch_graph import imported
 from crenel.nn.trace import trace
 
 

@@ -273,4 +273,4 @@ def test_all_that_is_not_known_is_named_at_once(rng):  # noqa: F811
         "top (MaxPool",
     ):
         assert place in named
-    assert "self (Conv: weights that depend on the input)" in named
+    assert "self (Conv: w depends on the network's input)" in named

@@ -67,7 +67,7 @@ def test_weights_that_are_not_what_they_declare(rng):  # noqa: F811
 
 def test_declared_shapes(rng):  # noqa: F811
     relu = chain(("Relu", [], {}))
-    with pytest.raises(ParameterError, match="at most 268435456"):
+    with pytest.raises(ParameterError, match="at most 33554432"):
         nn.from_onnx(model(relu, (10**9, 10**9)))
     with pytest.raises(ParameterError, match=r"the file says 3, \?, 8 of a sample's shape, give shape="):
         nn.from_onnx(model(relu, (3, "height", 8)))
@@ -141,3 +141,46 @@ def test_wrong_sizes_beside_the_model(rng, tmp_path, entries):  # noqa: F811
 def test_replacements_that_there_are_not():
     with pytest.raises(ParameterError, match="replace 'ReLU' by 'square': there are"):
         nn.from_onnx(model(chain(("Relu", [], {}))), replace={"ReLU": "square"})
+
+
+@pytest.mark.parametrize(
+    ("operator", "options"),
+    [
+        ("Conv", {"pads": [0, 0, 10**9, 0]}),
+        ("Conv", {"pads": [10**9, 0, 10**9, 0]}),
+        ("Conv", {"pads": [1, 0, 0, 0], "dilations": [10**9, 1]}),
+        ("Conv", {"auto_pad": "SAME_UPPER", "dilations": [10**9, 1]}),
+        ("Conv", {"group": 10**9}),
+        ("AveragePool", {"kernel_shape": [10**9, 1], "pads": [10**9, 0, 10**9, 0], "count_include_pad": 1}),
+        ("Pad", {"pads": [0, 0, 0, 0, 0, 0, 10**6, 10**6]}),
+    ],
+)
+def test_sizes_are_refused_before_memory_is_taken(rng, operator, options):  # noqa: F811
+    constants = {"w": weights(rng, 4, 4, 2, 1)} if operator == "Conv" else {}
+    nodes = chain((operator, list(constants), options))
+    with pytest.raises(ParameterError, match=f"{operator}_0: "):
+        nn.from_onnx(model(nodes, opset=10 if operator == "Pad" else 20, **constants))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "match"),
+    [
+        ([("Relu", ["c"], {})], "Relu: x is a constant"),
+        ([("Conv", ["c", "x"], {})], "Conv: x is a constant"),
+        ([("Reshape", ["x", "x"], {})], "Reshape: shape depends on the network's input"),
+        ([("Pow", ["x", "x"], {})], "Pow: exponent depends"),
+        ([("Conv", ["x", "c"], {"magic": 3})], "unexpected keyword argument 'magic'"),
+        ([("Conv", ["x"], {})], "missing a required argument: 'w'"),
+        ([("AveragePool", ["x"], {"kernel_shape": "ab"})], "operands that it cannot have"),
+        ([("Gemm", ["x", "c"], {"alpha": "ab"})], "operands that it cannot have"),
+        ([("Unsqueeze", ["c", "c"], {}), ("Add", ["x", "t0"], {})], "operands that it cannot have"),
+        ([("Shape", ["x"], {}), ("Mul", ["x", "t0"], {})], "real numbers"),
+    ],
+)
+def test_operands_of_wrong_kinds(nodes, match):
+    made = [
+        helper.make_node(operator, inputs, ["y" if k == len(nodes) - 1 else f"t{k}"], **options)
+        for k, (operator, inputs, options) in enumerate(nodes)
+    ]
+    with pytest.raises((UnsupportedError, ParameterError), match=match):
+        nn.from_onnx(model(made, c=np.array([5.5, 0.5])))

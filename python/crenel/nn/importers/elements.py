@@ -12,7 +12,7 @@ import numpy as np
 from crenel.nn import modules, ops
 from crenel.nn.activations import AbstractActivation, AbstractFamily, Polynomial, ReLU, ReLU6, Square
 from crenel.nn.functions import FUNCTIONS, Function, Reals, function, member, reals
-from crenel.nn.importers.imported import Scope, Tensor
+from crenel.nn.importers.imported import Either, Scope, Tensor
 from crenel.nn.trace import Module
 
 GRID = np.linspace(-12.0, 12.0, 481)
@@ -27,7 +27,11 @@ def activated(s: Scope, x: Tensor, name: str) -> Tensor:
 
 def activation(kind: type[AbstractActivation]) -> Callable[[Scope, Tensor], Tensor]:
     """The operator that is a class of crenel.nn."""
-    return lambda s, x: activated(s, x, kind.function)
+
+    def make(s: Scope, x: Tensor) -> Tensor:
+        return activated(s, x, kind.function)
+
+    return make
 
 
 def of_family(s: Scope, x: Tensor, kind: type[AbstractFamily], parameter: float) -> Tensor:
@@ -49,6 +53,16 @@ def _affine(scale: Reals, shift: Reals) -> Module:
     return modules.BatchNorm(np.zeros_like(scale), np.ones_like(scale), scale, shift, 0.0)
 
 
+def negated(s: Scope, x: Tensor) -> Tensor:
+    """-x."""
+    return affine(s, x, -1.0)
+
+
+def subtracted(s: Scope, a: Either, b: Either) -> object:
+    """a - b."""
+    return added(s, a, b, -1.0)
+
+
 def clipped(s: Scope, x: Tensor, low: float | None, high: float | None) -> Tensor:
     """min(max(x, low), high), by ReLU6 between two norms; by ReLU where there is one limit."""
     if low is None or high is None:
@@ -65,7 +79,7 @@ def clipped(s: Scope, x: Tensor, low: float | None, high: float | None) -> Tenso
     return affine(s, inside, 1.0 / factor, low)
 
 
-def power(s: Scope, x: Tensor, exponent: object) -> Tensor:
+def power(s: Scope, x: Tensor, exponent: Any) -> Tensor:
     """A polynomial."""
     number = _number(exponent)
     if number is None or not 1 <= number <= 127 or number != int(number):
@@ -76,7 +90,7 @@ def power(s: Scope, x: Tensor, exponent: object) -> Tensor:
     return s.noted(s.apply(Polynomial(coefficients), x), x, lambda v: v ** int(number))
 
 
-def added(s: Scope, a: object, b: object, factor: float = 1.0) -> object:
+def added(s: Scope, a: Either, b: Either, factor: float = 1.0) -> object:
     """a + factor b."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if s.shape(a) != s.shape(b):
@@ -94,7 +108,7 @@ def added(s: Scope, a: object, b: object, factor: float = 1.0) -> object:
     return _folded(s, lambda u, v: u + v if factor == 1.0 else u + factor * v, a, b)
 
 
-def multiplied(s: Scope, a: object, b: object) -> object:
+def multiplied(s: Scope, a: Either, b: Either) -> object:
     """Of two tensors only their square, and products that are a function of one tensor."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return s.noted(s.apply(Square(), a), a, np.square) if a == b else _product(s, a, b)
@@ -105,7 +119,7 @@ def multiplied(s: Scope, a: object, b: object) -> object:
     return _folded(s, operator.mul, a, b)
 
 
-def divided(s: Scope, a: object, b: object) -> object:
+def divided(s: Scope, a: Either, b: Either) -> object:
     """By a constant."""
     if isinstance(b, Tensor):
         s.refuse("a division by an encrypted tensor")
@@ -181,8 +195,6 @@ def _constant(given: object) -> Reals:
 
 
 def _number(given: object) -> float | None:
-    if isinstance(given, Tensor):
-        return None
     found = _constant(given)
     return float(found.reshape(())) if found.size == 1 else None
 

@@ -7,14 +7,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.functions import Function
 from crenel.nn.ops import Shape
 from crenel.nn.trace import Module, Tracer
 
-MOST_ELEMENTS = 1 << 28  # of a sample
+MOST_ELEMENTS = 1 << 25  # of a tensor of one sample, and of weights that are made of others
 PAGE = "docs/reference/nn-operators.md"
 REPLACEMENTS = {"MaxPool": "avg", "Softmax": "identity"}
 """What `replace` may name, and by what."""
@@ -52,8 +52,11 @@ class Batch:
 
 
 BATCH = Batch()
+Either: TypeAlias = Any
+"""A tensor or a constant."""
 Make = Callable[..., Any]
-"""Of a scope and the operands, which are tensors or constants: what a call makes."""
+"""Of a scope and operands: what a call makes. Operands annotated with `Tensor` are tensors, those with
+`Either` may be, and all others are constants."""
 
 
 @dataclass(frozen=True)
@@ -186,19 +189,40 @@ def _made(scope: Scope, call: Call, values: Mapping[str, object], refusal: str |
     tensors = [each for each in _flat([operands, options]) if isinstance(each, Tensor)]
     if any(tensor.number is None for tensor in tensors):
         return Tensor(None)
+    reason = _mismatch(call.make, scope, operands, options)
+    if reason is not None:
+        scope.refuse(reason)
+        return tensors[0] if tensors else Tensor(None)
     try:
-        inspect.signature(call.make).bind(scope, *operands, **options)
-    except TypeError as error:
-        scope.refuse(f"{error}")
-        return Tensor(None)
-    try:
-        return call.make(scope, *operands, **options)
+        made = call.make(scope, *operands, **options)
+        if isinstance(made, Tensor) and made.number is not None:
+            fits(math.prod(scope.shape(made)))
+        return made
     except ParameterError as error:
         if scope.tracer.unknown:  # which explain it
             return Tensor(None)
         if "origin" in error.fields:
             raise
         raise ParameterError(f"{scope.place}: {error}", {"origin": scope.place} | error.fields) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        scope.refuse(f"operands that it cannot have: {printable(error)}")  # a file may say anything
+        return Tensor(None)
+
+
+def _mismatch(make: Make, scope: Scope, operands: tuple[Any, ...], options: dict[str, Any]) -> str | None:
+    """Why a call cannot have these operands, by the names and annotations of its own."""
+    signature = inspect.signature(make)
+    try:
+        bound = signature.bind(scope, *operands, **options)
+    except TypeError as error:
+        return str(error)
+    for name, given in list(bound.arguments.items())[1:]:
+        kind = str(signature.parameters[name].annotation)
+        if kind == "Tensor" and not isinstance(given, Tensor):
+            return f"{name} is a constant"
+        if "Either" not in kind and kind != "Tensor" and any(isinstance(v, Tensor) for v in _flat(given)):
+            return f"{name} depends on the network's input"
+    return None
 
 
 def _filled(given: Any, values: Mapping[str, object]) -> Any:
@@ -261,8 +285,16 @@ def checked(model: Imported, shape: Shape | None) -> Imported:
     return model
 
 
+def fits(elements: int) -> None:
+    """Raises ParameterError for more than a tensor may have: files may ask for any number of them."""
+    if elements > MOST_ELEMENTS:
+        raise ParameterError(
+            f"a tensor of {elements} elements, expected at most {MOST_ELEMENTS}", {"elements": elements}
+        )
+
+
 def checked_shape(shape: object) -> Shape:
-    """Of one sample. Raises ParameterError for what is none, and for more elements than 2^28."""
+    """Of one sample. Raises ParameterError for what is none, and for more elements than 2^25."""
     axes = tuple(shape) if isinstance(shape, (tuple, list)) else ()
     whole = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in axes)
     if not axes or not whole or math.prod(axes) > MOST_ELEMENTS:

@@ -14,9 +14,9 @@ import numpy as np
 from crenel.errors import ParameterError
 from crenel.nn import modules
 from crenel.nn.functions import Reals, reals
-from crenel.nn.importers.imported import BATCH, Scope, Tensor
+from crenel.nn.importers.imported import BATCH, Scope, Tensor, fits
 from crenel.nn.networks import concatenated
-from crenel.nn.ops import Pair, Shape
+from crenel.nn.ops import Pair, Shape, windows
 
 Quad = tuple[int, int, int, int]
 
@@ -32,12 +32,18 @@ def convolution(
     if kernel.ndim != 4:
         s.refuse(f"weight with {kernel.ndim} axes: only convolutions of planes are known")
         return Tensor(None)
+    _padding_fits(s, x, pads)
+    for size, k, step, gap, before, after in zip(
+        _planes(s, x)[1:], kernel.shape[2:], stride, dilation, pads[:2], pads[2:], strict=True
+    ):
+        windows(size + before + after, k, step, 0, gap)  # a place for the kernel, before it grows
     dilated, around = list(dilation), [0, 0]
     for axis, (before, after) in enumerate(((pads[0], pads[2]), (pads[1], pads[3]))):
         around[axis] = max(before, after)
         more = abs(after - before)
         if not more:
             continue
+        fits(kernel.size * (dilated[axis] + more))
         if more % dilated[axis]:
             kernel, dilated[axis] = _spread(kernel, axis + 2, dilated[axis]), 1
         zeros = [(0, 0)] * 4
@@ -101,6 +107,7 @@ def pooled(
     s: Scope, x: Tensor, kernel: Pair, stride: Pair, pads: Quad, ceil: bool = False, counted: bool = True
 ) -> Tensor:
     """Means. ceil: windows that reach out at the end too; counted: do zeros of the padding count?"""
+    _padding_fits(s, x, pads)
     if any(pads) and not counted:
         s.refuse("zeros of the padding that do not count")
     if ceil:
@@ -193,6 +200,11 @@ def joined(s: Scope, tensors: Sequence[object], axis: int) -> Tensor:
         s.refuse(f"axis {axis}: only channels can be joined")
         return Tensor(None)
     return Tensor(concatenated(s.tracer, [each.number for each in found], s.place))
+
+
+def _padding_fits(s: Scope, x: Tensor, pads: Quad) -> None:
+    channels, height, width = _planes(s, x)
+    fits(channels * (height + 2 * max(pads[0], pads[2])) * (width + 2 * max(pads[1], pads[3])))
 
 
 def _planes(s: Scope, x: Tensor) -> tuple[int, int, int]:

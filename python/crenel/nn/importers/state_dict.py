@@ -170,7 +170,7 @@ class Reader:
             self._fail(f"a storage of {printable(type_name) or type(kind).__name__}")
         if key not in self.storages:
             entry = self.archive.getinfo(f"{self.root}data/{key}")
-            kind_of = np.dtype(numbers).newbyteorder(self.order)
+            kind_of = np.dtype(self.order + numbers)
             if entry.file_size != count * kind_of.itemsize:
                 self._fail(f"storage {printable(key)} of {count} numbers in {entry.file_size} bytes")
             found: Array = np.frombuffer(self.archive.read(entry), kind_of)

@@ -15,19 +15,17 @@ from crenel.errors import ParameterError
 from crenel.nn import activations
 from crenel.nn.functions import Reals
 from crenel.nn.importers import elements, operators
-from crenel.nn.importers.imported import BATCH, Make, Scope, Tensor
+from crenel.nn.importers.imported import BATCH, Either, Make, Scope, Tensor
 from crenel.nn.ops import Pair
 
 Numbers: TypeAlias = "int | Sequence[int]"
 
 
 def _pair(value: Numbers) -> Pair:
-    both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    if len(both) == 1:
-        both = (both[0], both[0])
-    if len(both) != 2 or any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in both):
+    both = np.ravel(np.asarray(value))
+    if both.dtype.kind not in "iu" or both.size not in (1, 2):
         raise ParameterError(f"{value!r:.60}, expected an integer or two", {"value": f"{value!r:.60}"})
-    return int(both[0]), int(both[1])
+    return int(both[0]), int(both[-1])
 
 
 def _around(padding: Numbers) -> operators.Quad:
@@ -87,12 +85,21 @@ def adaptive_avg_pool2d(s: Scope, input: Tensor, output_size: Any) -> Tensor:
 
 
 def pad(s: Scope, input: Tensor, pad: Numbers, mode: str = "constant", value: float | None = None) -> Tensor:
-    sides = tuple(pad) if isinstance(pad, (tuple, list)) else (pad,) * 4
-    if mode != "constant" or value or len(sides) > 4 or len(sides) % 2:
+    sides = [int(n) for n in np.ravel(np.asarray(pad))]
+    sides = 4 * sides if len(sides) == 1 else sides + [0, 0] if len(sides) == 2 else sides
+    if mode != "constant" or value or len(sides) != 4:
         s.refuse("only zeros around planes")
         return Tensor(None)
-    left, right, top, bottom = (*sides, 0, 0)[:4] if len(sides) == 2 else sides
+    left, right, top, bottom = sides
     return operators.padded(s, input, (top, left, bottom, right))
+
+
+def zero_pad(s: Scope, input: Tensor, padding: Numbers) -> Tensor:
+    return pad(s, input, padding)
+
+
+def square(s: Scope, input: Tensor) -> Tensor:
+    return elements.power(s, input, 2)
 
 
 def dropout(s: Scope, input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
@@ -119,14 +126,14 @@ def size(s: Scope, input: Tensor, dim: int | None = None) -> object:
     return sizes if dim is None else sizes[dim]
 
 
-def attribute(s: Scope, input: object, name: str) -> object:
+def attribute(s: Scope, input: Either, name: str) -> object:
     if isinstance(input, Tensor) and name == "shape":
         return size(s, input)
     s.refuse(f"attribute {name}")
     return Tensor(None)
 
 
-def item(s: Scope, input: object, key: Any) -> object:
+def item(s: Scope, input: Either, key: Any) -> object:
     if not isinstance(input, tuple) or not isinstance(key, int):
         s.refuse("a part of a tensor")
         return Tensor(None)
@@ -138,23 +145,23 @@ def mean(s: Scope, input: Tensor, dim: Any = None, keepdim: bool = False) -> Ten
     return operators.plane_means(s, input, axes, keepdim)
 
 
-def cat(s: Scope, tensors: Sequence[object], dim: int = 0) -> Tensor:
+def cat(s: Scope, tensors: Sequence[Either], dim: int = 0) -> Tensor:
     return operators.joined(s, tensors, dim)
 
 
-def add(s: Scope, input: object, other: object, alpha: float = 1.0) -> object:
+def add(s: Scope, input: Either, other: Either, alpha: float = 1.0) -> object:
     return elements.added(s, input, other, alpha)
 
 
-def sub(s: Scope, input: object, other: object, alpha: float = 1.0) -> object:
+def sub(s: Scope, input: Either, other: Either, alpha: float = 1.0) -> object:
     return elements.added(s, input, other, -alpha)
 
 
-def mul(s: Scope, input: object, other: object) -> object:
+def mul(s: Scope, input: Either, other: Either) -> object:
     return elements.multiplied(s, input, other)
 
 
-def div(s: Scope, input: object, other: object, rounding_mode: str | None = None) -> object:
+def div(s: Scope, input: Either, other: Either, rounding_mode: str | None = None) -> object:
     if rounding_mode is not None:
         s.refuse("rounding_mode")
     return elements.divided(s, input, other)
@@ -204,10 +211,10 @@ FUNCTIONS: Mapping[str, Make] = {
     "hardswish": elements.activation(activations.HardSwish), "hardtanh": hardtanh, "iadd": add,
     "identity": identity, "imul": mul, "isub": sub, "itruediv": div, "leaky_relu": leaky_relu,
     "linear": operators.linear, "log_softmax": softmax, "max_pool2d": max_pool2d, "mean": mean, "mul": mul,
-    "neg": lambda s, input: elements.affine(s, input, -1.0), "pad": pad, "pow": elements.power,
+    "neg": elements.negated, "pad": pad, "pow": elements.power,
     "relu": _relu, "relu6": elements.activation(activations.ReLU6), "reshape": view, "sigmoid": _sigmoid,
     "silu": elements.activation(activations.SiLU), "size": size, "softmax": softmax, "softplus": softplus,
-    "square": lambda s, input: elements.power(s, input, 2), "sub": sub, "tanh": _tanh, "truediv": div,
+    "square": square, "sub": sub, "tanh": _tanh, "truediv": div,
     "view": view,
 }  # fmt: skip
 """Functions of torch and torch.nn.functional, methods of tensors and Python's operators, by name."""
@@ -243,7 +250,7 @@ MODULES: Mapping[str, tuple[Make, tuple[str, ...]]] = {
     "Softmax": (FUNCTIONS["softmax"], ("dim",)),
     "Softplus": (FUNCTIONS["softplus"], ("beta", "threshold")),
     "Tanh": (FUNCTIONS["tanh"], ()),
-    "ZeroPad2d": (lambda s, input, padding: pad(s, input, padding), ("padding",)),
+    "ZeroPad2d": (zero_pad, ("padding",)),
 }  # fmt: skip
 """Classes of torch.nn: what function each is, and the attributes that are its arguments."""
 

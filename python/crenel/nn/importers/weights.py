@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +89,8 @@ def _safetensors(data: bytes, name: str) -> dict[str, NDArray[np.generic]]:
     except ImportError:
         needs("safetensors", "weights")
     try:
-        entries = safetensors.deserialize(data)
+        reader: Any = safetensors  # it has no types
+        entries = reader.deserialize(data)
     except Exception as error:  # SafetensorError, whose class is not stable
         raise SerializationError(f"{name}: {printable(error)}") from None
     found = {}
@@ -128,16 +130,15 @@ def _zipped(data: bytes, name: str) -> dict[str, NDArray[np.generic]]:
 
 def _npy(data: bytes, name: str) -> NDArray[np.generic]:
     """One array. Its header is held against the bytes that there are before memory is taken."""
+    form: Any = np.lib.format  # whose functions have no types
     stream = io.BytesIO(data)
     try:
-        version = np.lib.format.read_magic(stream)
-        header = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
+        old = form.read_magic(stream) == (1, 0)
+        header = form.read_array_header_1_0 if old else form.read_array_header_2_0
         shape, _, kind = header(stream)
         if kind.kind not in "biuf" or kind.itemsize * math.prod(shape) != len(data) - stream.tell():
             raise ValueError(f"shape {shape} of {kind} in {len(data)} bytes, expected real numbers")
         stream.seek(0)
-        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+        return np.asarray(form.read_array(stream, allow_pickle=False))
     except (ValueError, TypeError, SyntaxError, EOFError) as error:
         raise SerializationError(f"{name}: {printable(error)}", {"weights": name}) from None

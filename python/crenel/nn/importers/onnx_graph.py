@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,15 @@ from crenel.nn.importers.onnx_operators import OPERATORS
 from crenel.nn.ops import Shape
 from crenel.workloads.files import opened
 
+if TYPE_CHECKING:
+    import onnx
+
 
 def from_onnx(
-    model: object, shape: Shape | None = None, *, replace: Mapping[str, str] | None = None
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    shape: Shape | None = None,
+    *,
+    replace: Mapping[str, str] | None = None,
 ) -> Imported:
     """A trained network in ONNX as a module of crenel.nn.
 
@@ -163,7 +169,7 @@ def _weights(tensor: Any, folder: Path | None) -> NDArray[Any]:
 
 def _numbers(found: NDArray[Any]) -> NDArray[Any]:
     """Of a type that NumPy itself has: bfloat16 and shorter ones are not."""
-    return found if found.dtype.kind in "biufSO" else found.astype(np.float64)
+    return found if found.dtype.kind in "biufcOSU" else found.astype(np.float64)
 
 
 def _beside(tensor: Any, name: str, folder: Path | None) -> NDArray[Any]:

@@ -7,7 +7,7 @@ Only `from_torch` needs PyTorch: nodes are read by what they have, ``op``, ``nam
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from crenel.nn.importers.imported import (
 from crenel.nn.importers.torch_functions import FUNCTIONS, MODULES, VIEWS
 from crenel.nn.ops import Shape
 
+if TYPE_CHECKING:
+    import torch
+
 
 def from_torch(
-    module: object, shape: Shape | None = None, *, replace: Mapping[str, str] | None = None
+    module: torch.nn.Module, shape: Shape | None = None, *, replace: Mapping[str, str] | None = None
 ) -> Imported:
     """A trained `torch.nn.Module` as a module of crenel.nn, with copies of its weights.
 
