@@ -50,6 +50,7 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
             "file-format",
             "benchmarks",
             "workloads",
+            "nn-operators",
         ],
     ),
     "Theory": ("theory", []),

@@ -1,8 +1,8 @@
 """The reader of torch.fx graphs on recorded nodes, without PyTorch.
 
 What runs here: `importers.torch_graph.imported` on nodes that are written out below as torch.fx records them,
-with modules that have the names and attributes of torch.nn's. What does not: torch.fx itself, and PyTorch's own
-values of every operator; test_nn_torch.py has these, and is skipped where PyTorch is not installed.
+with modules that have the names and attributes of torch.nn's. What does not: torch.fx itself, and what
+PyTorch computes; test_nn_torch.py has these, and is skipped where PyTorch is not installed.
 """
 
 import operator

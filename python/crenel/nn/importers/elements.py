@@ -31,6 +31,7 @@ def activation(kind: type[AbstractActivation]) -> Callable[[Scope, Tensor], Tens
     def make(s: Scope, x: Tensor) -> Tensor:
         return activated(s, x, kind.function)
 
+    make.__doc__ = f"`{kind.__name__}`."
     return make
 
 
@@ -54,12 +55,12 @@ def _affine(scale: Reals, shift: Reals) -> Module:
 
 
 def negated(s: Scope, x: Tensor) -> Tensor:
-    """-x."""
+    """Part of the linear layers beside it."""
     return affine(s, x, -1.0)
 
 
 def subtracted(s: Scope, a: Either, b: Either) -> object:
-    """a - b."""
+    """`Add`; constants are numbers, or one a channel."""
     return added(s, a, b, -1.0)
 
 
@@ -80,7 +81,7 @@ def clipped(s: Scope, x: Tensor, low: float | None, high: float | None) -> Tenso
 
 
 def power(s: Scope, x: Tensor, exponent: Any) -> Tensor:
-    """A polynomial."""
+    """A `Polynomial`; exponents from 1 to 127."""
     number = _number(exponent)
     if number is None or not 1 <= number <= 127 or number != int(number):
         s.refuse("an exponent that is no integer from 1 to 127")
@@ -109,7 +110,7 @@ def added(s: Scope, a: Either, b: Either, factor: float = 1.0) -> object:
 
 
 def multiplied(s: Scope, a: Either, b: Either) -> object:
-    """Of two tensors only their square, and products that are a function of one tensor."""
+    """By a number or one a channel; `Square`; products that are an activation, as x sigmoid(x)."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return s.noted(s.apply(Square(), a), a, np.square) if a == b else _product(s, a, b)
     if isinstance(a, Tensor):
@@ -120,7 +121,7 @@ def multiplied(s: Scope, a: Either, b: Either) -> object:
 
 
 def divided(s: Scope, a: Either, b: Either) -> object:
-    """By a constant."""
+    """By a number, or one a channel."""
     if isinstance(b, Tensor):
         s.refuse("a division by an encrypted tensor")
         return Tensor(None)

@@ -29,6 +29,7 @@ from crenel.nn.importers.imported import (
     printable,
 )
 from crenel.nn.importers.onnx_operators import OPERATORS
+from crenel.nn.importers.onnx_shapes import REAL_TYPES
 from crenel.nn.ops import Shape
 from crenel.workloads.files import opened
 
@@ -208,12 +209,9 @@ def _beside(tensor: Any, name: str, folder: Path | None) -> NDArray[Any]:
 
 def _shape(value: Any, given: Sequence[int] | None) -> Shape:
     """Of one sample: as the file says, or as it was given where the file leaves it open."""
-    import onnx
-
     name = printable(value.name)
     kind = value.type.tensor_type
-    floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
-    if value.type.WhichOneof("value") != "tensor_type" or kind.elem_type not in floats:
+    if value.type.WhichOneof("value") != "tensor_type" or kind.elem_type not in REAL_TYPES:
         raise UnsupportedError(f"input {name}, expected a tensor of real numbers", {"input": name})
     shape = None if given is None else checked_shape(given)
     if not kind.HasField("shape"):

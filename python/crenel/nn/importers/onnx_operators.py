@@ -45,6 +45,7 @@ def conv(
     dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None, pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Tensor:  # fmt: skip
+    """`Conv2d`; of planes."""
     w = np.asarray(w)
     if np.ndim(w) != 4:
         s.refuse(f"a kernel of {np.ndim(w) - 2} axes: only convolutions of planes are known")
@@ -60,6 +61,7 @@ def gemm(
     s: Scope, a: Tensor, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
     transB: int = 0,
 ) -> Tensor:  # fmt: skip
+    """`Linear`; samples times a constant."""
     if transA:
         s.refuse("transA")
         return Tensor(None)
@@ -72,6 +74,7 @@ def gemm(
 
 
 def matmul(s: Scope, a: Tensor, b: Any) -> Tensor:
+    """`Linear`; samples times a constant."""
     return operators.linear(s, a, np.asarray(b).T)
 
 
@@ -79,6 +82,7 @@ def batch_normalization(
     s: Scope, x: Tensor, scale: Any, bias: Any, mean: Any, variance: Any, *, epsilon: float = 1e-5,
     momentum: float = 0.9, training_mode: int = 0, spatial: int = 1,
 ) -> Tensor:  # fmt: skip
+    """`BatchNorm`, with the statistics of the training."""
     if training_mode or not spatial:
         s.refuse("training_mode" if training_mode else "spatial")
     return operators.norm(s, x, mean, variance, scale, bias, epsilon)
@@ -89,6 +93,7 @@ def average_pool(
     count_include_pad: int = 0, dilations: Ints | None = None, pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Tensor:  # fmt: skip
+    """`AvgPool2d`; zeros of the padding count, ceil_mode where it changes nothing."""
     if _two(dilations, 1) != (1, 1):
         s.refuse("dilations")
     kernel, steps = _two(kernel_shape, 1), _two(strides, 1)
@@ -101,18 +106,21 @@ def max_pool(
     dilations: Ints | None = None, pads: Ints | None = None, storage_order: int = 0,
     strides: Ints | None = None,
 ) -> Tensor:  # fmt: skip
+    """`AvgPool2d`, where `replace={"MaxPool": "avg"}` asks for it."""
     kernel, steps, gaps = _two(kernel_shape, 1), _two(strides, 1), _two(dilations, 1)
     around = _pads(s, x, auto_pad, pads, kernel, steps, gaps)
     return operators.max_pooled(s, x, kernel, steps, around, gaps, bool(ceil_mode))
 
 
 def global_average_pool(s: Scope, x: Tensor) -> Tensor:
+    """`AvgPool2d` over whole planes."""
     return operators.to_size(s, x, (1, 1))
 
 
 def reduce_mean(
     s: Scope, x: Tensor, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Tensor:
+    """`GlobalAvgPool`; over both axes of planes."""
     given = () if axes is None else tuple(int(a) for a in np.ravel(axes))
     return operators.plane_means(s, x, given, bool(keepdims))
 
@@ -120,6 +128,7 @@ def reduce_mean(
 def pad(
     s: Scope, x: Tensor, pads: Any = None, value: Any = None, axes: Any = None, *, mode: str = "constant"
 ) -> Tensor:
+    """Zeros around planes, part of the linear layer that follows."""
     sides = np.zeros((2, 4), dtype=int)
     given = np.ravel(np.asarray(pads if pads is not None else ())).astype(int)
     along = [0, 1, 2, 3] if axes is None else [int(a) % 4 for a in np.ravel(axes)]
@@ -137,6 +146,7 @@ def pad(
 def dropout(
     s: Scope, x: Tensor, ratio: Any = None, training_mode: Any = None, *, seed: int = 0, **ratios: float
 ) -> Tensor:
+    """Nothing."""
     if training_mode is not None and bool(np.ravel(training_mode)[0]):
         s.refuse("training_mode")
     return x
@@ -145,6 +155,7 @@ def dropout(
 def clip(
     s: Scope, x: Tensor, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None
 ) -> Tensor:
+    """`ReLU6` between two norms, or `ReLU`."""
     limits = [low if low is not None else min, high if high is not None else max]
     found = [
         None if v is None or abs(float(np.ravel(v)[0])) > 1e30 else float(np.ravel(v)[0]) for v in limits
@@ -153,28 +164,34 @@ def clip(
 
 
 def gelu(s: Scope, x: Tensor, *, approximate: str = "none") -> Tensor:
+    """`GELU`, or `TanhGELU`."""
     return elements.activated(s, x, "gelu_tanh" if approximate == "tanh" else "gelu")
 
 
 def hard_sigmoid(s: Scope, x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
+    """`HardSigmoid`."""
     scaled = elements.affine(s, x, _plain(6.0 * alpha), _plain(6.0 * (beta - 0.5)))
     return elements.activated(s, scaled, "hard_sigmoid")
 
 
 def leaky_relu(s: Scope, x: Tensor, *, alpha: float = 0.01) -> Tensor:
+    """`LeakyReLU`."""
     return elements.of_family(s, x, activations.LeakyReLU, alpha)
 
 
 def elu(s: Scope, x: Tensor, *, alpha: float = 1.0) -> Tensor:
+    """`ELU`."""
     return elements.of_family(s, x, activations.ELU, alpha)
 
 
 def swish(s: Scope, x: Tensor, *, alpha: float = 1.0) -> Tensor:
+    """`SiLU`."""
     scaled = elements.affine(s, x, alpha)
     return elements.affine(s, elements.activated(s, scaled, "silu"), 1.0 / alpha)
 
 
 def softmax(s: Scope, x: Tensor, *, axis: int = -1) -> Tensor:
+    """Nothing, at the end of a network where `replace={"Softmax": "identity"}` asks for it."""
     return x
 
 
@@ -184,6 +201,7 @@ def _plain(number: float) -> float:
 
 
 def _sum(s: Scope, *parts: Either) -> object:
+    """`Add`; constants are numbers, or one a channel."""
     total = parts[0]
     for part in parts[1:]:
         total = elements.added(s, total, part)

@@ -90,7 +90,7 @@ def padded(s: Scope, x: Tensor, pads: Quad) -> Tensor:
 
 
 def linear(s: Scope, x: Tensor, weight: object, bias: object = None) -> Tensor:
-    """weight (outputs, inputs)."""
+    """`Linear`."""
     offset = None if bias is None else reals(bias, "bias")
     return s.apply(modules.Linear(reals(weight, "weight"), offset), x)
 
