@@ -51,6 +51,7 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
             "file-format",
             "benchmarks",
             "workloads",
+            "nn-operators",
         ],
     ),
     "Theory": ("theory", []),

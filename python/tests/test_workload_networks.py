@@ -11,9 +11,9 @@ from conftest import device_names, open_context, toy
 
 from crenel import nn
 from crenel.cli import main
-from crenel.errors import FileError, ParameterError, SerializationError, UnsupportedError
+from crenel.errors import ParameterError, SerializationError
 from crenel.workloads import records
-from crenel.workloads.networks import Task, cifar, weights
+from crenel.workloads.networks import Task, cifar
 from crenel.workloads.networks.resnet20 import BLOCKS, CHANNELS, normalised, resnet20
 from crenel.workloads.networks.task import least_cosine
 
@@ -205,25 +205,6 @@ def test_weights_that_are_not_resnet20s(rng):
         resnet20(w | {"linear.bias": np.ones(11, np.float32)})
     with pytest.raises(ParameterError, match="'conv1.weight'"):
         resnet20(w | {"conv1.weight": np.full((16, 3, 3, 3), np.nan, np.float32)})
-
-
-def test_weight_files(rng, tmp_path):
-    w = random_weights(rng)
-    np.savez(tmp_path / "w.npz", **w)
-    assert weights.read(tmp_path / "w.npz").keys() == w.keys()
-    pytest.importorskip("safetensors")
-    from safetensors.numpy import save_file
-
-    save_file(w, tmp_path / "w.safetensors")
-    assert all((weights.read(tmp_path / "w.safetensors")[k] == w[k]).all() for k in w)
-    data = (tmp_path / "w.safetensors").read_bytes()
-    (tmp_path / "cut.safetensors").write_bytes(data[: len(data) // 2])
-    with pytest.raises(SerializationError, match="cut.safetensors"):
-        weights.read(tmp_path / "cut.safetensors")
-    with pytest.raises(UnsupportedError, match="expected .npz or .safetensors"):
-        weights.read(tmp_path / "w.pth")
-    with pytest.raises(FileError):
-        weights.read(tmp_path / "none.npz")
 
 
 # ---- CIFAR-10's files

@@ -107,7 +107,7 @@ def sort(
 @with_options(OfNetworks)
 def resnet20(
     common: OfNetworks,
-    weights: Annotated[Path | None, typer.Option(help="Trained weights: .npz or .safetensors.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Trained weights: .npz, .safetensors, .pth.")] = None,
     calibration: Annotated[
         Path | None, typer.Option(help="Training images; default: those of the folder of --data.")
     ] = None,

@@ -16,7 +16,6 @@ from crenel.errors import ParameterError
 from crenel.nn.ops import Reals
 from crenel.workloads.networks import cifar
 from crenel.workloads.networks.task import Task
-from crenel.workloads.networks.weights import read
 
 CHANNELS = (16, 32, 64)
 BLOCKS = 3
@@ -26,8 +25,8 @@ EPSILON = 1e-5  # of the batch norms, as trained
 MEAN = np.array([0.485, 0.456, 0.406])
 DEVIATION = np.array([0.229, 0.224, 0.225])
 NEEDED = (
-    "Neither weights nor images come with Crenel. Weights: an .npz or .safetensors file of the arrays of a "
-    "PyTorch state dict (conv1.weight, bn1.running_mean, layer1.0.conv1.weight, .., linear.weight). Images: "
+    "Neither weights nor images come with Crenel. Weights: a PyTorch state dict, or an .npz or .safetensors "
+    "file of its arrays (conv1.weight, bn1.running_mean, layer1.0.conv1.weight, .., linear.weight). Images: "
     "CIFAR-10's binary version, test_batch.bin for --data and data_batch_1.bin for --calibration, or its "
     "folder for --data; or .npz files of images (count, 3, 32, 32) of bytes and labels (count,)"
 )
@@ -126,7 +125,7 @@ def task(
 
     Parameters
     ----------
-    weights : a file that `weights.read` reads
+    weights : a file that `nn.weights.load` reads
     data : the test set, as `cifar.read` takes it
     calibration : training images; default where `data` is a folder: its ``data_batch_1.bin``
     images : to be classified under encryption
@@ -145,6 +144,6 @@ def task(
     test = cifar.first(cifar.read(data), images, "images")
     seen = cifar.read(calibration, cifar.TRAINING).images[:samples]
     return Task(
-        "resnet20", resnet20(read(weights)), weights.name, data.name, normalised(seen),
+        "resnet20", resnet20(nn.weights.load(weights)), weights.name, data.name, normalised(seen),
         normalised(test.images), test.labels,
     )  # fmt: skip
