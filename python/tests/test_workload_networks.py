@@ -96,13 +96,13 @@ def test_a_wrong_result_is_a_failure(run, monkeypatch):
     assert code == 1 and "EXCEEDS" in out, out + err
 
 
-def test_a_figure(run, tmp_path):
+@pytest.mark.parametrize("more", [["--errors"], ["--no-stages"], ["--simulate-only"]], ids=lambda m: m[0][2:])
+def test_a_figure(run, tmp_path, more):
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
     figure = tmp_path / "mlp.png"
-    code, out, err = run(
-        "mlp", "--device", "cpu", "--params", LEVELED, "--images", "2", "--errors", "--plot", str(figure)
-    )
+    common = ["--device", "cpu", "--params", LEVELED, "--images", "2", "--plot", str(figure)]
+    code, out, err = run("mlp", *common, *more)
     assert code == 0, out + err
     assert figure.read_bytes().startswith(b"\x89PNG")
 

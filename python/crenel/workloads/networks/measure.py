@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from crenel.workloads.report import Report
 
 DEVIATIONS = 8.0  # times the root mean square of what the model draws: what a correct run does not exceed
+PART = 32  # samples at a time in the clear: more take memory, and are not faster
 MOST_VALUES = 512  # that a record holds of the outputs; of more every so many
 
 
@@ -116,11 +117,12 @@ def _check(program: nn.Program, task: Task, params: ckks.Params, options: RunOpt
 
 def simulate(task: Task, program: nn.Program, report: Report) -> Clear:
     """The network in float64, and the program in the clear without and with errors."""
+    parts = [task.samples[k : k + PART] for k in range(0, len(task.samples), PART)]
     with report.step("in the clear: the network in float64"):
-        exact = task.model(task.samples)
+        exact = np.concatenate([task.model(part) for part in parts])
     with report.step("in the clear: the program, with errors"):
-        plan = program.simulate(task.samples, noise=False)
-        noisy = program.simulate(task.samples)
+        plan = np.concatenate([program.simulate(part, noise=False) for part in parts])
+        noisy = np.concatenate([program.simulate(part) for part in parts])
     return Clear(exact, plan, noisy)
 
 
@@ -186,7 +188,17 @@ def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Repo
         "memory": Memory(program.demand.key_bytes, 0, None, nothing, records.process_peak_bytes()),
         "energy": Energy(None, None, None, 0, nothing),
     }  # fmt: skip
-    return _record(task, program, clear, clear.noisy, options, report, facts, [], ())
+    return _record(
+        task,
+        program,
+        clear,
+        clear.noisy,
+        options,
+        report,
+        facts,
+        [],
+        tuple(_plan_layers(program.plan).values()),
+    )
 
 
 def _runs(
@@ -214,7 +226,7 @@ def _layers(
 ) -> tuple[Layer, ...]:
     """Values of the plan with the time and the error of each, where they were asked for."""
     plan = server.program.plan
-    layers = {number: _layer(plan, number) for number in (0, *(step.out for step in plan.steps))}
+    layers = _plan_layers(plan)
     if options.stages:
         with held.step("server: one run, timed by layer"):
             for number, seconds in _seconds(server, x, held.context.synchronize).items():
@@ -244,10 +256,14 @@ def _seconds(server: nn.Server, x: nn.EncryptedTensor, wait: Callable[[], Any]) 
     return found
 
 
-def _layer(plan: Plan, number: int) -> Layer:
-    value = plan.values[number]
-    kind = next((kind_of(step) for step in plan.steps if step.out == number), "input")
-    return Layer(value.origin, kind, value.level, value.layout.slots, value.layout.ciphertexts)
+def _plan_layers(plan: Plan) -> dict[int, Layer]:
+    """Values in the order in which they are made, the input first; by their numbers."""
+    kinds = {0: "input"} | {step.out: kind_of(step) for step in plan.steps}
+    return {
+        number: Layer(value.origin, kind, value.level, value.layout.slots, value.layout.ciphertexts)
+        for number, kind in kinds.items()
+        for value in [plan.values[number]]
+    }
 
 
 def _stages(layers: tuple[Layer, ...]) -> tuple[Stage, ...]:
