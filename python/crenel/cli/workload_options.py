@@ -64,9 +64,11 @@ class OfNetworks(Shared):
     batch: Annotated[int, typer.Option(help="Samples of a run; 0: the program's, or 1.")] = 0
     activation: Annotated[str, typer.Option(help="fit, chebyshev or minimax.")] = "fit"
     degree: Annotated[
-        int, typer.Option(help="Of the polynomials; 0: the least that agrees with the network.")
+        int, typer.Option(help="Of the polynomials; 0: the least that agrees, or the network's own.")
     ] = 0
-    margin: Annotated[float, typer.Option(help="Ranges, of what the calibration shows.")] = 2.0
+    margin: Annotated[
+        float, typer.Option(help="Ranges, of what the calibration shows; 0: the network's own, 2 or less.")
+    ] = 0.0
     program: Annotated[
         Path | None, typer.Option(help="A compiled program's file, in place of compiling.")
     ] = None
@@ -84,7 +86,7 @@ class OfNetworks(Shared):
 
         return NetworkOptions(
             self.batch or None, self.program, self.save, cast(Any, self.activation), self.degree or None,
-            self.margin, self.warm, self.stages, self.errors, self.energy,
+            self.margin or None, self.warm, self.stages, self.errors, self.energy,
         )  # fmt: skip
 
 

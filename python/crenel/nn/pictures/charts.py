@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from crenel.errors import UnsupportedError
-from crenel.nn.pictures.graph import COLOURS, kind_of
+from crenel.nn.pictures.graph import kind_of
 from crenel.nn.program import Program
 from crenel.nn.report import Report
 
@@ -28,7 +28,7 @@ STRONG = {
     "sum": "#c9a227",
     "bootstrap": "#c0392b",
 }
-assert STRONG.keys() == COLOURS.keys()
+OTHER = "#8e6bb0"
 
 
 class Drawn(Protocol):
@@ -95,7 +95,7 @@ def draw_levels(axes: Axes, kinds: Sequence[str], found: Sequence[int], origins:
     """Bars of the levels that are left, in the colours of the steps that left them."""
     for kind in dict.fromkeys(kinds):
         at = [k for k, other in enumerate(kinds) if other == kind]
-        axes.bar(at, [found[k] + 0.15 for k in at], width=0.8, color=STRONG[kind], label=kind)
+        axes.bar(at, [found[k] + 0.15 for k in at], width=0.8, color=STRONG.get(kind, OTHER), label=kind)
     axes.set_ylabel("level")
     axes.yaxis.get_major_locator().set_params(integer=True)
     count = sum(kind == "bootstrap" for kind in kinds)
@@ -110,7 +110,12 @@ def draw_times(axes: Axes, kinds: Sequence[str], seconds: Sequence[float], origi
     for kind in dict.fromkeys(kinds):
         at = [k for k, other in enumerate(kinds) if other == kind]
         total = 1e3 * sum(seconds[k] for k in at)
-        axes.bar(at, [1e3 * seconds[k] for k in at], color=STRONG[kind], label=f"{kind}, {total:,.1f} ms")
+        axes.bar(
+            at,
+            [1e3 * seconds[k] for k in at],
+            color=STRONG.get(kind, OTHER),
+            label=f"{kind}, {total:,.1f} ms",
+        )
     axes.set_ylabel("ms")
     axes.set_title(f"time by layer, {1e3 * sum(seconds):,.1f} ms in all", fontsize=10)
     axes.legend(fontsize=8)

@@ -24,6 +24,7 @@ COLOURS = {
     "sum": "#f3ecd8",
     "bootstrap": "#f7d6d0",
 }
+OTHER = "#e8e0f0"
 KINDS = {
     "Transform": "linear",
     "Evaluate": "polynomial",
@@ -34,8 +35,9 @@ KINDS = {
 
 
 def kind_of(step: Step) -> str:
-    """What a step is called in pictures and records."""
-    return KINDS[type(step).__name__]
+    """What a step is called in pictures and records; its class says it where nothing else is used."""
+    name = type(step).__name__
+    return KINDS.get(name, name.lower())
 
 
 def _ranks(plan: Plan) -> dict[int, int]:
@@ -138,7 +140,7 @@ def _box(place: tuple[float, float], kind: str, title: str, text: str) -> str:
     x, y = place
     line = "#b03a2e" if kind == "bootstrap" else "#90a4ae"
     return (
-        f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="4" fill="{COLOURS[kind]}" '
+        f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="4" fill="{COLOURS.get(kind, OTHER)}" '
         f'stroke="{line}"/>'
         f'<text x="{x + 8}" y="{y + 14}" font-size="11.5">{escape(title)}</text>'
         f'<text x="{x + 8}" y="{y + 27}" font-size="9.5" fill="#546e7a">{escape(text)}</text>'

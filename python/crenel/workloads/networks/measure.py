@@ -41,7 +41,7 @@ class RunOptions:
     batch : samples of a run; None: the program's, or 1
     program : a compiled program in place of compiling
     save : a file for the program that was compiled
-    activation, degree, margin : as of `nn.compile`
+    activation, degree, margin : as of `nn.compile`; None: those of the task
     warm : run once before, untimed
     stages : time each layer in one more run, in which the device is waited for after each
     errors : decrypt every layer of one more run under the client's key, which is a test key
@@ -53,7 +53,7 @@ class RunOptions:
     save: Path | None = None
     activation: Strategy = "fit"
     degree: int | None = None
-    margin: float = 2.0
+    margin: float | None = None
     warm: bool = False
     stages: bool = True
     errors: bool = False
@@ -84,7 +84,8 @@ def prepare(task: Task, params: ckks.Params, options: RunOptions, report: Report
         with report.step("compile"):
             program = nn.compile(
                 task.model, task.calibration, params=params, activation=options.activation,
-                degree=options.degree, margin=options.margin, batch=options.batch or 1,
+                degree=task.degree if options.degree is None else options.degree,
+                margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
             )  # fmt: skip
     else:
         with report.step("load the program"):

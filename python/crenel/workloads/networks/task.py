@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ class Task:
     calibration : (count, *input shape) of the training, from which `nn.compile` takes ranges
     samples : (count, *input shape) to be computed under encryption; not of the training
     labels : (count,) the right class of each; None: there are none
+    degree, margin : as of `nn.compile`, where a run is not told otherwise
     """
 
     name: str
@@ -32,6 +34,8 @@ class Task:
     calibration: Reals
     samples: Reals
     labels: NDArray[np.int64] | None = None
+    degree: int | Mapping[str, int] | None = None
+    margin: float = 2.0
 
     def __post_init__(self) -> None:
         """Raises ParameterError for samples and labels that do not belong together."""
