@@ -53,8 +53,19 @@ INSIDE = {
 # standard library; a name of the extension module where the public packages have none. Private names of
 # others only where they are listed in full.
 PYTHON_ALLOWED = {
+    "crenel/nn/importers": (
+        "numpy",
+        "onnx",  # these three only where a user has them
+        "safetensors",
+        "torch",
+        "crenel.errors",
+        "crenel.nn",
+        "crenel.workloads.files",
+    ),
     "crenel/nn": (
         "numpy",
+        "matplotlib",
+        "crenel._crenel.Device",
         "crenel.ckks",
         "crenel.container",
         "crenel.errors",

@@ -29,9 +29,8 @@ STAGE = ROOT / "build" / "typing"
 # The package was judged by then, more strictly.
 PROGRAM_FLAGS = ["--check-untyped-defs", "--warn-unused-ignores", "--follow-imports=silent"]
 PACKAGE_FLAGS = ["--strict", "--extra-checks"]
-# scikit-learn, matplotlib and IPython need not be here: the demo, plots and notebooks use them (as
-# pyproject.toml says to mypy).
-OPTIONAL = ("sklearn", "matplotlib", "IPython")
+# These need not be here: the demo, plots, notebooks and importers use them (as pyproject.toml says to mypy).
+OPTIONAL = ("sklearn", "matplotlib", "IPython", "torch", "onnx", "safetensors")
 PYRIGHT = {"typeCheckingMode": "standard", "reportMissingModuleSource": "none", "pythonVersion": "3.10"}
 
 

@@ -14,23 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import subprocess
 import sys
-import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from processes import Run, collect
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 SETS = ("boot30", "boot35", "boot40", "boot48dr")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One process: what it is called in the summary, and its command."""
-
-    title: str
-    arguments: list[str]
 
 
 def runs(options: argparse.Namespace, params: str) -> list[Run]:
@@ -57,41 +48,6 @@ def runs(options: argparse.Namespace, params: str) -> list[Run]:
             wanted.append(Run(f"sort, seed {seed}", [*sort, "--seed", str(seed), *figures]))
         wanted.append(Run("sort, stages", [*sort, "--seed", "1", "--warm"]))
     return wanted
-
-
-def execute(run: Run, timeout_s: float) -> dict | str:
-    """The document of a run, or why there is none."""
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "record.json"
-        command = [sys.executable, "-m", "crenel", "workload", *run.arguments, "--json", str(target)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
-        except subprocess.TimeoutExpired:
-            return f"stopped after {timeout_s:g} s"
-        if target.is_file():
-            return json.loads(target.read_text())
-        last = (done.stderr or done.stdout).strip().splitlines()
-        return f"exit status {done.returncode}: {last[-1] if last else 'no output'}"
-
-
-def collect(options: argparse.Namespace, params: str, command: str) -> tuple[dict | None, list[str]]:
-    """One document of all runs of a set, and lines of what failed."""
-    document, failed = None, []
-    for run in runs(options, params):
-        found = execute(run, options.timeout)
-        if isinstance(found, str):
-            failed.append(f"{params}, {run.title}: {found}")
-            print(failed[-1], flush=True)
-            continue
-        result = found["results"][0]
-        verdict = "" if result["correct"] else ", WRONG"
-        print(f"{params}, {run.title}: {result['total_s']:.3f} s{verdict}", flush=True)
-        if document is None:
-            document = found
-            document["provenance"]["command"] = command
-        else:
-            document["results"].append(result)
-    return document, failed
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -132,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     command = shlex.join(["bench/workload/scale_table.py", *given])
     failed: list[str] = []
     for params in options.params.split(","):
-        document, errors = collect(options, params, command)
+        document, errors = collect(runs(options, params), params, command, options.timeout)
         failed += errors
         if document is None:
             continue

@@ -1,12 +1,15 @@
-"""The guide's table of modules is made from the modules."""
+"""The guide's table of modules is made from the modules, the page of operators from the importers."""
 
 import os
 from pathlib import Path
 
 from crenel import nn
-from crenel.nn.functions import FUNCTIONS
+from crenel.nn.functions import FAMILIES, FUNCTIONS
+from crenel.nn.importers import onnx_operators, torch_functions
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "nn.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "guide" / "nn.md"
+OPERATORS = DOCS / "reference" / "nn-operators.md"
 BEGIN, END = "<!-- modules -->\n", "<!-- /modules -->"
 
 
@@ -33,3 +36,40 @@ def test_the_table_of_modules_is_up_to_date():
 def test_every_function_has_a_module():
     found = {getattr(getattr(nn, name), "function", None) for name in nn.__all__}
     assert set(FUNCTIONS) <= found
+    assert set(FAMILIES) == {getattr(getattr(nn, name), "family", None) for name in nn.__all__} - {None}
+
+
+def operators() -> str:
+    """The page of what can be imported: a row an operator, what it becomes is its docstring."""
+
+    def is_(make: object) -> str:
+        return " ".join((make.__doc__ or "").split("\n\n")[0].split())
+
+    classes = [(f"`{name}`", is_(make)) for name, (make, _) in torch_functions.MODULES.items()]
+    functions = [(f"`{name}`", is_(make)) for name, make in torch_functions.FUNCTIONS.items()]
+    onnx = [(f"`{name}`", is_(make)) for name, make in onnx_operators.OPERATORS.items()]
+    assert all(text for _, text in (*classes, *functions, *onnx))
+
+    def order(row: tuple[str, str]) -> str:
+        return row[0].lower()
+
+    parts = [
+        "# Operators of PyTorch and ONNX\n",
+        "What `nn.from_torch` and `nn.from_onnx` import, and what becomes of it. All else is refused, with",
+        "one error that names all of it. Made of the importers by `python/tests/test_nn_guide.py`; do not edit.",
+    ]
+    for title, head, rows in (
+        ("PyTorch: classes of torch.nn", "Class", classes),
+        ("PyTorch: functions, methods and operators", "Function", functions),
+        ("ONNX: operators of its own domain", "Operator", onnx),
+    ):
+        parts += [f"\n## {title}\n", f"| {head} | Becomes |", "|---|---|"]
+        parts += [f"| {name} | {text} |" for name, text in sorted(rows, key=order)]
+    return "\n".join(parts) + "\n"
+
+
+def test_the_tables_of_operators_are_up_to_date():
+    if os.environ.get("CRENEL_UPDATE_DOCS"):
+        OPERATORS.write_text(operators(), encoding="utf-8")
+        return
+    assert OPERATORS.read_text(encoding="utf-8") == operators(), "run with CRENEL_UPDATE_DOCS=1"

@@ -24,7 +24,8 @@ def load(name: str, path: Path):
 
 
 @pytest.fixture
-def scale_table():
+def scale_table(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCH / "workload"))
     return load("scale_table", BENCH / "workload/scale_table.py")
 
 
@@ -55,6 +56,43 @@ def test_runs_and_page(scale_table, page, tmp_path, capsys):
     data["results"][1]["correct"] = False
     assert "**1 of 2 beyond**" in page({name: data})
     assert "No run is recorded yet" in page({}) and "No run" not in text
+
+
+def test_networks_and_their_page(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCH / "workload"))
+    table = load("networks_table", BENCH / "workload/networks_table.py")
+    common = ["--device", "cpu", "--network", "mlp", "--programs", str(tmp_path), "--folder", str(tmp_path)]
+    common += [
+        "--params",
+        LEVELED,
+        "--activations",
+        "fit",
+        "--batches",
+        "1,2",
+        "--images",
+        "2",
+        "--label",
+        "cpu",
+    ]
+    assert table.main([*common, "--compile"]) == 0
+    programs = sorted(p.name for p in tmp_path.iterdir())
+    assert programs == [f"mlp-{LEVELED}-fit-1.crn", f"mlp-{LEVELED}-fit-2.crn"]
+    assert table.main(common) == 0
+    name = f"workload-{LEVELED}-cpu-mlp-fit.json"
+    data = json.loads((tmp_path / name).read_text())
+    assert [(r["batch"], r["steps"], r["compile_s"]) for r in data["results"]] == [(1, 2, None), (2, 4, None)]
+    text = page({name: data})
+    lines = [line for line in text.splitlines() if line.startswith("| mlp")]
+    assert len(lines) == 2 and all("| within |" in line and "quadratic x 2" in line for line in lines)
+    header = next(line for line in text.splitlines() if line.startswith("| network"))
+    assert {line.count("|") for line in lines} == {header.count("|")}
+    assert f"### Stages, mlp, quadratic x 2, batch 2, {LEVELED}" in text
+    data["results"][0]["simulated"] = True  # of the clear: no time to show
+    assert page({name: data}).count("| mlp") == 1
+    # What cannot be compiled leaves a line, and no file.
+    assert table.main([*common, "--params", "toy-leveled-n13-s40", "--label", "none"]) == 1
+    assert "toy-leveled-n13-s40, fit, batch 1: " in capsys.readouterr().err
+    assert not list(tmp_path.glob("*none*"))
 
 
 def sort_row(comparator: str) -> dict:

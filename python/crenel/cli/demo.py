@@ -29,6 +29,20 @@ def patients(
 
 
 @app.command()
+def nn(
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")
+    ] = "auto",
+    images: Annotated[int, typer.Option(help="Digits to classify under encryption.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of the training and of the choice of images.")] = 1,
+) -> None:
+    """Train a small network, and classify handwritten digits that the server cannot see."""
+    from crenel.workloads.networks.demo import run
+
+    raise typer.Exit(run(device=device, images=images, seed=seed))
+
+
+@app.command()
 def tfhe(
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")

@@ -1,27 +1,27 @@
-"""``crenel workload``: training and sorting under encryption, run, compared with the clear, and measured."""
+"""``crenel workload``: training, sorting and networks under encryption, compared with the clear, measured."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import shlex
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from crenel.cli.workload_options import Common, with_common
+from crenel.cli.workload_options import Common, OfNetworks, with_options
+from crenel.cli.workload_verdict import finish
 from crenel.errors import ParameterError, UnsupportedError
 
 if TYPE_CHECKING:
+    import crenel
     from crenel import ckks
-    from crenel.workloads.records import Sort, Training
+    from crenel.workloads.networks import Task
     from crenel.workloads.report import Report
     from crenel.workloads.session import Session
 
-app = typer.Typer(help="Training and sorting on encrypted data, measured.", no_args_is_help=True)
+app = typer.Typer(help="Training, sorting and networks on encrypted data, measured.", no_args_is_help=True)
 
 # Sets that end within a minute on two cores. They are toys, and every output says so.
 QUICK = {"helr": "toy-boot40", "sort": "toy-boot40"}
@@ -29,6 +29,7 @@ FIGURES = (".png", ".pdf", ".svg")
 ON_GPU = {"helr": "boot35", "sort": "boot40"}
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
+Seed = Annotated[int, typer.Option(help="Of the random weights.")]
 ValuesFile = Annotated[
     Path | None,
     typer.Option("--json", help="Write the record to a new file, with up to 512 of the values in the clear."),
@@ -36,7 +37,7 @@ ValuesFile = Annotated[
 
 
 @app.command()
-@with_common
+@with_options(Common)
 def helr(
     common: Common,
     label: Annotated[
@@ -65,11 +66,11 @@ def helr(
         session, table, common.of_the_run(), iterations=iterations, batch=batch or None, rate=rate,
         order=cast(Any, order), weight_range=weight_range,
     )  # fmt: skip
-    _finish(session, result, json, common.plot)
+    finish(session.report, session.device.info, result, json, common.plot)
 
 
 @app.command()
-@with_common
+@with_options(Common)
 def sort(
     common: Common,
     column: Annotated[str | None, typer.Option(help="Of a CSV file, the column of values.")] = None,
@@ -99,7 +100,60 @@ def sort(
         session, values, common.of_the_run(), source="uniform in [0, 1)" if data is None else data.name,
         comparator=comparator, radix=cast(Any, radix or None), descending=descending, low=low, high=high,
     )  # fmt: skip
-    _finish(session, result, json, common.plot)
+    finish(session.report, session.device.info, result, json, common.plot)
+
+
+@app.command()
+@with_options(OfNetworks)
+def resnet20(
+    common: OfNetworks,
+    weights: Annotated[Path | None, typer.Option(help="Trained weights: .npz, .safetensors, .pth.")] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(help="Training images; default: those of the folder of --data.")
+    ] = None,
+    json: ValuesFile = None,
+) -> None:
+    """Classify CIFAR-10's test images by ResNet-20, and compare with the network in the clear."""
+    _check_files(json, common.plot)
+    from crenel.workloads.networks.resnet20 import task
+
+    _network(task(weights, common.data, calibration, common.samples), common, "boot35", json)
+
+
+@app.command()
+@with_options(OfNetworks)
+def mlp(common: OfNetworks, seed: Seed = 0, json: ValuesFile = None) -> None:
+    """Classify digits by layers 784-128-128-10 with squares; --data: a folder of MNIST's files."""
+    _digits_network("mlp", common, seed, "leveled-n14-s40", json)
+
+
+@app.command()
+@with_options(OfNetworks)
+def lenet(common: OfNetworks, seed: Seed = 0, json: ValuesFile = None) -> None:
+    """Classify digits by two convolutions and two dense layers with squares; --data: MNIST's folder."""
+    _digits_network("lenet", common, seed, "leveled-n15-s40", json)
+
+
+def _digits_network(name: str, common: OfNetworks, seed: int, params: str, json: Path | None) -> None:
+    _check_files(json, common.plot)
+    from crenel.workloads.networks.digits import task
+
+    _network(task(name, common.data, common.samples, seed), common, params, json)
+
+
+def _network(task: Task, common: OfNetworks, params: str, json: Path | None) -> None:
+    """Runs a task, or simulates it; `params`: the set for real data."""
+    import crenel
+    from crenel.workloads.networks.measure import run, simulated
+    from crenel.workloads.report import Report
+
+    report, chosen, info = Report(), _preset(common.params or params), crenel.device_info(common.device)
+    _introduce(report, chosen, info)
+    if common.simulate_only:
+        result = simulated(task, chosen, common.of_the_run(), report)
+    else:
+        result = run(task, chosen, common.device, common.of_the_run(), report)
+    finish(report, info, result, json, common.plot)
 
 
 def _digits(text: str) -> tuple[int, int]:
@@ -129,18 +183,22 @@ def _check_files(json: Path | None, plot: Path | None) -> None:
 
 def _session(workload: str, common: Common) -> Session:
     import crenel
-    from crenel._crenel import security_text
     from crenel.workloads.report import Report
     from crenel.workloads.session import Session
 
     info = crenel.device_info(common.device)
     report = Report()
-    name = common.params or (ON_GPU if info.kind == "cuda" else QUICK)[workload]
-    chosen = _preset(name)
-    report.line(f"{name} on {info.name} ({info.description}): {security_text(chosen)}")
+    chosen = _preset(common.params or (ON_GPU if info.kind == "cuda" else QUICK)[workload])
+    _introduce(report, chosen, info)
     if chosen.insecure and common.params is None:
         report.line(f"a toy set, so that this ends soon; --params {ON_GPU[workload]} is a set for real data")
     return Session(chosen, common.device, report, common.stages, common.energy)
+
+
+def _introduce(report: Report, params: ckks.Params, info: crenel.DeviceInfo) -> None:
+    from crenel._crenel import security_text
+
+    report.line(f"{params.name} on {info.name} ({info.description}): {security_text(params)}")
 
 
 def _preset(name: str) -> ckks.Params:
@@ -150,80 +208,3 @@ def _preset(name: str) -> ckks.Params:
         # Said in the report, and in the record.
         warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
         return ckks.preset(name, allow_insecure=True)
-
-
-def _finish(session: Session, result: Training | Sort, json: Path | None, plot: Path | None) -> None:
-    """Facts for the person; then the files; exit status 1 where the result is not what it should be."""
-    from crenel.cli.output import size, table
-    from crenel.workloads import plots, records
-
-    report = session.report
-    report.line()
-    if result.stages:
-        rows = [
-            (s.name, str(s.count), f"{s.seconds:.3f}", f"{100 * s.seconds / result.total_s:.1f}")
-            for s in result.stages
-        ]
-        table(("stage", "runs", "seconds", "% of the run"), rows)
-        report.line()
-    memory = result.memory
-    driver = memory.driver_note if memory.driver_peak is None else size(memory.driver_peak)
-    report.facts(
-        [
-            (
-                "memory, by the library",
-                f"{size(memory.library_peak)} at most, of it {size(memory.keys)} keys",
-            ),
-            ("memory, by the driver", driver),
-            ("memory of the process", f"{size(memory.process_peak)} at most"),
-            ("energy", _energy(result)),
-            ("sent by the client", size(result.wire_bytes)),
-        ]
-    )
-    _verdict(report, result)
-    if json is not None:
-        command = shlex.join(["crenel", *sys.argv[1:]])
-        records.write(json, [result], records.provenance(session.device, command))
-        report.line(f"wrote {json}")
-    if plot is not None:
-        plots.draw(plot, result)
-        report.line(f"wrote {plot}")
-    raise typer.Exit(0 if result.correct else 1)
-
-
-def _energy(result: Training | Sort) -> str:
-    energy = result.energy
-    if energy.joules is None or energy.joules_per_step is None:
-        return f"not measured: {energy.note}"
-    return f"{energy.joules:.1f} J, {energy.joules_per_step:.2f} J a step ({energy.note})"
-
-
-def _verdict(report: Report, result: Training | Sort) -> None:
-    from crenel.workloads.records import Training
-
-    left = "; of what an earlier run had left" if result.resumed else ""
-    if isinstance(result, Training):
-        last = result.iterations[-1]
-        assert last.accuracy is not None and last.loss is not None  # the last one is always decrypted
-        report.facts(
-            [
-                ("accuracy, encrypted", f"{100 * last.accuracy:.2f} % of {result.test_rows} test rows"),
-                ("accuracy, clear", f"{100 * last.clear_accuracy:.2f} %"),
-                ("loss", f"{last.loss:.4f} encrypted, {last.clear_loss:.4f} in the clear"),
-                ("time", f"{result.total_s:.2f} s, {1e-3 * result.latency_us:.1f} ms an iteration{left}"),
-            ]
-        )
-    else:
-        report.facts(
-            [
-                ("precision", f"{result.error_bits:.1f} bits (rms {result.rms_bits:.1f}) of the range"),
-                ("time", f"{result.total_s:.2f} s for {result.count} values, {result.steps} rounds{left}"),
-            ]
-        )
-    within = "within" if result.correct else "EXCEEDS"
-    report.facts(
-        [
-            ("bootstraps", str(result.bootstraps)),
-            ("error of encryption", f"{result.error:.3g}, {within} {result.bound:.3g}: {result.bound_note}"),
-        ]
-    )

@@ -7,8 +7,11 @@
 
 Modules
     `Linear`, `Conv2d`, `BatchNorm`, `AvgPool2d`, `GlobalAvgPool`, `Flatten`; `Sequential`, `Residual`,
-    `Add`, `Concat`; `ReLU`, `GELU`, `SiLU`, `Sigmoid`, `Tanh`, `Square`, `Polynomial`: weights are NumPy
+    `Add`, `Concat`; activations as `ReLU`, `GELU`, `SiLU`, `Square`, `Polynomial`: weights are NumPy
     arrays, and ``module(x)`` is what it means in float64
+`from_torch`, `from_onnx`
+    networks of other frameworks as an `Imported`, a module like the others; ``weights.load`` reads files of
+    weights
 `compile`
     a `Program`: ``simulate``, ``describe``, ``explain``, ``save``, ``load``, ``bind``
 `ClientSpec`
@@ -19,9 +22,29 @@ Modules
     errors of every intermediate, expected and measured, under a test key
 """
 
-from crenel.nn.activations import GELU, Polynomial, ReLU, Sigmoid, SiLU, Square, Tanh
+from crenel.nn.activations import (
+    ELU,
+    GELU,
+    Erf,
+    HardSigmoid,
+    HardSwish,
+    LeakyReLU,
+    Polynomial,
+    ReLU,
+    ReLU6,
+    Sigmoid,
+    SiLU,
+    Softplus,
+    Square,
+    Tanh,
+    TanhGELU,
+)
 from crenel.nn.client import Client, ClientSpec, EncryptedTensor
 from crenel.nn.compiler import compile
+from crenel.nn.importers import weights
+from crenel.nn.importers.imported import Imported, ReplacementWarning
+from crenel.nn.importers.onnx_graph import from_onnx
+from crenel.nn.importers.torch_graph import from_torch
 from crenel.nn.modules import AvgPool2d, BatchNorm, Conv2d, Flatten, GlobalAvgPool, Linear
 from crenel.nn.networks import Add, Concat, Residual, Sequential
 from crenel.nn.passes.approximate import AgreementWarning
@@ -32,6 +55,7 @@ from crenel.nn.report import Report, report
 from crenel.nn.trace import Module
 
 __all__ = [
+    "ELU",
     "GELU",
     "Add",
     "AgreementWarning",
@@ -44,23 +68,35 @@ __all__ = [
     "Conv2d",
     "Decision",
     "EncryptedTensor",
+    "Erf",
     "Expected",
     "Flatten",
     "GlobalAvgPool",
+    "HardSigmoid",
+    "HardSwish",
+    "Imported",
+    "LeakyReLU",
     "Linear",
     "Module",
     "Plan",
     "Polynomial",
     "Program",
     "ReLU",
+    "ReLU6",
+    "ReplacementWarning",
     "Report",
     "Residual",
     "Sequential",
     "Server",
     "SiLU",
     "Sigmoid",
+    "Softplus",
     "Square",
     "Tanh",
+    "TanhGELU",
     "compile",
+    "from_onnx",
+    "from_torch",
     "report",
+    "weights",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from crenel import ckks
 from crenel.errors import ParameterError
-from crenel.nn.functions import FUNCTIONS
+from crenel.nn import functions
 from crenel.nn.ops import Reals, Series
 from crenel.nn.plan import series_depth
 
@@ -59,7 +59,7 @@ class Quality:
 
 
 def fit(function: str, bound: float, degree: int, histogram: Histogram) -> Series:
-    """The weighted least-squares series of a function of `FUNCTIONS` on [-bound, bound].
+    """The weighted least-squares series of a function of `functions` on [-bound, bound].
 
     Raises ParameterError for a degree outside 1 to 127 and a bound that is not positive and finite.
     """
@@ -70,7 +70,9 @@ def fit(function: str, bound: float, degree: int, histogram: Histogram) -> Serie
     weight = (1.0 - UNIFORM_SHARE) * histogram.density(u * bound) + UNIFORM_SHARE / POINTS
     root = np.sqrt(weight)
     basis = np.polynomial.chebyshev.chebvander(u, degree)
-    found = np.linalg.lstsq(basis * root[:, None], FUNCTIONS[function](u * bound) * root, rcond=None)[0]
+    found = np.linalg.lstsq(
+        basis * root[:, None], functions.function(function)(u * bound) * root, rcond=None
+    )[0]
     return Series(function, bound, (np.asarray(found, dtype=np.float64),), gated=False)
 
 
@@ -83,7 +85,7 @@ def interpolated(function: str, bound: float, degree: int) -> Series:
     if not 1 <= degree <= MAX_DEGREE:
         raise ParameterError(f"degree {degree}, expected 1 to {MAX_DEGREE}", {"degree": degree})
     _positive(bound)
-    exact = FUNCTIONS[function]
+    exact = functions.function(function)
     found = ckks.chebyshev_fit(lambda u: float(exact(np.asarray(u * bound))), degree)
     return Series(function, bound, (found,), gated=False)
 
@@ -109,7 +111,7 @@ def minimax(bound: float, degrees: str = "15,15,15") -> Series:
 def quality(series: Series, histogram: Histogram) -> Quality:
     """Errors of a series for the function it stands for."""
     x = np.linspace(-series.bound, series.bound, POINTS)
-    error = np.abs(series(x) - FUNCTIONS[series.function](x))
+    error = np.abs(series(x) - functions.function(series.function)(x))
     return Quality(float(np.sqrt(np.sum(histogram.density(x) * error**2))), float(error.max()))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel import ckks
+from crenel._crenel import Device
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.clear import Slots
 from crenel.nn.cost import CostModel
@@ -46,7 +47,7 @@ def compile(
     composite: str = "15,15,15",
     margin: float = 2.0,
     batch: int = 1,
-    device: str = "auto",
+    device: str | Device = "auto",
     costs: CostModel | None = None,
 ) -> Program:
     """A program that computes a network on encrypted samples.

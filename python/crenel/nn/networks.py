@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crenel.errors import ParameterError
@@ -88,13 +89,16 @@ class Concat(Module):
             tracer.module(branch, value, _within(place, number))
             for number, branch in enumerate(self.branches)
         ]
-        values = [value for value in found if value is not None]
-        if len(values) < len(found):
-            return None
-        counts = [tracer.shape(value)[0] for value in values]
-        name = place or "concat"
-        placed = [
-            tracer.add(ops.Place(sum(counts), sum(counts[:k])), [value], name)
-            for k, value in enumerate(values)
-        ]
-        return tracer.add(ops.Add(), placed, name)
+        return concatenated(tracer, found, place or "concat")
+
+
+def concatenated(tracer: Tracer, values: Sequence[int | None], name: str) -> int | None:
+    """The channels of values one after the other: the sum of what lies among zeros."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    counts = [tracer.shape(value)[0] for value in known]
+    placed = [
+        tracer.add(ops.Place(sum(counts), sum(counts[:k])), [value], name) for k, value in enumerate(known)
+    ]
+    return tracer.add(ops.Add(), placed, name)

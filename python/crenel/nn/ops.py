@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from crenel.errors import ParameterError
-from crenel.nn.functions import FUNCTIONS
 from crenel.nn.functions import Reals as Reals
+from crenel.nn.functions import function
 
 Shape = tuple[int, ...]
 Pair = tuple[int, int]
@@ -260,7 +260,7 @@ class Add(Op):
 
 @dataclass(frozen=True, eq=False)
 class Activation(Op):
-    """A function of `functions.FUNCTIONS`, exact; `Approximate` puts a polynomial in its place."""
+    """A function by its name, `functions.function`, exact; `Approximate` puts a polynomial in its place."""
 
     function: str
     name: ClassVar[str] = "activation"
@@ -270,7 +270,7 @@ class Activation(Op):
         return inputs[0]
 
     def __call__(self, *inputs: Reals) -> Reals:
-        return FUNCTIONS[self.function](inputs[0])
+        return function(self.function)(inputs[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel import ckks
-from crenel._crenel import write_file
+from crenel._crenel import Device, write_file
 from crenel.errors import SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
@@ -59,8 +59,8 @@ class Program:
     batch: int
     """Most samples of one run."""
     expected: Expected
-    device: str = "auto"
-    """Where `bind` computes."""
+    device: str | Device = "auto"
+    """Where `bind` computes: a `Device` shares its memory with what else was made on it."""
     _kept: dict[str, object] = field(default_factory=dict, init=False, repr=False)
     _known: dict[tuple[str, int, int], float] = field(default_factory=dict, init=False, repr=False)
 
@@ -218,7 +218,7 @@ class Program:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], device: str = "auto", *, allow_insecure: bool = False
+        cls, path: str | os.PathLike[str], device: str | Device = "auto", *, allow_insecure: bool = False
     ) -> Program:
         """From an untrusted file.
 
@@ -228,7 +228,9 @@ class Program:
         return cls.from_bytes(archive.read(path), device, allow_insecure=allow_insecure)
 
     @classmethod
-    def from_bytes(cls, data: bytes, device: str = "auto", *, allow_insecure: bool = False) -> Program:
+    def from_bytes(
+        cls, data: bytes, device: str | Device = "auto", *, allow_insecure: bool = False
+    ) -> Program:
         """From untrusted bytes. Raises as `load`."""
         document, parts = archive.unpacked(data, "program")
         found = _dict(document)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from crenel.errors import UnsupportedError
-from crenel.workloads.records import Result, Sort, Stage, Training
+from crenel.workloads.records import Network, Result, Sort, Stage, Training
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,11 +49,13 @@ def _figure(
 
 
 def draw(path: Path, result: Result) -> None:
-    """The figure of a record: of training, or of a sort. Raises UnsupportedError without matplotlib."""
+    """The figure of a record. Raises UnsupportedError without matplotlib."""
     if isinstance(result, Training):
         _training(path, result)
     elif isinstance(result, Sort):
         _sort(path, result)
+    elif isinstance(result, Network):
+        _network(path, result)
 
 
 def _title(axes: Axes, text: str) -> None:
@@ -62,6 +64,9 @@ def _title(axes: Axes, text: str) -> None:
 
 def _heading(result: Result) -> str:
     warning = "   INSECURE" if result.insecure else ""
+    if isinstance(result, Network):
+        run = f"runs of {result.batch}, polynomials: {result.activation}"
+        return f"{result.network} on {result.data}, {result.params}, {run}{warning}"
     return f"{result.data}, {result.params}, {result.slots} slots, variant {result.variant}{warning}"
 
 
@@ -161,6 +166,28 @@ def _rounds(axes: Axes, result: Sort) -> None:
     _title(axes, what if result.found else f"{_sorted(result)}\n{what}")
 
 
+def _network(path: Path, result: Network) -> None:
+    """Outputs against those of float64; levels, times and errors along the plan."""
+    # Here: crenel.nn is not needed for other records.
+    from crenel.nn.pictures.charts import draw_all, panels_of
+
+    with _figure(path, 1 + panels_of(result.layers), (8, 4), heading=_heading(result)) as axes:
+        _outputs(axes[0], result)
+        draw_all(axes[1:], result.layers)
+
+
+def _outputs(axes: Axes, result: Network) -> None:
+    ends = [min(result.expected), max(result.expected)]
+    axes.plot(ends, ends, color=CLEAR, linewidth=1, zorder=0)
+    axes.plot(result.expected, result.found, ".", color=ENCRYPTED, markersize=5)
+    axes.set_xlabel("output of the network in float64")
+    axes.set_ylabel("simulated" if result.simulated else "computed under encryption, decrypted here")
+    shown = f", one output of {result.every} shown" if result.every > 1 else ""
+    _title(
+        axes, f"{result.network}, {result.steps} samples{shown}, same class {100 * result.agreement:.1f} %"
+    )
+
+
 def shown_stages(stages: Sequence[Stage], most: int = MOST_STAGES) -> list[Stage]:
     """The longest ones in their order, and what all the others take together."""
     if len(stages) <= most:
@@ -179,7 +206,7 @@ def _bars(axes: Axes, result: Result) -> None:
     axes.margins(x=0.12)
     axes.invert_yaxis()
     axes.set_xlabel("seconds")
-    _title(axes, f"time by stage, {result.total_s:.3g} s in all")
+    _title(axes, f"time by stage, {result.staged_s:.3g} s in all")
 
 
 def draw_probabilities(path: Path, clear: np.ndarray, encrypted: np.ndarray, labels: np.ndarray) -> None:

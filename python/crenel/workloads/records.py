@@ -87,6 +87,20 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Layer:
+    """A value of a network's plan, in the order in which they are made; the input first."""
+
+    origin: str  # the module that it comes from
+    kind: str  # of step: transform, evaluate, quadratic, sum, refresh; input
+    level: int
+    slots: int
+    ciphertexts: int
+    seconds: float | None = None  # None: not timed, or the input
+    expected: float | None = None  # root mean square error by the model, in units of the bound
+    measured: float | None = None  # decrypted against the clear; None: not asked for
+
+
+@dataclass(frozen=True)
 class Result:
     """Figures that every workload has.
 
@@ -108,9 +122,9 @@ class Result:
     data_digest: str
     digest: str  # of the decrypted result
     seed: int
-    steps: int  # iterations or rounds
+    steps: int  # iterations, rounds or samples
     total_s: float
-    latency_us: float  # of an iteration, or of the whole sort
+    latency_us: float  # of an iteration, of the whole sort, or of a batch
     batch: int
     bootstraps: int
     correct: bool
@@ -129,6 +143,11 @@ class Result:
     memory: Memory
     energy: Energy
     stages: tuple[Stage, ...]
+
+    @property
+    def staged_s(self) -> float:
+        """Seconds of the run that the stages are of."""
+        return self.total_s
 
 
 @dataclass(frozen=True)
@@ -158,7 +177,50 @@ class Sort(Result):
     found: tuple[float, ...] = field(default=(), repr=False)
 
 
-RESULTS: dict[str, type[Training] | type[Sort]] = {"helr": Training, "sort": Sort}
+@dataclass(frozen=True)
+class Network(Result):
+    """A network on encrypted samples. ``latency_us`` is the median of runs of ``batch`` samples, ``steps``
+    the samples, ``error`` the largest against the same plan in the clear, ``setup_s`` of binding to the keys.
+
+    ``expected`` and ``found`` are outputs of the network in float64 and of the encrypted run; of many a part.
+    """
+
+    network: str = ""
+    weights: str = ""  # where they come from
+    program: str = ""  # its fingerprint
+    activation: str = ""  # polynomials of the plan, and how many
+    input_level: int = 0
+    rotations: int = 0  # keys of them
+    weight_bytes: int = 0  # of encoded weights, on the device
+    compile_s: float | None = None  # None: a compiled program was loaded
+    run_s: tuple[float, ...] = ()  # of each timed run
+    simulated: bool = False  # nothing was encrypted: times and memory say nothing
+    accuracy: float | None = None  # None: samples have no labels
+    float_accuracy: float | None = None
+    simulated_accuracy: float | None = None
+    agreement: float = 0.0  # share of samples with the largest output of the network in float64
+    simulated_agreement: float = 0.0
+    cosine: float = 0.0  # least over samples, between outputs and those of float64
+    expected_noise: float = 0.0  # root mean square of the errors that the model draws for these samples
+    float_error: float = 0.0  # largest against float64: of polynomials and encryption
+    approximation: float = 0.0  # root mean square of the polynomials' part of it
+    layers: tuple[Layer, ...] = field(default=(), repr=False)
+    every: int = 1  # outputs from one of expected, and of found, to the next
+    expected: tuple[float, ...] = field(default=(), repr=False)
+    found: tuple[float, ...] = field(default=(), repr=False)
+
+    @property
+    def staged_s(self) -> float:
+        """Seconds of the run that the stages are of: a further one, of one batch."""
+        return sum(stage.seconds for stage in self.stages)
+
+
+Record: TypeAlias = "Training | Sort | Network"
+RESULTS: dict[str, type[Training] | type[Sort] | type[Network]] = {
+    "helr": Training,
+    "sort": Sort,
+    "network": Network,
+}
 
 
 def facts_of(params: ckks.Params) -> Json:
@@ -196,7 +258,7 @@ def process_peak_bytes() -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def provenance(device: crenel.Device, command: str) -> Json:
+def provenance(device: crenel.Device | crenel.DeviceInfo, command: str) -> Json:
     """Where and of what a record was made."""
     commit, dirty = _commit()
     found = {
@@ -254,7 +316,7 @@ def _driver() -> str | None:
     return _line(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"])
 
 
-def document(results: list[Training | Sort], where: Mapping[str, object]) -> Json:
+def document(results: list[Record], where: Mapping[str, object]) -> Json:
     """The JSON document of runs on one machine."""
     return {
         "kind": KIND,
@@ -265,12 +327,12 @@ def document(results: list[Training | Sort], where: Mapping[str, object]) -> Jso
     }
 
 
-def write(path: Path, results: list[Training | Sort], where: Mapping[str, object]) -> None:
+def write(path: Path, results: list[Record], where: Mapping[str, object]) -> None:
     """Write the document; the file is whole or not there. Raises FileError."""
     write_file(path, (json.dumps(document(results, where), indent=1) + "\n").encode())
 
 
-def read(path: Path) -> tuple[list[Training | Sort], Json]:
+def read(path: Path) -> tuple[list[Record], Json]:
     """Results and provenance of a document that `write` wrote.
 
     Raises FileError, and SerializationError for anything else than such a document.
@@ -286,13 +348,17 @@ def read(path: Path) -> tuple[list[Training | Sort], Json]:
         raise SerializationError(f"{path}: no record of a workload: {error!r}", {"path": str(path)}) from None
 
 
-def _result(row: Json) -> Training | Sort:
+def _result(row: Json) -> Record:
     row = dict(row)
     row["memory"], row["energy"] = Memory(**row["memory"]), Energy(**row["energy"])
     row["stages"] = tuple(Stage(**stage) for stage in row["stages"])
     if row["name"] == "helr":
         row["iterations"] = tuple(Iteration(**i) for i in row["iterations"])
     else:
-        row["rounds"] = tuple(Round(**r) for r in row["rounds"])
         row["expected"], row["found"] = tuple(row["expected"]), tuple(row["found"])
+    if row["name"] == "sort":
+        row["rounds"] = tuple(Round(**r) for r in row["rounds"])
+    if row["name"] == "network":
+        row["layers"] = tuple(Layer(**layer) for layer in row["layers"])
+        row["run_s"] = tuple(row["run_s"])
     return RESULTS[row["name"]](**row)

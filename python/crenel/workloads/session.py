@@ -21,7 +21,7 @@ from crenel.workloads.shared import Variant
 from crenel.workloads.stages import Stages, Stopwatch, unmeasured
 
 T = TypeVar("T")
-KEYS, TABLES = "client: evaluation keys", "server: tables of the bootstrap"
+KEYS, TABLES = "client: evaluation keys", "server: tables"
 
 
 @dataclass(frozen=True)

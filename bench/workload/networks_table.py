@@ -1,0 +1,139 @@
+"""A network at several scales, activations and batches, in the benchmark schema: a file a set and activation.
+
+    python bench/workload/networks_table.py --device cuda --network resnet20 --programs FOLDER
+        --weights FILE --data FILE --calibration FILE [--activations fit:63,fit:27,minimax] [--batches 1,8,32]
+
+Each run is a process of its own, by the command `crenel workload`, with timed layers behind the timed runs.
+Programs are compiled where FOLDER has none of parameters, activation and batch, which takes minutes and no
+device: with `--compile` nothing else is done. A run whose result is wrong is recorded as such; one that ends
+with an error leaves a line in the summary and none in the file. Needs the package installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from processes import Run, collect
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results"
+SETS = ("boot30", "boot35", "boot40", "boot48dr")
+FILES = ("weights", "data", "calibration")
+
+
+def network(options: argparse.Namespace) -> list[str]:
+    """Arguments of every run."""
+    given = [(option, getattr(options, option)) for option in FILES]
+    files = [part for option, path in given if path is not None for part in (f"--{option}", str(path))]
+    return [options.network, *files]
+
+
+def polynomials(activation: str) -> list[str]:
+    """Arguments for ``fit:63`` or ``minimax``."""
+    strategy, _, degree = activation.partition(":")
+    return ["--activation", strategy, *(["--degree", degree] if degree else [])]
+
+
+def program_of(options: argparse.Namespace, params: str, activation: str, batch: int) -> Path:
+    """The file of a compiled program."""
+    return options.programs / f"{options.network}-{params}-{activation.replace(':', '')}-{batch}.crn"
+
+
+def compiled(options: argparse.Namespace, params: str, activation: str, batch: int) -> str | None:
+    """Makes the program where it is not there; why it could not be made."""
+    target = program_of(options, params, activation, batch)
+    if target.exists():
+        return None
+    command = [sys.executable, "-m", "crenel", "workload", *network(options), "--device", "cpu"]
+    command += ["--params", params, "--batch", str(batch), "--images", "1", "--simulate-only"]
+    command += [*polynomials(activation), "--save", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if target.exists():
+        print(f"{params}, {activation}, batch {batch}: compiled", flush=True)
+        return None
+    last = (done.stderr or done.stdout).strip().splitlines()
+    return f"{params}, {activation}, batch {batch}: {last[-1] if last else 'no output'}"
+
+
+def runs(options: argparse.Namespace, params: str, activation: str) -> list[Run]:
+    """Of one file: a run a batch."""
+    common = [*network(options), "--device", options.device, "--params", params, "--warm"]
+    common += ["--energy"] if options.energy else []
+    common += ["--errors"] if options.errors else []
+    return [
+        Run(
+            f"batch {batch}",
+            [
+                *common, "--batch", str(batch), "--images", str(max(options.images, 2 * batch)),
+                "--program", str(program_of(options, params, activation, batch)),
+            ],
+        )
+        for batch in options.batches
+        if program_of(options, params, activation, batch).exists()
+    ]  # fmt: skip
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--network", default="resnet20", choices=["resnet20", "mlp", "lenet"])
+    for option in FILES:
+        parser.add_argument(f"--{option}", type=Path, help="as of the command")
+    parser.add_argument("--programs", type=Path, required=True, help="folder of compiled programs")
+    parser.add_argument("--compile", action="store_true", help="make programs that are missing, and end")
+    parser.add_argument("--params", default=",".join(SETS), help="sets, with commas between")
+    parser.add_argument("--activations", default="fit:63", help="as fit:63,fit:27,minimax")
+    parser.add_argument("--batches", default="1,8,32", help="samples of a run, with commas between")
+    parser.add_argument("--images", type=int, default=32, help="at least two batches of them are run")
+    parser.add_argument("--errors", action="store_true", help="measure the error of every layer")
+    parser.add_argument("--energy", action="store_true", help="sample the GPU's power")
+    parser.add_argument("--timeout", type=float, default=500.0, help="seconds of one run")
+    parser.add_argument("--folder", type=Path, default=RESULTS)
+    parser.add_argument("--label", default="h200", help="of the device, in the names of the files")
+    options = parser.parse_args(arguments)
+    for option in FILES:
+        path = getattr(options, option)
+        if path is not None and not path.exists():
+            parser.error(f"--{option}: there is no {path}")
+    for option in ("programs", "folder"):
+        if not getattr(options, option).is_dir():
+            parser.error(f"--{option}: there is no folder {getattr(options, option)}")
+    try:
+        options.batches = [int(part) for part in options.batches.split(",")]
+    except ValueError:
+        parser.error(f"--batches: {options.batches}, expected numbers with commas between")
+    options.activations = options.activations.split(",")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    command = shlex.join(["bench/workload/networks_table.py", *given])
+    failed: list[str] = []
+    for params in options.params.split(","):
+        for activation in options.activations:
+            made = [compiled(options, params, activation, batch) for batch in options.batches]
+            failed += [why for why in made if why is not None]
+            if options.compile:
+                continue
+            wanted = runs(options, params, activation)
+            document, errors = collect(wanted, f"{params}, {activation}", command, options.timeout)
+            failed += errors
+            if document is None:
+                continue
+            name = f"workload-{params}-{options.label}-{options.network}-{activation.replace(':', '')}.json"
+            (options.folder / name).write_text(json.dumps(document, indent=1) + "\n")
+            print(f"wrote {options.folder / name}", flush=True)
+    for line in failed:
+        print(f"no result: {line}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

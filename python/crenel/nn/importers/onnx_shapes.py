@@ -1,0 +1,119 @@
+"""Operators of ONNX that change shapes, or work on shapes and constants before any sample is there.
+
+As in `onnx_operators`. A shape is a tuple, with the number of samples in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crenel.nn.importers import operators
+from crenel.nn.importers.imported import BATCH, Either, Scope, Tensor
+
+Ints = Sequence[int]
+REAL_TYPES = (1, 10, 11, 16)  # of onnx.TensorProto: float, half, double, bfloat16
+
+
+def flatten(s: Scope, x: Tensor, *, axis: int = 1) -> Tensor:
+    """`Flatten`; all axes of a sample."""
+    if axis != 1:
+        s.refuse(f"axis {axis}")
+    return operators.flattened(s, x)
+
+
+def reshape(s: Scope, x: Either, shape: Any, *, allowzero: int = 0) -> Any:
+    """`Flatten`, or nothing; any, of constants."""
+    sizes = shape if isinstance(shape, tuple) else tuple(int(n) for n in np.ravel(shape))
+    if isinstance(x, Tensor):
+        return operators.reshaped(s, x, sizes)
+    try:
+        return np.reshape(x, sizes)
+    except (TypeError, ValueError):
+        s.refuse(f"a constant of shape {np.shape(x)} as {sizes}")
+        return Tensor(None)
+
+
+def squeeze(s: Scope, x: Either, axes: Any = None) -> Any:
+    """`Flatten` of planes of one element; any, of constants and shapes."""
+    along = None if axes is None else tuple(int(a) for a in np.ravel(axes))
+    if isinstance(x, tuple):
+        return x[0] if len(x) == 1 else x
+    if not isinstance(x, Tensor):
+        return np.squeeze(x, along)
+    shape = s.shape(x)
+    if len(shape) != 3 or shape[1:] != (1, 1) or along is None or sorted(a % 4 for a in along) != [2, 3]:
+        s.refuse("only planes of one element")
+        return Tensor(None)
+    return operators.flattened(s, x)
+
+
+def unsqueeze(s: Scope, x: Any, axes: Any) -> Any:
+    """Of constants and shapes."""
+    along = tuple(int(a) for a in np.ravel(axes))
+    return (x,) if x is BATCH or isinstance(x, int) else np.expand_dims(x, along)
+
+
+def shape_of(s: Scope, x: Either) -> object:
+    """For `Reshape`."""
+    return (BATCH, *s.shape(x)) if isinstance(x, Tensor) else tuple(np.shape(x))
+
+
+def gather(s: Scope, x: Any, indices: Any, *, axis: int = 0) -> Any:
+    """Of shapes."""
+    if not isinstance(x, tuple) or np.size(indices) != 1:
+        s.refuse("only of a shape")
+        return Tensor(None)
+    at = int(np.ravel(indices)[0])
+    if not -len(x) <= at < len(x):
+        s.refuse(f"entry {at} of a shape with {len(x)}")
+        return Tensor(None)
+    return (x[at],) if np.ndim(indices) else x[at]
+
+
+def part(s: Scope, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    """Of shapes."""
+    numbers = [None if each is None else np.ravel(each) for each in (starts, ends, axes, steps)]
+    if not isinstance(x, tuple) or any(each is not None and each.size != 1 for each in numbers):
+        s.refuse("only of a shape")
+        return Tensor(None)
+    first, last, _, step = (None if each is None else int(each[0]) for each in numbers)
+    return x[first:last:step]
+
+
+def concat(s: Scope, *parts: Either, axis: int) -> Any:
+    """`Concat`; of channels. Of shapes too."""
+    if any(isinstance(part, Tensor) for part in parts):
+        return operators.joined(s, parts, axis)
+    return tuple(n for part in parts for n in (part if isinstance(part, tuple) else np.ravel(part).tolist()))
+
+
+def transpose(s: Scope, x: Any, *, perm: Ints | None = None) -> Any:
+    """Of constants."""
+    return np.transpose(x, perm)
+
+
+def identity(s: Scope, x: Either) -> Any:
+    """Nothing."""
+    return x
+
+
+def cast(s: Scope, x: Either, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
+    """Nothing, between types of real numbers."""
+    if isinstance(x, Tensor) and to not in REAL_TYPES:
+        s.refuse("to what is no real number")
+    return x
+
+
+def constant(
+    s: Scope, *, value: Any = None, value_float: float | None = None, value_int: int | None = None,
+    value_floats: Sequence[float] | None = None, value_ints: Ints | None = None,
+) -> Any:  # fmt: skip
+    """Arrays and numbers."""
+    given = [v for v in (value, value_float, value_int, value_floats, value_ints) if v is not None]
+    if len(given) != 1:
+        s.refuse("no array of numbers")
+        return Tensor(None)
+    return np.asarray(given[0])

@@ -1,0 +1,344 @@
+"""A network from a task to a record: compiled, simulated, encrypted, decrypted, compared, timed by layer."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crenel import Device, ckks, nn
+from crenel.errors import ParameterError
+from crenel.nn.ops import Reals
+from crenel.nn.passes.approximate import Strategy
+from crenel.nn.pictures.graph import kind_of
+from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh
+from crenel.workloads import records, session
+from crenel.workloads.networks.task import Task, agreement, least_cosine
+from crenel.workloads.progress import Steps
+from crenel.workloads.records import Energy, Layer, Memory, Network, Stage
+from crenel.workloads.session import TABLES, Session
+
+if TYPE_CHECKING:
+    from crenel.workloads.report import Report
+
+DEVIATIONS = 8.0  # times the root mean square of what the model draws: what a correct run does not exceed
+PART = 32  # samples at a time in the clear: more take memory, and are not faster
+MOST_VALUES = 512  # that a record holds of the outputs; of more every so many
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a task is compiled and run.
+
+    Attributes
+    ----------
+    batch : samples of a run; None: the program's, or 1
+    program : a compiled program in place of compiling
+    save : a file for the program that was compiled
+    activation, degree, margin : as of `nn.compile`; None: those of the task
+    warm : run once before, untimed
+    stages : time each layer in one more run, in which the device is waited for after each
+    errors : decrypt every layer of one more run under the client's key, which is a test key
+    energy : sample the GPU's power
+    """
+
+    batch: int | None = None
+    program: Path | None = None
+    save: Path | None = None
+    activation: Strategy = "fit"
+    degree: int | None = None
+    margin: float | None = None
+    warm: bool = False
+    stages: bool = True
+    errors: bool = False
+    energy: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Clear:
+    """Outputs of a task without encryption."""
+
+    exact: Reals  # of the network in float64
+    plan: Reals  # of the compiled program, without errors
+    noisy: Reals  # with errors drawn from the model
+
+    @property
+    def noise(self) -> float:
+        """Root mean square of the drawn errors."""
+        return float(np.sqrt(np.mean((self.noisy - self.plan) ** 2)))
+
+
+def prepare(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> nn.Program:
+    """The task's program for parameters, compiled or loaded.
+
+    Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, and what
+    `nn.compile` and `nn.Program.load` raise.
+    """
+    if options.program is None:
+        with report.step("compile"):
+            program = nn.compile(
+                task.model, task.calibration, params=params, activation=options.activation,
+                degree=task.degree if options.degree is None else options.degree,
+                margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
+            )  # fmt: skip
+    else:
+        with report.step("load the program"):
+            program = nn.Program.load(options.program, allow_insecure=params.insecure)
+        _check(program, task, params, options)
+    if options.save is not None:
+        program.save(options.save)
+    report.line(program.describe())
+    return program
+
+
+def _check(program: nn.Program, task: Task, params: ckks.Params, options: RunOptions) -> None:
+    """Raises ParameterError where a loaded program is not of this task."""
+    found, name = program.params, options.program
+    if found != params:
+        raise ParameterError(
+            f"{name} is of parameters {found.name or found.id[:16]}, not {params.name or params.id[:16]}",
+            {"found": found.id, "expected": params.id},
+        )
+    shape = program.plan.values[0].layout.shape
+    if shape != task.samples.shape[1:]:
+        raise ParameterError(
+            f"{name} takes samples of shape {shape}, not {task.samples.shape[1:]}", {"found": list(shape)}
+        )
+    if (options.batch or 1) > program.batch:
+        raise ParameterError(
+            f"{name} takes up to {program.batch} samples a run, not {options.batch}", {"batch": program.batch}
+        )
+
+
+def simulate(task: Task, program: nn.Program, report: Report) -> Clear:
+    """The network in float64, and the program in the clear without and with errors."""
+    parts = [task.samples[k : k + PART] for k in range(0, len(task.samples), PART)]
+    with report.step("in the clear: the network in float64"):
+        exact = np.concatenate([task.model(part) for part in parts])
+    with report.step("in the clear: the program, with errors"):
+        plan = np.concatenate([program.simulate(part, noise=False) for part in parts])
+        noisy = np.concatenate([program.simulate(part) for part in parts])
+    return Clear(exact, plan, noisy)
+
+
+def run(task: Task, params: ckks.Params, device: str, options: RunOptions, report: Report) -> Network:
+    """Compile, encrypt, compute, decrypt, compare.
+
+    Raises DeviceError, OutOfMemoryError, and what `prepare` raises, before anything is encrypted.
+    """
+    program = prepare(task, params, options, report)
+    clear = simulate(task, program, report)
+    held = Session(params, device, report, timed_stages=False, energy=options.energy)
+    spec, client = program.client, nn.Client(held.client)
+    keys = held.keys(lambda _: client.evaluation_keys(spec))
+    with held.step(TABLES):
+        server = replace_device(program, held.device).bind(keys)
+        held.context.synchronize()
+    size = options.batch or program.batch
+    parts = [task.samples[k : k + size] for k in range(0, len(task.samples), size)]
+    with held.step("client: encrypt"):
+        sent = [client.encrypt(part, spec) for part in parts]
+        held.context.synchronize()
+    if options.warm:
+        with held.step("server: one run before"):
+            server.run(sent[0])
+            held.context.synchronize()
+    times: list[float] = []
+    returned = held.run("server: all runs", lambda: _runs(held, server, sent, times))
+    with held.step("client: decrypt"):
+        found = np.concatenate([client.decrypt(y, spec) for y in returned])
+    facts = held.facts(
+        session.RunOptions(warm=options.warm), keys, len(task.samples), recorded=False, resumed=False
+    )
+    layers = _layers(held, server, client, task.samples[:size], sent[0], options)
+    if options.stages:
+        facts |= {"stages": _stages(layers), "stages_timed": True}
+    full = [t for t, part in zip(times, parts, strict=True) if len(part) == len(parts[0])]
+    facts |= {
+        "total_s": sum(times),
+        "latency_us": 1e6 * statistics.median(full),
+        "encrypt_s": held.seconds_of("client: encrypt"),
+        "decrypt_s": held.seconds_of("client: decrypt"),
+        "wire_bytes": sum(len(x.to_bytes()) for x in sent[:1]) * len(sent),
+    }
+    return _record(task, program, clear, found, options, report, facts, times, layers)
+
+
+def replace_device(program: nn.Program, device: Device) -> nn.Program:
+    """The program on a device that others share: what has been found out about it stays."""
+    found = replace(program, device=device)
+    found._kept.update(program._kept)
+    return found
+
+
+def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> Network:
+    """As `run`, but what is compared with float64 is the program in the clear, with errors drawn."""
+    program = prepare(task, params, options, report)
+    clear = simulate(task, program, report)
+    nothing = "nothing was encrypted"
+    facts = records.facts_of(params) | {
+        "variant": "crenel", "seed": 0, "steps": len(task.samples), "total_s": 0.0, "latency_us": 0.0,
+        "setup_s": 0.0, "warm": False, "graph": False, "resumed": False, "keys_s": 0.0, "encrypt_s": 0.0,
+        "decrypt_s": 0.0, "wire_bytes": 0, "stages_timed": False, "stages": (), "simulated": True,
+        "memory": Memory(program.demand.key_bytes, 0, None, nothing, records.process_peak_bytes()),
+        "energy": Energy(None, None, None, 0, nothing),
+    }  # fmt: skip
+    return _record(
+        task,
+        program,
+        clear,
+        clear.noisy,
+        options,
+        report,
+        facts,
+        [],
+        tuple(_plan_layers(program.plan).values()),
+    )
+
+
+def _runs(
+    held: Session, server: nn.Server, sent: list[nn.EncryptedTensor], times: list[float]
+) -> list[nn.EncryptedTensor]:
+    """The results; `times` gets the seconds of each run."""
+    found = []
+    with Steps(None, len(sent), "runs") as steps:
+        for x in sent:
+            start = time.perf_counter()
+            found.append(server.run(x))
+            held.context.synchronize()
+            times.append(time.perf_counter() - start)
+            steps.step()
+    return found
+
+
+def _layers(
+    held: Session,
+    server: nn.Server,
+    client: nn.Client,
+    samples: Reals,
+    x: nn.EncryptedTensor,
+    options: RunOptions,
+) -> tuple[Layer, ...]:
+    """Values of the plan with the time and the error of each, where they were asked for."""
+    plan = server.program.plan
+    layers = _plan_layers(plan)
+    if options.stages:
+        with held.step("server: one run, timed by layer"):
+            for number, seconds in _seconds(server, x, held.context.synchronize).items():
+                layers[number] = replace(layers[number], seconds=seconds)
+    if options.errors:
+        with held.step("errors of every layer, under a test key"):
+            found = nn.report(server, client, samples)
+        # Rows come in the order in which values are made.
+        for number, row in zip((step.out for step in plan.steps), found.rows, strict=True):
+            layers[number] = replace(layers[number], expected=row.expected, measured=row.measured)
+    return tuple(layers.values())
+
+
+def _seconds(server: nn.Server, x: nn.EncryptedTensor, wait: Callable[[], Any]) -> dict[int, float]:
+    """Of each value that a run makes."""
+    found: dict[int, float] = {}
+    wait()
+    last = time.perf_counter()
+
+    def made(number: int, ciphertexts: list[ckks.Ciphertext]) -> None:
+        nonlocal last
+        wait()
+        now = time.perf_counter()
+        found[number], last = now - last, now
+
+    server.run(x, watch=made)
+    return found
+
+
+def _plan_layers(plan: Plan) -> dict[int, Layer]:
+    """Values in the order in which they are made, the input first; by their numbers."""
+    kinds = {0: "input"} | {step.out: kind_of(step) for step in plan.steps}
+    return {
+        number: Layer(value.origin, kind, value.level, value.layout.slots, value.layout.ciphertexts)
+        for number, kind in kinds.items()
+        for value in [plan.values[number]]
+    }
+
+
+def _stages(layers: tuple[Layer, ...]) -> tuple[Stage, ...]:
+    """By kind of step."""
+    timed = [layer for layer in layers if layer.seconds is not None]
+    return tuple(
+        Stage(
+            kind,
+            sum(layer.seconds or 0.0 for layer in timed if layer.kind == kind),
+            sum(layer.kind == kind for layer in timed),
+        )
+        for kind in dict.fromkeys(layer.kind for layer in timed)
+    )
+
+
+def _activation(plan: Plan) -> str:
+    """Polynomials of the plan, as ``relu 63 x 19``."""
+    found: Counter[str] = Counter()
+    for step in plan.steps:
+        if isinstance(step, Evaluate):
+            degrees = ",".join(str(len(f) - 1) for f in step.series.factors)
+            found[f"{step.series.function} {degrees}"] += 1
+        elif isinstance(step, Quadratic):
+            found["quadratic"] += 1
+    return ", ".join(f"{name} x {count}" for name, count in found.items()) or "none"
+
+
+def _record(
+    task: Task,
+    program: nn.Program,
+    clear: Clear,
+    found: Reals,
+    options: RunOptions,
+    report: Report,
+    facts: dict[str, Any],
+    times: list[float],
+    layers: tuple[Layer, ...],
+) -> Network:
+    error = float(np.abs(found - clear.plan).max())
+    bound = DEVIATIONS * clear.noise
+    every = -(-found.size // MOST_VALUES)
+    demand = program.demand
+    return Network(
+        **facts,
+        name="network",
+        network=task.name,
+        weights=task.weights,
+        data=task.data,
+        data_digest=records.digest(task.samples),
+        digest=records.digest(found),
+        program=program.fingerprint,
+        activation=_activation(program.plan),
+        batch=options.batch or program.batch,
+        bootstraps=sum(isinstance(step, Refresh) for step in program.plan.steps),
+        correct=error <= bound,
+        error=error,
+        bound=bound,
+        bound_note=f"{DEVIATIONS:g} times the root mean square of the model's errors",
+        input_level=program.plan.input_level,
+        rotations=len(demand.rotations),
+        weight_bytes=demand.plaintext_bytes,
+        compile_s=report.times.get("compile"),
+        run_s=tuple(times),
+        accuracy=task.accuracy(found),
+        float_accuracy=task.accuracy(clear.exact),
+        simulated_accuracy=task.accuracy(clear.noisy),
+        agreement=agreement(found, clear.exact),
+        simulated_agreement=agreement(clear.noisy, clear.exact),
+        cosine=least_cosine(found, clear.exact),
+        expected_noise=clear.noise,
+        float_error=float(np.abs(found - clear.exact).max()),
+        approximation=float(np.sqrt(np.mean((clear.plan - clear.exact) ** 2))),
+        layers=layers,
+        every=every,
+        expected=tuple(clear.exact.reshape(-1)[::every].tolist()),
+        found=tuple(found.reshape(-1)[::every].tolist()),
+    )

@@ -1,0 +1,281 @@
+"""crenel workload mlp and resnet20: networks, their files and records; a wrong result is a failure."""
+
+import dataclasses
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from conftest import device_names, open_context, toy
+
+from crenel import nn
+from crenel.cli import main
+from crenel.errors import ParameterError, SerializationError
+from crenel.workloads import records
+from crenel.workloads.networks import Task, cifar
+from crenel.workloads.networks.resnet20 import BLOCKS, CHANNELS, normalised, resnet20
+from crenel.workloads.networks.task import least_cosine
+
+LEVELED = "toy-leveled-n14-s40"
+
+
+@pytest.fixture
+def rng():
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    print("seed", seed)
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["crenel", "workload", *arguments])
+        code = main(sys.argv[1:])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+# ---- Commands
+
+
+@pytest.mark.parametrize("device", [name for name in device_names() if name != "ref"])
+def test_a_network_and_its_record(run, device, tmp_path):
+    pytest.importorskip("sklearn")
+    open_context(toy(LEVELED), device)  # or skips
+    seed = int(np.random.default_rng().integers(1000))
+    print("seed", seed)
+    file, saved = tmp_path / "mlp.json", tmp_path / "mlp.crn"
+    options = ["mlp", "--device", device, "--params", LEVELED, "--images", "5", "--batch", "2"]
+    code, out, err = run(
+        *options, "--seed", str(seed), "--errors", "--warm", "--save", str(saved), "--json", str(file)
+    )
+    assert code == 0, out + err
+    assert "INSECURE" in out and "levels            5 of 6, 0 bootstraps" in out
+    (found,), where = records.read(file)
+    assert isinstance(found, records.Network) and found.network == "mlp" and found.correct
+    assert "crenel workload mlp" in where["command"]
+    assert len(found.run_s) == 3 and found.steps == 5 and found.batch == 2 and found.warm
+    assert found.total_s == pytest.approx(sum(found.run_s))
+    # The last run has one sample: the median is of the full ones.
+    assert found.latency_us == pytest.approx(1e6 * np.mean(found.run_s[:2]))
+    assert 0 < found.error <= found.bound and found.cosine > 0.999999 and found.agreement == 1
+    assert found.activation == "quadratic x 2" and len(found.found) == 50
+    assert np.abs(np.subtract(found.found, found.expected)).max() == pytest.approx(found.float_error)
+    assert [layer.kind for layer in found.layers] == [
+        "input",
+        "linear",
+        "square",
+        "linear",
+        "square",
+        "linear",
+    ]
+    assert [layer.level for layer in found.layers] == [5, 4, 3, 2, 1, 0]
+    timed = found.layers[1:]
+    assert all(layer.seconds > 0 and layer.measured < 4 * layer.expected for layer in timed)
+    assert sum(s.seconds for s in found.stages) == pytest.approx(sum(layer.seconds for layer in timed))
+
+    # The same program again, from its file, in the clear alone.
+    again = tmp_path / "again.json"
+    more = ["--seed", str(seed), "--program", str(saved), "--simulate-only", "--json", str(again)]
+    code, out, err = run(*options, *more)
+    assert code == 0, out + err
+    assert "keys" not in out.split("agreement")[1] and "memory" not in out
+    (simulated,), _ = records.read(again)
+    assert simulated.simulated and simulated.program == found.program and simulated.compile_s is None
+    assert simulated.data_digest == found.data_digest and simulated.expected == found.expected
+
+
+def test_a_wrong_result_is_a_failure(run, monkeypatch):
+    pytest.importorskip("sklearn")
+    honest = nn.Client.decrypt
+    monkeypatch.setattr(nn.Client, "decrypt", lambda *given: honest(*given) + 1e-3)
+    code, out, err = run("mlp", "--device", "cpu", "--params", LEVELED, "--images", "1", "--no-stages")
+    assert code == 1 and "EXCEEDS" in out, out + err
+
+
+@pytest.mark.parametrize("more", [["--errors"], ["--no-stages"], ["--simulate-only"]], ids=lambda m: m[0][2:])
+def test_a_figure(run, tmp_path, more):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    figure = tmp_path / "mlp.png"
+    common = ["--device", "cpu", "--params", LEVELED, "--images", "2", "--plot", str(figure)]
+    code, out, err = run("mlp", *common, *more)
+    assert code == 0, out + err
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_programs_that_are_of_something_else(run, tmp_path, rng):
+    pytest.importorskip("sklearn")
+    other = tmp_path / "other.crn"
+    model = nn.Sequential(nn.Linear(rng.normal(size=(10, 5))))
+    nn.compile(model, rng.normal(size=(20, 5)), params=toy(LEVELED)).save(other)
+    options = ["mlp", "--device", "cpu", "--images", "1", "--program", str(other)]
+    code, _, err = run(*options, "--params", LEVELED)
+    assert code == 2 and "takes samples of shape (5,), not (1, 28, 28)" in err
+    code, _, err = run(*options, "--params", "toy-leveled-n15-s40")
+    assert code == 2 and "is of parameters toy-leveled-n14-s40, not toy-leveled-n15-s40" in err
+    code, _, err = run(*options[:-1], str(tmp_path / "none.crn"), "--params", LEVELED)
+    assert code == 2 and "none.crn" in err
+
+
+def test_resnet20_says_what_it_needs(run, tmp_path):
+    code, _, err = run("resnet20", "--device", "cpu")
+    assert code == 2 and all(
+        f in err for f in ("--weights", "--data", "--calibration", "test_batch.bin", ".npz")
+    )
+    code, _, err = run("resnet20", "--device", "cpu", "--data", str(tmp_path))  # calibration is of the folder
+    assert code == 2 and "needs --weights. " in err
+
+
+# ---- ResNet-20
+
+
+def random_weights(rng) -> dict[str, np.ndarray]:
+    found = {"conv1.weight": rng.normal(0, 0.2, (16, 3, 3, 3))}
+
+    def norm(place: str, channels: int) -> None:
+        for part in ("weight", "bias", "running_mean", "running_var"):
+            found[f"{place}.{part}"] = rng.uniform(0.5, 1.5, channels)
+
+    norm("bn1", 16)
+    inputs = 16
+    for stage, outputs in enumerate(CHANNELS, 1):
+        for number in range(BLOCKS):
+            place = f"layer{stage}.{number}"
+            found[f"{place}.conv1.weight"] = rng.normal(0, 0.08, (outputs, inputs, 3, 3))
+            found[f"{place}.conv2.weight"] = rng.normal(0, 0.08, (outputs, outputs, 3, 3))
+            norm(f"{place}.bn1", outputs)
+            norm(f"{place}.bn2", outputs)
+            inputs = outputs
+    found["linear.weight"], found["linear.bias"] = rng.normal(0, 0.3, (10, 64)), rng.normal(size=10)
+    return {name: array.astype(np.float32) for name, array in found.items()}
+
+
+def convolved(x: np.ndarray, w: np.ndarray, stride: int) -> np.ndarray:
+    """3 x 3 with zeros around."""
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2))
+    return np.einsum("iyxvh,oivh->oyx", windows[:, ::stride, ::stride], w)
+
+
+def forward(w: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    """ResNet-20 on one normalised image, straight from its definition."""
+
+    def norm(place: str, x: np.ndarray) -> np.ndarray:
+        mean, variance, gain, shift = (
+            w[f"{place}.{part}"][:, None, None].astype(np.float64)
+            for part in ("running_mean", "running_var", "weight", "bias")
+        )
+        return (x - mean) / np.sqrt(variance + 1e-5) * gain + shift
+
+    x = np.maximum(norm("bn1", convolved(x, w["conv1.weight"], 1)), 0)
+    for stage in (1, 2, 3):
+        for number in range(BLOCKS):
+            place, stride = f"layer{stage}.{number}", 2 if stage > 1 and number == 0 else 1
+            y = np.maximum(norm(f"{place}.bn1", convolved(x, w[f"{place}.conv1.weight"], stride)), 0)
+            y = norm(f"{place}.bn2", convolved(y, w[f"{place}.conv2.weight"], 1))
+            if stride == 2:
+                quarter = len(x) // 2
+                x = np.pad(x[:, ::2, ::2], ((quarter, quarter), (0, 0), (0, 0)))
+            x = np.maximum(x + y, 0)
+    return w["linear.weight"] @ x.mean(axis=(1, 2)) + w["linear.bias"]
+
+
+@pytest.mark.parametrize("prefix", ["", "module."])
+def test_resnet20_is_its_definition(rng, prefix):
+    w = random_weights(rng)
+    images = normalised(rng.integers(0, 256, (2, 3, 32, 32), dtype=np.uint8))
+    found = resnet20({prefix + name: array for name, array in w.items()})(images)
+    expected = np.array([forward(w, image) for image in images])
+    assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+def test_weights_that_are_not_resnet20s(rng):
+    w = random_weights(rng)
+    counters = w | {"bn1.num_batches_tracked": np.array(7)}
+    resnet20(counters)  # PyTorch's own
+    missing = {k: v for k, v in w.items() if k != "layer2.1.bn2.bias"}
+    with pytest.raises(ParameterError, match="'layer2.1.bn2.bias'"):
+        resnet20(missing)
+    with pytest.raises(ParameterError, match="does not have, 'layer4.0.conv1.weight'"):
+        resnet20(w | {"layer4.0.conv1.weight": np.ones(3, np.float32)})
+    with pytest.raises(ParameterError, match="'linear.bias'.*\\(11,\\)"):
+        resnet20(w | {"linear.bias": np.ones(11, np.float32)})
+    with pytest.raises(ParameterError, match="'conv1.weight'"):
+        resnet20(w | {"conv1.weight": np.full((16, 3, 3, 3), np.nan, np.float32)})
+
+
+# ---- CIFAR-10's files
+
+
+def test_images_of_both_kinds_of_files(rng, tmp_path):
+    images = rng.integers(0, 256, (7, 3, 32, 32), dtype=np.uint8)
+    labels = rng.integers(0, 10, 7, dtype=np.uint8)
+    rows = np.column_stack([labels, images.reshape(7, -1)])
+    (tmp_path / "test_batch.bin").write_bytes(rows.tobytes())
+    np.savez(tmp_path / "own.npz", images=images, labels=labels)
+    for path in (tmp_path, tmp_path / "test_batch.bin", tmp_path / "own.npz"):
+        found = cifar.read(path)
+        assert (found.images == images).all() and (found.labels == labels).all()
+    assert len(cifar.first(found, 3, "images").images) == 3
+    for count in (0, 8):
+        with pytest.raises(ParameterError, match="expected 1 to 7"):
+            cifar.first(found, count, "images")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [(b"", "0 bytes"), (b"x" * 3072, "3072 bytes"), (b"\x0a" + b"x" * 3072, "label of image 0 is 10")],
+)
+def test_files_that_are_no_batches(tmp_path, data, says):
+    (tmp_path / "bad.bin").write_bytes(data)
+    with pytest.raises(SerializationError, match=says):
+        cifar.read(tmp_path / "bad.bin")
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"images": np.zeros((2, 32, 32, 3), np.uint8), "labels": np.zeros(2, np.uint8)},
+        {"images": np.zeros((2, 3, 32, 32), np.float32), "labels": np.zeros(2, np.uint8)},
+        {"images": np.zeros((2, 3, 32, 32), np.uint8), "labels": np.zeros(3, np.uint8)},
+        {"images": np.zeros((2, 3, 32, 32), np.uint8), "labels": np.full(2, -1)},
+        {"images": np.zeros((0, 3, 32, 32), np.uint8), "labels": np.zeros(0, np.uint8)},
+        {"images": np.zeros((2, 3, 32, 32), np.uint8)},
+        {"images": np.uint8(3), "labels": np.zeros(0, np.uint8)},
+    ],
+)
+def test_arrays_that_are_no_images(tmp_path, arrays):
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(SerializationError, match="bad.npz"):
+        cifar.read(tmp_path / "bad.npz")
+
+
+# ---- Tasks
+
+
+def test_tasks_that_do_not_fit(rng):
+    model = nn.Sequential(nn.Linear(np.ones((2, 3))))
+    x = rng.normal(size=(4, 3))
+    good = Task("t", model, "own", "own", x, x, np.zeros(4, np.int64))
+    assert good.accuracy(np.array([[1.0, 0]] * 4)) == 1.0
+    for change in ({"samples": x[:0]}, {"samples": x[:, :2]}, {"labels": np.zeros(3, np.int64)}):
+        with pytest.raises(ParameterError):
+            dataclasses.replace(good, **change)
+
+
+def test_cosines():
+    a = np.array([[1.0, 0.0], [0.0, 0.0], [3.0, 4.0]])
+    assert least_cosine(a, a) == 1.0
+    assert least_cosine(np.array([[1.0, 1.0]]), np.array([[1.0, 0.0]])) == pytest.approx(np.sqrt(0.5))
+
+
+def test_records_refuse_forged_layers(tmp_path):
+    """A file that is no record is named, whatever is wrong with it."""
+    head = {"kind": "crenel-bench", "format": 1, "suite": "workload", "provenance": {}}
+    row = {"name": "network", "memory": {}, "energy": {}, "stages": [], "layers": [3]}
+    (tmp_path / "bad.json").write_text(json.dumps(head | {"results": [row]}))
+    with pytest.raises(SerializationError, match=re.escape("bad.json")):
+        records.read(tmp_path / "bad.json")
