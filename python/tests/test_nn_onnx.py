@@ -188,18 +188,16 @@ def test_a_mobile_network_compiles_and_agrees(rng):  # noqa: F811
     network = nn.from_onnx(proto.SerializeToString())
     x = rng.standard_normal((120, 1, 8, 8))
     (expected,) = ReferenceEvaluator(proto).run(None, {"x": x})
-    np.testing.assert_allclose(network(x), expected, atol=1e-9)
+    np.testing.assert_allclose(network(x), expected, atol=1e-6)  # a sixth is one of float32 there
     degrees = {"swish": 31, "act": 31}
     program = quiet_compile(network, x, params=toy(), degree=degrees, device="cpu")
     assert "stem" in program.explain()
-    spread = float(np.std(expected))
-    assert np.sqrt(np.mean((program.simulate(x) - expected) ** 2)) < 0.05 * spread
-    (first,) = (program.simulate(x[:1]),)
+    assert np.sqrt(np.mean((program.simulate(x) - expected) ** 2)) < 0.02 * float(np.std(expected))
     spec = program.client
     client = spec.keygen(device="cpu")
     server = program.bind(client.evaluation_keys(spec))
     found = client.decrypt(server.run(client.encrypt(x[:1], spec)), spec)
-    np.testing.assert_allclose(found, first, atol=1e-3 * max(1.0, float(np.abs(first).max())))
+    np.testing.assert_allclose(found, program.simulate(x[:1], noise=False), atol=1e-6)
 
 
 def vgg(rng, last="Softmax"):  # noqa: F811
