@@ -52,6 +52,11 @@ def plane_cases(rng):  # noqa: F811
     yield model(chain(("Pad", ["p"], {})), p=np.array([0, 0, 1, 0, 0, 0, 2, 3]))
     yield model(chain(("Pad", [], {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "mode": "constant"})), opset=10)
     yield model(
+        chain(("Slice", ["b", "e", "a", "t"], {}), ("Pad", ["p"], {})),
+        b=np.array([0, 0]), e=np.array([99, 6]), a=np.array([2, -1]), t=np.array([2, 3]),
+        p=np.array([0, 2, 0, 0, 0, 1, 0, 0]),
+    )  # fmt: skip
+    yield model(
         [helper.make_node("Neg", ["x"], ["z"]), helper.make_node("Concat", ["x", "z", "x"], ["y"], axis=1)]
     )
 
@@ -148,6 +153,11 @@ WRITTEN = [
     ("hard_swish", "Add v three a; Clip a zero six l; Mul v l m; Div m six y"),
     ("gelu", "Div v root d; Erf d e; Add e one a; Mul v a m; Mul m half y"),
     ("gelu", "Mul half v h; Div v root d; Erf d e; Add one e a; Mul a h y"),
+    (
+        "gelu_tanh",
+        "Mul v v p; Mul v p q; Mul q c r; Add v r w; Mul w k t; Tanh t h; Add h one o; Mul v o g; "
+        "Mul g half y",
+    ),
     (
         "gelu_tanh",
         "Pow v three q; Mul q c r; Add v r w; Mul w k t; Tanh t h; Add h one o; Mul v half g; Mul g o y",
