@@ -55,8 +55,8 @@ def operators() -> str:
 
     parts = [
         "# Operators of PyTorch and ONNX\n",
-        "What `nn.from_torch` and `nn.from_onnx` import, and what becomes of it. All else is refused, with",
-        "one error that names all of it. Made of the importers by `python/tests/test_nn_guide.py`; do not edit.",
+        "What `nn.from_torch` and `nn.from_onnx` import, and what becomes of it. All else is refused,",
+        "with one error that names all of it. Made of the importers by `test_nn_guide.py`; do not edit.",
     ]
     for title, head, rows in (
         ("PyTorch: classes of torch.nn", "Class", classes),

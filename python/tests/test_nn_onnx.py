@@ -52,6 +52,11 @@ def plane_cases(rng):  # noqa: F811
     yield model(chain(("Pad", ["p"], {})), p=np.array([0, 0, 1, 0, 0, 0, 2, 3]))
     yield model(chain(("Pad", [], {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "mode": "constant"})), opset=10)
     yield model(
+        chain(("Slice", ["b", "e", "a", "t"], {}), ("Pad", ["p"], {})),
+        b=np.array([0, 0]), e=np.array([99, 6]), a=np.array([2, -1]), t=np.array([2, 3]),
+        p=np.array([0, 2, 0, 0, 0, 1, 0, 0]),
+    )  # fmt: skip
+    yield model(
         [helper.make_node("Neg", ["x"], ["z"]), helper.make_node("Concat", ["x", "z", "x"], ["y"], axis=1)]
     )
 
@@ -150,6 +155,11 @@ WRITTEN = [
     ("gelu", "Mul half v h; Div v root d; Erf d e; Add one e a; Mul a h y"),
     (
         "gelu_tanh",
+        "Mul v v p; Mul v p q; Mul q c r; Add v r w; Mul w k t; Tanh t h; Add h one o; Mul v o g; "
+        "Mul g half y",
+    ),
+    (
+        "gelu_tanh",
         "Pow v three q; Mul q c r; Add v r w; Mul w k t; Tanh t h; Add h one o; Mul v half g; Mul g o y",
     ),
 ]
@@ -188,18 +198,16 @@ def test_a_mobile_network_compiles_and_agrees(rng):  # noqa: F811
     network = nn.from_onnx(proto.SerializeToString())
     x = rng.standard_normal((120, 1, 8, 8))
     (expected,) = ReferenceEvaluator(proto).run(None, {"x": x})
-    np.testing.assert_allclose(network(x), expected, atol=1e-9)
+    np.testing.assert_allclose(network(x), expected, atol=1e-6)  # a sixth is one of float32 there
     degrees = {"swish": 31, "act": 31}
     program = quiet_compile(network, x, params=toy(), degree=degrees, device="cpu")
     assert "stem" in program.explain()
-    spread = float(np.std(expected))
-    assert np.sqrt(np.mean((program.simulate(x) - expected) ** 2)) < 0.05 * spread
-    (first,) = (program.simulate(x[:1]),)
+    assert np.sqrt(np.mean((program.simulate(x) - expected) ** 2)) < 0.02 * float(np.std(expected))
     spec = program.client
     client = spec.keygen(device="cpu")
     server = program.bind(client.evaluation_keys(spec))
     found = client.decrypt(server.run(client.encrypt(x[:1], spec)), spec)
-    np.testing.assert_allclose(found, first, atol=1e-3 * max(1.0, float(np.abs(first).max())))
+    np.testing.assert_allclose(found, program.simulate(x[:1], noise=False), atol=1e-6)
 
 
 def vgg(rng, last="Softmax"):  # noqa: F811

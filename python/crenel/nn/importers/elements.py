@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -135,15 +135,24 @@ def _product(s: Scope, a: Tensor, b: Tensor) -> Tensor:
     for number, of_a, of_b in _common(s, a, b):
         with np.errstate(over="ignore"):
             made = of_a(GRID) * of_b(GRID)
-        for name, known in FUNCTIONS.items():
-            wanted = known(GRID)
+        for known, wanted in _candidates():
             scale = float(made @ wanted / (wanted @ wanted))
             if np.abs(made - scale * wanted).max() <= CLOSE * max(1.0, float(np.abs(made).max())):
                 whole = round(scale, 6)
                 scale = whole if abs(scale - whole) < CLOSE else scale
-                return affine(s, activated(s, Tensor(number), name), scale)
+                x = Tensor(number)
+                found = activated(s, x, known) if isinstance(known, str) else power(s, x, known)
+                return affine(s, found, scale)
     s.refuse("a product of two encrypted tensors")
     return _larger(s, a, b)
+
+
+def _candidates() -> Iterator[tuple[str | int, Reals]]:
+    """What a product may be, an activation or a power, and its values on the grid."""
+    for name, known in FUNCTIONS.items():
+        yield name, known(GRID)
+    for exponent in (3, 4):
+        yield exponent, GRID**exponent
 
 
 def _larger(s: Scope, a: Tensor, b: Tensor) -> Tensor:

@@ -128,17 +128,18 @@ def reduce_mean(
 def pad(
     s: Scope, x: Tensor, pads: Any = None, value: Any = None, axes: Any = None, *, mode: str = "constant"
 ) -> Tensor:
-    """Zeros around planes, part of the linear layer that follows."""
+    """Zeros around planes and channels, part of the linear layer that follows."""
     sides = np.zeros((2, 4), dtype=int)
     given = np.ravel(np.asarray(pads if pads is not None else ())).astype(int)
     along = [0, 1, 2, 3] if axes is None else [int(a) % 4 for a in np.ravel(axes)]
     constant = 0.0 if value is None or np.size(value) == 0 else float(np.ravel(value)[0])
     if mode != "constant" or constant != 0.0 or len(given) != 2 * len(along) or len(s.shape(x)) != 3:
-        s.refuse("only zeros around planes")
+        s.refuse("only zeros around planes and channels")
         return Tensor(None)
     sides[:, along] = given.reshape(2, -1)
-    if sides[:, :2].any():
-        s.refuse("only zeros around planes")
+    if sides[:, 0].any():
+        s.refuse("samples of zeros")
+    x = operators.widened(s, x, int(sides[0, 1]), int(sides[1, 1]))
     (top, left), (bottom, right) = sides[0, 2:], sides[1, 2:]
     return operators.padded(s, x, (int(top), int(left), int(bottom), int(right)))
 

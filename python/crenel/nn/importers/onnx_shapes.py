@@ -73,14 +73,19 @@ def gather(s: Scope, x: Any, indices: Any, *, axis: int = 0) -> Any:
     return (x[at],) if np.ndim(indices) else x[at]
 
 
-def part(s: Scope, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
-    """Of shapes."""
-    numbers = [None if each is None else np.ravel(each) for each in (starts, ends, axes, steps)]
-    if not isinstance(x, tuple) or any(each is not None and each.size != 1 for each in numbers):
-        s.refuse("only of a shape")
+def part(s: Scope, x: Either, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    """Every so many rows and columns; of shapes."""
+    first, last = [int(n) for n in np.ravel(starts)], [int(n) for n in np.ravel(ends)]
+    along = list(range(len(first))) if axes is None else [int(n) for n in np.ravel(axes)]
+    strides = [1] * len(first) if steps is None else [int(n) for n in np.ravel(steps)]
+    cut = zip(along, first, last, strides, strict=True)
+    if isinstance(x, Tensor):
+        slices = {axis % (len(s.shape(x)) + 1): slice(*each) for axis, *each in cut}
+        return operators.part(s, x, [slices.get(axis, slice(None)) for axis in range(len(s.shape(x)) + 1)])
+    if not isinstance(x, tuple) or len(first) != 1:
+        s.refuse("of a constant")
         return Tensor(None)
-    first, last, _, step = (None if each is None else int(each[0]) for each in numbers)
-    return x[first:last:step]
+    return x[slice(first[0], last[0], strides[0])]
 
 
 def concat(s: Scope, *parts: Either, axis: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from crenel.errors import ParameterError
-from crenel.nn import modules
+from crenel.nn import modules, ops
 from crenel.nn.functions import Reals, reals
 from crenel.nn.importers.imported import BATCH, Scope, Tensor, fits
 from crenel.nn.networks import concatenated
@@ -87,6 +87,33 @@ def padded(s: Scope, x: Tensor, pads: Quad) -> Tensor:
         return x
     channels = _planes(s, x)[0]
     return convolution(s, x, np.ones((channels, 1, 1, 1)), None, (1, 1), pads, (1, 1), channels)
+
+
+def widened(s: Scope, x: Tensor, before: int, after: int) -> Tensor:
+    """Channels of zeros in front and behind."""
+    if min(before, after) < 0:
+        s.refuse("negative padding")
+        return Tensor(None)
+    if before == after == 0:
+        return x
+    shape = s.shape(x)
+    channels = before + shape[0] + after
+    fits(channels * math.prod(shape[1:]))
+    return Tensor(s.tracer.add(ops.Place(channels, before), [x.number], s.place))
+
+
+def part(s: Scope, x: Tensor, slices: Sequence[slice]) -> Tensor:
+    """Every so many rows and columns, from the first on; slices: of all axes, the samples' in front."""
+    sizes = (1, *s.shape(x))
+    steps = []
+    for size, each in zip(sizes, slices, strict=False):
+        whole = each.start in (None, 0) and (each.stop is None or each.stop >= size)
+        steps.append((each.step or 1) if whole else 0)
+    if len(sizes) != 4 or len(slices) > 4 or steps[:2] != [1, 1][: len(steps)] or min(steps) < 1:
+        s.refuse("a part that is not every so many rows and columns")
+        return Tensor(None)
+    rows, columns = (*steps[2:], 1, 1)[:2]
+    return pooled(s, x, (1, 1), (rows, columns), (0, 0, 0, 0))
 
 
 def linear(s: Scope, x: Tensor, weight: object, bias: object = None) -> Tensor:

@@ -90,14 +90,14 @@ def adaptive_avg_pool2d(s: Scope, input: Tensor, output_size: Any) -> Tensor:
 
 
 def pad(s: Scope, input: Tensor, pad: Numbers, mode: str = "constant", value: float | None = None) -> Tensor:
-    """Zeros around planes, part of the linear layer that follows."""
+    """Zeros around planes and channels, part of the linear layer that follows."""
     sides = [int(n) for n in np.ravel(np.asarray(pad))]
-    sides = 4 * sides if len(sides) == 1 else sides + [0, 0] if len(sides) == 2 else sides
-    if mode != "constant" or value or len(sides) != 4:
-        s.refuse("only zeros around planes")
+    sides = 4 * sides if len(sides) == 1 else sides + [0] * (6 - len(sides))
+    if mode != "constant" or value or len(sides) > 6 or len(sides) % 2:
+        s.refuse("only zeros around planes and channels")
         return Tensor(None)
-    left, right, top, bottom = sides
-    return operators.padded(s, input, (top, left, bottom, right))
+    left, right, top, bottom, before, after = (*sides, 0, 0)[:6]
+    return operators.padded(s, operators.widened(s, input, before, after), (top, left, bottom, right))
 
 
 def zero_pad(s: Scope, input: Tensor, padding: Numbers) -> Tensor:
@@ -148,11 +148,14 @@ def attribute(s: Scope, input: Either, name: str) -> object:
 
 
 def item(s: Scope, input: Either, key: Any) -> object:
-    """Of a shape, for `view`."""
-    if not isinstance(input, tuple) or not isinstance(key, int):
-        s.refuse("a part of a tensor")
+    """Of a shape, for `view`; every so many rows and columns, as of `x[:, :, ::2, ::2]`."""
+    if isinstance(input, tuple):
+        return input[key]
+    keys = key if isinstance(key, tuple) else (key,)
+    if not isinstance(input, Tensor) or not all(isinstance(each, slice) for each in keys):
+        s.refuse("a part that is not every so many rows and columns")
         return Tensor(None)
-    return input[key]
+    return operators.part(s, input, keys)
 
 
 def mean(s: Scope, input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
