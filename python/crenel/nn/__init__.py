@@ -9,6 +9,8 @@ Modules
     `Linear`, `Conv2d`, `BatchNorm`, `AvgPool2d`, `GlobalAvgPool`, `Flatten`; `Sequential`, `Residual`,
     `Add`, `Concat`; `ReLU`, `GELU`, `SiLU`, `Sigmoid`, `Tanh`, `Square`, `Polynomial`: weights are NumPy
     arrays, and ``module(x)`` is what it means in float64
+    of sequences `LayerNorm`, `Softmax`, `MultiHeadAttention`, `Token`, `TokenMean`; `bert` and
+    `encoder_layer` are made of them
 `compile`
     a `Program`: ``simulate``, ``describe``, ``explain``, ``save``, ``load``, ``bind``
 `ClientSpec`
@@ -30,6 +32,9 @@ from crenel.nn.plan import Decision, Plan
 from crenel.nn.program import Expected, Program, Server
 from crenel.nn.report import Report, report
 from crenel.nn.trace import Module
+from crenel.nn.transformers import (
+    LayerNorm, MultiHeadAttention, Softmax, Token, TokenMean, bert, encoder_layer,
+)  # fmt: skip
 
 __all__ = [
     "GELU",
@@ -47,8 +52,10 @@ __all__ = [
     "Expected",
     "Flatten",
     "GlobalAvgPool",
+    "LayerNorm",
     "Linear",
     "Module",
+    "MultiHeadAttention",
     "Plan",
     "Polynomial",
     "Program",
@@ -59,8 +66,13 @@ __all__ = [
     "Server",
     "SiLU",
     "Sigmoid",
+    "Softmax",
     "Square",
     "Tanh",
+    "Token",
+    "TokenMean",
+    "bert",
     "compile",
+    "encoder_layer",
     "report",
 ]
