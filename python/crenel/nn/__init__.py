@@ -33,7 +33,13 @@ from crenel.nn.program import Expected, Program, Server
 from crenel.nn.report import Report, report
 from crenel.nn.trace import Module
 from crenel.nn.transformers import (
-    LayerNorm, MultiHeadAttention, Softmax, Token, TokenMean, bert, encoder_layer,
+    LayerNorm,
+    MultiHeadAttention,
+    Softmax,
+    Token,
+    TokenMean,
+    bert,
+    encoder_layer,
 )  # fmt: skip
 
 __all__ = [

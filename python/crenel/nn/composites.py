@@ -19,7 +19,7 @@ class Composite(Op):
 
 @dataclass(frozen=True, eq=False)
 class LayerNorm(Composite):
-    """(x - mean) / sqrt(variance + epsilon) of every token's features, times weight, plus bias; (features,)."""
+    """(x - mean) / sqrt(variance + epsilon) of every token's features, times weight, plus bias."""
 
     weight: Reals
     bias: Reals

@@ -28,7 +28,17 @@ from crenel.nn.ops import (
     Shape,
 )  # fmt: skip
 from crenel.nn.plan import (
-    Contract, Decision, Evaluate, Multiply, Plan, Quadratic, Refresh, Step, Sum, Transform, Value,
+    Contract,
+    Decision,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Refresh,
+    Step,
+    Sum,
+    Transform,
+    Value,
 )  # fmt: skip
 from crenel.nn.sequences import Attend, Grouped, Pool, Product, Roll, Scores, Weigh
 
@@ -145,7 +155,8 @@ def _value(form: Json, parts: Mapping[str, bytes]) -> object:
 
 EXPECTED: dict[str, object] = {
     "stride": (1, 2), "dilation": (1, 2), "kernel": (1, 2), "padding": (0, 2), "groups": (1, 0),
-    "channels": (1, 0), "offset": (0, 0), "width": (1, 0), "matrix": np.ndarray, "size": (1, None), "weight": np.ndarray,
+    "channels": (1, 0), "offset": (0, 0), "width": (1, 0), "matrix": np.ndarray,
+    "size": (1, None), "weight": np.ndarray,
     "bias": np.ndarray, "scale": np.ndarray,
     "shift": np.ndarray, "coefficients": np.ndarray, "function": str, "gated": bool, "bound": float,
 }  # fmt: skip

@@ -14,7 +14,16 @@ from crenel.nn.blocks import by_feature, feature_transform, roll_transform, shif
 from crenel.nn.linear import SlotTransform, chain_map, slot_transform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import (
-    Contract, Evaluate, Multiply, Plan, Quadratic, Refresh, Step, Sum, Transform, repeated,
+    Contract,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Refresh,
+    Step,
+    Sum,
+    Transform,
+    repeated,
 )  # fmt: skip
 from crenel.nn.sequences import Roll
 
@@ -87,7 +96,8 @@ class Operations(Protocol[V]):
 
 
 def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
-    """The matrices of a step, as diagonals: decided by the plan alone. Of one group where all have the same."""
+    """The matrices of a step, as diagonals: decided by the plan alone. Of one group
+    where all have the same."""
     result = plan.values[step.out]
     operands = [plan.values[k] for k in step.inputs]
     layouts = [v.layout for v in operands]

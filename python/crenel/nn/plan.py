@@ -17,7 +17,7 @@ from crenel import ckks
 from crenel.errors import StateError
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Op, Reals, Series, Shape
-from crenel.nn.sequences import Attend, Contraction, Product, Roll, Scores
+from crenel.nn.sequences import Attend, Product, Roll, Scores
 
 
 @dataclass(frozen=True)

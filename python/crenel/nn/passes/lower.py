@@ -14,7 +14,16 @@ from crenel.nn.layout import Layout
 from crenel.nn.ops import Add, Affine, Conv2d, Flatten, Linear, Op, Polynomial, Reals, Series
 from crenel.nn.passes.scales import MOST, tied
 from crenel.nn.plan import (
-    Contract, Decision, Evaluate, Multiply, Plan, Quadratic, Step, Sum, Transform, Value,
+    Contract,
+    Decision,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Step,
+    Sum,
+    Transform,
+    Value,
 )  # fmt: skip
 from crenel.nn.sequences import Attend, Bilinear, Product, Roll, Scores
 

@@ -14,7 +14,16 @@ from crenel.nn.ops import Series
 from crenel.nn.passes import priced
 from crenel.nn.passes.structure import Chain
 from crenel.nn.plan import (
-    Contract, Evaluate, Multiply, Plan, Quadratic, Refresh, Step, Transform, bootstrap_options, repeated,
+    Contract,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Refresh,
+    Step,
+    Transform,
+    bootstrap_options,
+    repeated,
 )  # fmt: skip
 
 # Key switches of a bootstrap besides its rotations, about: 11 relinearisations of the sine and double angles

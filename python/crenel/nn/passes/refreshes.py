@@ -13,7 +13,16 @@ from crenel.nn.passes.priced import output_level
 from crenel.nn.passes.prices import AbstractPrices
 from crenel.nn.passes.structure import Bootstrap, Cut, Op
 from crenel.nn.plan import (
-    Contract, Decision, Evaluate, Multiply, Plan, Quadratic, Refresh, Step, Value, depth,
+    Contract,
+    Decision,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Refresh,
+    Step,
+    Value,
+    depth,
 )  # fmt: skip
 
 

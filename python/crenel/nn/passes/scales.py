@@ -15,8 +15,8 @@ from numbers import Real
 from crenel.errors import ParameterError
 from crenel.nn.graph import Graph
 from crenel.nn.ops import Activation, Add, Flatten, Series
-from crenel.nn.sequences import Bilinear
 from crenel.nn.passes.calibrate import Range
+from crenel.nn.sequences import Bilinear
 
 ALIKE = 8.0
 LEAST, MOST = 1e-100, 1e110

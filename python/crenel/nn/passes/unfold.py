@@ -168,7 +168,7 @@ class _Unfolding:
             )
         if tokens**2 > self.capacity:
             raise UnsupportedError(
-                f"{origin}: the scores of a head, {tokens}^2, exceed the {self.capacity} slots of a ciphertext",
+                f"{origin}: the scores of a head, {tokens}^2, exceed a ciphertext of {self.capacity} slots",
                 {"origin": origin, "tokens": tokens, "slots": self.capacity},
             )
         shared = min(1 << (op.heads - 1).bit_length(), self.capacity // tokens**2)
