@@ -151,7 +151,8 @@ class Linear(Op):
         return (*inputs[0][:-1], self.weight.shape[0])
 
     def __call__(self, *inputs: Reals) -> Reals:
-        return np.asarray(inputs[0] @ self.weight.T + self.bias)
+        # One product of matrices: `@` of sequences would be one of small ones for each sample.
+        return np.asarray(np.tensordot(inputs[0], self.weight, axes=(-1, 1)) + self.bias)
 
 
 @dataclass(frozen=True, eq=False)

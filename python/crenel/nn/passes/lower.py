@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -169,6 +170,10 @@ class _Lowering:
                 held.add(groups[node.inputs[0]])
         found = set()
         for number, node in enumerate(self.graph.nodes):
+            if isinstance(node.op, Bilinear):
+                made = self.bounds[node.inputs[0]] * self.bounds[node.inputs[1]]
+                if not math.isclose(made, self.bounds[number], rel_tol=1e-9):  # of squares: theirs changed
+                    self.bounds[number] = made
             if not isinstance(node.op, (Polynomial, Series)):
                 continue
             c = _powers(node.op)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crenel import ckks
 from crenel.errors import StateError
@@ -144,6 +144,9 @@ def _rotations(matrix: SlotTransform) -> list[int]:
 class CountedPrices(AbstractPrices):
     """Key switches times limbs, where nothing was measured: enough to prefer few bootstraps, low levels."""
 
+    _rotations: dict[int, int] = field(default_factory=dict, init=False, repr=False)
+    """Of bootstraps, by slots."""
+
     def _limbs(self, level: int) -> int:
         return sum(self.params.levels[level])
 
@@ -163,7 +166,9 @@ class CountedPrices(AbstractPrices):
         return ADDITION * self._limbs(level)
 
     def bootstrap(self, slots: int) -> float:
-        switches = len(bootstrap_options(slots).rotations(self.params)) + BOOTSTRAP_PRODUCTS
+        if slots not in self._rotations:
+            self._rotations[slots] = len(bootstrap_options(slots).rotations(self.params))
+        switches = self._rotations[slots] + BOOTSTRAP_PRODUCTS
         return float(switches * self._limbs(self.params.max_level))
 
     def adjusting(self, level: int, target: int) -> float:

@@ -21,7 +21,7 @@ from crenel.nn.sequences import Bilinear
 ALIKE = 8.0
 LEAST, MOST = 1e-100, 1e110
 SILENT = 2.0**-8  # of the operand; fitted polynomials err by more
-ROOM = 16.0  # how far a factor of a product may leave [-1, 1]; bootstraps do not stand there
+ROOM = 64.0  # how far a factor of a product may leave [-1, 1]; bootstraps do not stand there
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ def _products(graph: Graph, groups: Sequence[int], bounds: list[float]) -> tuple
             least = 0.0 if groups[number] in held else bounds[tuned] / ROOM
             bounds[tuned] = max(wanted, least)
         made = bounds[tuned] * bounds[other]
+        if math.isclose(made, bounds[number], rel_tol=1e-12):
+            continue
         bounds = [made if groups[k] == groups[number] else bound for k, bound in enumerate(bounds)]
     return tuple(bounds)
 

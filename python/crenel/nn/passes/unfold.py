@@ -183,8 +183,9 @@ class _Unfolding:
         )  # fmt: skip
         read = np.asarray(op.mask > 0, dtype=np.float64)
         count = int(read.sum())
-        # The mean key of what is read moves the scores of a query alike, and softmax does not see it.
-        centred = np.eye(tokens) - read / count
+        # The mean key of what is read moves the scores of a query alike, and softmax does not see it. Keys of
+        # padding become 0: their exponentials, 1, stay within the range of the others.
+        centred = read[:, None] * (np.eye(tokens) - read / count)
         rolled = self._add(Roll(centred, groups, width), [k], f"{origin}.keys")
         values = self._add(Roll(np.diag(read), groups, width), [v], f"{origin}.values")
         scores = self._add(Scores(groups, width), [q, rolled], f"{origin}.scores")
