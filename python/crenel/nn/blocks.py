@@ -64,7 +64,10 @@ def roll_transform(op: Roll, given: Layout, made: Layout, factor: float) -> Slot
         inside = (token + offset >= 0) & (token + offset < tokens)
         values = op.matrix[(row + token) % tokens, (token + offset) % tokens] * inside * factor
         if values.any():
-            diagonals[offset % given.slots] = _rows(values, heads)
+            at = offset % given.slots  # of one feature, distances d and d - T are one diagonal
+            diagonals[at] = diagonals.get(at, 0.0) + _rows(values, heads)
+    if not diagonals:  # the one key that is read, less the mean of those that are read
+        diagonals[0] = np.zeros(slots)
     return SlotTransform([[diagonals]], slots, 1, np.zeros((1, slots)))
 
 

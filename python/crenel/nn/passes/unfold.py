@@ -17,6 +17,7 @@ from crenel.nn.sequences import Attend, Grouped, Product, Roll, Scores, Weigh
 
 ROUNDS = 5  # of squares and sums that a softmax has at most
 WIDEN = 0.25  # of the margin's excess: exponentials grow with the margin of their exponent
+LEAST = 2.0**-8  # of scores: those of one token that is read are 0
 SLACK = 0.03  # by which sums that are bounded by mathematics may miss their bounds
 
 
@@ -75,8 +76,20 @@ class _Unfolding:
         shift = np.zeros(len(weight)) if bias is None else bias
         return self._add(Linear(weight, shift), [value], origin)
 
+    def _whole(self, value: int, least: int, origin: str) -> None:
+        """Raises ParameterError where slots of a feature are no tokens: their sums would leave intervals."""
+        tokens = self.builder.nodes[value].shape[0]
+        if tokens & (tokens - 1) or tokens < least:
+            raise ParameterError(
+                f"{origin}: {tokens} tokens, expected a power of two"
+                f"{f' from the width of a head on ({least})' if least > 1 else ''}: "
+                "pad samples, and mask the padding where tokens are read",
+                {"origin": origin, "tokens": tokens, "least": least},
+            )
+
     def _layer_norm(self, op: LayerNorm, parts: Sequence[int], origin: str) -> int:
         """parts: summands of the input, each centred by itself: the transforms before can do that."""
+        self._whole(parts[0], 1, origin)
         size = len(op.weight)
         centre = np.eye(size) - 1.0 / size
         centred = [self._linear(part, centre, f"{origin}.centred") for part in parts]
@@ -118,6 +131,7 @@ class _Unfolding:
         """Numerators, and the inverses of their sums. Scores have mean 0 over the `count` that are summed:
         their exponentials sum to `count` or more."""
         reach = float(np.abs(self.values[scores]).max()) * (1.0 + WIDEN * (self.margin - 1.0))
+        reach = max(reach, LEAST)
         for rounds in range(ROUNDS + 1):
             shrunk = 0.5**rounds
             powers = np.exp(self.values[scores] * shrunk) * (1.0 if mask is None else mask)
@@ -160,12 +174,7 @@ class _Unfolding:
         tokens, features = self.builder.nodes[inputs[0]].shape
         size = features // op.heads
         width = 1 << (size - 1).bit_length()
-        if tokens & (tokens - 1) or tokens < width:
-            raise ParameterError(
-                f"{origin}: {tokens} tokens, expected a power of two from the width of a head on ({width}): "
-                "pad samples and mask the padding",
-                {"origin": origin, "tokens": tokens, "width": width},
-            )
+        self._whole(inputs[0], width, origin)
         if tokens**2 > self.capacity:
             raise UnsupportedError(
                 f"{origin}: the scores of a head, {tokens}^2, exceed a ciphertext of {self.capacity} slots",
