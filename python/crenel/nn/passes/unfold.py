@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,12 +13,13 @@ from crenel.nn.composites import Attention, Composite, LayerNorm, Softmax
 from crenel.nn.graph import Builder, Graph, Node
 from crenel.nn.intervals import Interval, exponential, inverse_root, reciprocal
 from crenel.nn.ops import Add, Input, Linear, Op, Polynomial, Reals, Series
+from crenel.nn.passes.scales import ROOM
 from crenel.nn.plan import Decision
 from crenel.nn.sequences import Attend, Grouped, Product, Roll, Scores, Weigh
 
 ROUNDS = 5  # of squares and sums that a softmax has at most
 WIDEN = 0.25  # of the margin's excess: exponentials grow with the margin of their exponent
-LEAST = 2.0**-8  # of scores: those of one token that is read are 0
+LEAST = 2.0**-8  # reach of scores
 SLACK = 0.03  # by which sums that are bounded by mathematics may miss their bounds
 
 
@@ -126,12 +128,13 @@ class _Unfolding:
         return self._add(Product(1), [powers, inverse], origin)
 
     def _softmax(
-        self, scores: int, sums: Reals, mask: Reals | None, count: int, groups: int, origin: str
-    ) -> tuple[int, int]:
+        self, scores: int, sums: Reals, mask: Reals | None, count: int, groups: int, origin: str,
+        least: float = LEAST,
+    ) -> tuple[int, int]:  # fmt: skip
         """Numerators, and the inverses of their sums. Scores have mean 0 over the `count` that are summed:
-        their exponentials sum to `count` or more."""
+        their exponentials sum to `count` or more. least : of their reach."""
         reach = float(np.abs(self.values[scores]).max()) * (1.0 + WIDEN * (self.margin - 1.0))
-        reach = max(reach, LEAST)
+        reach = max(reach, least)
         for rounds in range(ROUNDS + 1):
             shrunk = 0.5**rounds
             powers = np.exp(self.values[scores] * shrunk) * (1.0 if mask is None else mask)
@@ -198,11 +201,14 @@ class _Unfolding:
         rolled = self._add(Roll(centred, groups, width), [k], f"{origin}.keys")
         values = self._add(Roll(np.diag(read), groups, width), [v], f"{origin}.values")
         scores = self._add(Scores(groups, width), [q, rolled], f"{origin}.scores")
+        # Queries are divided by the bound of scores over that of keys: not by much less than they are.
+        sizes = (float(np.abs(self.values[part]).max()) * self.margin for part in (q, k))
+        least = max(LEAST, math.prod(sizes) / ROOM)
         token, offset = np.indices((tokens, tokens))
         mask = np.tile(np.repeat(read[(token + offset) % tokens], shared, axis=1), (1, groups))
         sums = np.kron(np.eye(groups), np.tile(np.eye(shared), (1, tokens)))
         powers, inverse = self._softmax(
-            scores, sums, None if read.all() else mask, count, groups, f"{origin}.softmax"
+            scores, sums, None if read.all() else mask, count, groups, f"{origin}.softmax", least
         )
         summed = self._add(Attend(groups, width), [powers, values], f"{origin}.attend")
         mixed = self._add(Product(groups), [summed, inverse], f"{origin}.mixed")
