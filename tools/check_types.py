@@ -31,7 +31,7 @@ PROGRAM_FLAGS = ["--check-untyped-defs", "--warn-unused-ignores", "--follow-impo
 PACKAGE_FLAGS = ["--strict", "--extra-checks"]
 # scikit-learn, matplotlib and IPython need not be here: the demo, plots and notebooks use them (as
 # pyproject.toml says to mypy).
-OPTIONAL = ("sklearn", "matplotlib", "IPython")
+OPTIONAL = ("sklearn", "matplotlib", "IPython", "onnx")
 PYRIGHT = {"typeCheckingMode": "standard", "reportMissingModuleSource": "none", "pythonVersion": "3.10"}
 
 

@@ -84,9 +84,10 @@ def shift_transform(op: Contraction, rolled: Layout) -> SlotTransform:
         step = k * (heads * tokens - 1) if isinstance(op, Scores) else k
         around = token < k if isinstance(op, Scores) else token >= tokens - k
         back = tokens if isinstance(op, Scores) else -tokens
-        block = {step % slots: _rows(np.tile(1.0 - around, (tokens, 1)), heads)}
+        moved = np.tile(around.astype(np.float64), (tokens, 1))
+        block = {step % slots: _rows(1.0 - moved, heads)}
         if k:
-            block[(step + back) % slots] = _rows(np.tile(1.0 * around, (tokens, 1)), heads)
+            block[(step + back) % slots] = _rows(moved, heads)
         blocks.append([block])
     return SlotTransform(blocks, slots, 1, np.zeros((op.width, slots)))
 

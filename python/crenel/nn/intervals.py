@@ -7,7 +7,8 @@ the error relative to a scale, on a grid that is dense at the interval's ends.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ DEGREES = (7, 15, 31, 63, 127, 255)
 """The highest for each number of levels."""
 TOLERANCE = 2.0**-12
 GRID = 2048
+ROUNDS = 5  # of squares and sums that a softmax has at most
+SLACK = 0.03  # by which sums that are bounded by mathematics may miss their bounds
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,10 @@ class Interval:
     def half(self) -> float:
         """What a step of 1 in u is."""
         return 0.5 * (self.largest - self.least)
+
+    def __str__(self) -> str:
+        """As ``[0.5, 4]``."""
+        return f"[{self.least:.4g}, {self.largest:.4g}]"
 
 
 def fitted(
@@ -78,3 +85,59 @@ def inverse_root(interval: Interval, origin: str) -> Series:
 def exponential(reach: float) -> Series | None:
     """exp(x) on [-reach, reach], to 2^-12 of 1; of x / reach. As `fitted`."""
     return fitted("exp", np.exp, Interval(-reach, reach), np.ones_like, most=127)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxFits:
+    """exp(x / 2^rounds) over its sum, then `rounds` times squares over their sum."""
+
+    rounds: int
+    exponential: Series
+    """Of x."""
+    interval: Interval
+    """Of the first sum."""
+    inverse: Series
+    again: Interval
+    """Of sums of squares of shares, which sum to 1."""
+    inverse_again: Series
+    REASON: ClassVar[str] = "the fewest squares whose inverses have a relative error of 2^-12"
+
+    def chosen(self) -> str:
+        """In words."""
+        squares = f" / {2**self.rounds}, {self.rounds} times squared," if self.rounds else ""
+        return (
+            f"exponential of degree {degree(self.exponential)} of scores within "
+            f"{self.exponential.bound:.3g}{squares} and inverse of degree {degree(self.inverse)} on "
+            f"{self.interval}"
+        )
+
+    def instead(self) -> str:
+        """What was rejected."""
+        return "fewer squares: inverses beyond degree 127" if self.rounds else "squares: none are needed"
+
+
+def softmax_fits(reach: float, count: int, largest: Callable[[float], float], origin: str) -> SoftmaxFits:
+    """For scores within [-reach, reach] of mean 0, `count` of them; largest(c): the largest sum of exp(c x).
+
+    Raises UnsupportedError where five squares are too few.
+    """
+    again = Interval((1.0 - SLACK) / count, 1.0 + SLACK)
+    inverse_again = reciprocal(again)
+    top = 0.0
+    for rounds in range(ROUNDS + 1):
+        shrunk = 0.5**rounds
+        top = largest(shrunk)
+        interval = Interval(count * (1.0 - SLACK), max(top, count * (1.0 + SLACK)))
+        powers, inverse = exponential(reach * shrunk), reciprocal(interval, most=127)
+        if powers is not None and inverse is not None and inverse_again is not None:
+            return SoftmaxFits(rounds, replace(powers, bound=reach), interval, inverse, again, inverse_again)
+    raise UnsupportedError(
+        f"{origin}: {count} scores within {reach:.3g}, sums of exponentials up to {top:.3g}: softmax takes "
+        f"more than {ROUNDS} squares",
+        {"origin": origin, "reach": reach, "count": count},
+    )
+
+
+def degree(series: Series) -> int:
+    """Of a series of one factor."""
+    return len(series.factors[0]) - 1

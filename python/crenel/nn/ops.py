@@ -147,8 +147,9 @@ class Linear(Op):
             )
         _array(self.weight, (None, None), "weight of a linear layer")
         _array(self.bias, (len(self.weight),), "bias of a linear layer")
-        _equal(inputs[0][-1], self.weight.shape[1], "inputs of a linear layer")
-        return (*inputs[0][:-1], self.weight.shape[0])
+        *tokens, features = inputs[0]
+        _equal(features, self.weight.shape[1], "inputs of a linear layer")
+        return (*tokens, self.weight.shape[0])
 
     def __call__(self, *inputs: Reals) -> Reals:
         # One product of matrices: `@` of sequences would be one of small ones for each sample.

@@ -168,8 +168,8 @@ def encoder_layer(
         weight, bias = (_of(weights, f"{prefix}{name}.LayerNorm.{part}") for part in ("weight", "bias"))
         return LayerNorm(weight, bias, epsilon)
 
-    parts = (linear(f"attention.self.{part}") for part in ("query", "key", "value"))
-    attention = MultiHeadAttention(heads, *parts, linear("attention.output.dense"), mask)
+    query, key, value = (linear(f"attention.self.{part}") for part in ("query", "key", "value"))
+    attention = MultiHeadAttention(heads, query, key, value, linear("attention.output.dense"), mask)
     forward = Sequential(linear("intermediate.dense"), GELU(), linear("output.dense"))
     return Sequential(Residual(attention), norm("attention.output"), Residual(forward), norm("output"))
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.composites import Attention, Composite, LayerNorm, Softmax
 from crenel.nn.graph import Builder, Graph, Node
-from crenel.nn.intervals import Interval, exponential, inverse_root, reciprocal
+from crenel.nn.intervals import Interval, degree, inverse_root, softmax_fits
 from crenel.nn.ops import Add, Input, Linear, Op, Polynomial, Reals, Series
 from crenel.nn.passes.scales import ROOM
 from crenel.nn.plan import Decision
 from crenel.nn.sequences import Attend, Grouped, Product, Roll, Scores, Weigh
 
-ROUNDS = 5  # of squares and sums that a softmax has at most
 WIDEN = 0.25  # of the margin's excess: exponentials grow with the margin of their exponent
 LEAST = 2.0**-8  # reach of scores
-SLACK = 0.03  # by which sums that are bounded by mathematics may miss their bounds
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class _Unfolding:
         interval = Interval(float(variance.min()) / self.margin, float(variance.max()) * self.margin)
         series = inverse_root(interval, origin)
         self._decide(
-            origin, f"inverse root of degree {_degree(series)} on {_text(interval)}",
+            origin, f"inverse root of degree {degree(series)} on {interval}",
             "a lower degree", "the least with a relative error of 2^-12",
         )  # fmt: skip
         root = self._on(squares, mean, np.array([op.epsilon]), interval, series, 1, f"{origin}.inverse_root")
@@ -133,44 +131,27 @@ class _Unfolding:
     ) -> tuple[int, int]:  # fmt: skip
         """Numerators, and the inverses of their sums. Scores have mean 0 over the `count` that are summed:
         their exponentials sum to `count` or more. least : of their reach."""
-        reach = float(np.abs(self.values[scores]).max()) * (1.0 + WIDEN * (self.margin - 1.0))
-        reach = max(reach, least)
-        for rounds in range(ROUNDS + 1):
-            shrunk = 0.5**rounds
-            powers = np.exp(self.values[scores] * shrunk) * (1.0 if mask is None else mask)
-            largest = float((powers @ sums.T).max()) * self.margin
-            interval = Interval(count * (1.0 - SLACK), max(largest, count * (1.0 + SLACK)))
-            exp, inverse = exponential(reach * shrunk), reciprocal(interval, most=127)
-            again = reciprocal(_squares(count), most=255)
-            if exp is not None and inverse is not None and (again is not None or not rounds):
-                break
-        else:
-            raise UnsupportedError(
-                f"{origin}: scores within {reach:.3g} and sums of exponentials from {count} to "
-                f"{largest:.3g}: softmax takes more than {ROUNDS} squares",
-                {"origin": origin, "reach": reach, "largest": largest},
-            )
-        self._decide(
-            origin,
-            f"exponential of degree {_degree(exp)} of scores{f' / {2**rounds}' if rounds else ''} within "
-            f"{reach:.3g}, {f'{rounds} squares, ' if rounds else ''}"
-            f"inverse of degree {_degree(inverse)} on {_text(interval)}",
-            "more squares" if not rounds else "fewer squares: inverses beyond degree 127",
-            "the fewest squares whose inverses have a relative error of 2^-12",
-        )
-        exact = replace(exp, bound=reach)
-        found = self._add(exact, [scores], f"{origin}.exp")
-        for number in range(rounds + 1):
-            name = f"{origin}.inverse{number or ''}"
-            summed = found if mask is None else self._add(Weigh(mask), [found], f"{name}.read")
-            at = _squares(count) if number else interval
-            series = again if number and again is not None else inverse
-            root = self._on(summed, sums, np.zeros(len(sums)), at, series, groups, name)
-            if number == rounds:
-                break
-            shares = self._add(Product(groups), [found, root], f"{origin}.shares{number or ''}")
+        seen = self.values[scores]
+        reach = max(float(np.abs(seen).max()) * (1.0 + WIDEN * (self.margin - 1.0)), least)
+
+        def largest(shrunk: float) -> float:
+            powers = np.exp(seen * shrunk) * (1.0 if mask is None else mask)
+            return float((powers @ sums.T).max()) * self.margin
+
+        fits = softmax_fits(reach, count, largest, origin)
+        self._decide(origin, fits.chosen(), fits.instead(), fits.REASON)
+
+        def inverted(powers: int, at: Interval, series: Series, name: str) -> int:
+            read = powers if mask is None else self._add(Weigh(mask), [powers], f"{name}.read")
+            return self._on(read, sums, np.zeros(len(sums)), at, series, groups, name)
+
+        found = self._add(fits.exponential, [scores], f"{origin}.exp")
+        root = inverted(found, fits.interval, fits.inverse, f"{origin}.inverse")
+        for number in range(1, fits.rounds + 1):
+            shares = self._add(Product(groups), [found, root], f"{origin}.shares{number}")
             square = Polynomial(np.array([0.0, 0.0, 1.0]))
-            found = self._add(square, [shares], f"{origin}.squares{number or ''}")
+            found = self._add(square, [shares], f"{origin}.squares{number}")
+            root = inverted(found, fits.again, fits.inverse_again, f"{origin}.inverse{number}")
         return found, root
 
     def _attention(self, op: Attention, inputs: Sequence[int], origin: str) -> int:
@@ -206,7 +187,7 @@ class _Unfolding:
         least = max(LEAST, math.prod(sizes) / ROOM)
         token, offset = np.indices((tokens, tokens))
         mask = np.tile(np.repeat(read[(token + offset) % tokens], shared, axis=1), (1, groups))
-        sums = np.kron(np.eye(groups), np.tile(np.eye(shared), (1, tokens)))
+        sums: Reals = np.asarray(np.kron(np.eye(groups), np.tile(np.eye(shared), (1, tokens))), np.float64)
         powers, inverse = self._softmax(
             scores, sums, None if read.all() else mask, count, groups, f"{origin}.softmax", least
         )
@@ -216,19 +197,6 @@ class _Unfolding:
 
     def _decide(self, origin: str, chosen: str, instead: str, reason: str) -> None:
         self.decisions.append(Decision(origin, chosen, instead, reason))
-
-
-def _squares(count: int) -> Interval:
-    """The sum of the squares of shares, which sum to 1."""
-    return Interval((1.0 - SLACK) / count, 1.0 + SLACK)
-
-
-def _degree(series: Series) -> int:
-    return len(series.factors[0]) - 1
-
-
-def _text(interval: Interval) -> str:
-    return f"[{interval.least:.4g}, {interval.largest:.4g}]"
 
 
 def _arrangement(heads: int, size: int, groups: int, width: int, shared: int) -> Reals:

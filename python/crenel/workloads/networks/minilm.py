@@ -50,7 +50,8 @@ class MiniLM:
         norm = nn.LayerNorm(
             self.weights["embeddings.LayerNorm.weight"], self.weights["embeddings.LayerNorm.bias"], EPSILON
         )
-        return norm((words[padded] + places + kinds)[None])[0]
+        found: Reals = norm((words[padded] + places + kinds)[None])[0]
+        return found
 
     def network(self, count: int, length: int = 32) -> nn.Sequential:
         """Of embedded sentences of `count` tokens, padded to `length`: (length, 384) to (384,)."""
