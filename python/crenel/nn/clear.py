@@ -179,7 +179,8 @@ class Clear:
         return self._spread(made, self.noise.of_series(coefficients, a.level, a.slots) ** 2)
 
     def add(self, a: Slots, b: Slots) -> Slots:
-        return Slots(a.values + b.values, a.level, a.density + b.density)
+        density = 4.0 * a.density if a is b else a.density + b.density
+        return Slots(a.values + b.values, a.level, density)
 
     def add_number(self, a: Slots, number: float) -> Slots:
         return Slots(a.values + number, a.level, a.density)

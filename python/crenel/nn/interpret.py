@@ -23,6 +23,7 @@ from crenel.nn.plan import (
     Step,
     Sum,
     Transform,
+    doublings,
     repeated,
 )  # fmt: skip
 from crenel.nn.sequences import Roll
@@ -219,6 +220,8 @@ def _quadratic(plan: Plan, step: Quadratic, ops: Operations[V], a: V) -> V:
 
 def _evaluate(plan: Plan, step: Evaluate, ops: Operations[V], a: V) -> V:
     found = a
+    for _ in range(doublings(step.series, plan.values[step.inputs[0]].bound) or 0):
+        found = ops.add(found, found)
     for factor in scaled_factors(plan, step):
         found = ops.series(found, factor)
     return ops.product(ops.at(a, ops.level(found)), found) if step.series.gated else found

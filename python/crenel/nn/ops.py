@@ -305,6 +305,11 @@ class Series(Op):
     name: ClassVar[str] = "series"
     linear: ClassVar[bool] = False
 
+    @property
+    def crowded(self) -> bool:
+        """Do arguments lie at the ends of the interval, as sums of a softmax and variances do?"""
+        return self.function in ("reciprocal", "inverse root")
+
     def shape(self, *inputs: Shape) -> Shape:
         return inputs[0]
 

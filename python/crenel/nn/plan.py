@@ -132,6 +132,13 @@ def series_depth(series: Series) -> int:
     return sum(ckks.polynomial_depth(len(f) - 1) for f in series.factors) + int(series.gated)
 
 
+def doublings(series: Series, bound: float) -> int | None:
+    """How often an operand of this bound is doubled to be on the interval of a series, at no level; None for
+    bounds that no doubling brings there."""
+    times = [k for k in range(5) if series.bound * 2**k == bound]
+    return times[0] if times and not (times[0] and series.gated) else None
+
+
 def depth(step: Step) -> int:
     """Levels that a step consumes; a refresh none."""
     if isinstance(step, Evaluate):
@@ -204,7 +211,7 @@ class Plan:
             raise StateError(f"{what}: operands in other slots", fields)
         if isinstance(step, (Sum, Refresh)) and any(v.bound != result.bound for v in operands):
             raise StateError(f"{what}: operands of other bounds", fields)
-        if isinstance(step, Evaluate) and step.series.bound != operands[0].bound:
+        if isinstance(step, Evaluate) and doublings(step.series, operands[0].bound) is None:
             raise StateError(f"{what}: a series on another interval", fields)
         if isinstance(step, Quadratic):
             made = abs(float(step.coefficients[2])) * operands[0].bound * operands[0].bound

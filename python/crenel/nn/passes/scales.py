@@ -21,6 +21,7 @@ from crenel.nn.sequences import Bilinear
 ALIKE = 8.0
 LEAST, MOST = 1e-100, 1e110
 SILENT = 2.0**-8  # of the operand; fitted polynomials err by more
+EDGE = 4.0  # by which bounds exceed intervals whose ends are crowded: bootstraps err there most
 ROOM = 64.0  # how far a factor of a product may leave [-1, 1]; bootstraps do not stand there
 
 
@@ -62,7 +63,7 @@ def _products(graph: Graph, groups: Sequence[int], bounds: list[float]) -> tuple
     held: dict[int, float] = {}
     for node in graph.nodes:
         if isinstance(node.op, Series):
-            held[groups[node.inputs[0]]] = node.op.bound
+            held[groups[node.inputs[0]]] = node.op.bound * (EDGE if node.op.crowded else 1.0)
         elif isinstance(node.op, Add):
             held.setdefault(groups[node.inputs[0]], bounds[node.inputs[0]])
     bounds = [held.get(group, bound) for group, bound in zip(groups, bounds, strict=True)]
