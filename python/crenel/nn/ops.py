@@ -147,7 +147,7 @@ class Linear(Op):
             )
         _array(self.weight, (None, None), "weight of a linear layer")
         _array(self.bias, (len(self.weight),), "bias of a linear layer")
-        *tokens, features = inputs[0]
+        *tokens, features = list(inputs[0])
         _equal(features, self.weight.shape[1], "inputs of a linear layer")
         return (*tokens, self.weight.shape[0])
 

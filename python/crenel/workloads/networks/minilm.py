@@ -20,7 +20,7 @@ from crenel.nn.ops import Reals
 
 LAYERS, HEADS, FEATURES = 3, 12, 384
 EPSILON = 1e-12
-OPTIONS = {"degree": 63, "margin": 1.5}
+OPTIONS = {"degree": 63, "margin": 2.0}
 """Of `nn.compile`."""
 PREFIX = "model.0.auto_model."
 
