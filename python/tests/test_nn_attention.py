@@ -14,7 +14,7 @@ from crenel.nn.intervals import TOLERANCE, Interval, exponential, inverse_root, 
 from crenel.nn.layout import Layout
 from crenel.nn.linear import applied, chain_map, slot_transform
 from crenel.nn.ops import Linear
-from crenel.nn.plan import Contract, Multiply, Refresh
+from crenel.nn.plan import Contract, Multiply, Refresh, Transform
 from crenel.nn.sequences import Attend, Grouped, Product, Roll, Scores
 
 
@@ -237,6 +237,12 @@ def test_a_forged_product_is_refused(rng):  # noqa: F811
     x = rng.standard_normal((30, 8, 16))
     plan = quiet_compile(attention(rng, 16, 2), x, params=toy(), device="cpu").plan
     for at, step in enumerate(plan.steps):
+        if isinstance(step, Transform) and isinstance(step.chains[0][0], Roll):
+            (roll,) = step.chains[0]
+            for chain in ((roll, Grouped(1)), (replace(roll, width=4),), (replace(roll, groups=2),)):
+                steps = (*plan.steps[:at], replace(step, chains=(chain,)), *plan.steps[at + 1 :])
+                with pytest.raises((StateError, ParameterError)):
+                    replace(plan, steps=steps).verify("load")
         if not isinstance(step, (Multiply, Contract)):
             continue
         same = plan.values[step.inputs[0]].layout == plan.values[step.inputs[1]].layout

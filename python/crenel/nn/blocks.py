@@ -18,10 +18,14 @@ from crenel.nn.ops import Linear, Op, Reals
 from crenel.nn.sequences import Contraction, Grouped, Roll, Scores
 
 
-def by_feature(chains: Sequence[Sequence[Op]], inputs: Sequence[Layout]) -> bool:
-    """Do chains treat all tokens alike?"""
+def by_feature(chains: Sequence[Sequence[Op]], layouts: Sequence[Layout]) -> bool:
+    """Do chains treat all tokens alike, and are inputs and output sequences of as many?"""
     alike = all(isinstance(op, (Linear, Grouped)) for chain in chains for op in chain)
-    return alike and all(layout.sequence and len(layout.shape) == 2 for layout in inputs)
+    sequences = all(
+        layout.sequence and len(layout.shape) == 2 and layout.plane[0] <= layout.capacity
+        for layout in layouts
+    )
+    return alike and sequences and len({layout.plane for layout in layouts}) == 1
 
 
 def feature_transform(

@@ -108,7 +108,7 @@ def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
     first = step.chains[0][0] if step.chains[0] else None
     if isinstance(first, Roll):
         return roll_transform(first, layouts[0], result.layout, factors[0])
-    if by_feature(step.chains, layouts):
+    if by_feature(step.chains, [*layouts, result.layout]):
         return feature_transform(step.chains, layouts, result.layout, factors, result.bound)
     maps = [chain_map(chain, v.shape) for chain, v in zip(step.chains, layouts, strict=True)]
     return slot_transform(maps, layouts, result.layout, factors, result.bound)

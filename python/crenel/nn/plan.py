@@ -218,12 +218,26 @@ class Plan:
             if not math.isclose(made, result.bound, rel_tol=1e-9):
                 raise StateError(f"{what}: a bound that is not the square's, {made:.4g}", fields)
         if isinstance(step, Transform):
+            self._fit_roll(step, what)
             for value, chain in zip(operands, step.chains, strict=True):
                 shape = value.layout.shape
                 for op in chain:
                     shape = op.shape(shape)
                 if math.prod(shape) != math.prod(result.layout.shape):
                     raise StateError(f"{what}: a chain that ends in shape {shape}", fields)
+
+    def _fit_roll(self, step: Transform, what: str) -> None:
+        rolls = [op for chain in step.chains for op in chain if isinstance(op, Roll)]
+        if not rolls:
+            return
+        given, made = self.values[step.inputs[0]].layout, self.values[step.out].layout
+        op, groups = rolls[0], {rolls[0].groups}
+        alone = [len(chain) for chain in step.chains] == [1]
+        fits = alone and given.sequence and given.size[1] == given.plane[0]
+        fits = fits and {given.groups, made.groups, given.ciphertexts, made.ciphertexts} == groups
+        fits = fits and made == given.after(op) and made.slots == made.total // op.groups
+        if not (fits and given.slots * given.plane[0] == made.slots * op.width):
+            raise StateError(f"{what}: a roll between other slots", {"value": step.out})
 
     def _fit_pair(self, step: Multiply | Contract, what: str) -> None:
         (x, y), result = (self.values[k] for k in step.inputs), self.values[step.out]
