@@ -9,6 +9,8 @@ Modules
     `Linear`, `Conv2d`, `BatchNorm`, `AvgPool2d`, `GlobalAvgPool`, `Flatten`; `Sequential`, `Residual`,
     `Add`, `Concat`; activations as `ReLU`, `GELU`, `SiLU`, `Square`, `Polynomial`: weights are NumPy
     arrays, and ``module(x)`` is what it means in float64
+    of sequences `LayerNorm`, `Softmax`, `MultiHeadAttention`, `Token`, `TokenMean`; `bert` and
+    `encoder_layer` are made of them
 `from_torch`, `from_onnx`
     networks of other frameworks as an `Imported`, a module like the others; ``weights.load`` reads files of
     weights
@@ -53,6 +55,15 @@ from crenel.nn.plan import Decision, Plan
 from crenel.nn.program import Expected, Program, Server
 from crenel.nn.report import Report, report
 from crenel.nn.trace import Module
+from crenel.nn.transformers import (
+    LayerNorm,
+    MultiHeadAttention,
+    Softmax,
+    Token,
+    TokenMean,
+    bert,
+    encoder_layer,
+)  # fmt: skip
 
 __all__ = [
     "ELU",
@@ -76,8 +87,10 @@ __all__ = [
     "HardSwish",
     "Imported",
     "LeakyReLU",
+    "LayerNorm",
     "Linear",
     "Module",
+    "MultiHeadAttention",
     "Plan",
     "Polynomial",
     "Program",
@@ -90,11 +103,16 @@ __all__ = [
     "Server",
     "SiLU",
     "Sigmoid",
+    "Softmax",
     "Softplus",
     "Square",
     "Tanh",
     "TanhGELU",
+    "Token",
+    "TokenMean",
+    "bert",
     "compile",
+    "encoder_layer",
     "from_onnx",
     "from_torch",
     "report",

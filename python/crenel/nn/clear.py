@@ -15,7 +15,7 @@ import numpy as np
 from crenel import ckks
 from crenel.nn.linear import SlotTransform, applied
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Transform, bootstrap_options
+from crenel.nn.plan import Contract, Transform, bootstrap_options
 
 TINY = 2.0**-40  # a value so small that errors are those of the operation alone
 
@@ -123,7 +123,7 @@ class Clear:
             values = values + (hidden - hidden.mean(axis=1, keepdims=True)).reshape(count, slots)
         return Slots(values, a.level, a.density)
 
-    def transform(self, step: Transform, inputs: Sequence[Slots]) -> list[Slots]:
+    def transform(self, step: Transform | Contract, inputs: Sequence[Slots]) -> list[Slots]:
         matrix, level = self.transforms[step.out], inputs[0].level
         made = []
         for row, values in zip(matrix.blocks, applied(matrix, [a.values for a in inputs]), strict=True):
@@ -137,6 +137,23 @@ class Clear:
     def copies(self, step: Transform) -> tuple[int, int]:
         matrix = self.transforms[step.out]
         return matrix.copies, matrix.slots // matrix.copies
+
+    def rotated(self, a: Slots, steps: Sequence[int]) -> list[Slots]:
+        return [
+            self._with(Slots(np.roll(a.values, -k, axis=1), a.level, a.density), "switch") if k else a
+            for k in steps
+        ]
+
+    def inner(self, a: Sequence[Slots], b: Sequence[Slots]) -> Slots:
+        values, density = np.zeros_like(a[0].values), 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for x, y in zip(a, b, strict=True):
+                values += x.values * y.values
+                if self.noise is not None:
+                    density += float(np.mean(x.values**2)) * y.density
+                    density += float(np.mean(y.values**2)) * x.density
+        found = self._with(Slots(values, a[0].level, density), "product")
+        return Slots(found.values, a[0].level - 1, found.density)
 
     def biased(self, step: Transform, output: int, a: Slots) -> Slots:
         return Slots(a.values + self.transforms[step.out].bias[output], a.level, a.density)
@@ -162,7 +179,8 @@ class Clear:
         return self._spread(made, self.noise.of_series(coefficients, a.level, a.slots) ** 2)
 
     def add(self, a: Slots, b: Slots) -> Slots:
-        return Slots(a.values + b.values, a.level, a.density + b.density)
+        density = 4.0 * a.density if a is b else a.density + b.density
+        return Slots(a.values + b.values, a.level, density)
 
     def add_number(self, a: Slots, number: float) -> Slots:
         return Slots(a.values + number, a.level, a.density)

@@ -28,7 +28,8 @@ from crenel.nn.passes.lower import Lower
 from crenel.nn.passes.prices import AbstractPrices, prices_of
 from crenel.nn.passes.refreshes import Refreshes
 from crenel.nn.passes.scales import Scales
-from crenel.nn.plan import Decision, Plan, Transform
+from crenel.nn.passes.unfold import Unfold
+from crenel.nn.plan import Contract, Decision, Plan, Transform
 from crenel.nn.program import Expected, Program
 from crenel.nn.trace import Module, trace
 
@@ -84,18 +85,19 @@ def compile(
         raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})
     found = checked_samples(samples, None)
     exact = Fold()(trace(model, found.shape[1:]))
-    ranges = Calibrate()(exact, found)
-    bounds = Scales(margin)(exact, ranges)
-    graph, decisions = Approximate(activation, degree, agreement, composite)(exact, bounds, ranges, found)
+    unfolded, taken = Unfold(params.slots, margin)(exact, found)
+    ranges = Calibrate()(unfolded, found)
+    bounds = Scales(margin)(unfolded, ranges)
+    graph, decisions = Approximate(activation, degree, agreement, composite)(unfolded, bounds, ranges, found)
     prices = prices_of(params, costs, int(batch))
     plan, transforms = _laid_out(graph, bounds, prices)
-    plan = replace(plan, decisions=(*decisions, *plan.decisions))
+    plan = replace(plan, decisions=(*taken, *decisions, *plan.decisions))
     program = Program(plan, params, int(batch), Expected(0.0, 0.0, 0.0, 0.0), device)
     program._kept["transforms"] = transforms
     _encodable(program)
     time = None if costs is None else 1e-3 * prices.total(plan, program.transforms)
     some = found[np.linspace(0, len(found) - 1, min(JUDGED, len(found))).round().astype(int)]
-    expected = replace(_judged(program, exact, some, time), largest=_largest(ranges[exact.output]))
+    expected = replace(_judged(program, exact, some, time), largest=_largest(ranges[unfolded.output]))
     judged = replace(program, expected=expected)
     judged._kept.update(program._kept)
     judged._known.update(program._known)
@@ -124,7 +126,9 @@ def _laid_out(
 def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotTransform]]:
     """Without bootstraps where the levels suffice, or where the parameters have none, with its error."""
     params = prices.params
-    transforms = {step.out: prepared(plan, step) for step in plan.steps if isinstance(step, Transform)}
+    transforms = {
+        step.out: prepared(plan, step) for step in plan.steps if isinstance(step, (Transform, Contract))
+    }
     try:
         return Levels(params.normal_top_level)(plan), transforms
     except UnsupportedError:

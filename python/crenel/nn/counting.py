@@ -12,7 +12,7 @@ from crenel.errors import KeyMissingError
 from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Plan, Transform, bootstrap_options
+from crenel.nn.plan import Contract, Plan, Transform, bootstrap_options
 from crenel.nn.sizes import plaintext_bytes
 
 
@@ -40,8 +40,10 @@ class Counting:
     plaintext_bytes: int = 0
     transforms: dict[int, SlotTransform] = field(default_factory=dict)
     """Matrices, by the number of the value that a step makes."""
+    encoded: set[int] = field(default_factory=set)
+    """Steps whose plaintexts are counted."""
 
-    def _matrix(self, step: Transform) -> SlotTransform:
+    def _matrix(self, step: Transform | Contract) -> SlotTransform:
         if step.out not in self.transforms:
             self.transforms[step.out] = prepared(self.plan, step)
         return self.transforms[step.out]
@@ -62,7 +64,7 @@ class Counting:
     def of_slots(self, a: Counted, slots: int) -> Counted:
         return Counted(a.level, slots)
 
-    def transform(self, step: Transform, inputs: Sequence[Counted]) -> list[Counted]:
+    def transform(self, step: Transform | Contract, inputs: Sequence[Counted]) -> list[Counted]:
         matrix = self._matrix(step)
         outputs, slots, level = len(matrix.blocks), matrix.slots, inputs[0].level
         steps = ckks.linear_transform_rotations(matrix.offsets, slots, inputs=len(inputs), outputs=outputs)
@@ -70,10 +72,30 @@ class Counting:
         self.operations["transforms"] += 1
         self.operations["diagonals"] += matrix.diagonals
         self.operations["rotations of transforms"] += len(steps)
-        self.plaintext_bytes += matrix.diagonals * plaintext_bytes(
-            self.params, level, period=slots, extended=True
-        )
+        self._plain(step, matrix, level)
         return [Counted(level - 1, slots)] * outputs
+
+    def _plain(self, step: Transform | Contract, matrix: SlotTransform, level: int) -> None:
+        """Bytes of the diagonals: once for all groups. Those of shifts repeat with every row."""
+        if step.out in self.encoded:
+            return
+        self.encoded.add(step.out)
+        period = self.plan.values[step.out].layout.plane[0] if isinstance(step, Contract) else matrix.slots
+        self.plaintext_bytes += matrix.diagonals * plaintext_bytes(
+            self.params, level, period=period, extended=True
+        )
+
+    def rotated(self, a: Counted, steps: Sequence[int]) -> list[Counted]:
+        moves = [k for k in steps if k]
+        self._rotate(moves, a.level)
+        self.operations["rotations of products"] += len(moves)
+        return [a] * len(steps)
+
+    def inner(self, a: Sequence[Counted], b: Sequence[Counted]) -> Counted:
+        self._product(a[0].level)
+        self.operations["products"] += 1
+        self.operations["products summed"] += len(a)
+        return Counted(a[0].level - 1, a[0].slots)
 
     def copies(self, step: Transform) -> tuple[int, int]:
         matrix = self._matrix(step)

@@ -8,7 +8,7 @@ from crenel import ckks
 from crenel.errors import ParameterError
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Plan, Transform
+from crenel.nn.plan import Contract, Plan, Transform
 
 
 class Encoded:
@@ -20,14 +20,14 @@ class Encoded:
         self.blocks: dict[int, ckks.BlockTransform] = {}
         self.biases: dict[int, list[ckks.Plaintext | None]] = {}
         for step in plan.steps:
-            if not isinstance(step, Transform):
+            if not isinstance(step, (Transform, Contract)):
                 continue
             matrix = transforms[step.out]
             stride = matrix.slots // matrix.copies
             self.copies[step.out] = matrix.copies, stride
             try:
                 self.blocks[step.out] = ckks.BlockTransform(
-                    context, matrix.blocks, level=step.level, slots=matrix.slots
+                    context, matrix.full(), level=step.level, slots=matrix.slots
                 )
             except ParameterError as error:  # weights far larger than what samples showed of the result
                 origin = plan.values[step.out].origin
@@ -58,11 +58,24 @@ class Encrypted:
     def of_slots(self, a: ckks.Ciphertext, slots: int) -> ckks.Ciphertext:
         return a if a.slots == slots else self.ev.with_slots(a, slots, repeating=True)
 
-    def transform(self, step: Transform, inputs: Sequence[ckks.Ciphertext]) -> list[ckks.Ciphertext]:
+    def transform(
+        self, step: Transform | Contract, inputs: Sequence[ckks.Ciphertext]
+    ) -> list[ckks.Ciphertext]:
         return self.encoded.blocks[step.out](self.ev, inputs)
 
     def copies(self, step: Transform) -> tuple[int, int]:
         return self.encoded.copies[step.out]
+
+    def rotated(self, a: ckks.Ciphertext, steps: Sequence[int]) -> list[ckks.Ciphertext]:
+        moves = [k for k in steps if k]
+        found = iter(self.ev.rotate_many(a, moves) if moves else ())
+        return [next(found) if k else a for k in steps]
+
+    def inner(self, a: Sequence[ckks.Ciphertext], b: Sequence[ckks.Ciphertext]) -> ckks.Ciphertext:
+        total = self.ev.multiply_lazy(a[0], b[0])
+        for x, y in zip(a[1:], b[1:], strict=True):
+            total = self.ev.add(total, self.ev.multiply_lazy(x, y))
+        return self.ev.relinearise_rescale(total)
 
     def biased(self, step: Transform, output: int, a: ckks.Ciphertext) -> ckks.Ciphertext:
         bias = self.encoded.biases[step.out][output]

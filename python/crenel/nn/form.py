@@ -27,12 +27,37 @@ from crenel.nn.ops import (
     Series,
     Shape,
 )  # fmt: skip
-from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform, Value
+from crenel.nn.plan import (
+    Contract,
+    Decision,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Refresh,
+    Step,
+    Sum,
+    Transform,
+    Value,
+)  # fmt: skip
+from crenel.nn.sequences import Attend, Grouped, Pool, Product, Roll, Scores, Weigh
 
-STEPS: dict[str, type[Transform] | type[Evaluate] | type[Quadratic] | type[Sum] | type[Refresh]] = {
-    "transform": Transform, "evaluate": Evaluate, "quadratic": Quadratic, "sum": Sum, "refresh": Refresh,
+STEPS: dict[str, type[Step]] = {
+    "transform": Transform, "evaluate": Evaluate, "quadratic": Quadratic, "multiply": Multiply,
+    "contract": Contract, "sum": Sum, "refresh": Refresh,
 }  # fmt: skip
-LINEAR = (Conv2d, Linear, Affine, AvgPool2d, Flatten, Place)  # what chains of transforms are made of
+LINEAR = (
+    Conv2d,
+    Linear,
+    Affine,
+    AvgPool2d,
+    Flatten,
+    Place,
+    Weigh,
+    Pool,
+    Grouped,
+    Roll,
+)  # what chains of transforms are made of
 MAX_SLOTS = 1 << 20
 MAX_ELEMENTS = MAX_SLOTS * 64  # of a tensor
 
@@ -57,7 +82,8 @@ def layout_form(layout: Layout) -> Json:
     """A layout as JSON."""
     return {
         "shape": list(layout.shape), "size": list(layout.size), "gap": list(layout.gap),
-        "plane": list(layout.plane), "capacity": layout.capacity,
+        "plane": list(layout.plane), "capacity": layout.capacity, "sequence": layout.sequence,
+        "groups": layout.groups,
     }  # fmt: skip
 
 
@@ -66,9 +92,13 @@ def layout_of(form: Json) -> Layout:
     found = _dict(form)
     shape, size = _counts(found, "shape", None), _counts(found, "size", 3)
     gap, plane = _counts(found, "gap", 2), _counts(found, "plane", 2)
-    capacity = count(found["capacity"])
+    capacity, groups = count(found["capacity"]), count(found["groups"])
+    sequence = found["sequence"]
     ok = (
-        capacity & (capacity - 1) == 0
+        type(sequence) is bool
+        and (not sequence or (gap, size[2]) == ((1, 1), 1))
+        and (groups == 1 or (gap == (1, 1) and size[0] % groups == 0))
+        and capacity & (capacity - 1) == 0
         and capacity <= MAX_SLOTS
         and math.prod(shape) == math.prod(size)
         and size[1] * gap[0] <= plane[0]
@@ -78,7 +108,10 @@ def layout_of(form: Json) -> Layout:
     )
     if not ok:
         raise SerializationError("a layout that does not hold its tensor", {"shape": list(shape)})
-    return Layout(shape, (size[0], size[1], size[2]), (gap[0], gap[1]), (plane[0], plane[1]), capacity)
+    return Layout(
+        shape, (size[0], size[1], size[2]), (gap[0], gap[1]), (plane[0], plane[1]), capacity, bool(sequence),
+        groups,
+    )  # fmt: skip
 
 
 def _op_form(op: Op, arrays: Arrays) -> Json:
@@ -122,7 +155,8 @@ def _value(form: Json, parts: Mapping[str, bytes]) -> object:
 
 EXPECTED: dict[str, object] = {
     "stride": (1, 2), "dilation": (1, 2), "kernel": (1, 2), "padding": (0, 2), "groups": (1, 0),
-    "channels": (1, 0), "offset": (0, 0), "size": (1, None), "weight": np.ndarray,
+    "channels": (1, 0), "offset": (0, 0), "width": (1, 0), "matrix": np.ndarray,
+    "size": (1, None), "weight": np.ndarray,
     "bias": np.ndarray, "scale": np.ndarray,
     "shift": np.ndarray, "coefficients": np.ndarray, "function": str, "gated": bool, "bound": float,
 }  # fmt: skip
@@ -172,6 +206,8 @@ def plan_form(plan: Plan, arrays: Arrays) -> Json:
         }  # fmt: skip
         if isinstance(step, Transform):
             found["chains"] = [[_op_form(op, arrays) for op in chain] for chain in step.chains]
+        elif isinstance(step, (Multiply, Contract)):
+            found["op"] = _op_form(step.op, arrays)
         elif isinstance(step, Evaluate):
             found["series"] = _op_form(step.series, arrays)
         elif isinstance(step, Quadratic):
@@ -237,6 +273,14 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
         return Transform(out, inputs, chains, level)
     if kind is Sum:
         return Sum(out, inputs, level)
+    if kind in (Multiply, Contract):
+        first, second = inputs
+        op = _op_of(form["op"], parts)
+        if kind is Multiply and isinstance(op, Product):
+            return Multiply(out, (first, second), op, level)
+        if kind is Contract and isinstance(op, (Scores, Attend)):
+            return Contract(out, (first, second), op, level)
+        raise SerializationError("a product of another operation", {"value": out})
     (operand,) = inputs
     if kind is Refresh:
         return Refresh(out, (operand,), level)

@@ -25,8 +25,9 @@ def first_beyond(plan: Plan, largest: Mapping[int, float]) -> int | None:
         reach = largest[step.out]
         if isinstance(step, Evaluate):  # T_d(v), the largest that is computed on the way
             degree = len(step.series.factors[0]) - 1
+            given = largest[operand] * plan.values[operand].bound / step.series.bound
             with np.errstate(over="ignore"):
-                reach = max(reach, float(np.cosh(degree * np.arccosh(max(largest[operand], 1.0)))))
+                reach = max(reach, float(np.cosh(degree * np.arccosh(max(given, 1.0)))))
         if not reach <= HEADROOM:
             return step.out
     return None

@@ -10,9 +10,23 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from crenel.errors import StateError
+from crenel.nn.blocks import by_feature, feature_transform, roll_transform, shift_transform
 from crenel.nn.linear import SlotTransform, chain_map, slot_transform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step, Sum, Transform
+from crenel.nn.plan import (
+    Contract,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Refresh,
+    Step,
+    Sum,
+    Transform,
+    doublings,
+    repeated,
+)  # fmt: skip
+from crenel.nn.sequences import Roll
 
 V = TypeVar("V")
 Watch = Callable[[int, "list[V]"], object]
@@ -29,8 +43,16 @@ class Operations(Protocol[V]):
         """More slots: the vector repeats; fewer: it repeated."""
         ...
 
-    def transform(self, step: Transform, inputs: Sequence[V]) -> list[V]:
+    def transform(self, step: Transform | Contract, inputs: Sequence[V]) -> list[V]:
         """The products of a step's matrices with vectors of its slots. Level l -> l - 1."""
+        ...
+
+    def rotated(self, a: V, steps: Sequence[int]) -> list[V]:
+        """Slot i: slot i + step, for each step. Level l -> l."""
+        ...
+
+    def inner(self, a: Sequence[V], b: Sequence[V]) -> V:
+        """sum_k a[k] b[k], relinearised once. Level l, l -> l - 1."""
         ...
 
     def copies(self, step: Transform) -> tuple[int, int]:
@@ -74,18 +96,22 @@ class Operations(Protocol[V]):
         ...
 
 
-def prepared(plan: Plan, step: Transform) -> SlotTransform:
-    """The matrices of a step, as diagonals: decided by the plan alone."""
+def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
+    """The matrices of a step, as diagonals: decided by the plan alone. Of one group
+    where all have the same."""
     result = plan.values[step.out]
     operands = [plan.values[k] for k in step.inputs]
-    maps = [chain_map(chain, v.layout.shape) for chain, v in zip(step.chains, operands, strict=True)]
-    return slot_transform(
-        maps,
-        [v.layout for v in operands],
-        result.layout,
-        [v.bound / result.bound for v in operands],
-        result.bound,
-    )
+    layouts = [v.layout for v in operands]
+    if isinstance(step, Contract):
+        return shift_transform(step.op, layouts[1])
+    factors = [v.bound / result.bound for v in operands]
+    first = step.chains[0][0] if step.chains[0] else None
+    if isinstance(first, Roll):
+        return roll_transform(first, layouts[0], result.layout, factors[0])
+    if by_feature(step.chains, [*layouts, result.layout]):
+        return feature_transform(step.chains, layouts, result.layout, factors, result.bound)
+    maps = [chain_map(chain, v.shape) for chain, v in zip(step.chains, layouts, strict=True)]
+    return slot_transform(maps, layouts, result.layout, factors, result.bound)
 
 
 def scaled_factors(plan: Plan, step: Evaluate) -> list[Reals]:
@@ -122,6 +148,8 @@ def walk(plan: Plan, ops: Operations[V], inputs: Sequence[V], watch: Watch[V] | 
 
 def perform(plan: Plan, step: Step, ops: Operations[V], operands: Sequence[list[V]]) -> list[V]:
     """One step; operands: the ciphertexts of each input."""
+    if isinstance(step, Contract):
+        return _contract(plan, step, ops, *operands)
     lowered = [[ops.at(a, step.level) for a in operand] for operand in operands]
     if isinstance(step, Transform):
         return _transform(plan, step, ops, lowered)
@@ -134,16 +162,47 @@ def perform(plan: Plan, step: Step, ops: Operations[V], operands: Sequence[list[
         return [ops.refresh(a, plan.values[step.out].level) for a in lowered[0]]
     if isinstance(step, Quadratic):
         return [_quadratic(plan, step, ops, a) for a in lowered[0]]
+    if isinstance(step, Multiply):
+        return _multiply(plan, step, ops, *lowered)
     return [_evaluate(plan, step, ops, a) for a in lowered[0]]
 
 
 def _transform(plan: Plan, step: Transform, ops: Operations[V], operands: Sequence[list[V]]) -> list[V]:
     count, stride = ops.copies(step)
     wide = [ops.of_slots(a, count * stride) for operand in operands for a in operand]
-    found = ops.transform(step, wide)
-    if count > 1:
-        found = [ops.of_slots(ops.sums(a, count, stride), stride) for a in found]
-    return [ops.biased(step, k, a) for k, a in enumerate(found)]
+    made: list[V] = []
+    for part in _parts(wide, repeated(step)):
+        found = ops.transform(step, part)
+        if count > 1:
+            found = [ops.of_slots(ops.sums(a, count, stride), stride) for a in found]
+        made += [ops.biased(step, k, a) for k, a in enumerate(found)]
+    return made
+
+
+def _parts(values: list[V], groups: int) -> list[list[V]]:
+    size = len(values) // groups
+    return [values[k : k + size] for k in range(0, len(values), size)]
+
+
+def _multiply(plan: Plan, step: Multiply, ops: Operations[V], x: list[V], y: list[V]) -> list[V]:
+    slots = plan.values[step.out].layout.slots
+    factors = [ops.of_slots(b, slots) for b in y]
+    return [ops.product(a, factors[k % len(factors)]) for k, a in enumerate(x)]
+
+
+def _contract(plan: Plan, step: Contract, ops: Operations[V], moved: list[V], rolled: list[V]) -> list[V]:
+    layout, result = plan.values[step.inputs[1]].layout, plan.values[step.out].layout
+    steps = [k * layout.slots // layout.plane[0] for k in range(step.op.width)]
+    copies = layout.slots // result.slots
+    made: list[V] = []
+    for a, b in zip(moved, rolled, strict=True):
+        shifted = ops.transform(step, [ops.at(b, step.level)])
+        wide = ops.of_slots(ops.at(a, step.level - 1), layout.slots)
+        found = ops.inner(ops.rotated(wide, steps), shifted)
+        if copies > 1:
+            found = ops.of_slots(ops.sums(found, copies, result.slots), result.slots)
+        made.append(found)
+    return made
 
 
 def _quadratic(plan: Plan, step: Quadratic, ops: Operations[V], a: V) -> V:
@@ -161,6 +220,8 @@ def _quadratic(plan: Plan, step: Quadratic, ops: Operations[V], a: V) -> V:
 
 def _evaluate(plan: Plan, step: Evaluate, ops: Operations[V], a: V) -> V:
     found = a
+    for _ in range(doublings(step.series, plan.values[step.inputs[0]].bound) or 0):
+        found = ops.add(found, found)
     for factor in scaled_factors(plan, step):
         found = ops.series(found, factor)
     return ops.product(ops.at(a, ops.level(found)), found) if step.series.gated else found

@@ -3,6 +3,9 @@
 Channels lie in planes of rows x columns slots. In a plane with a gap (v, h), element (y, x) of a channel is
 at row y v and column x h, and v h channels interleave between them; further channels lie in further planes.
 A vector has planes of one slot. What does not fit into one ciphertext goes on in the next.
+
+A sequence, (tokens, features), has a plane of one column for each feature: token t of feature j is at slot
+j T + t, T the power of two from the tokens on. Then a product with a weight moves by multiples of T alone.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from numpy.typing import NDArray
 
 from crenel.errors import ParameterError, StateError
 from crenel.nn.ops import Affine, AvgPool2d, Conv2d, Flatten, Linear, Op, Pair, Place, Reals, Shape
+from crenel.nn.sequences import Grouped, Pool, Roll, Weigh
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,19 @@ class Layout:
     """Rows and columns of a plane."""
     capacity: int
     """Slots that a ciphertext has at most: a power of two."""
+    sequence: bool = False
+    """Is the flat order (height, width, channels), that of (tokens, features)?"""
+    groups: int = 1
+    """Equal parts of the channels, each of which begins a ciphertext."""
 
     @classmethod
     def of(cls, shape: Shape, capacity: int) -> Layout:
-        """The dense one: (channels, height, width) as planes, all else as a vector."""
+        """The dense one: (channels, height, width) as planes, (tokens, features) as a sequence, all else as a
+        vector."""
+        if len(shape) == 2:
+            tokens, features = shape
+            plane = (1 << (tokens - 1).bit_length(), 1)
+            return cls(shape, (features, tokens, 1), (1, 1), plane, capacity, sequence=True)
         if len(shape) == 3:
             return cls(shape, (shape[0], shape[1], shape[2]), (1, 1), (shape[1], shape[2]), capacity)
         return cls(shape, (int(np.prod(shape)), 1, 1), (1, 1), (1, 1), capacity)
@@ -54,11 +67,13 @@ class Layout:
             return Layout(shape, (shape[0], shape[1], shape[2]), gap, (rows, columns), self.capacity)
         if isinstance(op, Flatten):
             return replace(self, shape=shape)
-        if isinstance(op, Affine):
+        if isinstance(op, (Affine, Weigh)):
             return self
+        if isinstance(op, (Grouped, Roll)):
+            return replace(Layout.of(shape, self.capacity), groups=op.groups)
         if isinstance(op, Place) and len(shape) == 3:
             return replace(self, shape=shape, size=(shape[0], shape[1], shape[2]))
-        if not isinstance(op, (Linear, Place)):
+        if not isinstance(op, (Linear, Place, Pool)):
             raise StateError(f"a layout after {op.name}, which is not linear", {"operation": op.name})
         return Layout.of(shape, self.capacity)
 
@@ -70,13 +85,13 @@ class Layout:
 
     @property
     def slots(self) -> int:
-        """Of each ciphertext: the least power of two that holds all, or the capacity."""
-        return min(self.capacity, 1 << (self.total - 1).bit_length())
+        """Of each ciphertext: the least power of two that holds a group, or the capacity."""
+        return min(self.capacity, 1 << (self.total // self.groups - 1).bit_length())
 
     @property
     def ciphertexts(self) -> int:
         """How many the tensor takes."""
-        return -(-self.total // self.slots)
+        return self.groups * -(-(self.total // self.groups) // self.slots)
 
     def positions(self) -> NDArray[np.int64]:
         """Of each element, in the order of the flat tensor: ciphertext * slots + slot."""
@@ -84,6 +99,11 @@ class Layout:
         (v, h), (rows, columns) = self.gap, self.plane
         plane, within = c // (v * h), c % (v * h)
         slot = plane * (rows * columns) + (y * v + within // h) * columns + x * h + within % h
+        if self.groups > 1:
+            part = self.total // self.groups
+            slot = slot // part * (self.ciphertexts // self.groups * self.slots) + slot % part
+        if self.sequence:
+            slot = slot.transpose(1, 2, 0)
         return np.asarray(slot.reshape(-1), dtype=np.int64)
 
     def pack(self, tensors: Reals) -> Reals:
@@ -108,13 +128,16 @@ class Layout:
     def same_places(self, other: Layout) -> bool:
         """Do elements of equal flat index lie in equal slots?"""
         return (
-            (self.size, self.gap, self.plane, self.slots) == (other.size, other.gap, other.plane, other.slots)
+            replace(self, shape=other.shape) == other
             or (self.size == other.size and self.slots == other.slots)
             and bool(np.array_equal(self.positions(), other.positions()))
         )
 
     def __str__(self) -> str:
         """As ``16x8x8 gap 2x2 planes 16x16, 1 x 1024 slots``."""
+        if self.sequence:
+            tokens, features = self.size[1], self.size[0]
+            return f"{tokens} tokens x {features}, {self.ciphertexts} x {self.slots} slots"
         size = "x".join(map(str, self.size)) if self.size[1:] != (1, 1) else str(self.size[0])
         planes = f" gap {self.gap[0]}x{self.gap[1]} planes {self.plane[0]}x{self.plane[1]}"
         return f"{size}{planes if self.plane != (1, 1) else ''}, {self.ciphertexts} x {self.slots} slots"

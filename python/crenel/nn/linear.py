@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from crenel.errors import StateError, UnsupportedError
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Affine, AvgPool2d, Conv2d, Flatten, Linear, Op, Pair, Place, Reals, Shape
+from crenel.nn.sequences import Grouped, Pool, Weigh
 
 Indices = NDArray[np.int64]
 Diagonals = dict[int, Reals]
@@ -80,16 +81,31 @@ def sparse_map(op: Op, shape: Shape) -> SparseMap:
         weight = np.full((channels, 1, *op.kernel), 1.0 / (op.kernel[0] * op.kernel[1]))
         return _conv(Conv2d(weight, np.zeros(channels), op.stride, op.padding, (1, 1), channels), shape, out)
     if isinstance(op, Linear):
-        row, column = np.indices(op.weight.shape)
-        return SparseMap(row.reshape(-1), column.reshape(-1), op.weight.reshape(-1), size, op.bias)
+        return _dense(op, size)
+    if isinstance(op, Weigh):
+        return SparseMap(same, same, op.weight.reshape(-1), size, zeros)
+    if isinstance(op, Pool):
+        token, feature = np.indices(shape)
+        return SparseMap(feature.reshape(-1), same, np.repeat(op.weight, shape[1]), size, zeros)
     if isinstance(op, Affine):
         each = size[1] // len(op.scale)
         return SparseMap(same, same, np.repeat(op.scale, each), size, np.repeat(op.shift, each))
     if isinstance(op, Place):
         return SparseMap(same + op.offset * (size[1] // shape[0]), same, np.ones(size[1]), size, zeros)
-    if not isinstance(op, Flatten):
+    if not isinstance(op, (Flatten, Grouped)):
         raise StateError(f"a matrix of {op.name}, which is not linear", {"operation": op.name})
     return SparseMap(same, same, np.ones(size[1]), size, zeros)
+
+
+def _dense(op: Linear, size: tuple[int, int]) -> SparseMap:
+    """Of a vector, or of every token."""
+    outputs, inputs = op.weight.shape
+    row, column = np.nonzero(op.weight) if size[1] > inputs else np.indices(op.weight.shape)
+    row, column = row.reshape(-1), column.reshape(-1)
+    token = np.arange(size[1] // inputs, dtype=np.int64)[:, None]
+    values = np.tile(op.weight[row, column], len(token))
+    rows, columns = (token * outputs + row).reshape(-1), (token * inputs + column).reshape(-1)
+    return SparseMap(rows, columns, values, size, np.tile(op.bias, len(token)))
 
 
 def _conv(op: Conv2d, shape: Shape, out: Shape) -> SparseMap:
@@ -146,18 +162,31 @@ class SlotTransform:
     """A transform ready for slots: out = folded(sum_i blocks[o][i] in_i) + bias[o]."""
 
     blocks: list[list[Diagonals | None]]
-    """[output][input]: diagonals by offset, vectors of `slots`; inputs are the ciphertexts of all tensors."""
+    """[output][input]: diagonals by offset, vectors of `slots`; inputs are the ciphertexts of all tensors.
+    Both in units of `each` slots."""
     slots: int
     """Of the product; inputs of fewer repeat."""
     copies: int
     """Parts of the result that are summed, at stride slots / copies."""
     bias: Reals
     """(outputs, slots / copies)."""
+    each: int = 1
+    """Neighbouring slots that have one number of a diagonal."""
 
     @property
     def offsets(self) -> list[int]:
-        """Of all diagonals, each once."""
-        return sorted({k for row in self.blocks for block in row if block is not None for k in block})
+        """Of all diagonals in slots, each once."""
+        found = {k for row in self.blocks for block in row if block is not None for k in block}
+        return sorted(k * self.each for k in found)
+
+    def full(self) -> list[list[Diagonals | None]]:
+        """The blocks in units of one slot."""
+        if self.each == 1:
+            return self.blocks
+        return [
+            [block and {k * self.each: np.repeat(d, self.each) for k, d in block.items()} for block in row]
+            for row in self.blocks
+        ]
 
     @property
     def diagonals(self) -> int:
@@ -225,8 +254,21 @@ def applied(transform: SlotTransform, inputs: Sequence[Reals]) -> list[Reals]:
     for row in transform.blocks:
         total = np.zeros_like(inputs[0])
         for block, x in zip(row, inputs, strict=True):
+            if block is not None and transform.each > 1:
+                parts = x.reshape(len(x), -1, transform.each)
+                total += np.matmul(_square(block), parts).reshape(x.shape)
+                continue
             twice = np.concatenate([x, x], axis=1)
             for offset, diagonal in (block or {}).items():
                 total += diagonal * twice[:, offset : offset + transform.slots]
         found.append(total)
+    return found
+
+
+def _square(block: Diagonals) -> Reals:
+    """Diagonals as a matrix."""
+    size = len(next(iter(block.values())))
+    row, found = np.arange(size), np.zeros((size, size))
+    for offset, diagonal in block.items():
+        found[row, (row + offset) % size] += diagonal
     return found

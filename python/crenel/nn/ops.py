@@ -132,25 +132,28 @@ class Conv2d(Op):
 
 @dataclass(frozen=True, eq=False)
 class Linear(Op):
-    """weight (outputs, inputs) times a vector, plus bias (outputs,)."""
+    """weight (outputs, inputs) times a vector, or each token of (tokens, inputs), plus bias (outputs,)."""
 
     weight: Reals
     bias: Reals
     name: ClassVar[str] = "linear"
 
     def shape(self, *inputs: Shape) -> Shape:
-        if len(inputs[0]) != 1:
+        if len(inputs[0]) > 2:
             raise ParameterError(
-                f"linear of a tensor of shape {inputs[0]}, expected a vector: put a Flatten before it",
+                f"linear of a tensor of shape {inputs[0]}, expected a vector or (tokens, features): put a "
+                "Flatten before it",
                 {"operation": self.name, "shape": list(inputs[0])},
             )
         _array(self.weight, (None, None), "weight of a linear layer")
         _array(self.bias, (len(self.weight),), "bias of a linear layer")
-        _equal(inputs[0][0], self.weight.shape[1], "inputs of a linear layer")
-        return (self.weight.shape[0],)
+        *tokens, features = list(inputs[0])
+        _equal(features, self.weight.shape[1], "inputs of a linear layer")
+        return (*tokens, self.weight.shape[0])
 
     def __call__(self, *inputs: Reals) -> Reals:
-        return np.asarray(inputs[0] @ self.weight.T + self.bias)
+        # One product of matrices: `@` of sequences would be one of small ones for each sample.
+        return np.asarray(np.tensordot(inputs[0], self.weight, axes=(-1, 1)) + self.bias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +304,11 @@ class Series(Op):
     gated: bool
     name: ClassVar[str] = "series"
     linear: ClassVar[bool] = False
+
+    @property
+    def crowded(self) -> bool:
+        """Do arguments lie at the ends of the interval, as sums of a softmax and variances do?"""
+        return self.function in ("reciprocal", "inverse root")
 
     def shape(self, *inputs: Shape) -> Shape:
         return inputs[0]

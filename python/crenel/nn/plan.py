@@ -1,7 +1,7 @@
 """What runs: steps on ciphertexts, as data.
 
     plan  := { step }
-    step  := transform | evaluate | quadratic | sum | refresh
+    step  := transform | evaluate | quadratic | multiply | contract | sum | refresh
     value := a tensor in a layout, divided by its bound; value 0 is the input
 
 A step says what happens; `crenel.nn.interpret.walk` says how, once for all readings.
@@ -17,6 +17,7 @@ from crenel import ckks
 from crenel.errors import StateError
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Op, Reals, Series, Shape
+from crenel.nn.sequences import Attend, Product, Roll, Scores
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,32 @@ class Quadratic:
 
 
 @dataclass(frozen=True, eq=False)
+class Multiply:
+    """out = the product of inputs, element by element; the second repeats along the first. One level.
+
+    The bound of the result is the product of the operands'.
+    """
+
+    out: int
+    inputs: tuple[int, int]
+    op: Product
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Contract:
+    """out = sum_k moved_k(inputs[0]) shifted_k(inputs[1]): one level for the shifts, one for the products.
+
+    The bound of the result is the product of the operands'.
+    """
+
+    out: int
+    inputs: tuple[int, int]
+    op: Scores | Attend
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
 class Sum:
     """out = the sum of inputs in one layout with one bound; no level."""
 
@@ -92,7 +119,7 @@ class Refresh:
     level: int
 
 
-Step: TypeAlias = Transform | Evaluate | Quadratic | Sum | Refresh
+Step: TypeAlias = Transform | Evaluate | Quadratic | Multiply | Contract | Sum | Refresh
 
 
 def bootstrap_options(slots: int) -> ckks.BootstrapOptions:
@@ -105,11 +132,28 @@ def series_depth(series: Series) -> int:
     return sum(ckks.polynomial_depth(len(f) - 1) for f in series.factors) + int(series.gated)
 
 
+def doublings(series: Series, bound: float) -> int | None:
+    """How often an operand of this bound is doubled to be on the interval of a series, at no level; None for
+    bounds that no doubling brings there."""
+    times = [k for k in range(5) if series.bound * 2**k == bound]
+    return times[0] if times and not (times[0] and series.gated) else None
+
+
 def depth(step: Step) -> int:
     """Levels that a step consumes; a refresh none."""
     if isinstance(step, Evaluate):
         return series_depth(step.series)
+    if isinstance(step, Contract):
+        return 2
     return 0 if isinstance(step, (Sum, Refresh)) else 1
+
+
+def repeated(step: Step) -> int:
+    """Groups of ciphertexts for each of which a step does the same with the same plaintexts."""
+    if isinstance(step, Transform):
+        (first, *_), *more = step.chains
+        return first.groups if isinstance(first, Roll) and not more else 1
+    return step.op.groups if isinstance(step, Contract) else 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,23 +205,64 @@ class Plan:
         fields = {"value": step.out}
         if not operands or any(v.layout.capacity != result.layout.capacity for v in operands):
             raise StateError(f"{what}: no operand, or ciphertexts of other sizes", fields)
+        if isinstance(step, (Multiply, Contract)):
+            return self._fit_pair(step, what)
         if not isinstance(step, Transform) and not all(v.layout.same_places(result.layout) for v in operands):
             raise StateError(f"{what}: operands in other slots", fields)
         if isinstance(step, (Sum, Refresh)) and any(v.bound != result.bound for v in operands):
             raise StateError(f"{what}: operands of other bounds", fields)
-        if isinstance(step, Evaluate) and step.series.bound != operands[0].bound:
+        if isinstance(step, Evaluate) and doublings(step.series, operands[0].bound) is None:
             raise StateError(f"{what}: a series on another interval", fields)
         if isinstance(step, Quadratic):
             made = abs(float(step.coefficients[2])) * operands[0].bound * operands[0].bound
             if not math.isclose(made, result.bound, rel_tol=1e-9):
                 raise StateError(f"{what}: a bound that is not the square's, {made:.4g}", fields)
         if isinstance(step, Transform):
+            self._fit_roll(step, what)
             for value, chain in zip(operands, step.chains, strict=True):
                 shape = value.layout.shape
                 for op in chain:
                     shape = op.shape(shape)
                 if math.prod(shape) != math.prod(result.layout.shape):
                     raise StateError(f"{what}: a chain that ends in shape {shape}", fields)
+
+    def _fit_roll(self, step: Transform, what: str) -> None:
+        rolls = [op for chain in step.chains for op in chain if isinstance(op, Roll)]
+        if not rolls:
+            return
+        given, made = self.values[step.inputs[0]].layout, self.values[step.out].layout
+        op, groups = rolls[0], {rolls[0].groups}
+        alone = [len(chain) for chain in step.chains] == [1]
+        fits = alone and given.sequence and given.size[1] == given.plane[0]
+        fits = fits and {given.groups, made.groups, given.ciphertexts, made.ciphertexts} == groups
+        fits = fits and made == given.after(op) and made.slots == made.total // op.groups
+        if not (fits and given.slots * given.plane[0] == made.slots * op.width):
+            raise StateError(f"{what}: a roll between other slots", {"value": step.out})
+
+    def _fit_pair(self, step: Multiply | Contract, what: str) -> None:
+        (x, y), result = (self.values[k] for k in step.inputs), self.values[step.out]
+        fields = {"value": step.out}
+        if not math.isclose(x.bound * y.bound, result.bound, rel_tol=1e-9):
+            raise StateError(f"{what}: a bound that is not the operands' product", fields)
+        if step.op.shape(x.layout.shape, y.layout.shape) != result.layout.shape:
+            raise StateError(f"{what}: operands of other shapes", fields)
+        layouts = [value.layout for value in (x, y, result)]
+        one = len({(a.plane, a.gap, a.sequence) for a in layouts}) == 1 and x.layout.sequence
+        if isinstance(step, Contract):
+            tokens = x.layout.plane[0]
+            rolled, narrow = y.layout, x.layout if isinstance(step.op, Scores) else result.layout
+            wide = result.layout if isinstance(step.op, Scores) else x.layout
+            groups = {a.groups for a in layouts} | {a.ciphertexts for a in layouts}
+            fits = groups == {step.op.groups} and wide == rolled and tokens == x.layout.size[1]
+            fits = fits and rolled.slots == rolled.total // step.op.groups
+            fits = fits and narrow.slots == rolled.slots // tokens * step.op.width
+        else:
+            fits = x.layout == result.layout and y.layout.ciphertexts in (1, x.layout.ciphertexts)
+            fits = fits and y.layout.slots <= x.layout.slots and step.op.groups == y.layout.groups
+            fits = fits and y.layout.slots == y.layout.total // y.layout.groups
+            fits = fits and (y.layout.groups == 1 or x.layout.groups == y.layout.groups)
+        if not (one and fits):
+            raise StateError(f"{what}: operands in other slots", fields)
 
     def line(self, step: Step) -> str:
         """A step in one line, the stable text form."""

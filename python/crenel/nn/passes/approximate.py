@@ -68,7 +68,7 @@ class Approximate:
         decisions = [
             self._decision(graph.nodes[k], node, tried)
             for k, node in enumerate(found.nodes)
-            if isinstance(node.op, Series)
+            if isinstance(graph.nodes[k].op, Activation)
         ]
         return found.verify("approximate"), tuple(decisions)
 

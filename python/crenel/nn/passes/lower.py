@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -13,7 +14,19 @@ from crenel.nn.graph import Graph, Node
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Add, Affine, Conv2d, Flatten, Linear, Op, Polynomial, Reals, Series
 from crenel.nn.passes.scales import MOST, tied
-from crenel.nn.plan import Decision, Evaluate, Plan, Quadratic, Step, Sum, Transform, Value
+from crenel.nn.plan import (
+    Contract,
+    Decision,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Step,
+    Sum,
+    Transform,
+    Value,
+)  # fmt: skip
+from crenel.nn.sequences import Attend, Bilinear, Product, Roll, Scores
 
 Terms: TypeAlias = "tuple[tuple[int, tuple[Op, ...]], ...]"  # a sum of linear operations on values
 
@@ -61,6 +74,8 @@ class _Lowering:
             operands = [terms[k] for k in node.inputs]
             if isinstance(node.op, Add):
                 found = self._sum(number, node, operands)
+            elif isinstance(node.op, Bilinear):
+                found = self._bilinear(number, node.op, operands)
             elif node.op.linear:
                 found = tuple(
                     (value, (*chain, node.op if at == 0 else _unbiased(node.op)))
@@ -68,7 +83,7 @@ class _Lowering:
                 )
             else:
                 found = self._elementwise(number, node, operands[0], quadratics)
-            by_element = any(not graph.nodes[k].op.linear for k in users[number])
+            by_element = any(_apart(graph.nodes[k].op) for k in users[number])
             if len(users[number]) > 1 or number == graph.output or by_element:
                 found = self._one(number, node, found)
             terms.append(found)
@@ -133,6 +148,20 @@ class _Lowering:
             self.steps.append(Evaluate(out, (value,), series, 0))
         return ((out, flattening),)
 
+    def _bilinear(self, number: int, op: Bilinear, operands: Sequence[Terms]) -> Terms:
+        (((x, _),), ((y, _),)) = operands  # values: they were made so because this node reads them
+        layout = self.values[x if isinstance(op, Product) else y].layout
+        if isinstance(op, Attend):
+            layout = replace(Layout.of(self.graph.nodes[number].shape, self.capacity), groups=op.groups)
+        out = self._value(layout, number)
+        if isinstance(op, Product):
+            self.steps.append(Multiply(out, (x, y), op, 0))
+        elif isinstance(op, (Scores, Attend)):
+            self.steps.append(Contract(out, (x, y), op, 0))
+        else:
+            raise StateError(f"no step for {op.name}", {"operation": op.name})
+        return ((out, ()),)
+
     def _quadratics(self) -> set[int]:
         """Nodes that become squares; the bounds of their results, and what shares them, become theirs.
 
@@ -146,6 +175,10 @@ class _Lowering:
                 held.add(groups[node.inputs[0]])
         found = set()
         for number, node in enumerate(self.graph.nodes):
+            if isinstance(node.op, Bilinear):
+                made = self.bounds[node.inputs[0]] * self.bounds[node.inputs[1]]
+                if not math.isclose(made, self.bounds[number], rel_tol=1e-9):  # of squares: theirs changed
+                    self.bounds[number] = made
             if not isinstance(node.op, (Polynomial, Series)):
                 continue
             c = _powers(node.op)
@@ -161,6 +194,11 @@ class _Lowering:
                 if group == groups[number]:
                     self.bounds[k] = made
         return found
+
+
+def _apart(op: Op) -> bool:
+    """Does an operation read a value, rather than go on in the transform that makes it?"""
+    return not op.linear or isinstance(op, Roll)
 
 
 def _same(terms: Terms) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crenel import ckks
 from crenel.errors import StateError
@@ -13,7 +13,18 @@ from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Series
 from crenel.nn.passes import priced
 from crenel.nn.passes.structure import Chain
-from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh, Step, Transform, bootstrap_options
+from crenel.nn.plan import (
+    Contract,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Refresh,
+    Step,
+    Transform,
+    bootstrap_options,
+    repeated,
+)  # fmt: skip
 
 # Key switches of a bootstrap besides its rotations, about: 11 relinearisations of the sine and double angles
 # on each of two halves, conjugations, the sparse secret.
@@ -59,6 +70,10 @@ class AbstractPrices(ABC):
         """Of a product of ciphertexts with its rescaling."""
 
     @abstractmethod
+    def contraction(self, terms: int, level: int) -> float:
+        """Of a sum of products with rotations of one ciphertext, relinearised once."""
+
+    @abstractmethod
     def addition(self, level: int) -> float:
         """Of a sum of ciphertexts."""
 
@@ -91,13 +106,15 @@ class AbstractPrices(ABC):
     def of(self, step: Step, matrix: SlotTransform | None, ciphertexts: int, level: int) -> float:
         """Of a step but a refresh that begins at a level. matrix: of a transform. ciphertexts: of the
         result. Raises StateError for a transform without its matrix."""
-        if isinstance(step, Transform):
+        if isinstance(step, (Transform, Contract)):
             if matrix is None:
                 raise StateError(f"the price of %{step.out}: no matrix was given", {"value": step.out})
-            return self.transform(matrix, level)
+            once = self.transform(matrix, level)
+            more = self.contraction(step.op.width, level - 1) if isinstance(step, Contract) else 0.0
+            return repeated(step) * (once + more)
         if isinstance(step, Evaluate):
             return ciphertexts * self.series(step.series, level)
-        if isinstance(step, Quadratic):
+        if isinstance(step, (Quadratic, Multiply)):
             return ciphertexts * self.product(level)
         return ciphertexts * (len(step.inputs) - 1) * self.addition(level)
 
@@ -127,6 +144,9 @@ def _rotations(matrix: SlotTransform) -> list[int]:
 class CountedPrices(AbstractPrices):
     """Key switches times limbs, where nothing was measured: enough to prefer few bootstraps, low levels."""
 
+    _rotations: dict[int, int] = field(default_factory=dict, init=False, repr=False)
+    """Of bootstraps, by slots."""
+
     def _limbs(self, level: int) -> int:
         return sum(self.params.levels[level])
 
@@ -139,11 +159,16 @@ class CountedPrices(AbstractPrices):
     def product(self, level: int) -> float:
         return float(self._limbs(level))
 
+    def contraction(self, terms: int, level: int) -> float:
+        return terms * (self._limbs(level) + self.addition(level))
+
     def addition(self, level: int) -> float:
         return ADDITION * self._limbs(level)
 
     def bootstrap(self, slots: int) -> float:
-        switches = len(bootstrap_options(slots).rotations(self.params)) + BOOTSTRAP_PRODUCTS
+        if slots not in self._rotations:
+            self._rotations[slots] = len(bootstrap_options(slots).rotations(self.params))
+        switches = self._rotations[slots] + BOOTSTRAP_PRODUCTS
         return float(switches * self._limbs(self.params.max_level))
 
     def adjusting(self, level: int, target: int) -> float:
@@ -174,6 +199,11 @@ class MeasuredPrices(AbstractPrices):
 
     def product(self, level: int) -> float:
         return self.costs.us("product_rescale", self.params, level, batch=self.batch)
+
+    def contraction(self, terms: int, level: int) -> float:
+        once = (self.costs.us(name, self.params, level, batch=self.batch)
+                for name in ("hoisted_rotation", "plain_product", "add"))  # fmt: skip
+        return (terms - 1) * sum(once) + self.product(level)
 
     def addition(self, level: int) -> float:
         return self.costs.us("add", self.params, level, batch=self.batch)

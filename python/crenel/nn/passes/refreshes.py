@@ -12,7 +12,18 @@ from crenel.nn.passes.place import Placement, place_graph
 from crenel.nn.passes.priced import output_level
 from crenel.nn.passes.prices import AbstractPrices
 from crenel.nn.passes.structure import Bootstrap, Cut, Op
-from crenel.nn.plan import Decision, Plan, Quadratic, Refresh, Step, Value, depth
+from crenel.nn.plan import (
+    Contract,
+    Decision,
+    Evaluate,
+    Multiply,
+    Plan,
+    Quadratic,
+    Refresh,
+    Step,
+    Value,
+    depth,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -22,7 +33,8 @@ class Refreshes:
     A bootstrap may stand behind every step but the last, once for all that read the value, and where values
     over their bounds are within [-1, 1], as bootstraps want them: not behind squares with a shift or a
     constant, whose values reach 2.6, nor behind squares of such. That is for inputs whose values stay within
-    the margin of the samples'.
+    the margin of the samples'. Nor behind factors of products whose bound gave way, nor behind exponentials,
+    most of which are far below their bound.
     """
 
     prices: AbstractPrices
@@ -36,7 +48,7 @@ class Refreshes:
         output, chain = output_level(params), self.prices.chain()
         nodes: list[Node] = []
         read = {0: "input"}  # what a value is called where it is read
-        beyond: set[int] = set()  # values that may leave [-1, 1]
+        beyond = _factors(plan)  # values that may leave [-1, 1]
         cuts: dict[str, int] = {}  # the values that bootstraps by these names refresh
         for step in plan.steps:
             ciphertexts = plan.values[step.out].layout.ciphertexts
@@ -55,7 +67,7 @@ class Refreshes:
                 Node(Op(_name(step.out), needed, tuple(prices)), tuple(read[k] for k in step.inputs))
             )
             read[step.out] = _name(step.out)
-            if not _within(step, beyond):
+            if step.out in beyond or not _within(step, beyond):
                 beyond.add(step.out)
             elif step.out != plan.output:
                 read[step.out] = _cut(step.out)
@@ -96,6 +108,13 @@ class Refreshes:
         return replace(plan, values=tuple(values), steps=tuple(steps), decisions=tuple(decisions)).verify(
             "refreshes"
         )
+
+
+def _factors(plan: Plan) -> set[int]:
+    """Operands of products whose bound gave way, and exponentials."""
+    found = {s.inputs[s.op.tuned] for s in plan.steps if isinstance(s, (Multiply, Contract))}
+    found |= {s.out for s in plan.steps if isinstance(s, Evaluate) and s.series.function == "exp"}
+    return found
 
 
 def _within(step: Step, beyond: Set[int]) -> bool:

@@ -14,12 +14,15 @@ from numbers import Real
 
 from crenel.errors import ParameterError
 from crenel.nn.graph import Graph
-from crenel.nn.ops import Activation, Add, Flatten
+from crenel.nn.ops import Activation, Add, Flatten, Series
 from crenel.nn.passes.calibrate import Range
+from crenel.nn.sequences import Bilinear
 
 ALIKE = 8.0
 LEAST, MOST = 1e-100, 1e110
 SILENT = 2.0**-8  # of the operand; fitted polynomials err by more
+EDGE = 4.0  # by which bounds exceed intervals whose ends are crowded: bootstraps err there most
+ROOM = 64.0  # how far a factor of a product may leave [-1, 1]; bootstraps do not stand there
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Scales:
         largest: dict[int, float] = {}
         for group, size in zip(groups, sizes, strict=True):
             largest[group] = max(largest.get(group, 0.0), size)
-        bounds = tuple(self.margin * largest[group] for group in groups)
+        bounds = _products(graph, groups, [self.margin * largest[group] for group in groups])
         for node, bound in zip(graph.nodes, bounds, strict=True):
             if not LEAST <= bound <= MOST:
                 raise ParameterError(
@@ -52,6 +55,33 @@ class Scales:
                     {"origin": node.origin, "bound": bound},
                 )
         return bounds
+
+
+def _products(graph: Graph, groups: Sequence[int], bounds: list[float]) -> tuple[float, ...]:
+    """Bounds of products are those of their operands multiplied: one operand's is chosen so that the product
+    has its own. Series that are in the graph have theirs."""
+    held: dict[int, float] = {}
+    for node in graph.nodes:
+        if isinstance(node.op, Series):
+            held[groups[node.inputs[0]]] = node.op.bound * (EDGE if node.op.crowded else 1.0)
+        elif isinstance(node.op, Add):
+            held.setdefault(groups[node.inputs[0]], bounds[node.inputs[0]])
+    bounds = [held.get(group, bound) for group, bound in zip(groups, bounds, strict=True)]
+    users = graph.users()
+    for number, node in enumerate(graph.nodes):
+        if not isinstance(node.op, Bilinear):
+            continue
+        tuned, other = node.inputs[node.op.tuned], node.inputs[1 - node.op.tuned]
+        wanted = bounds[number] / bounds[other]
+        free = len(users[tuned]) == 1 and tuned != other and groups.count(groups[tuned]) == 1
+        if free and groups[tuned] not in held:
+            least = 0.0 if groups[number] in held else bounds[tuned] / ROOM
+            bounds[tuned] = max(wanted, least)
+        made = bounds[tuned] * bounds[other]
+        if math.isclose(made, bounds[number], rel_tol=1e-12):
+            continue
+        bounds = [made if groups[k] == groups[number] else bound for k, bound in enumerate(bounds)]
+    return tuple(bounds)
 
 
 def _sizes(graph: Graph, ranges: tuple[Range, ...]) -> list[float]:
