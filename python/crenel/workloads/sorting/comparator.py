@@ -91,9 +91,9 @@ class Comparator:
     def against(self, error: float) -> Comparator:
         """The same with `real` chosen for operations with imaginary errors of this root mean square.
 
-        On arguments x + i y a polynomial p of degree n is p(x) - y^2 p''(x) / 2 in its real part, and near the
-        ends of [-1, 1] p'' is up to n^4 / 3: n^2 times the largest y, SIGMAS times the error that slopes have
-        made of the first, is kept below QUIET.
+        On arguments x + i y a polynomial p of degree n is p(x) - y^2 p''(x) / 2 in its real part, and near
+        the ends of [-1, 1] p'' is up to n^4 / 3: n^2 times the largest y, SIGMAS times the error that slopes
+        have made of the first, is kept below QUIET.
         """
         found, grown = set(), error
         for place, (factor, after) in enumerate(pairwise(self.factors)):
