@@ -254,8 +254,18 @@ class Client:
 
 def unpacked(client: ckks.Client, ciphertexts: tuple[ckks.Ciphertext, ...], layout: Layout) -> Reals:
     """Tensors of a layout, (samples, *shape), as ciphertexts hold them."""
-    parts = [np.atleast_2d(np.real(client.decrypt(c))) for c in ciphertexts]
+    parts = [np.atleast_2d(np.real(client.decrypt(here(c, client.context)))) for c in ciphertexts]
     return layout.unpack(np.stack(parts))
+
+
+def here(ciphertext: ckks.Ciphertext, context: ckks.Context) -> ckks.Ciphertext:
+    """Itself, or, of another device object, a copy that travelled as bytes: client and server of one process
+    need not share one. Raises StateError for other parameters."""
+    try:
+        context.evaluator().negate(ciphertext)
+    except StateError:
+        return context.ciphertext_from_bytes(ciphertext.to_bytes())
+    return ciphertext
 
 
 def same_program(tensor: EncryptedTensor, program: str) -> None:

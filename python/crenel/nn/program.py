@@ -18,7 +18,7 @@ from crenel.errors import SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.clear import Clear, Noise, Slots
-from crenel.nn.client import ClientSpec, EncryptedTensor, params_of, same_direction, same_program
+from crenel.nn.client import ClientSpec, EncryptedTensor, here, params_of, same_direction, same_program
 from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.encrypted import Encoded, Encrypted
 from crenel.nn.form import Arrays, _dict, count, plan_form, plan_of, positive
@@ -312,9 +312,8 @@ class Server:
                 {"ciphertexts": len(found), "samples": str(counts), "batch": self.program.batch},
             )
         same_direction(tensor, result=False)
-        result = walk(
-            plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), tensor.ciphertexts, watch
-        )
+        inputs = [here(c, self.context) for c in tensor.ciphertexts]
+        result = walk(plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), inputs, watch)
         return EncryptedTensor(tuple(result), tensor.program, tensor.single, result=True)
 
     def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
