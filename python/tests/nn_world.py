@@ -66,3 +66,16 @@ def residual(rng: np.random.Generator, blocks: int, act: type[nn.Module] = nn.Si
 
     layers = [layer for _ in range(blocks) for layer in block()]
     return nn.Sequential(conv(1), act(), *layers, nn.GlobalAvgPool(), nn.Linear(weights(rng, 4, 3)))
+
+
+def same_bits(program: nn.Program, sample: np.ndarray) -> np.ndarray:
+    """The result of one sample on `cpu`, whose bytes are those of `ref`."""
+    spec = program.client
+    client = spec.keygen("cpu")
+    keys, sent = client.evaluation_keys(spec).to_bytes(), client.encrypt(sample, spec).to_bytes()
+    results = []
+    for device in ("ref", "cpu"):
+        server = nn.Program.from_bytes(program.to_bytes(), device, allow_insecure=True).bind(keys)
+        results.append(server.run(server.tensor_from_bytes(sent)).to_bytes())
+    assert results[0] == results[1]
+    return client.decrypt(client.tensor_from_bytes(results[0]), spec)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from conftest import device_names, open_context
 from nn_digits import TRAINING, convolutional, dense, digits
-from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
+from nn_world import quiet_compile, rng, same_bits, small_cnn, toy, weights  # noqa: F401
 
 from crenel import ckks, nn
 from crenel.errors import KeyMissingError, ParameterError, SerializationError, StateError, UnsupportedError
 from crenel.nn.cost import CostModel
+from crenel.nn.plan import Transform
 
 DEVICES = [name for name in device_names() if name != "ref"]
 
@@ -87,15 +88,7 @@ def test_devices_compute_the_same_bits(rng):  # noqa: F811
     )
     samples = rng.standard_normal((30, 3))
     program = quiet_compile(model, samples, params=toy("toy-leveled-n14-s40"), degree=3, device="cpu")
-    spec = program.client
-    client = spec.keygen("cpu")
-    keys, sent = client.evaluation_keys(spec).to_bytes(), client.encrypt(samples[0], spec).to_bytes()
-    results = []
-    for device in ("ref", "cpu"):
-        server = nn.Program.from_bytes(program.to_bytes(), device, allow_insecure=True).bind(keys)
-        results.append(server.run(server.tensor_from_bytes(sent)).to_bytes())
-    assert results[0] == results[1]
-    found = client.decrypt(client.tensor_from_bytes(results[0]), spec)
+    found = same_bits(program, samples[0])
     np.testing.assert_allclose(found, program.simulate(samples[:1], noise=False)[0], atol=1e-6)
 
 
@@ -237,6 +230,36 @@ def test_inputs_are_no_results_even_where_their_ciphertexts_are_alike(rng):  # n
     named = replace(sent, result=True)
     with pytest.raises(StateError, match="a result that a server returned, expected the program's input"):
         server.run(named)
+
+
+def test_a_sum_of_operands_of_very_different_size(rng):  # noqa: F811
+    """One transform of operands as they lie."""
+    model = nn.Sequential(
+        nn.Linear(weights(rng, 4, 3)),
+        nn.Residual(nn.Sequential(nn.Linear(1e-6 * weights(rng, 4, 4)), nn.Tanh())),
+    )
+    samples = rng.standard_normal((40, 3))
+    program = quiet_compile(model, samples, params=toy(), degree=3, device="cpu")
+    assert any(isinstance(s, Transform) and not any(s.chains) for s in program.plan.steps)
+    found, _ = ran(program, samples[:1], "cpu")
+    np.testing.assert_allclose(found, model(samples[:1]), atol=1e-3)
+
+
+def test_tensors_of_other_parameters_are_refused_as_such(rng):  # noqa: F811
+    model = nn.Sequential(nn.Linear(weights(rng, 4, 3)))
+    samples = rng.standard_normal((40, 3))
+    programs = [
+        quiet_compile(model, samples, params=toy(name), device="cpu")
+        for name in ("toy-leveled-n14-s40", "toy-leveled-n13-s40")
+    ]
+    clients = [program.client.keygen("cpu") for program in programs]
+    sent = clients[1].encrypt(samples[0], programs[1].client)
+    server = programs[0].bind(clients[0].evaluation_keys(programs[0].client))
+    level, (given,) = programs[0].plan.input_level, sent.ciphertexts
+    other = clients[1].ckks_client.encrypt(np.zeros(given.slots), level=level, slots=given.slots)
+    forged = replace(sent, program=programs[0].fingerprint, ciphertexts=(other,))
+    with pytest.raises(StateError, match="param"):
+        server.run(forged)
 
 
 def test_errors_come_to_light_where_a_vector_gains_slots(rng):  # noqa: F811

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
+from nn_world import quiet_compile, rng, same_bits, toy, weights  # noqa: F401
 
 from crenel import ckks, nn
 from crenel.workloads.networks import small
@@ -35,14 +35,6 @@ def test_devices_compute_the_same_bits_of_short_vectors(rng, name):  # noqa: F81
     model = nn.Sequential(nn.Linear(first), nn.Square(), nn.Linear(second))
     samples = rng.standard_normal((30, sizes[0]))
     program = quiet_compile(model, samples, params=toy(name), device="cpu")
-    spec = program.client
-    client = spec.keygen("cpu")
-    keys, sent = client.evaluation_keys(spec).to_bytes(), client.encrypt(samples[0], spec).to_bytes()
-    results = []
-    for device in ("ref", "cpu"):
-        server = nn.Program.from_bytes(program.to_bytes(), device, allow_insecure=True).bind(keys)
-        results.append(server.run(server.tensor_from_bytes(sent)).to_bytes())
-    assert results[0] == results[1]
-    found = client.decrypt(client.tensor_from_bytes(results[0]), spec)
+    found = same_bits(program, samples[0])
     limit = 8.0 * program.expected.noise + 1e-12
     np.testing.assert_allclose(found, program.simulate(samples[:1], noise=False)[0], atol=limit)

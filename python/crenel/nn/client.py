@@ -263,8 +263,11 @@ def here(ciphertext: ckks.Ciphertext, context: ckks.Context) -> ckks.Ciphertext:
     need not share one. Raises StateError for other parameters."""
     try:
         context.evaluator().negate(ciphertext)
-    except StateError:
-        return context.ciphertext_from_bytes(ciphertext.to_bytes())
+    except StateError as refused:
+        try:
+            return context.ciphertext_from_bytes(ciphertext.to_bytes())
+        except SerializationError:
+            raise refused from None
     return ciphertext
 
 

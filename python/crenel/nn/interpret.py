@@ -25,8 +25,8 @@ from crenel.nn.plan import (
     Transform,
     doublings,
     repeated,
+    roll_of,
 )  # fmt: skip
-from crenel.nn.sequences import Roll
 
 V = TypeVar("V")
 Watch = Callable[[int, "list[V]"], object]
@@ -105,9 +105,9 @@ def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
     if isinstance(step, Contract):
         return shift_transform(step.op, layouts[1])
     factors = [v.bound / result.bound for v in operands]
-    first = step.chains[0][0] if step.chains[0] else None
-    if isinstance(first, Roll):
-        return roll_transform(first, layouts[0], result.layout, factors[0])
+    roll = roll_of(step)
+    if roll is not None:
+        return roll_transform(roll, layouts[0], result.layout, factors[0])
     if by_feature(step.chains, [*layouts, result.layout]):
         return feature_transform(step.chains, layouts, result.layout, factors, result.bound)
     maps = [chain_map(chain, v.shape) for chain, v in zip(step.chains, layouts, strict=True)]

@@ -148,12 +148,18 @@ def depth(step: Step) -> int:
     return 0 if isinstance(step, (Sum, Refresh)) else 1
 
 
+def roll_of(step: Transform) -> Roll | None:
+    """The roll that a transform is, if it is one. A chain may be empty: an operand as it lies."""
+    first = next(iter(step.chains[0]), None)
+    return first if isinstance(first, Roll) and len(step.chains) == 1 else None
+
+
 def repeated(step: Step) -> int:
     """Groups of ciphertexts for each of which a step does the same with the same plaintexts."""
-    if isinstance(step, Transform):
-        (first, *_), *more = step.chains
-        return first.groups if isinstance(first, Roll) and not more else 1
-    return step.op.groups if isinstance(step, Contract) else 1
+    if isinstance(step, Contract):
+        return step.op.groups
+    roll = roll_of(step) if isinstance(step, Transform) else None
+    return 1 if roll is None else roll.groups
 
 
 @dataclass(frozen=True, eq=False)
