@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ import pytest
 
 import crenel
 from crenel import ckks
+from crenel.cli import main
 
 PRESET = "toy-leveled-n14-s40"  # N = 2^11, 6 levels
 ROTATIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, -1, -3]
@@ -106,3 +108,17 @@ def rng() -> np.random.Generator:
 def xy(world: World, rng) -> tuple[np.ndarray, np.ndarray]:
     x, y = rng.uniform(-1, 1, (2, world.slots))
     return x, y
+
+
+@pytest.fixture
+def invoke(capfd, monkeypatch):
+    """``crenel workload ...`` in this process: its status, output and errors."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        # As of a process of its own: a record has the command from there.
+        monkeypatch.setattr(sys, "argv", ["crenel", "workload", *arguments])
+        code = main(sys.argv[1:])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import typer
 from conftest import device_names, open_context, toy
 
 import crenel
-from crenel.cli import main, workload, workload_options
+from crenel.cli import workload, workload_options
 from crenel.workloads import data, records
 
 pytest.importorskip("sklearn")
@@ -28,54 +27,42 @@ def device(request) -> str:
     return request.param
 
 
-@pytest.fixture
-def run(capfd, monkeypatch):
-    def call(*arguments: str) -> tuple[int, str, str]:
-        # As of a process of its own: a record has the command from there.
-        monkeypatch.setattr(sys, "argv", ["crenel", "workload", *arguments])
-        code = main(sys.argv[1:])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
 def number(text: str, out: str) -> float:
     found = re.search(rf"{text} +([\d.e+-]+)", out)
     assert found, out
     return float(found[1])
 
 
-def test_a_divergence_in_the_clear_is_told_before_keys_are_made(run, tmp_path):
+def test_a_divergence_in_the_clear_is_told_before_keys_are_made(invoke, tmp_path):
     """Two columns that are nearly parted: weights grow beyond their range with the default rate."""
     rng = np.random.default_rng(3)
     x = rng.uniform(-1, 1, (200, 2))
     rows = [f"{a:.3f},{b:.3f},{int(a + 2 * b > 0)}" for a, b in x]
     file = tmp_path / "own.csv"
     file.write_text("\n".join(["age,bmi,ill", *rows]))
-    code, out, err = run("helr", "--device", "cpu", "--data", str(file))
+    code, out, err = invoke("helr", "--device", "cpu", "--data", str(file))
     assert code != 0 and "in the clear already" in err and "--rate" in err
     assert "evaluation keys" not in out
-    code, out, err = run("helr", "--device", "cpu", "--data", str(file), "--rate", "0.1")
+    code, out, err = invoke("helr", "--device", "cpu", "--data", str(file), "--rate", "0.1")
     assert code == 0, err
 
 
-def test_a_weight_range_of_ones_own(run, tmp_path):
+def test_a_weight_range_of_ones_own(invoke, tmp_path):
     """The same rows and rate diverge in a narrow range and not in a wide one, whose results are coarser."""
     seed = int(np.random.default_rng().integers(1000))
     print(f"seed {seed}")
     options = ["helr", "--device", "cpu", "--params", LEVELED, "--iterations", "2", "--seed", str(seed)]
-    code, out, err = run(*options, "--weight-range", "0.05")
+    code, out, err = invoke(*options, "--weight-range", "0.05")
     assert code != 0 and "--weight-range" in err and "the range of weights, 0.05" in err
     assert "evaluation keys" not in out
     bounds = []
     for size in (8, 512):
         path = tmp_path / f"{size}.json"
-        code, out, err = run(*options, "--weight-range", str(size), "--json", str(path))
+        code, out, err = invoke(*options, "--weight-range", str(size), "--json", str(path))
         assert code == 0, out + err
         bounds.append(records.read(path)[0][0].bound)
     assert bounds[1] > 8 * bounds[0]
-    code, _, err = run(*options, "--weight-range", "-1")
+    code, _, err = invoke(*options, "--weight-range", "-1")
     assert code == 2 and "weight_range must be positive" in err
 
 
@@ -92,17 +79,17 @@ def test_a_command_has_the_options_of_all_workloads(name):
 
 
 @pytest.mark.parametrize("name", ["x.foo", "x"])
-def test_a_figure_of_another_kind_is_refused_before_the_run(run, tmp_path, name):
+def test_a_figure_of_another_kind_is_refused_before_the_run(invoke, tmp_path, name):
     pytest.importorskip("matplotlib")
-    code, out, err = run("sort", "--device", "cpu", "--plot", str(tmp_path / name))
+    code, out, err = invoke("sort", "--device", "cpu", "--plot", str(tmp_path / name))
     assert code != 0 and "expected one of .png, .pdf, .svg" in err and "server" not in out
 
 
-def test_training_and_its_record(run, device, tmp_path):
+def test_training_and_its_record(invoke, device, tmp_path):
     pytest.importorskip("matplotlib")
     seed = int(np.random.default_rng().integers(1000))
     print(f"seed {seed}")
-    code, out, err = run(
+    code, out, err = invoke(
         "helr", "--device", device, "--params", LEVELED, "--iterations", "2", "--seed", str(seed), "--energy",
         "--json", str(tmp_path / "h.json"), "--plot", str(tmp_path / "h.png"),
     )  # fmt: skip
@@ -133,7 +120,7 @@ def test_training_and_its_record(run, device, tmp_path):
     assert (tmp_path / "h.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_stopped_run_goes_on(run, tmp_path):
+def test_a_stopped_run_goes_on(invoke, tmp_path):
     options = [
         "helr",
         "--device",
@@ -144,33 +131,33 @@ def test_a_stopped_run_goes_on(run, tmp_path):
         "--checkpoint",
         str(tmp_path / "run"),
     ]
-    assert run(*options, "--iterations", "1", "--json", str(tmp_path / "1.json"))[0] == 0
+    assert invoke(*options, "--iterations", "1", "--json", str(tmp_path / "1.json"))[0] == 0
     # Without the rows that were sent, nothing could go on: they and the key are those of before.
     before = {f.name: f.read_bytes() for f in (tmp_path / "run").iterdir()}
-    code, out, _ = run(*options, "--iterations", "2", "--json", str(tmp_path / "2.json"))
+    code, out, _ = invoke(*options, "--iterations", "2", "--json", str(tmp_path / "2.json"))
     assert code == 0 and "of what an earlier run had left" in out
     (second,), _ = records.read(tmp_path / "2.json")
     assert second.resumed and second.correct and not second.stages and not second.stages_timed
     for name, content in before.items():
         assert (tmp_path / "run" / name).read_bytes() == content or name == "checkpoint.crn", name
-    code, _, err = run(*options, "--iterations", "2", "--rate", "2")
+    code, _, err = invoke(*options, "--iterations", "2", "--rate", "2")
     assert code == 2 and "is of a run with model" in err
-    code, _, err = run(*options, "--iterations", "2", "--seed", "5")
+    code, _, err = invoke(*options, "--iterations", "2", "--seed", "5")
     assert code == 2 and "StateError" in err
 
 
-def test_a_wrong_result_is_a_failure(run, monkeypatch):
+def test_a_wrong_result_is_a_failure(invoke, monkeypatch):
     honest = regression.LogisticRegression.decrypt
 
     def wrong(self, client, state):
         return honest(self, client, state) + 1e-2
 
     monkeypatch.setattr(regression.LogisticRegression, "decrypt", wrong)
-    code, out, _ = run("helr", "--device", "cpu", "--params", LEVELED, "--iterations", "1")
+    code, out, _ = invoke("helr", "--device", "cpu", "--params", LEVELED, "--iterations", "1")
     assert code == 1 and "EXCEEDS" in out
 
 
-def test_own_data(run, tmp_path):
+def test_own_data(invoke, tmp_path):
     seed = int(np.random.default_rng().integers(2**32))
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
@@ -182,26 +169,26 @@ def test_own_data(run, tmp_path):
         + "\n".join(",".join(map(repr, r.tolist())) + f",{t}" for r, t in zip(x, y, strict=True))
     )
     options = ["helr", "--device", "cpu", "--params", LEVELED, "--iterations", "2", "--data", str(path)]
-    code, out, err = run(*options, "--label", "said", "--batch", "64")
+    code, out, err = invoke(*options, "--label", "said", "--batch", "64")
     assert code == 0, err
     assert number("accuracy, encrypted", out) == number("accuracy, clear", out)
     assert "2 iterations of 64 rows, 3 features" in out and "of 50 test rows" in out
-    code, _, err = run(*options, "--label", "unsaid")
+    code, _, err = invoke(*options, "--label", "unsaid")
     assert code == 2 and "a, b, c, said" in err
 
 
-def test_recorded_runs_say_so(run, tmp_path):
+def test_recorded_runs_say_so(invoke, tmp_path):
     found = []
     for number, options in enumerate((["--graph"], ["--warm", "--no-stages"])):
         path = tmp_path / f"{number}.json"
-        code, out, err = run("sort", "--device", "cpu", "--count", "4", *options, "--json", str(path))
+        code, out, err = invoke("sort", "--device", "cpu", "--count", "4", *options, "--json", str(path))
         assert code == 0, out + err
         (result,), _ = records.read(path)
         found.append(result.graph)
     assert found == [True, False]
 
 
-def test_refused_before_any_work(run, tmp_path, monkeypatch):
+def test_refused_before_any_work(invoke, tmp_path, monkeypatch):
     there = tmp_path / "there.json"
     there.write_text("{}")
     monkeypatch.setattr(crenel, "Device", None)  # whatever opens a device fails otherwise
@@ -215,7 +202,7 @@ def test_refused_before_any_work(run, tmp_path, monkeypatch):
         (["--params", "boot41"], "boot41"),
     ]
     for arguments, text in cases:
-        code, _, err = run("helr", *arguments)
+        code, _, err = invoke("helr", *arguments)
         assert code == 2 and text in err, (arguments, err)
     assert json.loads(there.read_text()) == {}
 
@@ -227,11 +214,11 @@ def test_suitable_batches():
     assert training.suitable_batch(8, 1) == 1
 
 
-def test_sorting_and_its_record(run, tmp_path):
+def test_sorting_and_its_record(invoke, tmp_path):
     pytest.importorskip("crenel.workloads.sorting.measure")
     values = np.random.default_rng().uniform(-3, 5, 7)
     np.save(tmp_path / "v.npy", values)
-    code, out, err = run(
+    code, out, err = invoke(
         "sort", "--device", "cpu", "--data", str(tmp_path / "v.npy"), "--descending",
         "--comparator", "7,7,15", "--radix", "2", "--low", "-4", "--high", "6",
         "--json", str(tmp_path / "s.json"), "--checkpoint", str(tmp_path / "run"),
@@ -246,19 +233,19 @@ def test_sorting_and_its_record(run, tmp_path):
     assert result.error == pytest.approx(np.abs(np.array(result.found) - result.expected).max() / 10)
     assert max(r.error for r in result.rounds) < 2**-10
     assert number("precision", out) == pytest.approx(result.error_bits, abs=0.06)
-    code, _, err = run("sort", "--device", "cpu", "--count", "2", "--checkpoint", str(tmp_path / "run"))
+    code, _, err = invoke("sort", "--device", "cpu", "--count", "2", "--checkpoint", str(tmp_path / "run"))
     assert code == 2 and "StateError" in err
 
 
 @pytest.mark.parametrize("name", ["p", "p.xyz", "folder.png"])
-def test_a_figure_that_cannot_be_drawn_is_refused_before_the_work(run, tmp_path, name):
+def test_a_figure_that_cannot_be_drawn_is_refused_before_the_work(invoke, tmp_path, name):
     pytest.importorskip("matplotlib")
     (tmp_path / "folder.png").mkdir()
-    code, out, err = run("sort", "--plot", str(tmp_path / name))
+    code, out, err = invoke("sort", "--plot", str(tmp_path / name))
     assert code == 2 and "ParameterError: --plot" in err and "tables" not in out
 
 
 @pytest.mark.parametrize("arguments", [("helr", "--seed", "-1"), ("sort", "--seed", "-1")])
-def test_seeds_below_zero(run, arguments):
-    code, _, err = run(*arguments)
+def test_seeds_below_zero(invoke, arguments):
+    code, _, err = invoke(*arguments)
     assert code == 2 and "ParameterError: seed" in err

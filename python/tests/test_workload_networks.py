@@ -3,14 +3,12 @@
 import dataclasses
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
 from conftest import device_names, open_context, toy
 
 from crenel import nn
-from crenel.cli import main
 from crenel.errors import ParameterError, SerializationError
 from crenel.workloads import records
 from crenel.workloads.networks import Task, cifar
@@ -27,29 +25,18 @@ def rng():
     return np.random.default_rng(seed)
 
 
-@pytest.fixture
-def run(capfd, monkeypatch):
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["crenel", "workload", *arguments])
-        code = main(sys.argv[1:])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
 # ---- Commands
 
 
 @pytest.mark.parametrize("device", [name for name in device_names() if name != "ref"])
-def test_a_network_and_its_record(run, device, tmp_path):
+def test_a_network_and_its_record(invoke, device, tmp_path):
     pytest.importorskip("sklearn")
     open_context(toy(LEVELED), device)  # or skips
     seed = int(np.random.default_rng().integers(1000))
     print("seed", seed)
     file, saved = tmp_path / "mlp.json", tmp_path / "mlp.crn"
     options = ["mlp", "--device", device, "--params", LEVELED, "--images", "5", "--batch", "2"]
-    code, out, err = run(
+    code, out, err = invoke(
         *options, "--seed", str(seed), "--errors", "--warm", "--save", str(saved), "--json", str(file)
     )
     assert code == 0, out + err
@@ -80,7 +67,7 @@ def test_a_network_and_its_record(run, device, tmp_path):
     # The same program again, from its file, in the clear alone.
     again = tmp_path / "again.json"
     more = ["--seed", str(seed), "--program", str(saved), "--simulate-only", "--json", str(again)]
-    code, out, err = run(*options, *more)
+    code, out, err = invoke(*options, *more)
     assert code == 0, out + err
     assert "keys" not in out.split("agreement")[1] and "memory" not in out
     (simulated,), _ = records.read(again)
@@ -88,45 +75,47 @@ def test_a_network_and_its_record(run, device, tmp_path):
     assert simulated.data_digest == found.data_digest and simulated.expected == found.expected
 
 
-def test_a_wrong_result_is_a_failure(run, monkeypatch):
+def test_a_wrong_result_is_a_failure(invoke, monkeypatch):
     pytest.importorskip("sklearn")
     honest = nn.Client.decrypt
     monkeypatch.setattr(nn.Client, "decrypt", lambda *given: honest(*given) + 1e-3)
-    code, out, err = run("mlp", "--device", "cpu", "--params", LEVELED, "--images", "1", "--no-stages")
+    code, out, err = invoke("mlp", "--device", "cpu", "--params", LEVELED, "--images", "1", "--no-stages")
     assert code == 1 and "EXCEEDS" in out, out + err
 
 
 @pytest.mark.parametrize("more", [["--errors"], ["--no-stages"], ["--simulate-only"]], ids=lambda m: m[0][2:])
-def test_a_figure(run, tmp_path, more):
+def test_a_figure(invoke, tmp_path, more):
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
     figure = tmp_path / "mlp.png"
     common = ["--device", "cpu", "--params", LEVELED, "--images", "2", "--plot", str(figure)]
-    code, out, err = run("mlp", *common, *more)
+    code, out, err = invoke("mlp", *common, *more)
     assert code == 0, out + err
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
-def test_programs_that_are_of_something_else(run, tmp_path, rng):
+def test_programs_that_are_of_something_else(invoke, tmp_path, rng):
     pytest.importorskip("sklearn")
     other = tmp_path / "other.crn"
     model = nn.Sequential(nn.Linear(rng.normal(size=(10, 5))))
     nn.compile(model, rng.normal(size=(20, 5)), params=toy(LEVELED)).save(other)
     options = ["mlp", "--device", "cpu", "--images", "1", "--program", str(other)]
-    code, _, err = run(*options, "--params", LEVELED)
+    code, _, err = invoke(*options, "--params", LEVELED)
     assert code == 2 and "takes samples of shape (5,), not (1, 28, 28)" in err
-    code, _, err = run(*options, "--params", "toy-leveled-n15-s40")
+    code, _, err = invoke(*options, "--params", "toy-leveled-n15-s40")
     assert code == 2 and "is of parameters toy-leveled-n14-s40, not toy-leveled-n15-s40" in err
-    code, _, err = run(*options[:-1], str(tmp_path / "none.crn"), "--params", LEVELED)
+    code, _, err = invoke(*options[:-1], str(tmp_path / "none.crn"), "--params", LEVELED)
     assert code == 2 and "none.crn" in err
 
 
-def test_resnet20_says_what_it_needs(run, tmp_path):
-    code, _, err = run("resnet20", "--device", "cpu")
+def test_resnet20_says_what_it_needs(invoke, tmp_path):
+    code, _, err = invoke("resnet20", "--device", "cpu")
     assert code == 2 and all(
         f in err for f in ("--weights", "--data", "--calibration", "test_batch.bin", ".npz")
     )
-    code, _, err = run("resnet20", "--device", "cpu", "--data", str(tmp_path))  # calibration is of the folder
+    code, _, err = invoke(
+        "resnet20", "--device", "cpu", "--data", str(tmp_path)
+    )  # calibration is of the folder
     assert code == 2 and "needs --weights. " in err
 
 
