@@ -97,7 +97,7 @@ def draw_levels(axes: Axes, kinds: Sequence[str], found: Sequence[int], origins:
         at = [k for k, other in enumerate(kinds) if other == kind]
         axes.bar(at, [found[k] + 0.15 for k in at], width=0.8, color=STRONG.get(kind, OTHER), label=kind)
     axes.set_ylabel("level")
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="y", integer=True)
     count = sum(kind == "bootstrap" for kind in kinds)
     axes.set_title(f"levels along the plan, bootstraps: {count}", fontsize=10)
     axes.set_ylim(0, 1.25 * max(found) + 1)

@@ -43,10 +43,11 @@ def load(data: Path | None, count: int) -> Split:
             raise UnsupportedError(
                 "without --data this needs scikit-learn: pip install 'crenel[demo]'"
             ) from None
-        found = load_digits()
-        images = np.pad(np.kron(found.images / 16.0, np.ones((1, 3, 3))), ((0, 0), (2, 2), (2, 2)))
+        pixels, target = load_digits(return_X_y=True)
+        found = np.asarray(pixels, dtype=np.float64).reshape(-1, 8, 8) / 16.0
+        images = np.pad(found.repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))
         x, tests = images[:TRAINING], images[TRAINING:]
-        y, labels = found.target[:TRAINING], found.target[TRAINING:]
+        y, labels = target[:TRAINING], target[TRAINING:]
     else:
         sets = idx.folder(data) if data.is_dir() else []
         if len(sets) != 2 or any(images.shape[1:] != (SIDE, SIDE) for images, _ in sets):

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from math import hypot
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,8 @@ class Factor:
     def __call__(self, arguments: Numbers) -> Numbers:
         """The factor on numbers in the clear; beyond [-1, 1] they explode, to infinity at last."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.polynomial.chebyshev.chebval(arguments, self.chebyshev)
+            values = np.polynomial.chebyshev.chebval(arguments, self.chebyshev)
+        return cast("Numbers", values)
 
 
 @dataclass(frozen=True)
