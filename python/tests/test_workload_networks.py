@@ -1,6 +1,7 @@
 """crenel workload mlp and resnet20: networks, their files and records; a wrong result is a failure."""
 
 import dataclasses
+import io
 import json
 import re
 
@@ -11,9 +12,11 @@ from conftest import device_names, open_context, toy
 from crenel import nn
 from crenel.errors import ParameterError, SerializationError
 from crenel.workloads import records
-from crenel.workloads.networks import Task, cifar
+from crenel.workloads.networks import Task, bert, cifar, minilm
+from crenel.workloads.networks.clear import results
 from crenel.workloads.networks.resnet20 import BLOCKS, CHANNELS, normalised, resnet20
 from crenel.workloads.networks.task import least_cosine
+from crenel.workloads.report import Report
 
 LEVELED = "toy-leveled-n14-s40"
 
@@ -65,14 +68,58 @@ def test_a_network_and_its_record(invoke, device, tmp_path):
     assert sum(s.seconds for s in found.stages) == pytest.approx(sum(layer.seconds for layer in timed))
 
     # The same program again, from its file, in the clear alone.
-    again = tmp_path / "again.json"
-    more = ["--seed", str(seed), "--program", str(saved), "--simulate-only", "--json", str(again)]
+    again, clear = tmp_path / "again.json", tmp_path / "clear.npz"
+    more = [
+        "--clear",
+        str(clear),
+        "--seed",
+        str(seed),
+        "--program",
+        str(saved),
+        "--simulate-only",
+        "--json",
+        str(again),
+    ]
     code, out, err = invoke(*options, *more)
-    assert code == 0, out + err
+    assert code == 0 and clear.exists(), out + err
     assert "keys" not in out.split("agreement")[1] and "memory" not in out
     (simulated,), _ = records.read(again)
     assert simulated.simulated and simulated.program == found.program and simulated.compile_s is None
     assert simulated.data_digest == found.data_digest and simulated.expected == found.expected
+
+
+def test_results_in_the_clear_are_kept_in_a_file(tmp_path, rng):
+    """Made once; refused where network, program or samples are others, and what is no such file."""
+    x, file = rng.normal(size=(30, 5)), tmp_path / "clear.npz"
+    model = nn.Sequential(nn.Linear(rng.normal(size=(3, 5))), nn.Square(), nn.Linear(rng.normal(size=(2, 3))))
+    task = Task("small", model, "random", "random", x[:20], x[20:])
+    program = nn.compile(model, x[:20], params=toy(LEVELED), device="cpu")
+    made = results(task, program, file, report := Report())
+    np.testing.assert_array_equal(made.exact, model(x[20:]))
+    assert made.noise > 0 and "in the clear: the network in float64" in report.times
+    content = file.read_bytes()
+    again = results(task, program, file, report := Report())
+    assert [*report.times] == ["in the clear: as the file has it"] and file.read_bytes() == content
+    for name in ("exact", "plan", "noisy"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(made, name))
+    other = nn.Sequential(*model.modules[:2], nn.Linear(rng.normal(size=(2, 3))))
+    with pytest.raises(ParameterError, match="results of another network"):
+        results(dataclasses.replace(task, model=other), program, file, Report())
+    with pytest.raises(ParameterError, match="results of other samples"):
+        results(dataclasses.replace(task, samples=x[:10]), program, file, Report())
+    with pytest.raises(ParameterError, match="results of other program"):
+        wider = nn.compile(model, x[:20], params=toy(LEVELED), device="cpu", margin=3.0)
+        results(task, wider, file, Report())
+    with np.load(io.BytesIO(content)) as arrays:
+        forged = {**arrays, "noisy": np.full_like(arrays["noisy"], np.nan)}
+        del (short := {**arrays})["plan"]
+    for there, what in [(forged, "expected finite float64"), (short, "no array 'plan'")]:
+        np.savez(file, **there)
+        with pytest.raises(SerializationError, match=what):
+            results(task, program, file, Report())
+    file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(SerializationError, match="no arrays of numbers"):
+        results(task, program, file, Report())
 
 
 def test_a_wrong_result_is_a_failure(invoke, monkeypatch):
@@ -117,6 +164,42 @@ def test_resnet20_says_what_it_needs(invoke, tmp_path):
         "resnet20", "--device", "cpu", "--data", str(tmp_path)
     )  # calibration is of the folder
     assert code == 2 and "needs --weights. " in err
+
+
+# ---- Transformers
+
+
+def test_bert_tiny_has_samples_of_its_own(invoke, tmp_path):
+    task = bert.task(3, 2, tokens=8)
+    assert task.samples.shape == (2, 8, bert.FEATURES) and task.calibration.shape[0] == bert.CALIBRATION
+    assert np.abs(task.samples[:, None] - task.calibration).max(axis=(2, 3)).min() > 1
+    np.testing.assert_array_equal(bert.task(3, 2, tokens=8).samples, task.samples)
+    code, _, err = invoke("bert-tiny", "--device", "cpu", "--data", str(tmp_path))
+    assert code == 2 and "no --data" in err
+    code, _, err = invoke("bert-tiny", "--device", "cpu", "--params", "toy-boot40", "--tokens", "12")
+    assert code == 2 and "12 tokens" in err
+
+
+def test_sentences(invoke, tmp_path, rng):
+    code, _, err = invoke("minilm", "--device", "cpu")
+    assert code == 2 and "minilm needs --weights" in err
+    words = minilm.random_sentences(rng, 3, 8)
+    assert all(len(s) == 8 and (s[0], s[-1]) == (minilm.FIRST, minilm.LAST) for s in words)
+    file = tmp_path / "sentences.txt"
+    file.write_text("\n".join(" ".join(map(str, s)) for s in words) + "\n")
+    assert minilm.sentences(file, 2) == words[:2]
+    for text, count, error, what in [
+        ("1 2 3", 2, ParameterError, "2 sentences, expected 1 to 1"),
+        ("", 1, ParameterError, "1 sentences, expected 1 to 0"),
+        ("1 2 3\n4 5", 2, ParameterError, "2 to 3 tokens"),
+        ("1 2\n3 -4", 1, SerializationError, "sentence 2"),
+        ("1 99999999999999999999", 1, SerializationError, "sentence 1"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(error, match=what):
+            minilm.sentences(file, count)
+    with pytest.raises(ParameterError, match="2 tokens"):
+        minilm.random_sentences(rng, 1, 2)
 
 
 # ---- ResNet-20

@@ -134,6 +134,41 @@ def lenet(common: OfNetworks, seed: Seed = 0, json: ValuesFile = None) -> None:
     _digits_network("lenet", common, seed, "leveled-n15-s40", json)
 
 
+@app.command("bert-tiny")
+@with_options(OfNetworks)
+def bert_tiny(
+    common: OfNetworks,
+    seed: Seed = 0,
+    tokens: Annotated[int, typer.Option(help="Of a sequence, a power of two.")] = 128,
+    json: ValuesFile = None,
+) -> None:
+    """Compute BERT-Tiny's shape with random weights on embedded sequences; there is no --data."""
+    _check_files(json, common.plot)
+    from crenel.workloads.networks.bert import task
+
+    if common.data is not None:
+        raise ParameterError("bert-tiny takes random sequences, no --data", {"data": str(common.data)})
+    _network(task(seed, common.samples, tokens), common, "boot40", json)
+
+
+@app.command()
+@with_options(OfNetworks)
+def minilm(
+    common: OfNetworks,
+    weights: Annotated[Path | None, typer.Option(help="paraphrase-MiniLM-L3-v2 as an ONNX file.")] = None,
+    seed: Seed = 0,
+    tokens: Annotated[int, typer.Option(help="Of a random sentence.")] = 16,
+    length: Annotated[int, typer.Option(help="Of a sequence with padding, a power of two.")] = 32,
+    json: ValuesFile = None,
+) -> None:
+    """Embed sentences of random words, or those of --data: a line each, numbers of tokens."""
+    _check_files(json, common.plot)
+    from crenel.workloads.networks.minilm import task
+
+    made = task(weights, common.data, common.samples, tokens=tokens, length=length, seed=seed)
+    _network(made, common, "boot40", json)
+
+
 def _digits_network(name: str, common: OfNetworks, seed: int, params: str, json: Path | None) -> None:
     _check_files(json, common.plot)
     from crenel.workloads.networks.digits import task

@@ -79,6 +79,10 @@ class OfNetworks(Shared):
     errors: Annotated[
         bool, typer.Option("--errors", help="Decrypt every layer of one more run: a report of errors.")
     ] = False
+    clear: Annotated[
+        Path | None,
+        typer.Option(help="A file .npz of the results in the clear: made, or read where it is there."),
+    ] = None
 
     def of_the_run(self) -> NetworkOptions:
         """Those that the driver takes."""
@@ -86,7 +90,7 @@ class OfNetworks(Shared):
 
         return NetworkOptions(
             self.batch or None, self.program, self.save, cast(Any, self.activation), self.degree or None,
-            self.margin or None, self.warm, self.stages, self.errors, self.energy,
+            self.margin or None, self.warm, self.stages, self.errors, self.energy, self.clear,
         )  # fmt: skip
 
 

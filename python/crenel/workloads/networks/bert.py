@@ -11,17 +11,34 @@ import numpy as np
 
 from crenel import nn
 from crenel.nn.ops import Reals
+from crenel.workloads.networks.task import Task
 
 LAYERS, HEADS, FEATURES, INNER, CLASSES = 2, 2, 128, 512, 2
 SUM, GELU_REACH, TANH_REACH = 5000.0, 17.0, 30.0
-OPTIONS = {"degree": {"0.2.branch.1": 63, "1.2.branch.1": 63, "4": 127}, "margin": 1.5}
-"""Of `nn.compile`: GELU and tanh need these degrees on such ranges."""
+CALIBRATION = 16
+DEGREES = {"0.2.branch.1": 63, "1.2.branch.1": 63, "4": 127}  # that GELU and tanh need on such ranges
+MARGIN = 1.5
 
 
-def bert_tiny(seed: int, tokens: int = 128, samples: int = 16) -> tuple[nn.Sequential, Reals]:
+def task(seed: int, samples: int, tokens: int = 128) -> Task:
+    """BERT-Tiny on sequences that its calibration does not have: (samples, tokens, 128)."""
+    network, seen = bert_tiny(seed, tokens)
+    fresh = embedded(np.random.default_rng([seed, 1]), samples, tokens)
+    return Task(
+        "bert-tiny", network, f"random, seed {seed}", "random embeddings", seen, fresh,
+        degree=DEGREES, margin=MARGIN,
+    )  # fmt: skip
+
+
+def embedded(rng: np.random.Generator, samples: int, tokens: int) -> Reals:
+    """Normalised random embeddings, (samples, tokens, 128)."""
+    return nn.LayerNorm(np.ones(FEATURES))(rng.standard_normal((samples, tokens, FEATURES)))
+
+
+def bert_tiny(seed: int, tokens: int = 128, samples: int = CALIBRATION) -> tuple[nn.Sequential, Reals]:
     """The network, and sequences of normalised random embeddings, (samples, tokens, 128), for it."""
     rng = np.random.default_rng(seed)
-    x = nn.LayerNorm(np.ones(FEATURES))(rng.standard_normal((samples, tokens, FEATURES)))
+    x = embedded(rng, samples, tokens)
     modules: list[nn.Module] = []
     values = x
     for _ in range(LAYERS):

@@ -19,6 +19,7 @@ from crenel.nn.passes.approximate import Strategy
 from crenel.nn.pictures.graph import kind_of
 from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh
 from crenel.workloads import records, session
+from crenel.workloads.networks.clear import Clear, results
 from crenel.workloads.networks.task import Task, agreement, least_cosine
 from crenel.workloads.progress import Steps
 from crenel.workloads.records import Energy, Layer, Memory, Network, Stage
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from crenel.workloads.report import Report
 
 DEVIATIONS = 8.0  # times the root mean square of what the model draws: what a correct run does not exceed
-PART = 32  # samples at a time in the clear: more take memory, and are not faster
 MOST_VALUES = 512  # that a record holds of the outputs; of more every so many
 
 
@@ -46,6 +46,7 @@ class RunOptions:
     stages : time each layer in one more run, in which the device is waited for after each
     errors : decrypt every layer of one more run under the client's key, which is a test key
     energy : sample the GPU's power
+    clear : a file ``.npz`` of the results in the clear (`kept`): read where it is there, else made
     """
 
     batch: int | None = None
@@ -58,20 +59,7 @@ class RunOptions:
     stages: bool = True
     errors: bool = False
     energy: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Clear:
-    """Outputs of a task without encryption."""
-
-    exact: Reals  # of the network in float64
-    plan: Reals  # of the compiled program, without errors
-    noisy: Reals  # with errors drawn from the model
-
-    @property
-    def noise(self) -> float:
-        """Root mean square of the drawn errors."""
-        return float(np.sqrt(np.mean((self.noisy - self.plan) ** 2)))
+    clear: Path | None = None
 
 
 def prepare(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> nn.Program:
@@ -116,24 +104,13 @@ def _check(program: nn.Program, task: Task, params: ckks.Params, options: RunOpt
         )
 
 
-def simulate(task: Task, program: nn.Program, report: Report) -> Clear:
-    """The network in float64, and the program in the clear without and with errors."""
-    parts = [task.samples[k : k + PART] for k in range(0, len(task.samples), PART)]
-    with report.step("in the clear: the network in float64"):
-        exact = np.concatenate([task.model(part) for part in parts])
-    with report.step("in the clear: the program, with errors"):
-        plan = np.concatenate([program.simulate(part, noise=False) for part in parts])
-        noisy = np.concatenate([program.simulate(part) for part in parts])
-    return Clear(exact, plan, noisy)
-
-
 def run(task: Task, params: ckks.Params, device: str, options: RunOptions, report: Report) -> Network:
     """Compile, encrypt, compute, decrypt, compare.
 
     Raises DeviceError, OutOfMemoryError, and what `prepare` raises, before anything is encrypted.
     """
     program = prepare(task, params, options, report)
-    clear = simulate(task, program, report)
+    clear = results(task, program, options.clear, report)
     held = Session(params, device, report, timed_stages=False, energy=options.energy)
     spec, client = program.client, nn.Client(held.client)
     keys = held.keys(lambda _: client.evaluation_keys(spec))
@@ -180,7 +157,7 @@ def replace_device(program: nn.Program, device: Device) -> nn.Program:
 def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> Network:
     """As `run`, but what is compared with float64 is the program in the clear, with errors drawn."""
     program = prepare(task, params, options, report)
-    clear = simulate(task, program, report)
+    clear = results(task, program, options.clear, report)
     nothing = "nothing was encrypted"
     facts = records.facts_of(params) | {
         "variant": "crenel", "seed": 0, "steps": len(task.samples), "total_s": 0.0, "latency_us": 0.0,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,12 +18,17 @@ from numpy.typing import ArrayLike
 from crenel import nn
 from crenel.errors import FileError, ParameterError, SerializationError, UnsupportedError
 from crenel.nn.ops import Reals
+from crenel.workloads.files import opened
+from crenel.workloads.networks.task import Task
 
 LAYERS, HEADS, FEATURES = 3, 12, 384
 EPSILON = 1e-12
-OPTIONS = {"degree": {"0.2.branch.1": 127, "1.2.branch.1": 63, "2.2.branch.1": 63}, "margin": 1.5}
-"""Of `nn.compile`: inputs of the first GELU reach 22, and a lower degree there is most of the error."""
+CALIBRATION = 32  # sentences of random words
+# Inputs of the first GELU reach 22, and a lower degree there is most of the error.
+DEGREES = {"0.2.branch.1": 127, "1.2.branch.1": 63, "2.2.branch.1": 63}
+MARGIN = 1.5
 PREFIX = "model.0.auto_model."
+FIRST, LAST = 101, 102  # the tokens around a sentence, of BERT's vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +65,80 @@ class MiniLM:
         mask = np.asarray(mask, dtype=np.float64)
         head = (nn.TokenMean(mask),)
         return nn.bert(self.weights, LAYERS, HEADS, mask=mask, epsilon=EPSILON, head=head)
+
+
+def task(
+    weights: Path | None,
+    data: Path | None,
+    samples: int,
+    *,
+    tokens: int = 16,
+    length: int = 32,
+    seed: int = 0,
+) -> Task:
+    """paraphrase-MiniLM-L3-v2 on sentences of equally many tokens.
+
+    Parameters
+    ----------
+    weights : its ONNX file
+    data : sentences as `sentences` reads them; None: `samples` of `tokens` random words
+    tokens, length : of a random sentence with the two around it, and of a sequence with its padding
+
+    Raises ParameterError where no weights are named or a sentence does not fit, and what the readers raise.
+    """
+    if weights is None:
+        raise ParameterError(
+            "minilm needs --weights. None come with Crenel: the ONNX file of paraphrase-MiniLM-L3-v2",
+            {"missing": "--weights"},
+        )
+    model, rng = read(weights), np.random.default_rng([seed, 1])
+    given = random_sentences(rng, samples, tokens) if data is None else sentences(data, samples)
+    count = len(given[0])
+    seen = random_sentences(np.random.default_rng(seed), CALIBRATION, count)
+    return Task(
+        "minilm", model.network(count, length), weights.name,
+        f"{count} random words" if data is None else data.name,
+        np.stack([model.embedded(words, length) for words in seen]),
+        np.stack([model.embedded(words, length) for words in given]), degree=DEGREES, margin=MARGIN,
+    )  # fmt: skip
+
+
+def random_sentences(rng: np.random.Generator, samples: int, tokens: int) -> list[list[int]]:
+    """Words of BERT's vocabulary, between the tokens that begin and end a sentence."""
+    if tokens < 3:
+        raise ParameterError(f"{tokens} tokens, expected 3 or more", {"tokens": tokens})
+    words = rng.integers(1000, 30000, (samples, tokens - 2))  # below are names of letters and of specials
+    return [[FIRST, *map(int, sentence), LAST] for sentence in words]
+
+
+def sentences(path: Path, count: int) -> list[list[int]]:
+    """The first of a file: a sentence a line, its tokens as numbers with spaces between.
+
+    Raises FileError, SerializationError naming a line that is none, and ParameterError for fewer lines and
+    for sentences of different length: the mask of padding is part of the network.
+    """
+    with opened(path) as stream:
+        lines = stream.read().decode("ascii", errors="replace").split("\n")
+    found: list[list[int]] = []
+    for number, line in enumerate((line for line in lines if line.strip()), start=1):
+        words = line.split()
+        if not all(word.isdecimal() and len(word) < 8 for word in words):
+            raise SerializationError(
+                f"{path}: sentence {number} has what is no token's number",
+                {"path": str(path), "line": number},
+            )
+        found.append([int(word) for word in words])
+    if not 1 <= count <= len(found):
+        raise ParameterError(
+            f"{count} sentences, expected 1 to {len(found)}: so many are there", {"count": count}
+        )
+    lengths = sorted({len(sentence) for sentence in found[:count]})
+    if len(lengths) > 1:
+        raise ParameterError(
+            f"{path}: sentences of {lengths[0]} to {lengths[-1]} tokens, expected equally many in a run",
+            {"path": str(path), "lengths": lengths},
+        )
+    return found[:count]
 
 
 def read(path: str | os.PathLike[str]) -> MiniLM:
