@@ -94,6 +94,7 @@ def network_row(name: str, rows: list[dict]) -> list[str]:
         str(first["steps"]),
         duration(batch),
         duration(batch / first["batch"]),
+        predicted(first, batch),
         *("" if share is None else f"{100 * share:.1f} %" for share in shares),
         bits(first["float_error"]),
         bits(max(r["error"] for r in rows)),
@@ -104,6 +105,12 @@ def network_row(name: str, rows: list[dict]) -> list[str]:
         *memory(rows),
         f"`{name}`",
     ]
+
+
+def predicted(row: dict, batch: float) -> str:
+    """What the compiler said of a batch's time, and how far off that is."""
+    expected = row.get("predicted_us")
+    return "" if expected is None else f"{duration(expected)} ({100 * (expected / batch - 1):+.0f} %)"
 
 
 def row_of(name: str, rows: list[dict], what: list[str], quality: list[str]) -> list[str]:
@@ -147,7 +154,14 @@ SORT = ["parameters", "variant", "values", "comparator", "rounds", "bootstraps",
 SORT += ["precision, bits", "rms, bits", "stated bound", "energy of a round"]
 
 NETWORK = ["network", "parameters", "polynomials", "batch", "bootstraps", "samples", "time of a batch"]
-NETWORK += ["of a sample", "accuracy, encrypted", "float", "same class", "largest error against float"]
+NETWORK += [
+    "of a sample",
+    "predicted of a batch",
+    "accuracy, encrypted",
+    "float",
+    "same class",
+    "largest error against float",
+]
 NETWORK += ["against the clear program", "stated bound", "compiled in", "energy of a sample", "weights"]
 
 

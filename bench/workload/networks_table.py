@@ -5,8 +5,9 @@
 
 Each run is a process of its own, by the command `crenel workload`, with timed layers behind the timed runs.
 Programs are compiled where FOLDER has none of parameters, activation and batch, which takes minutes and no
-device: with `--compile` nothing else is done. A run whose result is wrong is recorded as such; one that ends
-with an error leaves a line in the summary and none in the file. Needs the package installed.
+device: with `--compile` nothing else is done, and `--clear` keeps the results in the clear beside them. A run
+whose result is wrong is recorded as such; one that ends with an error leaves a line in the summary and none
+in the file. Needs the package installed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from processes import Run, collect
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 SETS = ("boot30", "boot35", "boot40", "boot48dr")
+NETWORKS = ("resnet20", "bert-tiny", "minilm", "mlp", "lenet")
 FILES = ("weights", "data", "calibration")
 
 
@@ -44,14 +46,28 @@ def program_of(options: argparse.Namespace, params: str, activation: str, batch:
     return options.programs / f"{options.network}-{params}-{activation.replace(':', '')}-{batch}.crn"
 
 
+def images(options: argparse.Namespace, batch: int) -> str:
+    """Samples of a run."""
+    return str(max(options.images, 2 * batch))
+
+
+def clear(options: argparse.Namespace, params: str, activation: str, batch: int) -> list[str]:
+    """Arguments that keep the results in the clear beside a program, by the number of samples."""
+    file = program_of(options, params, activation, batch)
+    return ["--clear", str(file.with_suffix(f".{images(options, batch)}.npz"))] if options.clear else []
+
+
 def compiled(options: argparse.Namespace, params: str, activation: str, batch: int) -> str | None:
     """Makes the program where it is not there; why it could not be made."""
     target = program_of(options, params, activation, batch)
     if target.exists():
         return None
     command = [sys.executable, "-m", "crenel", "workload", *network(options), "--device", "cpu"]
-    command += ["--params", params, "--batch", str(batch), "--images", "1", "--simulate-only"]
+    command += ["--params", params, "--batch", str(batch), "--simulate-only"]
+    command += ["--images", images(options, batch) if options.clear else "1"]
+    command += clear(options, params, activation, batch)
     command += [*polynomials(activation), "--save", str(target)]
+    command += ["--costs", options.costs] if options.costs else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if target.exists():
         print(f"{params}, {activation}, batch {batch}: compiled", flush=True)
@@ -69,8 +85,9 @@ def runs(options: argparse.Namespace, params: str, activation: str) -> list[Run]
         Run(
             f"batch {batch}",
             [
-                *common, "--batch", str(batch), "--images", str(max(options.images, 2 * batch)),
+                *common, "--batch", str(batch), "--images", images(options, batch),
                 "--program", str(program_of(options, params, activation, batch)),
+                *clear(options, params, activation, batch),
             ],
         )
         for batch in options.batches
@@ -81,10 +98,12 @@ def runs(options: argparse.Namespace, params: str, activation: str) -> list[Run]
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--network", default="resnet20", choices=["resnet20", "mlp", "lenet"])
+    parser.add_argument("--network", default="resnet20", choices=NETWORKS)
     for option in FILES:
         parser.add_argument(f"--{option}", type=Path, help="as of the command")
     parser.add_argument("--programs", type=Path, required=True, help="folder of compiled programs")
+    parser.add_argument("--costs", help="of a device, by which programs are compiled, as 'NVIDIA H200'")
+    parser.add_argument("--clear", action="store_true", help="results in the clear beside the programs")
     parser.add_argument("--compile", action="store_true", help="make programs that are missing, and end")
     parser.add_argument("--params", default=",".join(SETS), help="sets, with commas between")
     parser.add_argument("--activations", default="fit:63", help="as fit:63,fit:27,minimax")

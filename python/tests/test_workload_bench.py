@@ -73,10 +73,13 @@ def test_networks_and_their_page(page, tmp_path, monkeypatch, capsys):
         "2",
         "--label",
         "cpu",
+        "--clear",
     ]
     assert table.main([*common, "--compile"]) == 0
     programs = sorted(p.name for p in tmp_path.iterdir())
-    assert programs == [f"mlp-{LEVELED}-fit-1.crn", f"mlp-{LEVELED}-fit-2.crn"]
+    assert programs == [
+        f"mlp-{LEVELED}-fit-{batch}.{end}" for batch in (1, 2) for end in (f"{2 * batch}.npz", "crn")
+    ]
     assert table.main(common) == 0
     name = f"workload-{LEVELED}-cpu-mlp-fit.json"
     data = json.loads((tmp_path / name).read_text())
@@ -87,6 +90,8 @@ def test_networks_and_their_page(page, tmp_path, monkeypatch, capsys):
     header = next(line for line in text.splitlines() if line.startswith("| network"))
     assert {line.count("|") for line in lines} == {header.count("|")}
     assert f"### Stages, mlp, quadratic x 2, batch 2, {LEVELED}" in text
+    data["results"][0]["predicted_us"] = 1.1 * data["results"][0]["latency_us"]
+    assert "(+10 %)" in page({name: data})
     data["results"][0]["simulated"] = True  # of the clear: no time to show
     assert page({name: data}).count("| mlp") == 1
     # What cannot be compiled leaves a line, and no file.

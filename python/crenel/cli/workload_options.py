@@ -69,6 +69,10 @@ class OfNetworks(Shared):
     margin: Annotated[
         float, typer.Option(help="Ranges, of what the calibration shows; 0: the network's own, 2 or less.")
     ] = 0.0
+    costs: Annotated[
+        str | None,
+        typer.Option(help="Whose times place bootstraps, as 'NVIDIA H200'; default: operations are counted."),
+    ] = None
     program: Annotated[
         Path | None, typer.Option(help="A compiled program's file, in place of compiling.")
     ] = None
@@ -91,6 +95,7 @@ class OfNetworks(Shared):
         return NetworkOptions(
             self.batch or None, self.program, self.save, cast(Any, self.activation), self.degree or None,
             self.margin or None, self.warm, self.stages, self.errors, self.energy, self.clear,
+            self.costs,
         )  # fmt: skip
 
 

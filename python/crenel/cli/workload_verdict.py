@@ -122,4 +122,8 @@ def _network(result: Network) -> list[tuple[str, str]]:
                 f"(median of {len(result.run_s)} runs{first})",
             )
         )
+        if result.predicted_us is not None:
+            rows.append(
+                ("time, predicted", f"{1e-3 * result.predicted_us:.1f} ms a run, by measured operations")
+            )
     return rows

@@ -193,6 +193,7 @@ class Network(Result):
     rotations: int = 0  # keys of them
     weight_bytes: int = 0  # of encoded weights, on the device
     compile_s: float | None = None  # None: a compiled program was loaded
+    predicted_us: float | None = None  # of a run, by measured operations; None: compiled without their times
     run_s: tuple[float, ...] = ()  # of each timed run
     simulated: bool = False  # nothing was encrypted: times and memory say nothing
     accuracy: float | None = None  # None: samples have no labels

@@ -14,6 +14,7 @@ import numpy as np
 
 from crenel import Device, ckks, nn
 from crenel.errors import ParameterError
+from crenel.nn.cost import CostModel
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Strategy
 from crenel.nn.pictures.graph import kind_of
@@ -42,6 +43,7 @@ class RunOptions:
     program : a compiled program in place of compiling
     save : a file for the program that was compiled
     activation, degree, margin : as of `nn.compile`; None: those of the task
+    costs : whose packaged times bootstraps are placed by, as "NVIDIA H200"; None: operations are counted
     warm : run once before, untimed
     stages : time each layer in one more run, in which the device is waited for after each
     errors : decrypt every layer of one more run under the client's key, which is a test key
@@ -60,20 +62,23 @@ class RunOptions:
     errors: bool = False
     energy: bool = False
     clear: Path | None = None
+    costs: str | None = None
 
 
 def prepare(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> nn.Program:
     """The task's program for parameters, compiled or loaded.
 
     Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, and what
-    `nn.compile` and `nn.Program.load` raise.
+    `nn.compile`, `nn.Program.load` and `CostModel.packaged` raise.
     """
     if options.program is None:
+        costs = options.costs and CostModel.packaged(params, options.costs).with_stand_ins()
         with report.step("compile"):
             program = nn.compile(
                 task.model, task.calibration, params=params, activation=options.activation,
                 degree=task.degree if options.degree is None else options.degree,
                 margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
+                costs=costs or None,
             )  # fmt: skip
     else:
         with report.step("load the program"):
@@ -283,6 +288,7 @@ def _record(
     error = float(np.abs(found - clear.plan).max())
     bound = DEVIATIONS * clear.noise
     every = -(-found.size // MOST_VALUES)
+    ms = program.expected.milliseconds
     demand = program.demand
     return Network(
         **facts,
@@ -304,6 +310,7 @@ def _record(
         rotations=len(demand.rotations),
         weight_bytes=demand.plaintext_bytes,
         compile_s=report.times.get("compile"),
+        predicted_us=None if ms is None else 1e3 * ms,
         run_s=tuple(times),
         accuracy=task.accuracy(found),
         float_accuracy=task.accuracy(clear.exact),
