@@ -19,7 +19,7 @@ from crenel.nn import sizes
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row, packaged_documents
 from crenel.nn.passes import priced
 from crenel.nn.passes.place import Bootstrap, Cut, Op, Parallel, Series, place
-from crenel.nn.plan import bootstrap_options
+from crenel.nn.plan import Boot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 H200 = "NVIDIA H200"
@@ -305,7 +305,7 @@ def test_measuring(device):
         "add", "rotation", "conjugation", "hoisted_rotation",
     }  # fmt: skip
     assert {r.operation for r in costs.rows if r.how} == set(measuring.DERIVED)
-    assert [r.message for r in costs.bootstraps] == [bootstrap_options(64).message] == ["real"]
+    assert [r.message for r in costs.bootstraps] == [Boot(64).options().message] == ["real"]
     assert CostModel.of_document(json.loads(json.dumps(costs.document()))) == costs
     chain = priced.chain(params, costs)
     cut = cut_of("cut", params, costs, 64)

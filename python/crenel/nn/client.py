@@ -16,7 +16,9 @@ from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.form import (
     _dict,
-    bootstraps_of,
+    _list,
+    boot_form,
+    boot_of,
     count,
     fingerprint_of,
     layout_form,
@@ -27,7 +29,7 @@ from crenel.nn.form import (
 from crenel.nn.functions import reals
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Reals, Shape
-from crenel.nn.plan import bootstrap_options
+from crenel.nn.plan import Boot
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +81,8 @@ class ClientSpec:
     """Steps that the server rotates by, and the highest level of each."""
     relinearisation: int | None
     """Highest level of products of ciphertexts; None: there are none."""
-    bootstraps: tuple[int, ...]
-    """Slots of vectors that the server bootstraps."""
+    bootstraps: tuple[Boot, ...]
+    """Kinds of bootstraps that the server makes."""
     input: Layout
     input_level: int
     input_bound: float
@@ -104,7 +106,7 @@ class ClientSpec:
         document: dict[str, Json] = {
             "params": self.params.to_bytes().hex(), "program": self.program,
             "rotations": [[k, level] for k, level in self.rotations.items()],
-            "relinearisation": self.relinearisation, "bootstraps": list(self.bootstraps),
+            "relinearisation": self.relinearisation, "bootstraps": [boot_form(boot) for boot in self.bootstraps],
             "input": layout_form(self.input),
             "input_level": self.input_level, "input_bound": self.input_bound,
             "output": layout_form(self.output), "output_shape": list(self.output_shape),
@@ -140,7 +142,7 @@ class ClientSpec:
                 raise SerializationError("output_shape is no list")
             spec = cls(
                 params, fingerprint_of(found["program"]), rotations_of(found["rotations"], params),
-                relinearisation, bootstraps_of(found["bootstraps"], params),
+                relinearisation, tuple(boot_of(b, params) for b in _list(found["bootstraps"])),
                 layout_of(found["input"]), count(found["input_level"], 0, params.normal_top_level),
                 positive(found["input_bound"]), layout_of(found["output"]), tuple(count(v) for v in shape),
                 positive(found["output_bound"]), count(found["batch"]),
@@ -173,7 +175,7 @@ class Client:
         return self.ckks_client.evaluation_keys(
             rotations=dict(spec.rotations),
             relinearisation=spec.relinearisation is not None,
-            bootstrap=[bootstrap_options(slots) for slots in spec.bootstraps],
+            bootstrap=[boot.options() for boot in spec.bootstraps],
             max_level=spec.relinearisation,
         )
 

@@ -117,8 +117,8 @@ class CostModel:
         * a batch that was not measured: as many calls of one ciphertext;
         * bootstraps to fewer slots or a lower level: the next that was measured with more of both, for a
           vector of few slots is one of many that repeats;
-        * bootstraps of real messages: those of complex ones, and one conjugation at the level where they end,
-          which is what they do more.
+        * bootstraps of real messages and of pairs: those of complex ones, and one conjugation at the level
+          where they end, which is what they do more.
 
         Quotes say so. More limbs than measured, and operations without any row, raise still.
         """
@@ -169,7 +169,7 @@ class CostModel:
         exact = [row for row in mine if (row.slots, row.output, row.batch, row.message) == wanted]
         if exact:
             return Quote(exact[0].us, _boot_named(exact[0]))
-        kinds = {message, "complex"} if message == "real" else {message}
+        kinds = {message, "complex"}
         serving = [
             r for r in mine
             if r.slots >= slots and r.output >= output and r.batch in (1, batch) and r.message in kinds

@@ -8,7 +8,7 @@ from crenel import ckks
 from crenel.errors import ParameterError
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Contract, Plan, Transform
+from crenel.nn.plan import Boot, Contract, Plan, Transform
 
 
 class Encoded:
@@ -47,9 +47,9 @@ class Encrypted:
     """`Operations` of an evaluator."""
 
     def __init__(
-        self, evaluator: ckks.Evaluator, encoded: Encoded, bootstrappers: Mapping[int, ckks.Bootstrapper]
+        self, evaluator: ckks.Evaluator, encoded: Encoded, bootstrappers: Mapping[Boot, ckks.Bootstrapper]
     ) -> None:
-        """bootstrappers: by slots."""
+        """bootstrappers: by kind."""
         self.ev, self.encoded, self.bootstrappers = evaluator, encoded, bootstrappers
 
     def at(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
@@ -99,8 +99,14 @@ class Encrypted:
     def product(self, a: ckks.Ciphertext, b: ckks.Ciphertext) -> ckks.Ciphertext:
         return self.ev.multiply_rescale(a, b)
 
-    def refresh(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
-        return self.at(self.bootstrappers[a.slots](a, self.ev), level)
+    def refresh(self, a: Sequence[ckks.Ciphertext], boot: Boot, level: int) -> list[ckks.Ciphertext]:
+        rows = a[0].batch
+        if boot.vectors == 1 or rows == 1:
+            made = self.bootstrappers[boot](a, self.ev)
+            return [self.at(x, level) for x in made]
+        vectors = self.bootstrappers[boot]([x[k] for x in a for k in range(rows)], self.ev)
+        parts = (vectors[k : k + rows] for k in range(0, len(vectors), rows))
+        return [self.at(ckks.concatenate(part), level) for part in parts]
 
     def level(self, a: ckks.Ciphertext) -> int:
         return a.level

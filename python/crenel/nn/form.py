@@ -34,6 +34,7 @@ from crenel.nn.plan import (
     Multiply,
     Plan,
     Quadratic,
+    Boot,
     Refresh,
     Step,
     Sum,
@@ -210,6 +211,8 @@ def plan_form(plan: Plan, arrays: Arrays) -> Json:
             found["op"] = _op_form(step.op, arrays)
         elif isinstance(step, Evaluate):
             found["series"] = _op_form(step.series, arrays)
+        elif isinstance(step, Refresh):
+            found["boot"] = boot_form(step.boot)
         elif isinstance(step, Quadratic):
             found["coefficients"] = arrays.put(step.coefficients)
         steps.append(found)
@@ -283,7 +286,7 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
         raise SerializationError("a product of another operation", {"value": out})
     (operand,) = inputs
     if kind is Refresh:
-        return Refresh(out, (operand,), level)
+        return Refresh(out, (operand,), level, boot_of(form["boot"]))
     if kind is Evaluate:
         series = _op_of(form["series"], parts)
         if not isinstance(series, Series):
@@ -321,12 +324,28 @@ def fingerprint_of(form: Json) -> str:
     return form
 
 
-def bootstraps_of(form: Json, params: ckks.Params) -> tuple[int, ...]:
-    """Slots of vectors that parameters can bootstrap. Raises SerializationError for other things."""
-    found = tuple(count(v, 1, params.slots) for v in _list(form))
-    if any(v & (v - 1) for v in found) or found and params.max_level <= params.normal_top_level:
-        raise SerializationError("bootstraps must be powers of two, of parameters that have bootstraps")
-    return found
+def boot_form(boot: Boot) -> dict[str, Json]:
+    """A kind of bootstrap as JSON's types."""
+    return {"slots": boot.slots, "pack": boot.pack, "pair": boot.pair, "target": boot.target}
+
+
+def boot_of(form: Json, params: ckks.Params | None = None) -> Boot:
+    """The inverse, of what parameters can bootstrap. Raises SerializationError for other things."""
+    found = _dict(form)
+    slots, pack = (count(found.get(name), 1, MAX_SLOTS) for name in ("slots", "pack"))
+    pair, target = found.get("pair"), found.get("target")
+    if slots & (slots - 1) or pack & (pack - 1) or slots * pack > MAX_SLOTS or type(pair) is not bool:
+        raise SerializationError("a bootstrap must have powers of two as slots and pack, and say pair")
+    boot = Boot(slots, pack, pair, None if target is None else count(target))
+    if params is not None and not bootable(boot, params):
+        raise SerializationError("a bootstrap of more slots or levels than its parameters have")
+    return boot
+
+
+def bootable(boot: Boot, params: ckks.Params) -> bool:
+    """Have the parameters such bootstraps?"""
+    top = params.normal_top_level
+    return boot.slots * boot.pack <= params.slots and (boot.target or 0) <= top < params.max_level
 
 
 def rotations_of(form: Json, params: ckks.Params) -> dict[int, int]:

@@ -14,6 +14,7 @@ from crenel.nn.blocks import by_feature, feature_transform, roll_transform, shif
 from crenel.nn.linear import SlotTransform, chain_map, slot_transform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import (
+    Boot,
     Contract,
     Evaluate,
     Multiply,
@@ -87,8 +88,8 @@ class Operations(Protocol[V]):
         """Level l, l -> l - 1."""
         ...
 
-    def refresh(self, a: V, level: int) -> V:
-        """A bootstrap: level l -> `level`."""
+    def refresh(self, a: Sequence[V], boot: Boot, level: int) -> list[V]:
+        """Bootstraps of vectors of equal slots: level l -> `level`."""
         ...
 
     def level(self, a: V) -> int:
@@ -159,7 +160,7 @@ def perform(plan: Plan, step: Step, ops: Operations[V], operands: Sequence[list[
             total = [ops.add(a, b) for a, b in zip(total, other, strict=True)]
         return total
     if isinstance(step, Refresh):
-        return [ops.refresh(a, plan.values[step.out].level) for a in lowered[0]]
+        return ops.refresh(lowered[0], step.boot, plan.values[step.out].level)
     if isinstance(step, Quadratic):
         return [_quadratic(plan, step, ops, a) for a in lowered[0]]
     if isinstance(step, Multiply):

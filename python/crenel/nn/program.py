@@ -21,14 +21,14 @@ from crenel.nn.clear import Clear, Noise, Slots
 from crenel.nn.client import ClientSpec, EncryptedTensor, here, params_of, same_direction, same_program
 from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.encrypted import Encoded, Encrypted
-from crenel.nn.form import Arrays, _dict, count, plan_form, plan_of, positive
+from crenel.nn.form import Arrays, _dict, bootable, count, plan_form, plan_of, positive
 from crenel.nn.graph import checked_samples
 from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import Watch, walk
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
 from crenel.nn.passes.calibrate import CalibrationWarning
-from crenel.nn.plan import Plan, Refresh, bootstrap_options
+from crenel.nn.plan import Boot, Plan, Refresh
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Program:
         """Operations, keys and bytes of a run: the plan read by counting, once."""
         found = self._kept.get("counting")
         if not isinstance(found, Counting):
-            found = Counting(self.plan, self.params, transforms=dict(self._prepared()))
+            found = Counting(self.plan, self.params, self.batch, transforms=dict(self._prepared()))
             layout = self.plan.values[0].layout
             walk(self.plan, found, [Counted(self.plan.input_level, layout.slots)] * layout.ciphertexts)
             self._kept["counting"] = found
@@ -243,8 +243,8 @@ class Program:
             raise SerializationError("expected must be six numbers")
         if any(v.level > params.normal_top_level or v.layout.capacity > params.slots for v in plan.values):
             raise SerializationError("a plan of more levels or slots than its parameters have")
-        if params.max_level <= params.normal_top_level and any(isinstance(s, Refresh) for s in plan.steps):
-            raise SerializationError("a plan with bootstraps, of which its parameters have none")
+        if not all(bootable(s.boot, params) for s in plan.steps if isinstance(s, Refresh)):
+            raise SerializationError("a plan with bootstraps that its parameters do not have")
         errors = [v for v in numbers[:4] if type(v) is float and math.isfinite(v)]
         time = numbers[4] if numbers[4] is None else positive(numbers[4])
         if len(errors) != 4:
@@ -262,8 +262,8 @@ class Server:
     context: ckks.Context
     evaluator: ckks.Evaluator
     encoded: Encoded
-    bootstrappers: Mapping[int, ckks.Bootstrapper]
-    """By slots."""
+    bootstrappers: Mapping[Boot, ckks.Bootstrapper]
+    """By kind."""
 
     @classmethod
     def bound(cls, program: Program, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
@@ -285,8 +285,8 @@ class Server:
             raise StateError(f"keys of parameters {error.fields['found']}", error.fields) from None
         program.demand.check(evaluator.keys)
         boots = {
-            slots: context.bootstrapper(evaluator.keys, bootstrap_options(slots))
-            for slots in program.demand.bootstraps
+            boot: context.bootstrapper(evaluator.keys, boot.options())
+            for boot in program.demand.bootstraps
         }
         return cls(program, context, evaluator, Encoded(program.plan, context, program.transforms), boots)
 
