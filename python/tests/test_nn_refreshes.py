@@ -22,12 +22,13 @@ from crenel.nn.plan import Quadratic, Refresh, Transform
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_residual_network_with_bootstraps(rng, device):  # noqa: F811
+@pytest.mark.parametrize(("batch", "rows", "shared"), [(5, 1, 1), (37, 3, 2)])
+def test_a_residual_network_with_bootstraps(rng, device, batch, rows, shared):  # noqa: F811
     """Six activations of five levels, nine transforms: 18 levels are too few."""
-    x = rng.standard_normal((30, 1, 4, 4))
+    x = rng.standard_normal((40, 1, 4, 4))
     model = residual(rng, 2)
     params = toy("toy-boot35")
-    program = quiet_compile(model, x, params=params, degree=31, batch=5, device=usable(device))
+    program = quiet_compile(model, x, params=params, degree=31, batch=batch, device=usable(device))
     refreshes = [step for step in program.plan.steps if isinstance(step, Refresh)]
     assert refreshes and all(step.level == 0 for step in refreshes)
     read = {k: max(s.level for s in program.plan.steps if k in s.inputs)
@@ -36,14 +37,15 @@ def test_a_residual_network_with_bootstraps(rng, device):  # noqa: F811
         mine = [step.out for step in refreshes if step.boot == kind]
         assert kind.target == max(read[k] for k in mine) <= output_level(params)
         assert {program.plan.values[k].level for k in mine} == {kind.target}
-        assert kind.vectors >= 5  # all rows share one bootstrap, and some of its places stay empty
-    assert f"{len(refreshes)} bootstraps" in program.describe()
+        assert kind.vectors == shared
+    assert program.plan.rows(batch) == rows
+    assert f"{len(refreshes) * -(-rows // shared)} bootstraps" in program.describe()
     again = nn.Program.from_bytes(program.to_bytes(), device, allow_insecure=True)
     assert again.explain() == program.explain()
-    for rows in (2, 5):
-        found, ratio = ran(again, x[:rows], device)
+    for count in (2, batch):
+        found, ratio = ran(again, x[:count], device)
         assert 0.03 < ratio < 4.0
-        np.testing.assert_allclose(found, model(x[:rows]), atol=0.1)
+        np.testing.assert_allclose(found, model(x[:count]), atol=0.1)
 
 
 def test_keys_of_bootstraps_are_asked_for(rng):  # noqa: F811

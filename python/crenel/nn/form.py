@@ -84,7 +84,7 @@ def layout_form(layout: Layout) -> Json:
     return {
         "shape": list(layout.shape), "size": list(layout.size), "gap": list(layout.gap),
         "plane": list(layout.plane), "capacity": layout.capacity, "sequence": layout.sequence,
-        "groups": layout.groups,
+        "groups": layout.groups, "images": layout.images,
     }  # fmt: skip
 
 
@@ -94,12 +94,15 @@ def layout_of(form: Json) -> Layout:
     shape, size = _counts(found, "shape", None), _counts(found, "size", 3)
     gap, plane = _counts(found, "gap", 2), _counts(found, "plane", 2)
     capacity, groups = count(found["capacity"]), count(found["groups"])
+    images = count(found["images"], 1, capacity)
     sequence = found["sequence"]
     ok = (
         type(sequence) is bool
         and (not sequence or (gap, size[2]) == ((1, 1), 1))
         and (groups == 1 or (gap == (1, 1) and size[0] % groups == 0))
         and capacity & (capacity - 1) == 0
+        and images & (images - 1) == 0
+        and (images == 1 or (groups == 1 and not sequence))
         and capacity <= MAX_SLOTS
         and math.prod(shape) == math.prod(size)
         and size[1] * gap[0] <= plane[0]
@@ -111,7 +114,7 @@ def layout_of(form: Json) -> Layout:
         raise SerializationError("a layout that does not hold its tensor", {"shape": list(shape)})
     return Layout(
         shape, (size[0], size[1], size[2]), (gap[0], gap[1]), (plane[0], plane[1]), capacity, bool(sequence),
-        groups,
+        groups, images,
     )  # fmt: skip
 
 

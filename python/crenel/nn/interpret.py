@@ -112,7 +112,8 @@ def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
     if by_feature(step.chains, [*layouts, result.layout]):
         return feature_transform(step.chains, layouts, result.layout, factors, result.bound)
     maps = [chain_map(chain, v.shape) for chain, v in zip(step.chains, layouts, strict=True)]
-    return slot_transform(maps, layouts, result.layout, factors, result.bound)
+    alone = slot_transform(maps, [v.alone() for v in layouts], result.layout.alone(), factors, result.bound)
+    return alone.interleaved(result.layout.images)
 
 
 def scaled_factors(plan: Plan, step: Evaluate) -> list[Reals]:

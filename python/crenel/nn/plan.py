@@ -206,11 +206,18 @@ class Plan:
         """Level at which the client encrypts: what the steps consume."""
         return self.values[0].level
 
+    def rows(self, samples: int) -> int:
+        """Of every ciphertext, for so many samples."""
+        return self.values[0].layout.rows(samples)
+
     def verify(self, stage: str) -> Plan:
         """Itself. Raises StateError naming the stage, the step and its origin for what cannot run."""
         made = {0}
-        if len({value.layout.capacity for value in self.values}) != 1:
-            raise StateError(f"after {stage}: values in ciphertexts of different capacities")
+        if len({(value.layout.capacity, value.layout.images) for value in self.values}) != 1:
+            raise StateError(f"after {stage}: values in ciphertexts of different capacities, or samples")
+        one = all(isinstance(s, (Transform, Evaluate, Quadratic, Sum, Refresh)) for s in self.steps)
+        if self.values[0].layout.images > 1 and not one:
+            raise StateError(f"after {stage}: samples in neighbouring slots of a product that rotates them")
         for step in self.steps:
             what = f"after {stage}: {self.line(step)}"
             missing = [k for k in step.inputs if k not in made]

@@ -76,7 +76,7 @@ class Program:
         """Operations, keys and bytes of a run: the plan read by counting, once."""
         found = self._kept.get("counting")
         if not isinstance(found, Counting):
-            found = Counting(self.plan, self.params, self.batch, transforms=dict(self._prepared()))
+            found = Counting(self.plan, self.params, self.plan.rows(self.batch), transforms=dict(self._prepared()))
             layout = self.plan.values[0].layout
             walk(self.plan, found, [Counted(self.plan.input_level, layout.slots)] * layout.ciphertexts)
             self._kept["counting"] = found
@@ -150,7 +150,7 @@ class Program:
                 "compiled for, and an encrypted run would refuse them or return nonsense",
                 CalibrationWarning, stacklevel=2,
             )  # fmt: skip
-        values = result.layout.unpack(np.stack([a.values for a in slots])) * result.bound
+        values = result.layout.unpack(np.stack([a.values for a in slots]), len(found)) * result.bound
         return values.reshape(len(found), *self.plan.output_shape)
 
     def explain(self) -> str:
@@ -304,17 +304,18 @@ class Server:
         found = [(c.level, c.slots) for c in tensor.ciphertexts]
         expected = [(first.level, first.layout.slots)] * first.layout.ciphertexts
         counts = sorted({c.batch for c in tensor.ciphertexts})
-        if found != expected or len(counts) != 1 or counts[0] > self.program.batch:
+        rows = plan.rows(tensor.samples)
+        if found != expected or counts != [rows] or tensor.samples > self.program.batch:
             raise StateError(
                 f"{len(found)} ciphertexts of (level, slots) {sorted(set(found))} and "
-                f"{' or '.join(map(str, counts))} samples, "
+                f"{tensor.samples} samples in {' or '.join(map(str, counts))} rows, "
                 f"expected {len(expected)} of {expected[0]} and at most {self.program.batch} samples",
-                {"ciphertexts": len(found), "samples": str(counts), "batch": self.program.batch},
+                {"ciphertexts": len(found), "samples": tensor.samples, "batch": self.program.batch},
             )
         same_direction(tensor, result=False)
         inputs = [here(c, self.context) for c in tensor.ciphertexts]
         result = walk(plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), inputs, watch)
-        return EncryptedTensor(tuple(result), tensor.program, tensor.single, result=True)
+        return EncryptedTensor(tuple(result), tensor.program, tensor.single, True, tensor.samples)
 
     def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
         """What `EncryptedTensor.to_bytes` of a client sent. Raises as `EncryptedTensor.from_bytes`."""
