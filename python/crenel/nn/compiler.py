@@ -29,6 +29,7 @@ from crenel.nn.passes.lower import Lower
 from crenel.nn.passes.prices import AbstractPrices, prices_of
 from crenel.nn.passes.refreshes import Refreshes
 from crenel.nn.passes.scales import Scales
+from crenel.nn.passes.splits import Splits
 from crenel.nn.passes.unfold import Unfold
 from crenel.nn.plan import Contract, Decision, Plan, Transform
 from crenel.nn.program import Expected, Program
@@ -137,11 +138,12 @@ def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotT
         step.out: prepared(plan, step) for step in plan.steps if isinstance(step, (Transform, Contract))
     }
     try:
-        return Levels(params.normal_top_level)(plan), transforms
+        levelled = Levels(params.normal_top_level)(plan)
     except UnsupportedError:
         if params.max_level <= params.normal_top_level:
             raise
-    return Refreshes(prices)(plan, transforms), transforms
+        levelled = Refreshes(prices)(plan, transforms)
+    return Splits(prices)(levelled, transforms)
 
 
 def _encodable(program: Program) -> None:

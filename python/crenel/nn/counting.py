@@ -69,7 +69,7 @@ class Counting:
     def transform(self, step: Transform | Contract, inputs: Sequence[Counted]) -> list[Counted]:
         matrix = self._matrix(step)
         outputs, slots, level = len(matrix.blocks), matrix.slots, inputs[0].level
-        steps = ckks.linear_transform_rotations(matrix.offsets, slots, inputs=len(inputs), outputs=outputs)
+        steps = matrix.rotations()
         self._rotate(steps, level)
         self.operations["transforms"] += 1
         self.operations["diagonals"] += matrix.diagonals

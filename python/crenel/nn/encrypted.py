@@ -27,7 +27,7 @@ class Encoded:
             self.copies[step.out] = matrix.copies, stride
             try:
                 self.blocks[step.out] = ckks.BlockTransform(
-                    context, matrix.full(), level=step.level, slots=matrix.slots
+                    context, matrix.full(), level=step.level, slots=matrix.slots, baby_steps=matrix.babies
                 )
             except ParameterError as error:  # weights far larger than what samples showed of the result
                 origin = plan.values[step.out].origin

@@ -210,6 +210,7 @@ def plan_form(plan: Plan, arrays: Arrays) -> Json:
         }  # fmt: skip
         if isinstance(step, Transform):
             found["chains"] = [[_op_form(op, arrays) for op in chain] for chain in step.chains]
+            found["babies"] = step.babies
         elif isinstance(step, (Multiply, Contract)):
             found["op"] = _op_form(step.op, arrays)
         elif isinstance(step, Evaluate):
@@ -276,7 +277,10 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
         chains = tuple(tuple(_op_of(op, parts) for op in _list(chain)) for chain in _list(form["chains"]))
         if len(chains) != len(inputs) or not all(isinstance(op, LINEAR) for chain in chains for op in chain):
             raise SerializationError("a transform of other operations than linear ones", {"value": out})
-        return Transform(out, inputs, chains, level)
+        babies = count(form["babies"], 0, MAX_SLOTS)
+        if babies & (babies - 1):
+            raise SerializationError("baby steps must be a power of two", {"value": out})
+        return Transform(out, inputs, chains, level, babies)
     if kind is Sum:
         return Sum(out, inputs, level)
     if kind in (Multiply, Contract):

@@ -7,10 +7,12 @@ Three readings give the operations a meaning: `clear` (slots in float64, with a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from crenel.errors import StateError
 from crenel.nn.blocks import by_feature, feature_transform, roll_transform, shift_transform
+from crenel.nn.layout import Layout
 from crenel.nn.linear import SlotTransform, chain_map, slot_transform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import (
@@ -24,6 +26,7 @@ from crenel.nn.plan import (
     Step,
     Sum,
     Transform,
+    Value,
     doublings,
     repeated,
     roll_of,
@@ -105,6 +108,12 @@ def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
     layouts = [v.layout for v in operands]
     if isinstance(step, Contract):
         return shift_transform(step.op, layouts[1])
+    return replace(_matrix(step, layouts, operands, result), babies=step.babies)
+
+
+def _matrix(
+    step: Transform, layouts: Sequence[Layout], operands: Sequence[Value], result: Value
+) -> SlotTransform:
     factors = [v.bound / result.bound for v in operands]
     roll = roll_of(step)
     if roll is not None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from crenel import ckks
 from crenel.errors import StateError, UnsupportedError
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Affine, AvgPool2d, Conv2d, Flatten, Linear, Op, Pair, Place, Reals, Shape
@@ -174,6 +175,8 @@ class SlotTransform:
     """(outputs, slots / copies)."""
     each: int = 1
     """Neighbouring slots that have one number of a diagonal."""
+    babies: int = 0
+    """Baby steps, as `plan.Transform` has them."""
 
     def interleaved(self, images: int) -> SlotTransform:
         """The same of several samples in neighbouring slots."""
@@ -185,6 +188,19 @@ class SlotTransform:
         """Of all diagonals in slots, each once."""
         found = {k for row in self.blocks for block in row if block is not None for k in block}
         return sorted(k * self.each for k in found)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Ciphertexts given and made."""
+        return len(self.blocks[0]), len(self.blocks)
+
+    def rotations(self, babies: int | None = None) -> list[int]:
+        """That it needs keys for, with its baby steps or others."""
+        inputs, outputs = self.ends
+        return ckks.linear_transform_rotations(
+            self.offsets, self.slots, baby_steps=self.babies if babies is None else babies,
+            inputs=inputs, outputs=outputs,
+        )  # fmt: skip
 
     def full(self) -> list[list[Diagonals | None]]:
         """The blocks in units of one slot."""

@@ -50,6 +50,8 @@ class Transform:
     inputs: tuple[int, ...]
     chains: tuple[tuple[Op, ...], ...]
     level: int
+    babies: int = 0
+    """Baby steps of its diagonals, a power of two; 0: as many as cost least by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,6 +322,7 @@ class Plan:
         what = type(step).__name__.lower()
         if isinstance(step, Transform):
             what += " " + " + ".join("*".join(op.name for op in chain) or "identity" for chain in step.chains)
+            what += f" by {step.babies}" if step.babies else ""
         elif isinstance(step, Evaluate):
             degrees = ",".join(str(len(f) - 1) for f in step.series.factors)
             what += f" {step.series.function} of degree {degrees}{' gated' if step.series.gated else ''}"

@@ -32,6 +32,7 @@ BOOTSTRAP_PRODUCTS = 30
 # A sum of ciphertexts, beside a key switch of as many limbs; and levels given up, beside one of one limb:
 # little, so that they decide among ways of as many key switches only.
 ADDITION, ADJUSTING = 0.01, 0.1
+HOISTED = 0.2  # of a key switch: a baby step, as where transforms choose their steps themselves
 
 
 def split(offsets: Sequence[int], rotations: Sequence[int], slots: int) -> tuple[int, int]:
@@ -149,12 +150,6 @@ def _ends(matrix: SlotTransform) -> float:
     return 0.5 * (len(matrix.blocks[0]) + len(matrix.blocks))
 
 
-def _rotations(matrix: SlotTransform) -> list[int]:
-    return ckks.linear_transform_rotations(
-        matrix.offsets, matrix.slots, inputs=len(matrix.blocks[0]), outputs=len(matrix.blocks)
-    )
-
-
 @dataclass(frozen=True)
 class CountedPrices(AbstractPrices):
     """Key switches times limbs, of one row of a batch, where nothing was measured: enough to prefer few
@@ -167,7 +162,9 @@ class CountedPrices(AbstractPrices):
         return sum(self.params.levels[level])
 
     def transform(self, matrix: SlotTransform, level: int) -> float:
-        switches = len(_rotations(matrix)) + _ends(matrix)
+        babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
+        inputs, outputs = matrix.ends
+        switches = _ends(matrix) + HOISTED * inputs * (babies - 1) + outputs * (giants - 1)
         sums = (matrix.copies - 1).bit_length() * len(matrix.blocks)
         constants = len(matrix.blocks) * self.addition(level - 1)
         return switches * self._limbs(level) + sums * self._limbs(level - 1) + constants
@@ -201,7 +198,7 @@ class MeasuredPrices(AbstractPrices):
     costs: CostModel
 
     def transform(self, matrix: SlotTransform, level: int) -> float:
-        babies, giants = split(matrix.offsets, _rotations(matrix), matrix.slots)
+        babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
         inputs, outputs = len(matrix.blocks[0]), len(matrix.blocks)
         full = matrix.diagonals * matrix.slots / self.params.slots
         quote = self.costs.transform(
