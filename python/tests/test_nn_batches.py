@@ -35,7 +35,9 @@ def test_samples_interleave(rng, images):  # noqa: F811
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_transform_of_several_samples_is_that_of_each(rng, stride):  # noqa: F811
     """With as many diagonals, all at multiples of the number of samples."""
-    op = Conv2d(rng.standard_normal((4, 2, 3, 3)), rng.standard_normal(4), (stride, stride), (1, 1), (1, 1), 1)
+    op = Conv2d(
+        rng.standard_normal((4, 2, 3, 3)), rng.standard_normal(4), (stride, stride), (1, 1), (1, 1), 1
+    )
     given = Layout.of((2, 8, 8), 2048)
     made = given.after(op)
     matrix = slot_transform([chain_map([op], given.shape)], [given], made, [0.5], 2.0)

@@ -213,8 +213,8 @@ def test_measured_tables_go_before_others():
 
 
 def test_packaged_tables_are_whole():
-    """Of every table and batch an operation has no times or those of all limbs but for conjugations, which the
-    suite of few limbs does not time, and every row's source is said."""
+    """Of every table and batch an operation has no times or those of all limbs but for conjugations, which
+    the suite of few limbs does not time, and every row's source is said."""
     for document in packaged_documents():
         costs = CostModel.of_document(document)
         limbs = {row.limbs for row in costs.rows}

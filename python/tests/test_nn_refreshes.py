@@ -9,7 +9,7 @@ from nn_world import quiet_compile, residual, rng, toy, weights  # noqa: F401
 from test_nn_program import DEVICES, ran, usable
 
 from crenel import ckks, nn
-from crenel.errors import KeyMissingError, StateError, UnsupportedError
+from crenel.errors import KeyMissingError, ParameterError, StateError, UnsupportedError
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row
 from crenel.nn.counting import Counted, Counting
 from crenel.nn.interpret import prepared, walk
@@ -46,6 +46,24 @@ def test_a_residual_network_with_bootstraps(rng, device, batch, rows, shared):  
         found, ratio = ran(again, x[:count], device)
         assert 0.03 < ratio < 4.0
         np.testing.assert_allclose(found, model(x[:count]), atol=0.1)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_recorded_run_is_the_same_bits(rng, device):  # noqa: F811
+    x = rng.standard_normal((40, 1, 4, 4))
+    program = quiet_compile(
+        residual(rng, 1), x, params=toy("toy-boot35"), degree=31, batch=37, device=usable(device)
+    )
+    spec = program.client
+    client = spec.keygen(device)
+    server = program.bind(client.evaluation_keys(spec))
+    for count in (37, 20, 37):  # the third time a recording is replayed on other numbers
+        sent = client.encrypt(x[rng.permutation(40)[:count]], spec)
+        results = [server.run(sent, graph=graph) for graph in (False, True)]
+        eager, replayed = ([c.to_bytes() for c in made.ciphertexts] for made in results)
+        assert eager == replayed and results[1].samples == count
+    with pytest.raises(ParameterError, match="not watched"):
+        server.run(sent, watch=lambda number, made: None, graph=True)
 
 
 def test_keys_of_bootstraps_are_asked_for(rng):  # noqa: F811

@@ -79,6 +79,9 @@ class OfNetworks(Shared):
     errors: Annotated[
         bool, typer.Option("--errors", help="Decrypt every layer of one more run: a report of errors.")
     ] = False
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Replay each run as one recording, which the first one makes.")
+    ] = False
 
     def of_the_run(self) -> NetworkOptions:
         """Those that the driver takes."""
@@ -86,7 +89,7 @@ class OfNetworks(Shared):
 
         return NetworkOptions(
             self.batch or None, self.program, self.save, cast(Any, self.activation), self.degree or None,
-            self.margin or None, self.warm, self.stages, self.errors, self.energy,
+            self.margin or None, self.warm, self.stages, self.errors, self.energy, self.graph,
         )  # fmt: skip
 
 

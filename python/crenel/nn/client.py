@@ -70,7 +70,9 @@ class EncryptedTensor:
         ciphertexts = tuple(context.ciphertext_from_bytes(part) for part in parts.values())
         if len({c.batch for c in ciphertexts}) != 1 or (found["single"] and ciphertexts[0].batch != 1):
             raise SerializationError("ciphertexts of different numbers of samples")
-        samples = count(found.get("samples"), ciphertexts[0].batch, ciphertexts[0].batch * ciphertexts[0].slots)
+        samples = count(
+            found.get("samples"), ciphertexts[0].batch, ciphertexts[0].batch * ciphertexts[0].slots
+        )
         if found["single"] and samples != 1:
             raise SerializationError("a single sample that is several")
         return cls(ciphertexts, str(found["program"]), bool(found["single"]), bool(found["result"]), samples)
@@ -112,7 +114,8 @@ class ClientSpec:
         document: dict[str, Json] = {
             "params": self.params.to_bytes().hex(), "program": self.program,
             "rotations": [[k, level] for k, level in self.rotations.items()],
-            "relinearisation": self.relinearisation, "bootstraps": [boot_form(boot) for boot in self.bootstraps],
+            "relinearisation": self.relinearisation,
+            "bootstraps": [boot_form(boot) for boot in self.bootstraps],
             "input": layout_form(self.input),
             "input_level": self.input_level, "input_bound": self.input_bound,
             "output": layout_form(self.output), "output_shape": list(self.output_shape),

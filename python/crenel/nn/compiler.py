@@ -67,7 +67,7 @@ def compile(
     agreement : share of samples whose largest output must stay the same, where the degree is chosen
     composite : degrees of the sign's factors for 'minimax'
     margin : how far beyond what samples show values may go
-    batch : most samples of one run: rows of the same ciphertexts, several in neighbouring slots where they fit
+    batch : most samples of one run: rows of the same ciphertexts, several in neighbouring slots if they fit
     device : where `Program.bind` computes
     costs : measured times, by which bootstraps are placed; default: key switches and limbs are counted
 

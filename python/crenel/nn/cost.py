@@ -274,6 +274,18 @@ class CostModel:
             {"device": device, "log_n": params.log_n, "alpha": params.alpha},
         )
 
+    @staticmethod
+    def of_device(params: Params, description: str) -> CostModel | None:
+        """The packaged table of a device by its own description, with stand-ins; None: there is none.
+
+        description : as ``context.device.info.description``
+        """
+        for table in map(CostModel.of_document, packaged_documents()):
+            shape = (table.log_n, table.alpha)
+            if description.startswith(table.device) and shape == (params.log_n, params.alpha):
+                return table.with_stand_ins()
+        return None
+
     def _check(self, params: Params, level: int) -> None:
         if (params.log_n, params.alpha) != (self.log_n, self.alpha):
             raise ParameterError(

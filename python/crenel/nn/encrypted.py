@@ -47,10 +47,15 @@ class Encrypted:
     """`Operations` of an evaluator."""
 
     def __init__(
-        self, evaluator: ckks.Evaluator, encoded: Encoded, bootstrappers: Mapping[Boot, ckks.Bootstrapper]
+        self,
+        evaluator: ckks.Evaluator,
+        encoded: Encoded,
+        bootstrappers: Mapping[Boot, ckks.Bootstrapper],
+        recording: bool = False,
     ) -> None:
-        """bootstrappers: by kind."""
-        self.ev, self.encoded, self.bootstrappers = evaluator, encoded, bootstrappers
+        """bootstrappers: by kind. recording: without recordings of bootstraps, for one of the whole."""
+        self.ev, self.encoded, self.recording = evaluator, encoded, recording
+        self.bootstrappers = bootstrappers
 
     def at(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
         return a if a.level == level else self.ev.adjust_level(a, level)
@@ -101,10 +106,11 @@ class Encrypted:
 
     def refresh(self, a: Sequence[ckks.Ciphertext], boot: Boot, level: int) -> list[ckks.Ciphertext]:
         rows = a[0].batch
+        kind = self.bootstrappers[boot]
+        run = kind.eager if self.recording else kind
         if boot.vectors == 1 or rows == 1:
-            made = self.bootstrappers[boot](a, self.ev)
-            return [self.at(x, level) for x in made]
-        vectors = self.bootstrappers[boot]([x[k] for x in a for k in range(rows)], self.ev)
+            return [self.at(x, level) for x in run(a, self.ev)]
+        vectors = run([x[k] for x in a for k in range(rows)], self.ev)
         parts = (vectors[k : k + rows] for k in range(0, len(vectors), rows))
         return [self.at(ckks.concatenate(part), level) for part in parts]
 

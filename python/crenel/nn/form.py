@@ -28,13 +28,13 @@ from crenel.nn.ops import (
     Shape,
 )  # fmt: skip
 from crenel.nn.plan import (
+    Boot,
     Contract,
     Decision,
     Evaluate,
     Multiply,
     Plan,
     Quadratic,
-    Boot,
     Refresh,
     Step,
     Sum,

@@ -39,8 +39,8 @@ class Layout:
     groups: int = 1
     """Equal parts of the channels, each of which begins a ciphertext."""
     images: int = 1
-    """Samples in neighbouring slots, a power of two: element e of sample i is at slot images * e + i. Diagonals,
-    and the rotations of a transform, are as many as for one."""
+    """Samples in neighbouring slots, a power of two: element e of sample i is at slot images * e + i.
+    Diagonals, and the rotations of a transform, are as many as for one."""
 
     @classmethod
     def of(cls, shape: Shape, capacity: int) -> Layout:
@@ -120,8 +120,8 @@ class Layout:
         return np.asarray(slot.reshape(-1) * self.images, dtype=np.int64)
 
     def pack(self, tensors: Reals) -> Reals:
-        """(count, *shape) to (ciphertexts, rows, slots), zeros elsewhere; the last sample fills a row, so that
-        all values are of samples. Raises ParameterError."""
+        """(count, *shape) to (ciphertexts, rows, slots), zeros elsewhere; the last sample fills a row, so
+        that all values are of samples. Raises ParameterError."""
         if tensors.shape[1:] != self.shape:
             raise ParameterError(
                 f"tensors of shape {tensors.shape[1:]}, expected {self.shape}",
@@ -135,7 +135,7 @@ class Layout:
         return np.ascontiguousarray(flat.reshape(rows, self.ciphertexts, self.slots).transpose(1, 0, 2))
 
     def unpack(self, slots: Reals, count: int | None = None) -> Reals:
-        """The inverse of `pack`; other slots are not read. count: of samples, default all that there may be."""
+        """The inverse of `pack`; other slots are not read. count: of samples, default as many as fit."""
         rows = slots.shape[1]
         flat = slots.transpose(1, 0, 2).reshape(rows, -1)
         where = self.positions() + np.arange(self.images)[:, None]

@@ -137,7 +137,10 @@ class Boot:
     def options(self) -> ckks.BootstrapOptions:
         """For the library."""
         return ckks.BootstrapOptions(
-            slots=self.slots, pack=self.pack, message="pair" if self.pair else "real", target_level=self.target
+            slots=self.slots,
+            pack=self.pack,
+            message="pair" if self.pair else "real",
+            target_level=self.target,
         )
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from crenel import ckks
 from crenel._crenel import Device, write_file
-from crenel.errors import SerializationError, StateError
+from crenel.errors import ParameterError, SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.clear import Clear, Noise, Slots
@@ -76,7 +76,9 @@ class Program:
         """Operations, keys and bytes of a run: the plan read by counting, once."""
         found = self._kept.get("counting")
         if not isinstance(found, Counting):
-            found = Counting(self.plan, self.params, self.plan.rows(self.batch), transforms=dict(self._prepared()))
+            found = Counting(
+                self.plan, self.params, self.plan.rows(self.batch), transforms=dict(self._prepared())
+            )
             layout = self.plan.values[0].layout
             walk(self.plan, found, [Counted(self.plan.input_level, layout.slots)] * layout.ciphertexts)
             self._kept["counting"] = found
@@ -264,6 +266,10 @@ class Server:
     encoded: Encoded
     bootstrappers: Mapping[Boot, ckks.Bootstrapper]
     """By kind."""
+    _graphs: dict[int, ckks.Graph[list[ckks.Ciphertext]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    """Recordings, by rows."""
 
     @classmethod
     def bound(cls, program: Program, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
@@ -285,15 +291,22 @@ class Server:
             raise StateError(f"keys of parameters {error.fields['found']}", error.fields) from None
         program.demand.check(evaluator.keys)
         boots = {
-            boot: context.bootstrapper(evaluator.keys, boot.options())
-            for boot in program.demand.bootstraps
+            boot: context.bootstrapper(evaluator.keys, boot.options()) for boot in program.demand.bootstraps
         }
         return cls(program, context, evaluator, Encoded(program.plan, context, program.transforms), boots)
 
-    def run(self, tensor: EncryptedTensor, watch: Watch[ckks.Ciphertext] | None = None) -> EncryptedTensor:
+    def run(
+        self,
+        tensor: EncryptedTensor,
+        watch: Watch[ckks.Ciphertext] | None = None,
+        *,
+        graph: bool = False,
+    ) -> EncryptedTensor:
         """The network's result for encrypted samples.
 
         watch : called with the number and the ciphertexts of each value when it is made
+        graph : replay the whole as one recording, which the first run of so many rows makes: the same bits,
+            without gaps between operations, and the memory of one more run; not with `watch`
 
         Raises StateError for a tensor of another program, for a result, for more samples than the program was
         compiled for (``fields["batch"]``), and for one under another key than the evaluation keys'.
@@ -314,7 +327,15 @@ class Server:
             )
         same_direction(tensor, result=False)
         inputs = [here(c, self.context) for c in tensor.ciphertexts]
-        result = walk(plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), inputs, watch)
+        ops = Encrypted(self.evaluator, self.encoded, self.bootstrappers, recording=graph)
+        if not graph:
+            result = walk(plan, ops, inputs, watch)
+        elif watch is not None:
+            raise ParameterError("a recording is not watched: its values are made when it is replayed")
+        else:
+            if rows not in self._graphs:
+                self._graphs[rows] = ckks.Graph(self.evaluator, lambda *x: walk(plan, ops, x), *inputs)
+            result = self._graphs[rows](*inputs)
         return EncryptedTensor(tuple(result), tensor.program, tensor.single, True, tensor.samples)
 
     def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:

@@ -15,8 +15,8 @@ class Boots:
     """%9 = refresh(%1) in 4096 slots to level 15; %10 = transform(%9) level 12
     ->  %9 = refresh(%1) in 16384 slots, with others, to level 12
 
-    A vector of few slots is one of many that repeats, so that one kind may serve all; each kind costs gibibytes
-    of keys and plaintexts. What ends at a lower level has fewer limbs all the way.
+    A vector of few slots is one of many that repeats, so that one kind may serve all; each kind costs
+    gibibytes of keys and plaintexts. What ends at a lower level has fewer limbs all the way.
     """
 
     prices: AbstractPrices

@@ -11,8 +11,8 @@ from crenel.nn.plan import Contract, Decision, Multiply, Plan
 class Interleave:
     """%0 = input [3x32x32, 1 x 4096 slots]  ->  %0 = input [2 samples of 3x32x32, 1 x 4096 slots]
 
-    As many as the widest value leaves room for. Every step then does for all of them what it does for one: with
-    as many rotations, diagonals and products.
+    As many as the widest value leaves room for. Every step then does for all of them what it does for one:
+    with as many rotations, diagonals and products.
     """
 
     batch: int

@@ -89,7 +89,7 @@ class AbstractPrices(ABC):
         found: list[tuple[float, int, Boot]] = []
         pack = 1
         while pack * slots <= self.params.slots and pack < 2 * vectors:
-            for pair in (False, True)[: vectors]:
+            for pair in (False, True)[:vectors]:
                 boot = Boot(slots, pack, pair)
                 found.append((self.bootstrap(boot, boot.bootstraps(vectors)), boot.vectors, boot))
             pack *= 2

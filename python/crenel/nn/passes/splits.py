@@ -39,14 +39,14 @@ class Splits:
             matrix = transforms[step.out]
             alike.setdefault((tuple(matrix.offsets), matrix.slots, matrix.ends), []).append(step)
         fixed = frozenset(k for step in steps for k in _sums(transforms[step.out]))
-        fixed |= {k for out, m in transforms.items() if out not in {s.out for s in steps} for k in m.rotations()}
+        fixed |= {
+            k for out, m in transforms.items() if out not in {s.out for s in steps} for k in m.rotations()
+        }
         groups = list(alike.values())
         options = [self._options(group, transforms) for group in groups]
         key = KEY * self.prices.total(plan, transforms)
         taken = chosen(options, fixed, key)
-        babies = {
-            step.out: split[0] for group, split in zip(groups, taken, strict=True) for step in group
-        }
+        babies = {step.out: split[0] for group, split in zip(groups, taken, strict=True) for step in group}
         before = [of_one[0] for of_one in options]
         if taken == before:
             return plan, dict(transforms)

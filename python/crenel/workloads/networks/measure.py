@@ -14,6 +14,7 @@ import numpy as np
 
 from crenel import Device, ckks, nn
 from crenel.errors import ParameterError
+from crenel.nn.cost import CostModel
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Strategy
 from crenel.nn.pictures.graph import kind_of
@@ -46,6 +47,7 @@ class RunOptions:
     stages : time each layer in one more run, in which the device is waited for after each
     errors : decrypt every layer of one more run under the client's key, which is a test key
     energy : sample the GPU's power
+    graph : replay each run as one recording
     """
 
     batch: int | None = None
@@ -58,6 +60,7 @@ class RunOptions:
     stages: bool = True
     errors: bool = False
     energy: bool = False
+    graph: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +77,12 @@ class Clear:
         return float(np.sqrt(np.mean((self.noisy - self.plan) ** 2)))
 
 
-def prepare(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> nn.Program:
+def prepare(
+    task: Task, params: ckks.Params, options: RunOptions, report: Report, costs: CostModel | None = None
+) -> nn.Program:
     """The task's program for parameters, compiled or loaded.
+
+    costs : as of `nn.compile`
 
     Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, and what
     `nn.compile` and `nn.Program.load` raise.
@@ -86,6 +93,7 @@ def prepare(task: Task, params: ckks.Params, options: RunOptions, report: Report
                 task.model, task.calibration, params=params, activation=options.activation,
                 degree=task.degree if options.degree is None else options.degree,
                 margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
+                costs=costs,
             )  # fmt: skip
     else:
         with report.step("load the program"):
@@ -132,7 +140,8 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
 
     Raises DeviceError, OutOfMemoryError, and what `prepare` raises, before anything is encrypted.
     """
-    program = prepare(task, params, options, report)
+    costs = CostModel.of_device(params, ckks.Context(params, device=device).device.info.description)
+    program = prepare(task, params, options, report, costs)
     clear = simulate(task, program, report)
     held = Session(params, device, report, timed_stages=False, energy=options.energy)
     spec, client = program.client, nn.Client(held.client)
@@ -147,14 +156,14 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
         held.context.synchronize()
     if options.warm:
         with held.step("server: one run before"):
-            server.run(sent[0])
+            server.run(sent[0], graph=options.graph)
             held.context.synchronize()
     times: list[float] = []
-    returned = held.run("server: all runs", lambda: _runs(held, server, sent, times))
+    returned = held.run("server: all runs", lambda: _runs(held, server, sent, times, options.graph))
     with held.step("client: decrypt"):
         found = np.concatenate([client.decrypt(y, spec) for y in returned])
     facts = held.facts(
-        session.RunOptions(warm=options.warm), keys, len(task.samples), recorded=False, resumed=False
+        session.RunOptions(warm=options.warm), keys, len(task.samples), recorded=options.graph, resumed=False
     )
     layers = _layers(held, server, client, task.samples[:size], sent[0], options)
     if options.stages:
@@ -203,14 +212,14 @@ def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Repo
 
 
 def _runs(
-    held: Session, server: nn.Server, sent: list[nn.EncryptedTensor], times: list[float]
+    held: Session, server: nn.Server, sent: list[nn.EncryptedTensor], times: list[float], graph: bool
 ) -> list[nn.EncryptedTensor]:
     """The results; `times` gets the seconds of each run."""
     found = []
     with Steps(None, len(sent), "runs") as steps:
         for x in sent:
             start = time.perf_counter()
-            found.append(server.run(x))
+            found.append(server.run(x, graph=graph))
             held.context.synchronize()
             times.append(time.perf_counter() - start)
             steps.step()
