@@ -38,9 +38,11 @@ FORMULAS = {
     ),
     "giant_step": ("hrot: the same kernels but for half of a division", {"hrot": 1.0}),
 }
+# Of suites that do not time the rescale itself.
+RESCALE = ("hmult_then_rescale - hmult", {"hmult_then_rescale": 1.0, "hmult": -1.0})
 SOURCES = {  # device: suites of operations, of bootstraps, account of kernels
     "NVIDIA H200": (
-        ["boot40-h200.json"],
+        ["boot40-h200.json", "ckks-batches-h200.json"],
         [f"{name}-h200-boot.json" for name in ("boot30", "boot35", "boot40", "boot45", "boot48dr", "boot50")],
         "ncu-account-h200.json",
     ),
@@ -70,9 +72,17 @@ def times(suite: Json) -> dict[tuple[int, int], dict[tuple[str, int, int], float
 def operation_rows(measured: dict[tuple[str, int, int], float], source: str) -> list[Row]:
     """Rows as `crenel.nn.cost.Row`, measured ones and those of FORMULAS."""
     rows: list[Row] = []
+    measured = dict(measured)
+    for limbs, batch in sorted({key[1:] for key in measured}):
+        parts = [measured.get((name, limbs, batch)) for name in RESCALE[1]]
+        if ("rescale", limbs, batch) not in measured and None not in parts:
+            us = sum(f * measured[name, limbs, batch] for name, f in RESCALE[1].items())
+            measured["rescale", limbs, batch] = us
+            rows.append(["rescale", limbs, batch, round(us, 3), source, RESCALE[0]])
+    timed = {(row[0], row[1], row[2]) for row in rows}
     for limbs, batch in sorted({key[1:] for key in measured}):
         for name, operation in NAMES.items():
-            if (name, limbs, batch) in measured:
+            if (name, limbs, batch) in measured and (operation, limbs, batch) not in timed:
                 rows.append([operation, limbs, batch, measured[name, limbs, batch], source, ""])
         for operation, (said, terms) in FORMULAS.items():
             if all((name, limbs, batch) in measured for name in terms):
@@ -133,6 +143,10 @@ def tables() -> list[Json]:
                 if account:
                     limbs = sorted({key[1] for key in measured})
                     rows += streamed_rows(files[account], account, shape, limbs)
+                there = [t for t in out if (t["device"], t["log_n"], t["alpha"]) == (device, *shape)]
+                if there:
+                    add(there[0], rows, {name: origin(name, files[name])})
+                    continue
                 of_shape = [b for b in boots if times(files[b]).keys() <= {shape}]
                 bootstraps = [row for b in of_shape for row in boot_rows(files[b], b)]
                 used = {row[4] for row in rows} | {row[6] for row in bootstraps}
@@ -156,6 +170,14 @@ def table(device: str, shape: tuple[int, int], rows: list[Row], bootstraps: list
         "rows": sorted(rows, key=lambda r: (r[0], r[2], r[1])),
         "bootstraps": bootstraps,
     }
+
+
+def add(there: Json, rows: list[Row], sources: Json) -> None:
+    """Rows of operations at limbs and batches that a table does not have."""
+    known = {tuple(row[:3]) for row in there["rows"]}
+    fresh = [row for row in rows if tuple(row[:3]) not in known]
+    there["rows"] = sorted([*there["rows"], *fresh], key=lambda r: (r[0], r[2], r[1]))
+    there["sources"].update(sources)
 
 
 def merge(out: list[Json], measured: Json, name: str) -> None:

@@ -9,7 +9,7 @@ from nn_world import quiet_compile, residual, rng, toy, weights  # noqa: F401
 from test_nn_program import DEVICES, ran, usable
 
 from crenel import ckks, nn
-from crenel.errors import KeyMissingError, StateError, UnsupportedError
+from crenel.errors import KeyMissingError, ParameterError, StateError, UnsupportedError
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row
 from crenel.nn.counting import Counted, Counting
 from crenel.nn.interpret import prepared, walk
@@ -22,21 +22,48 @@ from crenel.nn.plan import Quadratic, Refresh, Transform
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_residual_network_with_bootstraps(rng, device):  # noqa: F811
+@pytest.mark.parametrize(("batch", "rows", "shared"), [(5, 1, 1), (37, 3, 2)])
+def test_a_residual_network_with_bootstraps(rng, device, batch, rows, shared):  # noqa: F811
     """Six activations of five levels, nine transforms: 18 levels are too few."""
-    x = rng.standard_normal((30, 1, 4, 4))
+    x = rng.standard_normal((40, 1, 4, 4))
     model = residual(rng, 2)
     params = toy("toy-boot35")
-    program = quiet_compile(model, x, params=params, degree=31, batch=2, device=usable(device))
+    program = quiet_compile(model, x, params=params, degree=31, batch=batch, device=usable(device))
     refreshes = [step for step in program.plan.steps if isinstance(step, Refresh)]
     assert refreshes and all(step.level == 0 for step in refreshes)
-    assert all(program.plan.values[step.out].level == output_level(params) for step in refreshes)
-    assert f"{len(refreshes)} bootstraps" in program.describe()
+    read = {k: max(s.level for s in program.plan.steps if k in s.inputs)
+            for k in (step.out for step in refreshes)}  # fmt: skip
+    for kind in {step.boot for step in refreshes}:
+        mine = [step.out for step in refreshes if step.boot == kind]
+        assert kind.target == max(read[k] for k in mine) <= output_level(params)
+        assert {program.plan.values[k].level for k in mine} == {kind.target}
+        assert kind.vectors == shared
+    assert program.plan.rows(batch) == rows
+    assert f"{len(refreshes) * -(-rows // shared)} bootstraps" in program.describe()
     again = nn.Program.from_bytes(program.to_bytes(), device, allow_insecure=True)
     assert again.explain() == program.explain()
-    found, ratio = ran(again, x[:2], device)
-    assert 0.03 < ratio < 4.0
-    np.testing.assert_allclose(found, model(x[:2]), atol=0.1)
+    for count in (2, batch):
+        found, ratio = ran(again, x[:count], device)
+        assert 0.03 < ratio < 4.0
+        np.testing.assert_allclose(found, model(x[:count]), atol=0.1)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_recorded_run_is_the_same_bits(rng, device):  # noqa: F811
+    x = rng.standard_normal((40, 1, 4, 4))
+    program = quiet_compile(
+        residual(rng, 1), x, params=toy("toy-boot35"), degree=31, batch=37, device=usable(device)
+    )
+    spec = program.client
+    client = spec.keygen(device)
+    server = program.bind(client.evaluation_keys(spec))
+    for count in (37, 20, 37):  # the third time a recording is replayed on other numbers
+        sent = client.encrypt(x[rng.permutation(40)[:count]], spec)
+        results = [server.run(sent, graph=graph) for graph in (False, True)]
+        eager, replayed = ([c.to_bytes() for c in made.ciphertexts] for made in results)
+        assert eager == replayed and results[1].samples == count
+    with pytest.raises(ParameterError, match="not watched"):
+        server.run(sent, watch=lambda number, made: None, graph=True)
 
 
 def test_keys_of_bootstraps_are_asked_for(rng):  # noqa: F811

@@ -96,7 +96,7 @@ def test_tensors_that_are_no_input_or_no_result_are_refused(rng):  # noqa: F811
     with pytest.raises(StateError, match="at most 1 samples"):
         client.decrypt(made, replace(spec, batch=1))
     for tensor in (made, replace(sent, ciphertexts=()), replace(sent, ciphertexts=sent.ciphertexts * 2)):
-        with pytest.raises(StateError, match=r"expected 1 of \(2, 8\)"):
+        with pytest.raises(StateError, match=r"expected 1 of \(2, 16\)"):
             server.run(tensor)
     for take in (server.run, lambda tensor: client.decrypt(tensor, spec)):
         with pytest.raises(ParameterError, match="bytes, expected an EncryptedTensor"):

@@ -71,7 +71,9 @@ class OfNetworks(Shared):
     ] = 0.0
     costs: Annotated[
         str | None,
-        typer.Option(help="Whose times place bootstraps, as 'NVIDIA H200'; default: operations are counted."),
+        typer.Option(
+            help="Whose times place bootstraps, as 'NVIDIA H200'; default: the device's, or counted ones."
+        ),
     ] = None
     program: Annotated[
         Path | None, typer.Option(help="A compiled program's file, in place of compiling.")
@@ -87,6 +89,9 @@ class OfNetworks(Shared):
         Path | None,
         typer.Option(help="A file .npz of the results in the clear: made, or read where it is there."),
     ] = None
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Replay each run as one recording, which the first one makes.")
+    ] = False
 
     def of_the_run(self) -> NetworkOptions:
         """Those that the driver takes."""
@@ -94,7 +99,7 @@ class OfNetworks(Shared):
 
         return NetworkOptions(
             self.batch or None, self.program, self.save, cast(Any, self.activation), self.degree or None,
-            self.margin or None, self.warm, self.stages, self.errors, self.energy, self.clear,
+            self.margin or None, self.warm, self.stages, self.errors, self.energy, self.graph, self.clear,
             self.costs,
         )  # fmt: skip
 

@@ -15,7 +15,7 @@ import numpy as np
 from crenel import ckks
 from crenel.nn.linear import SlotTransform, applied
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Contract, Transform, bootstrap_options
+from crenel.nn.plan import Boot, Contract, Transform
 
 TINY = 2.0**-40  # a value so small that errors are those of the operation alone
 
@@ -71,14 +71,14 @@ class Noise:
         start = model.input(max_abs=1.0, real=True, level=level, slots=slots)
         return float(np.sqrt(model.polynomial(start, coefficients, basis="chebyshev").variance / 2.0))
 
-    def of_bootstrap(self, slots: int) -> float:
-        """Of a bootstrap of values in [-1, 1]; its plaintexts are made once to find out."""
-        key = ("bootstrap", 0, slots)
+    def of_bootstrap(self, boot: Boot) -> float:
+        """Of a bootstrap of values in [-1, 1]."""
+        key = (f"bootstrap {boot.pack} {boot.pair} {boot.target}", 0, boot.slots)
         if key not in self._known:
-            # Its numbers are the same on every device, and the CPU is always there.
-            context = ckks.Context(self.params, "cpu")
-            boot = context.bootstrapper(options=bootstrap_options(slots), progress=False)
-            self._known[key] = boot.report().expected_rms
+            # Its numbers are the same on every device; this one makes no plaintexts and is always there.
+            context = ckks.Context(self.params, "cuda:dry")
+            found = context.bootstrapper(options=boot.options(), progress=False)
+            self._known[key] = found.report().expected_rms
         return self._known[key]
 
 
@@ -200,10 +200,10 @@ class Clear:
         found = self._with(Slots(values, a.level, density), "product")
         return Slots(found.values, a.level - 1, found.density)
 
-    def refresh(self, a: Slots, level: int) -> Slots:
-        variance = 0.0 if self.noise is None else self.noise.of_bootstrap(a.slots) ** 2
-        found = self._spread(a, variance)
-        return Slots(found.values, level, found.density)
+    def refresh(self, a: Sequence[Slots], boot: Boot, level: int) -> list[Slots]:
+        variance = 0.0 if self.noise is None else self.noise.of_bootstrap(boot) ** 2
+        found = [self._spread(x, variance) for x in a]
+        return [Slots(x.values, level, x.density) for x in found]
 
     def level(self, a: Slots) -> int:
         return a.level

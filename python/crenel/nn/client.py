@@ -16,7 +16,9 @@ from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.form import (
     _dict,
-    bootstraps_of,
+    _list,
+    boot_form,
+    boot_of,
     count,
     fingerprint_of,
     layout_form,
@@ -27,7 +29,7 @@ from crenel.nn.form import (
 from crenel.nn.functions import reals
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Reals, Shape
-from crenel.nn.plan import bootstrap_options
+from crenel.nn.plan import Boot
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,23 +37,26 @@ class EncryptedTensor:
     """Samples under encryption: inputs that a client sends, or results that a server returns."""
 
     ciphertexts: tuple[ckks.Ciphertext, ...]
-    """Of each the rows are the samples."""
+    """Of each the rows are samples, or several in neighbouring slots, as the layout says."""
     program: str
     """Fingerprint of the program that they are for, or come from."""
     single: bool
     """One sample without an axis in front?"""
     result: bool = False
     """Returned by a server? Else sent by a client."""
+    count: int | None = None
+    """Samples; None: one a row."""
 
     @property
     def samples(self) -> int:
         """How many."""
-        return self.ciphertexts[0].batch
+        return self.ciphertexts[0].batch if self.count is None else self.count
 
     def to_bytes(self) -> bytes:
         """For sending; nothing secret."""
         parts = {f"ciphertext{k}": c.to_bytes() for k, c in enumerate(self.ciphertexts)}
         document: Json = {"program": self.program, "single": self.single, "result": self.result}
+        document["samples"] = self.samples
         return archive.packed("tensor", document, parts)
 
     @classmethod
@@ -65,7 +70,12 @@ class EncryptedTensor:
         ciphertexts = tuple(context.ciphertext_from_bytes(part) for part in parts.values())
         if len({c.batch for c in ciphertexts}) != 1 or (found["single"] and ciphertexts[0].batch != 1):
             raise SerializationError("ciphertexts of different numbers of samples")
-        return cls(ciphertexts, str(found["program"]), bool(found["single"]), bool(found["result"]))
+        samples = count(
+            found.get("samples"), ciphertexts[0].batch, ciphertexts[0].batch * ciphertexts[0].slots
+        )
+        if found["single"] and samples != 1:
+            raise SerializationError("a single sample that is several")
+        return cls(ciphertexts, str(found["program"]), bool(found["single"]), bool(found["result"]), samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +89,8 @@ class ClientSpec:
     """Steps that the server rotates by, and the highest level of each."""
     relinearisation: int | None
     """Highest level of products of ciphertexts; None: there are none."""
-    bootstraps: tuple[int, ...]
-    """Slots of vectors that the server bootstraps."""
+    bootstraps: tuple[Boot, ...]
+    """Kinds of bootstraps that the server makes."""
     input: Layout
     input_level: int
     input_bound: float
@@ -104,7 +114,8 @@ class ClientSpec:
         document: dict[str, Json] = {
             "params": self.params.to_bytes().hex(), "program": self.program,
             "rotations": [[k, level] for k, level in self.rotations.items()],
-            "relinearisation": self.relinearisation, "bootstraps": list(self.bootstraps),
+            "relinearisation": self.relinearisation,
+            "bootstraps": [boot_form(boot) for boot in self.bootstraps],
             "input": layout_form(self.input),
             "input_level": self.input_level, "input_bound": self.input_bound,
             "output": layout_form(self.output), "output_shape": list(self.output_shape),
@@ -140,7 +151,7 @@ class ClientSpec:
                 raise SerializationError("output_shape is no list")
             spec = cls(
                 params, fingerprint_of(found["program"]), rotations_of(found["rotations"], params),
-                relinearisation, bootstraps_of(found["bootstraps"], params),
+                relinearisation, tuple(boot_of(b, params) for b in _list(found["bootstraps"])),
                 layout_of(found["input"]), count(found["input_level"], 0, params.normal_top_level),
                 positive(found["input_bound"]), layout_of(found["output"]), tuple(count(v) for v in shape),
                 positive(found["output_bound"]), count(found["batch"]),
@@ -173,7 +184,7 @@ class Client:
         return self.ckks_client.evaluation_keys(
             rotations=dict(spec.rotations),
             relinearisation=spec.relinearisation is not None,
-            bootstrap=[bootstrap_options(slots) for slots in spec.bootstraps],
+            bootstrap=[boot.options() for boot in spec.bootstraps],
             max_level=spec.relinearisation,
         )
 
@@ -209,6 +220,7 @@ class Client:
             tuple(self.ckks_client.encrypt(part, level=spec.input_level, slots=slots) for part in packed),
             spec.program,
             single,
+            count=len(found),
         )
 
     def decrypt(self, tensor: EncryptedTensor, spec: ClientSpec) -> Reals:
@@ -223,15 +235,16 @@ class Client:
         same_program(tensor, spec.program)
         layout = spec.output
         found = [c.slots for c in tensor.ciphertexts]
-        most = 1 if tensor.single else spec.batch
-        if found != [layout.slots] * layout.ciphertexts or any(c.batch > most for c in tensor.ciphertexts):
+        most, rows = 1 if tensor.single else spec.batch, layout.rows(tensor.samples)
+        fits = tensor.samples <= most and all(c.batch == rows for c in tensor.ciphertexts)
+        if found != [layout.slots] * layout.ciphertexts or not fits:
             raise StateError(
                 f"{len(found)} ciphertexts of {sorted(set(found))} slots, expected the program's result: "
                 f"{layout.ciphertexts} of {layout.slots} slots and at most {most} samples",
                 {"ciphertexts": len(found), "expected": layout.ciphertexts, "slots": layout.slots},
             )
         same_direction(tensor, result=True)
-        numbers = unpacked(self.ckks_client, tensor.ciphertexts, layout) * spec.output_bound
+        numbers = unpacked(self.ckks_client, tensor.ciphertexts, layout, tensor.samples) * spec.output_bound
         shaped = numbers.reshape(len(numbers), *spec.output_shape)
         return np.asarray(shaped[0] if tensor.single else shaped)
 
@@ -252,10 +265,12 @@ class Client:
             )
 
 
-def unpacked(client: ckks.Client, ciphertexts: tuple[ckks.Ciphertext, ...], layout: Layout) -> Reals:
+def unpacked(
+    client: ckks.Client, ciphertexts: tuple[ckks.Ciphertext, ...], layout: Layout, samples: int
+) -> Reals:
     """Tensors of a layout, (samples, *shape), as ciphertexts hold them."""
     parts = [np.atleast_2d(np.real(client.decrypt(here(c, client.context)))) for c in ciphertexts]
-    return layout.unpack(np.stack(parts))
+    return layout.unpack(np.stack(parts), samples)
 
 
 def here(ciphertext: ckks.Ciphertext, context: ckks.Context) -> ckks.Ciphertext:

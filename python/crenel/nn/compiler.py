@@ -23,11 +23,13 @@ from crenel.nn.passes.approximate import Approximate, Strategy
 from crenel.nn.passes.approximate import agreement as agreement_of
 from crenel.nn.passes.calibrate import Calibrate, Range
 from crenel.nn.passes.fold import Fold
+from crenel.nn.passes.interleave import Interleave
 from crenel.nn.passes.levels import Levels
 from crenel.nn.passes.lower import Lower
 from crenel.nn.passes.prices import AbstractPrices, prices_of
 from crenel.nn.passes.refreshes import Refreshes
 from crenel.nn.passes.scales import Scales
+from crenel.nn.passes.splits import Splits
 from crenel.nn.passes.unfold import Unfold
 from crenel.nn.plan import Contract, Decision, Plan, Transform
 from crenel.nn.program import Expected, Program
@@ -65,7 +67,7 @@ def compile(
     agreement : share of samples whose largest output must stay the same, where the degree is chosen
     composite : degrees of the sign's factors for 'minimax'
     margin : how far beyond what samples show values may go
-    batch : most samples of one run; each is a row of the same ciphertexts
+    batch : most samples of one run: rows of the same ciphertexts, several in neighbouring slots if they fit
     device : where `Program.bind` computes
     costs : measured times, by which bootstraps are placed; default: key switches and limbs are counted
 
@@ -89,8 +91,10 @@ def compile(
     ranges = Calibrate()(unfolded, found)
     bounds = Scales(margin)(unfolded, ranges)
     graph, decisions = Approximate(activation, degree, agreement, composite)(unfolded, bounds, ranges, found)
-    prices = prices_of(params, costs, int(batch))
-    plan, transforms = _laid_out(graph, bounds, prices)
+    plan = Lower(params.slots)(graph, bounds)
+    images = Interleave(int(batch)).room(plan)
+    prices = prices_of(params, costs, -(-int(batch) // images))
+    plan, transforms = _laid_out(graph, bounds, prices, Interleave(int(batch)))
     plan = replace(plan, decisions=(*taken, *decisions, *plan.decisions))
     program = Program(plan, params, int(batch), Expected(0.0, 0.0, 0.0, 0.0), device)
     program._kept["transforms"] = transforms
@@ -105,19 +109,23 @@ def compile(
 
 
 def _laid_out(
-    graph: Graph, bounds: tuple[float, ...], prices: AbstractPrices
+    graph: Graph, bounds: tuple[float, ...], prices: AbstractPrices, interleave: Interleave
 ) -> tuple[Plan, dict[int, SlotTransform]]:
     """The plan with its levels and its matrices: the input in planes as they are or in padded ones, whichever
     costs less."""
     capacity = prices.params.slots
-    plain = _levelled(Lower(capacity)(graph, bounds), prices)
+    first = Lower(capacity)(graph, bounds)
+    plain = _levelled(interleave(first), prices)
     shape = graph.nodes[0].shape
     if len(shape) < 3 or Layout.of(shape, capacity).padded() == Layout.of(shape, capacity):
         return plain
-    padded = _levelled(Lower(capacity, padded=True)(graph, bounds), prices)
+    other = Lower(capacity, padded=True)(graph, bounds)
+    if interleave.room(other) != interleave.room(first):
+        return plain
+    padded = _levelled(interleave(other), prices)
     found = sorted((plain, padded), key=lambda one: prices.total(*one))
-    (plan, transforms), (other, _) = found
-    chosen, instead = plan.values[0].layout, other.values[0].layout
+    (plan, transforms), (rejected, _) = found
+    chosen, instead = plan.values[0].layout, rejected.values[0].layout
     reason = f"price {prices.total(*found[0]):.6g}, not {prices.total(*found[1]):.6g}"
     decision = Decision("input", str(chosen), str(instead), reason)
     return replace(plan, decisions=(decision, *plan.decisions)), transforms
@@ -130,11 +138,12 @@ def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotT
         step.out: prepared(plan, step) for step in plan.steps if isinstance(step, (Transform, Contract))
     }
     try:
-        return Levels(params.normal_top_level)(plan), transforms
+        levelled = Levels(params.normal_top_level)(plan)
     except UnsupportedError:
         if params.max_level <= params.normal_top_level:
             raise
-    return Refreshes(prices)(plan, transforms), transforms
+        levelled = Refreshes(prices)(plan, transforms)
+    return Splits(prices)(levelled, transforms)
 
 
 def _encodable(program: Program) -> None:

@@ -114,11 +114,11 @@ class CostModel:
         """The same, where absent rows are stood in for by others that should not be faster:
 
         * fewer limbs than measured: the least limbs that were;
-        * a batch that was not measured: as many calls of one ciphertext;
+        * a batch that was not measured: calls of the largest measured one that divides it;
         * bootstraps to fewer slots or a lower level: the next that was measured with more of both, for a
           vector of few slots is one of many that repeats;
-        * bootstraps of real messages: those of complex ones, and one conjugation at the level where they end,
-          which is what they do more.
+        * bootstraps of real messages and of pairs: those of complex ones, and one conjugation at the level
+          where they end, which is what they do more.
 
         Quotes say so. More limbs than measured, and operations without any row, raise still.
         """
@@ -148,9 +148,15 @@ class CostModel:
         if self.stand_ins and above:
             return Quote(above[0].us, f"{_named(above[0])}, for {limbs} limbs")
         if self.stand_ins and batch > 1:
-            one = self.at_limbs(operation, limbs)
-            return Quote(batch * one.us, f"{batch} times {one.how}")
+            parts = max(self._measured_parts(operation, limbs, batch), default=1)
+            one = self.at_limbs(operation, limbs, batch=parts)
+            return Quote(batch // parts * one.us, f"{batch // parts} times {one.how}")
         raise self._absent(operation, limbs, batch, [row.limbs for row in rows])
+
+    def _measured_parts(self, operation: str, limbs: int, batch: int) -> set[int]:
+        """Batches of more than one that divide another and were measured up to these limbs."""
+        rows = [r for r in self.rows if r.operation == operation and r.limbs >= limbs]
+        return {r.batch for r in rows if 1 < r.batch < batch and batch % r.batch == 0}
 
     def us(self, operation: str, params: Params, level: int, *, batch: int = 1) -> float:
         """Microseconds of `quote`."""
@@ -169,7 +175,7 @@ class CostModel:
         exact = [row for row in mine if (row.slots, row.output, row.batch, row.message) == wanted]
         if exact:
             return Quote(exact[0].us, _boot_named(exact[0]))
-        kinds = {message, "complex"} if message == "real" else {message}
+        kinds = {message, "complex"}
         serving = [
             r for r in mine
             if r.slots >= slots and r.output >= output and r.batch in (1, batch) and r.message in kinds
@@ -267,6 +273,18 @@ class CostModel:
             f"{there}. Measure this machine: crenel.nn.measure.measure(context)",
             {"device": device, "log_n": params.log_n, "alpha": params.alpha},
         )
+
+    @staticmethod
+    def of_device(params: Params, description: str) -> CostModel | None:
+        """The packaged table of a device by its own description, with stand-ins; None: there is none.
+
+        description : as ``context.device.info.description``
+        """
+        for table in map(CostModel.of_document, packaged_documents()):
+            shape = (table.log_n, table.alpha)
+            if description.startswith(table.device) and shape == (params.log_n, params.alpha):
+                return table.with_stand_ins()
+        return None
 
     def _check(self, params: Params, level: int) -> None:
         if (params.log_n, params.alpha) != (self.log_n, self.alpha):

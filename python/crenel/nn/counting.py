@@ -12,7 +12,7 @@ from crenel.errors import KeyMissingError
 from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Contract, Plan, Transform, bootstrap_options
+from crenel.nn.plan import Boot, Contract, Plan, Transform
 from crenel.nn.sizes import plaintext_bytes
 
 
@@ -30,13 +30,15 @@ class Counting:
 
     plan: Plan
     params: ckks.Params
+    batch: int = 1
+    """Rows of every vector."""
     rotations: dict[int, int] = field(default_factory=dict)
     """Steps, and the highest level of each."""
     relinearisation: int | None = None
     """Highest level of a product of ciphertexts."""
     operations: Counter[str] = field(default_factory=Counter)
-    bootstraps: set[int] = field(default_factory=set)
-    """Slots of vectors that are bootstrapped."""
+    bootstraps: set[Boot] = field(default_factory=set)
+    """Their kinds."""
     plaintext_bytes: int = 0
     transforms: dict[int, SlotTransform] = field(default_factory=dict)
     """Matrices, by the number of the value that a step makes."""
@@ -67,7 +69,7 @@ class Counting:
     def transform(self, step: Transform | Contract, inputs: Sequence[Counted]) -> list[Counted]:
         matrix = self._matrix(step)
         outputs, slots, level = len(matrix.blocks), matrix.slots, inputs[0].level
-        steps = ckks.linear_transform_rotations(matrix.offsets, slots, inputs=len(inputs), outputs=outputs)
+        steps = matrix.rotations()
         self._rotate(steps, level)
         self.operations["transforms"] += 1
         self.operations["diagonals"] += matrix.diagonals
@@ -133,10 +135,12 @@ class Counting:
         self.operations["products"] += 1
         return Counted(a.level - 1, a.slots)
 
-    def refresh(self, a: Counted, level: int) -> Counted:
-        self.bootstraps.add(a.slots)
-        self.operations["bootstraps"] += 1
-        return Counted(level, a.slots)
+    def refresh(self, a: Sequence[Counted], boot: Boot, level: int) -> list[Counted]:
+        self.bootstraps.add(boot)
+        self.operations["bootstraps"] += boot.bootstraps(len(a) * self.batch)
+        if boot.target is not None and boot.target > level:
+            self.operations["adjusted levels"] += len(a)
+        return [Counted(level, x.slots) for x in a]
 
     def level(self, a: Counted) -> int:
         return a.level
@@ -150,8 +154,8 @@ class Demand:
     """Steps, and the highest level at which each is used."""
     relinearisation: int | None
     """Highest level of a product of ciphertexts; None: there is none."""
-    bootstraps: tuple[int, ...]
-    """Slots of vectors that are bootstrapped, each once."""
+    bootstraps: tuple[Boot, ...]
+    """Kinds of bootstraps, each once."""
     operations: Mapping[str, int]
     plaintext_bytes: int
     """Of encoded weights, on the device."""
@@ -180,19 +184,23 @@ def _level(keys: ckks.EvaluationKeys, key: int | Literal["relinearisation"]) -> 
     return -1 if level is None else level
 
 
+def _sorted(boots: set[Boot]) -> tuple[Boot, ...]:
+    return tuple(sorted(boots, key=lambda b: (b.slots, b.pack, b.pair, -1 if b.target is None else b.target)))
+
+
 def demand_of(counted: Counting) -> Demand:
     """What was counted on a walk; no key, no device."""
     rotations = dict(sorted(counted.rotations.items()))
     return Demand(
         rotations,
         counted.relinearisation,
-        tuple(sorted(counted.bootstraps)),
+        _sorted(counted.bootstraps),
         dict(sorted(counted.operations.items())),
         counted.plaintext_bytes,
         counted.params.key_bytes(
             rotations=rotations,
             relinearisation=counted.relinearisation is not None,
-            bootstrap=[bootstrap_options(slots) for slots in sorted(counted.bootstraps)],
+            bootstrap=[boot.options() for boot in _sorted(counted.bootstraps)],
             max_level=counted.relinearisation,
         ),
     )

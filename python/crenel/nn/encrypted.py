@@ -8,7 +8,7 @@ from crenel import ckks
 from crenel.errors import ParameterError
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Contract, Plan, Transform
+from crenel.nn.plan import Boot, Contract, Plan, Transform
 
 
 class Encoded:
@@ -27,7 +27,7 @@ class Encoded:
             self.copies[step.out] = matrix.copies, stride
             try:
                 self.blocks[step.out] = ckks.BlockTransform(
-                    context, matrix.full(), level=step.level, slots=matrix.slots
+                    context, matrix.full(), level=step.level, slots=matrix.slots, baby_steps=matrix.babies
                 )
             except ParameterError as error:  # weights far larger than what samples showed of the result
                 origin = plan.values[step.out].origin
@@ -47,10 +47,15 @@ class Encrypted:
     """`Operations` of an evaluator."""
 
     def __init__(
-        self, evaluator: ckks.Evaluator, encoded: Encoded, bootstrappers: Mapping[int, ckks.Bootstrapper]
+        self,
+        evaluator: ckks.Evaluator,
+        encoded: Encoded,
+        bootstrappers: Mapping[Boot, ckks.Bootstrapper],
+        recording: bool = False,
     ) -> None:
-        """bootstrappers: by slots."""
-        self.ev, self.encoded, self.bootstrappers = evaluator, encoded, bootstrappers
+        """bootstrappers: by kind. recording: without recordings of bootstraps, for one of the whole."""
+        self.ev, self.encoded, self.recording = evaluator, encoded, recording
+        self.bootstrappers = bootstrappers
 
     def at(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
         return a if a.level == level else self.ev.adjust_level(a, level)
@@ -99,8 +104,15 @@ class Encrypted:
     def product(self, a: ckks.Ciphertext, b: ckks.Ciphertext) -> ckks.Ciphertext:
         return self.ev.multiply_rescale(a, b)
 
-    def refresh(self, a: ckks.Ciphertext, level: int) -> ckks.Ciphertext:
-        return self.at(self.bootstrappers[a.slots](a, self.ev), level)
+    def refresh(self, a: Sequence[ckks.Ciphertext], boot: Boot, level: int) -> list[ckks.Ciphertext]:
+        rows = a[0].batch
+        kind = self.bootstrappers[boot]
+        run = kind.eager if self.recording else kind
+        if boot.vectors == 1 or rows == 1:
+            return [self.at(x, level) for x in run(a, self.ev)]
+        vectors = run([x[k] for x in a for k in range(rows)], self.ev)
+        parts = (vectors[k : k + rows] for k in range(0, len(vectors), rows))
+        return [self.at(ckks.concatenate(part), level) for part in parts]
 
     def level(self, a: ckks.Ciphertext) -> int:
         return a.level

@@ -28,6 +28,7 @@ from crenel.nn.ops import (
     Shape,
 )  # fmt: skip
 from crenel.nn.plan import (
+    Boot,
     Contract,
     Decision,
     Evaluate,
@@ -83,7 +84,7 @@ def layout_form(layout: Layout) -> Json:
     return {
         "shape": list(layout.shape), "size": list(layout.size), "gap": list(layout.gap),
         "plane": list(layout.plane), "capacity": layout.capacity, "sequence": layout.sequence,
-        "groups": layout.groups,
+        "groups": layout.groups, "images": layout.images,
     }  # fmt: skip
 
 
@@ -93,12 +94,15 @@ def layout_of(form: Json) -> Layout:
     shape, size = _counts(found, "shape", None), _counts(found, "size", 3)
     gap, plane = _counts(found, "gap", 2), _counts(found, "plane", 2)
     capacity, groups = count(found["capacity"]), count(found["groups"])
+    images = count(found["images"], 1, capacity)
     sequence = found["sequence"]
     ok = (
         type(sequence) is bool
         and (not sequence or (gap, size[2]) == ((1, 1), 1))
         and (groups == 1 or (gap == (1, 1) and size[0] % groups == 0))
         and capacity & (capacity - 1) == 0
+        and images & (images - 1) == 0
+        and (images == 1 or (groups == 1 and not sequence))
         and capacity <= MAX_SLOTS
         and math.prod(shape) == math.prod(size)
         and size[1] * gap[0] <= plane[0]
@@ -110,7 +114,7 @@ def layout_of(form: Json) -> Layout:
         raise SerializationError("a layout that does not hold its tensor", {"shape": list(shape)})
     return Layout(
         shape, (size[0], size[1], size[2]), (gap[0], gap[1]), (plane[0], plane[1]), capacity, bool(sequence),
-        groups,
+        groups, images,
     )  # fmt: skip
 
 
@@ -206,10 +210,13 @@ def plan_form(plan: Plan, arrays: Arrays) -> Json:
         }  # fmt: skip
         if isinstance(step, Transform):
             found["chains"] = [[_op_form(op, arrays) for op in chain] for chain in step.chains]
+            found["babies"] = step.babies
         elif isinstance(step, (Multiply, Contract)):
             found["op"] = _op_form(step.op, arrays)
         elif isinstance(step, Evaluate):
             found["series"] = _op_form(step.series, arrays)
+        elif isinstance(step, Refresh):
+            found["boot"] = boot_form(step.boot)
         elif isinstance(step, Quadratic):
             found["coefficients"] = arrays.put(step.coefficients)
         steps.append(found)
@@ -270,7 +277,10 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
         chains = tuple(tuple(_op_of(op, parts) for op in _list(chain)) for chain in _list(form["chains"]))
         if len(chains) != len(inputs) or not all(isinstance(op, LINEAR) for chain in chains for op in chain):
             raise SerializationError("a transform of other operations than linear ones", {"value": out})
-        return Transform(out, inputs, chains, level)
+        babies = count(form["babies"], 0, MAX_SLOTS)
+        if babies & (babies - 1):
+            raise SerializationError("baby steps must be a power of two", {"value": out})
+        return Transform(out, inputs, chains, level, babies)
     if kind is Sum:
         return Sum(out, inputs, level)
     if kind in (Multiply, Contract):
@@ -283,7 +293,7 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
         raise SerializationError("a product of another operation", {"value": out})
     (operand,) = inputs
     if kind is Refresh:
-        return Refresh(out, (operand,), level)
+        return Refresh(out, (operand,), level, boot_of(form["boot"]))
     if kind is Evaluate:
         series = _op_of(form["series"], parts)
         if not isinstance(series, Series):
@@ -321,12 +331,28 @@ def fingerprint_of(form: Json) -> str:
     return form
 
 
-def bootstraps_of(form: Json, params: ckks.Params) -> tuple[int, ...]:
-    """Slots of vectors that parameters can bootstrap. Raises SerializationError for other things."""
-    found = tuple(count(v, 1, params.slots) for v in _list(form))
-    if any(v & (v - 1) for v in found) or found and params.max_level <= params.normal_top_level:
-        raise SerializationError("bootstraps must be powers of two, of parameters that have bootstraps")
-    return found
+def boot_form(boot: Boot) -> dict[str, Json]:
+    """A kind of bootstrap as JSON's types."""
+    return {"slots": boot.slots, "pack": boot.pack, "pair": boot.pair, "target": boot.target}
+
+
+def boot_of(form: Json, params: ckks.Params | None = None) -> Boot:
+    """The inverse, of what parameters can bootstrap. Raises SerializationError for other things."""
+    found = _dict(form)
+    slots, pack = (count(found.get(name), 1, MAX_SLOTS) for name in ("slots", "pack"))
+    pair, target = found.get("pair"), found.get("target")
+    if slots & (slots - 1) or pack & (pack - 1) or slots * pack > MAX_SLOTS or type(pair) is not bool:
+        raise SerializationError("a bootstrap must have powers of two as slots and pack, and say pair")
+    boot = Boot(slots, pack, pair, None if target is None else count(target))
+    if params is not None and not bootable(boot, params):
+        raise SerializationError("a bootstrap of more slots or levels than its parameters have")
+    return boot
+
+
+def bootable(boot: Boot, params: ckks.Params) -> bool:
+    """Have the parameters such bootstraps?"""
+    top = params.normal_top_level
+    return boot.slots * boot.pack <= params.slots and (boot.target or 0) <= top < params.max_level
 
 
 def rotations_of(form: Json, params: ckks.Params) -> dict[int, int]:

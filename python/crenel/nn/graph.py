@@ -7,7 +7,7 @@ origin := where it came from: the places of modules, "0.2.relu"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,8 @@ import numpy as np
 from crenel.errors import ParameterError, StateError
 from crenel.nn.functions import reals
 from crenel.nn.ops import Add, Input, Op, Reals, Shape
+
+PART = 64  # samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +79,13 @@ class Graph:
         return found
 
     def __call__(self, samples: Reals) -> Reals:
-        """The output's value."""
-        return self.values(samples)[self.output]
+        """The output's value, a part of the samples at a time: memory does not grow with their number."""
+        return np.concatenate(list(self.parts(samples)))
+
+    def parts(self, samples: Reals) -> Iterator[Reals]:
+        """The output's value of `PART` samples after the other."""
+        for k in range(0, max(len(samples), 1), PART):
+            yield self.values(samples[k : k + PART])[self.output]
 
 
 class Builder:

@@ -7,13 +7,16 @@ Three readings give the operations a meaning: `clear` (slots in float64, with a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from crenel.errors import StateError
 from crenel.nn.blocks import by_feature, feature_transform, roll_transform, shift_transform
+from crenel.nn.layout import Layout
 from crenel.nn.linear import SlotTransform, chain_map, slot_transform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import (
+    Boot,
     Contract,
     Evaluate,
     Multiply,
@@ -23,6 +26,7 @@ from crenel.nn.plan import (
     Step,
     Sum,
     Transform,
+    Value,
     doublings,
     repeated,
     roll_of,
@@ -87,8 +91,8 @@ class Operations(Protocol[V]):
         """Level l, l -> l - 1."""
         ...
 
-    def refresh(self, a: V, level: int) -> V:
-        """A bootstrap: level l -> `level`."""
+    def refresh(self, a: Sequence[V], boot: Boot, level: int) -> list[V]:
+        """Bootstraps of vectors of equal slots: level l -> `level`."""
         ...
 
     def level(self, a: V) -> int:
@@ -104,6 +108,12 @@ def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
     layouts = [v.layout for v in operands]
     if isinstance(step, Contract):
         return shift_transform(step.op, layouts[1])
+    return replace(_matrix(step, layouts, operands, result), babies=step.babies)
+
+
+def _matrix(
+    step: Transform, layouts: Sequence[Layout], operands: Sequence[Value], result: Value
+) -> SlotTransform:
     factors = [v.bound / result.bound for v in operands]
     roll = roll_of(step)
     if roll is not None:
@@ -111,7 +121,8 @@ def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
     if by_feature(step.chains, [*layouts, result.layout]):
         return feature_transform(step.chains, layouts, result.layout, factors, result.bound)
     maps = [chain_map(chain, v.shape) for chain, v in zip(step.chains, layouts, strict=True)]
-    return slot_transform(maps, layouts, result.layout, factors, result.bound)
+    alone = slot_transform(maps, [v.alone() for v in layouts], result.layout.alone(), factors, result.bound)
+    return alone.interleaved(result.layout.images)
 
 
 def scaled_factors(plan: Plan, step: Evaluate) -> list[Reals]:
@@ -159,7 +170,7 @@ def perform(plan: Plan, step: Step, ops: Operations[V], operands: Sequence[list[
             total = [ops.add(a, b) for a, b in zip(total, other, strict=True)]
         return total
     if isinstance(step, Refresh):
-        return [ops.refresh(a, plan.values[step.out].level) for a in lowered[0]]
+        return ops.refresh(lowered[0], step.boot, plan.values[step.out].level)
     if isinstance(step, Quadratic):
         return [_quadratic(plan, step, ops, a) for a in lowered[0]]
     if isinstance(step, Multiply):

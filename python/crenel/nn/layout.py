@@ -3,6 +3,7 @@
 Channels lie in planes of rows x columns slots. In a plane with a gap (v, h), element (y, x) of a channel is
 at row y v and column x h, and v h channels interleave between them; further channels lie in further planes.
 A vector has planes of one slot. What does not fit into one ciphertext goes on in the next.
+Samples of a batch may interleave: each then has one of every few neighbouring slots.
 
 A sequence, (tokens, features), has a plane of one column for each feature: token t of feature j is at slot
 j T + t, T the power of two from the tokens on. Then a product with a weight moves by multiples of T alone.
@@ -37,6 +38,9 @@ class Layout:
     """Is the flat order (height, width, channels), that of (tokens, features)?"""
     groups: int = 1
     """Equal parts of the channels, each of which begins a ciphertext."""
+    images: int = 1
+    """Samples in neighbouring slots, a power of two: element e of sample i is at slot images * e + i.
+    Diagonals, and the rotations of a transform, are as many as for one."""
 
     @classmethod
     def of(cls, shape: Shape, capacity: int) -> Layout:
@@ -86,15 +90,24 @@ class Layout:
     @property
     def slots(self) -> int:
         """Of each ciphertext: the least power of two that holds a group, or the capacity."""
-        return min(self.capacity, 1 << (self.total // self.groups - 1).bit_length())
+        least = 1 << (self.total // self.groups - 1).bit_length()
+        return min(self.capacity, least * self.images)
+
+    def alone(self) -> Layout:
+        """Of one of the samples in neighbouring slots."""
+        return replace(self, images=1, capacity=self.capacity // self.images)
+
+    def rows(self, samples: int) -> int:
+        """Vectors for so many samples."""
+        return -(-samples // self.images)
 
     @property
     def ciphertexts(self) -> int:
         """How many the tensor takes."""
-        return self.groups * -(-(self.total // self.groups) // self.slots)
+        return self.groups * -(-(self.total // self.groups * self.images) // self.slots)
 
     def positions(self) -> NDArray[np.int64]:
-        """Of each element, in the order of the flat tensor: ciphertext * slots + slot."""
+        """Of each element of the first sample, in the order of the flat tensor: ciphertext * slots + slot."""
         c, y, x = np.indices(self.size)
         (v, h), (rows, columns) = self.gap, self.plane
         plane, within = c // (v * h), c % (v * h)
@@ -104,26 +117,29 @@ class Layout:
             slot = slot // part * (self.ciphertexts // self.groups * self.slots) + slot % part
         if self.sequence:
             slot = slot.transpose(1, 2, 0)
-        return np.asarray(slot.reshape(-1), dtype=np.int64)
+        return np.asarray(slot.reshape(-1) * self.images, dtype=np.int64)
 
     def pack(self, tensors: Reals) -> Reals:
-        """(count, *shape) to (ciphertexts, count, slots), zeros elsewhere. Raises ParameterError."""
+        """(count, *shape) to (ciphertexts, rows, slots), zeros elsewhere; the last sample fills a row, so
+        that all values are of samples. Raises ParameterError."""
         if tensors.shape[1:] != self.shape:
             raise ParameterError(
                 f"tensors of shape {tensors.shape[1:]}, expected {self.shape}",
                 {"shape": list(tensors.shape[1:])},
             )
-        flat = np.zeros((len(tensors), self.ciphertexts * self.slots))
-        flat[:, self.positions()] = tensors.reshape(len(tensors), -1)
-        return np.ascontiguousarray(
-            flat.reshape(len(tensors), self.ciphertexts, self.slots).transpose(1, 0, 2)
-        )
+        rows, positions = self.rows(len(tensors)), self.positions()
+        flat = np.zeros((rows, self.ciphertexts * self.slots))
+        for image in range(self.images):
+            whose = np.minimum(np.arange(rows) * self.images + image, len(tensors) - 1)
+            flat[:, positions + image] = tensors[whose].reshape(rows, -1)
+        return np.ascontiguousarray(flat.reshape(rows, self.ciphertexts, self.slots).transpose(1, 0, 2))
 
-    def unpack(self, slots: Reals) -> Reals:
-        """The inverse of `pack`; other slots are not read."""
-        count = slots.shape[1]
-        flat = slots.transpose(1, 0, 2).reshape(count, -1)
-        return np.asarray(flat[:, self.positions()].reshape(count, *self.shape))
+    def unpack(self, slots: Reals, count: int | None = None) -> Reals:
+        """The inverse of `pack`; other slots are not read. count: of samples, default as many as fit."""
+        rows = slots.shape[1]
+        flat = slots.transpose(1, 0, 2).reshape(rows, -1)
+        where = self.positions() + np.arange(self.images)[:, None]
+        return np.asarray(flat[:, where].reshape(rows * self.images, *self.shape)[:count])
 
     def same_places(self, other: Layout) -> bool:
         """Do elements of equal flat index lie in equal slots?"""
@@ -135,6 +151,8 @@ class Layout:
 
     def __str__(self) -> str:
         """As ``16x8x8 gap 2x2 planes 16x16, 1 x 1024 slots``."""
+        if self.images > 1:
+            return f"{self.images} samples of {self.alone()}"
         if self.sequence:
             tokens, features = self.size[1], self.size[0]
             return f"{tokens} tokens x {features}, {self.ciphertexts} x {self.slots} slots"

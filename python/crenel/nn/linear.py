@@ -13,15 +13,18 @@ offsets count modulo the smaller of the two sides only:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crenel import ckks
 from crenel.errors import StateError, UnsupportedError
 from crenel.nn.layout import Layout
 from crenel.nn.ops import Affine, AvgPool2d, Conv2d, Flatten, Linear, Op, Pair, Place, Reals, Shape
 from crenel.nn.sequences import Grouped, Pool, Weigh
+
+SQUARE = 1024  # rows of a matrix that is multiplied as one
 
 Indices = NDArray[np.int64]
 Diagonals = dict[int, Reals]
@@ -172,12 +175,32 @@ class SlotTransform:
     """(outputs, slots / copies)."""
     each: int = 1
     """Neighbouring slots that have one number of a diagonal."""
+    babies: int = 0
+    """Baby steps, as `plan.Transform` has them."""
+
+    def interleaved(self, images: int) -> SlotTransform:
+        """The same of several samples in neighbouring slots."""
+        bias = np.repeat(self.bias, images, axis=1)
+        return replace(self, slots=self.slots * images, bias=bias, each=self.each * images)
 
     @property
     def offsets(self) -> list[int]:
         """Of all diagonals in slots, each once."""
         found = {k for row in self.blocks for block in row if block is not None for k in block}
         return sorted(k * self.each for k in found)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Ciphertexts given and made."""
+        return len(self.blocks[0]), len(self.blocks)
+
+    def rotations(self, babies: int | None = None) -> list[int]:
+        """That it needs keys for, with its baby steps or others."""
+        inputs, outputs = self.ends
+        return ckks.linear_transform_rotations(
+            self.offsets, self.slots, baby_steps=self.babies if babies is None else babies,
+            inputs=inputs, outputs=outputs,
+        )  # fmt: skip
 
     def full(self) -> list[list[Diagonals | None]]:
         """The blocks in units of one slot."""
@@ -254,15 +277,23 @@ def applied(transform: SlotTransform, inputs: Sequence[Reals]) -> list[Reals]:
     for row in transform.blocks:
         total = np.zeros_like(inputs[0])
         for block, x in zip(row, inputs, strict=True):
-            if block is not None and transform.each > 1:
+            if block is not None and transform.each > 1 and transform.slots <= SQUARE * transform.each:
                 parts = x.reshape(len(x), -1, transform.each)
                 total += np.matmul(_square(block), parts).reshape(x.shape)
                 continue
-            twice = np.concatenate([x, x], axis=1)
-            for offset, diagonal in (block or {}).items():
-                total += diagonal * twice[:, offset : offset + transform.slots]
+            _add_diagonals(total, block or {}, x, transform.each)
         found.append(total)
     return found
+
+
+def _add_diagonals(total: Reals, block: Diagonals, x: Reals, each: int) -> None:
+    """Row by row: what is read for each diagonal stays in a cache."""
+    for made, row in zip(total, x, strict=True):
+        parts, into = row.reshape(-1, each), made.reshape(-1, each)
+        twice, found = np.concatenate([parts, parts]), np.empty_like(parts)
+        for offset, diagonal in block.items():
+            np.multiply(diagonal[:, None], twice[offset : offset + len(parts)], out=found)
+            into += found
 
 
 def _square(block: Diagonals) -> Reals:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crenel.ckks import BootstrapOptions, Ciphertext, Client, Context, Evaluator, LinearTransform, Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import BootRow, CostModel, Row
-from crenel.nn.plan import bootstrap_options
+from crenel.nn.plan import Boot
 from crenel.nn.sizes import limbs_at
 
 Call = Callable[[], object]
@@ -56,7 +56,7 @@ def measure(
     levels : default five from 0 to the top normal level; times between them are interpolated
     batches : numbers of ciphertexts in one object
     seconds : of each operation at each level, about
-    slots : of vectors whose bootstraps are timed, as programs have them (`plan.bootstrap_options`)
+    slots : of vectors whose bootstraps are timed, of real vectors, as programs have them (`plan.Boot`)
 
     Raises ParameterError for levels out of range, batches below 1 and times that are not positive.
     """
@@ -74,7 +74,7 @@ def measure(
             f"batches {list(batches)}, {seconds} seconds: expected at least 1, and more than 0",
             {"batches": list(batches), "seconds": float(seconds)},
         )
-    bootstraps = tuple(bootstrap_options(count) for count in sorted(set(slots)))
+    bootstraps = tuple(Boot(count).options() for count in sorted(set(slots)))
     client = context.keygen()
     keys = client.evaluation_keys(
         rotations=list(range(1, REACH)), conjugate=True, bootstrap=bootstraps or False

@@ -16,6 +16,9 @@ from crenel.errors import ParameterError
 from crenel.nn.functions import Reals as Reals
 from crenel.nn.functions import function
 
+CONVOLVED = 8  # samples at a time: what a kernel sees of them is many times their size
+EVALUATED = 1 << 14  # elements of a series at a time, which stay in a cache
+
 Shape = tuple[int, ...]
 Pair = tuple[int, int]
 
@@ -116,17 +119,21 @@ class Conv2d(Op):
         x = inputs[0]
         outputs, rows, columns = self.shape(x.shape[1:])
         (pv, ph), (sv, sh), (dv, dh) = self.padding, self.stride, self.dilation
-        padded = np.pad(x, ((0, 0), (0, 0), (pv, pv), (ph, ph)))
-        grouped = padded.reshape(len(x), self.groups, -1, *padded.shape[2:])
-        weight = self.weight.reshape(self.groups, -1, *self.weight.shape[1:])
-        result = np.zeros((len(x), self.groups, outputs // self.groups, rows, columns))
-        for v in range(weight.shape[3]):
-            for h in range(weight.shape[4]):
-                top, left = v * dv, h * dh
-                seen = grouped[
-                    ..., top : top + sv * (rows - 1) + 1 : sv, left : left + sh * (columns - 1) + 1 : sh
-                ]
-                result += np.einsum("goi,ngiyx->ngoyx", weight[..., v, h], seen, optimize=True)
+        _, inner, kernel_rows, kernel_columns = self.weight.shape
+        taps = inner * kernel_rows * kernel_columns
+        weight = self.weight.reshape(self.groups, -1, taps)
+        result = np.empty((len(x), self.groups, outputs // self.groups, rows * columns))
+        for start in range(0, len(x), CONVOLVED):
+            padded = np.pad(x[start : start + CONVOLVED], ((0, 0), (0, 0), (pv, pv), (ph, ph)))
+            seen = np.empty((len(padded), self.groups, inner, kernel_rows, kernel_columns, rows, columns))
+            grouped = padded.reshape(len(padded), self.groups, inner, *padded.shape[2:])
+            for v in range(kernel_rows):
+                for h in range(kernel_columns):
+                    below = slice(v * dv, v * dv + sv * (rows - 1) + 1, sv)
+                    right = slice(h * dh, h * dh + sh * (columns - 1) + 1, sh)
+                    seen[:, :, :, v, h] = grouped[..., below, right]
+            matrix = seen.reshape(len(padded), self.groups, taps, rows * columns)
+            np.matmul(weight, matrix, out=result[start : start + CONVOLVED])
         return result.reshape(len(x), outputs, rows, columns) + self.bias[:, None, None]
 
 
@@ -314,11 +321,16 @@ class Series(Op):
         return inputs[0]
 
     def __call__(self, *inputs: Reals) -> Reals:
-        z = inputs[0] / self.bound
+        x = np.ascontiguousarray(inputs[0]).reshape(-1)
+        made = np.empty_like(x)
         with np.errstate(over="ignore", invalid="ignore"):
-            for factor in self.factors:
-                z = np.asarray(np.polynomial.chebyshev.chebval(z, factor), dtype=np.float64)
-            return np.asarray(inputs[0] * z if self.gated else z)
+            for start in range(0, len(x), EVALUATED):
+                part = slice(start, start + EVALUATED)
+                z = x[part] / self.bound
+                for factor in self.factors:
+                    z = np.polynomial.chebyshev.chebval(z, factor)
+                made[part] = x[part] * z if self.gated else z
+        return made.reshape(inputs[0].shape)
 
 
 OPS: dict[str, type[Op]] = {

@@ -50,6 +50,8 @@ class Transform:
     inputs: tuple[int, ...]
     chains: tuple[tuple[Op, ...], ...]
     level: int
+    babies: int = 0
+    """Baby steps of its diagonals, a power of two; 0: as many as cost least by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,21 +112,53 @@ class Sum:
     level: int
 
 
+@dataclass(frozen=True)
+class Boot:
+    """A kind of bootstrap of real vectors, several of which may share one: client and server must agree."""
+
+    slots: int
+    """Of each vector."""
+    pack: int = 1
+    """Ciphertexts whose coefficients interleave in one bootstrap, of pack * slots slots."""
+    pair: bool = False
+    """Are there a second vector's numbers as imaginary parts?"""
+    target: int | None = None
+    """Level of the result; None: the highest."""
+
+    @property
+    def vectors(self) -> int:
+        """That share one bootstrap."""
+        return self.pack * (2 if self.pair else 1)
+
+    def bootstraps(self, vectors: int) -> int:
+        """For so many vectors."""
+        return -(-vectors // self.vectors)
+
+    def options(self) -> ckks.BootstrapOptions:
+        """For the library."""
+        return ckks.BootstrapOptions(
+            slots=self.slots,
+            pack=self.pack,
+            message="pair" if self.pair else "real",
+            target_level=self.target,
+        )
+
+    def __str__(self) -> str:
+        """As ``4096 slots, 16 a bootstrap``."""
+        return f"{self.slots} slots" + (f", {self.vectors} a bootstrap" if self.vectors > 1 else "")
+
+
 @dataclass(frozen=True, eq=False)
 class Refresh:
-    """out = input at a higher level: a bootstrap, of a value within [-1, 1]."""
+    """out = input at a higher level: a bootstrap, of values within [-1, 1]."""
 
     out: int
     inputs: tuple[int]
     level: int
+    boot: Boot
 
 
 Step: TypeAlias = Transform | Evaluate | Quadratic | Multiply | Contract | Sum | Refresh
-
-
-def bootstrap_options(slots: int) -> ckks.BootstrapOptions:
-    """Of every bootstrap of vectors of so many slots: client and server must agree."""
-    return ckks.BootstrapOptions(slots=slots, message="real")
 
 
 def series_depth(series: Series) -> int:
@@ -177,11 +211,18 @@ class Plan:
         """Level at which the client encrypts: what the steps consume."""
         return self.values[0].level
 
+    def rows(self, samples: int) -> int:
+        """Of every ciphertext, for so many samples."""
+        return self.values[0].layout.rows(samples)
+
     def verify(self, stage: str) -> Plan:
         """Itself. Raises StateError naming the stage, the step and its origin for what cannot run."""
         made = {0}
-        if len({value.layout.capacity for value in self.values}) != 1:
-            raise StateError(f"after {stage}: values in ciphertexts of different capacities")
+        if len({(value.layout.capacity, value.layout.images) for value in self.values}) != 1:
+            raise StateError(f"after {stage}: values in ciphertexts of different capacities, or samples")
+        one = all(isinstance(s, (Transform, Evaluate, Quadratic, Sum, Refresh)) for s in self.steps)
+        if self.values[0].layout.images > 1 and not one:
+            raise StateError(f"after {stage}: samples in neighbouring slots of a product that rotates them")
         for step in self.steps:
             what = f"after {stage}: {self.line(step)}"
             missing = [k for k in step.inputs if k not in made]
@@ -217,6 +258,8 @@ class Plan:
             raise StateError(f"{what}: operands in other slots", fields)
         if isinstance(step, (Sum, Refresh)) and any(v.bound != result.bound for v in operands):
             raise StateError(f"{what}: operands of other bounds", fields)
+        if isinstance(step, Refresh) and not self._boots(step):
+            raise StateError(f"{what}: a bootstrap of other slots, or to another level", fields)
         if isinstance(step, Evaluate) and doublings(step.series, operands[0].bound) is None:
             raise StateError(f"{what}: a series on another interval", fields)
         if isinstance(step, Quadratic):
@@ -231,6 +274,11 @@ class Plan:
                     shape = op.shape(shape)
                 if math.prod(shape) != math.prod(result.layout.shape):
                     raise StateError(f"{what}: a chain that ends in shape {shape}", fields)
+
+    def _boots(self, step: Refresh) -> bool:
+        layout, boot = self.values[step.out].layout, step.boot
+        reached = boot.target is None or boot.target >= self.values[step.out].level
+        return layout.slots <= boot.slots <= boot.slots * boot.pack <= layout.capacity and reached
 
     def _fit_roll(self, step: Transform, what: str) -> None:
         rolls = [op for chain in step.chains for op in chain if isinstance(op, Roll)]
@@ -277,9 +325,12 @@ class Plan:
         what = type(step).__name__.lower()
         if isinstance(step, Transform):
             what += " " + " + ".join("*".join(op.name for op in chain) or "identity" for chain in step.chains)
+            what += f" by {step.babies}" if step.babies else ""
         elif isinstance(step, Evaluate):
             degrees = ",".join(str(len(f) - 1) for f in step.series.factors)
             what += f" {step.series.function} of degree {degrees}{' gated' if step.series.gated else ''}"
+        elif isinstance(step, Refresh) and step.boot != Boot(result.layout.slots):
+            what += f" in {step.boot}"
         return (
             f"%{step.out} = {what}({operands}) level {step.level} -> {result.level} "
             f"[{result.layout}] bound {result.bound:.4g} # {result.origin}"

@@ -14,21 +14,21 @@ from numpy.typing import ArrayLike
 
 from crenel import ckks
 from crenel._crenel import Device, write_file
-from crenel.errors import SerializationError, StateError
+from crenel.errors import ParameterError, SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.clear import Clear, Noise, Slots
 from crenel.nn.client import ClientSpec, EncryptedTensor, here, params_of, same_direction, same_program
 from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.encrypted import Encoded, Encrypted
-from crenel.nn.form import Arrays, _dict, count, plan_form, plan_of, positive
+from crenel.nn.form import Arrays, _dict, bootable, count, plan_form, plan_of, positive
 from crenel.nn.graph import checked_samples
 from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import Watch, walk
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
 from crenel.nn.passes.calibrate import CalibrationWarning
-from crenel.nn.plan import Plan, Refresh, bootstrap_options
+from crenel.nn.plan import Boot, Plan, Refresh
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,9 @@ class Program:
         """Operations, keys and bytes of a run: the plan read by counting, once."""
         found = self._kept.get("counting")
         if not isinstance(found, Counting):
-            found = Counting(self.plan, self.params, transforms=dict(self._prepared()))
+            found = Counting(
+                self.plan, self.params, self.plan.rows(self.batch), transforms=dict(self._prepared())
+            )
             layout = self.plan.values[0].layout
             walk(self.plan, found, [Counted(self.plan.input_level, layout.slots)] * layout.ciphertexts)
             self._kept["counting"] = found
@@ -150,7 +152,7 @@ class Program:
                 "compiled for, and an encrypted run would refuse them or return nonsense",
                 CalibrationWarning, stacklevel=2,
             )  # fmt: skip
-        values = result.layout.unpack(np.stack([a.values for a in slots])) * result.bound
+        values = result.layout.unpack(np.stack([a.values for a in slots]), len(found)) * result.bound
         return values.reshape(len(found), *self.plan.output_shape)
 
     def explain(self) -> str:
@@ -243,8 +245,8 @@ class Program:
             raise SerializationError("expected must be six numbers")
         if any(v.level > params.normal_top_level or v.layout.capacity > params.slots for v in plan.values):
             raise SerializationError("a plan of more levels or slots than its parameters have")
-        if params.max_level <= params.normal_top_level and any(isinstance(s, Refresh) for s in plan.steps):
-            raise SerializationError("a plan with bootstraps, of which its parameters have none")
+        if not all(bootable(s.boot, params) for s in plan.steps if isinstance(s, Refresh)):
+            raise SerializationError("a plan with bootstraps that its parameters do not have")
         errors = [v for v in numbers[:4] if type(v) is float and math.isfinite(v)]
         time = numbers[4] if numbers[4] is None else positive(numbers[4])
         if len(errors) != 4:
@@ -262,8 +264,12 @@ class Server:
     context: ckks.Context
     evaluator: ckks.Evaluator
     encoded: Encoded
-    bootstrappers: Mapping[int, ckks.Bootstrapper]
-    """By slots."""
+    bootstrappers: Mapping[Boot, ckks.Bootstrapper]
+    """By kind."""
+    _graphs: dict[int, ckks.Graph[list[ckks.Ciphertext]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    """Recordings, by rows."""
 
     @classmethod
     def bound(cls, program: Program, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
@@ -285,15 +291,22 @@ class Server:
             raise StateError(f"keys of parameters {error.fields['found']}", error.fields) from None
         program.demand.check(evaluator.keys)
         boots = {
-            slots: context.bootstrapper(evaluator.keys, bootstrap_options(slots))
-            for slots in program.demand.bootstraps
+            boot: context.bootstrapper(evaluator.keys, boot.options()) for boot in program.demand.bootstraps
         }
         return cls(program, context, evaluator, Encoded(program.plan, context, program.transforms), boots)
 
-    def run(self, tensor: EncryptedTensor, watch: Watch[ckks.Ciphertext] | None = None) -> EncryptedTensor:
+    def run(
+        self,
+        tensor: EncryptedTensor,
+        watch: Watch[ckks.Ciphertext] | None = None,
+        *,
+        graph: bool = False,
+    ) -> EncryptedTensor:
         """The network's result for encrypted samples.
 
         watch : called with the number and the ciphertexts of each value when it is made
+        graph : replay the whole as one recording, which the first run of so many rows makes: the same bits,
+            without gaps between operations, and the memory of one more run; not with `watch`
 
         Raises StateError for a tensor of another program, for a result, for more samples than the program was
         compiled for (``fields["batch"]``), and for one under another key than the evaluation keys'.
@@ -304,17 +317,26 @@ class Server:
         found = [(c.level, c.slots) for c in tensor.ciphertexts]
         expected = [(first.level, first.layout.slots)] * first.layout.ciphertexts
         counts = sorted({c.batch for c in tensor.ciphertexts})
-        if found != expected or len(counts) != 1 or counts[0] > self.program.batch:
+        rows = plan.rows(tensor.samples)
+        if found != expected or counts != [rows] or tensor.samples > self.program.batch:
             raise StateError(
                 f"{len(found)} ciphertexts of (level, slots) {sorted(set(found))} and "
-                f"{' or '.join(map(str, counts))} samples, "
+                f"{tensor.samples} samples in {' or '.join(map(str, counts))} rows, "
                 f"expected {len(expected)} of {expected[0]} and at most {self.program.batch} samples",
-                {"ciphertexts": len(found), "samples": str(counts), "batch": self.program.batch},
+                {"ciphertexts": len(found), "samples": tensor.samples, "batch": self.program.batch},
             )
         same_direction(tensor, result=False)
         inputs = [here(c, self.context) for c in tensor.ciphertexts]
-        result = walk(plan, Encrypted(self.evaluator, self.encoded, self.bootstrappers), inputs, watch)
-        return EncryptedTensor(tuple(result), tensor.program, tensor.single, result=True)
+        ops = Encrypted(self.evaluator, self.encoded, self.bootstrappers, recording=graph)
+        if not graph:
+            result = walk(plan, ops, inputs, watch)
+        elif watch is not None:
+            raise ParameterError("a recording is not watched: its values are made when it is replayed")
+        else:
+            if rows not in self._graphs:
+                self._graphs[rows] = ckks.Graph(self.evaluator, lambda *x: walk(plan, ops, x), *inputs)
+            result = self._graphs[rows](*inputs)
+        return EncryptedTensor(tuple(result), tensor.program, tensor.single, True, tensor.samples)
 
     def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
         """What `EncryptedTensor.to_bytes` of a client sent. Raises as `EncryptedTensor.from_bytes`."""

@@ -79,17 +79,17 @@ def report(server: Server, client: Client, samples: ArrayLike) -> Report:
     noisy: dict[int, Reals] = {}
 
     def decrypted(number: int, made: list[ckks.Ciphertext]) -> None:
-        measured[number] = unpacked(client.ckks_client, tuple(made), values[number].layout)
+        measured[number] = unpacked(client.ckks_client, tuple(made), values[number].layout, len(found))
 
-    def kept(into: dict[int, Reals]) -> Watch[Slots]:
+    def kept(into: dict[int, Reals], count: int) -> Watch[Slots]:
         def keep(number: int, made: list[Slots]) -> None:
-            into[number] = values[number].layout.unpack(np.stack([a.values for a in made]))
+            into[number] = values[number].layout.unpack(np.stack([a.values for a in made]), count)
 
         return keep
 
     server.run(client.encrypt(found, spec), watch=decrypted)
-    program.simulate(found, noise=False, watch=kept(clear))
-    program.simulate(np.repeat(found, DRAWS, axis=0), watch=kept(noisy))
+    program.simulate(found, noise=False, watch=kept(clear, len(found)))
+    program.simulate(np.repeat(found, DRAWS, axis=0), watch=kept(noisy, DRAWS * len(found)))
     return Report(
         tuple(
             Row(

@@ -6,9 +6,8 @@ from crenel.ckks import Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
 from crenel.nn.passes.structure import Chain
-from crenel.nn.plan import bootstrap_options
 
-DEFAULT_FACTORS = 3  # of SlotToCoeff, one level each, where BootstrapOptions name none
+FACTORS = 3  # of SlotToCoeff, one level each, as `plan.Boot` leaves them
 
 
 def output_level(params: Params) -> int:
@@ -19,8 +18,7 @@ def output_level(params: Params) -> int:
             f"parameters {params.name or params.id} have no levels for bootstraps; use a boot... set",
             {"levels": params.max_level - params.normal_top_level},
         )
-    stages = bootstrap_options(params.slots).slot_to_coeff_stages
-    return params.normal_top_level - (len(stages) or DEFAULT_FACTORS)
+    return params.normal_top_level - FACTORS
 
 
 def adjusting_levels(params: Params, level: int, target: int) -> list[int]:

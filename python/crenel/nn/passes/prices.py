@@ -14,6 +14,7 @@ from crenel.nn.ops import Series
 from crenel.nn.passes import priced
 from crenel.nn.passes.structure import Chain
 from crenel.nn.plan import (
+    Boot,
     Contract,
     Evaluate,
     Multiply,
@@ -22,7 +23,6 @@ from crenel.nn.plan import (
     Refresh,
     Step,
     Transform,
-    bootstrap_options,
     repeated,
 )  # fmt: skip
 
@@ -32,6 +32,7 @@ BOOTSTRAP_PRODUCTS = 30
 # A sum of ciphertexts, beside a key switch of as many limbs; and levels given up, beside one of one limb:
 # little, so that they decide among ways of as many key switches only.
 ADDITION, ADJUSTING = 0.01, 0.1
+HOISTED = 0.2  # of a key switch: a baby step, as where transforms choose their steps themselves
 
 
 def split(offsets: Sequence[int], rotations: Sequence[int], slots: int) -> tuple[int, int]:
@@ -78,8 +79,22 @@ class AbstractPrices(ABC):
         """Of a sum of ciphertexts."""
 
     @abstractmethod
-    def bootstrap(self, slots: int) -> float:
-        """Of a ciphertext of so many slots, to the highest level."""
+    def bootstrap(self, boot: Boot, count: int) -> float:
+        """Of so many bootstraps of a kind, to the highest level."""
+
+    def refresh(self, slots: int, ciphertexts: int) -> tuple[float, Boot]:
+        """Of bootstraps of all rows of ciphertexts of so many slots: the cheapest kind, and among those the
+        one with the most slots, which are the most alike."""
+        vectors = ciphertexts * self.batch
+        found: list[tuple[float, int, Boot]] = []
+        pack = 1
+        while pack * slots <= self.params.slots and pack < 2 * vectors:
+            for pair in (False, True)[:vectors]:
+                boot = Boot(slots, pack, pair)
+                found.append((self.bootstrap(boot, boot.bootstraps(vectors)), boot.vectors, boot))
+            pack *= 2
+        price, _, boot = min(found, key=lambda one: one[:2])
+        return price, boot
 
     @abstractmethod
     def adjusting(self, level: int, target: int) -> float:
@@ -98,7 +113,8 @@ class AbstractPrices(ABC):
             for value in (plan.values[k] for k in step.inputs):
                 found += value.layout.ciphertexts * self.adjusting(value.level, step.level)
             if isinstance(step, Refresh):
-                found += layout.ciphertexts * self.bootstrap(layout.slots)
+                count = step.boot.bootstraps(layout.ciphertexts * self.batch)
+                found += self.bootstrap(step.boot, count)
             else:
                 found += self.of(step, transforms.get(step.out), layout.ciphertexts, step.level)
         return found
@@ -134,24 +150,21 @@ def _ends(matrix: SlotTransform) -> float:
     return 0.5 * (len(matrix.blocks[0]) + len(matrix.blocks))
 
 
-def _rotations(matrix: SlotTransform) -> list[int]:
-    return ckks.linear_transform_rotations(
-        matrix.offsets, matrix.slots, inputs=len(matrix.blocks[0]), outputs=len(matrix.blocks)
-    )
-
-
 @dataclass(frozen=True)
 class CountedPrices(AbstractPrices):
-    """Key switches times limbs, where nothing was measured: enough to prefer few bootstraps, low levels."""
+    """Key switches times limbs, of one row of a batch, where nothing was measured: enough to prefer few
+    bootstraps, low levels."""
 
-    _rotations: dict[int, int] = field(default_factory=dict, init=False, repr=False)
-    """Of bootstraps, by slots."""
+    _rotations: dict[Boot, int] = field(default_factory=dict, init=False, repr=False)
+    """Of bootstraps, by kind."""
 
     def _limbs(self, level: int) -> int:
         return sum(self.params.levels[level])
 
     def transform(self, matrix: SlotTransform, level: int) -> float:
-        switches = len(_rotations(matrix)) + _ends(matrix)
+        babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
+        inputs, outputs = matrix.ends
+        switches = _ends(matrix) + HOISTED * inputs * (babies - 1) + outputs * (giants - 1)
         sums = (matrix.copies - 1).bit_length() * len(matrix.blocks)
         constants = len(matrix.blocks) * self.addition(level - 1)
         return switches * self._limbs(level) + sums * self._limbs(level - 1) + constants
@@ -165,11 +178,11 @@ class CountedPrices(AbstractPrices):
     def addition(self, level: int) -> float:
         return ADDITION * self._limbs(level)
 
-    def bootstrap(self, slots: int) -> float:
-        if slots not in self._rotations:
-            self._rotations[slots] = len(bootstrap_options(slots).rotations(self.params))
-        switches = self._rotations[slots] + BOOTSTRAP_PRODUCTS
-        return float(switches * self._limbs(self.params.max_level))
+    def bootstrap(self, boot: Boot, count: int) -> float:
+        if boot not in self._rotations:
+            self._rotations[boot] = len(boot.options().rotations(self.params))
+        switches = self._rotations[boot] + BOOTSTRAP_PRODUCTS
+        return float(count * switches * self._limbs(self.params.max_level)) / self.batch
 
     def adjusting(self, level: int, target: int) -> float:
         return ADJUSTING if level > target else 0.0
@@ -185,7 +198,7 @@ class MeasuredPrices(AbstractPrices):
     costs: CostModel
 
     def transform(self, matrix: SlotTransform, level: int) -> float:
-        babies, giants = split(matrix.offsets, _rotations(matrix), matrix.slots)
+        babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
         inputs, outputs = len(matrix.blocks[0]), len(matrix.blocks)
         full = matrix.diagonals * matrix.slots / self.params.slots
         quote = self.costs.transform(
@@ -208,10 +221,10 @@ class MeasuredPrices(AbstractPrices):
     def addition(self, level: int) -> float:
         return self.costs.us("add", self.params, level, batch=self.batch)
 
-    def bootstrap(self, slots: int) -> float:
-        output = priced.output_level(self.params)
-        message = bootstrap_options(slots).message
-        return self.costs.bootstrap(self.params, slots, output, batch=self.batch, message=message).us
+    def bootstrap(self, boot: Boot, count: int) -> float:
+        output, slots = priced.output_level(self.params), boot.slots * boot.pack
+        message = "pair" if boot.pair else "real"
+        return self.costs.bootstrap(self.params, slots, output, batch=count, message=message).us
 
     def adjusting(self, level: int, target: int) -> float:
         levels = priced.adjusting_levels(self.params, level, target)

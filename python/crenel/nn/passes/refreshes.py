@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 from crenel.errors import UnsupportedError
 from crenel.nn.linear import SlotTransform
+from crenel.nn.passes.boots import Boots
 from crenel.nn.passes.dag import Node
 from crenel.nn.passes.place import Placement, place_graph
 from crenel.nn.passes.priced import output_level
 from crenel.nn.passes.prices import AbstractPrices
 from crenel.nn.passes.structure import Bootstrap, Cut, Op
 from crenel.nn.plan import (
+    Boot,
     Contract,
     Decision,
     Evaluate,
@@ -49,6 +51,7 @@ class Refreshes:
         nodes: list[Node] = []
         read = {0: "input"}  # what a value is called where it is read
         beyond = _factors(plan)  # values that may leave [-1, 1]
+        kinds: dict[int, Boot] = {}
         cuts: dict[str, int] = {}  # the values that bootstraps by these names refresh
         for step in plan.steps:
             ciphertexts = plan.values[step.out].layout.ciphertexts
@@ -73,12 +76,14 @@ class Refreshes:
                 read[step.out] = _cut(step.out)
                 cuts[_cut(step.out)] = step.out
                 layout = plan.values[step.out].layout
-                price = layout.ciphertexts * self.prices.bootstrap(layout.slots)
+                price, kinds[step.out] = self.prices.refresh(layout.slots, layout.ciphertexts)
                 cut = Cut(_cut(step.out), (Bootstrap("real", price, output),))
                 nodes.append(Node(cut, (_name(step.out),)))
-        return self._placed(plan, place_graph(nodes, chain), cuts)
+        return self._placed(plan, place_graph(nodes, chain), cuts, kinds)
 
-    def _placed(self, plan: Plan, placement: Placement, cuts: Mapping[str, int]) -> Plan:
+    def _placed(
+        self, plan: Plan, placement: Placement, cuts: Mapping[str, int], kinds: Mapping[int, Boot]
+    ) -> Plan:
         boots = {cuts[step.name]: step for step in placement.bootstraps}
         levels = placement.levels
         values = [replace(plan.values[0], level=placement.entry["input"]), *plan.values[1:]]
@@ -96,7 +101,7 @@ class Refreshes:
             made = values[step.out]
             renamed[step.out] = len(values)
             values.append(Value(made.layout, made.bound, boot.level_out, made.origin))
-            steps.append(Refresh(renamed[step.out], (step.out,), boot.level_in))
+            steps.append(Refresh(renamed[step.out], (step.out,), boot.level_in, kinds[step.out]))
         decisions.append(
             Decision(
                 "placement",
@@ -105,9 +110,8 @@ class Refreshes:
                 f"price {placement.price:.6g}",
             )
         )
-        return replace(plan, values=tuple(values), steps=tuple(steps), decisions=tuple(decisions)).verify(
-            "refreshes"
-        )
+        placed = replace(plan, values=tuple(values), steps=tuple(steps), decisions=tuple(decisions))
+        return Boots(self.prices)(placed.verify("refreshes"))
 
 
 def _factors(plan: Plan) -> set[int]:

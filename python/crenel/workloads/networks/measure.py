@@ -43,11 +43,13 @@ class RunOptions:
     program : a compiled program in place of compiling
     save : a file for the program that was compiled
     activation, degree, margin : as of `nn.compile`; None: those of the task
-    costs : whose packaged times bootstraps are placed by, as "NVIDIA H200"; None: operations are counted
+    costs : whose packaged times bootstraps are placed by, as "NVIDIA H200"; None: those of the device, where
+        there are any, or operations are counted
     warm : run once before, untimed
     stages : time each layer in one more run, in which the device is waited for after each
     errors : decrypt every layer of one more run under the client's key, which is a test key
     energy : sample the GPU's power
+    graph : replay each run as one recording
     clear : a file ``.npz`` of the results in the clear (`kept`): read where it is there, else made
     """
 
@@ -61,24 +63,30 @@ class RunOptions:
     stages: bool = True
     errors: bool = False
     energy: bool = False
+    graph: bool = False
     clear: Path | None = None
     costs: str | None = None
 
 
-def prepare(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> nn.Program:
+def prepare(
+    task: Task, params: ckks.Params, options: RunOptions, report: Report, costs: CostModel | None = None
+) -> nn.Program:
     """The task's program for parameters, compiled or loaded.
+
+    costs : as of `nn.compile`, where the options name none
 
     Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, and what
     `nn.compile`, `nn.Program.load` and `CostModel.packaged` raise.
     """
     if options.program is None:
-        costs = options.costs and CostModel.packaged(params, options.costs).with_stand_ins()
+        if options.costs is not None:
+            costs = CostModel.packaged(params, options.costs).with_stand_ins()
         with report.step("compile"):
             program = nn.compile(
                 task.model, task.calibration, params=params, activation=options.activation,
                 degree=task.degree if options.degree is None else options.degree,
                 margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
-                costs=costs or None,
+                costs=costs,
             )  # fmt: skip
     else:
         with report.step("load the program"):
@@ -114,7 +122,8 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
 
     Raises DeviceError, OutOfMemoryError, and what `prepare` raises, before anything is encrypted.
     """
-    program = prepare(task, params, options, report)
+    costs = CostModel.of_device(params, ckks.Context(params, device=device).device.info.description)
+    program = prepare(task, params, options, report, costs)
     clear = results(task, program, options.clear, report)
     held = Session(params, device, report, timed_stages=False, energy=options.energy)
     spec, client = program.client, nn.Client(held.client)
@@ -129,14 +138,14 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
         held.context.synchronize()
     if options.warm:
         with held.step("server: one run before"):
-            server.run(sent[0])
+            server.run(sent[0], graph=options.graph)
             held.context.synchronize()
     times: list[float] = []
-    returned = held.run("server: all runs", lambda: _runs(held, server, sent, times))
+    returned = held.run("server: all runs", lambda: _runs(held, server, sent, times, options.graph))
     with held.step("client: decrypt"):
         found = np.concatenate([client.decrypt(y, spec) for y in returned])
     facts = held.facts(
-        session.RunOptions(warm=options.warm), keys, len(task.samples), recorded=False, resumed=False
+        session.RunOptions(warm=options.warm), keys, len(task.samples), recorded=options.graph, resumed=False
     )
     layers = _layers(held, server, client, task.samples[:size], sent[0], options)
     if options.stages:
@@ -185,14 +194,14 @@ def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Repo
 
 
 def _runs(
-    held: Session, server: nn.Server, sent: list[nn.EncryptedTensor], times: list[float]
+    held: Session, server: nn.Server, sent: list[nn.EncryptedTensor], times: list[float], graph: bool
 ) -> list[nn.EncryptedTensor]:
     """The results; `times` gets the seconds of each run."""
     found = []
     with Steps(None, len(sent), "runs") as steps:
         for x in sent:
             start = time.perf_counter()
-            found.append(server.run(x))
+            found.append(server.run(x, graph=graph))
             held.context.synchronize()
             times.append(time.perf_counter() - start)
             steps.step()

