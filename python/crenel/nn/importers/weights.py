@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,12 @@ from numpy.typing import NDArray
 from crenel.errors import ParameterError, SerializationError
 from crenel.nn.archive import read
 from crenel.nn.functions import Reals
-from crenel.nn.importers.imported import needs, printable
+from crenel.nn.importers.imported import needs
+from crenel.nn.importers.names import printable
 from crenel.nn.importers.state_dict import bfloat16, state_dict
 
 LIMIT = 1 << 32  # bytes of a file, and of what is in it
+MOST_HEADER = 1000  # characters of an array's, a term of Python; longer ones may be too deep for its parser
 DAMAGED = (  # what zipfile raises for archives that are not as they say
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, OSError,
     OverflowError, struct.error, ValueError, KeyError,
@@ -135,10 +138,10 @@ def _npy(data: bytes, name: str) -> NDArray[np.generic]:
     try:
         old = form.read_magic(stream) == (1, 0)
         header = form.read_array_header_1_0 if old else form.read_array_header_2_0
-        shape, _, kind = header(stream)
+        shape, _, kind = header(stream, max_header_size=MOST_HEADER)
         if kind.kind not in "biuf" or kind.itemsize * math.prod(shape) != len(data) - stream.tell():
             raise ValueError(f"shape {shape} of {kind} in {len(data)} bytes, expected real numbers")
         stream.seek(0)
         return np.asarray(form.read_array(stream, allow_pickle=False))
-    except (ValueError, TypeError, SyntaxError, EOFError) as error:
+    except (ValueError, TypeError, SyntaxError, EOFError, RecursionError, TokenError) as error:
         raise SerializationError(f"{name}: {printable(error)}", {"weights": name}) from None
