@@ -214,6 +214,15 @@ def test_headers_that_python_cannot_read(tmp_path, text):
         nn.weights.load(tmp_path / "w.npz")
 
 
+def test_a_small_file_cannot_ask_for_large_memory(tmp_path):
+    np.savez_compressed(tmp_path / "bomb.npz", w=np.zeros(9 << 20))
+    assert (tmp_path / "bomb.npz").stat().st_size < 1 << 17
+    with pytest.raises(SerializationError, match="say they unpack to 75497"):
+        nn.weights.load(tmp_path / "bomb.npz")
+    np.savez_compressed(tmp_path / "zeros.npz", w=np.zeros(1 << 16))  # small, whatever its ratio
+    assert not nn.weights.load(tmp_path / "zeros.npz")["w"].any()
+
+
 def test_other_files(tmp_path):
     with pytest.raises(MissingFileError):
         nn.weights.load(tmp_path / "none.npz")

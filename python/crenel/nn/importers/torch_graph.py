@@ -54,9 +54,9 @@ def from_torch(
     except ImportError:
         needs("PyTorch", "torch")
     if not isinstance(module, torch.nn.Module):
-        raise ParameterError(
-            f"{type(module).__qualname__}, expected a torch.nn.Module", {"type": type(module).__qualname__}
-        )
+        kind = type(module).__qualname__
+        hint = ", in which load_state_dict puts weights" if isinstance(module, Mapping) else ""
+        raise ParameterError(f"{kind}, expected a torch.nn.Module{hint}", {"type": kind})
     asked = checked_replacements(replace)
     if type(module).__name__ in MODULES:  # torch.fx looks into what it is given, into a layer too
         module = torch.nn.Sequential(module)
