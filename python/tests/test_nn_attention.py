@@ -210,8 +210,15 @@ def test_attention_refuses_what_it_cannot_be(rng):  # noqa: F811
         nn.LayerNorm([1.0, np.nan])
     with pytest.raises(ParameterError, match="epsilon -1"):
         nn.LayerNorm([1.0, 1.0], epsilon=-1)
-    with pytest.raises(ParameterError, match="at least one token"):
-        nn.TokenMean(np.zeros(4))
+    for mask in (np.zeros(4), [2.0, -1.0], [0.5, 0.5]):
+        with pytest.raises(ParameterError, match="mask: expected ones for tokens that are read"):
+            nn.TokenMean(mask)
+    for index in (4, -1, 1.5, True, "1"):
+        with pytest.raises(ParameterError, match="token .* of 4"):
+            nn.Token(index)(np.zeros((2, 4, 3)))
+    linear = nn.Linear(np.eye(4))
+    with pytest.raises(ParameterError, match="value: ReLU, expected a Linear"):
+        nn.MultiHeadAttention(2, linear, linear, nn.ReLU(), linear)
     with pytest.raises(ParameterError, match="no weights encoder"):
         nn.bert({}, 1, 2)
     module = nn.MultiHeadAttention(2, *square)

@@ -34,6 +34,13 @@ def test_the_command_with_real_parameters(capsys):
     assert sum(set(line) <= set(demo.SHADES) and line.strip() != "" for line in shown) >= 7
 
 
+def test_seeds(capsys):
+    assert main(["demo", "nn", "--seed", "-1"]) == 2
+    assert "ParameterError: seed must be at least 0" in capsys.readouterr().err
+    seed = (1 << 33) + 1  # beyond what scikit-learn takes
+    assert demo.run(device="cpu", images=1, seed=seed, params=toy("toy-leveled-n14-s40")) == 0
+
+
 def test_a_wrong_result_is_a_failure(monkeypatch, capsys):
     honest = nn.Client.decrypt
     monkeypatch.setattr(nn.Client, "decrypt", lambda *given: honest(*given) + 0.01)

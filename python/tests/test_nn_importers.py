@@ -14,7 +14,8 @@ from nn_world import rng, weights  # noqa: F401
 
 from crenel import nn
 from crenel.errors import ParameterError, UnsupportedError
-from crenel.nn.importers.imported import checked, checked_replacements
+from crenel.nn.importers.imported import checked
+from crenel.nn.importers.replacements import checked_replacements
 from crenel.nn.importers.torch_graph import imported
 from crenel.nn.trace import trace
 
@@ -42,7 +43,7 @@ class Recording:
         return self.nodes[-1]
 
     def module(self, name, kind, value, **attributes):
-        made = type(kind, (), {})()
+        made = type(kind, (), {"__module__": "torch.nn.modules.recorded"})()
         vars(made).update(attributes)
         setattr(self.root, name, made)
         return self._add("call_module", name, (value,), {})
@@ -150,8 +151,60 @@ def test_all_that_is_not_known_is_named_at_once(rng):  # noqa: F811
 def test_hooks_are_not_passed_over():
     r = Recording()
     a = r.module("act", "ReLU", r.x, _forward_hooks={0: max})
-    with pytest.raises(UnsupportedError, match=r"act \(ReLU\)"):
+    with pytest.raises(UnsupportedError, match=r"act \(ReLU: hooks change it"):
         r.imported(a)
+
+
+def test_classes_of_others_are_not_taken_for_those_of_pytorch(rng):  # noqa: F811
+    """torch.ao.nn.qat.Linear is one: its forward rounds the weights."""
+    r = Recording()
+    a = r.module("fc", "Linear", r.x, weight=weights(rng, 2, 3), bias=None)
+    type(r.root.fc).__module__ = "torch.ao.nn.qat.modules.linear"
+    with pytest.raises(UnsupportedError, match="fc .Linear: of torch.ao.nn.qat.modules.linear"):
+        r.imported(a)
+
+
+def test_arguments_that_change_the_meaning():
+    """A softplus that is a line where it bends, limits of columns, an approximation that is not known."""
+    for rule, others in (
+        ("softplus", {"threshold": 2.0}),
+        ("gelu", {"approximate": "other"}),
+        ("clamp", {"max": np.zeros(4)}),
+        ("clamp", {"min": np.zeros(4), "max": 1.0}),
+    ):
+        r = Recording()
+        with pytest.raises(UnsupportedError, match=rule):
+            r.imported(r.function(rule, r.x, **others), (4, 4, 4))
+
+
+class Stored:
+    """A tensor that PyTorch keeps in another way than as real numbers in memory."""
+
+    shape, dtype, device = (2, 3), "torch.float32", "meta"
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def detach(self):
+        return self
+
+    cpu = detach
+
+    def is_floating_point(self):
+        return False
+
+    def numpy(self):
+        if self.numbers is None:
+            raise TypeError("can't convert Sparse layout tensor to numpy")
+        return self.numbers
+
+
+@pytest.mark.parametrize("numbers", [None, np.ones((2, 3), dtype=complex)])
+def test_tensors_that_are_no_real_numbers(numbers):
+    r = Recording()
+    a = r.module("fc", "Linear", r.x, weight=Stored(numbers), bias=None)
+    with pytest.raises(ParameterError, match="a tensor"):
+        r.imported(a, (3,))
 
 
 def test_a_network_in_training_is_refused(rng):  # noqa: F811

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from nn_world import rng, weights  # noqa: F401
+from nn_world import rng, toy, weights  # noqa: F401
 
 from crenel import nn
 from crenel.errors import ParameterError, StateError, UnsupportedError
@@ -96,8 +96,16 @@ def test_all_unknown_modules_are_named_at_once():
     )
     with pytest.raises(UnsupportedError) as found:
         model.shape((3,))
-    for place in ("1 (", "2.branch.1 (", "3.0 ("):
+    for place in ("1 (", "2.branch.1 (", "3.0 (the class ReLU itself, not ReLU(...))"):
         assert place in str(found.value.fields["modules"])
+
+
+def test_networks_of_other_frameworks_are_told_how_they_come_in():
+    class Network(type("Module", (), {"__module__": "torch.nn.modules.module"})):
+        pass
+
+    with pytest.raises(UnsupportedError, match="the model .torch: .*Network.*from_torch"):
+        nn.compile(Network(), np.ones((2, 3)), params=toy())
 
 
 def test_weights_that_are_not_finite_are_refused():

@@ -64,6 +64,22 @@ def test_a_graph_has_a_box_a_step_and_an_edge_an_operand(program, rows):
     assert sum("bootstrap" in t for t in texts) == program.demand.operations["bootstraps"] > 0
 
 
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_names_of_files_are_text(rng, tmp_path):
+    """Neither markup, nor formulas, nor what XML cannot have; and a notebook keeps its way to draw."""
+    matplotlib = pytest.importorskip("matplotlib")
+    model = nn.Sequential(nn.Linear(rng.normal(size=(3, 3))), nn.Square())
+    program = nn.compile(model, rng.normal(size=(50, 3)), params=toy("toy-leveled-n14-s40"), device="cpu")
+    for step in program.plan.steps:
+        object.__setattr__(program.plan.values[step.out], "origin", "$\\frac$</text>\x0b&\n$_^$")
+    before = matplotlib.get_backend()
+    matplotlib.use("svg")
+    ElementTree.fromstring(pictures.graph(program))
+    pictures.levels(program, tmp_path / "levels.png")
+    assert matplotlib.get_backend() == "svg"
+    matplotlib.use(before)
+
+
 def test_charts(program, rng, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     spec = program.client

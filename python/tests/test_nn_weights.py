@@ -204,6 +204,25 @@ def test_arrays_that_are_larger_than_their_bytes(tmp_path):
         nn.weights.load(tmp_path / "o.npz")
 
 
+@pytest.mark.parametrize("text", ["(((", "'''", "(" * 9000, "-" * 9000 + "1", "{" * 150, "-" * 900 + "1"])
+def test_headers_that_python_cannot_read(tmp_path, text):
+    """NumPy gives them to Python's parser and tokenizer, which have errors of their own for them."""
+    data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(8)
+    with zipfile.ZipFile(tmp_path / "w.npz", "w") as archive:
+        archive.writestr("w.npy", data)
+    with pytest.raises(SerializationError, match="w.npy"):
+        nn.weights.load(tmp_path / "w.npz")
+
+
+def test_a_small_file_cannot_ask_for_large_memory(tmp_path):
+    np.savez_compressed(tmp_path / "bomb.npz", w=np.zeros(9 << 20))
+    assert (tmp_path / "bomb.npz").stat().st_size < 1 << 17
+    with pytest.raises(SerializationError, match="say they unpack to 75497"):
+        nn.weights.load(tmp_path / "bomb.npz")
+    np.savez_compressed(tmp_path / "zeros.npz", w=np.zeros(1 << 16))  # small, whatever its ratio
+    assert not nn.weights.load(tmp_path / "zeros.npz")["w"].any()
+
+
 def test_other_files(tmp_path):
     with pytest.raises(MissingFileError):
         nn.weights.load(tmp_path / "none.npz")

@@ -10,7 +10,7 @@ import pytest
 from conftest import device_names, open_context, toy
 
 from crenel import nn
-from crenel.errors import ParameterError, SerializationError
+from crenel.errors import MissingFileError, ParameterError, SerializationError
 from crenel.workloads import records
 from crenel.workloads.networks import Task, bert, cifar, minilm
 from crenel.workloads.networks.clear import results
@@ -200,6 +200,37 @@ def test_sentences(invoke, tmp_path, rng):
             minilm.sentences(file, count)
     with pytest.raises(ParameterError, match="2 tokens"):
         minilm.random_sentences(rng, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["mlp", "--seed", "-1"], "seed must be at least 0"),
+        (["lenet", "--seed", "-1"], "seed must be at least 0"),
+        (["bert-tiny", "--seed", "-1"], "seed must be at least 0"),
+        (["bert-tiny", "--tokens", "-2"], "tokens must be at least 1"),
+        (["bert-tiny", "--samples", "-1"], "samples must be at least 1"),
+        (["minilm", "--length", "0"], "length must be at least 1"),
+        (["mlp", "--save", "none/x.crn"], "--save: there is no folder none"),
+        (["bert-tiny", "--clear", "none/x.npz"], "--clear: there is no folder none"),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else "",
+)
+def test_arguments_are_refused_before_any_work(invoke, arguments, says):
+    code, out, err = invoke(*arguments, "--device", "cpu", "--simulate-only")
+    assert code == 2 and says in err and "compile" not in out
+
+
+def test_minilm_takes_no_graph_that_is_forged(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    node, empty = onnx.helper.make_node, onnx.numpy_helper.from_array(np.zeros((2, 2)), "a.bias")
+    nodes = [node("Relu", [], []), node("MatMul", ["x"], ["m"]), node("Add", ["m", "a.bias"], ["y"])]
+    graph = onnx.helper.make_graph(nodes, "net", [], [], [empty])
+    (tmp_path / "m.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
+    with pytest.raises(SerializationError, match="not the weights of paraphrase-MiniLM"):
+        minilm.read(tmp_path / "m.onnx")
+    with pytest.raises(MissingFileError):
+        minilm.read(tmp_path / "none.onnx")
 
 
 # ---- ResNet-20

@@ -114,7 +114,7 @@ def resnet20(
     json: ValuesFile = None,
 ) -> None:
     """Classify CIFAR-10's test images by ResNet-20, and compare with the network in the clear."""
-    _check_files(json, common.plot)
+    _check_network_files(common, json)
     from crenel.workloads.networks.resnet20 import task
 
     _network(task(weights, common.data, calibration, common.samples), common, "boot35", json)
@@ -143,7 +143,7 @@ def bert_tiny(
     json: ValuesFile = None,
 ) -> None:
     """Compute BERT-Tiny's shape with random weights on embedded sequences; there is no --data."""
-    _check_files(json, common.plot)
+    _check_network_files(common, json)
     from crenel.workloads.networks.bert import task
 
     if common.data is not None:
@@ -162,7 +162,7 @@ def minilm(
     json: ValuesFile = None,
 ) -> None:
     """Embed sentences of random words, or those of --data: a line each, numbers of tokens."""
-    _check_files(json, common.plot)
+    _check_network_files(common, json)
     from crenel.workloads.networks.minilm import task
 
     made = task(weights, common.data, common.samples, tokens=tokens, length=length, seed=seed)
@@ -170,7 +170,7 @@ def minilm(
 
 
 def _digits_network(name: str, common: OfNetworks, seed: int, params: str, json: Path | None) -> None:
-    _check_files(json, common.plot)
+    _check_network_files(common, json)
     from crenel.workloads.networks.digits import task
 
     _network(task(name, common.data, common.samples, seed), common, params, json)
@@ -198,9 +198,11 @@ def _digits(text: str) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def _check_files(json: Path | None, plot: Path | None) -> None:
+def _check_files(
+    json: Path | None, plot: Path | None, save: Path | None = None, clear: Path | None = None
+) -> None:
     """Before minutes of work: can the results be written?"""
-    for option, path in (("--json", json), ("--plot", plot)):
+    for option, path in (("--json", json), ("--plot", plot), ("--save", save), ("--clear", clear)):
         if path is not None and not path.parent.is_dir():
             raise ParameterError(f"{option}: there is no folder {path.parent}", {"path": str(path)})
         if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
@@ -214,6 +216,11 @@ def _check_files(json: Path | None, plot: Path | None) -> None:
             f"--plot: {plot} ends in {plot.suffix or 'nothing'!r}, expected one of {', '.join(FIGURES)}",
             {"path": str(plot)},
         )
+
+
+def _check_network_files(common: OfNetworks, json: Path | None) -> None:
+    there = common.clear is not None and common.clear.is_file()  # then it is only read
+    _check_files(json, common.plot, common.save, None if there else common.clear)
 
 
 def _session(workload: str, common: Common) -> Session:

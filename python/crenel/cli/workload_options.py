@@ -60,6 +60,10 @@ class Common(Shared):
 class OfNetworks(Shared):
     """And of those of networks."""
 
+    params: Annotated[
+        str | None,
+        typer.Option(help="A set of crenel params list; default: the network's own, full on CPUs too."),
+    ] = None
     samples: Annotated[int, typer.Option("--images", "--samples", help="To compute under encryption.")] = 10
     batch: Annotated[int, typer.Option(help="Samples of a run; 0: the program's, or 1.")] = 0
     activation: Annotated[str, typer.Option(help="fit, chebyshev or minimax.")] = "fit"

@@ -44,8 +44,9 @@ from crenel.nn.activations import (
 from crenel.nn.client import Client, ClientSpec, EncryptedTensor
 from crenel.nn.compiler import compile
 from crenel.nn.importers import weights
-from crenel.nn.importers.imported import Imported, ReplacementWarning
+from crenel.nn.importers.imported import Imported
 from crenel.nn.importers.onnx_graph import from_onnx
+from crenel.nn.importers.replacements import ReplacementWarning
 from crenel.nn.importers.torch_graph import from_torch
 from crenel.nn.modules import AvgPool2d, BatchNorm, Conv2d, Flatten, GlobalAvgPool, Linear
 from crenel.nn.networks import Add, Concat, Residual, Sequential

@@ -53,9 +53,17 @@ class Tracer:
         """What a module makes of a value; place: of the module, as ``"0.branch.2"``."""
         if isinstance(module, Module):
             return module._trace(self, value, place)
-        name = module.__name__ if isinstance(module, type) else type(module).__qualname__
-        self.unknown.append(f"{place or 'the model'} ({name})")
+        self.unknown.append(f"{place or 'the model'} ({_kind(module)})")
         return None
+
+
+def _kind(module: object) -> str:
+    """What it is, so that a caller sees why it is no module."""
+    if isinstance(module, type):
+        return f"the class {module.__name__} itself, not {module.__name__}(...)"
+    homes = {kind.__module__.split(".")[0] for kind in type(module).__mro__}
+    of = next((f"{library}: " for library in ("torch", "onnx") if library in homes), "")
+    return f"{of}{type(module).__qualname__}"
 
 
 def trace(module: object, shape: Shape) -> Graph:
@@ -69,7 +77,7 @@ def trace(module: object, shape: Shape) -> Graph:
     if tracer.unknown or output is None:
         raise UnsupportedError(
             f"modules that cannot be compiled: {', '.join(tracer.unknown)}. "
-            "Known are the classes of crenel.nn",
+            "Known are the classes of crenel.nn, and what from_torch and from_onnx make of other networks",
             {"modules": ", ".join(tracer.unknown)},
         )
     return tracer.builder.graph(output).verify("trace")

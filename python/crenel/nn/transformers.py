@@ -79,9 +79,13 @@ class MultiHeadAttention(Module):
         query, key, value, output : of every token
         mask : (tokens,), 1 for tokens that are read, 0 for padding, the same for all samples; default all
 
-        Raises ParameterError for heads that do not divide the features, and for a mask of other numbers or of
-        zeros alone.
+        Raises ParameterError for layers that are not `Linear`, for heads that do not divide the features, and
+        for a mask of other numbers or of zeros alone.
         """
+        for name, given in (("query", query), ("key", key), ("value", value), ("output", output)):
+            if not isinstance(given, Linear):
+                kind = type(given).__qualname__
+                raise ParameterError(f"{name}: {kind}, expected a Linear", {"name": name, "type": kind})
         features = len(query.weight)
         right = isinstance(heads, (int, np.integer)) and not isinstance(heads, bool)
         if not right or heads < 1 or features % heads:
@@ -89,14 +93,7 @@ class MultiHeadAttention(Module):
                 f"heads {heads}, expected a divisor of the {features} features",
                 {"heads": str(heads), "features": features},
             )
-        if mask is not None:
-            mask = _numbers(mask, 1, "mask")
-            if not np.isin(mask, (0.0, 1.0)).all() or not mask.any():
-                raise ParameterError(
-                    "mask: expected ones for tokens that are read, at least one, and zeros",
-                    {"tokens": len(mask), "read": float(mask.sum())},
-                )
-        values = (int(heads), query, key, value, output, mask)
+        values = (int(heads), query, key, value, output, _mask(mask))
         for name, found in zip(("heads", "query", "key", "value", "output", "mask"), values, strict=True):
             object.__setattr__(self, name, found)
 
@@ -114,6 +111,19 @@ class MultiHeadAttention(Module):
         return tracer.module(self.output, found, _within(name, "output"))
 
 
+def _mask(mask: ArrayLike | None) -> Reals | None:
+    """As it was given. Raises ParameterError for what does not name tokens by ones and zeros."""
+    if mask is None:
+        return None
+    found = _numbers(mask, 1, "mask")
+    if not np.isin(found, (0.0, 1.0)).all() or not found.any():
+        raise ParameterError(
+            "mask: expected ones for tokens that are read, at least one, and zeros",
+            {"tokens": len(found), "read": float(found.sum())},
+        )
+    return found
+
+
 @dataclass(frozen=True, eq=False, init=False)
 class TokenMean(Module):
     """The mean of the tokens that a mask (tokens,) names, default all: (tokens, features) to (features,)."""
@@ -121,11 +131,8 @@ class TokenMean(Module):
     mask: Reals | None
 
     def __init__(self, mask: ArrayLike | None = None) -> None:
-        """Raises ParameterError for a mask that names none."""
-        found = None if mask is None else _numbers(mask, 1, "mask")
-        if found is not None and not found.sum() > 0:
-            raise ParameterError("mask: expected at least one token", {"read": float(found.sum())})
-        object.__setattr__(self, "mask", found)
+        """Raises ParameterError for a mask of other numbers than 0 and 1, and for one of zeros alone."""
+        object.__setattr__(self, "mask", _mask(mask))
 
     def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         if value is None:
@@ -144,9 +151,11 @@ class Token(Module):
         if value is None:
             return None
         tokens = tracer.shape(value)[0]
-        if not 0 <= self.index < tokens:
+        whole = isinstance(self.index, (int, np.integer)) and not isinstance(self.index, bool)
+        if not whole or not 0 <= self.index < tokens:
             raise ParameterError(
-                f"{place or 'token'}: token {self.index} of {tokens}", {"index": self.index, "tokens": tokens}
+                f"{place or 'token'}: token {self.index!r:.60} of {tokens}",
+                {"index": f"{self.index!r:.60}", "tokens": tokens},
             )
         return tracer.add(sequences.Pool(np.eye(tokens)[self.index]), [value], place or "token")
 

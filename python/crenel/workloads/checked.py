@@ -29,6 +29,14 @@ def seed_of(value: object) -> int:
     return seed
 
 
+def positive(name: str, value: object) -> int:
+    """A number of things. Raises ParameterError for others, and for fewer than one."""
+    found = whole(name, value)
+    if found < 1:
+        raise ParameterError(f"{name} must be at least 1, got {found}", {name: found})
+    return found
+
+
 def refuse_masked(values: object, name: str) -> None:
     """Raises ParameterError for masked arrays with a masked place: what stands under a mask is no number."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):

@@ -28,24 +28,19 @@ def _figure(
 ) -> Iterator[list[Axes]]:
     """So many axes, two to a row, `inches` each; the file is written when the context ends."""
     try:
-        import matplotlib
+        from matplotlib import figure as figures
     except ImportError:
         raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     columns = min(panels, 2)
     rows = -(-panels // columns)
     size = inches[0] * columns, inches[1] * rows
-    figure, axes = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    figure = figures.Figure(figsize=size, layout="constrained")  # not pyplot's: a notebook keeps its backend
+    axes = figure.subplots(rows, columns, squeeze=False)
     figure.suptitle(heading)
     for unused in axes.flat[panels:]:
         unused.remove()
-    try:
-        yield list(axes.flat[:panels])
-        figure.savefig(path, dpi=150)
-    finally:
-        pyplot.close(figure)
+    yield list(axes.flat[:panels])
+    figure.savefig(path, dpi=150)
 
 
 def draw(path: Path, result: Result) -> None:

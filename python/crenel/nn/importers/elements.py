@@ -15,7 +15,8 @@ from crenel.nn.functions import FUNCTIONS, Function, Reals, function, member, re
 from crenel.nn.importers.imported import Either, Scope, Tensor
 from crenel.nn.trace import Module
 
-GRID = np.linspace(-12.0, 12.0, 481)
+FAR = np.array([16.0, 50.0, 200.0, 1000.0])
+GRID = np.concatenate([-FAR, np.linspace(-12.0, 12.0, 481), FAR])
 CLOSE = 1e-6  # what constants in float32 may make of a function
 
 
@@ -35,6 +36,13 @@ def activation(kind: type[AbstractActivation]) -> Callable[[Scope, Tensor], Tens
     return make
 
 
+def gelu(s: Scope, x: Tensor, approximate: str) -> Tensor:
+    """By the name of what the framework computes in its place, "none" or "tanh"."""
+    if approximate not in ("none", "tanh"):
+        s.refuse(f"approximate {approximate}")
+    return activated(s, x, "gelu_tanh" if approximate == "tanh" else "gelu")
+
+
 def of_family(s: Scope, x: Tensor, kind: type[AbstractFamily], parameter: float) -> Tensor:
     """That class of crenel.nn with its parameter."""
     module = kind(parameter)
@@ -46,6 +54,7 @@ def affine(s: Scope, x: Tensor, scale: float = 1.0, shift: float = 0.0) -> Tenso
     if (scale, shift) == (1.0, 0.0):
         return x
     channels = s.shape(x)[0]
+    s.takes(4 * channels)
     made = s.apply(_affine(np.full(channels, scale), np.full(channels, shift)), x)
     return s.noted(made, x, lambda v: scale * v + shift)
 
@@ -65,7 +74,11 @@ def subtracted(s: Scope, a: Either, b: Either) -> object:
 
 
 def clipped(s: Scope, x: Tensor, low: float | None, high: float | None) -> Tensor:
-    """min(max(x, low), high), by ReLU6 between two norms; by ReLU where there is one limit."""
+    """min(max(x, low), high), by ReLU6 between two norms; by ReLU where there is one limit. Limits are
+    numbers: those of channels or columns are refused."""
+    if np.ndim(low) or np.ndim(high):  # type: ignore[arg-type]
+        s.refuse("limits that are no numbers")
+        return Tensor(None)
     if low is None or high is None:
         if low is None and high is None:
             return x
@@ -106,7 +119,7 @@ def added(s: Scope, a: Either, b: Either, factor: float = 1.0) -> object:
         return _with_constant(s, a, None, factor * _constant(b))
     if isinstance(b, Tensor):
         return _with_constant(s, affine(s, b, factor), None, _constant(a))
-    return _folded(s, lambda u, v: u + v if factor == 1.0 else u + factor * v, a, b)
+    return folded(s, lambda u, v: u + v if factor == 1.0 else u + factor * v, a, b)
 
 
 def multiplied(s: Scope, a: Either, b: Either) -> object:
@@ -117,7 +130,7 @@ def multiplied(s: Scope, a: Either, b: Either) -> object:
         return _with_constant(s, a, _constant(b), None)
     if isinstance(b, Tensor):
         return _with_constant(s, b, _constant(a), None)
-    return _folded(s, operator.mul, a, b)
+    return folded(s, operator.mul, a, b)
 
 
 def divided(s: Scope, a: Either, b: Either) -> object:
@@ -125,6 +138,8 @@ def divided(s: Scope, a: Either, b: Either) -> object:
     if isinstance(b, Tensor):
         s.refuse("a division by an encrypted tensor")
         return Tensor(None)
+    if not isinstance(a, Tensor):
+        return folded(s, operator.truediv, a, b)
     with np.errstate(divide="ignore"):
         return multiplied(s, a, 1.0 / _constant(b))
 
@@ -133,18 +148,27 @@ def _product(s: Scope, a: Tensor, b: Tensor) -> Tensor:
     """x sigmoid(x), x (1 + erf(x / sqrt 2)) / 2 and the like, in whatever order they were written: the
     product is compared with the activations on a grid."""
     for number, of_a, of_b in _common(s, a, b):
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             made = of_a(GRID) * of_b(GRID)
         for known, wanted in _candidates():
-            scale = float(made @ wanted / (wanted @ wanted))
-            if np.abs(made - scale * wanted).max() <= CLOSE * max(1.0, float(np.abs(made).max())):
-                whole = round(scale, 6)
-                scale = whole if abs(scale - whole) < CLOSE else scale
+            scale = _scale(made, wanted)
+            if scale:
                 x = Tensor(number)
                 found = activated(s, x, known) if isinstance(known, str) else power(s, x, known)
                 return affine(s, found, scale)
     s.refuse("a product of two encrypted tensors")
     return _larger(s, a, b)
+
+
+def _scale(made: Reals, wanted: Reals) -> float:
+    """By what the second is multiplied in the first, within a relative `CLOSE`; 0: it is another function."""
+    size = np.maximum(1.0, np.abs(wanted))
+    with np.errstate(all="ignore"):
+        scale = float((made / size) @ (wanted / size) / np.square(wanted / size).sum())
+        close = np.abs(made - scale * wanted) <= CLOSE * abs(scale) * size
+    if not close.all():  # numbers that are not finite are close to none
+        return 0.0
+    return float(round(scale)) if abs(scale - round(scale)) <= CLOSE * abs(scale) else scale
 
 
 def _candidates() -> Iterator[tuple[str | int, Reals]]:
@@ -209,7 +233,7 @@ def _number(given: object) -> float | None:
     return float(found.reshape(())) if found.size == 1 else None
 
 
-def _folded(s: Scope, rule: Callable[[Any, Any], Any], a: object, b: object) -> object:
+def folded(s: Scope, rule: Callable[[Any, Any], Any], a: object, b: object) -> object:
     """Of constants, where the result is no larger than they are."""
     if isinstance(a, int) and isinstance(b, int):  # of shapes
         return rule(a, b)

@@ -11,26 +11,14 @@ from typing import Any, NoReturn, TypeAlias
 
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.functions import Function
+from crenel.nn.importers.names import printable
+from crenel.nn.importers.replacements import HINTS, REPLACED, REPLACEMENTS, ReplacementWarning
 from crenel.nn.ops import Shape
 from crenel.nn.trace import Module, Tracer
 
-MOST_ELEMENTS = 1 << 25  # of a tensor of one sample, and of weights that are made of others
+MOST_ELEMENTS = 1 << 25  # of a tensor of one sample, and of all weights that are made of others
+MOST_REASON = 240  # characters
 PAGE = "docs/reference/nn-operators.md"
-REPLACEMENTS = {"MaxPool": "avg", "Softmax": "identity"}
-"""What `replace` may name, and by what."""
-HINTS = {
-    "MaxPool": "maxima are no polynomials, average pools may stand in their place",
-    "Softmax": "best left to the client, who can apply it to the result",
-}
-REPLACED = {
-    "MaxPool": "MaxPool", "MaxPool2d": "MaxPool", "max_pool2d": "MaxPool", "LogSoftmax": "Softmax",
-    "Softmax": "Softmax", "log_softmax": "Softmax", "softmax": "Softmax",
-}  # fmt: skip
-"""Operators of frameworks that are only imported where a replacement is asked for."""
-
-
-class ReplacementWarning(UserWarning):
-    """Operators were replaced by others: the network is not the one that was trained."""
 
 
 @dataclass(frozen=True)
@@ -77,28 +65,6 @@ class Call:
     """Why there is no `make`, where that is not because of the operator."""
 
 
-class Places:
-    """Names that are printable, not long, and each there once."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-
-    def of(self, name: str) -> str:
-        """The name, or that with a number behind it."""
-        plain = printable(name) or "unnamed"
-        found, number = plain, 0
-        while found in self._seen:
-            number += 1
-            found = f"{plain}_{number}"
-        self._seen.add(found)
-        return found
-
-
-def printable(name: object) -> str:
-    """A name of a file as it may stand in messages: 80 characters at most, none that controls."""
-    return "".join(c if c.isprintable() else "?" for c in str(name)[:80])
-
-
 @dataclass
 class Scope:
     """What a call has to build with."""
@@ -106,8 +72,17 @@ class Scope:
     tracer: Tracer
     pointwise: dict[int, tuple[int, Function]]
     """Of nodes that are a function of every element of another: that node, and the function."""
+    samples: int | None = None
+    """How many there are, where the framework fixes it."""
     place: str = ""
     operator: str = ""
+    taken: int = 0
+    """Numbers of the weights that were made of others."""
+
+    def takes(self, numbers: int) -> None:
+        """Before weights are made: raises ParameterError for more than `MOST_ELEMENTS`, all together."""
+        self.taken += numbers
+        fits(self.taken)
 
     def shape(self, tensor: Tensor) -> Shape:
         """Of one sample."""
@@ -133,7 +108,8 @@ def _number(tensor: Tensor) -> int:
 
 
 def _named(place: str, operator: str, reason: str = "") -> str:
-    return f"{place} ({printable(operator)}{': ' * bool(reason)}{reason})"
+    why = printable(reason, MOST_REASON)
+    return f"{place} ({printable(operator)}{': ' * bool(why)}{why})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +121,8 @@ class Imported(Module):
     """Name of the input's value."""
     output: str
     replace: Mapping[str, str] = field(default_factory=dict)
+    samples: int | None = None
+    """How many it takes, where it takes no others."""
 
     def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return self._run(tracer, value, place).number
@@ -161,7 +139,7 @@ class Imported(Module):
         return f"{HINTS[wanted]}: replace={{{wanted!r}: {REPLACEMENTS[wanted]!r}}}"
 
     def _run(self, tracer: Tracer, value: int | None, place: str) -> Tensor:
-        scope = Scope(tracer, {})
+        scope = Scope(tracer, {}, self.samples)
         values: dict[str, object] = {self.source: Tensor(value)}
         for call in self.calls:
             scope.place = f"{place}.{call.place}" if place else call.place
@@ -203,7 +181,8 @@ def _made(scope: Scope, call: Call, values: Mapping[str, object], refusal: str |
             return Tensor(None)
         if "origin" in error.fields:
             raise
-        raise ParameterError(f"{scope.place}: {error}", {"origin": scope.place} | error.fields) from None
+        reason = printable(error, MOST_REASON)
+        raise ParameterError(f"{scope.place}: {reason}", {"origin": scope.place} | error.fields) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         scope.refuse(f"operands that it cannot have: {printable(error)}")  # a file may say anything
         return Tensor(None)
@@ -241,19 +220,6 @@ def _flat(given: object) -> Iterator[object]:
             yield from _flat(each)
     else:
         yield given
-
-
-def checked_replacements(replace: Mapping[str, str] | None) -> dict[str, str]:
-    """Raises ParameterError for replacements that there are not."""
-    found = dict(replace or {})
-    for operator, by in found.items():
-        if REPLACEMENTS.get(operator) != by:
-            there = ", ".join(f"{name!r}: {other!r}" for name, other in REPLACEMENTS.items())
-            raise ParameterError(
-                f"replace {operator!r:.60} by {by!r:.60}: there are {there}",
-                {"operator": f"{operator!r:.60}", "by": f"{by!r:.60}"},
-            )
-    return found
 
 
 def checked(model: Imported, shape: Shape | None) -> Imported:

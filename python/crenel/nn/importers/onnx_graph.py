@@ -20,21 +20,22 @@ from crenel.nn.archive import read
 from crenel.nn.importers.imported import (
     Call,
     Imported,
-    Places,
     Ref,
     checked,
-    checked_replacements,
     checked_shape,
     needs,
-    printable,
 )
+from crenel.nn.importers.names import Places, printable
 from crenel.nn.importers.onnx_operators import OPERATORS
-from crenel.nn.importers.onnx_shapes import REAL_TYPES
+from crenel.nn.importers.onnx_shapes import REAL_TYPES, numbers
+from crenel.nn.importers.replacements import checked_replacements
 from crenel.nn.ops import Shape
 from crenel.workloads.files import opened
 
 if TYPE_CHECKING:
     import onnx
+
+MOST_WEIGHTS = 1 << 30
 
 
 def from_onnx(
@@ -83,6 +84,11 @@ def from_onnx(
 def imported(proto: Any, folder: Path | None, shape: Shape | None, replace: Mapping[str, str]) -> Imported:
     """The module of a model; folder: where weights beside it are."""
     graph = proto.graph
+    declared = sum(abs(math.prod(tensor.dims)) for tensor in graph.initializer)
+    if declared > MOST_WEIGHTS:  # some may be one part of a file beside the model
+        raise SerializationError(
+            f"{declared} weights, expected at most {MOST_WEIGHTS}", {"weights": declared}
+        )
     constants = {tensor.name: _weights(tensor, folder) for tensor in graph.initializer}
     if graph.sparse_initializer:
         raise UnsupportedError("sparse weights", {"count": len(graph.sparse_initializer)})
@@ -101,7 +107,9 @@ def imported(proto: Any, folder: Path | None, shape: Shape | None, replace: Mapp
         raise SerializationError(
             f"nothing makes the output {printable(outputs[0])}", {"output": printable(outputs[0])}
         )
-    found = Imported(calls, inputs[0].name, outputs[0], replace)
+    first = next(iter(inputs[0].type.tensor_type.shape.dim), None)
+    samples = first.dim_value if first is not None and first.dim_value > 0 else None
+    found = Imported(calls, inputs[0].name, outputs[0], replace, samples)
     return checked(found, _shape(inputs[0], shape))
 
 
@@ -130,14 +138,16 @@ def _calls(
         operands = tuple(made[name] if name else None for name in node.input)
         options = {attribute.name: _attribute(attribute, folder) for attribute in node.attribute}
         operator = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
-        make = OPERATORS.get(operator)
+        make, reason = OPERATORS.get(operator), ""
+        if operator == "BatchNormalization" and len(results) > 1:  # how versions below 14 say it
+            make, reason = None, "training_mode"
         for name in results[1:]:  # a mask or statistics, which mostly nobody reads
             made[name] = Ref(name)
             if name in read:
                 yield Call(name, f"a further output of {operator}", None, (), {}, places.of(name))
         if results:
             made[results[0]] = Ref(results[0])
-            yield Call(results[0], operator, make, operands, options, place)
+            yield Call(results[0], operator, make, operands, options, place, reason)
 
 
 def _attribute(attribute: Any, folder: Path | None) -> object:
@@ -165,12 +175,7 @@ def _weights(tensor: Any, folder: Path | None) -> NDArray[Any]:
         raise SerializationError(
             f"weights {name} of shape {list(tensor.dims)} with {found.size} numbers", {"weights": name}
         )
-    return _numbers(found)
-
-
-def _numbers(found: NDArray[Any]) -> NDArray[Any]:
-    """Of a type that NumPy itself has: bfloat16 and shorter ones are not."""
-    return found if found.dtype.kind in "biufcOSU" else found.astype(np.float64)
+    return numbers(found)
 
 
 def _beside(tensor: Any, name: str, folder: Path | None) -> NDArray[Any]:
@@ -204,7 +209,7 @@ def _beside(tensor: Any, name: str, folder: Path | None) -> NDArray[Any]:
             )
         file.seek(start)
         data = file.read(length)
-    return _numbers(np.frombuffer(data, kind)).reshape(tuple(tensor.dims))
+    return numbers(np.frombuffer(data, kind)).reshape(tuple(tensor.dims))
 
 
 def _shape(value: Any, given: Sequence[int] | None) -> Shape:

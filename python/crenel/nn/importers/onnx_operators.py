@@ -19,6 +19,7 @@ from crenel.nn.importers.operators import Quad
 from crenel.nn.ops import Pair
 
 Ints = Sequence[int]
+UNLIMITED = 1e30  # and more, of a limit: exporters write the largest float32 where there is none
 
 
 def _two(values: Ints | None, otherwise: int) -> Pair:
@@ -69,6 +70,9 @@ def gemm(
     bias = None if c is None else beta * np.asarray(c, dtype=np.float64)
     if bias is not None and weight.ndim == 2:
         outputs = weight.shape[0 if transB else 1]
+        if bias.size > 1 and bias.shape not in ((outputs,), (1, outputs)):
+            s.refuse(f"C of shape {bias.shape}, expected one number for each of the {outputs} outputs")
+            return Tensor(None)
         bias = np.full(outputs, bias.reshape(())) if bias.size == 1 else bias.reshape(-1)
     return operators.linear(s, a, weight if transB else weight.T, bias)
 
@@ -145,10 +149,10 @@ def pad(
 
 
 def dropout(
-    s: Scope, x: Tensor, ratio: Any = None, training_mode: Any = None, *, seed: int = 0, **ratios: float
+    s: Scope, x: Tensor, ratio: Any = None, training_mode: Any = None, *, seed: int = 0, is_test: int = 1
 ) -> Tensor:
     """Nothing."""
-    if training_mode is not None and bool(np.ravel(training_mode)[0]):
+    if not is_test or (training_mode is not None and bool(np.ravel(training_mode)[0])):
         s.refuse("training_mode")
     return x
 
@@ -158,15 +162,34 @@ def clip(
 ) -> Tensor:
     """`ReLU6` between two norms, or `ReLU`."""
     limits = [low if low is not None else min, high if high is not None else max]
-    found = [
-        None if v is None or abs(float(np.ravel(v)[0])) > 1e30 else float(np.ravel(v)[0]) for v in limits
-    ]
-    return elements.clipped(s, x, found[0], found[1])
+    if any(np.size(v) != 1 for v in limits):
+        s.refuse("limits that are no numbers")
+        return Tensor(None)
+    first, second = (None if v is None else float(np.ravel(v)[0]) for v in limits)
+    return elements.clipped(
+        s,
+        x,
+        None if first is not None and first < -UNLIMITED else first,
+        None if second is not None and second > UNLIMITED else second,
+    )
+
+
+def div(s: Scope, a: Either, b: Either) -> object:
+    """By a number, or one a channel; integers, of shapes, without their rest."""
+    whole = all(not isinstance(v, Tensor) and np.asarray(v).dtype.kind in "iu" for v in (a, b))
+    return elements.folded(s, _quotient, a, b) if whole else elements.divided(s, a, b)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """Towards zero, as ONNX has it."""
+    if not np.all(b):
+        raise ZeroDivisionError("a division by 0")
+    return abs(a) // abs(b) * np.sign(a) * np.sign(b)
 
 
 def gelu(s: Scope, x: Tensor, *, approximate: str = "none") -> Tensor:
     """`GELU`, or `TanhGELU`."""
-    return elements.activated(s, x, "gelu_tanh" if approximate == "tanh" else "gelu")
+    return elements.gelu(s, x, approximate)
 
 
 def hard_sigmoid(s: Scope, x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
@@ -218,7 +241,7 @@ OPERATORS: Mapping[str, Make] = {
     "Concat": onnx_shapes.concat,
     "Constant": onnx_shapes.constant,
     "Conv": conv,
-    "Div": elements.divided,
+    "Div": div,
     "Dropout": dropout,
     "Elu": elu,
     "Erf": elements.activation(activations.Erf),

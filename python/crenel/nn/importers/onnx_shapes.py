@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crenel.nn.importers import operators
 from crenel.nn.importers.imported import BATCH, Either, Scope, Tensor
 
 Ints = Sequence[int]
 REAL_TYPES = (1, 10, 11, 16)  # of onnx.TensorProto: float, half, double, bfloat16
+WHOLE_TYPES = (6, 7)  # of 32 and 64 bits
+MOST_AXES = 32
 
 
 def flatten(s: Scope, x: Tensor, *, axis: int = 1) -> Tensor:
@@ -26,6 +29,9 @@ def flatten(s: Scope, x: Tensor, *, axis: int = 1) -> Tensor:
 
 def reshape(s: Scope, x: Either, shape: Any, *, allowzero: int = 0) -> Any:
     """`Flatten`, or nothing; any, of constants."""
+    if allowzero and 0 in np.ravel(np.asarray(shape, dtype=object)):
+        s.refuse("allowzero, with an axis of none")
+        return Tensor(None)
     sizes = shape if isinstance(shape, tuple) else tuple(int(n) for n in np.ravel(shape))
     if isinstance(x, Tensor):
         return operators.reshaped(s, x, sizes)
@@ -89,10 +95,17 @@ def part(s: Scope, x: Either, starts: Any, ends: Any, axes: Any = None, steps: A
 
 
 def concat(s: Scope, *parts: Either, axis: int) -> Any:
-    """`Concat`; of channels. Of shapes too."""
+    """`Concat`; of channels. Any of constants, and of shapes."""
     if any(isinstance(part, Tensor) for part in parts):
         return operators.joined(s, parts, axis)
-    return tuple(n for part in parts for n in (part if isinstance(part, tuple) else np.ravel(part).tolist()))
+    if all(isinstance(part, np.ndarray) for part in parts):
+        s.takes(sum(part.size for part in parts))
+        return np.concatenate(parts, axis)
+    found = [n for part in parts for n in (part if isinstance(part, tuple) else np.ravel(part).tolist())]
+    if len(found) > MOST_AXES:
+        s.refuse(f"a shape of {len(found)} axes")
+        return Tensor(None)
+    return tuple(found)
 
 
 def transpose(s: Scope, x: Any, *, perm: Ints | None = None) -> Any:
@@ -106,10 +119,25 @@ def identity(s: Scope, x: Either) -> Any:
 
 
 def cast(s: Scope, x: Either, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
-    """Nothing, between types of real numbers."""
-    if isinstance(x, Tensor) and to not in REAL_TYPES:
+    """Nothing, between types of real numbers; any, of constants."""
+    if isinstance(x, np.ndarray):
+        return converted(x, to)
+    if to not in REAL_TYPES and (isinstance(x, Tensor) or to not in WHOLE_TYPES):
         s.refuse("to what is no real number")
     return x
+
+
+def converted(x: NDArray[Any], to: int) -> NDArray[Any]:
+    """An array's numbers in a type of onnx.TensorProto."""
+    import onnx
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        return numbers(x.astype(onnx.helper.tensor_dtype_to_np_dtype(to)))
+
+
+def numbers(found: NDArray[Any]) -> NDArray[Any]:
+    """Of a type that NumPy itself has: bfloat16 and shorter ones are not."""
+    return found if found.dtype.kind in "biufcOSU" else found.astype(np.float64)
 
 
 def constant(

@@ -19,6 +19,7 @@ from crenel.nn.networks import concatenated
 from crenel.nn.ops import Pair, Shape, windows
 
 Quad = tuple[int, int, int, int]
+ANY = (1 << 31) - 1  # a number of samples that is not known: what exporters write for an end
 
 
 # ---- linear ------------------------------------------------------------------------------------------------
@@ -43,7 +44,7 @@ def convolution(
         more = abs(after - before)
         if not more:
             continue
-        fits(kernel.size * (dilated[axis] + more))
+        s.takes(kernel.size * (dilated[axis] + more))
         if more % dilated[axis]:
             kernel, dilated[axis] = _spread(kernel, axis + 2, dilated[axis]), 1
         zeros = [(0, 0)] * 4
@@ -104,7 +105,7 @@ def widened(s: Scope, x: Tensor, before: int, after: int) -> Tensor:
 
 def part(s: Scope, x: Tensor, slices: Sequence[slice]) -> Tensor:
     """Every so many rows and columns, from the first on; slices: of all axes, the samples' in front."""
-    sizes = (1, *s.shape(x))
+    sizes = (s.samples or ANY, *s.shape(x))
     steps = []
     for size, each in zip(sizes, slices, strict=False):
         whole = each.start in (None, 0) and (each.stop is None or each.stop >= size)
@@ -154,7 +155,7 @@ def pooled(
 def max_pooled(
     s: Scope, x: Tensor, kernel: Pair, stride: Pair, pads: Quad, dilation: Pair, ceil: bool
 ) -> Tensor:
-    """Means in the place of maxima: `imported.REPLACED` says that it must have been asked for."""
+    """Means in the place of maxima: `replacements.REPLACED` says that it must have been asked for."""
     if dilation != (1, 1):
         s.refuse("dilation")
     return pooled(s, x, kernel, stride, pads, ceil)
@@ -196,7 +197,7 @@ def flattened(s: Scope, x: Tensor, first: int = 1, last: int = -1) -> Tensor:
 
 
 def reshaped(s: Scope, x: Tensor, size: Sequence[object]) -> Tensor:
-    """size: with that of the samples in front: BATCH, -1, or a number, which is not looked at."""
+    """size: with that of the samples in front: BATCH, -1, 0 (as it is), or how many there are."""
     shape = s.shape(x)
     wanted = list(size[1:])
     if not size or any(not isinstance(n, (int, np.integer)) or isinstance(n, bool) for n in wanted):
@@ -204,6 +205,9 @@ def reshaped(s: Scope, x: Tensor, size: Sequence[object]) -> Tensor:
         return Tensor(None)
     if size[0] is not BATCH and size[0] == -1 and -1 in wanted:
         s.refuse("a shape with two axes to be found")
+        return Tensor(None)
+    if size[0] is not BATCH and size[0] not in (-1, 0, s.samples or 1):
+        s.refuse(f"{size[0]} along the axis of the samples, expected -1 or the number of samples")
         return Tensor(None)
     wanted = [n if n != 0 else shape[k] if k < len(shape) else 0 for k, n in enumerate(wanted)]
     known = math.prod(int(n) for n in wanted if n != -1)  # type: ignore[call-overload]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crenel.errors import SerializationError
-from crenel.nn.importers.imported import printable
+from crenel.nn.importers.names import printable
 
 Array = NDArray[np.generic]
 

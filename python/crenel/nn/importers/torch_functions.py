@@ -193,7 +193,7 @@ def div(s: Scope, input: Either, other: Either, rounding_mode: str | None = None
 
 def gelu(s: Scope, input: Tensor, approximate: str = "none") -> Tensor:
     """`GELU`, or `TanhGELU`."""
-    return elements.activated(s, input, "gelu_tanh" if approximate == "tanh" else "gelu")
+    return elements.gelu(s, input, approximate)
 
 
 def leaky_relu(s: Scope, input: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -207,7 +207,9 @@ def elu(s: Scope, input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def softplus(s: Scope, input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """`Softplus`."""
+    """`Softplus`; thresholds below 15, where PyTorch's goes over to a line, are refused."""
+    if not threshold >= 15.0:
+        s.refuse(f"threshold {threshold}")
     scaled = elements.affine(s, input, beta)
     return elements.affine(s, elements.activated(s, scaled, "softplus"), 1.0 / beta)
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crenel.errors import ParameterError, UnsupportedError
-from crenel.nn.functions import Reals
+from crenel.nn.functions import Reals, reals
 from crenel.nn.importers.imported import (
     Call,
     Imported,
     Make,
-    Places,
     Ref,
     checked,
-    checked_replacements,
     needs,
 )
+from crenel.nn.importers.names import Places, printable
+from crenel.nn.importers.replacements import checked_replacements
 from crenel.nn.importers.torch_functions import FUNCTIONS, MODULES, VIEWS
 from crenel.nn.ops import Shape
 
@@ -54,9 +54,9 @@ def from_torch(
     except ImportError:
         needs("PyTorch", "torch")
     if not isinstance(module, torch.nn.Module):
-        raise ParameterError(
-            f"{type(module).__qualname__}, expected a torch.nn.Module", {"type": type(module).__qualname__}
-        )
+        kind = type(module).__qualname__
+        hint = ", in which load_state_dict puts weights" if isinstance(module, Mapping) else ""
+        raise ParameterError(f"{kind}, expected a torch.nn.Module{hint}", {"type": kind})
     asked = checked_replacements(replace)
     if type(module).__name__ in MODULES:  # torch.fx looks into what it is given, into a layer too
         module = torch.nn.Sequential(module)
@@ -95,14 +95,14 @@ def imported(nodes: Iterable[Any], root: object, replace: Mapping[str, str]) -> 
 
 def _call(node: Any, root: object, places: Places, broken: bool) -> Call:
     operands, options = _refs(node.args), {name: _refs(value) for name, value in node.kwargs.items()}
-    scope = _scope(node)
+    scope, reason = _scope(node), ""
     if node.op == "get_attr":
         constant = array(_attribute(root, node.target))
         return Call(node.name, "constant", lambda s: constant, (), {}, places.of(node.target))
     if node.op == "call_module":
         module = _attribute(root, node.target)
         operator, place = type(module).__name__, places.of(node.target)
-        make, known = _of_module(module)
+        make, known, reason = _of_module(module)
         options |= known
     elif node.op == "call_method":
         operator = str(node.target)
@@ -114,18 +114,25 @@ def _call(node: Any, root: object, places: Places, broken: bool) -> Call:
     options.pop("inplace", None)
     if broken:
         return Call(node.name, operator, None, (), {}, place, "changes in place what is read again")
-    return Call(node.name, operator, make, operands, options, place)
+    return Call(node.name, operator, make, operands, options, place, reason)
 
 
-def _of_module(module: object) -> tuple[Make | None, dict[str, object]]:
-    """The function that a module is, and its arguments; None: it is not known, or hooks change it."""
-    hooks = ("_forward_hooks", "_forward_pre_hooks")
+def _of_module(module: object) -> tuple[Make | None, dict[str, object], str]:
+    """The function that a module is, and its arguments; None: it is not known, or not for the reason."""
     entry = MODULES.get(type(module).__name__)
-    if entry is None or any(getattr(module, each, None) for each in hooks):
-        return None, {}
+    if entry is None:
+        return None, {}, ""
+    home = type(module).__module__
+    if not home.startswith("torch.nn.modules."):  # torch.ao.nn has classes of the same names
+        return None, {}, f"of {home}: only the class of torch.nn is known"
+    if any(getattr(module, each, None) for each in ("_forward_hooks", "_forward_pre_hooks")):
+        return None, {}, "hooks change it, as those of weight_norm: remove them before the import"
     make, attributes = entry
     given = {name: getattr(module, name) for name in attributes}
-    return make, {name: array(value) if hasattr(value, "shape") else value for name, value in given.items()}
+    known: dict[str, object] = {
+        name: array(value) if hasattr(value, "shape") else value for name, value in given.items()
+    }
+    return make, known, ""
 
 
 def _of_torch(target: object) -> bool:
@@ -159,11 +166,16 @@ def _attribute(root: object, path: str) -> object:
 
 
 def array(value: Any) -> Reals:
-    """A copy of a tensor's numbers in float64; of a constant of another type NumPy's array of it."""
+    """A copy of a tensor's numbers in float64. Raises ParameterError for what has none: complex, sparse and
+    quantized tensors, and those of the device "meta"."""
     if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        value = (value.double() if value.is_floating_point() else value).numpy()
-    return np.array(value, dtype=np.float64)
+        kind = f"{getattr(value, 'dtype', '')} on {getattr(value, 'device', '')}"
+        try:
+            value = value.detach().cpu()
+            value = (value.double() if value.is_floating_point() else value).numpy()
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise ParameterError(f"a tensor of {kind}: {printable(error)}", {"type": kind}) from None
+    return np.array(reals(value, "a tensor"))
 
 
 def _overwritten(nodes: Sequence[Any], root: object) -> set[str]:

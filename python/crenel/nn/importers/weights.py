@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,14 @@ from numpy.typing import NDArray
 from crenel.errors import ParameterError, SerializationError
 from crenel.nn.archive import read
 from crenel.nn.functions import Reals
-from crenel.nn.importers.imported import needs, printable
+from crenel.nn.importers.imported import needs
+from crenel.nn.importers.names import printable
 from crenel.nn.importers.state_dict import bfloat16, state_dict
 
 LIMIT = 1 << 32  # bytes of a file, and of what is in it
+MOST_PACKED = 100  # times that a zip may unpack to; weights shrink by a tenth
+SMALL = 1 << 26  # bytes that may be packed as they like
+MOST_HEADER = 1000  # characters of an array's, a term of Python; longer ones may be too deep for its parser
 DAMAGED = (  # what zipfile raises for archives that are not as they say
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, OSError,
     OverflowError, struct.error, ValueError, KeyError,
@@ -48,8 +53,8 @@ def load(path: str | os.PathLike[str], prefix: str = "") -> dict[str, Reals]:
 
     Of a file of PyTorch only lists of tensors are understood, by a reader of its own that calls nothing: what
     else there is in a pickle is refused by its name. Raises FileError; SerializationError for files of other
-    forms, damaged ones and ones above 4 GiB; ParameterError where no name begins with the prefix;
-    UnsupportedError for safetensors without that package.
+    forms, damaged ones, ones above 4 GiB or a hundred times their size when unpacked; ParameterError where no
+    name begins with the prefix; UnsupportedError for safetensors without that package.
     """
     name = printable(Path(path).name)
     if (size := Path(path).stat().st_size if Path(path).is_file() else 0) > LIMIT:
@@ -112,8 +117,12 @@ def _zipped(data: bytes, name: str) -> dict[str, NDArray[np.generic]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
-            if sum(entry.file_size for entry in entries) > LIMIT:
-                raise SerializationError(f"{name}: says that it unpacks to more than {LIMIT} bytes")
+            size = sum(entry.file_size for entry in entries)
+            if size > (most := min(LIMIT, max(SMALL, MOST_PACKED * len(data)))):
+                raise SerializationError(
+                    f"{name}: {len(data)} bytes that say they unpack to {size}, expected at most {most}",
+                    {"bytes": size},
+                )
             if any(entry.filename.endswith("/data.pkl") for entry in entries):
                 return state_dict(archive, name)
             return {
@@ -135,10 +144,10 @@ def _npy(data: bytes, name: str) -> NDArray[np.generic]:
     try:
         old = form.read_magic(stream) == (1, 0)
         header = form.read_array_header_1_0 if old else form.read_array_header_2_0
-        shape, _, kind = header(stream)
+        shape, _, kind = header(stream, max_header_size=MOST_HEADER)
         if kind.kind not in "biuf" or kind.itemsize * math.prod(shape) != len(data) - stream.tell():
             raise ValueError(f"shape {shape} of {kind} in {len(data)} bytes, expected real numbers")
         stream.seek(0)
         return np.asarray(form.read_array(stream, allow_pickle=False))
-    except (ValueError, TypeError, SyntaxError, EOFError) as error:
+    except (ValueError, TypeError, SyntaxError, EOFError, RecursionError, TokenError) as error:
         raise SerializationError(f"{name}: {printable(error)}", {"weights": name}) from None

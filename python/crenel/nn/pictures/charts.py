@@ -77,18 +77,14 @@ def _axes(target: Target, inches: tuple[float, float]) -> Iterator[Axes]:
         yield target
         return
     try:
-        import matplotlib
+        from matplotlib import figure as figures
     except ImportError:
         raise UnsupportedError("charts need matplotlib: pip install 'crenel[plot]'") from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=inches, layout="constrained")
-    try:
-        yield axes
-        figure.savefig(target, dpi=150)
-    finally:
-        pyplot.close(figure)
+    figure = figures.Figure(
+        figsize=inches, layout="constrained"
+    )  # not pyplot's: a notebook keeps its backend
+    yield figure.subplots()
+    figure.savefig(target, dpi=150)
 
 
 def draw_levels(axes: Axes, kinds: Sequence[str], found: Sequence[int], origins: Sequence[str]) -> None:
@@ -157,5 +153,6 @@ def panels_of(drawn: Sequence[Drawn]) -> int:
 
 def _names(axes: Axes, origins: Sequence[str]) -> None:
     every = -(-len(origins) // MOST_NAMES)
-    axes.set_xticks(range(0, len(origins), every), list(origins[::every]), rotation=90, fontsize=7)
+    names = list(origins[::every])
+    axes.set_xticks(range(0, len(origins), every), names, rotation=90, fontsize=7, parse_math=False)
     axes.set_xlim(-0.8, len(origins) - 0.2)

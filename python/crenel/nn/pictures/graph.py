@@ -66,6 +66,8 @@ def _texts(plan: Plan, number: int, step: Step | None) -> tuple[str, str]:
 
 
 def _short(text: str, most: int) -> str:
+    """Cut, and without what no XML may have: names come from files."""
+    text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= most else text[: most - 2] + ".."
 
 

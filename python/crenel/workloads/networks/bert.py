@@ -11,6 +11,7 @@ import numpy as np
 
 from crenel import nn
 from crenel.nn.ops import Reals
+from crenel.workloads.checked import positive, seed_of
 from crenel.workloads.networks.task import Task
 
 LAYERS, HEADS, FEATURES, INNER, CLASSES = 2, 2, 128, 512, 2
@@ -21,7 +22,11 @@ MARGIN = 1.5
 
 
 def task(seed: int, samples: int, tokens: int = 128) -> Task:
-    """BERT-Tiny on sequences that its calibration does not have: (samples, tokens, 128)."""
+    """BERT-Tiny on sequences that its calibration does not have: (samples, tokens, 128).
+
+    Raises ParameterError for a seed below 0, and for samples or tokens below 1.
+    """
+    seed, samples, tokens = seed_of(seed), positive("samples", samples), positive("tokens", tokens)
     network, seen = bert_tiny(seed, tokens)
     fresh = embedded(np.random.default_rng([seed, 1]), samples, tokens)
     return Task(

@@ -14,6 +14,7 @@ from crenel._crenel import security_text
 from crenel.cli.output import size
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.ops import Reals
+from crenel.workloads.checked import seed_of
 from crenel.workloads.networks.task import agreement, classes
 from crenel.workloads.report import Report
 
@@ -34,9 +35,11 @@ def run(device: str = "auto", images: int = 10, seed: int = 1, params: ckks.Para
     seed : of the training and the draw
     params : default `PARAMS`
 
-    Raises ParameterError for more images than there are, DeviceError, UnsupportedError without scikit-learn.
+    Raises ParameterError for more images than there are and a seed below 0, DeviceError, UnsupportedError
+    without scikit-learn.
     """
     start = time.perf_counter()
+    seed = seed_of(seed)
     crenel.device_info(device)  # refuse at once what cannot be had
     report = Report()
     step = report.step
@@ -82,14 +85,20 @@ def run(device: str = "auto", images: int = 10, seed: int = 1, params: ckks.Para
             ("the client had back", size(len(returned))),
         ]
     )
-    error, bound = (
-        float(np.abs(found - clear).max()),
-        DEVIATIONS * float(np.sqrt(np.mean((noisy - clear) ** 2))),
-    )
-    exact = model(wanted)
+    return _verdict(report, model(wanted), found, labels[chosen], clear, noisy, start)
+
+
+def _verdict(
+    report: Report, exact: Reals, found: Reals, labels: NDArray[np.int64], clear: Reals, noisy: Reals,
+    start: float,
+) -> int:  # fmt: skip
+    """Says how well what was decrypted agrees with the network, `exact`, and with the program in the clear,
+    without and with errors. 0 where it is within `DEVIATIONS`, else 1."""
+    error = float(np.abs(found - clear).max())
+    bound = DEVIATIONS * float(np.sqrt(np.mean((noisy - clear) ** 2)))
     report.facts(
         [
-            ("right", f"{int((classes(found) == labels[chosen]).sum())} of {images}"),
+            ("right", f"{int((classes(found) == labels).sum())} of {len(labels)}"),
             ("same class as float", f"{agreement(found, exact):.0%}"),
             ("error of encryption", f"{error:.2g}, {'within' if error <= bound else 'EXCEEDS'} {bound:.2g}"),
             (
@@ -117,7 +126,7 @@ def _trained(x: Reals, y: NDArray[np.int64], seed: int) -> nn.Module:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
-    trained = MLPClassifier((HIDDEN,), max_iter=40, random_state=seed, learning_rate_init=5e-3)
+    trained = MLPClassifier((HIDDEN,), max_iter=40, random_state=seed % (1 << 32), learning_rate_init=5e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # good enough
         trained.fit(x, y)

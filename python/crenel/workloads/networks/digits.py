@@ -17,6 +17,7 @@ from crenel import nn
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.ops import Reals
 from crenel.workloads import idx
+from crenel.workloads.checked import seed_of
 from crenel.workloads.networks.task import Task
 
 SIDE = 28
@@ -96,7 +97,9 @@ NETWORKS: dict[str, Callable[[Reals, NDArray[np.int64], int], nn.Module]] = {"ml
 
 
 def task(name: str, data: Path | None, images: int, seed: int = 0) -> Task:
-    """`mlp` or `lenet` on test images of digits. Raises what `load` raises."""
+    """`mlp` or `lenet` on test images of digits. Raises what `load` raises, and ParameterError for a seed
+    below 0."""
+    seed = seed_of(seed)
     x, y, tests, labels = load(data, images)
     source = "digits of scikit-learn" if data is None else data.name
     weights = f"random, seed {seed}, the last layer fitted"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +15,13 @@ from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Strategy
-from crenel.nn.pictures.graph import kind_of
-from crenel.nn.plan import Evaluate, Plan, Quadratic, Refresh
+from crenel.nn.plan import Refresh
 from crenel.workloads import records, session
+from crenel.workloads.networks import layers
 from crenel.workloads.networks.clear import Clear, results
 from crenel.workloads.networks.task import Task, agreement, least_cosine
 from crenel.workloads.progress import Steps
-from crenel.workloads.records import Energy, Layer, Memory, Network, Stage
+from crenel.workloads.records import Energy, Layer, Memory, Network
 from crenel.workloads.session import TABLES, Session
 
 if TYPE_CHECKING:
@@ -147,9 +145,11 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
     facts = held.facts(
         session.RunOptions(warm=options.warm), keys, len(task.samples), recorded=options.graph, resumed=False
     )
-    layers = _layers(held, server, client, task.samples[:size], sent[0], options)
+    found_layers = layers.measured(
+        held, server, client, task.samples[:size], sent[0], timed=options.stages, errors=options.errors
+    )
     if options.stages:
-        facts |= {"stages": _stages(layers), "stages_timed": True}
+        facts |= {"stages": layers.by_kind(found_layers), "stages_timed": True}
     full = [t for t, part in zip(times, parts, strict=True) if len(part) == len(parts[0])]
     facts |= {
         "total_s": sum(times),
@@ -158,7 +158,7 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
         "decrypt_s": held.seconds_of("client: decrypt"),
         "wire_bytes": sum(len(x.to_bytes()) for x in sent[:1]) * len(sent),
     }
-    return _record(task, program, clear, found, options, report, facts, times, layers)
+    return _record(task, program, clear, found, options, report, facts, times, found_layers)
 
 
 def replace_device(program: nn.Program, device: Device) -> nn.Program:
@@ -189,7 +189,7 @@ def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Repo
         report,
         facts,
         [],
-        tuple(_plan_layers(program.plan).values()),
+        tuple(layers.of_plan(program.plan).values()),
     )
 
 
@@ -208,81 +208,6 @@ def _runs(
     return found
 
 
-def _layers(
-    held: Session,
-    server: nn.Server,
-    client: nn.Client,
-    samples: Reals,
-    x: nn.EncryptedTensor,
-    options: RunOptions,
-) -> tuple[Layer, ...]:
-    """Values of the plan with the time and the error of each, where they were asked for."""
-    plan = server.program.plan
-    layers = _plan_layers(plan)
-    if options.stages:
-        with held.step("server: one run, timed by layer"):
-            for number, seconds in _seconds(server, x, held.context.synchronize).items():
-                layers[number] = replace(layers[number], seconds=seconds)
-    if options.errors:
-        with held.step("errors of every layer, under a test key"):
-            found = nn.report(server, client, samples)
-        # Rows come in the order in which values are made.
-        for number, row in zip((step.out for step in plan.steps), found.rows, strict=True):
-            layers[number] = replace(layers[number], expected=row.expected, measured=row.measured)
-    return tuple(layers.values())
-
-
-def _seconds(server: nn.Server, x: nn.EncryptedTensor, wait: Callable[[], Any]) -> dict[int, float]:
-    """Of each value that a run makes."""
-    found: dict[int, float] = {}
-    wait()
-    last = time.perf_counter()
-
-    def made(number: int, ciphertexts: list[ckks.Ciphertext]) -> None:
-        nonlocal last
-        wait()
-        now = time.perf_counter()
-        found[number], last = now - last, now
-
-    server.run(x, watch=made)
-    return found
-
-
-def _plan_layers(plan: Plan) -> dict[int, Layer]:
-    """Values in the order in which they are made, the input first; by their numbers."""
-    kinds = {0: "input"} | {step.out: kind_of(step) for step in plan.steps}
-    return {
-        number: Layer(value.origin, kind, value.level, value.layout.slots, value.layout.ciphertexts)
-        for number, kind in kinds.items()
-        for value in [plan.values[number]]
-    }
-
-
-def _stages(layers: tuple[Layer, ...]) -> tuple[Stage, ...]:
-    """By kind of step."""
-    timed = [layer for layer in layers if layer.seconds is not None]
-    return tuple(
-        Stage(
-            kind,
-            sum(layer.seconds or 0.0 for layer in timed if layer.kind == kind),
-            sum(layer.kind == kind for layer in timed),
-        )
-        for kind in dict.fromkeys(layer.kind for layer in timed)
-    )
-
-
-def _activation(plan: Plan) -> str:
-    """Polynomials of the plan, as ``relu 63 x 19``."""
-    found: Counter[str] = Counter()
-    for step in plan.steps:
-        if isinstance(step, Evaluate):
-            degrees = ",".join(str(len(f) - 1) for f in step.series.factors)
-            found[f"{step.series.function} {degrees}"] += 1
-        elif isinstance(step, Quadratic):
-            found["quadratic"] += 1
-    return ", ".join(f"{name} x {count}" for name, count in found.items()) or "none"
-
-
 def _record(
     task: Task,
     program: nn.Program,
@@ -292,7 +217,7 @@ def _record(
     report: Report,
     facts: dict[str, Any],
     times: list[float],
-    layers: tuple[Layer, ...],
+    found_layers: tuple[Layer, ...],
 ) -> Network:
     error = float(np.abs(found - clear.plan).max())
     bound = DEVIATIONS * clear.noise
@@ -308,7 +233,7 @@ def _record(
         data_digest=records.digest(task.samples),
         digest=records.digest(found),
         program=program.fingerprint,
-        activation=_activation(program.plan),
+        activation=layers.polynomials(program.plan),
         batch=options.batch or program.batch,
         bootstraps=sum(isinstance(step, Refresh) for step in program.plan.steps),
         correct=error <= bound,
@@ -330,7 +255,7 @@ def _record(
         expected_noise=clear.noise,
         float_error=float(np.abs(found - clear.exact).max()),
         approximation=float(np.sqrt(np.mean((clear.plan - clear.exact) ** 2))),
-        layers=layers,
+        layers=found_layers,
         every=every,
         expected=tuple(clear.exact.reshape(-1)[::every].tolist()),
         found=tuple(found.reshape(-1)[::every].tolist()),

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel import nn
-from crenel.errors import FileError, ParameterError, SerializationError, UnsupportedError
+from crenel.errors import ParameterError, SerializationError, UnsupportedError
 from crenel.nn.ops import Reals
+from crenel.workloads.checked import positive, seed_of
 from crenel.workloads.files import opened
 from crenel.workloads.networks.task import Task
 
@@ -84,8 +85,10 @@ def task(
     data : sentences as `sentences` reads them; None: `samples` of `tokens` random words
     tokens, length : of a random sentence with the two around it, and of a sequence with its padding
 
-    Raises ParameterError where no weights are named or a sentence does not fit, and what the readers raise.
+    Raises ParameterError where no weights are named or a sentence does not fit, for a seed below 0 and for
+    samples or a length below 1, and what the readers raise.
     """
+    seed, samples, length = seed_of(seed), positive("samples", samples), positive("length", length)
     if weights is None:
         raise ParameterError(
             "minilm needs --weights. None come with Crenel: the ONNX file of paraphrase-MiniLM-L3-v2",
@@ -149,23 +152,26 @@ def read(path: str | os.PathLike[str]) -> MiniLM:
         from onnx import numpy_helper
     except ImportError:
         raise UnsupportedError("reading an ONNX file needs the package onnx: pip install onnx") from None
-    if not os.path.isfile(path):
-        raise FileError(f"no file {os.fspath(path)}", {"path": os.fspath(path)})
+    with opened(Path(path)):
+        pass
     try:
         graph = onnx.load(os.fspath(path)).graph
         arrays = {a.name: np.asarray(numpy_helper.to_array(a), dtype=np.float64) for a in graph.initializer}
     except Exception as error:  # of protobuf, of several kinds
-        raise SerializationError(f"no ONNX file: {type(error).__name__}") from None
+        name = os.fspath(path)
+        raise SerializationError(f"{name}: no ONNX file: {type(error).__name__}", {"path": name}) from None
     weights = {name.removeprefix(PREFIX): array for name, array in arrays.items()}
-    made = {node.output[0]: node for node in graph.node}
+    made = {name: node for node in graph.node for name in node.output}
     for node in graph.node:  # a linear layer is a product with a matrix, then a sum with its named bias
         names = [name for name in node.input if name in arrays and name.endswith(".bias")]
         if node.op_type != "Add" or not names:
             continue
         for operand in node.input:
             before = made.get(operand)
-            if before is not None and before.op_type == "MatMul" and before.input[1] in arrays:
-                weights[names[0].removeprefix(PREFIX).replace(".bias", ".weight")] = arrays[before.input[1]].T
+            if before is not None and before.op_type == "MatMul" and len(before.input) == 2:
+                matrix = arrays.get(before.input[1])
+                if matrix is not None:
+                    weights[names[0].removeprefix(PREFIX).replace(".bias", ".weight")] = matrix.T
     found = MiniLM(weights)
     try:
         found.network(1)
