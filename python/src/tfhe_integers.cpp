@@ -1,5 +1,6 @@
 // Encrypted integers on plain arrays; crenel.tfhe dresses them.
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 
 #include "tfhe.h"
