@@ -26,9 +26,9 @@ using Operand = std::variant<const TfheIntegers*, std::vector<u64>>;
 
 tfhe::IntegerOperand operand(const Operand& x) {
   if (const auto* words = std::get_if<std::vector<u64>>(&x))
-    return tfhe::WideValue::of_words(std::span(*words).first(std::min<std::size_t>(
-                                         words->size(), tfhe::WideValue::kWords)),
-                                     true);
+    return tfhe::WideValue::of_words(
+        std::span(*words).first(std::min<std::size_t>(words->size(), tfhe::WideValue::kWords)),
+        true);
   const TfheIntegers* integers = std::get<const TfheIntegers*>(x);
   if (integers == nullptr) throw nb::type_error("expected integers, got None");
   return integers->value;
@@ -174,7 +174,8 @@ void bind_others(Class& c) {
           },
           "count"_a, "bits"_a, "signed"_a, "seed"_a = nb::bytes("", 0))
       .def(
-          "sum", [](const E& ev, const Parts& parts) { return wrap(ev, ev.sum(integers_of(parts))); },
+          "sum",
+          [](const E& ev, const Parts& parts) { return wrap(ev, ev.sum(integers_of(parts))); },
           "parts"_a, ReleaseGil())
       .def(
           "dot",
@@ -210,10 +211,9 @@ void bind_tfhe_integers(nb::module_& m) {
       "tfhe_integer_cost",
       [](const std::string& operation, u32 bits, bool is_signed, const std::string& form, u64 size,
          u32 processors) {
-        const auto cost =
-            tfhe::integer_cost(operation, bits, is_signed, tfhe::circuit_form_from_string(form),
-                               size, processors);
-        return std::make_tuple(cost.bootstraps, cost.key_switches, cost.depth);
+        const auto cost = tfhe::integer_cost(
+            operation, bits, is_signed, tfhe::circuit_form_from_string(form), size, processors);
+        return std::make_tuple(cost.bootstraps, cost.key_switches, cost.depth, cost.rounds);
       },
       "operation"_a, "bits"_a, "signed"_a, "form"_a = "automatic", "size"_a = 1,
       "processors"_a = 1);

@@ -195,8 +195,7 @@ void bind_tfhe_client(nb::module_& m) {
           [](const Client& client, const TfheIntegers& i) {
             return decrypted(released([&] { return tfhe::decrypt_words(client, i.value); }));
           },
-          "integers"_a,
-          nb::sig("def decrypt_words(self, integers: TfheIntegers) -> numpy.ndarray"))
+          "integers"_a, nb::sig("def decrypt_words(self, integers: TfheIntegers) -> numpy.ndarray"))
       .def(
           "p_fail_log2",
           [](const Client& client, const TfheCiphertext& c) { return client.p_fail_log2(c.value); },

@@ -244,11 +244,10 @@ Ciphertext Evaluator::lut(const Ciphertext& a, std::span<const Lut> luts,
   device::LutView view = lut_view(s.plan(), *f.tables, f.index.get());
   view.outputs = outputs;
   const watch::Task task(s.units(rows), "bootstraps");
-  Ciphertext result =
-      s.wrap(s.bootstrapped(a.data().payload.as<const u32>(), rows, view), a.size() * outputs,
-             f.out_modulus, s.log_q(),
-             outputs == 1 ? s.bootstrap_noise(a.size(), s.log_q())
-                          : s.bootstrap_noise(a.size(), outputs, s.log_q()));
+  Ciphertext result = s.wrap(s.bootstrapped(a.data().payload.as<const u32>(), rows, view),
+                             a.size() * outputs, f.out_modulus, s.log_q(),
+                             outputs == 1 ? s.bootstrap_noise(a.size(), s.log_q())
+                                          : s.bootstrap_noise(a.size(), outputs, s.log_q()));
   result.data().bound = f.bound;
   return result;
 }

@@ -80,10 +80,10 @@ enum class Comparison : u8 { equal, not_equal, less, less_equal, greater, greate
 /// by its sign beside signed integers and by zeros beside others, or the whole value.
 class IntegerOperand {
  public:
-  IntegerOperand(const Integers& integers) : integers_(&integers) {}       // NOLINT: either is one
-  IntegerOperand(u64 value) : value_(value), narrow_(true) {}              // NOLINT
-  IntegerOperand(const WideValue& value) : value_(value) {}                // NOLINT
-  const Integers* integers() const { return integers_; }                   ///< null: a value
+  IntegerOperand(const Integers& integers) : integers_(&integers) {}  // NOLINT: either is one
+  IntegerOperand(u64 value) : value_(value), narrow_(true) {}         // NOLINT
+  IntegerOperand(const WideValue& value) : value_(value) {}           // NOLINT
+  const Integers* integers() const { return integers_; }              ///< null: a value
   WideValue value(bool is_signed) const {
     return narrow_ && is_signed ? WideValue::of_signed(static_cast<i64>(value_.word(0))) : value_;
   }
@@ -206,9 +206,10 @@ std::array<u8, 32> random_seed();
 
 /// What an operation takes a result, whatever the set and the device.
 struct IntegerCost {
-  u64 bootstraps = 0;    ///< rotations
-  u64 key_switches = 0;  ///< as many or more: a rotation may give several results
-  u32 depth = 0;         ///< rounds one after the other
+  u64 bootstraps = 0;       ///< rotations
+  u64 key_switches = 0;     ///< as many or more: a rotation may give several results
+  u32 depth = 0;            ///< rounds one after the other
+  std::vector<u64> rounds;  ///< bootstraps of each
 };
 /// Names of what integer_cost knows.
 std::vector<std::string> integer_operations();

@@ -19,6 +19,7 @@ from crenel.tfhe.reductions import Reductions
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crenel.tfhe.arithmetic import Circuits
     from crenel.tfhe.arrays import Clear
 
 Table: TypeAlias = Callable[[int], int] | Sequence[int]
@@ -38,6 +39,11 @@ class Operations(Reductions):
     def keys(self) -> _crenel.TfheEvaluationKeys:
         """The keys."""
         return self._evaluator.keys
+
+    @property
+    def circuits(self) -> Circuits:
+        """Which circuits of integers run (Context.evaluator)."""
+        return self._circuits
 
     @property
     def max_p_fail_log2(self) -> float:

@@ -47,8 +47,9 @@ Parts by_one(Circuit& circuit, const Blocks& a, const Sum& flag, Direction direc
     parts.rest.push_back(circuit.look_up(flag + block, [=](u64 v) {
       return v < 4 ? v : left ? (v - 4) << 1 & 3 : (v - 4) >> 1;
     }));
-    parts.out.push_back(circuit.look_up(
-        flag + block, [=](u64 v) { return v < 4 ? 0 : left ? (v - 4) >> 1 : ((v - 4) & 1) << 1; }));
+    parts.out.push_back(circuit.look_up(flag + block, [=](u64 v) {
+      return v < 4 ? 0 : left ? (v - 4) >> 1 : ((v - 4) & 1) << 1;
+    }));
   }
   return parts;
 }
@@ -66,17 +67,19 @@ Parts by_blocks(Circuit& circuit, const Blocks& a, const Sum& flag) {
 Blocks stage(Circuit& circuit, const Blocks& a, const Sum& flag, u32 k, u32 whole,
              Direction direction, Fill fill, const Sum& sign) {
   const u32 n = count_of(a);
-  const Parts parts =
-      k == 0 ? by_one(circuit, a, flag, direction) : by_blocks(circuit, a, flag);
+  const Parts parts = k == 0 ? by_one(circuit, a, flag, direction) : by_blocks(circuit, a, flag);
   Blocks out;
   for (u32 j = 0; j < n; ++j) {
-    const u32 behind = direction == Direction::left ? j : n - 1 - j;  // blocks that it can come from
+    const u32 behind =
+        direction == Direction::left ? j : n - 1 - j;  // blocks that it can come from
     Sum comes(0);
     if (fill == Fill::around || behind >= whole) {
       const u32 step = whole % n;
       comes = parts.out[direction == Direction::left ? (j + n - step) % n : (j + step) % n];
     } else if (fill == Fill::sign) {
-      comes = circuit.look_up(flag + sign, [=](u64 v) -> u64 { return v < 5 ? 0 : k == 0 ? 2 : 3; });
+      comes = circuit.look_up(flag + sign, [=](u64 v) -> u64 {
+        return v < 5 ? 0 : k == 0 ? 2 : 3;
+      });
     }
     out.push_back((parts.rest[j] + comes).within(0, 3));
   }
@@ -92,11 +95,10 @@ Blocks rotate(const Blocks& a, u32 count, Direction direction, Circuit& circuit)
   const auto block = [&](u32 j, u32 back) { return a[(j + 2 * n - whole - back) % n]; };
   Blocks out;
   for (u32 j = 0; j < n; ++j)
-    out.push_back(count % 2 == 0
-                      ? block(j, 0)
-                      : circuit.look_up(4 * block(j, 0) + block(j, 1), [](u64 v) {
-                          return (v >> 2 << 1 & 3) | (v & 3) >> 1;
-                        }));
+    out.push_back(count % 2 == 0 ? block(j, 0)
+                                 : circuit.look_up(4 * block(j, 0) + block(j, 1), [](u64 v) {
+                                     return (v >> 2 << 1 & 3) | (v & 3) >> 1;
+                                   }));
   return out;
 }
 
@@ -170,8 +172,8 @@ Blocks zeros(Circuit& circuit, const Blocks& a, const Blocks& from_end,
   std::vector<Blocks> columns(count_bits(2 * count_of(a)) / 2);
   for (u32 j = 0; j < count_of(from_end); ++j) {
     const Sum seen = j == 0 ? Sum(0) : before[j - 1];
-    columns[0].push_back(circuit.look_up(
-        4 * seen + from_end[j], [&](u64 v) -> u64 { return v < 4 ? zeros_of(v) : 0; }));
+    columns[0].push_back(circuit.look_up(4 * seen + from_end[j],
+                                         [&](u64 v) -> u64 { return v < 4 ? zeros_of(v) : 0; }));
   }
   return add_columns(circuit, std::move(columns), form);
 }
@@ -181,12 +183,13 @@ Blocks zeros(Circuit& circuit, const Blocks& a, const Blocks& from_end,
 Blocks leading_zeros(Circuit& circuit, const Blocks& a, Form form) {
   const Blocks from_top(a.rbegin(), a.rend());
   return zeros(
-      circuit, a, from_top, [](u64 v) -> u64 { return v == 0 ? 2 : v == 1 ? 1 : 0; }, form);
+      circuit, a, from_top, [](u64 v) -> u64 { return v == 0   ? 2
+                                                      : v == 1 ? 1
+                                                               : 0; }, form);
 }
 
 Blocks trailing_zeros(Circuit& circuit, const Blocks& a, Form form) {
-  return zeros(
-      circuit, a, a, [](u64 v) -> u64 { return v == 0 ? 2 : v == 2 ? 1 : 0; }, form);
+  return zeros(circuit, a, a, [](u64 v) -> u64 { return v == 0 ? 2 : v == 2 ? 1 : 0; }, form);
 }
 
 Blocks count_ones(Circuit& circuit, const Blocks& a, Form form) {

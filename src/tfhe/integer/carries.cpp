@@ -243,8 +243,7 @@ Blocks prefix_or(Circuit& circuit, const Blocks& flags) {
   }
   const Blocks before = totals.empty() ? Blocks() : prefix_or(circuit, totals);
   for (std::size_t i = 0; i < flags.size(); ++i)
-    out.push_back(
-        circuit.look_up(i < kFlags ? sums[i] : sums[i] + before[i / kFlags - 1], any));
+    out.push_back(circuit.look_up(i < kFlags ? sums[i] : sums[i] + before[i / kFlags - 1], any));
   return out;
 }
 

@@ -26,8 +26,8 @@ struct Operands {
 };
 using Build = std::function<Blocks(const Operands&)>;
 
-constexpr u32 kShiftCountBits = 8;   // of an encrypted count
-constexpr u32 kTerms = 16;           // of a sum and a dot product
+constexpr u32 kShiftCountBits = 8;  // of an encrypted count
+constexpr u32 kTerms = 16;          // of a sum and a dot product
 constexpr u32 kTableEntries = 256;
 constexpr u32 kIndexBits = 8;
 
@@ -96,20 +96,27 @@ Sum compared(const Operands& o, Comparison comparison, u64 one) {
 
 const std::vector<std::pair<std::string, Build>>& operations() {
   static const std::vector<std::pair<std::string, Build>> known{
-      {"add", [](const Operands& o) { return radix::add(o.circuit, o.integer(), o.integer(), o.form); }},
-      {"sub", [](const Operands& o) {
+      {"add",
+       [](const Operands& o) { return radix::add(o.circuit, o.integer(), o.integer(), o.form); }},
+      {"sub",
+       [](const Operands& o) {
          const Blocks a = o.integer(), b = o.integer();
          return radix::subtract(o.circuit, a, b, o.form);
        }},
-      {"neg", [](const Operands& o) {
-         return radix::subtract(o.circuit, radix::constant_blocks(u64(0), o.bits), o.integer(), o.form);
+      {"neg",
+       [](const Operands& o) {
+         return radix::subtract(o.circuit, radix::constant_blocks(u64(0), o.bits), o.integer(),
+                                o.form);
        }},
       {"abs", [](const Operands& o) { return radix::absolute(o.circuit, o.integer(), o.form); }},
-      {"mul", [](const Operands& o) {
+      {"mul",
+       [](const Operands& o) {
          return radix::multiply(o.circuit, o.integer(), o.integer(), o.form);
        }},
-      {"mul by 10", [](const Operands& o) {
-         return radix::multiply(o.circuit, o.integer(), radix::constant_blocks(u64(10), o.bits), o.form);
+      {"mul by 10",
+       [](const Operands& o) {
+         return radix::multiply(o.circuit, o.integer(), radix::constant_blocks(u64(10), o.bits),
+                                o.form);
        }},
       {"div", [](const Operands& o) { return quotient(o, false); }},
       {"divmod", [](const Operands& o) { return quotient(o, true); }},
@@ -118,35 +125,38 @@ const std::vector<std::pair<std::string, Build>>& operations() {
       {"mul_overflow", checked(radix::checked_multiply)},
       {"less", [](const Operands& o) { return Blocks{compared(o, Comparison::less, 1)}; }},
       {"equal", [](const Operands& o) { return Blocks{compared(o, Comparison::equal, 1)}; }},
-      {"max", [](const Operands& o) {
+      {"max",
+       [](const Operands& o) {
          const Blocks a = o.integer(), b = o.integer();
          const Sum first = radix::compare(o.circuit, Comparison::greater, a, b, o.is_signed, o.form,
                                           radix::kCondition);
          return radix::select(o.circuit, first, a, b);
        }},
-      {"min_max", [](const Operands& o) {
+      {"min_max",
+       [](const Operands& o) {
          const Blocks a = o.integer(), b = o.integer();
          return radix::exchange(o.circuit, a, b, o.is_signed, o.form);
        }},
-      {"select", [](const Operands& o) {
-         const Sum flag = o.circuit.look_up(o.circuit.input(1),
-                                            [](u64 v) { return radix::kCondition * v; });
+      {"select",
+       [](const Operands& o) {
+         const Sum flag =
+             o.circuit.look_up(o.circuit.input(1), [](u64 v) { return radix::kCondition * v; });
          const Blocks a = o.integer(), b = o.integer();
          return radix::select(o.circuit, flag, a, b);
        }},
-      {"bit_and", [](const Operands& o) {
+      {"bit_and",
+       [](const Operands& o) {
          const Blocks a = o.integer(), b = o.integer();
          return radix::blockwise(o.circuit, a, b, [](u64 u, u64 v) { return u & v; });
        }},
-      {"shift by 1", [](const Operands& o) { return radix::shift_left(o.circuit, o.integer(), 1); }},
+      {"shift by 1",
+       [](const Operands& o) { return radix::shift_left(o.circuit, o.integer(), 1); }},
       {"shift", shifted(radix::Direction::right, false)},
       {"rotate", shifted(radix::Direction::left, true)},
-      {"leading_zeros", [](const Operands& o) {
-         return radix::leading_zeros(o.circuit, o.integer(), o.form);
-       }},
-      {"count_ones", [](const Operands& o) {
-         return radix::count_ones(o.circuit, o.integer(), o.form);
-       }},
+      {"leading_zeros",
+       [](const Operands& o) { return radix::leading_zeros(o.circuit, o.integer(), o.form); }},
+      {"count_ones",
+       [](const Operands& o) { return radix::count_ones(o.circuit, o.integer(), o.form); }},
       {"sum of 16", [](const Operands& o) { return summed(o, false); }},
       {"dot of 16", [](const Operands& o) { return summed(o, true); }},
       {"table of 256", looked_up},
@@ -167,11 +177,13 @@ IntegerCost integer_cost(std::string_view operation, u32 bits, bool is_signed, C
   radix::check_bits(bits);
   for (const auto& [name, build] : operations()) {
     if (name != operation) continue;
-    const auto program =
-        radix::compose(form, size, std::max(processors, 1u), [&](Circuit& circuit, Form f) {
-          return build(Operands{circuit, bits, is_signed, f});
-        });
-    return {program.plan.rotations(), program.plan.outputs(), program.plan.depth()};
+    const auto program = radix::compose(
+        form, size, std::max(processors, 1u),
+        [&](Circuit& circuit, Form f) { return build(Operands{circuit, bits, is_signed, f}); });
+    IntegerCost cost{program.plan.rotations(), program.plan.outputs(), program.plan.depth(), {}};
+    for (u32 round = 1; round <= cost.depth; ++round)
+      cost.rounds.push_back(program.plan.rounds[round].size());
+    return cost;
   }
   throw ParameterError(cat("unknown operation of integers '", std::string(operation), "'"),
                        {{"operation", std::string(operation)}});

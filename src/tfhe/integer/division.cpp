@@ -52,8 +52,7 @@ Sum take_off(Circuit& circuit, Blocks& r, const Blocks& d, const Sum& above8, u6
     const Sum off = circuit.look_up(r[j] - left[j] + 3 + taken,
                                     [](u64 v) { return v >= kCondition ? v - kCondition : 3; });
     r[j] = (r[j] - off + 3).within(0, 3);
-    if (r[j].norm2() > kMaxNorm2 - kRoom)
-      r[j] = circuit.look_up(r[j], [](u64 v) { return v; });
+    if (r[j].norm2() > kMaxNorm2 - kRoom) r[j] = circuit.look_up(r[j], [](u64 v) { return v; });
   }
   return flag;
 }
@@ -122,8 +121,7 @@ Division divide_fast(Circuit& circuit, const Blocks& a, const Blocks& d) {
 }  // namespace
 
 Division divide(Circuit& circuit, const Blocks& a, const Blocks& d, Form form) {
-  Division result =
-      form == Form::lean ? divide_lean(circuit, a, d) : divide_fast(circuit, a, d);
+  Division result = form == Form::lean ? divide_lean(circuit, a, d) : divide_fast(circuit, a, d);
   Blocks& r = result.remainder;
   r.resize(a.size(), Sum(0));
   for (Sum& block : r) block = circuit.look_up(block, low_block);
@@ -168,12 +166,10 @@ Checked narrowed(Circuit& circuit, Blocks wide, bool is_signed) {
   const Sum top = wide.back();
   wide.pop_back();
   // signed: the block above is 0 or 3, as the sign bit below says
-  const Sum overflow = is_signed
-                           ? circuit.look_up(4 * top + wide.back(),
-                                             [](u64 v) {
-                                               return u64((v >> 2) != ((v & 2) != 0 ? 3u : 0u));
-                                             })
-                           : circuit.look_up(top, [](u64 v) { return u64(v != 0); });
+  const Sum overflow =
+      is_signed ? circuit.look_up(4 * top + wide.back(),
+                                  [](u64 v) { return u64((v >> 2) != ((v & 2) != 0 ? 3u : 0u)); })
+                : circuit.look_up(top, [](u64 v) { return u64(v != 0); });
   return {std::move(wide), overflow};
 }
 
@@ -205,8 +201,8 @@ Checked checked_multiply(Circuit& circuit, const Blocks& a, const Blocks& b, boo
   const Sum sign = is_signed ? sign_of(circuit, low, 4) : Sum(0);
   Blocks wrong;
   for (u32 j = n; j < 2 * n; ++j)
-    wrong.push_back(circuit.look_up(
-        sign + wide[j], [](u64 v) { return u64((v & 3) != (v < 4 ? 0u : 3u)); }));
+    wrong.push_back(
+        circuit.look_up(sign + wide[j], [](u64 v) { return u64((v & 3) != (v < 4 ? 0u : 3u)); }));
   return {low, any_of(circuit, wrong)};
 }
 
@@ -230,8 +226,7 @@ Blocks table_entry(Circuit& circuit, const Blocks& index,
   const std::size_t levels = (index.size() + 1) / 2;
   for (std::size_t level = 1; level < levels; ++level) {
     const Sum at = digit(level);
-    std::vector<Blocks> next((values.size() + kMessages - 1) / kMessages,
-                             Blocks(count, Sum(0)));
+    std::vector<Blocks> next((values.size() + kMessages - 1) / kMessages, Blocks(count, Sum(0)));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Sum chosen4 =
           circuit.look_up(at, [&](u64 v) -> u64 { return v == i % kMessages ? 4 : 0; });

@@ -44,16 +44,15 @@ Integers blockwise(const IntegerEvaluator& ev, const IntegerOperand& a, const In
 }  // namespace
 
 const char* name_of(CircuitForm form) {
-  return form == CircuitForm::lean   ? "lean"
-         : form == CircuitForm::fast ? "fast"
-                                     : "automatic";
+  return form == CircuitForm::lean ? "lean" : form == CircuitForm::fast ? "fast" : "automatic";
 }
 
 CircuitForm circuit_form_from_string(std::string_view name) {
   for (const CircuitForm form : {CircuitForm::automatic, CircuitForm::lean, CircuitForm::fast})
     if (name == name_of(form)) return form;
-  throw ParameterError(cat("unknown form of circuits '", name, "', expected automatic, lean or fast"),
-                       {{"form", std::string(name)}, {"expected", "automatic, lean, fast"}});
+  throw ParameterError(
+      cat("unknown form of circuits '", name, "', expected automatic, lean or fast"),
+      {{"form", std::string(name)}, {"expected", "automatic, lean, fast"}});
 }
 
 IntegerEvaluator::IntegerEvaluator(Evaluator evaluator, CircuitForm form)
@@ -87,8 +86,7 @@ Integers IntegerEvaluator::add(const IntegerOperand& a, const IntegerOperand& b)
 }
 
 Integers IntegerEvaluator::sub(const IntegerOperand& a, const IntegerOperand& b) const {
-  if (b.integers() == nullptr)
-    return add(a, -b.value(radix::encrypted_of(a, b).is_signed()));
+  if (b.integers() == nullptr) return add(a, -b.value(radix::encrypted_of(a, b).is_signed()));
   return modular(*this, a, b, [](Circuit& circuit, const Blocks& x, const Blocks& y, Form form) {
     return radix::subtract(circuit, x, y, form);
   });

@@ -32,9 +32,8 @@ std::vector<Ciphertext> divided(const IntegerEvaluator& ev, const IntegerOperand
   Job job(ev, like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
   return job.run([&](Circuit& circuit, Form form, const auto& in) {
-    return pick(like.is_signed()
-                    ? radix::divide_signed(circuit, in(x), in(y), floored, form)
-                    : radix::divide(circuit, in(x), in(y), form));
+    return pick(like.is_signed() ? radix::divide_signed(circuit, in(x), in(y), floored, form)
+                                 : radix::divide(circuit, in(x), in(y), form));
   });
 }
 
@@ -68,10 +67,9 @@ template <class Build>
 Integers counted(const IntegerEvaluator& ev, const Integers& a, const Build& build) {
   Job job(ev, a.size());
   const auto x = job.operand(a);
-  return job.integers(radix::count_bits(a.bits()), false,
-                      [&](Circuit& circuit, Form form, const auto& in) {
-                        return build(circuit, in(x), form);
-                      });
+  return job.integers(
+      radix::count_bits(a.bits()), false,
+      [&](Circuit& circuit, Form form, const auto& in) { return build(circuit, in(x), form); });
 }
 
 }  // namespace
@@ -79,9 +77,8 @@ Integers counted(const IntegerEvaluator& ev, const Integers& a, const Build& bui
 std::pair<Integers, Integers> IntegerEvaluator::divmod(const IntegerOperand& a,
                                                        const IntegerOperand& b,
                                                        bool floored) const {
-  auto blocks = divided(*this, a, b, floored, [](const radix::Division& d) {
-    return joined(d.quotient, d.remainder);
-  });
+  auto blocks = divided(*this, a, b, floored,
+                        [](const radix::Division& d) { return joined(d.quotient, d.remainder); });
   const Integers& like = radix::encrypted_of(a, b);
   return {radix::taken(blocks, 0, like.bits(), like.is_signed()),
           radix::taken(blocks, like.bits() / 2, like.bits(), like.is_signed())};
@@ -89,16 +86,14 @@ std::pair<Integers, Integers> IntegerEvaluator::divmod(const IntegerOperand& a,
 
 Integers IntegerEvaluator::div(const IntegerOperand& a, const IntegerOperand& b,
                                bool floored) const {
-  auto blocks =
-      divided(*this, a, b, floored, [](const radix::Division& d) { return d.quotient; });
+  auto blocks = divided(*this, a, b, floored, [](const radix::Division& d) { return d.quotient; });
   const Integers& like = radix::encrypted_of(a, b);
   return Integers(std::move(blocks), like.bits(), like.is_signed());
 }
 
 Integers IntegerEvaluator::rem(const IntegerOperand& a, const IntegerOperand& b,
                                bool floored) const {
-  auto blocks =
-      divided(*this, a, b, floored, [](const radix::Division& d) { return d.remainder; });
+  auto blocks = divided(*this, a, b, floored, [](const radix::Division& d) { return d.remainder; });
   const Integers& like = radix::encrypted_of(a, b);
   return Integers(std::move(blocks), like.bits(), like.is_signed());
 }
@@ -163,16 +158,16 @@ Integers IntegerEvaluator::dot(std::span<const Integers* const> a,
     auto x = job.operand(*a[i]), y = job.operand(*b[i]);
     pairs.emplace_back(std::move(x), std::move(y));
   }
-  return job.integers(
-      like.bits(), like.is_signed(), [&](Circuit& circuit, Form form, const auto& in) {
-        std::vector<Blocks> columns(like.blocks().size());
-        for (const auto& [x, y] : pairs) {
-          const auto terms = radix::product_columns(circuit, in(x), in(y));
-          for (std::size_t j = 0; j < columns.size(); ++j)
-            columns[j].insert(columns[j].end(), terms[j].begin(), terms[j].end());
-        }
-        return radix::add_columns(circuit, std::move(columns), form);
-      });
+  return job.integers(like.bits(), like.is_signed(),
+                      [&](Circuit& circuit, Form form, const auto& in) {
+                        std::vector<Blocks> columns(like.blocks().size());
+                        for (const auto& [x, y] : pairs) {
+                          const auto terms = radix::product_columns(circuit, in(x), in(y));
+                          for (std::size_t j = 0; j < columns.size(); ++j)
+                            columns[j].insert(columns[j].end(), terms[j].begin(), terms[j].end());
+                        }
+                        return radix::add_columns(circuit, std::move(columns), form);
+                      });
 }
 
 Integers IntegerEvaluator::look_up(const Integers& index, std::span<const u64> entries, u32 bits,

@@ -34,8 +34,9 @@ void check_narrow(const Integers& a, bool is_signed) {
                          is_signed ? "signed" : "unsigned"),
                      {{"signed", a.is_signed()}});
   if (a.bits() > 64)
-    throw StateError(cat("integers of ", a.bits(), " bits, expected at most 64: take decrypt_words"),
-                     {{"bits", a.bits()}, {"expected", "up to 64"}});
+    throw StateError(
+        cat("integers of ", a.bits(), " bits, expected at most 64: take decrypt_words"),
+        {{"bits", a.bits()}, {"expected", "up to 64"}});
 }
 
 }  // namespace
@@ -81,9 +82,9 @@ std::vector<WideValue> values_of(std::span<const u64> words, u32 bits, bool is_s
   check_bits(bits);
   const u32 each = words_of(bits);
   if (words.size() % each != 0)
-    throw ParameterError(cat(words.size(), " words, expected ", each, " for each integer of ", bits,
-                             " bits"),
-                         {{"words", words.size()}, {"bits", bits}});
+    throw ParameterError(
+        cat(words.size(), " words, expected ", each, " for each integer of ", bits, " bits"),
+        {{"words", words.size()}, {"bits", bits}});
   std::vector<WideValue> values;
   values.reserve(words.size() / each);  // no copy stays behind
   for (std::size_t i = 0; i < words.size(); i += each) {

@@ -96,9 +96,7 @@ Job::Operand Job::message(const Ciphertext& m) {
                m.bound() == 0 ? kMessages - 1 : std::min<i64>(m.bound(), kMessages) - 1);
 }
 
-u32 Job::processors() const {
-  return integers_.evaluator().context().device().info().processors;
-}
+u32 Job::processors() const { return integers_.evaluator().context().device().info().processors; }
 
 std::vector<Ciphertext> Job::execute(const Program& program) const {
   return radix::execute(integers_.evaluator(), program, inputs_, size_);

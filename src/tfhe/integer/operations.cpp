@@ -21,8 +21,7 @@ Sum equal_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool negate
   for (u32 j = 0; j < count_of(a); ++j)
     differ.push_back(
         circuit.look_up(difference_column(a[j], b[j]), [](u64 v) { return u64(v != 3); }));
-  return negate ? any_of(circuit, differ, one)
-                : none_of(circuit, differ, one);
+  return negate ? any_of(circuit, differ, one) : none_of(circuit, differ, one);
 }
 
 // a ^ 2 - (b ^ 2) + 3 for the top blocks of signed integers.

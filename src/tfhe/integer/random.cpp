@@ -56,13 +56,11 @@ Integers IntegerEvaluator::random(u64 count, u32 bits, bool is_signed,
     return table_polynomial(s.plan(), p, table, 2 * p);
   });
   const watch::Task task(s.units(rows.size()), "bootstraps");
-  device::Buffer drawn =
-      s.bootstrapped(rows.data().payload.as<const u32>(), rows.size(), halves);
+  device::Buffer drawn = s.bootstrapped(rows.data().payload.as<const u32>(), rows.size(), halves);
   const device::LweTerm term{drawn.as<const u32>(), 1};
   const u64 three = (u64(3) << s.log_q()) / (2 * p);
-  Ciphertext blocks =
-      s.wrap(s.combined({&term, 1}, three, rows.size(), s.log_q()), rows.size(), p, s.log_q(),
-             s.bootstrap_noise(rows.size(), s.log_q()));
+  Ciphertext blocks = s.wrap(s.combined({&term, 1}, three, rows.size(), s.log_q()), rows.size(), p,
+                             s.log_q(), s.bootstrap_noise(rows.size(), s.log_q()));
   blocks.data().bound = 4;
   std::vector<Ciphertext> parts;
   for (u32 j = 0; j < n; ++j) parts.push_back(blocks.slice(j * count, count));

@@ -1,4 +1,6 @@
 // Shifts by encrypted counts, rotations, counts of bits, signs and types, on plain integers.
+#include "tfhe/integer/bits.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -6,7 +8,6 @@
 #include "crenel/core/error.h"
 #include "support/integer_values.h"
 #include "support/radix_model.h"
-#include "tfhe/integer/bits.h"
 
 namespace crenel::tfhe::radix {
 namespace {
@@ -81,7 +82,8 @@ void expect_shift(u32 bits, u32 width, Direction direction, Fill fill, Expected 
   for (auto& block : test::radix_blocks(counts, width)) inputs.push_back(std::move(block));
   const auto found = test::RadixModel(circuit, inputs).integers(out, x.size());
   for (std::size_t i = 0; i < x.size(); ++i)
-    ASSERT_EQ(found[i], expected(x[i], counts[i]) & width_mask(bits)) << x[i] << " by " << counts[i];
+    ASSERT_EQ(found[i], expected(x[i], counts[i]) & width_mask(bits))
+        << x[i] << " by " << counts[i];
 }
 
 TEST(TfheRadixBits, ShiftsByEncryptedCounts) {
@@ -96,9 +98,8 @@ TEST(TfheRadixBits, ShiftsByEncryptedCounts) {
       });
       expect_shift(bits, width, Direction::left, Fill::around,
                    [&](u64 x, u64 count) { return rotated(x, count, bits); });
-      expect_shift(bits, width, Direction::right, Fill::around, [&](u64 x, u64 count) {
-        return rotated(x, bits - count % bits, bits);
-      });
+      expect_shift(bits, width, Direction::right, Fill::around,
+                   [&](u64 x, u64 count) { return rotated(x, bits - count % bits, bits); });
     }
   }
 }

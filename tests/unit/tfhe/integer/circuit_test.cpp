@@ -51,7 +51,8 @@ TEST(TfheRadixCircuit, AddSubtractMultiply) {
   for (const u32 bits : kWidths) {
     expect_forms(bits, radix::add, [](u64 x, u64 y) { return x + y; });
     expect_forms(
-        bits, [](Circuit& c, const Blocks& x, const Blocks& y, Form f) { return subtract(c, x, y, f); },
+        bits,
+        [](Circuit& c, const Blocks& x, const Blocks& y, Form f) { return subtract(c, x, y, f); },
         [](u64 x, u64 y) { return x - y; });
     expect_forms(bits, radix::multiply, [](u64 x, u64 y) { return x * y; });
     expect_forms(
@@ -246,10 +247,9 @@ TEST(TfheRadixCircuit, StatedCosts) {
   expect_cost("arithmetic shift", 64, {1, 1},
               [](Circuit& c, const Blocks& x, const Blocks&) { shift_right(c, x, 62, true); });
   expect_cost("not", 64, {0, 0}, [](Circuit&, const Blocks& x, const Blocks&) { bit_not(x); });
-  expect_cost("times 16", 8, {0, 0},
-              [](Circuit& c, const Blocks& x, const Blocks&) {
-                multiply(c, x, constant_blocks(u64(16), 8), Form::fast);
-              });
+  expect_cost("times 16", 8, {0, 0}, [](Circuit& c, const Blocks& x, const Blocks&) {
+    multiply(c, x, constant_blocks(u64(16), 8), Form::fast);
+  });
 }
 
 TEST(TfheRadixCircuit, LookUpsAreFoldedWhereNothingIsToBeDone) {

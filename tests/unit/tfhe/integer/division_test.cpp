@@ -60,8 +60,8 @@ TEST(TfheRadixDivision, EncryptedDivisors) {
         SCOPED_TRACE(cat(bits, " bits, ", kind, form == Form::lean ? " lean" : " fast"));
         Circuit circuit;
         const Blocks a = circuit.inputs(bits / 2), d = circuit.inputs(bits / 2);
-        const Division found = is_signed ? divide_signed(circuit, a, d, floored, form)
-                                         : divide(circuit, a, d, form);
+        const Division found =
+            is_signed ? divide_signed(circuit, a, d, floored, form) : divide(circuit, a, d, form);
         test::expect_runnable(circuit, found.quotient);
         test::expect_runnable(circuit, found.remainder);
         const auto q = evaluated(circuit, in, bits, found.quotient),
