@@ -60,8 +60,8 @@ class RadixModel {
   std::vector<std::vector<u64>> values_;
 };
 
-/// What a schedule must keep: rotations have room for their functions, and every sum is quiet enough
-/// where errors of one rotation count as one.
+/// What a schedule must keep: rotations have room for their functions, and every sum is quiet
+/// enough where errors of one rotation count as one.
 inline void expect_runnable(const Circuit& circuit, const Blocks& outputs) {
   const auto plan = tfhe::radix::schedule(circuit, outputs);
   std::map<u32, std::size_t> rotation_of;

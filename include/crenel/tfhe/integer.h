@@ -153,7 +153,7 @@ class IntegerEvaluator {
   Integers shift_right(const Integers& a, u32 count) const;  ///< arithmetic for signed integers
   Integers rotate_left(const Integers& a, u32 count) const;  ///< count < bits
   Integers rotate_right(const Integers& a, u32 count) const;
-  /// By encrypted counts, unsigned integers of any width (StateError for signed ones), one for each.
+  /// By encrypted counts, unsigned integers of any width (StateError for signed ones), one each.
   /// Shifts by `bits` and more leave 0, or the sign of signed integers; rotations are modulo bits.
   Integers shift_left(const Integers& a, const Integers& count) const;
   Integers shift_right(const Integers& a, const Integers& count) const;

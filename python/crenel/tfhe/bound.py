@@ -9,8 +9,9 @@ import numpy as np
 
 from crenel import _crenel
 from crenel.tfhe.arrays import Ciphertext, Integers, Shape
+from crenel.tfhe.kinds import is_encrypted
 from crenel.tfhe.place import Place
-from crenel.tfhe.ufuncs import call_function, call_ufunc, matmul, rebound
+from crenel.tfhe.ufuncs import call_function, call_ufunc, matmul
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,12 +45,12 @@ class _Operators(Generic[A, R]):
         return bound(self._evaluator, bits)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
-        return rebound(self._evaluator, call_ufunc(self._evaluator, ufunc, method, inputs, options))
+        return _rebound(self._evaluator, call_ufunc(self._evaluator, ufunc, method, inputs, options))
 
     def __array_function__(
         self, function: Callable[..., object], types: object, args: tuple[Any, ...], options: dict[str, Any]
     ) -> object:
-        return rebound(self._evaluator, call_function(self._evaluator, function, args, options))
+        return _rebound(self._evaluator, call_function(self._evaluator, function, args, options))
 
     def __add__(self, other: A | Clear) -> R:
         return self._by("add", self, other)
@@ -244,7 +245,7 @@ class BoundIntegers(_Operators[Integers, "BoundIntegers"], Integers):
     def _both(self, pair: tuple[Integers, Integers]) -> tuple[BoundIntegers, BoundIntegers]:
         return bound(self._evaluator, pair[0]), bound(self._evaluator, pair[1])
 
-    def __truediv__(self, other: object) -> NoReturn:
+    def __truediv__(self, other: Integers | Clear) -> NoReturn:
         raise TypeError("'/' of encrypted integers would be a fraction; '//' divides and rounds down")
 
     __rtruediv__ = __truediv__
@@ -295,3 +296,10 @@ def bound(evaluator: Operations, array: Ciphertext | Integers) -> BoundCiphertex
     if isinstance(array, Integers):
         return BoundIntegers(evaluator, array.context, array._data, array.shape)
     return BoundCiphertext(evaluator, array.context, array._data, array.shape, array.dtype)
+
+
+def _rebound(evaluator: Operations, result: object) -> object:
+    """Encrypted results with operators, also within a tuple."""
+    if isinstance(result, tuple) and any(is_encrypted(x) for x in result):
+        return tuple(_rebound(evaluator, x) for x in result)
+    return bound(evaluator, result) if isinstance(result, (Ciphertext, Integers)) else result

@@ -95,7 +95,7 @@ def clear_values(operation: str, value: object, kind: Kind) -> np.ndarray:
     expected = "bools" if kind == "bit" else "integers"
     if isinstance(value, (bool, np.bool_, np.ndarray, list, tuple)):
         array = np.asarray(value)
-        if isinstance(value, (list, tuple)) and array.dtype.kind in "fO":
+        if isinstance(value, (list, tuple)) and array.dtype.kind in ("f", "O"):
             array = np.asarray(value, dtype=object)  # numbers that no type of NumPy holds together
     else:
         try:

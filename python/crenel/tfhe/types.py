@@ -45,7 +45,7 @@ class IntegerType:
         return f"{'int' if self.signed else 'uint'}{self.bits}"
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[np.integer] | np.dtype[np.object_]:
         """What arrays of it decrypt to: the smallest type of NumPy that holds it, object above 64 bits."""
         if self.bits > _WORD:
             return np.dtype(object)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crenel.tfhe.arrays import Ciphertext, Integers, concatenate
+from crenel.tfhe.arrays import Integers, concatenate
 from crenel.tfhe.kinds import PLURAL, is_encrypted
 
 if TYPE_CHECKING:
@@ -158,14 +158,3 @@ def call_function(
     if known is None:
         raise TypeError(f"np.{getattr(function, '__name__', function)}: not computed of encrypted arrays")
     return known(evaluator, *args, **options)
-
-
-def rebound(evaluator: Operations, result: object) -> object:
-    """Encrypted results with operators, also within a tuple."""
-    if isinstance(result, tuple) and any(is_encrypted(x) for x in result):
-        return tuple(rebound(evaluator, x) for x in result)
-    if isinstance(result, (Ciphertext, Integers)):
-        from crenel.tfhe.bound import bound
-
-        return bound(evaluator, result)
-    return result

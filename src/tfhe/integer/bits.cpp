@@ -62,8 +62,8 @@ Parts by_blocks(Circuit& circuit, const Blocks& a, const Sum& flag) {
   return parts;
 }
 
-// One stage: by 2^k bits where `flag` is 4, which come from `whole` blocks away. Results are sums of
-// two look-ups.
+// One stage: by 2^k bits where `flag` is 4, which come from `whole` blocks away. Results are sums
+// of two look-ups.
 Blocks stage(Circuit& circuit, const Blocks& a, const Sum& flag, u32 k, u32 whole,
              Direction direction, Fill fill, const Sum& sign) {
   const u32 n = count_of(a);

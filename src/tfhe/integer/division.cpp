@@ -45,8 +45,8 @@ Sum take_off(Circuit& circuit, Blocks& r, const Blocks& d, const Sum& above8, u6
     taken = circuit.look_up(x + above8, [=](u64 v) { return fits(v) ? kCondition : 0; });
     flag = circuit.look_up(x + above8, [=](u64 v) { return fits(v) ? weight : 0; });
   }
-  // One look-up a block: what is taken off where the flag is set. The remainder becomes a sum, whose
-  // noise grows with every step until it is looked up anew.
+  // One look-up a block: what is taken off where the flag is set. The remainder becomes a sum
+  // whose noise grows with every step until it is looked up anew.
   constexpr double kRoom = 6;  // of the other terms of its look-ups
   for (u32 j = 0; j < k; ++j) {
     const Sum off = circuit.look_up(r[j] - left[j] + 3 + taken,

@@ -1,5 +1,5 @@
-// IntegerEvaluator: checks its operands and runs circuits. Divisions, shifts by encrypted counts and
-// tables are in evaluator_more.cpp.
+// IntegerEvaluator: checks its operands and runs circuits. Divisions, shifts by encrypted counts
+// and tables are in evaluator_more.cpp.
 #include "crenel/core/error.h"
 #include "crenel/tfhe/integer.h"
 #include "tfhe/integer/bits.h"

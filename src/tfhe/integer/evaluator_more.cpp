@@ -1,5 +1,5 @@
-// IntegerEvaluator: divisions, overflow, shifts by encrypted counts, counts of bits, types, products
-// of arrays, tables.
+// IntegerEvaluator: divisions, overflow, shifts by encrypted counts, counts of bits, types,
+// products of arrays, tables.
 #include "crenel/core/error.h"
 #include "crenel/tfhe/integer.h"
 #include "tfhe/integer/checks.h"

@@ -16,15 +16,15 @@ Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b, Form form,
                 const Last& last = {});
 /// n^2 look-ups for the products, about half as many to add them (8 bits: 24 in all, 4 rounds; 16:
-/// 106, 7; 32: 424, 11; 64: 1668, 14; fast). No look-up for a block of a known factor: its digits in
-/// {-1, 0, 1, 2} scale the blocks of the other.
+/// 106, 7; 32: 424, 11; 64: 1668, 14; fast). No look-up for a block of a known factor: its digits
+/// in {-1, 0, 1, 2} scale the blocks of the other.
 Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 /// The digits of all products of two blocks, by columns, for add_columns().
 std::vector<Blocks> product_columns(Circuit& circuit, const Blocks& a, const Blocks& b);
 
 /// `one` where the comparison holds, else 0. Order, lean: n rotations in n rounds, one more for
-/// signed integers; fast: n look-ups and about n / 2 more in 1 + about log_3 n rounds (8 bits: 5, 2;
-/// 64 bits: 47, 4). Equality: n + 1, 2 rounds (n <= 15), 64 bits 36, 3.
+/// signed integers; fast: n look-ups and about n / 2 more in 1 + about log_3 n rounds (8 bits: 5,
+/// 2; 64 bits: 47, 4). Equality: n + 1, 2 rounds (n <= 15), 64 bits 36, 3.
 Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Blocks& b,
             bool is_signed, Form form, u64 one = 1);
 

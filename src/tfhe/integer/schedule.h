@@ -1,5 +1,5 @@
-// Which rotations a circuit runs: look-ups of one argument share one where the argument is small, and
-// of two circuits that compute the same the one is taken that a device finishes first.
+// Which rotations a circuit runs: look-ups of one argument share one where the argument is small,
+// and of two circuits that compute the same the one is taken that a device finishes first.
 #pragma once
 
 #include <vector>
