@@ -35,8 +35,8 @@ start_of_all = client.encrypt(clear, dtype=token)
 balances = [ev(start_of_all)[i : i + 1] for i in range(len(clear))]
 start = time.perf_counter()
 for (payer, payee, _), request in zip(transfers, sent, strict=True):
-    amount = context.integers_from_bytes(request)
-    moved = ev.select(balances[payer] >= amount, amount, 0)  # all of it or nothing
+    asked = context.integers_from_bytes(request)
+    moved = ev.select(balances[payer] >= asked, asked, 0)  # all of it or nothing
     balances[payer] = balances[payer] - moved
     balances[payee] = balances[payee] + moved
 elapsed = time.perf_counter() - start

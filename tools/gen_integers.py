@@ -77,7 +77,7 @@ def table() -> str:
 
 def picture(bits: int = 64) -> str:
     """Bootstraps of every round at one width, lean and fast, an operation a panel."""
-    width, height, left, top, gap = 380, 170, 56, 46, 70
+    width, height, left, top, gap = 380, 170, 56, 52, 76
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * (width + gap) + 20}" '
         f'height="{2 * (height + gap) + 50}" font-family="sans-serif" font-size="12">',
@@ -115,7 +115,7 @@ def picture(bits: int = 64) -> str:
             )
             text = f"{'lean and fast' if same else form}: {count:,} bootstraps, {depth} rounds"
             parts.append(
-                f'<text x="{x0 + width - 4}" y="{y0 + 14 + 16 * i}" text-anchor="end" '
+                f'<text x="{x0 + width}" y="{y0 - 22 + 15 * i}" text-anchor="end" '
                 f'fill="{COLOURS[form]}">{text}</text>'
             )
     return "\n".join([*parts, "</svg>"]) + "\n"

@@ -37,6 +37,7 @@ class Arithmetic:
     an array of integers (bools beside bits). Shapes broadcast as NumPy's do.
     """
 
+    _circuits: Circuits
     __slots__ = ("_circuits", "_context", "_evaluator", "_integers", "_messages_engine")
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class _Array(Generic[Data]):
     _data: Data
     _dtype: np.dtype
     _shape: Shape
-    __array_ufunc__: ClassVar[None] = None  # NumPy leaves operators to us instead of looping
+    __array_ufunc__: ClassVar[Any] = None  # NumPy leaves operators to us instead of looping
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares elements
 
     def __init__(self, context: Place, data: Data, shape: Shape, dtype: np.dtype) -> None:
@@ -166,7 +166,7 @@ class _Array(Generic[Data]):
                 raise TypeError(f"an encrypted array takes ints, ranges, arrays, got {type(part).__name__}")
         if self._context.params.slots != 1:
             return self._packed_part(key)
-        index = np.arange(self.size, dtype=np.uint64).reshape(self._shape)[key]
+        index = np.arange(self.size, dtype=np.uint64).reshape(self._shape)[cast("Any", key)]
         if index.size == 0:
             raise ParameterError(
                 f"ranges have at least one element, got {key} of shape {self._shape}",

@@ -82,7 +82,7 @@ def integer_type(operation: str, dtype: TypeLike | npt.DTypeLike) -> IntegerType
     if isinstance(dtype, str) and (found := re.fullmatch(r"(u?)int([0-9]{1,4})", dtype)):
         return IntegerType(int(found[2]), not found[1])
     try:
-        known = np.dtype(dtype)  # type: ignore[arg-type]
+        known = np.dtype(dtype)
     except TypeError:
         known = None
     if known is None or known.kind not in "iu":

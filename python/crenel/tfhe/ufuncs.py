@@ -13,7 +13,7 @@ from crenel.tfhe.kinds import PLURAL, is_encrypted
 if TYPE_CHECKING:
     from crenel.tfhe.operations import Operations
 
-_NUMBERS = {
+_NUMBERS: dict[np.ufunc, str] = {
     np.add: "add",
     np.subtract: "sub",
     np.multiply: "mul",
@@ -21,7 +21,7 @@ _NUMBERS = {
     np.minimum: "min",
     np.maximum: "max",
 }
-_COMPARISONS = {
+_COMPARISONS: dict[np.ufunc, str] = {
     np.equal: "equal",
     np.not_equal: "not_equal",
     np.less: "less",
@@ -29,7 +29,7 @@ _COMPARISONS = {
     np.greater: "greater",
     np.greater_equal: "greater_equal",
 }
-_BITS = {
+_BITS: dict[np.ufunc, str] = {
     np.bitwise_and: "and_",
     np.bitwise_or: "or_",
     np.bitwise_xor: "xor",
@@ -39,7 +39,7 @@ _BITS = {
     np.logical_xor: "xor",
     np.logical_not: "not_",
 }
-_INTEGERS = {
+_INTEGERS: dict[np.ufunc, str] = {
     np.floor_divide: "div",
     np.remainder: "rem",
     np.divmod: "divmod",

@@ -10,7 +10,7 @@ struct Division {
 };
 
 /// Of unsigned integers, a block of the quotient a step: the remainder so far, with a block of `a`
-/// behind it, takes 2 d and then d off (lean), or d, 2 d and 3 d at once, one of which stays (fast).
+/// behind it, takes 2 d and then d off (lean), or d, 2 d and 3 d at once and keeps one (fast).
 /// By 0: all bits set, remainder a.
 Division divide(Circuit& circuit, const Blocks& a, const Blocks& d, Form form);
 /// The same of signed integers; IntegerEvaluator::divmod says what of 0 and of the least value.
