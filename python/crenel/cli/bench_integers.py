@@ -172,7 +172,7 @@ def _measure(
         result.skipped = f"more than the limit: {bootstraps} bootstraps"
         return result
     times: list[float] = []
-    found = None
+    found: Any = None
     for _ in range(repeats):
         start = time.perf_counter()
         found = run(ev, *arrays)
