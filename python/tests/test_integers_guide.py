@@ -11,7 +11,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import gen_integers  # noqa: E402
+from tfhe_world import tfhe_world  # noqa: E402
 
+import crenel  # noqa: E402
+from crenel import _crenel  # noqa: E402
 from crenel.cli import main  # noqa: E402
 
 
@@ -28,6 +31,52 @@ def test_stated_costs(name, bits, lean, fast):
         count, depth, rounds = gen_integers.cost(name, bits, form)
         assert (count, depth) == expected
         assert (sum(rounds), len(rounds)) == expected
+
+
+def bootstraps(run) -> int:
+    """How many an operation announces, which is what it runs: it counts them up to that number."""
+    totals, last = [], []
+
+    def note(done, total, what):
+        totals.append(total)
+        last.append(done)
+
+    with crenel.progress(note):
+        run()
+    assert last[-1] == totals[-1] == max(totals)
+    return totals[-1]
+
+
+@pytest.mark.parametrize("dtype", ["uint6", "int6"])
+@pytest.mark.parametrize("form", ["lean", "fast"])
+def test_counts_are_what_runs(dtype, form):
+    world = tfhe_world("toy-lut4", "cpu")
+    ev = world.context.evaluator(world.keys, max_p_fail_log2=0, circuits=form)
+    a, b = (world.client.encrypt([v], dtype=dtype) for v in (13, 3))
+    many = world.client.encrypt([[v] for v in range(16)], dtype=dtype)
+    count = world.client.encrypt([5], dtype="uint8")
+    runs = {
+        **{
+            n: (lambda n=n: getattr(ev, n)(a, b))
+            for n in ("add", "sub", "mul", "div", "divmod", "less", "equal")
+        },
+        **{n: (lambda n=n: getattr(ev, n)(a, b)) for n in ("max", "min_max", "bit_and")},
+        **{f"{n}_overflow": (lambda n=n: getattr(ev, f"{n}_overflow")(a, b)) for n in ("add", "sub", "mul")},
+        **{n: (lambda n=n: getattr(ev, n)(a)) for n in ("neg", "leading_zeros", "count_ones")},
+        "mul by 10": lambda: ev.mul(a, 10),
+        "shift by 1": lambda: ev.shift_left(a, 1),
+        "shift": lambda: ev.shift_right(a, count),
+        "rotate": lambda: ev.rotate_left(a, count),
+        "sum of 16": lambda: ev.sum(many, 0),
+        "dot of 16": lambda: ev.dot(many, many[::-1], 0),
+    }
+    if dtype[0] == "i":
+        runs["abs"] = lambda: ev.abs(a)
+    for name, run in runs.items():
+        stated, _, _, _ = _crenel.tfhe_integer_cost(name, 6, dtype[0] == "i", form)
+        assert bootstraps(run) == stated, name
+    condition = ev.less(a, b)
+    assert bootstraps(lambda: ev.select(condition, a, b)) == _crenel.tfhe_integer_cost("select", 6, False)[0]
 
 
 ARGUMENTS = ["--set", "toy-lut4", "--allow-insecure", "--device", "cpu", "--repeats", "1"]

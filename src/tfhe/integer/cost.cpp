@@ -94,8 +94,10 @@ Sum compared(const Operands& o, Comparison comparison, u64 one) {
   return radix::compare(o.circuit, comparison, a, b, o.is_signed, o.form, one);
 }
 
-const std::vector<std::pair<std::string, Build>>& operations() {
-  static const std::vector<std::pair<std::string, Build>> known{
+using Operations = std::vector<std::pair<std::string, Build>>;
+
+Operations arithmetic() {
+  return {
       {"add",
        [](const Operands& o) { return radix::add(o.circuit, o.integer(), o.integer(), o.form); }},
       {"sub",
@@ -123,6 +125,11 @@ const std::vector<std::pair<std::string, Build>>& operations() {
       {"add_overflow", checked(radix::checked_add)},
       {"sub_overflow", checked(radix::checked_subtract)},
       {"mul_overflow", checked(radix::checked_multiply)},
+  };
+}
+
+Operations choices() {
+  return {
       {"less", [](const Operands& o) { return Blocks{compared(o, Comparison::less, 1)}; }},
       {"equal", [](const Operands& o) { return Blocks{compared(o, Comparison::equal, 1)}; }},
       {"max",
@@ -144,6 +151,11 @@ const std::vector<std::pair<std::string, Build>>& operations() {
          const Blocks a = o.integer(), b = o.integer();
          return radix::select(o.circuit, flag, a, b);
        }},
+  };
+}
+
+Operations bits_and_arrays() {
+  return {
       {"bit_and",
        [](const Operands& o) {
          const Blocks a = o.integer(), b = o.integer();
@@ -161,6 +173,15 @@ const std::vector<std::pair<std::string, Build>>& operations() {
       {"dot of 16", [](const Operands& o) { return summed(o, true); }},
       {"table of 256", looked_up},
   };
+}
+
+const Operations& operations() {
+  static const Operations known = [] {
+    Operations all;
+    for (auto part : {arithmetic, choices, bits_and_arrays})
+      for (auto& operation : part()) all.push_back(std::move(operation));
+    return all;
+  }();
   return known;
 }
 
