@@ -23,6 +23,7 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
             "getting-started",
             "arrays",
             "tfhe",
+            "integers",
             "bootstrapping",
             "bootstrap_precision",
             "train",

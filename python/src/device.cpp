@@ -119,6 +119,9 @@ void bind_class(nb::module_& m) {
       .def_prop_ro(
           "memory_bytes", [](const Device& d) { return d.info().memory_bytes; }, "As in `info`.")
       .def_prop_ro(
+          "processors", [](const Device& d) { return d.info().processors; },
+          "What computes at the same time: threads, multiprocessors.")
+      .def_prop_ro(
           "available_bytes",
           [](const Device& d) {
             nb::gil_scoped_release release;

@@ -12,6 +12,10 @@ void bind_tfhe(nb::module_& m);
 void bind_tfhe_params(nb::module_& m);
 void bind_tfhe_objects(nb::module_& m);
 void bind_tfhe_evaluator(nb::module_& m);
+void bind_tfhe_integers(nb::module_& m);
+
+/// The comparison of this name; ParameterError for any other.
+tfhe::Comparison comparison(const std::string& name);
 
 using TfheCiphertext = Bound<tfhe::Ciphertext, tfhe::Context>;
 using TfheIntegers = Bound<tfhe::Integers, tfhe::Context>;

@@ -10,17 +10,12 @@ namespace crenel::python {
 namespace {
 
 using tfhe::Evaluator;
-using tfhe::IntegerEvaluator;
 using tfhe::MessageEvaluator;
 
 using Pointers = std::vector<const TfheCiphertext*>;
 
 TfheCiphertext wrap(const Evaluator& ev, tfhe::Ciphertext&& value) {
   return {ev.context(), std::move(value)};
-}
-
-TfheIntegers wrap(const IntegerEvaluator& ev, tfhe::Integers&& value) {
-  return {ev.evaluator().context(), std::move(value)};
 }
 
 TfheCiphertext gate(const Evaluator& ev, const std::string& name, const Pointers& inputs) {
@@ -117,112 +112,6 @@ void bind_messages(nb::module_& m) {
           "single"_a, ReleaseGil());
 }
 
-/// Integers, or a public value as two's complement.
-using Operand = std::variant<const TfheIntegers*, u64>;
-
-tfhe::IntegerOperand operand(const Operand& x) {
-  if (const u64* value = std::get_if<u64>(&x)) return *value;
-  const TfheIntegers* integers = std::get<const TfheIntegers*>(x);
-  if (integers == nullptr) throw nb::type_error("expected integers, got None");
-  return integers->value;
-}
-
-/// Member functions of two operands, of an array and a count, and of one array.
-using Binary = tfhe::Integers (IntegerEvaluator::*)(const tfhe::IntegerOperand&,
-                                                    const tfhe::IntegerOperand&) const;
-using Shift = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&, u32) const;
-using Unary = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&) const;
-using Class = nb::class_<IntegerEvaluator>;
-
-template <Binary op>
-void binary(Class& c, const char* name) {
-  c.def(
-      name,
-      [](const IntegerEvaluator& ev, const Operand& a, const Operand& b) {
-        return wrap(ev, (ev.*op)(operand(a), operand(b)));
-      },
-      "a"_a, "b"_a, ReleaseGil());
-}
-
-template <Shift op>
-void shift(Class& c, const char* name) {
-  c.def(
-      name,
-      [](const IntegerEvaluator& ev, const TfheIntegers& a, i64 count) {
-        return wrap(ev, (ev.*op)(a.value, as_unsigned<u32>(count, "count")));
-      },
-      "a"_a, "count"_a, ReleaseGil());
-}
-
-template <Unary op>
-void unary(Class& c, const char* name) {
-  c.def(
-      name,
-      [](const IntegerEvaluator& ev, const TfheIntegers& a) { return wrap(ev, (ev.*op)(a.value)); },
-      "a"_a, ReleaseGil());
-}
-
-tfhe::Comparison comparison(const std::string& name) {
-  using tfhe::Comparison;
-  static const std::map<std::string, Comparison> known{
-      {"equal", Comparison::equal},     {"not_equal", Comparison::not_equal},
-      {"less", Comparison::less},       {"less_equal", Comparison::less_equal},
-      {"greater", Comparison::greater}, {"greater_equal", Comparison::greater_equal}};
-  const auto found = known.find(name);
-  if (found == known.end())
-    throw ParameterError(cat("unknown comparison '", name, "'"), {{"comparison", name}});
-  return found->second;
-}
-
-void bind_integers(nb::module_& m) {
-  using E = IntegerEvaluator;
-  Class c(m, "TfheIntegerEvaluator", "Operations on encrypted integers.");
-  c.def(nb::init<Evaluator>(), "evaluator"_a);
-  binary<&E::add>(c, "add");
-  binary<&E::sub>(c, "sub");
-  binary<&E::mul>(c, "mul");
-  binary<&E::min>(c, "min");
-  binary<&E::max>(c, "max");
-  binary<&E::bit_and>(c, "bit_and");
-  binary<&E::bit_or>(c, "bit_or");
-  binary<&E::bit_xor>(c, "bit_xor");
-  shift<&E::shift_left>(c, "shift_left");
-  shift<&E::shift_right>(c, "shift_right");
-  unary<&E::neg>(c, "neg");
-  unary<&E::bit_not>(c, "bit_not");
-  c.def(
-       "compare",
-       [](const E& ev, const std::string& name, const Operand& a, const Operand& b) {
-         return wrap(ev.evaluator(), ev.compare(comparison(name), operand(a), operand(b)));
-       },
-       "comparison"_a, "a"_a, "b"_a, ReleaseGil())
-      .def(
-          "select",
-          [](const E& ev, const TfheCiphertext& condition, const Operand& a, const Operand& b) {
-            return wrap(ev, ev.select(condition.value, operand(a), operand(b)));
-          },
-          "condition"_a, "a"_a, "b"_a, ReleaseGil())
-      .def(
-          "trivial",
-          [](const E& ev, const Array<u64>& values, u32 bits, bool is_signed) {
-            return wrap(ev, ev.trivial(as_span(values), bits, is_signed));
-          },
-          "values"_a, "bits"_a, "signed"_a, ReleaseGil())
-      .def(
-          "sum",
-          [](const E& ev, const std::vector<const TfheIntegers*>& parts) {
-            return wrap(ev, ev.sum(plain<TfheIntegers, tfhe::Integers>(parts)));
-          },
-          "parts"_a, ReleaseGil())
-      .def(
-          "sum_messages",
-          [](const E& ev, const Pointers& parts, u32 bits, bool is_signed) {
-            return wrap(ev, ev.sum_messages(plain<TfheCiphertext, tfhe::Ciphertext>(parts), bits,
-                                            is_signed));
-          },
-          "parts"_a, "bits"_a, "signed"_a, ReleaseGil());
-}
-
 /// Messages, or a public value.
 using MessageTerm = std::variant<const TfheCiphertext*, i64>;
 
@@ -284,16 +173,28 @@ void bind_message_arithmetic(nb::module_& m) {
 
 }  // namespace
 
+tfhe::Comparison comparison(const std::string& name) {
+  using tfhe::Comparison;
+  static const std::map<std::string, Comparison> known{
+      {"equal", Comparison::equal},     {"not_equal", Comparison::not_equal},
+      {"less", Comparison::less},       {"less_equal", Comparison::less_equal},
+      {"greater", Comparison::greater}, {"greater_equal", Comparison::greater_equal}};
+  const auto found = known.find(name);
+  if (found == known.end())
+    throw ParameterError(cat("unknown comparison '", name, "'"), {{"comparison", name}});
+  return found->second;
+}
+
 void bind_tfhe_evaluator(nb::module_& m) {
   bind_messages(m);
   bind_message_arithmetic(m);
-  bind_integers(m);
 }
 
 void bind_tfhe(nb::module_& m) {
   bind_tfhe_params(m);
   bind_tfhe_objects(m);
   bind_tfhe_evaluator(m);
+  bind_tfhe_integers(m);
 }
 
 }  // namespace crenel::python

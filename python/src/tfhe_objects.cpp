@@ -178,19 +178,12 @@ void bind_tfhe_client(nb::module_& m) {
           },
           "messages"_a, "plain_modulus"_a = 0, "bound"_a = 0, ReleaseGil())
       .def(
-          "encrypt_unsigned",
-          [](Client& client, const Array<u64>& values, u32 bits) {
+          "encrypt_words",
+          [](Client& client, const Array<u64>& words, u32 bits, bool is_signed) {
             return TfheIntegers{client.context(),
-                                tfhe::encrypt_unsigned(client, as_span(values), bits)};
+                                tfhe::encrypt_words(client, as_span(words), bits, is_signed)};
           },
-          "values"_a, "bits"_a, ReleaseGil())
-      .def(
-          "encrypt_signed",
-          [](Client& client, const Array<i64>& values, u32 bits) {
-            return TfheIntegers{client.context(),
-                                tfhe::encrypt_signed(client, as_span(values), bits)};
-          },
-          "values"_a, "bits"_a, ReleaseGil())
+          "words"_a, "bits"_a, "signed"_a, ReleaseGil())
       .def(
           "decrypt",
           [](const Client& client, const TfheCiphertext& c) {
@@ -198,14 +191,11 @@ void bind_tfhe_client(nb::module_& m) {
           },
           "ciphertext"_a, nb::sig("def decrypt(self, ciphertext: TfheCiphertext) -> numpy.ndarray"))
       .def(
-          "decrypt_integers",
+          "decrypt_words",
           [](const Client& client, const TfheIntegers& i) {
-            if (i.value.is_signed())
-              return decrypted(released([&] { return tfhe::decrypt_signed(client, i.value); }));
-            return decrypted(released([&] { return tfhe::decrypt_unsigned(client, i.value); }));
+            return decrypted(released([&] { return tfhe::decrypt_words(client, i.value); }));
           },
-          "integers"_a,
-          nb::sig("def decrypt_integers(self, integers: TfheIntegers) -> numpy.ndarray"))
+          "integers"_a, nb::sig("def decrypt_words(self, integers: TfheIntegers) -> numpy.ndarray"))
       .def(
           "p_fail_log2",
           [](const Client& client, const TfheCiphertext& c) { return client.p_fail_log2(c.value); },

@@ -215,7 +215,7 @@ Integers integers_from_bytes(const Context& context, std::span<const u8> bytes, 
   if (encoding.plain_modulus != 32) file.refuse("plain_modulus", "32, of integers");
   if (encoding.log_modulus != context.params().spec().log_lwe_modulus)
     file.refuse("log_modulus", cat(context.params().spec().log_lwe_modulus));
-  const u32 bits = static_cast<u32>(file.integer("bits", 2, 64));
+  const u32 bits = static_cast<u32>(file.integer("bits", 2, 256));
   if (bits % 2 != 0) file.refuse("bits", "an even number");
   const bool is_signed = file.flag("signed");
   const std::string seeded = file.text("seeded");

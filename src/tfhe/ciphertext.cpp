@@ -89,11 +89,16 @@ Ciphertext Ciphertext::take(std::span<const u64> index) const {
   taken->noise = {};
   auto& stream = *d.payload.stream();
   taken->payload = stream.allocate(taken->bytes());
-  for (std::size_t i = 0, end = 0; i < index.size(); i = end) {  // runs of neighbours
-    for (end = i + 1; end < index.size() && index[end] == index[end - 1] + 1;) ++end;
-    stream.copy(taken->payload.as<u32>() + i * d.words, d.payload.as<u32>() + index[i] * d.words,
-                (end - i) * d.words * sizeof(u32));
-    taken->noise.append(d.noise.slice(index[i], end - i));
+  const std::size_t row = d.words * sizeof(u32);
+  const auto* from = d.payload.as<const u32>();
+  auto* to = taken->payload.as<u32>();
+  for (std::size_t i = 0, end = 0; i < index.size(); i = end) {  // runs of equal distance
+    const u64 step = i + 1 < index.size() && index[i + 1] > index[i] ? index[i + 1] - index[i] : 1;
+    for (end = i + 1; end < index.size() && index[end] == index[end - 1] + step;) ++end;
+    stream.copy_rows(to + i * d.words, row, from + index[i] * d.words, step * row, row, end - i);
+    if (step == 1) taken->noise.append(d.noise.slice(index[i], end - i));
+    for (std::size_t j = i; step > 1 && j < end; ++j)
+      taken->noise.append(d.noise.slice(index[j], 1));
   }
   return Ciphertext(std::move(taken));
 }

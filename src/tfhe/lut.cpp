@@ -221,6 +221,37 @@ Ciphertext Evaluator::lut(const Ciphertext& a, std::span<const Lut> luts,
   return lut(a, s.context.prepare(luts, index, a.plain_modulus()));
 }
 
+Ciphertext Evaluator::lut(const Ciphertext& a, std::span<const Lut> luts,
+                          std::span<const u32> index, u32 outputs) const {
+  const State& s = *state_;
+  s.check(a);
+  s.check_log_modulus(a, s.log_q(), "look-up table");
+  if (!s.params().spec().padded || s.plan().slots != 1)
+    throw UnsupportedError(
+        cat("look-ups with several outputs: '", s.params().name(), "' with ", s.plan().slots,
+            " messages a row, expected padding and 1; take a set such as lut4-128"),
+        {{"name", s.params().name()}, {"slots", s.plan().slots}});
+  const u32 limit = message_limit(s.params(), a.plain_modulus());
+  if (!std::has_single_bit(outputs) || outputs > limit)
+    throw ParameterError(cat("outputs is ", outputs, ", expected a power of two up to ", limit),
+                         {{"outputs", outputs}, {"limit", limit}});
+  if (luts.size() > 1 && index.size() != a.size()) refuse_index(index.size(), cat(a.size()));
+  s.bootstrap_keys();
+  const PreparedLut prepared = s.context.prepare(luts, index, a.plain_modulus());
+  const PreparedLut::Data& f = prepared.data();
+  judge(s, a.data(), f);
+  const u64 rows = a.data().rows();
+  device::LutView view = lut_view(s.plan(), *f.tables, f.index.get());
+  view.outputs = outputs;
+  const watch::Task task(s.units(rows), "bootstraps");
+  Ciphertext result = s.wrap(s.bootstrapped(a.data().payload.as<const u32>(), rows, view),
+                             a.size() * outputs, f.out_modulus, s.log_q(),
+                             outputs == 1 ? s.bootstrap_noise(a.size(), s.log_q())
+                                          : s.bootstrap_noise(a.size(), outputs, s.log_q()));
+  result.data().bound = f.bound;
+  return result;
+}
+
 Ciphertext Evaluator::lut(const Ciphertext& a, const PreparedLut& lut) const {
   const State& s = *state_;
   const PreparedLut::Data& f = lut.data();

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <vector>
 
-#include "tfhe/integer/circuit.h"
+#include "tfhe/integer/schedule.h"
 
 namespace crenel::test {
 
@@ -57,6 +59,45 @@ class RadixModel {
  private:
   std::vector<std::vector<u64>> values_;
 };
+
+/// What a schedule must keep: rotations have room for their functions, and every sum is quiet
+/// enough where errors of one rotation count as one.
+inline void expect_runnable(const Circuit& circuit, const Blocks& outputs) {
+  const auto plan = tfhe::radix::schedule(circuit, outputs);
+  std::map<u32, std::size_t> rotation_of;
+  std::size_t count = 0;
+  for (std::size_t round = 0; round < plan.rounds.size(); ++round) {
+    for (const auto& rotation : plan.rounds[round]) {
+      ++count;
+      EXPECT_LE(rotation.nodes.size(), rotation.outputs);
+      for (const u32 node : rotation.nodes) {
+        const auto& argument = circuit.nodes()[node].argument;
+        EXPECT_EQ(circuit.nodes()[node].round, round);
+        EXPECT_LT(argument.high, i64(tfhe::radix::kMessages / rotation.outputs));
+        for (const auto& [used, factor] : argument.terms)
+          EXPECT_TRUE(circuit.nodes()[used].round == 0 || rotation_of.contains(used));
+        EXPECT_EQ(argument.terms, circuit.nodes()[rotation.nodes[0]].argument.terms);
+        rotation_of[node] = count;
+      }
+    }
+  }
+  const auto noise = [&](const Sum& sum) {
+    std::map<std::size_t, double> joint;
+    double norm2 = 0;
+    for (const auto& [node, factor] : sum.terms) {
+      const double f = std::abs(static_cast<double>(factor));
+      if (rotation_of.contains(node))
+        joint[rotation_of[node]] += f;
+      else
+        norm2 += f * f;
+    }
+    for (const auto& [rotation, f] : joint) norm2 += f * f;
+    return norm2;
+  };
+  for (const auto& [node, rotation] : rotation_of)
+    EXPECT_LE(noise(circuit.nodes()[node].argument), tfhe::radix::kMaxNorm2);
+  for (const Sum& output : outputs) EXPECT_LE(output.terms.size(), 1u);
+}
 
 /// Blocks of integers, as inputs of a model.
 inline std::vector<std::vector<u64>> radix_blocks(const std::vector<u64>& values, u32 bits) {

@@ -23,6 +23,8 @@ struct DeviceInfo {
   std::string name;         ///< "ref", "cpu", "cuda:0"
   std::string description;  ///< processor or GPU model, instruction set or compute capability
   u64 memory_bytes = 0;     ///< 0: host memory
+  /// What computes at the same time: threads, multiprocessors. Circuits are chosen by it.
+  u32 processors = 1;
 };
 
 class Account;

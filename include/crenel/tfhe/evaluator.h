@@ -93,6 +93,15 @@ class Evaluator {
   /// N. The context keeps tables and index by content for the next call, within bounds.
   Ciphertext lut(const Ciphertext& a, const Lut& lut) const;
   Ciphertext lut(const Ciphertext& a, std::span<const Lut> luts, std::span<const u32> index) const;
+  /// The same tables read at `outputs` = S places by one rotation, for messages m below L / S, L =
+  /// p / 2 entries: element S i + s of the result is entry m + s L / S of message i's table, so
+  /// that a table of L entries holds S functions of a message. One key switch an output. Errors of
+  /// one rotation's results may depend on each other, and are judged so where they are added up.
+  /// Padded sets whose rows hold one message, UnsupportedError otherwise; S a power of two up to L
+  /// (ParameterError). Whether messages are below L / S cannot be known without the key: of others
+  /// an output is a negated entry.
+  Ciphertext lut(const Ciphertext& a, std::span<const Lut> luts, std::span<const u32> index,
+                 u32 outputs) const;
   /// The same by tables made ready before (Context::prepare). StateError where their parameters,
   /// device or plain modulus are not those of `a`, ParameterError for an index of another size.
   Ciphertext lut(const Ciphertext& a, const PreparedLut& lut) const;

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from crenel.cli.bench_integers import integers
 from crenel.errors import ParameterError, UnsupportedError
 
 
@@ -39,8 +40,9 @@ def without(context: typer.Context) -> None:
     """Measure this installation on this machine."""
     if context.invoked_subcommand is None:
         raise UnsupportedError(
-            "crenel bench boot measures bootstrapping, crenel bench tfhe gates and tables; the other "
-            "benchmarks are not part of an installation: in the source tree, use ./run bench"
+            "crenel bench boot measures bootstrapping, crenel bench tfhe gates and tables, crenel bench "
+            "integers operations on encrypted integers; the other benchmarks are not part of an "
+            "installation: in the source tree, use ./run bench"
         )
 
 
@@ -58,6 +60,9 @@ def tfhe(context: typer.Context) -> None:
     from crenel import _crenel
 
     _run(_crenel.bench_tfhe, "tfhe", context.args)
+
+
+app.command(name="integers")(integers)
 
 
 def _run(suite: Callable[[list[str]], int], name: str, arguments: list[str]) -> None:

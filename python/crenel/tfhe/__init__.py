@@ -14,7 +14,7 @@ The objects, in the order in which they are made:
 `Evaluator`
     the operations, ``context.evaluator(keys)``, on whole arrays: the more elements, the faster each
 `Ciphertext`, `Integers`
-    encrypted arrays of bits or small messages, and of integers of 8 to 64 bits
+    encrypted arrays of bits or small messages, and of integers of 2 to 256 bits
 `BoundCiphertext`, `BoundIntegers`
     the same with operators: ``ev(a)``
 """
@@ -39,6 +39,7 @@ from crenel.tfhe.arrays import Ciphertext, Integers, concatenate
 from crenel.tfhe.bound import BoundCiphertext, BoundIntegers
 from crenel.tfhe.context import Client, Context
 from crenel.tfhe.evaluator import Evaluator
+from crenel.tfhe.types import IntegerType
 
 __all__ = [
     "BoundCiphertext",
@@ -51,6 +52,7 @@ __all__ = [
     "EvaluationKeys",
     "Evaluator",
     "InsecureParametersWarning",
+    "IntegerType",
     "Integers",
     "KeyMissingError",
     "OutOfMemoryError",

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError
 from crenel.tfhe.arrays import Ciphertext, E, EncryptedArray, Integers, Shape
-from crenel.tfhe.kinds import Kind, expect_kind, integer_type, is_encrypted
+from crenel.tfhe.kinds import Kind, expect_kind, is_encrypted
 from crenel.tfhe.operands import Pair, common_shape, stretched, taken_apart, word, words
+from crenel.tfhe.types import IntegerType, integer_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
-    from crenel.tfhe.arrays import Clear, IntegerType
+    from crenel.tfhe.arrays import Clear
     from crenel.tfhe.place import Place
+    from crenel.tfhe.types import TypeLike
+
+# Which circuits of integers run: fewest bootstraps, fewest rounds, or whichever ends first here.
+Circuits: TypeAlias = Literal["automatic", "lean", "fast"]
+CIRCUITS: tuple[Circuits, ...] = ("automatic", "lean", "fast")
 
 _NUMBERS: tuple[Kind, ...] = ("message", "integer")
 _ALL: tuple[Kind, ...] = ("bit", "message", "integer")
@@ -33,10 +37,14 @@ class Arithmetic:
     an array of integers (bools beside bits). Shapes broadcast as NumPy's do.
     """
 
-    __slots__ = ("_context", "_evaluator", "_integers", "_messages_engine")
+    _circuits: Circuits
+    __slots__ = ("_circuits", "_context", "_evaluator", "_integers", "_messages_engine")
 
-    def __init__(self, context: Place, evaluator: _crenel.TfheEvaluator) -> None:
+    def __init__(
+        self, context: Place, evaluator: _crenel.TfheEvaluator, circuits: Circuits = "automatic"
+    ) -> None:
         self._context = context
+        self._circuits = circuits
         self._evaluator = evaluator
         self._integers: _crenel.TfheIntegerEvaluator | None = None
         self._messages_engine: _crenel.TfheMessageEvaluator | None = None
@@ -101,7 +109,7 @@ class Arithmetic:
         """-a of messages or integers, in their space."""
         expect_kind("neg", a, *_NUMBERS)
         if isinstance(a, Integers):
-            return Integers(self._context, self._engine_i().neg(a._data), a.shape, a.dtype)
+            return Integers(self._context, self._engine_i().neg(a._data), a.shape)
         return self._message(self._engine_m().sub(0, a._data), a.shape, a.dtype)
 
     @overload
@@ -122,43 +130,55 @@ class Arithmetic:
 
     @overload
     def sum(
-        self, a: Ciphertext, axis: int | tuple[int, ...] | None = ..., *, dtype: None = ...
+        self,
+        a: Ciphertext,
+        axis: int | tuple[int, ...] | None = ...,
+        *,
+        dtype: None = ...,
+        keepdims: bool = ...,
     ) -> Ciphertext: ...
     @overload
     def sum(
-        self, a: Ciphertext, axis: int | tuple[int, ...] | None = ..., *, dtype: IntegerType
+        self,
+        a: Ciphertext,
+        axis: int | tuple[int, ...] | None = ...,
+        *,
+        dtype: TypeLike,
+        keepdims: bool = ...,
     ) -> Integers: ...
     @overload
     def sum(
-        self, a: Integers, axis: int | tuple[int, ...] | None = ..., *, dtype: None = ...
+        self,
+        a: Integers,
+        axis: int | tuple[int, ...] | None = ...,
+        *,
+        dtype: TypeLike | None = ...,
+        keepdims: bool = ...,
     ) -> Integers: ...
     def sum(
         self,
         a: Ciphertext | Integers,
         axis: int | tuple[int, ...] | None = None,
         *,
-        dtype: npt.DTypeLike | None = None,
+        dtype: TypeLike | None = None,
+        keepdims: bool = False,
     ) -> Ciphertext | Integers:
         """Sum of elements over `axis`, all by default: of messages, integers, and bits, which it counts.
 
         Bits and messages give messages modulo their number (16 with lut4-128), type uint8 for bits;
         additions are linear and refresh what the noise demands. With `dtype`, a type of integers, they give
         integers of that type, exact where it holds the sum: counts above 15. Integers give integers, modulo
-        2^bits.
+        2^bits, of their own type or, cast before they are added, of `dtype`. With `keepdims` the axes stay,
+        of length 1.
 
         Raises ParameterError for axes that are not there or no type of integers.
         """
         expect_kind("sum", a, *_ALL)
-        axes = self._axes(a.shape, axis)
-        shape = tuple(n for i, n in enumerate(a.shape) if i not in axes)
+        axes = self._axes("sum", a.shape, axis)
+        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
         if isinstance(a, Integers):
-            if dtype is not None and np.dtype(dtype) != a.dtype:
-                raise ParameterError(
-                    f"sum: integers of type {a.dtype} give the same, got dtype={np.dtype(dtype)}",
-                    {"dtype": str(np.dtype(dtype)), "expected": str(a.dtype)},
-                )
-            blocks = self._engine_i().sum(taken_apart(a._data, a.shape, axes))
-            return Integers(self._context, blocks, shape, a.dtype)
+            data = a._data if dtype is None else self._cast(a, integer_type("sum", dtype))
+            return Integers(self._context, self._engine_i().sum(taken_apart(data, a.shape, axes)), shape)
         parts = taken_apart(a._data, a.shape, axes)
         if dtype is not None:
             return self._counted("sum", parts, shape, dtype)
@@ -176,9 +196,7 @@ class Arithmetic:
         expect_kind("one_hot", a, "message")
         return self._message(self._engine_m().one_hot(a._data), (*a.shape, self._limit(a)), np.dtype(bool))
 
-    def histogram(
-        self, a: Ciphertext, bins: int | None = None, *, dtype: npt.DTypeLike = np.uint8
-    ) -> Integers:
+    def histogram(self, a: Ciphertext, bins: int | None = None, *, dtype: TypeLike = np.uint8) -> Integers:
         """How many elements of `a` are 0, 1, ..., bins - 1, as integers of type `dtype` and shape (bins,).
 
         `bins`: 1 to the number of messages (16 with lut4-128), all by default; messages from `bins` on are
@@ -197,11 +215,11 @@ class Arithmetic:
                 {"bins": kept, "expected": f"1..{limit}"},
             )
         kind = integer_type("histogram", dtype)
-        if a.size > np.iinfo(kind).max:
+        if a.size > kind.high:
             raise ParameterError(
                 f"histogram: counts of {a.size} elements do not fit {kind}, whose largest value is "
-                f"{np.iinfo(kind).max}; take a wider dtype",
-                {"dtype": str(kind), "size": a.size, "expected": f"up to {np.iinfo(kind).max}"},
+                f"{kind.high}; take a wider dtype",
+                {"dtype": str(kind), "size": a.size, "expected": f"up to {kind.high}"},
             )
         hits = self._engine_m().one_hot(a._data)
         parts = [hits.slice(first, kept) for first in range(0, hits.size, limit)]
@@ -256,7 +274,7 @@ class Arithmetic:
         if pair.kind == "integer":
             first, second = self._integer_operands("select", pair, modular=False)
             blocks = self._engine_i().select(chosen, first, second)
-            return Integers(self._context, blocks, shape, pair.dtype)
+            return Integers(self._context, blocks, shape)
         x, y = self._message_operands("select", pair, modular=False)
         if pair.kind == "bit":
             first_bit, second_bit = self._encrypted(x, pair), self._encrypted(y, pair)
@@ -275,8 +293,8 @@ class Arithmetic:
         expect_kind("to_bits", messages, "message")
         return self.not_equal(messages, 0)
 
-    def to_integers(self, a: Ciphertext, dtype: npt.DTypeLike = np.uint8) -> Integers:
-        """Bits or messages as integers of a type of 8 to 64 bits, in which sums and products have room.
+    def to_integers(self, a: Ciphertext, dtype: TypeLike = np.uint8) -> Integers:
+        """Bits or messages as integers of a type of 2 to 256 bits, in which sums and products have room.
 
         At most two bootstraps an element. Raises ParameterError for other types and for sets without
         integers.
@@ -288,7 +306,7 @@ class Arithmetic:
 
     def _engine_i(self) -> _crenel.TfheIntegerEvaluator:
         if self._integers is None:
-            self._integers = _crenel.TfheIntegerEvaluator(self._evaluator)
+            self._integers = _crenel.TfheIntegerEvaluator(self._evaluator, self._circuits)
         return self._integers
 
     def _engine_m(self) -> _crenel.TfheMessageEvaluator:
@@ -306,11 +324,14 @@ class Arithmetic:
         return stretched(a._data, a.shape, shape, self._context.params.slots)
 
     def _counted(
-        self, operation: str, parts: Sequence[_crenel.TfheCiphertext], shape: Shape, dtype: npt.DTypeLike
+        self, operation: str, parts: Sequence[_crenel.TfheCiphertext], shape: Shape, dtype: TypeLike
     ) -> Integers:
         kind = integer_type(operation, dtype)
-        blocks = self._engine_i().sum_messages(list(parts), 8 * kind.itemsize, kind.kind == "i")
-        return Integers(self._context, blocks, shape, kind)
+        blocks = self._engine_i().sum_messages(list(parts), kind.bits, kind.signed)
+        return Integers(self._context, blocks, shape)
+
+    def _cast(self, a: Integers, kind: IntegerType) -> _crenel.TfheIntegers:
+        return a._data if a.type == kind else self._engine_i().convert(a._data, kind.bits, kind.signed)
 
     def _binary(self, name: str, a: object, b: object, modular: bool = True) -> Ciphertext | Integers:
         pair = Pair(name, _NUMBERS, a, b)
@@ -329,20 +350,22 @@ class Arithmetic:
 
     def _integer_pair(self, name: str, pair: Pair, modular: bool) -> Integers:
         first, second = self._integer_operands(name, pair, modular)
-        blocks = getattr(self._engine_i(), name)(first, second)
-        return Integers(self._context, blocks, pair.shape, pair.dtype)
+        return Integers(self._context, getattr(self._engine_i(), name)(first, second), pair.shape)
 
     def _integer_operands(
         self, name: str, pair: Pair, modular: bool
-    ) -> tuple[_crenel.TfheIntegers | int, _crenel.TfheIntegers | int]:
-        def one(x: EncryptedArray | np.ndarray) -> _crenel.TfheIntegers | int:
+    ) -> tuple[_crenel.TfheIntegers | list[int], _crenel.TfheIntegers | list[int]]:
+        assert isinstance(pair.like, Integers)
+        kind = pair.like.type
+
+        def one(x: EncryptedArray | np.ndarray) -> _crenel.TfheIntegers | list[int]:
             if isinstance(x, Integers):
                 return stretched(x._data, x.shape, pair.shape, self._context.params.slots)
             assert isinstance(x, np.ndarray)  # of one kind: Pair
             if x.ndim == 0:
-                return word(name, int(x[()]), pair.dtype, modular)
-            known = words(name, np.broadcast_to(x, pair.shape), pair.dtype, modular)
-            return self._engine_i().trivial(known, 8 * pair.dtype.itemsize, pair.dtype.kind == "i")
+                return word(name, int(x[()]), kind, modular)
+            known = words(name, np.broadcast_to(x, pair.shape), kind, modular)
+            return self._engine_i().trivial(known, kind.bits, kind.signed)
 
         first, second = pair.values
         return one(first), one(second)
@@ -405,17 +428,17 @@ class Arithmetic:
             return ev.gate("and" if name == "less" else "or", [ev.invert(a), b])
         return ev.gate("and" if name == "greater" else "or", [a, ev.invert(b)])
 
-    def _axes(self, shape: Shape, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    def _axes(self, operation: str, shape: Shape, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
         if axis is None:
             return tuple(range(len(shape)))
         wanted = [operator.index(i) for i in (axis if isinstance(axis, tuple) else (axis,))]
         for i in wanted:
             if not -len(shape) <= i < len(shape):
                 raise ParameterError(
-                    f"sum: axis {i} of an array with {len(shape)} axes",
+                    f"{operation}: axis {i} of an array with {len(shape)} axes",
                     {"axis": i, "ndim": len(shape)},
                 )
         axes = tuple(sorted(i % len(shape) for i in wanted))
         if len(set(axes)) != len(axes):
-            raise ParameterError(f"sum: axis {axis} names one axis twice", {"axis": str(axis)})
+            raise ParameterError(f"{operation}: axis {axis} names one axis twice", {"axis": str(axis)})
         return axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from crenel.errors import ParameterError, StateError
 from crenel.pickling import refuse
 from crenel.tfhe.kinds import PLURAL, Kind, is_encrypted
 from crenel.tfhe.place import Place
+from crenel.tfhe.types import IntegerType
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     )
 
     # What an encrypted array decrypts to.
-    Element: TypeAlias = np.integer | np.bool_
-    # Of encrypted integers. NumPy's DTypeLike has None too, which is no type of integers.
-    IntegerType: TypeAlias = str | type[np.integer] | np.dtype[np.integer]
+    Element: TypeAlias = np.integer | np.bool_ | np.object_
 
 Shape: TypeAlias = tuple[int, ...]
+# What picks elements of an array, alone or in a tuple.
+Index: TypeAlias = "int | slice | None | npt.NDArray[np.integer] | npt.NDArray[np.bool_] | tuple[object, ...]"
 Data = TypeVar("Data", _crenel.TfheCiphertext, _crenel.TfheIntegers)
 A = TypeVar("A", bound="_Array")  # type: ignore[type-arg]
+I = TypeVar("I", bound="Integers")  # noqa: E741
 
 _OPERATORS = {
     "eq": ("==", "equal"),
@@ -42,6 +44,9 @@ _OPERATORS = {
     "add": ("+", "add"),
     "sub": ("-", "sub"),
     "mul": ("*", "mul"),
+    "floordiv": ("//", "div"),
+    "mod": ("%", "rem"),
+    "matmul": ("@", "dot"),
     "and": ("&", "and_"),
     "or": ("|", "or_"),
     "xor": ("^", "xor"),
@@ -58,7 +63,7 @@ class _Array(Generic[Data]):
     _data: Data
     _dtype: np.dtype
     _shape: Shape
-    __array_ufunc__: ClassVar[None] = None  # NumPy leaves operators to us instead of looping
+    __array_ufunc__: ClassVar[Any] = None  # NumPy leaves operators to us instead of looping
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares elements
 
     def __init__(self, context: Place, data: Data, shape: Shape, dtype: np.dtype) -> None:
@@ -138,31 +143,58 @@ class _Array(Generic[Data]):
             raise TypeError("len() of an encrypted array without axes")
         return self._shape[0]
 
-    def __getitem__(self: A, key: int | slice) -> A:
-        """Elements or a range along the first axis, copied.
+    def __getitem__(self: A, key: Index) -> A:
+        """Elements as NumPy picks them, copied: ints, ranges, ..., None, arrays of ints or bools, and tuples.
 
-        Raises IndexError outside the array, TypeError for any other key, ParameterError for an empty range,
-        for steps other than 1, and where messages share masks (packing) for a range that does not begin with
-        a mask.
+        Where messages share masks (packing): an int or a range of step 1 along the first axis, that begins
+        with a mask.
+
+        Raises IndexError outside the array and for other keys, TypeError for an encrypted key or a bool,
+        ParameterError where nothing is picked.
         """
         if not self._shape:
             raise IndexError("an encrypted array without axes has no elements to pick")
+        keys = key if isinstance(key, tuple) else (key,)
+        for part in keys:
+            if is_encrypted(part):
+                raise TypeError(
+                    "an encrypted key picks nothing without the secret key: ev.take(table, index) looks "
+                    "up a public table, ev.select chooses between two arrays"
+                )
+            if isinstance(part, (bool, np.bool_, str, float)):
+                # True would be 1 by Python's rules, and a new axis by NumPy's
+                raise TypeError(f"an encrypted array takes ints, ranges, arrays, got {type(part).__name__}")
+        if self._context.params.slots != 1:
+            return self._packed_part(key)
+        index = np.arange(self.size, dtype=np.uint64).reshape(self._shape)[cast("Any", key)]
+        if index.size == 0:
+            raise ParameterError(
+                f"ranges have at least one element, got {key} of shape {self._shape}",
+                {"key": str(key), "shape": list(self._shape)},
+            )
+        flat = np.ascontiguousarray(index).reshape(-1)
+        first = int(flat[0])
+        if np.array_equal(flat, np.arange(first, first + flat.size, dtype=np.uint64)):
+            return self._like(self._data.slice(first, flat.size), index.shape)
+        return self._like(self._data.take(flat), index.shape)
+
+    def _packed_part(self: A, key: object) -> A:
         row: Shape = self._shape[1:]
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step != 1 or stop <= start:
                 raise ParameterError(
-                    f"ranges have step 1 and at least one element, got {key} of length {len(self)}",
+                    f"with packing, ranges have step 1 and at least one element, got {key} of length "
+                    f"{len(self)}",
                     {"key": str(key), "length": len(self)},
                 )
             return self._part(start, stop - start, (stop - start, *row))
-        if isinstance(key, (bool, np.bool_)) or not hasattr(type(key), "__index__"):
-            # True would be 1 by Python's rules, and a new axis by NumPy's
+        if not hasattr(type(key), "__index__"):
             raise TypeError(
-                f"an encrypted array takes an int or a range along its first axis, got {type(key).__name__}; "
-                "a[i][j] picks along two, tfhe.concatenate joins what was picked"
+                "with packing, an encrypted array takes an int or a range along its first axis, got "
+                f"{type(key).__name__}; a[i][j] picks along two, tfhe.concatenate joins what was picked"
             )
-        index = operator.index(key)
+        index = operator.index(key)  # type: ignore[arg-type]
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} of an encrypted array of length {len(self)}")
         return self._part(index % len(self), 1, row)
@@ -185,13 +217,17 @@ class _Array(Generic[Data]):
 
     def to_bytes(self) -> bytes:
         """A complete safetensors file. Context.ciphertext_from_bytes and integers_from_bytes read it."""
-        return self._data.to_bytes(list(self._shape), self._dtype.name)
+        return self._data.to_bytes(list(self._shape), self._type_name)
 
     def __reduce__(self) -> NoReturn:
         refuse(self, "send to_bytes(), and read it with the loaders of a context")
 
+    @property
+    def _type_name(self) -> str:
+        return self._dtype.name
+
     def _facts(self) -> str:
-        return f"{self._dtype.name} {self._shape}"
+        return f"{self._type_name} {self._shape}"
 
 
 def _refused(name: str, symbol: str, method: str, reflected: bool) -> object:
@@ -252,9 +288,24 @@ class Integers(_Array[_crenel.TfheIntegers]):
 
     __slots__ = ()
 
+    def __init__(self, context: Place, data: _crenel.TfheIntegers, shape: Shape) -> None:
+        super().__init__(context, data, shape, IntegerType(data.bits, data.signed).dtype)
+
+    def _like(self: I, data: _crenel.TfheIntegers, shape: Shape) -> I:
+        return type(self)(self._context, data, shape)
+
     @property
     def _encrypted_kind(self) -> Kind:
         return "integer"
+
+    @property
+    def _type_name(self) -> str:
+        return self.type.name
+
+    @property
+    def type(self) -> IntegerType:
+        """Width and sign. `dtype` is the type of NumPy that it decrypts to."""
+        return IntegerType(self._data.bits, self._data.signed)
 
     @property
     def bits(self) -> int:
@@ -294,7 +345,11 @@ def concatenate(arrays: Iterable[Ciphertext] | Iterable[Integers]) -> Ciphertext
     for other in parts:
         if not is_encrypted(other) or not other.shape:
             raise TypeError(f"expected encrypted arrays with an axis, got {other!r}")
-        same = other.kind == first.kind and other.dtype == first.dtype and other.shape[1:] == first.shape[1:]
+        same = (
+            other.kind == first.kind
+            and other._type_name == first._type_name
+            and other.shape[1:] == first.shape[1:]
+        )
         if not same:
             raise StateError(
                 f"cannot concatenate {first!r} and {other!r}", {"found": repr(other), "expected": repr(first)}
@@ -302,6 +357,6 @@ def concatenate(arrays: Iterable[Ciphertext] | Iterable[Integers]) -> Ciphertext
     shape = (sum(a.shape[0] for a in parts), *first.shape[1:])
     if isinstance(first, Integers):
         blocks = _crenel.tfhe_concatenate([a._data for a in parts if isinstance(a, Integers)])
-        return Integers(first.context, blocks, shape, first.dtype)
+        return Integers(first.context, blocks, shape)
     data = _crenel.tfhe_concatenate([a._data for a in parts if isinstance(a, Ciphertext)])
     return Ciphertext(first.context, data, shape, first.dtype)

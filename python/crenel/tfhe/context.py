@@ -10,16 +10,20 @@ import numpy as np
 from crenel import _crenel
 from crenel.errors import InsecureParametersWarning, ParameterError, SerializationError, StateError
 from crenel.pickling import SECRET, refuse
+from crenel.tfhe.arithmetic import CIRCUITS
 from crenel.tfhe.arrays import Ciphertext, Integers
 from crenel.tfhe.evaluator import Evaluator
 from crenel.tfhe.messages import bit_modulus, check_bits, plain_modulus_for
 from crenel.tfhe.place import Place
+from crenel.tfhe.types import IntegerType, are_integers, from_words, integer_type, outside, to_words
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crenel.progress_bar import Callback
+    from crenel.tfhe.arithmetic import Circuits
     from crenel.tfhe.arrays import Element
+    from crenel.tfhe.types import TypeLike
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
@@ -82,17 +86,28 @@ class Context(Place):
         return Client(self, self._context.client_from_secret_key(data))
 
     def evaluator(
-        self, keys: _crenel.TfheEvaluationKeys, *, max_p_fail_log2: float | None = None
+        self,
+        keys: _crenel.TfheEvaluationKeys,
+        *,
+        max_p_fail_log2: float | None = None,
+        circuits: Circuits = "automatic",
     ) -> Evaluator:
         """Operations with these keys.
 
         max_p_fail_log2 : log2 of the largest failure probability that a bootstrap may have, at most 0, which
             allows everything; default what the set promises (`params.p_fail_log2`), or -128 where that is
             less. Operations that would fail more often raise ParameterError
+        circuits : of integers: 'lean' has fewest bootstraps, 'fast' fewest rounds of them, 'automatic' is the
+            one of both that this device finishes first for the size of each array. Results are the same
 
-        Raises StateError for keys of another context, ParameterError for a bound above 0.
+        Raises StateError for keys of another context, ParameterError for a bound above 0 or another name.
         """
-        return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2))
+        if circuits not in CIRCUITS:
+            raise ParameterError(
+                f"circuits is {circuits!r}, expected one of {', '.join(CIRCUITS)}",
+                {"circuits": str(circuits), "expected": ", ".join(CIRCUITS)},
+            )
+        return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2), circuits)
 
     def ciphertext_from_bytes(self, data: Bytes, *, max_bytes: int | None = None) -> Ciphertext:
         """An array from untrusted bytes.
@@ -111,13 +126,13 @@ class Context(Place):
         Raises SerializationError.
         """
         array, shape, element = self._context.integers_from_bytes(data, max_bytes)
-        dtype = _element(element, "uint8 uint16 uint32 uint64")
-        if (dtype.itemsize * 8, dtype.kind == "i") != (array.bits, array.signed):
+        expected = IntegerType(array.bits, array.signed)
+        if element != expected.name:
             raise SerializationError(
                 f"cannot load integers: found type {element} for {array.bits} bits, signed {array.signed}",
-                {"where": "element", "found": element, "expected": f"a type of {array.bits} bits"},
+                {"where": "element", "found": element, "expected": expected.name},
             )
-        return Integers(self, array, tuple(shape), dtype)
+        return Integers(self, array, tuple(shape))
 
     def evaluation_keys_from_bytes(
         self, data: Bytes, *, max_bytes: int | None = None, progress: bool | Callback | None = None
@@ -178,6 +193,8 @@ class Client:
     @overload
     def encrypt(self, values: npt.NDArray[np.integer]) -> Integers: ...
     @overload
+    def encrypt(self, values: npt.ArrayLike, *, dtype: TypeLike) -> Integers: ...
+    @overload
     def encrypt(
         self,
         values: npt.ArrayLike,
@@ -185,6 +202,7 @@ class Client:
         *,
         fan_in: int = ...,
         plain_modulus: int | None = ...,
+        dtype: TypeLike | None = ...,
     ) -> Ciphertext | Integers: ...
     def encrypt(
         self,
@@ -193,6 +211,7 @@ class Client:
         *,
         fan_in: int = 2,
         plain_modulus: int | None = None,
+        dtype: TypeLike | None = None,
     ) -> Ciphertext | Integers:
         """Encrypt an array; its type decides what it becomes.
 
@@ -205,6 +224,8 @@ class Client:
         plain_modulus : p, instead of `bits`: the values are messages below p (p / 2 with padded sets) for
             Evaluator.floor, sign and decompose, which want a power of two. Even; a p above the set's and
             above 8 takes a larger modulus of the ciphertext, which must not exceed the set's Q_KS
+        dtype : the values are integers of this type: 'uint2' to 'uint256', 'int2' to 'int256', even widths,
+            or a type of NumPy. Without it, the array's own type
 
         Raises ParameterError for other types, empty arrays, values out of range, and options that do not go
         together.
@@ -216,6 +237,17 @@ class Client:
                 f"expected at least one element, got an array of shape {shape}", {"shape": list(shape)}
             )
         flat = array.reshape(-1)
+        if dtype is not None:
+            if bits is not None or fan_in != 2 or plain_modulus is not None:
+                raise ParameterError(
+                    f"dtype goes without bits, fan_in and plain_modulus, got bits={bits}, fan_in={fan_in}, "
+                    f"plain_modulus={plain_modulus}",
+                    {"dtype": str(dtype), "bits": str(bits)},
+                )
+            kind = integer_type("encrypt", dtype)
+            if array.dtype.kind == "f" and isinstance(values, (list, tuple)):
+                flat = np.asarray(values, dtype=object).reshape(-1)  # what no type of NumPy holds together
+            return self._integers(flat, shape, kind)
         if plain_modulus is not None:
             if bits is not None or fan_in != 2:
                 raise ParameterError(
@@ -232,12 +264,22 @@ class Client:
         if bits is not None:
             check_bits(self._context.params, flat, bits)
             return self._messages(flat, shape, 0, 1 << bits)
-        width = 8 * array.dtype.itemsize
-        if array.dtype.kind == "u":
-            data = self._client.encrypt_unsigned(flat.astype(np.uint64), width)
-        else:
-            data = self._client.encrypt_signed(flat.astype(np.int64), width)
-        return Integers(self._context, data, shape, array.dtype.newbyteorder("="))
+        return self._integers(flat, shape, integer_type("encrypt", array.dtype))
+
+    def _integers(self, flat: np.ndarray, shape: tuple[int, ...], kind: IntegerType) -> Integers:
+        if not are_integers(flat):
+            raise ParameterError(
+                f"values must be integers for {kind}, got {flat.dtype}", {"dtype": str(flat.dtype)}
+            )
+        wrong = outside(flat, kind)
+        if wrong is not None:
+            # Where, not what: messages have no place in errors, which are logged.
+            raise ParameterError(
+                f"values must be {kind.low} to {kind.high} for {kind}, element {wrong} is not",
+                {"index": wrong, "expected": f"{kind.low}..{kind.high}", "dtype": str(kind)},
+            )
+        words = to_words(flat, kind)
+        return Integers(self._context, self._client.encrypt_words(words, kind.bits, kind.signed), shape)
 
     def _messages(self, flat: np.ndarray, shape: tuple[int, ...], modulus: int, bound: int = 0) -> Ciphertext:
         data = self._client.encrypt(flat.astype(np.uint64), modulus, bound)
@@ -249,11 +291,10 @@ class Client:
         Raises StateError for an array of another context or of other secret keys.
         """
         if isinstance(array, Integers):
-            values = self._client.decrypt_integers(array._data)
-        elif isinstance(array, Ciphertext):
-            values = self._client.decrypt(array._data)
-        else:
+            return from_words(self._client.decrypt_words(array._data), array.type).reshape(array.shape)
+        if not isinstance(array, Ciphertext):
             raise TypeError(f"expected an encrypted array, got {type(array).__name__}")
+        values = self._client.decrypt(array._data)
         if array.dtype == np.bool_ and values.max() > 1:
             # Not which: a decrypted value has no place in an error, which others may read.
             raise StateError(

@@ -9,7 +9,7 @@ message      integers with `bits` or         `lut`, `refresh`, `pack`, `floor`, 
              `plain_modulus`                 `add`, `sub`, `mul`, `neg`, `min`, `max`, comparisons,
                                              `select`, `sum`, `to_bits`, `to_integers`
 integer      integers without `bits`         `add`, `sub`, `mul`, `neg`, `min`, `max`, `bit_and`, ...,
-             (class Integers)                shifts, comparisons, `select`, `sum`
+             (class Integers)                shifts, comparisons, `select`, `sum`, `div`, `divmod`, ...
 ===========  ==============================  =====================================================
 
 A dtype of bool says bit, any other of a Ciphertext message; files carry it. Two encrypted operands are of
@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from crenel.errors import ParameterError
+from crenel.tfhe.types import are_integers
 
 if TYPE_CHECKING:
     from typing import Protocol
-
-    import numpy.typing as npt
 
     class HasKind(Protocol):
         """What has a kind: encrypted arrays."""
@@ -96,6 +95,8 @@ def clear_values(operation: str, value: object, kind: Kind) -> np.ndarray:
     expected = "bools" if kind == "bit" else "integers"
     if isinstance(value, (bool, np.bool_, np.ndarray, list, tuple)):
         array = np.asarray(value)
+        if isinstance(value, (list, tuple)) and array.dtype.kind in ("f", "O"):
+            array = np.asarray(value, dtype=object)  # numbers that no type of NumPy holds together
     else:
         try:
             number = operator.index(value)  # type: ignore[arg-type]
@@ -112,7 +113,7 @@ def clear_values(operation: str, value: object, kind: Kind) -> np.ndarray:
         )
     number_kinds = "b" if kind == "bit" else "iu"
     one_int = array.dtype == object and array.ndim == 0 and hasattr(type(array[()]), "__index__")
-    if one_int and kind != "bit":
+    if kind != "bit" and array.dtype == object and are_integers(array):
         return array
     if array.dtype.kind not in number_kinds and not (one_int and array[()] in (0, 1)):
         raise TypeError(
@@ -120,13 +121,3 @@ def clear_values(operation: str, value: object, kind: Kind) -> np.ndarray:
             f"{array.dtype}"
         )
     return array.astype(bool) if kind == "bit" else array
-
-
-def integer_type(operation: str, dtype: npt.DTypeLike) -> np.dtype:
-    """A type of integers of 8 to 64 bits; ParameterError for any other."""
-    found = np.dtype(dtype)
-    if found.kind not in "iu":
-        raise ParameterError(
-            f"{operation}: dtype must be of integers of 8 to 64 bits, got {found}", {"dtype": str(found)}
-        )
-    return found.newbyteorder("=")

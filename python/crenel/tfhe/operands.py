@@ -11,6 +11,7 @@ from crenel import _crenel
 from crenel.errors import ParameterError, StateError
 from crenel.tfhe.arrays import Ciphertext, EncryptedArray, Integers, Shape
 from crenel.tfhe.kinds import Kind, clear_values, expect_kind, expect_one_kind
+from crenel.tfhe.types import IntegerType, outside, to_words
 
 Data = TypeVar("Data", _crenel.TfheCiphertext, _crenel.TfheIntegers)
 
@@ -70,11 +71,8 @@ class Pair:
         if len(encrypted) == 2:
             expect_one_kind(operation, *encrypted)
             other = encrypted[1]
-            if self.like.kind == "integer" and other.dtype != self.like.dtype:
-                raise StateError(
-                    f"{operation}: integers of types {self.like.dtype} and {other.dtype}, expected one type",
-                    {"found": str(other.dtype), "expected": str(self.like.dtype)},
-                )
+            if isinstance(self.like, Integers) and isinstance(other, Integers):
+                expect_type(operation, other, self.like.type)
         self.kind: Kind = self.like.kind
         self.dtype = self.like.dtype
         if self.kind == "message" and len(encrypted) == 2:
@@ -86,25 +84,34 @@ class Pair:
         self.shape = common_shape(*(x.shape for x in self.values))
 
 
-def word(operation: str, value: int, dtype: np.dtype, modular: bool) -> int:
-    """The int as two's complement of 64 bits: one of the type's values, or modulo 2^bits."""
+def expect_type(operation: str, array: Integers, kind: IntegerType) -> None:
+    """StateError unless these integers are of the type."""
+    if array.type == kind:
+        return
+    raise StateError(
+        f"{operation}: integers of types {kind} and {array.type}, expected one type; "
+        f"ev.cast(a, '{kind}') converts",
+        {"found": str(array.type), "expected": str(kind)},
+    )
+
+
+def word(operation: str, value: int, kind: IntegerType, modular: bool) -> list[int]:
+    """The int as words of two's complement of 256 bits: one of the type's values, or modulo 2^bits."""
     number = int(value)
-    info = np.iinfo(dtype)
-    if not modular and not info.min <= number <= info.max:
+    if not modular and not kind.low <= number <= kind.high:
         raise ParameterError(
-            f"{operation}: the scalar is no {dtype}: expected {info.min} to {info.max}",
-            {"dtype": str(dtype), "expected": f"{info.min}..{info.max}"},
+            f"{operation}: the scalar is no {kind}: expected {kind.low} to {kind.high}",
+            {"dtype": str(kind), "expected": f"{kind.low}..{kind.high}"},
         )
-    return number % (1 << 64)
+    number %= 1 << 256
+    return [number >> shift & (1 << 64) - 1 for shift in range(0, 256, 64)]
 
 
-def words(operation: str, values: np.ndarray, dtype: np.dtype, modular: bool) -> np.ndarray:
-    """An array of such, as the type's own values modulo 2^64."""
-    info = np.iinfo(dtype)
-    if not modular and (values.min() < info.min or values.max() > info.max):
+def words(operation: str, values: np.ndarray, kind: IntegerType, modular: bool) -> np.ndarray:
+    """An array of such, as the words of the type's values."""
+    if not modular and outside(values, kind) is not None:
         raise ParameterError(
-            f"{operation}: an element is no {dtype}: expected {info.min} to {info.max}",
-            {"dtype": str(dtype), "expected": f"{info.min}..{info.max}"},
+            f"{operation}: an element is no {kind}: expected {kind.low} to {kind.high}",
+            {"dtype": str(kind), "expected": f"{kind.low}..{kind.high}"},
         )
-    wide = np.uint64 if dtype.kind == "u" else np.int64
-    return np.ascontiguousarray(values).astype(dtype).astype(wide).astype(np.uint64).reshape(-1)
+    return to_words(values, kind)

@@ -1,4 +1,4 @@
-"""Gates, look-up tables and functions; arithmetic is in crenel.tfhe.arithmetic and integer_ops."""
+"""Gates, look-up tables and functions; arithmetic is in arithmetic.py, integer_ops.py and reductions.py."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import numpy as np
 from crenel import _crenel
 from crenel.errors import ParameterError
 from crenel.tfhe.arrays import Ciphertext, Shape
-from crenel.tfhe.integer_ops import IntegerOperations
 from crenel.tfhe.kinds import expect_kind
 from crenel.tfhe.operands import Pair, common_shape
 from crenel.tfhe.place import Place
+from crenel.tfhe.reductions import Reductions
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crenel.tfhe.arithmetic import Circuits
     from crenel.tfhe.arrays import Clear
 
 Table: TypeAlias = Callable[[int], int] | Sequence[int]
 
 
-class Operations(IntegerOperations):
+class Operations(Reductions):
     """All operations of `Evaluator`, which adds the binding of arrays."""
 
     __slots__ = ()
@@ -38,6 +39,11 @@ class Operations(IntegerOperations):
     def keys(self) -> _crenel.TfheEvaluationKeys:
         """The keys."""
         return self._evaluator.keys
+
+    @property
+    def circuits(self) -> Circuits:
+        """Which circuits of integers run (Context.evaluator)."""
+        return self._circuits
 
     @property
     def max_p_fail_log2(self) -> float:

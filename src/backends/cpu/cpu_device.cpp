@@ -87,6 +87,7 @@ class CpuBackend final : public device::Backend {
   explicit CpuBackend(Isa isa) : isa_(isa) {
     info_.kind = device::Kind::cpu;
     info_.name = "cpu";
+    info_.processors = thread_count();
     info_.description = cat(processor_model(), ", ", isa_name(isa), ", ", thread_count(),
                             thread_count() == 1 ? " thread" : " threads");
   }

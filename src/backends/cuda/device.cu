@@ -38,6 +38,7 @@ device::DeviceInfo info_of(int index, const cudaDeviceProp& properties) {
   info.description = cat(properties.name, ", compute capability ", properties.major, ".",
                          properties.minor, ", ", properties.totalGlobalMem >> 30, " GiB");
   info.memory_bytes = properties.totalGlobalMem;
+  info.processors = static_cast<u32>(properties.multiProcessorCount);
   return info;
 }
 

@@ -16,7 +16,7 @@ constexpr const char* kLimit = "free by the model";
 device::DeviceInfo dry_info() {
   return {device::Kind::cuda, "cuda:dry",
           "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB",
-          kMemory};
+          kMemory, kModel.processors};
 }
 
 class DryStream final : public CudaStream {

@@ -74,8 +74,26 @@ Sum quadruple(Circuit& circuit, const Sum& x) {
   return circuit.look_up(x, [](u64 v) { return 4 * (v & 3); });
 }
 
+// Low block of v, then `last` of it.
+std::function<u64(u64)> low_then(const Last& last) {
+  if (!last) return low_block;
+  return [last](u64 v) { return last(v & 3); };
+}
+
+Blocks ripple(Circuit& circuit, const Blocks& columns, const Last& last) {
+  Blocks out;
+  Sum carry;
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    const Sum x = columns[j] + carry;
+    const bool is_last = j + 1 == columns.size();
+    out.push_back(circuit.look_up(x, is_last ? low_then(last) : low_block));
+    if (!is_last) carry = circuit.look_up(x, [](u64 v) { return v >> 2; });
+  }
+  return out;
+}
+
 // Appends the blocks of columns[1..] to `out`, which holds that of columns[0].
-void propagate_from(Circuit& circuit, const Blocks& columns, Blocks& out) {
+void propagate_from(Circuit& circuit, const Blocks& columns, const Last& last, Blocks& out) {
   const auto n = static_cast<u32>(columns.size());
   if (n == 1) return;
   const Sum carry = circuit.look_up(columns[0], at_least(4));
@@ -89,15 +107,16 @@ void propagate_from(Circuit& circuit, const Blocks& columns, Blocks& out) {
   for (u32 i = 0; i + 1 < n; ++i) {
     const Sum& x = columns[i + 1];
     const Sum& into = groups[i / kGroup];
+    const auto block = low_then(i + 2 == n ? last : Last());
     if (i % kGroup == 0) {
-      out.push_back(circuit.look_up(x + into, low_block));
+      out.push_back(circuit.look_up(x + into, block));
     } else if (i % kGroup == 1) {
       // the carry is never made: 4 (x mod 4) and the sum that decides it fit one message
       const Sum both = quadruple(circuit, x) + into + states[i - 1];
-      out.push_back(circuit.look_up(both, [](u64 v) { return ((v >> 2) + (v >> 1 & 1)) & 3; }));
+      out.push_back(circuit.look_up(both, [&](u64 v) { return block((v >> 2) + (v >> 1 & 1)); }));
     } else {
       const Sum c = circuit.look_up(into + states[i - 2] + states[i - 1], at_least(4));
-      out.push_back(circuit.look_up(x + c, low_block));
+      out.push_back(circuit.look_up(x + c, block));
     }
   }
 }
@@ -106,14 +125,18 @@ void propagate_from(Circuit& circuit, const Blocks& columns, Blocks& out) {
 
 Stage column_stage(const Sum& value) { return {value, state_from(4)}; }
 
-Blocks propagate(Circuit& circuit, const Blocks& columns) {
+Blocks propagate(Circuit& circuit, const Blocks& columns, Form form, const Last& last) {
+  if (form == Form::lean) return ripple(circuit, columns, last);
   // below the first column that can carry nothing moves
   std::size_t first = 0;
   while (first + 1 < columns.size() && columns[first].high <= 3) ++first;
   Blocks out;
-  for (std::size_t j = 0; j <= first; ++j) out.push_back(circuit.look_up(columns[j], low_block));
+  for (std::size_t j = 0; j <= first; ++j) {
+    const bool is_last = j + 1 == columns.size();
+    out.push_back(circuit.look_up(columns[j], is_last ? low_then(last) : low_block));
+  }
   const Blocks rest(columns.begin() + static_cast<std::ptrdiff_t>(first), columns.end());
-  propagate_from(circuit, rest, out);
+  propagate_from(circuit, rest, last, out);
   return out;
 }
 
@@ -186,7 +209,7 @@ void compress_column(Circuit& circuit, std::vector<Blocks>& next, std::size_t co
 
 }  // namespace
 
-Blocks add_columns(Circuit& circuit, std::vector<Blocks> terms) {
+Blocks add_columns(Circuit& circuit, std::vector<Blocks> terms, Form form) {
   const std::size_t n = terms.size();
   for (;;) {
     i64 most = 0;
@@ -207,7 +230,50 @@ Blocks add_columns(Circuit& circuit, std::vector<Blocks> terms) {
   }
   Blocks columns;
   for (const Blocks& column : terms) columns.push_back(total_of(column));
-  return propagate(circuit, columns);
+  return propagate(circuit, columns, form);
+}
+
+Blocks prefix_or(Circuit& circuit, const Blocks& flags) {
+  constexpr std::size_t kFlags = 7;
+  const auto any = [](u64 v) { return u64(v != 0); };
+  Blocks out, totals, sums;
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    sums.push_back(i % kFlags == 0 ? flags[i] : sums.back() + flags[i]);
+    if (i % kFlags == kFlags - 1) totals.push_back(circuit.look_up(sums.back(), any));
+  }
+  const Blocks before = totals.empty() ? Blocks() : prefix_or(circuit, totals);
+  for (std::size_t i = 0; i < flags.size(); ++i)
+    out.push_back(circuit.look_up(i < kFlags ? sums[i] : sums[i] + before[i / kFlags - 1], any));
+  return out;
+}
+
+namespace {
+
+// Not 0 where any flag is set: 15 of them fit a message.
+Sum gathered(Circuit& circuit, Blocks flags) {
+  while (flags.size() >= kMessages) {
+    Blocks fewer;
+    for (std::size_t i = 0; i < flags.size(); i += kMessages - 1) {
+      Sum sum;
+      for (std::size_t j = i; j < std::min<std::size_t>(i + kMessages - 1, flags.size()); ++j)
+        sum = sum + flags[j];
+      fewer.push_back(circuit.look_up(sum, [](u64 v) { return u64(v != 0); }));
+    }
+    flags = std::move(fewer);
+  }
+  Sum sum;
+  for (const Sum& flag : flags) sum = sum + flag;
+  return sum;
+}
+
+}  // namespace
+
+Sum any_of(Circuit& circuit, const Blocks& flags, u64 one) {
+  return circuit.look_up(gathered(circuit, flags), [=](u64 v) { return v != 0 ? one : 0; });
+}
+
+Sum none_of(Circuit& circuit, const Blocks& flags, u64 one) {
+  return circuit.look_up(gathered(circuit, flags), [=](u64 v) { return v == 0 ? one : 0; });
 }
 
 }  // namespace crenel::tfhe::radix

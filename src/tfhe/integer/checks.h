@@ -1,6 +1,7 @@
 // Checks that encryption and evaluation of integers share. They throw ParameterError.
 #pragma once
 
+#include "crenel/tfhe/integer.h"
 #include "crenel/tfhe/params.h"
 #include "tfhe/integer/circuit.h"
 
@@ -9,8 +10,10 @@ namespace crenel::tfhe::radix {
 void check_bits(u32 bits);
 /// p = 32 with padding, r = 1, room for sums of kMaxNorm2.
 void check_set(const Params& params);
-/// `value` (two's complement when signed) as an integer of `bits` bits; `what` names it in the
+/// `value` as an integer of `bits` bits; `what` names it in the
 /// error, which does not tell its value.
-void check_range(u64 value, u32 bits, bool is_signed, const std::string& what);
+void check_range(const WideValue& value, u32 bits, bool is_signed, const std::string& what);
+/// Values of words_of(bits) words each, checked.
+std::vector<WideValue> values_of(std::span<const u64> words, u32 bits, bool is_signed);
 
 }  // namespace crenel::tfhe::radix

@@ -40,6 +40,11 @@ Sum operator*(i64 factor, const Sum& a);
 inline Sum operator-(const Sum& a, const Sum& b) { return a + (-1) * b; }
 
 using Blocks = std::vector<Sum>;
+
+/// Few rotations one after the other, or few rounds of many at once: the same results
+/// (schedule.h chooses).
+enum class Form : u8 { lean, fast };
+
 using Table = std::array<u8, kMessages>;
 
 class Circuit {
@@ -63,6 +68,7 @@ class Circuit {
   const std::vector<Node>& nodes() const { return nodes_; }
   u32 input_count() const { return inputs_; }
   u32 rounds() const { return rounds_; }
+  /// Functions looked up; several of one argument may share a rotation (schedule.h).
   u64 look_ups() const { return nodes_.size() - inputs_; }
 
  private:

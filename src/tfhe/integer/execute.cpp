@@ -15,32 +15,25 @@ constexpr u64 kBatch = u64(1) << 16;
 
 class Run {
  public:
-  Run(const Evaluator& evaluator, const Circuit& circuit, std::span<const Ciphertext* const> inputs,
-      const Blocks& outputs, u64 size)
+  Run(const Evaluator& evaluator, const Program& program, std::span<const Ciphertext* const> inputs,
+      u64 size)
       : evaluator_(evaluator),
-        circuit_(circuit),
+        circuit_(program.circuit),
         inputs_(inputs),
         size_(size),
-        values_(circuit.nodes().size()),
-        made_(circuit.nodes().size()),
-        uses_(circuit.nodes().size()) {
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const Circuit::Node& node = circuit.nodes()[i];
-      if (node.round == 0) values_[i] = inputs[node.input];
-      for (const auto& [used, factor] : node.argument.terms) ++uses_[used];
-    }
-    for (const Sum& output : outputs)
-      for (const auto& [used, factor] : output.terms) ++uses_[used];
+        values_(circuit_.nodes().size()),
+        made_(circuit_.nodes().size()),
+        uses_(circuit_.nodes().size()) {
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      if (circuit_.nodes()[i].round == 0) values_[i] = inputs[circuit_.nodes()[i].input];
+    for (const auto& round : program.plan.rounds)
+      for (const Rotation& rotation : round) count_uses(argument_of(rotation));
+    for (const Sum& output : program.outputs) count_uses(output);
   }
 
-  void rounds() {
-    std::vector<std::vector<u32>> by_round(circuit_.rounds() + 1);
-    for (u32 i = 0; i < circuit_.nodes().size(); ++i)
-      if (circuit_.nodes()[i].round > 0) by_round[circuit_.nodes()[i].round].push_back(i);
-    const u64 batch = std::max<u64>(1, kBatch / size_);
-    for (const std::vector<u32>& nodes : by_round)
-      for (std::size_t i = 0; i < nodes.size(); i += batch)
-        look_up(std::span(nodes).subspan(i, std::min<std::size_t>(batch, nodes.size() - i)));
+  void rounds(const Schedule& plan) {
+    for (const auto& round : plan.rounds)
+      for (const u32 outputs : {1u, 2u, 4u}) run(round, outputs);
   }
 
   Ciphertext output(const Sum& sum) {
@@ -55,40 +48,83 @@ class Run {
   }
 
  private:
+  const Sum& argument_of(const Rotation& rotation) const {
+    return circuit_.nodes()[rotation.nodes[0]].argument;
+  }
+  void count_uses(const Sum& sum) {
+    for (const auto& [used, factor] : sum.terms) ++uses_[used];
+  }
+
   Ciphertext combine(const Sum& sum) const {
     std::vector<Term> terms;
     for (const auto& [node, factor] : sum.terms) terms.push_back({values_[node], factor});
     return evaluator_.linear(terms, sum.constant);
   }
 
-  void look_up(std::span<const u32> nodes) {
+  // The rotations of a round with so many outputs.
+  void run(const std::vector<Rotation>& round, u32 outputs) {
+    std::vector<const Rotation*> chosen;
+    for (const Rotation& rotation : round)
+      if (rotation.outputs == outputs) chosen.push_back(&rotation);
+    const u64 batch = std::max<u64>(1, kBatch / (size_ * outputs));
+    for (std::size_t i = 0; i < chosen.size(); i += batch)
+      rotate(std::span(chosen).subspan(i, std::min<std::size_t>(batch, chosen.size() - i)),
+             outputs);
+  }
+
+  // The functions of a rotation one behind the other, as a look-up with several outputs reads them.
+  Table table_of(const Rotation& rotation) const {
+    const u32 part = kMessages / rotation.outputs;
+    Table table{};
+    for (std::size_t s = 0; s < rotation.nodes.size(); ++s)
+      std::copy_n(circuit_.nodes()[rotation.nodes[s]].table.begin(), part,
+                  table.begin() + static_cast<std::ptrdiff_t>(s * part));
+    return table;
+  }
+
+  void rotate(std::span<const Rotation* const> rotations, u32 outputs) {
     std::vector<Ciphertext> sums;
     std::vector<const Ciphertext*> parts;
-    sums.reserve(nodes.size());
+    sums.reserve(rotations.size());
     std::vector<Lut> tables;
     std::map<Table, u32> known;
     std::vector<u32> index;
-    for (const u32 i : nodes) {
-      const Circuit::Node& node = circuit_.nodes()[i];
-      if (node.argument.is_node()) {
-        parts.push_back(values_[node.argument.terms[0].first]);
+    for (const Rotation* rotation : rotations) {
+      const Sum& argument = argument_of(*rotation);
+      if (argument.is_node()) {
+        parts.push_back(values_[argument.terms[0].first]);
       } else {
-        sums.push_back(combine(node.argument));
+        sums.push_back(combine(argument));
         parts.push_back(&sums.back());
       }
-      const auto [at, is_new] = known.try_emplace(node.table, static_cast<u32>(tables.size()));
-      if (is_new) tables.push_back({{node.table.begin(), node.table.end()}, 0});
+      const Table table = table_of(*rotation);
+      const auto [at, is_new] = known.try_emplace(table, static_cast<u32>(tables.size()));
+      if (is_new) tables.push_back({{table.begin(), table.end()}, 0});
       index.insert(index.end(), size_, at->second);
     }
     if (tables.size() == 1) index.clear();
     const Ciphertext in = concatenate(parts);
-    const Ciphertext out = evaluator_.lut(in, tables, index);
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      values_[nodes[i]] = &made_[nodes[i]].emplace(out.slice(i * size_, size_));
-    }
-    for (const u32 i : nodes)
-      for (const auto& [used, factor] : circuit_.nodes()[i].argument.terms)
+    keep(rotations, outputs == 1 ? evaluator_.lut(in, tables, index)
+                                 : evaluator_.lut(in, tables, index, outputs));
+    for (const Rotation* rotation : rotations)
+      for (const auto& [used, factor] : argument_of(*rotation).terms)
         if (--uses_[used] == 0) made_[used].reset();
+  }
+
+  void keep(std::span<const Rotation* const> rotations, const Ciphertext& out) {
+    std::vector<u64> places(size_);
+    for (std::size_t r = 0; r < rotations.size(); ++r) {
+      const Rotation& rotation = *rotations[r];
+      for (std::size_t s = 0; s < rotation.nodes.size(); ++s) {
+        const u32 node = rotation.nodes[s];
+        if (rotation.outputs == 1) {
+          values_[node] = &made_[node].emplace(out.slice(r * size_, size_));
+          continue;
+        }
+        for (u64 i = 0; i < size_; ++i) places[i] = (r * size_ + i) * rotation.outputs + s;
+        values_[node] = &made_[node].emplace(out.take(places));
+      }
+    }
   }
 
   const Evaluator& evaluator_;
@@ -102,14 +138,13 @@ class Run {
 
 }  // namespace
 
-std::vector<Ciphertext> execute(const Evaluator& evaluator, const Circuit& circuit,
-                                std::span<const Ciphertext* const> inputs, const Blocks& outputs,
-                                u64 size) {
-  Run run(evaluator, circuit, inputs, outputs, size);
-  watch::Task task(circuit.look_ups() * size, "bootstraps");
-  run.rounds();
+std::vector<Ciphertext> execute(const Evaluator& evaluator, const Program& program,
+                                std::span<const Ciphertext* const> inputs, u64 size) {
+  Run run(evaluator, program, inputs, size);
+  watch::Task task(program.plan.rotations() * size, "bootstraps");
+  run.rounds(program.plan);
   std::vector<Ciphertext> results;
-  for (const Sum& sum : outputs) results.push_back(run.output(sum));
+  for (const Sum& sum : program.outputs) results.push_back(run.output(sum));
   task.finish();
   return results;
 }

@@ -7,30 +7,36 @@
 namespace crenel::tfhe {
 namespace {
 
-u64 low_mask(u32 bits) { return bits == 64 ? ~u64(0) : (u64(1) << bits) - 1; }
+u64 low_mask(u32 bits) { return bits >= 64 ? ~u64(0) : (u64(1) << bits) - 1; }
 
-Integers encrypt(Client& client, std::span<const u64> values, u32 bits, bool is_signed) {
+Integers encrypt(Client& client, std::vector<WideValue> values, u32 bits, bool is_signed) {
+  const random::WipeOnExit wipe_values(values);
   radix::check_set(client.context().params());
   std::vector<Ciphertext> blocks;
   std::vector<u64> messages(values.size());
   const random::WipeOnExit wipe(messages);
-  for (u32 bit = 0; bit < bits; bit += 2) {
-    for (std::size_t i = 0; i < values.size(); ++i) messages[i] = values[i] >> bit & 3;
+  for (u32 j = 0; j < bits / 2; ++j) {
+    for (std::size_t i = 0; i < values.size(); ++i) messages[i] = values[i].block(j);
     blocks.push_back(client.encrypt(messages));
   }
   return Integers(std::move(blocks), bits, is_signed);
 }
 
-// Blocks weigh 4^j; one that holds more than 3 carries, as it would in an addition.
-std::vector<u64> decrypt(const Client& client, const Integers& a) {
-  std::vector<u64> values(a.size(), 0);
-  for (u32 j = 0; j < a.blocks().size(); ++j) {
-    std::vector<u64> messages = client.decrypt(a.blocks()[j]);
-    const random::WipeOnExit wipe(messages);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += messages[i] << (2 * j);
-  }
-  for (u64& value : values) value &= low_mask(a.bits());
-  return values;
+// word += term modulo 2^64; the carry.
+u64 add_to(u64& word, u64 term) {
+  word += term;
+  return word < term ? 1 : 0;
+}
+
+void check_narrow(const Integers& a, bool is_signed) {
+  if (a.is_signed() != is_signed)
+    throw StateError(cat("integers are ", a.is_signed() ? "signed" : "unsigned", ", expected ",
+                         is_signed ? "signed" : "unsigned"),
+                     {{"signed", a.is_signed()}});
+  if (a.bits() > 64)
+    throw StateError(
+        cat("integers of ", a.bits(), " bits, expected at most 64: take decrypt_words"),
+        {{"bits", a.bits()}, {"expected", "up to 64"}});
 }
 
 }  // namespace
@@ -38,8 +44,8 @@ std::vector<u64> decrypt(const Client& client, const Integers& a) {
 namespace radix {
 
 void check_bits(u32 bits) {
-  if (bits < 2 || bits > 64 || bits % 2 != 0)
-    throw ParameterError(cat("bits is ", bits, ", expected an even number from 2 to 64"),
+  if (bits < 2 || bits > 256 || bits % 2 != 0)
+    throw ParameterError(cat("bits is ", bits, ", expected an even number from 2 to 256"),
                          {{"bits", bits}});
 }
 
@@ -60,17 +66,65 @@ void check_set(const Params& params) {
                          {{"name", spec.name}, {"max_norm2", spec.max_norm2}});
 }
 
-void check_range(u64 value, u32 bits, bool is_signed, const std::string& what) {
-  const auto as_signed = static_cast<i64>(value);
-  const i64 half = static_cast<i64>(low_mask(bits) / 2);
-  if (is_signed ? as_signed >= -half - 1 && as_signed <= half : value <= low_mask(bits)) return;
-  const std::string range = cat(is_signed ? cat(-half - 1) : std::string("0"), "..",
-                                is_signed ? cat(half) : cat(low_mask(bits)));
+void check_range(const WideValue& value, u32 bits, bool is_signed, const std::string& what) {
+  if (value.fits(bits, is_signed)) return;
+  const u32 free = is_signed ? bits - 1 : bits;
+  const std::string most = free <= 64 ? cat(low_mask(free)) : cat("2^", free, " - 1"),
+                    least = !is_signed   ? std::string("0")
+                            : free <= 63 ? cat(-static_cast<i64>(low_mask(free)) - 1)
+                                         : cat("-2^", free),
+                    range = cat(least, "..", most);
   throw ParameterError(cat(what, " is out of range, expected ", range, " for ", bits, " bits"),
                        {{"where", what}, {"expected", range}, {"bits", bits}});
 }
 
+std::vector<WideValue> values_of(std::span<const u64> words, u32 bits, bool is_signed) {
+  check_bits(bits);
+  const u32 each = words_of(bits);
+  if (words.size() % each != 0)
+    throw ParameterError(
+        cat(words.size(), " words, expected ", each, " for each integer of ", bits, " bits"),
+        {{"words", words.size()}, {"bits", bits}});
+  std::vector<WideValue> values;
+  values.reserve(words.size() / each);  // no copy stays behind
+  for (std::size_t i = 0; i < words.size(); i += each) {
+    values.push_back(WideValue::of_words(words.subspan(i, each), is_signed));
+    check_range(values.back(), bits, is_signed, cat("value ", i / each));
+  }
+  return values;
+}
+
 }  // namespace radix
+
+WideValue WideValue::of_signed(i64 value) {
+  const auto word = static_cast<u64>(value);
+  return of_words({&word, 1}, true);
+}
+
+WideValue WideValue::of_words(std::span<const u64> words, bool is_signed) {
+  WideValue value;
+  const u64 fill = is_signed && !words.empty() && words.back() >> 63 != 0 ? ~u64(0) : 0;
+  for (u32 i = 0; i < kWords; ++i) value.words_[i] = i < words.size() ? words[i] : fill;
+  return value;
+}
+
+WideValue WideValue::operator-() const {
+  WideValue value;
+  u64 carry = 1;
+  for (u32 i = 0; i < kWords; ++i) {
+    value.words_[i] = ~words_[i] + carry;
+    carry = carry != 0 && value.words_[i] == 0 ? 1 : 0;
+  }
+  return value;
+}
+
+bool WideValue::fits(u32 bits, bool is_signed) const {
+  const u32 from = is_signed ? bits - 1 : bits;  // all bits above are the sign
+  const u64 fill = is_signed && negative() ? 1 : 0;
+  for (u32 i = from; i < 64 * kWords; ++i)
+    if ((words_[i / 64] >> (i % 64) & 1) != fill) return false;
+  return true;
+}
 
 Integers::Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed)
     : blocks_(std::move(blocks)), bits_(bits), signed_(is_signed) {
@@ -140,36 +194,60 @@ Integers concatenate(std::span<const Integers* const> parts) {
 
 Integers encrypt_unsigned(Client& client, std::span<const u64> values, u32 bits) {
   radix::check_bits(bits);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    radix::check_range(values[i], bits, false, cat("value ", i));
-  return encrypt(client, values, bits, false);
+  std::vector<WideValue> wide(values.begin(), values.end());
+  const random::WipeOnExit wipe(wide);
+  for (std::size_t i = 0; i < wide.size(); ++i)
+    radix::check_range(wide[i], bits, false, cat("value ", i));
+  return encrypt(client, wide, bits, false);
 }
 
 Integers encrypt_signed(Client& client, std::span<const i64> values, u32 bits) {
   radix::check_bits(bits);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    radix::check_range(static_cast<u64>(values[i]), bits, true, cat("value ", i));
-  std::vector<u64> words(values.begin(), values.end());
-  const random::WipeOnExit wipe(words);
-  return encrypt(client, words, bits, true);
+  std::vector<WideValue> wide;
+  wide.reserve(values.size());
+  for (const i64 value : values) wide.push_back(WideValue::of_signed(value));
+  const random::WipeOnExit wipe(wide);
+  for (std::size_t i = 0; i < wide.size(); ++i)
+    radix::check_range(wide[i], bits, true, cat("value ", i));
+  return encrypt(client, wide, bits, true);
+}
+
+Integers encrypt_words(Client& client, std::span<const u64> words, u32 bits, bool is_signed) {
+  return encrypt(client, radix::values_of(words, bits, is_signed), bits, is_signed);
+}
+
+// Blocks weigh 4^j; one that holds more than 3 carries, as it would in an addition.
+std::vector<u64> decrypt_words(const Client& client, const Integers& a) {
+  const u32 each = words_of(a.bits()), top = (a.bits() - 1) % 64;
+  std::vector<u64> words(a.size() * each, 0);
+  for (u32 j = 0; j < a.blocks().size(); ++j) {
+    std::vector<u64> messages = client.decrypt(a.blocks()[j]);
+    const random::WipeOnExit wipe(messages);
+    const u32 first = j / 32, at = j % 32 * 2;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      u64* value = words.data() + i * each;
+      u64 carry = add_to(value[first], messages[i] << at);
+      carry += at == 0 ? 0 : messages[i] >> (64 - at);
+      for (u32 w = first + 1; w < each && carry != 0; ++w) carry = add_to(value[w], carry);
+    }
+  }
+  for (std::size_t i = each - 1; i < words.size(); i += each) {
+    const u64 sign = a.is_signed() ? words[i] >> top & 1 : 0;
+    words[i] = (words[i] & low_mask(top + 1)) | (sign * ~low_mask(top + 1));
+  }
+  return words;
 }
 
 std::vector<u64> decrypt_unsigned(const Client& client, const Integers& a) {
-  if (a.is_signed()) throw StateError("integers are signed, expected unsigned", {{"signed", true}});
-  return decrypt(client, a);
+  check_narrow(a, false);
+  return decrypt_words(client, a);
 }
 
 std::vector<i64> decrypt_signed(const Client& client, const Integers& a) {
-  if (!a.is_signed())
-    throw StateError("integers are unsigned, expected signed", {{"signed", false}});
-  std::vector<u64> words = decrypt(client, a);
+  check_narrow(a, true);
+  std::vector<u64> words = decrypt_words(client, a);
   const random::WipeOnExit wipe(words);
-  std::vector<i64> values(words.size());
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const u64 sign = words[i] >> (a.bits() - 1) & 1;
-    values[i] = static_cast<i64>(words[i] | (sign * ~low_mask(a.bits())));
-  }
-  return values;
+  return {words.begin(), words.end()};
 }
 
 }  // namespace crenel::tfhe

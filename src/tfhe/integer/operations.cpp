@@ -9,6 +9,10 @@ namespace {
 
 u32 count_of(const Blocks& blocks) { return static_cast<u32>(blocks.size()); }
 
+bool is_known(const Blocks& blocks) {
+  return std::all_of(blocks.begin(), blocks.end(), [](const Sum& x) { return x.is_constant(); });
+}
+
 // a_j + (3 - b_j): columns of a + not b, in [0, 6]; above 3 where a_j > b_j, 3 where equal.
 Sum difference_column(const Sum& a, const Sum& b) { return a - b + 3; }
 
@@ -17,33 +21,37 @@ Sum equal_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool negate
   for (u32 j = 0; j < count_of(a); ++j)
     differ.push_back(
         circuit.look_up(difference_column(a[j], b[j]), [](u64 v) { return u64(v != 3); }));
-  // 15 flags fit a message
-  while (differ.size() >= kMessages) {
-    Blocks fewer;
-    for (std::size_t i = 0; i < differ.size(); i += kMessages - 1) {
-      Sum sum;
-      for (std::size_t j = i; j < std::min<std::size_t>(i + kMessages - 1, differ.size()); ++j)
-        sum = sum + differ[j];
-      fewer.push_back(circuit.look_up(sum, [](u64 v) { return u64(v != 0); }));
-    }
-    differ = std::move(fewer);
-  }
-  Sum sum;
-  for (const Sum& flag : differ) sum = sum + flag;
-  return circuit.look_up(sum, [=](u64 v) { return (v == 0) != negate ? one : 0; });
+  return negate ? any_of(circuit, differ, one) : none_of(circuit, differ, one);
 }
 
-// 1 where a > b, or a >= b with `or_equal`: the carry out of a + not b + or_equal. The top blocks
-// of signed integers compare with their sign bits flipped, both in one message.
+// a ^ 2 - (b ^ 2) + 3 for the top blocks of signed integers.
+u64 signed_difference(u64 v) { return ((v >> 2) ^ 2) + 3 - ((v & 3) ^ 2); }
+
+// 1 where a > b, or a >= b with `or_equal`: the carry out of a + not b + or_equal, block by block.
+Sum greater_by_ripple(Circuit& circuit, const Blocks& a, const Blocks& b, bool or_equal,
+                      bool is_signed, u64 one) {
+  Sum carry(or_equal ? 1 : 0);
+  for (u32 j = 0; j < count_of(a); ++j) {
+    const bool last = j + 1 == count_of(a);
+    const Sum column = is_signed && last ? circuit.look_up(4 * a[j] + b[j], signed_difference)
+                                         : difference_column(a[j], b[j]);
+    carry = circuit.look_up(column + carry, [&](u64 v) { return v < 4 ? 0 : last ? one : 1; });
+  }
+  return carry;
+}
+
+// The same by states. The top blocks of signed integers compare with their sign bits flipped, both
+// in one message.
 Sum greater_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool or_equal,
-                   bool is_signed, u64 one) {
+                   bool is_signed, Form form, u64 one) {
+  if (form == Form::lean) return greater_by_ripple(circuit, a, b, or_equal, is_signed, one);
   std::vector<Stage> stages;
   for (u32 j = 0; j < count_of(a); ++j)
     stages.push_back(column_stage(difference_column(a[j], b[j])));
   if (is_signed)
     stages.back() = {4 * a.back() + b.back(), [](u64 v) -> u64 {
-                       const u64 x = (v >> 2) ^ 2, y = (v & 3) ^ 2;
-                       return x > y ? 2 : x == y ? 1 : 0;
+                       const u64 d = signed_difference(v);
+                       return d > 3 ? 2 : d == 3 ? 1 : 0;
                      }};
   // the first block sees no other: its state and `or_equal` make a carry at once
   const Stage first = stages.front();
@@ -54,40 +62,71 @@ Sum greater_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool or_e
   return carry_out(circuit, carry, std::move(stages), one);
 }
 
-// Digits of factor in {-1, 0, 1, 2} modulo 4^count, least significant first.
-std::vector<i64> signed_digits(u64 factor, u32 count) {
+// Digits of a known factor in {-1, 0, 1, 2} modulo 4^n, least significant first.
+std::vector<i64> signed_digits(const Blocks& factor) {
   std::vector<i64> digits;
-  u64 carry = 0;
-  for (u32 j = 0; j < count; ++j) {
-    const u64 digit = (factor >> (2 * j) & 3) + carry;
+  i64 carry = 0;
+  for (const Sum& block : factor) {
+    const i64 digit = block.constant + carry;
     carry = digit >= 3 ? 1 : 0;
-    digits.push_back(static_cast<i64>(digit) - (carry ? 4 : 0));
+    digits.push_back(digit - (carry ? 4 : 0));
   }
   return digits;
 }
 
-}  // namespace
-
-Blocks constant_blocks(u64 value, u32 bits) {
+// Column sums of known integers, of any sign, as blocks modulo 4^n.
+Blocks carried(const std::vector<i64>& columns) {
   Blocks blocks;
-  for (u32 j = 0; j < bits; j += 2) blocks.push_back(Sum(static_cast<i64>(value >> j & 3)));
+  i64 carry = 0;
+  for (const i64 column : columns) {
+    const i64 total = column + carry;
+    carry = total >> 2;  // rounds down: what is left is in 0..3
+    blocks.push_back(Sum(total & 3));
+  }
   return blocks;
 }
 
-Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b) {
-  Blocks columns;
-  for (u32 j = 0; j < count_of(a); ++j) columns.push_back(a[j] + b[j]);
-  return propagate(circuit, columns);
+Blocks multiply_known(Circuit& circuit, const Blocks& a, const Blocks& factor, Form form) {
+  const u32 n = count_of(a);
+  std::vector<Blocks> terms(n);
+  const std::vector<i64> digits = signed_digits(factor);
+  std::vector<i64> correction(n, 0);
+  for (u32 j = 0; j < n; ++j) {
+    if (digits[j] == 0) continue;
+    for (u32 i = 0; i + j < n; ++i) {
+      // -a = (3 - a) - 3
+      terms[i + j].push_back(digits[j] > 0 ? digits[j] * a[i] : 3 - a[i]);
+      if (digits[j] < 0) correction[i + j] -= 3;
+    }
+  }
+  const Blocks constants = carried(correction);
+  for (u32 j = 0; j < n; ++j)
+    if (constants[j].constant != 0) terms[j].push_back(constants[j]);
+  return add_columns(circuit, std::move(terms), form);
 }
 
-Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b) {
+}  // namespace
+
+Blocks constant_blocks(const WideValue& value, u32 bits) {
+  Blocks blocks;
+  for (u32 j = 0; j < bits; j += 2) blocks.push_back(Sum(static_cast<i64>(value.block(j / 2))));
+  return blocks;
+}
+
+Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b, Form form) {
+  Blocks columns;
+  for (u32 j = 0; j < count_of(a); ++j) columns.push_back(a[j] + b[j]);
+  return propagate(circuit, columns, form);
+}
+
+Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b, Form form, const Last& last) {
   Blocks columns;
   for (u32 j = 0; j < count_of(a); ++j) columns.push_back(difference_column(a[j], b[j]));
   columns[0] = columns[0] + 1;
-  return propagate(circuit, columns);
+  return propagate(circuit, columns, form, last);
 }
 
-Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b) {
+std::vector<Blocks> product_columns(Circuit& circuit, const Blocks& a, const Blocks& b) {
   const u32 n = count_of(a);
   std::vector<Blocks> terms(n);
   for (u32 i = 0; i < n; ++i) {
@@ -99,45 +138,32 @@ Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b) {
             circuit.look_up(both, [](u64 v) { return (v >> 2) * (v & 3) >> 2; }));
     }
   }
-  return add_columns(circuit, std::move(terms));
+  return terms;
 }
 
-Blocks multiply(Circuit& circuit, const Blocks& a, u64 factor, u32 bits) {
-  const u32 n = count_of(a);
-  std::vector<Blocks> terms(n);
-  const std::vector<i64> digits = signed_digits(factor, n);
-  u64 correction = 0;
-  for (u32 j = 0; j < n; ++j) {
-    if (digits[j] == 0) continue;
-    for (u32 i = 0; i + j < n; ++i) {
-      // -a = (3 - a) - 3
-      terms[i + j].push_back(digits[j] > 0 ? digits[j] * a[i] : 3 - a[i]);
-      if (digits[j] < 0) correction -= u64(3) << (2 * (i + j));
-    }
-  }
-  const Blocks constants = constant_blocks(correction, bits);
-  for (u32 j = 0; j < n; ++j)
-    if (constants[j].constant != 0) terms[j].push_back(constants[j]);
-  return add_columns(circuit, std::move(terms));
+Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b, Form form) {
+  if (is_known(b)) return multiply_known(circuit, a, b, form);
+  if (is_known(a)) return multiply_known(circuit, b, a, form);
+  return add_columns(circuit, product_columns(circuit, a, b), form);
 }
 
 Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Blocks& b,
-            bool is_signed, u64 one) {
+            bool is_signed, Form form, u64 one) {
   switch (comparison) {
     case Comparison::equal:
       return equal_blocks(circuit, a, b, false, one);
     case Comparison::not_equal:
       return equal_blocks(circuit, a, b, true, one);
     case Comparison::less:
-      return greater_blocks(circuit, b, a, false, is_signed, one);
+      return greater_blocks(circuit, b, a, false, is_signed, form, one);
     case Comparison::less_equal:
-      return greater_blocks(circuit, b, a, true, is_signed, one);
+      return greater_blocks(circuit, b, a, true, is_signed, form, one);
     case Comparison::greater:
-      return greater_blocks(circuit, a, b, false, is_signed, one);
+      return greater_blocks(circuit, a, b, false, is_signed, form, one);
     case Comparison::greater_equal:
       break;
   }
-  return greater_blocks(circuit, a, b, true, is_signed, one);
+  return greater_blocks(circuit, a, b, true, is_signed, form, one);
 }
 
 Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blocks& b) {
@@ -149,6 +175,23 @@ Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blo
     out.push_back(circuit.look_up((step + b[j] - 3).within(0, 3), [](u64 v) { return v; }));
   }
   return out;
+}
+
+Blocks exchange(Circuit& circuit, const Blocks& a, const Blocks& b, bool is_signed, Form form) {
+  const Sum less = compare(circuit, Comparison::less, a, b, is_signed, form, kCondition);
+  Blocks smaller, larger;
+  for (u32 j = 0; j < count_of(a); ++j) {
+    // a - b where a is smaller, else 0: added to b, taken off a
+    const Sum step = circuit.look_up(difference_column(a[j], b[j]) + less,
+                                     [](u64 v) { return v >= kCondition ? v - kCondition : 3; });
+    const auto looked_up = [&](const Sum& x) {
+      return circuit.look_up(x.within(0, 3), [](u64 v) { return v; });
+    };
+    smaller.push_back(looked_up(step + b[j] - 3));
+    larger.push_back(looked_up(a[j] - step + 3));
+  }
+  smaller.insert(smaller.end(), larger.begin(), larger.end());
+  return smaller;
 }
 
 Blocks shift_left(Circuit& circuit, const Blocks& a, u32 count) {

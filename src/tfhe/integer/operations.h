@@ -1,33 +1,40 @@
 // Integer operations as circuits on blocks of 2 bits. Counts of look-ups and rounds for n blocks;
-// those of additions are at propagate() in carries.h.
+// those of additions are at propagate() in carries.h. What the counts become as rotations is in
+// docs/guide/integers.md.
 #pragma once
 
 #include "crenel/tfhe/integer.h"
-#include "tfhe/integer/circuit.h"
+#include "tfhe/integer/carries.h"
 
 namespace crenel::tfhe::radix {
 
 /// Blocks of a public value, least significant first.
-Blocks constant_blocks(u64 value, u32 bits);
+Blocks constant_blocks(const WideValue& value, u32 bits);
 
-Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b);
-Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b);
+Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
+/// The last block as `last` has it (propagate()).
+Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b, Form form,
+                const Last& last = {});
 /// n^2 look-ups for the products, about half as many to add them (8 bits: 24 in all, 4 rounds; 16:
-/// 106, 7; 32: 424, 11; 64: 1668, 14).
-Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b);
-/// No look-up for a block of the factor: its digits in {-1, 0, 1, 2} scale the blocks of a.
-Blocks multiply(Circuit& circuit, const Blocks& a, u64 factor, u32 bits);
+/// 106, 7; 32: 424, 11; 64: 1668, 14; fast). No look-up for a block of a known factor: its digits
+/// in {-1, 0, 1, 2} scale the blocks of the other.
+Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
+/// The digits of all products of two blocks, by columns, for add_columns().
+std::vector<Blocks> product_columns(Circuit& circuit, const Blocks& a, const Blocks& b);
 
-/// `one` where the comparison holds, else 0. Order: n look-ups and about n / 2 more in 1 + about
-/// log_3 n rounds (8 bits: 5, 2; 64 bits: 47, 4); equality: n + 1, 2 rounds (n <= 15), 64 bits
-/// 36, 3.
+/// `one` where the comparison holds, else 0. Order, lean: n rotations in n rounds, one more for
+/// signed integers; fast: n look-ups and about n / 2 more in 1 + about log_3 n rounds (8 bits: 5,
+/// 2; 64 bits: 47, 4). Equality: n + 1, 2 rounds (n <= 15), 64 bits 36, 3.
 Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Blocks& b,
-            bool is_signed, u64 one = 1);
+            bool is_signed, Form form, u64 one = 1);
 
 /// Value of `condition` that stands for true in select().
 inline constexpr u64 kCondition = 8;
 /// condition (0 or kCondition) ? a : b. 2 n look-ups, 2 rounds.
 Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blocks& b);
+
+/// The smaller and then the larger of each pair: one comparison, 3 n look-ups.
+Blocks exchange(Circuit& circuit, const Blocks& a, const Blocks& b, bool is_signed, Form form);
 
 /// By whole blocks free, else n look-ups in 1 round; 1 for the sign of an arithmetic shift.
 Blocks shift_left(Circuit& circuit, const Blocks& a, u32 count);

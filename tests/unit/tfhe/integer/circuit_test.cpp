@@ -18,6 +18,8 @@ using test::width_mask;
 
 constexpr u32 kWidths[] = {2, 4, 6, 8, 10, 12, 14, 16, 26, 32, 62, 64};
 
+constexpr Form kForms[] = {Form::lean, Form::fast};
+
 // Runs a circuit of two integers and compares with `expected` modulo 2^bits.
 template <class Build, class Expected>
 void expect_binary(u32 bits, Build build, Expected expected) {
@@ -30,22 +32,33 @@ void expect_binary(u32 bits, Build build, Expected expected) {
   const Blocks out = build(circuit, x, y);
   auto inputs = test::radix_blocks(a, bits);
   for (auto& block : test::radix_blocks(b, bits)) inputs.push_back(std::move(block));
+  test::expect_runnable(circuit, out);
   const std::vector<u64> found = test::RadixModel(circuit, inputs).integers(out, a.size());
   for (std::size_t i = 0; i < a.size(); ++i)
     ASSERT_EQ(found[i], u64(expected(a[i], b[i])) & width_mask(bits)) << a[i] << ' ' << b[i];
 }
 
+// The same for both forms: build(circuit, x, y, form).
+template <class Build, class Expected>
+void expect_forms(u32 bits, Build build, Expected expected) {
+  for (const Form form : kForms)
+    expect_binary(
+        bits, [&](Circuit& c, const Blocks& x, const Blocks& y) { return build(c, x, y, form); },
+        expected);
+}
+
 TEST(TfheRadixCircuit, AddSubtractMultiply) {
   for (const u32 bits : kWidths) {
-    expect_binary(bits, radix::add, [](u64 x, u64 y) { return x + y; });
-    expect_binary(bits, radix::subtract, [](u64 x, u64 y) { return x - y; });
-    expect_binary(
-        bits, [](Circuit& c, const Blocks& x, const Blocks& y) { return multiply(c, x, y); },
-        [](u64 x, u64 y) { return x * y; });
-    expect_binary(
+    expect_forms(bits, radix::add, [](u64 x, u64 y) { return x + y; });
+    expect_forms(
         bits,
-        [&](Circuit& c, const Blocks&, const Blocks& y) {
-          return subtract(c, constant_blocks(0, bits), y);
+        [](Circuit& c, const Blocks& x, const Blocks& y, Form f) { return subtract(c, x, y, f); },
+        [](u64 x, u64 y) { return x - y; });
+    expect_forms(bits, radix::multiply, [](u64 x, u64 y) { return x * y; });
+    expect_forms(
+        bits,
+        [&](Circuit& c, const Blocks&, const Blocks& y, Form f) {
+          return subtract(c, constant_blocks(u64(0), bits), y, f);
         },
         [](u64, u64 y) { return 0 - y; });
   }
@@ -58,14 +71,16 @@ TEST(TfheRadixCircuit, Scalars) {
     for (int i = 0; i < 6; ++i) scalars.push_back(rng());
     for (const u64 k : scalars) {
       SCOPED_TRACE(k);
-      expect_binary(
+      const Blocks known = constant_blocks(k, bits);
+      expect_forms(
           bits,
-          [&](Circuit& c, const Blocks& x, const Blocks&) {
-            return add(c, x, constant_blocks(k, bits));
-          },
+          [&](Circuit& c, const Blocks& x, const Blocks&, Form f) { return add(c, x, known, f); },
           [&](u64 x, u64) { return x + k; });
-      expect_binary(
-          bits, [&](Circuit& c, const Blocks& x, const Blocks&) { return multiply(c, x, k, bits); },
+      expect_forms(
+          bits,
+          [&](Circuit& c, const Blocks& x, const Blocks&, Form f) {
+            return multiply(c, known, x, f);
+          },
           [&](u64 x, u64) { return x * k; });
     }
   }
@@ -77,18 +92,18 @@ TEST(TfheRadixCircuit, Compare) {
     for (const bool is_signed : {false, true}) {
       for (const Comparison comparison : kComparisons) {
         SCOPED_TRACE(static_cast<int>(comparison));
-        expect_binary(
+        expect_forms(
             bits,
-            [&](Circuit& c, const Blocks& x, const Blocks& y) {
-              return Blocks{compare(c, comparison, x, y, is_signed)};
+            [&](Circuit& c, const Blocks& x, const Blocks& y, Form f) {
+              return Blocks{compare(c, comparison, x, y, is_signed, f)};
             },
             [&](u64 x, u64 y) { return holds(comparison, x, y, bits, is_signed); });
         const u64 top = u64(1) << (bits - 1);
         for (const u64 k : {u64(0), top, top - 1, width_mask(bits), rng() & width_mask(bits)})
-          expect_binary(
+          expect_forms(
               bits,
-              [&](Circuit& c, const Blocks& x, const Blocks&) {
-                return Blocks{compare(c, comparison, x, constant_blocks(k, bits), is_signed)};
+              [&](Circuit& c, const Blocks& x, const Blocks&, Form f) {
+                return Blocks{compare(c, comparison, x, constant_blocks(k, bits), is_signed, f)};
               },
               [&](u64 x, u64) { return holds(comparison, x, k, bits, is_signed); });
       }
@@ -98,14 +113,27 @@ TEST(TfheRadixCircuit, Compare) {
 
 TEST(TfheRadixCircuit, SelectByAComparison) {
   for (const u32 bits : kWidths) {
-    for (const bool is_signed : {false, true})
-      expect_binary(
+    for (const bool is_signed : {false, true}) {
+      const auto smaller = [&](u64 x, u64 y) {
+        return holds(Comparison::less, x, y, bits, is_signed) ? x : y;
+      };
+      expect_forms(
           bits,
-          [&](Circuit& c, const Blocks& x, const Blocks& y) {
-            const Sum less = compare(c, Comparison::less, x, y, is_signed, kCondition);
+          [&](Circuit& c, const Blocks& x, const Blocks& y, Form f) {
+            const Sum less = compare(c, Comparison::less, x, y, is_signed, f, kCondition);
             return select(c, less, x, y);
           },
-          [&](u64 x, u64 y) { return holds(Comparison::less, x, y, bits, is_signed) ? x : y; });
+          smaller);
+      for (const bool larger : {false, true})
+        expect_forms(
+            bits,
+            [&](Circuit& c, const Blocks& x, const Blocks& y, Form f) {
+              const Blocks both = exchange(c, x, y, is_signed, f);
+              const auto half = both.begin() + bits / 2;
+              return larger ? Blocks(half, both.end()) : Blocks(both.begin(), half);
+            },
+            [&](u64 x, u64 y) { return larger ? x ^ y ^ smaller(x, y) : smaller(x, y); });
+    }
   }
 }
 
@@ -162,10 +190,12 @@ TEST(TfheRadixCircuit, PropagateTakesItsWholeRange) {
       }
       inputs.push_back(std::move(values));
     }
-    const Blocks out = propagate(circuit, columns);
-    const std::vector<u64> found = test::RadixModel(circuit, inputs).integers(out, expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      ASSERT_EQ(found[i], expected[i] & width_mask(2 * n)) << n << " columns, " << i;
+    for (const Form form : kForms) {
+      const Blocks out = propagate(circuit, columns, form);
+      const auto found = test::RadixModel(circuit, inputs).integers(out, expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        ASSERT_EQ(found[i], expected[i] & width_mask(2 * n)) << n << " columns, " << i;
+    }
   }
 }
 
@@ -186,24 +216,28 @@ void expect_cost(const char* what, u32 bits, Cost cost, Build build) {
 TEST(TfheRadixCircuit, StatedCosts) {
   const std::pair<u32, Cost> additions[] = {{2, {1, 1}},   {4, {3, 2}},   {8, {9, 3}},
                                             {16, {22, 4}}, {32, {48, 5}}, {64, {104, 7}}};
-  for (const auto& [bits, cost] : additions) expect_cost("add", bits, cost, radix::add);
-  const auto product = [](Circuit& c, const Blocks& x, const Blocks& y) { multiply(c, x, y); };
+  for (const auto& [bits, cost] : additions)
+    expect_cost("add", bits, cost,
+                [](Circuit& c, const Blocks& x, const Blocks& y) { add(c, x, y, Form::fast); });
+  const auto product = [](Circuit& c, const Blocks& x, const Blocks& y) {
+    multiply(c, x, y, Form::fast);
+  };
   expect_cost("mul", 8, {24, 4}, product);
   expect_cost("mul", 16, {106, 7}, product);
   expect_cost("mul", 32, {424, 11}, product);
   expect_cost("mul", 64, {1668, 14}, product);
   const auto less = [](Circuit& c, const Blocks& x, const Blocks& y) {
-    compare(c, Comparison::less, x, y, false);
+    compare(c, Comparison::less, x, y, false, Form::fast);
   };
   expect_cost("less", 8, {5, 2}, less);
   expect_cost("less", 64, {47, 4}, less);
   const auto equal = [](Circuit& c, const Blocks& x, const Blocks& y) {
-    compare(c, Comparison::equal, x, y, false);
+    compare(c, Comparison::equal, x, y, false, Form::fast);
   };
   expect_cost("equal", 8, {5, 2}, equal);
   expect_cost("equal", 64, {36, 3}, equal);
   expect_cost("min", 8, {13, 4}, [](Circuit& c, const Blocks& x, const Blocks& y) {
-    select(c, compare(c, Comparison::less, x, y, false, kCondition), x, y);
+    select(c, compare(c, Comparison::less, x, y, false, Form::fast, kCondition), x, y);
   });
   expect_cost("shift", 64, {0, 0}, [](Circuit& c, const Blocks& x, const Blocks&) {
     shift_right(c, shift_left(c, x, 6), 2, false);
@@ -213,8 +247,9 @@ TEST(TfheRadixCircuit, StatedCosts) {
   expect_cost("arithmetic shift", 64, {1, 1},
               [](Circuit& c, const Blocks& x, const Blocks&) { shift_right(c, x, 62, true); });
   expect_cost("not", 64, {0, 0}, [](Circuit&, const Blocks& x, const Blocks&) { bit_not(x); });
-  expect_cost("times 16", 8, {0, 0},
-              [](Circuit& c, const Blocks& x, const Blocks&) { multiply(c, x, 16, 8); });
+  expect_cost("times 16", 8, {0, 0}, [](Circuit& c, const Blocks& x, const Blocks&) {
+    multiply(c, x, constant_blocks(u64(16), 8), Form::fast);
+  });
 }
 
 TEST(TfheRadixCircuit, LookUpsAreFoldedWhereNothingIsToBeDone) {

@@ -1,0 +1,196 @@
+"""``crenel bench integers``: time of operations on encrypted integers, by type, on any device."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from crenel.errors import InsecureParametersWarning, ParameterError
+
+if TYPE_CHECKING:
+    from crenel.tfhe import Client, Evaluator, Integers
+
+Clear = Callable[[int, int, int], object]  # of two values of so many bits
+Run = Callable[["Evaluator", "Integers", "Integers"], Any]
+
+
+def _divided(x: int, y: int, bits: int) -> int:
+    return x // y if y else (1 << bits) - 1
+
+
+# What is measured: on ciphertexts, and on Python's integers. Names as in crenel.tfhe's table of costs.
+OPERATIONS: dict[str, tuple[Run, Clear]] = {
+    "add": (lambda ev, a, b: ev.add(a, b), lambda x, y, n: (x + y) % (1 << n)),
+    "sub": (lambda ev, a, b: ev.sub(a, b), lambda x, y, n: (x - y) % (1 << n)),
+    "mul": (lambda ev, a, b: ev.mul(a, b), lambda x, y, n: x * y % (1 << n)),
+    "divmod": (lambda ev, a, b: ev.divmod(a, b)[0], lambda x, y, n: _divided(x, y, n)),
+    "less": (lambda ev, a, b: ev.less(a, b), lambda x, y, n: x < y),
+    "equal": (lambda ev, a, b: ev.equal(a, b), lambda x, y, n: x == y),
+    "max": (lambda ev, a, b: ev.max(a, b), lambda x, y, n: max(x, y)),
+    "bit_and": (lambda ev, a, b: ev.bit_and(a, b), lambda x, y, n: x & y),
+    "shift": (
+        lambda ev, a, b: ev.shift_right(a, ev.cast(b, "uint8")),
+        lambda x, y, n: x >> y % 256,
+    ),
+    "leading_zeros": (lambda ev, a, b: ev.leading_zeros(a), lambda x, y, n: n - x.bit_length()),
+    "count_ones": (lambda ev, a, b: ev.count_ones(a), lambda x, y, n: x.bit_count()),
+}
+
+
+@dataclass
+class Measured:
+    """One operation on arrays of one type and size."""
+
+    name: str
+    type: str
+    size: int
+    circuits: str
+    bootstraps: int  # of one integer
+    depth: int
+    latency_us: float | None = None  # median
+    min_us: float | None = None
+    amortised_us: float | None = None  # for one integer
+    repeats: int = 0
+    correct: bool | None = None
+    skipped: str | None = None
+
+
+def _chosen(text: str, known: list[str], what: str) -> list[str]:
+    wanted = [name.strip() for name in text.split(",") if name.strip()]
+    for name in wanted:
+        if name not in known:
+            raise ParameterError(f"{what} '{name}', expected some of {', '.join(known)}", {what: name})
+    return wanted or known
+
+
+def _encrypted(client: Client, rng: np.random.Generator, name: str, size: int) -> tuple[list[int], Integers]:
+    from crenel.tfhe.types import integer_type
+
+    kind = integer_type("bench", name)
+    values = [int.from_bytes(rng.bytes(32), "little") % (kind.high + 1) for _ in range(size)]
+    return values, client.encrypt(values, dtype=name)
+
+
+def integers(
+    parameters: Annotated[str, typer.Option("--set", help="A set for tables.")] = "lut4-128",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.")] = "auto",
+    types: Annotated[str, typer.Option(help="Unsigned types, by commas.")] = "uint8,uint16,uint32,uint64",
+    operations: Annotated[str, typer.Option(help="By commas; all by default.")] = "",
+    size: Annotated[int, typer.Option(help="Integers in an array.", min=1)] = 1,
+    circuits: Annotated[str, typer.Option(help="automatic, lean or fast.")] = "automatic",
+    repeats: Annotated[int, typer.Option(help="Times that each operation is measured.", min=1)] = 3,
+    limit: Annotated[float, typer.Option(help="Skip what would take more seconds a time.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Of the values.")] = 1,
+    allow_insecure: Annotated[bool, typer.Option(help="Take toy sets too.")] = False,
+    file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
+) -> None:
+    """Operations on encrypted integers: bootstraps, rounds, time. Exit status 1 when a result is wrong."""
+    from crenel import tfhe
+    from crenel.cli.output import table
+    from crenel.tfhe.types import integer_type
+    from crenel.workloads.records import provenance
+
+    names, kinds = _chosen(operations, list(OPERATIONS), "operation"), []
+    for name in (t.strip() for t in types.split(",")):
+        kind = integer_type("bench integers", name)
+        if kind.signed:
+            raise ParameterError(f"type {kind}, expected unsigned ones", {"type": kind.name})
+        kinds.append(kind)
+    if file is not None and file.exists():
+        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureParametersWarning)
+        context = tfhe.Context(tfhe.preset(parameters, allow_insecure=allow_insecure), device=device)
+    client = context.keygen()
+    ev = context.evaluator(client.evaluation_keys(), circuits=circuits)  # type: ignore[arg-type]
+    rng = np.random.default_rng(seed)
+    bootstrap = _seconds_of_a_bootstrap(ev, client, size)
+    results = []
+    for kind in kinds:
+        x, a = _encrypted(client, rng, kind.name, size)
+        y, b = _encrypted(client, rng, kind.name, size)
+        for name in names:
+            found = _measure(ev, client, name, (x, y), (a, b), repeats, limit / max(bootstrap, 1e-9))
+            results.append(found)
+            if sys.stderr.isatty():
+                print(f"\r{name} of {kind} ", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+    header = ["operation", "type", "integers", "bootstraps each", "rounds", "median ms", "ms each", "result"]
+    title = f"{parameters} on {context.device.description}, circuits {circuits}"
+    table(header, [_row(r) for r in results], title=title)
+    if file is not None:
+        document = {
+            "kind": "crenel-bench",
+            "format": 1,
+            "suite": "integers",
+            "provenance": provenance(context.device, " ".join(["crenel", *sys.argv[1:]])),
+            "params": parameters,
+            "params_id": context.params.id,
+            "results": [asdict(r) for r in results],
+        }
+        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    raise typer.Exit(1 if any(r.correct is False for r in results) else 0)
+
+
+def _seconds_of_a_bootstrap(ev: Evaluator, client: Client, size: int) -> float:
+    """For a batch of `size`, once tables are on the device: what the limit is judged by."""
+    a = client.encrypt(np.arange(size) % 16, bits=4)
+    client.decrypt(ev.lut(a, range(16)))
+    start = time.perf_counter()
+    client.decrypt(ev.lut(a, range(16)))
+    return time.perf_counter() - start
+
+
+def _measure(
+    ev: Evaluator,
+    client: Client,
+    name: str,
+    values: tuple[list[int], list[int]],
+    arrays: tuple[Integers, Integers],
+    repeats: int,
+    most: float,
+) -> Measured:
+    from crenel import _crenel
+
+    run, clear = OPERATIONS[name]
+    kind, size, form = arrays[0].type, arrays[0].size, ev.circuits
+    processors = ev.context.device.processors
+    bootstraps, _, depth, _ = _crenel.tfhe_integer_cost(name, kind.bits, False, form, size, processors)
+    result = Measured(name, kind.name, size, form, bootstraps, depth)
+    if bootstraps > most:
+        result.skipped = f"more than the limit: {bootstraps} bootstraps"
+        return result
+    times: list[float] = []
+    found: Any = None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        found = run(ev, *arrays)
+        ev.context.synchronize()
+        times.append(1e6 * (time.perf_counter() - start))
+    wanted = [clear(x, y, kind.bits) for x, y in zip(*values, strict=True)]
+    result.latency_us, result.min_us = statistics.median(times), min(times)
+    result.amortised_us, result.repeats = result.latency_us / size, repeats
+    result.correct = client.decrypt(found).tolist() == wanted
+    return result
+
+
+def _row(r: Measured) -> list[str]:
+    if r.latency_us is None or r.amortised_us is None:
+        return [r.name, r.type, str(r.size), str(r.bootstraps), str(r.depth), "-", "-", r.skipped or "-"]
+    times = [f"{1e-3 * t:.2f}" for t in (r.latency_us, r.amortised_us)]
+    return [
+        *(r.name, r.type, str(r.size), str(r.bootstraps), str(r.depth)),
+        *times,
+        "exact" if r.correct else "WRONG",
+    ]

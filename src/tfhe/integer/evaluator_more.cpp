@@ -1,0 +1,197 @@
+// IntegerEvaluator: divisions, overflow, shifts by encrypted counts, counts of bits, types,
+// products of arrays, tables.
+#include "crenel/core/error.h"
+#include "crenel/tfhe/integer.h"
+#include "tfhe/integer/checks.h"
+#include "tfhe/integer/division.h"
+#include "tfhe/integer/job.h"
+
+namespace crenel::tfhe {
+namespace {
+
+using radix::Blocks;
+using radix::Circuit;
+using radix::Direction;
+using radix::Fill;
+using radix::Form;
+using radix::Job;
+using radix::unary;
+
+Blocks joined(Blocks first, const Blocks& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+/// operands -> blocks of the quotient, of the remainder or of both.
+template <class Pick>
+std::vector<Ciphertext> divided(const IntegerEvaluator& ev, const IntegerOperand& a,
+                                const IntegerOperand& b, bool floored, const Pick& pick) {
+  const Integers& like = radix::encrypted_like(a, b);
+  if (b.integers() == nullptr && b.value(like.is_signed()).zero())
+    throw ParameterError("division by a public 0, expected another divisor", {{"divisor", 0}});
+  Job job(ev, like.size());
+  const auto x = job.operand(a, like), y = job.operand(b, like);
+  return job.run([&](Circuit& circuit, Form form, const auto& in) {
+    return pick(like.is_signed() ? radix::divide_signed(circuit, in(x), in(y), floored, form)
+                                 : radix::divide(circuit, in(x), in(y), form));
+  });
+}
+
+template <class Build>
+IntegerEvaluator::Checked checked(const IntegerEvaluator& ev, const IntegerOperand& a,
+                                  const IntegerOperand& b, const Build& build) {
+  const Integers& like = radix::encrypted_like(a, b);
+  Job job(ev, like.size());
+  const auto x = job.operand(a, like), y = job.operand(b, like);
+  auto blocks = job.run([&](Circuit& circuit, Form form, const auto& in) {
+    const radix::Checked result = build(circuit, in(x), in(y), like.is_signed(), form);
+    return joined(result.value, {result.overflow});
+  });
+  Ciphertext overflow = std::move(blocks.back());
+  return {radix::taken(blocks, 0, like.bits(), like.is_signed()), std::move(overflow)};
+}
+
+Integers shifted(const IntegerEvaluator& ev, const Integers& a, const Integers& count,
+                 Direction direction, Fill fill) {
+  if (count.is_signed())
+    throw StateError("shift by signed integers, expected unsigned ones: convert() makes them",
+                     {{"found", "signed"}, {"expected", "unsigned"}});
+  Job job(ev, a.size());
+  const auto x = job.operand(a), by = job.operand(count);
+  return job.integers(a.bits(), a.is_signed(), [&](Circuit& circuit, Form, const auto& in) {
+    return radix::shift(circuit, in(x), in(by), direction, fill);
+  });
+}
+
+template <class Build>
+Integers counted(const IntegerEvaluator& ev, const Integers& a, const Build& build) {
+  Job job(ev, a.size());
+  const auto x = job.operand(a);
+  return job.integers(
+      radix::count_bits(a.bits()), false,
+      [&](Circuit& circuit, Form form, const auto& in) { return build(circuit, in(x), form); });
+}
+
+}  // namespace
+
+std::pair<Integers, Integers> IntegerEvaluator::divmod(const IntegerOperand& a,
+                                                       const IntegerOperand& b,
+                                                       bool floored) const {
+  auto blocks = divided(*this, a, b, floored,
+                        [](const radix::Division& d) { return joined(d.quotient, d.remainder); });
+  const Integers& like = radix::encrypted_of(a, b);
+  return {radix::taken(blocks, 0, like.bits(), like.is_signed()),
+          radix::taken(blocks, like.bits() / 2, like.bits(), like.is_signed())};
+}
+
+Integers IntegerEvaluator::div(const IntegerOperand& a, const IntegerOperand& b,
+                               bool floored) const {
+  auto blocks = divided(*this, a, b, floored, [](const radix::Division& d) { return d.quotient; });
+  const Integers& like = radix::encrypted_of(a, b);
+  return Integers(std::move(blocks), like.bits(), like.is_signed());
+}
+
+Integers IntegerEvaluator::rem(const IntegerOperand& a, const IntegerOperand& b,
+                               bool floored) const {
+  auto blocks = divided(*this, a, b, floored, [](const radix::Division& d) { return d.remainder; });
+  const Integers& like = radix::encrypted_of(a, b);
+  return Integers(std::move(blocks), like.bits(), like.is_signed());
+}
+
+IntegerEvaluator::Checked IntegerEvaluator::add_overflow(const IntegerOperand& a,
+                                                         const IntegerOperand& b) const {
+  return checked(*this, a, b, radix::checked_add);
+}
+IntegerEvaluator::Checked IntegerEvaluator::sub_overflow(const IntegerOperand& a,
+                                                         const IntegerOperand& b) const {
+  return checked(*this, a, b, radix::checked_subtract);
+}
+IntegerEvaluator::Checked IntegerEvaluator::mul_overflow(const IntegerOperand& a,
+                                                         const IntegerOperand& b) const {
+  return checked(*this, a, b, radix::checked_multiply);
+}
+
+Integers IntegerEvaluator::shift_left(const Integers& a, const Integers& count) const {
+  return shifted(*this, a, count, Direction::left, Fill::zero);
+}
+Integers IntegerEvaluator::shift_right(const Integers& a, const Integers& count) const {
+  return shifted(*this, a, count, Direction::right, a.is_signed() ? Fill::sign : Fill::zero);
+}
+Integers IntegerEvaluator::rotate_left(const Integers& a, const Integers& count) const {
+  return shifted(*this, a, count, Direction::left, Fill::around);
+}
+Integers IntegerEvaluator::rotate_right(const Integers& a, const Integers& count) const {
+  return shifted(*this, a, count, Direction::right, Fill::around);
+}
+
+Integers IntegerEvaluator::leading_zeros(const Integers& a) const {
+  return counted(*this, a, radix::leading_zeros);
+}
+Integers IntegerEvaluator::trailing_zeros(const Integers& a) const {
+  return counted(*this, a, radix::trailing_zeros);
+}
+Integers IntegerEvaluator::count_ones(const Integers& a) const {
+  return counted(*this, a, radix::count_ones);
+}
+
+Integers IntegerEvaluator::convert(const Integers& a, u32 bits, bool is_signed) const {
+  radix::check_bits(bits);
+  Job job(*this, a.size());
+  const auto x = job.operand(a);
+  return job.integers(bits, is_signed, [&](Circuit& circuit, Form, const auto& in) {
+    return radix::resized(circuit, in(x), bits / 2, a.is_signed());
+  });
+}
+
+Integers IntegerEvaluator::dot(std::span<const Integers* const> a,
+                               std::span<const Integers* const> b) const {
+  if (a.empty() || a.size() != b.size())
+    throw ParameterError(cat("dot product of ", a.size(), " and ", b.size(),
+                             " integers, expected as many, at least one"),
+                         {{"a", a.size()}, {"b", b.size()}});
+  const Integers& like = *a[0];
+  Job job(*this, like.size());
+  std::vector<std::pair<Job::Operand, Job::Operand>> pairs;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    radix::check_pair(like, *a[i]);
+    radix::check_pair(like, *b[i]);
+    auto x = job.operand(*a[i]), y = job.operand(*b[i]);
+    pairs.emplace_back(std::move(x), std::move(y));
+  }
+  return job.integers(like.bits(), like.is_signed(),
+                      [&](Circuit& circuit, Form form, const auto& in) {
+                        std::vector<Blocks> columns(like.blocks().size());
+                        for (const auto& [x, y] : pairs) {
+                          const auto terms = radix::product_columns(circuit, in(x), in(y));
+                          for (std::size_t j = 0; j < columns.size(); ++j)
+                            columns[j].insert(columns[j].end(), terms[j].begin(), terms[j].end());
+                        }
+                        return radix::add_columns(circuit, std::move(columns), form);
+                      });
+}
+
+Integers IntegerEvaluator::look_up(const Integers& index, std::span<const u64> entries, u32 bits,
+                                   bool is_signed) const {
+  constexpr u64 kMost = 65536;
+  if (index.is_signed())
+    throw StateError("table: the index is signed, expected unsigned integers",
+                     {{"found", "signed"}, {"expected", "unsigned"}});
+  const std::vector<WideValue> values = radix::values_of(entries, bits, is_signed);
+  const u64 most = index.bits() < 16 ? u64(1) << index.bits() : kMost;
+  if (values.empty() || values.size() > most)
+    throw ParameterError(cat("table of ", values.size(), " entries for an index of ", index.bits(),
+                             " bits, expected 1 to ", most),
+                         {{"entries", values.size()}, {"expected", cat("1..", most)}});
+  std::vector<std::vector<u8>> table;
+  for (const WideValue& value : values) {
+    auto& entry = table.emplace_back();
+    for (u32 j = 0; j < bits / 2; ++j) entry.push_back(static_cast<u8>(value.block(j)));
+  }
+  Job job(*this, index.size());
+  const auto at = job.operand(index);
+  return job.integers(bits, is_signed, [&](Circuit& circuit, Form, const auto& in) {
+    return radix::table_entry(circuit, in(at), table, bits / 2);
+  });
+}
+
+}  // namespace crenel::tfhe

@@ -1,0 +1,141 @@
+#include "tfhe/integer/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace crenel::tfhe::radix {
+namespace {
+
+using Argument = std::pair<std::vector<std::pair<u32, i64>>, i64>;
+
+// Outputs that a rotation has room for, whose argument is at most `high`.
+u32 room(i64 high) { return high <= 3 ? 4 : high <= 7 ? 2 : 1; }
+
+class Sharing {
+ public:
+  Sharing(const Circuit& circuit, const Blocks& outputs) : circuit_(circuit) {
+    const std::vector<bool> needed = needed_for(outputs);
+    for (u32 i = 0; i < circuit.nodes().size(); ++i) {
+      const Circuit::Node& node = circuit.nodes()[i];
+      if (node.round > 0 && needed[i])
+        by_argument_[{node.argument.terms, node.argument.constant}].push_back(i);
+    }
+    group_.resize(circuit.nodes().size(), 0);
+    for (const auto& [argument, nodes] : by_argument_) {
+      const u32 most = room(high_of(nodes));
+      for (std::size_t first = 0; first < nodes.size(); first += most) {
+        ++groups_;
+        for (std::size_t i = first; i < std::min<std::size_t>(first + most, nodes.size()); ++i)
+          group_[nodes[i]] = groups_;
+      }
+    }
+  }
+
+  /// Dissolves groups of which several nodes are in a sum that is too noisy with them, or are
+  /// `outputs`.
+  void separate(const Blocks& outputs) {
+    std::set<u32> apart;
+    for (u32 i = 0; i < group_.size(); ++i)
+      if (group_[i] != 0) separate(circuit_.nodes()[i].argument, kMaxNorm2, apart);
+    std::map<u32, std::set<u32>> exposed;
+    for (const Sum& sum : outputs)
+      for (const auto& [node, factor] : sum.terms)
+        if (group_[node] != 0) exposed[group_[node]].insert(node);
+    for (const auto& [group, nodes] : exposed)
+      if (nodes.size() > 1) apart.insert(group);
+    for (u32& group : group_)
+      if (apart.contains(group)) group = ++groups_;  // 0 is in no group
+  }
+
+  Schedule schedule() const {
+    Schedule plan;
+    plan.rounds.resize(circuit_.rounds() + 1);
+    std::map<u32, std::vector<u32>> members;
+    for (u32 i = 0; i < group_.size(); ++i)
+      if (group_[i] != 0) members[group_[i]].push_back(i);
+    for (auto& [group, nodes] : members) {
+      const u32 outputs = nodes.size() == 1 ? 1 : nodes.size() == 2 ? 2 : 4;
+      const u32 round = circuit_.nodes()[nodes[0]].round;
+      plan.rounds[round].push_back({std::move(nodes), outputs});
+    }
+    while (plan.rounds.size() > 1 && plan.rounds.back().empty()) plan.rounds.pop_back();
+    return plan;
+  }
+
+ private:
+  // What nothing reads is not computed: half of a division, say.
+  std::vector<bool> needed_for(const Blocks& outputs) const {
+    std::vector<bool> needed(circuit_.nodes().size(), false);
+    const auto mark = [&](const Sum& sum) {
+      for (const auto& [node, factor] : sum.terms) needed[node] = true;
+    };
+    for (const Sum& output : outputs) mark(output);
+    for (std::size_t i = needed.size(); i-- > 0;)  // arguments come before their nodes
+      if (needed[i]) mark(circuit_.nodes()[i].argument);
+    return needed;
+  }
+
+  i64 high_of(const std::vector<u32>& nodes) const {
+    i64 high = 0;
+    for (const u32 i : nodes) high = std::max(high, circuit_.nodes()[i].argument.high);
+    return high;
+  }
+
+  void separate(const Sum& sum, double limit, std::set<u32>& apart) const {
+    std::map<u32, std::pair<u32, double>> joint;  // nodes, and their factors' sum
+    double norm2 = 0;
+    for (const auto& [node, factor] : sum.terms) {
+      const auto f = static_cast<double>(factor < 0 ? -factor : factor);
+      if (group_[node] == 0) {
+        norm2 += f * f;
+      } else {
+        auto& [count, total] = joint[group_[node]];
+        ++count, total += f;
+      }
+    }
+    for (const auto& [group, part] : joint) norm2 += part.second * part.second;
+    if (norm2 <= limit) return;
+    for (const auto& [group, part] : joint)
+      if (part.first > 1) apart.insert(group);
+  }
+
+  const Circuit& circuit_;
+  std::map<Argument, std::vector<u32>> by_argument_;
+  std::vector<u32> group_;  ///< of each node, 0 for inputs
+  u32 groups_ = 0;
+};
+
+}  // namespace
+
+u64 Schedule::rotations() const {
+  u64 count = 0;
+  for (const auto& round : rounds) count += round.size();
+  return count;
+}
+
+u64 Schedule::outputs() const {
+  u64 count = 0;
+  for (const auto& round : rounds)
+    for (const Rotation& rotation : round) count += rotation.outputs;
+  return count;
+}
+
+u64 Schedule::turns(u64 size, u32 processors) const {
+  u64 turns = 0;
+  for (const auto& round : rounds) {
+    u64 kinds[3] = {0, 0, 0};  // a call each: outputs 1, 2, 4
+    for (const Rotation& rotation : round) kinds[rotation.outputs / 2] += size;
+    for (const u64 count : kinds) turns += (count + processors - 1) / processors;
+  }
+  return turns;
+}
+
+Schedule schedule(const Circuit& circuit, const Blocks& outputs) {
+  Sharing sharing(circuit, outputs);
+  sharing.separate(outputs);
+  return sharing.schedule();
+}
+
+}  // namespace crenel::tfhe::radix
