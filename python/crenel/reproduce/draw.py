@@ -21,6 +21,7 @@ COLD = ("#34495e", "#8c9bab", "#5dade2", "#aeb6bf", "#1a5276", "#85c1e9")
 PARTS = ("#1a5276", "#c0392b", "#e0a030", "#5d8a3a", "#7d5ba6", "#58b0c4", "#8c6d5a", "#95a5a6", "#d98880", "#2e4053")
 WIDE = 9  # bars from which on they lie
 INCH_A_BAR = 0.28
+LABELLED = 3  # series of bars that all have their figures over them
 
 
 def svg(chart: Chart) -> str:
@@ -107,7 +108,8 @@ def _bars(axes: Axes, chart: Bars) -> None:
         else:
             colour = WARM[warm.index(name) % 4] if name in warm else COLD[cold.index(name) % 6]
         drawn = axes.bar(places_, [v if v is not None else 0.0 for v in values], width * 0.94, color=colour, label=name)
-        labels = ["" if v is None else _short(v) for v in values]
+        quiet = count > LABELLED and name not in chart.ours  # labels would lie on each other
+        labels = ["" if v is None or quiet else _short(v) for v in values]
         axes.bar_label(drawn, labels, fontsize=6.5, padding=1)
     axes.set_xticks(range(len(chart.groups)), [_wrapped(g, 16) for g in chart.groups])
     if len(chart.groups) > 4 or max(map(len, chart.groups)) > 22:
@@ -170,7 +172,7 @@ def _roofline(axes: Axes, chart: Roofline) -> None:
 
 
 def _short(value: float) -> str:
-    if value >= 10_000:
+    if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}"
 

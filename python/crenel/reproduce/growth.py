@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from crenel.reproduce.charts import Lines
-from crenel.reproduce.items import common
+from crenel.reproduce.builders import common
 from crenel.reproduce.outcome import Table
 from crenel.reproduce.registry import Cell
 from crenel.reproduce.results import Found, Results, by_device

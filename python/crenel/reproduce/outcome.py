@@ -58,7 +58,7 @@ class Outcome:
         if not self.found:
             return NOT_YET
         text = " and ".join(kind for kind in ORDER if kind in self.kinds)
-        return f"{text}, in part" if self.lacks else text
+        return f"{text}, in part" if self.lacks or self.item.leaves_out else text
 
 
 class Work:
@@ -89,6 +89,11 @@ class Work:
         """
         assert len(cells) == len(self.item.columns), (self.item.key, cells)
         self._beside.append((True, cells))
+
+    def other(self, *cells: Cell) -> None:
+        """A row in the paper's columns that this project measured of another library."""
+        assert len(cells) == len(self.item.columns), (self.item.key, cells)
+        self._beside.append((False, cells))
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """A table of ours alone; none without rows."""

@@ -51,7 +51,7 @@ def lack_text(lack: Lack) -> str:
 def summary(found: Sequence[Outcome]) -> list[str]:
     """Sentences of how many are what."""
     counts = Counter(
-        o.status if o.status in (NOT_APPLICABLE, NOT_YET) else "in part" if o.lacks else "whole" for o in found
+        o.status if o.status in (NOT_APPLICABLE, NOT_YET) else "in part" if o.lacks or o.item.leaves_out else "whole" for o in found
     )
     have = counts["whole"] + counts["in part"]
     return [
@@ -74,6 +74,7 @@ def notes(outcome: Outcome) -> list[tuple[str, list[str]]]:
     listed = dict.fromkeys(COMMANDS[name].text() for name in item.commands)
     parts = [
         ("Like for like", list(item.remarks)),
+        ("Not applicable in it", [item.leaves_out] if item.leaves_out else []),
         ("Not measured yet", [lack_text(lack) for lack in outcome.lacks]),
         ("From", [f"`{file}`: {what}" for file, what in sorted(outcome.sources.items())]),
         ("Commands", [f"`{text}`" for text in listed]),

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from crenel.reproduce.items import bolt, cheddar, fhecore, theodosian
+from crenel.reproduce.builders import bolt, cheddar, fhecore, theodosian
 
 __all__ = ["bolt", "cheddar", "fhecore", "theodosian"]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crenel.reproduce.charts import Bars, Stacks
-from crenel.reproduce.items import common
+from crenel.reproduce.builders import common
 from crenel.reproduce.outcome import MEASURED, SIMULATED, Work, builds
 from crenel.reproduce.registry import Cell
 
@@ -372,7 +372,6 @@ def iterations(work: Work) -> None:
         "time, FHECore": [r["with_us"] / first["us"] for r in sweep],
     }
     work.chart(Bars("bootstrapping by FFT factors, the first without the unit is 1 (Fig. 8)", "", names, series, list(series)))
-    work.lack("five and six iterations, which the library's transforms do not have", "fhecore-sim")
 
 
 def _both_sides(work: Work, keys: tuple[str, str], sums: tuple[str, str], title: str, unit: str) -> None:

@@ -33,7 +33,7 @@ def helr(results: Results, params: str) -> dict[str, tuple[Found, float, float]]
     newest record; where all were timed by stages, over these."""
     out = {}
     for device, own in by_device(results.rows("workload", name="helr", params=params, graph=False)).items():
-        last = newest(own)
+        last = newest([f for f in own if not f.row["stages_timed"]] or own)
         assert last
         runs = [f for f in own if f.file == last.file]
         chosen = [f for f in runs if not f.row["stages_timed"]] or runs
@@ -82,13 +82,14 @@ def operation(results: Results, name: str, limbs: int) -> dict[str, Found]:
 
 
 def traffic(results: Results, params: str, name: str, level: int | None = None) -> tuple[str, dict[str, Any]] | None:
-    """What the launches of an operation state: (file, record). Of several, of a real device before a dry one."""
+    """What the launches of an operation state: (file, record). Of several, one that knows how L2's rate falls with
+    the working set before one that does not; of these, of a real device."""
     found = [
         (file, data)
         for file, data in results.of_kind("crenel-traffic")
         if (data["params"], data["operation"]) == (params, name) and level in (None, data["level"])
     ]
-    return min(found, key=lambda each: "dry" in each[1]["device"], default=None)
+    return min(found, key=lambda f: ("best_l2_time" not in f[1]["total"], "dry" in f[1]["device"]), default=None)
 
 
 def take_traffic(work: Work, found: tuple[str, Mapping[str, Any]]) -> None:
@@ -136,7 +137,8 @@ def ratio(theirs: float | None, ours: float | None) -> Cell:
 
 
 def predictions(results: Results, target: str) -> tuple[str, dict[str, Any]] | None:
-    """The model's record of a target."""
+    """The model's record of a target, of the model and calibration that the validation beside it is of."""
+    validated = {d.get("fingerprint") for _, d in results.of_kind("fhecore-validation") if d["passed"]}
     found = [(f, d) for f, d in results.of_kind("fhecore-predictions") if d["target"] == target]
-    return found[0] if found else None
+    return next((each for each in found if each[1]["fingerprint"] in validated), None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from crenel.reproduce.charts import Bars, Lines, Roofline, Stacks
-from crenel.reproduce.items import common
+from crenel.reproduce.builders import common
 from crenel.reproduce.outcome import MEASURED, Work, builds
 from crenel.reproduce.results import newest
 
@@ -91,7 +91,6 @@ def key_switch_traffic(work: Work) -> None:
         what = f"hardware counters: {within} of {len(off)} kernels within {100 * data['tolerance']:.0f} %"
         work.source(file, what, MEASURED)
     work.chart(Bars("bytes of a key switch (Table III)", "MB", groups, {"Theodosian": theirs, "Crenel": own}, ["Crenel"]))
-    work.lack("the memory that a stage holds at most", "traffic:boot40")
 
 
 @builds(PAPER, "table", 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crenel import ckks
 from crenel.reproduce.charts import Bars, Roofline, Stacks
-from crenel.reproduce.items import common
+from crenel.reproduce.builders import common
 from crenel.reproduce.outcome import MEASURED, Work, builds
 from crenel.reproduce.registry import Cell, peers
 
@@ -65,7 +65,7 @@ def workloads(work: Work) -> None:
     for library, scale, _, _, ms, *_ in table["rows"]:
         if library == "Cheddar" and scale in (35, 40):
             name = f"{library} (H200, scale 2^{scale}), measured here"
-            work.beside(name, ms, None, None)
+            work.other(name, ms, None, None)
             names.append(name)
             times.append(ms)
     for params, scale in (("boot40", 40), ("boot35", 35)):
@@ -150,13 +150,13 @@ def mechanisms(work: Work) -> None:
     groups: dict[str, list[float | None]] = {}
     at: dict[str, list[Cell]] = {}
     for library, limbs, alpha, *times in peers()["operations"]["rows"]:
-        work.beside(f"{library}, H200, measured here", limbs, alpha, *times)
+        work.other(f"{library}, H200, measured here", limbs, alpha, *times)
     for file, data in work.results.of_kind("crenel-peer"):
         work.source(file, f"{data['library']} on {data['provenance']['device_description']}")
         for row in data["rows"]:
             if row["limbs"] in (48, 24):
                 cells = [row[name] for name in OPERATIONS]
-                work.beside(f"{data['library']}, H200, measured here", row["limbs"], data["alpha"], *cells)
+                work.other(f"{data['library']}, H200, measured here", row["limbs"], data["alpha"], *cells)
                 at[f"{data['library']}, H200, {row['limbs']} limbs"] = cells
     seen = False
     for limbs in (48, 24):

@@ -161,16 +161,18 @@ def registers(work: Work) -> None:
 
 @builds(PAPER, "figure", 5)
 def tuning(work: Work) -> None:
-    """Rates by packing, a curve a shape."""
+    """The best rate of every (warps, items) at each packing."""
     for name in RAISING:
-        curves: dict[str, list[tuple[float, float]]] = {}
+        best: dict[str, dict[int, float]] = {}
         for _, s in shapes(work, name):
             shape = f"{s['warps_per_poly']:g} warps, {s['items_per_thread']} items"
-            points = curves.setdefault(shape, [])
-            points.append((s["slots"], s["rotations_per_s"]))
-        best = {k: sorted({x: max(y for a, y in v if a == x) for x, _ in v}.items()) for k, v in curves.items()}
+            own = best.setdefault(shape, {})
+            own[s["slots"]] = max(s["rotations_per_s"], own.get(s["slots"], 0.0))
+        packings = sorted({r for own in best.values() for r in own})
         if best:
-            work.chart(Lines(f"{name}: rotations a second by packing (Fig. 5)", "r", "a second", best))
+            series = {f"r = {r}": [own.get(r) for own in best.values()] for r in packings}
+            title = f"{name}: rotations a second by shape (Fig. 5)"
+            work.chart(Bars(title, "a second", list(best), series, list(series) if len(series) > 1 else list(best)))
 
 
 @builds(PAPER, "table", 9)
@@ -258,7 +260,8 @@ def _against_all(work: Work, cases: list[tuple[str, int]], label: str) -> None:
     work.table("ours", AGAINST, rows)
     if groups:
         series = printed | {"Crenel": own}
-        work.chart(Bars(f"operations a second with transfers ({label})", "a second", groups, series, ["Crenel"]))
+        title = f"operations a second with transfers ({label})"
+        work.chart(Bars(title, "a second", groups, series, ["Crenel"], log=True))
 
 
 @builds(PAPER, "figure", 6, 7)
