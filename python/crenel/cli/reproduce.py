@@ -113,8 +113,8 @@ def _folders(named: list[Path] | None, needed: bool) -> list[Path]:
     except UnsupportedError:
         if needed:
             raise UnsupportedError(
-                "crenel reproduce needs records of measurements: --from FOLDER (a clone of the repository has "
-                "bench/results), or --device to measure"
+                "crenel reproduce needs records of measurements: --from FOLDER (a clone of the repository "
+                "has bench/results), or --device to measure"
             ) from None
         return []
 

@@ -1,7 +1,7 @@
 """Tables and figures of four papers beside this library's: a registry, their numbers, ours from records.
 
 ``crenel reproduce`` is the way in. The papers' numbers are data (``papers/``); ours are read from records of
-measurements and never typed. Rendering runs nothing, measuring (``running``) calls the commands that are there.
+measurements and never typed. Rendering runs nothing; measuring (``running``) calls commands that are there.
 """
 
 from __future__ import annotations

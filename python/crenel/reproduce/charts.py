@@ -62,7 +62,16 @@ class Roofline:
 Chart = Bars | Stacks | Lines | Roofline
 
 
+def _rounded(value: object) -> object:
+    """Numbers to six digits: sums may differ in the last bit from machine to machine."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def digest(chart: Chart) -> str:
     """Of all that is plotted: the same data, the same digest, whatever draws it."""
-    text = json.dumps([type(chart).__name__, asdict(chart)], sort_keys=True)
+    text = json.dumps([type(chart).__name__, _rounded(asdict(chart))], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]

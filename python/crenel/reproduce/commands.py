@@ -86,9 +86,7 @@ def _all() -> dict[str, Command]:
     sets = ("boot30", "boot35", "boot40", "boot45", "boot48dr", "boot50")
     out = {f"boot:{p}": _boot(p, *(("--kinds",) if p == "boot40" else ())) for p in sets}
     out["boot40-minimal"] = _boot("boot40", "--minimal", name="boot-minimal")
-    out["boot40-sizes"] = _boot(
-        "boot40", "--sizes", "32,256,2048,16384,32768", "--quick", name="sizes"
-    )
+    out["boot40-sizes"] = _boot("boot40", "--sizes", "32,256,2048,16384,32768", "--quick", name="sizes")
     out["boot40-tenants"] = _boot("boot40", "--tenants", "4", name="tenants")
     for p in ("boot30", "boot35", "boot40", "boot48dr"):
         quick = ("--iterations", "2")
@@ -108,7 +106,9 @@ def _all() -> dict[str, Command]:
         "bench", "ckks", "--batches", "--device", "{device}", "--json", "{out}/ckks-batches-{label}.json"
     )
     # Prints its lines of JSON; who keeps them, as kernels-<label>.jsonl.
-    out["kernels"] = _run("bench", "kernels", "--device", "{device}", needs=f"{TREE}; its lines are kept by hand")
+    out["kernels"] = _run(
+        "bench", "kernels", "--device", "{device}", needs=f"{TREE}; its lines are kept by hand"
+    )
     for p in ("G1", "G2", "G3", "G4", "G5", "M1", "M2", "M6"):
         out[f"tfhe:{p}:1"] = _tfhe(p, 1)
     for p, r in (("M1", 3), ("M2", 2), ("M3", 5), ("M4", 4), ("M5", 5), ("M6", 2)):
@@ -116,7 +116,9 @@ def _all() -> dict[str, Command]:
     for p, slots in (("M1", "1,3"), ("M2", "1,2"), ("M3", "1,5"), ("M4", "4"), ("M5", "5"), ("M6", "1,2")):
         words = ("--set", p, "--slots", slots, "--json", f"{{out}}/tfhe-tune-{p.lower()}-{{label}}.json")
         out[f"tune:{p}"] = _run("bench", "tfhe-tune", "--device", "{device}", *words, devices=("cuda",))
-    out |= {name: Command(tuple(shlex.split(words)), ("cuda",), needs) for name, (words, needs) in BY_HAND.items()}
+    out |= {
+        name: Command(tuple(shlex.split(words)), ("cuda",), needs) for name, (words, needs) in BY_HAND.items()
+    }
     out["fhecore-sim"] = _run("fhecore-sim", "ingest", devices=())
     out["fhecore-workloads"] = _run("fhecore-sim", "workloads", devices=())
     out["fhecore-syn"] = _run("fhecore-syn", "--check", "--out", "{out}/fhecore-asap7.json", devices=())
@@ -139,7 +141,9 @@ BY_HAND = {
         ".avg.pct_of_peak_sustained_active,l1tex__m_l1tex2xbar_throughput.avg.pct_of_peak_sustained_elapsed "
         "kernels_bench --only ntt", PROFILER,
     ),
-    "stalls": ("ncu --section WarpStateStats -k regex:blind_rotate -c 1 torus_tune --set M3 --slots 5", PROFILER),
+    "stalls": (
+        "ncu --section WarpStateStats -k regex:blind_rotate -c 1 torus_tune --set M3 --slots 5", PROFILER,
+    ),
     "fhecore-unit": (
         "python -m fhecore.dv.unit --long --config paper --out bench/results/fhecore-unit-paper.json",
         "a clone of the repository with Verilator",

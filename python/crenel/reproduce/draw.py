@@ -18,7 +18,18 @@ OURS, OTHERS = "#c0392b", "#8c9bab"
 # Of several series: ours warm, others cold; colours that differ in lightness too.
 WARM = ("#c0392b", "#e59866", "#7b241c", "#f5b7b1")
 COLD = ("#34495e", "#8c9bab", "#5dade2", "#aeb6bf", "#1a5276", "#85c1e9")
-PARTS = ("#1a5276", "#c0392b", "#e0a030", "#5d8a3a", "#7d5ba6", "#58b0c4", "#8c6d5a", "#95a5a6", "#d98880", "#2e4053")
+PARTS = (
+    "#1a5276",
+    "#c0392b",
+    "#e0a030",
+    "#5d8a3a",
+    "#7d5ba6",
+    "#58b0c4",
+    "#8c6d5a",
+    "#95a5a6",
+    "#d98880",
+    "#2e4053",
+)
 WIDE = 9  # bars from which on they lie
 INCH_A_BAR = 0.28
 LABELLED = 3  # series of bars that all have their figures over them
@@ -91,7 +102,14 @@ def _bars(axes: Axes, chart: Bars) -> None:
         axes.set_yticks(places, [_wrapped(g, 60) for g in chart.groups])
         for place, value in zip(places, values, strict=True):
             if value is not None:
-                axes.annotate(_short(value), (value, place), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7)
+                axes.annotate(
+                    _short(value),
+                    (value, place),
+                    xytext=(3, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize=7,
+                )
         axes.set_xlabel(chart.unit)
         axes.margins(x=0.12)
         if chart.log:
@@ -107,7 +125,9 @@ def _bars(axes: Axes, chart: Bars) -> None:
             colour: Any = [OURS if g in chart.ours else OTHERS for g in chart.groups]
         else:
             colour = WARM[warm.index(name) % 4] if name in warm else COLD[cold.index(name) % 6]
-        drawn = axes.bar(places_, [v if v is not None else 0.0 for v in values], width * 0.94, color=colour, label=name)
+        drawn = axes.bar(
+            places_, [v if v is not None else 0.0 for v in values], width * 0.94, color=colour, label=name
+        )
         quiet = count > LABELLED and name not in chart.ours  # labels would lie on each other
         labels = ["" if v is None or quiet else _short(v) for v in values]
         axes.bar_label(drawn, labels, fontsize=6.5, padding=1)
@@ -127,7 +147,9 @@ def _stacks(axes: Axes, chart: Stacks) -> None:
     for k, (name, values) in enumerate(chart.parts.items()):
         scale = [100 / t if chart.shares and t else 1.0 for t in totals]
         shown = [v * s for v, s in zip(values, scale, strict=True)]
-        axes.barh(places, shown, left=left, color=PARTS[k % len(PARTS)], label=name.replace("_", " "), height=0.72)
+        axes.barh(
+            places, shown, left=left, color=PARTS[k % len(PARTS)], label=name.replace("_", " "), height=0.72
+        )
         left = [a + b for a, b in zip(left, shown, strict=True)]
     axes.set_yticks(places, chart.bars)
     axes.set_xlabel("%" if chart.shares else chart.unit)
@@ -136,14 +158,27 @@ def _stacks(axes: Axes, chart: Stacks) -> None:
 def _lines(axes: Axes, chart: Lines) -> None:
     for k, (name, points) in enumerate(chart.series.items()):
         style = "--" if name.endswith("paper") else "-"
-        axes.plot(*zip(*points, strict=True), style, marker="o", markersize=3.5, color=PARTS[k % len(PARTS)], label=name)
+        axes.plot(
+            *zip(*points, strict=True),
+            style,
+            marker="o",
+            markersize=3.5,
+            color=PARTS[k % len(PARTS)],
+            label=name,
+        )
     axes.set(xlabel=chart.x, ylabel=chart.y)
     if chart.logx:
         axes.set_xscale("log", base=chart.logx)
     if chart.logx == 2 or not chart.logx:
         ticks = sorted({x for points in chart.series.values() for x, _ in points})
         if len(ticks) <= 10:
-            axes.set_xticks(ticks, [f"{t:g}" if t < 4096 else f"2^{t.bit_length() - 1}" if isinstance(t, int) else f"{t:g}" for t in ticks])
+            axes.set_xticks(
+                ticks,
+                [
+                    f"{t:g}" if t < 4096 else f"2^{t.bit_length() - 1}" if isinstance(t, int) else f"{t:g}"
+                    for t in ticks
+                ],
+            )
             axes.minorticks_off()
     if chart.logy:
         axes.set_yscale("log")
@@ -159,7 +194,9 @@ def _roofline(axes: Axes, chart: Roofline) -> None:
     x = [low * ratio**k for k in range(101)]
     peak = max(chart.peaks.values())
     for k, (name, rate) in enumerate(chart.roofs.items()):
-        axes.loglog(x, [min(v * rate, peak) for v in x], color=COLD[k], label=f"{name}, {rate / 1e12:.1f} TB/s")
+        axes.loglog(
+            x, [min(v * rate, peak) for v in x], color=COLD[k], label=f"{name}, {rate / 1e12:.1f} TB/s"
+        )
     for name, rate in chart.peaks.items():
         if rate < peak:
             axes.axhline(rate, linestyle=":", color="grey", label=f"{name}, {rate / 1e12:.1f} T/s")

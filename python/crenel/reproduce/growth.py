@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from crenel.reproduce.charts import Lines
 from crenel.reproduce.builders import common
+from crenel.reproduce.charts import Lines
 from crenel.reproduce.outcome import Table
 from crenel.reproduce.registry import Cell
 from crenel.reproduce.results import Found, Results, by_device
@@ -45,7 +45,9 @@ def slots(results: Results) -> Curve | None:
     files = []
     for f in results.rows("boot", params="boot40", keys="hoisted", batch=1, graph=True):
         if "message" in f.row:
-            points.setdefault(f"{f.row['message']}, {f.device}", []).append((f.row["slots"], f.row["latency_us"] / 1e3))
+            points.setdefault(f"{f.row['message']}, {f.device}", []).append(
+                (f.row["slots"], f.row["latency_us"] / 1e3)
+            )
             files.append(f.file)
     chart = Lines("bootstrapping by slots, boot40", "slots", "ms", points, logx=2)
     return _curve("slots", "Bootstrapping by slots", chart, files)
@@ -59,7 +61,9 @@ def slot_levels(results: Results) -> Curve | None:
         for device, f in common.boots(results, params).items():
             points.setdefault(device, []).append((f.row["scale_bits"], f.row["slot_level_ns"]))
             files.append(f.file)
-    chart = Lines("bootstrapping: cost of a slot and level", "log2 of the scale", "ns a slot and level", points)
+    chart = Lines(
+        "bootstrapping: cost of a slot and level", "log2 of the scale", "ns a slot and level", points
+    )
     return _curve("slot-levels", "Bootstrapping's cost of a slot and level by scale", chart, files)
 
 
@@ -72,7 +76,9 @@ def limbs(results: Results) -> Curve | None:
         for name in ("hmult", "hrot", "rescale", "hadd"):
             last: dict[int, Found] = {}
             for f in own:
-                if f.row["name"] == name and (f.row["limbs"] not in last or f.date > last[f.row["limbs"]].date):
+                if f.row["name"] == name and (
+                    f.row["limbs"] not in last or f.date > last[f.row["limbs"]].date
+                ):
                     last[f.row["limbs"]] = f
             points[f"{name}, {device}"] = [(k, f.row["latency_us"]) for k, f in last.items()]
             files += [f.file for f in last.values()]
@@ -86,7 +92,9 @@ def batches(results: Results) -> Curve | None:
     files = []
     for f in results.rows("ckks", params="boot40", name="hmult", graph=True, timing="queued", inputs="same"):
         if "batches" in f.file:
-            points.setdefault(f"{f.row['limbs']} limbs, {f.device}", []).append((f.row["batch"], 1e6 / f.row["amortised_us"]))
+            points.setdefault(f"{f.row['limbs']} limbs, {f.device}", []).append(
+                (f.row["batch"], 1e6 / f.row["amortised_us"])
+            )
             files.append(f.file)
     chart = Lines("HMult a second by batch, boot40, CUDA graph", "batch", "a second", points, logx=2)
     return _curve("batches", "Throughput by batch", chart, files)
@@ -100,7 +108,9 @@ def tenants(results: Results) -> Curve | None:
     for f in results.rows("boot", params="boot40"):
         if "tenants" in f.row:
             own = points.setdefault(f"time of one, {f.device}", [])
-            own[:] = [p for p in own if p[0] != f.row["tenants"]] + [(f.row["tenants"], f.row["latency_us"] / 1e3)]
+            own[:] = [p for p in own if p[0] != f.row["tenants"]] + [
+                (f.row["tenants"], f.row["latency_us"] / 1e3)
+            ]
             files.append(f.file)
     for file, data in results.suite("boot"):
         used = 0.0
@@ -117,7 +127,11 @@ def staged(results: Results) -> Curve | None:
     points: Points = {}
     files = []
     for f in results.rows("boot", params="boot40", graph=False):
-        if not f.row.get("slot_level_ns") and "tenants" not in f.row and f.row.get("resident_bytes") is not None:
+        if (
+            not f.row.get("slot_level_ns")
+            and "tenants" not in f.row
+            and f.row.get("resident_bytes") is not None
+        ):
             series = points.setdefault(f"batch {f.row['batch']}, {f.device}", [])
             series.append((f.row["resident_bytes"] / 2**30, f.row["amortised_us"] / 1e3))
             files.append(f.file)

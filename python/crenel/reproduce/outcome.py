@@ -132,6 +132,8 @@ def describe(found: Found) -> str:
     parts = [found.device]
     if row.get("params"):
         parts.append(str(row["params"]))
+    if row.get("graph"):
+        parts.append("CUDA graph")
     if row.get("log_pq"):
         parts.append(f"N = 2^{row['log_n']}, log PQ {float(row['log_pq']):.1f}")
     if row.get("security_bits") is not None:

@@ -16,6 +16,20 @@ from crenel.errors import ParameterError
 
 Cell = str | int | float | None
 """Text, or a number; None: the paper or the measurement has none."""
+
+
+def number(value: Cell) -> float:
+    """A cell that holds a number.
+
+    Raises
+    ------
+    TypeError : it holds text, or nothing
+    """
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"expected a number, found {value!r}")
+    return float(value)
+
+
 NAMES = ("theodosian", "cheddar", "bolt-fhe", "fhecore")
 KINDS = ("table", "figure")
 ROMAN = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
@@ -73,7 +87,8 @@ class Paper:
 
 def _read(name: str) -> Mapping[str, Any]:
     file = resources.files("crenel.reproduce") / "papers" / f"{name.replace('-', '_')}.json"
-    return json.loads(file.read_text(encoding="utf-8"))
+    data: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return data
 
 
 def _item(data: Mapping[str, Any], entry: Mapping[str, Any]) -> Item:
@@ -86,7 +101,8 @@ def _item(data: Mapping[str, Any], entry: Mapping[str, Any]) -> Item:
         raise ParameterError(f"{data['name']}, {label}: {wrong or entry['kind']}, expected {columns}")
     return Item(
         data["name"], entry["kind"], number, label, entry["title"], entry["place"], entry["shows"], columns,
-        rows, tuple(entry.get("remarks", ())), tuple(entry.get("commands", ())), entry.get("missing", ""), entry.get("leaves_out", ""),
+        rows, tuple(entry.get("remarks", ())), tuple(entry.get("commands", ())), entry.get("missing", ""),
+        entry.get("leaves_out", ""),
         entry.get("not_applicable", ""),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Runs the commands of items where they can run, each a process of its own, and tells of the others why not."""
+"""Runs the commands of items where they can run, each a process of its own, and says why others do not."""
 
 from __future__ import annotations
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from crenel import tfhe
 from crenel.reproduce.charts import Bars, Lines
 from crenel.reproduce.outcome import COMPUTED, Work, builds
-from crenel.reproduce.registry import Cell
+from crenel.reproduce.registry import Cell, number
 from crenel.reproduce.results import Found, by_device, newest
 
 PAPER = "bolt-fhe"
@@ -48,11 +50,13 @@ def memory(work: Work) -> None:
         body = [(str(row[0]), row[3], rows.get(str(row[0]))) for row in work.item.rows]
         work.table("ours beside it", ("metric", "BOLT-FHE, RTX 4090", f"Crenel, {device}"), body)
         of = [row for row in work.item.rows if "%" in str(row[0]) and rows.get(str(row[0])) is not None]
-        theirs = [float(row[3]) for row in of]  # type: ignore[arg-type]
-        own = [float(rows[str(row[0])]) for row in of]  # type: ignore[arg-type]
+        theirs = [number(row[3]) for row in of]
+        own = [number(rows[str(row[0])]) for row in of]
         names = [str(row[0]) for row in of]
         series = {"BOLT-FHE, RTX 4090": theirs, f"Crenel, {device}": own}
-        work.chart(Bars("one blind rotation of 16,384, G2 (Table 1)", "%", names, series, [f"Crenel, {device}"]))
+        work.chart(
+            Bars("one blind rotation of 16,384, G2 (Table 1)", "%", names, series, [f"Crenel, {device}"])
+        )
 
 
 @builds(PAPER, "table", 4)
@@ -66,7 +70,9 @@ def operators(work: Work) -> None:
         n, k, degree = (int(numbers[key]) for key in ("lwe_dim", "glwe_dim", "poly_size"))
         digits = int(numbers["digits"]) if numbers["path"] == "gadget" else 1
         r = PACKINGS.get(name, 1)
-        rows.append((name, r, digits, n * (k / r + 1) * (digits + 1), n * (k + r) ** 2 * digits * degree / r / 1e6))
+        rows.append(
+            (name, r, digits, n * (k / r + 1) * (digits + 1), n * (k + r) ** 2 * digits * degree / r / 1e6)
+        )
         if name in PACKINGS:
             curves[name] = [(x, (k + x) ** 2 / x / (k + 1) ** 2) for x in range(1, 9)]
     columns = ("set", "r", "digits", "transforms a message", "10^6 point-wise products a message")
@@ -102,27 +108,28 @@ def failures(work: Work) -> None:
     curves: dict[str, list[tuple[float, float]]] = {name: [] for name in RAISING}
     theirs: dict[str, list[tuple[float, float]]] = {f"{name}, paper": [] for name in ("M1", "M6")}
     for row in work.item.rows:
-        r = int(row[0])  # type: ignore[arg-type]
+        r = int(row[0])
         own = [-_preset(name).with_slots(r).p_fail_log2 for name in RAISING]
         rows.append((r, *own))
         for name, bits, printed in zip(RAISING, own, row[1:], strict=True):
             curves[name].append((r, bits))
             if f"{name}, paper" in theirs and printed is not None:
-                theirs[f"{name}, paper"].append((r, float(printed)))
+                theirs[f"{name}, paper"].append((r, number(printed)))
     for name in RAISING:
         work.source(f"params/tfhe-{name.lower()}.toml", "the parameter set, by the noise model", COMPUTED)
     work.table("ours", ("r", *RAISING), rows)
     work.chart(Lines("failure bounds by packing (Table 7)", "r", "-log2 p_fail", curves | theirs, logx=2))
 
 
-def shapes(work: Work, name: str) -> list[tuple[str, dict]]:
+def shapes(work: Work, name: str) -> list[tuple[str, dict[str, Any]]]:
     """(device, shape) of every shape that was tuned for a set."""
     out = []
     for file, data in work.results.suite("tfhe-tune"):
         device = data["provenance"]["device_description"].partition(", compute")[0]
         own = [s for s in data["shapes"] if s["set"] == name]
         if own:
-            work.source(file, f"{device}, {name}, batch about {own[0]['batch'] * own[0]['slots']:,}: `{data['provenance']['command']}`")
+            batch = own[0]["batch"] * own[0]["slots"]
+            work.source(file, f"{device}, {name}, batch {batch:,}: `{data['provenance']['command']}`")
             out += [(device, s) for s in own]
     return out
 
@@ -136,7 +143,17 @@ def tuned_rows(work: Work, name: str) -> list[tuple[Cell, ...]]:
     ]  # fmt: skip
 
 
-TUNED = ("set", "device", "shape", "r", "warps a polynomial", "items a thread", "registers", "local bytes", "rotations a second")
+TUNED = (
+    "set",
+    "device",
+    "shape",
+    "r",
+    "warps a polynomial",
+    "items a thread",
+    "registers",
+    "local bytes",
+    "rotations a second",
+)
 
 
 @builds(PAPER, "table", 8)
@@ -147,7 +164,7 @@ def organisation(work: Work) -> None:
         best: dict[tuple[Cell, ...], tuple[Cell, ...]] = {}
         for row in tuned_rows(work, name):
             key = row[1], row[4], row[5]
-            if key not in best or float(row[8]) > float(best[key][8]):  # type: ignore[arg-type]
+            if key not in best or number(row[8]) > number(best[key][8]):
                 best[key] = row
         rows += best.values()
     work.table("ours: the best of each (warps a polynomial, items a thread)", TUNED, rows)
@@ -172,7 +189,9 @@ def tuning(work: Work) -> None:
         if best:
             series = {f"r = {r}": [own.get(r) for own in best.values()] for r in packings}
             title = f"{name}: rotations a second by shape (Fig. 5)"
-            work.chart(Bars(title, "a second", list(best), series, list(series) if len(series) > 1 else list(best)))
+            work.chart(
+                Bars(title, "a second", list(best), series, list(series) if len(series) > 1 else list(best))
+            )
 
 
 @builds(PAPER, "table", 9)
@@ -182,17 +201,17 @@ def baselines(work: Work) -> None:
     theirs: list[float | None] = []
     own: list[float | None] = []
     for row in work.item.rows:
-        name, cpu_ms = str(row[0]), float(row[4])  # type: ignore[arg-type]
+        name, cpu_ms = str(row[0]), number(row[4])
         found = gates(work, name, PACKINGS[name])
         if not found:
             work.lack(f"{name} at r = {PACKINGS[name]}", f"tfhe:{name}:{PACKINGS[name]}")
         for device, f in found.items():
             r = work.take(f)
-            rate = float(r["operations_per_s"])
+            rate = number(r["operations_per_s"])
             label = f"{name}, Crenel, {device}, batch {r['size']:,}"
             work.beside(label, r["slots"], r["p_fail_log2"], rate, cpu_ms, rate * cpu_ms / 1e3)
             groups.append(name)
-            theirs.append(float(row[3]))  # type: ignore[arg-type]
+            theirs.append(number(row[3]))
             own.append(rate)
     if groups:
         series = {"BOLT-FHE, RTX 4090": theirs, "Crenel": own}
@@ -218,17 +237,27 @@ def against(work: Work, name: str, slots: int, theirs: list[Cell]) -> list[tuple
         work.lack(f"{name} at r = {slots}", f"tfhe:{name}:{slots}")
     for device, f in found.items():
         r = work.take(f)
-        rate = float(r["operations_per_s"])
+        rate = number(r["operations_per_s"])
         alone = float(resident[device].row["operations_per_s"]) if device in resident else None
-        best = max((float(v) for v in theirs if isinstance(v, (int, float))), default=None)
+        best = max((number(v) for v in theirs if isinstance(v, (int, float))), default=None)
         rows.append(
-            (f"{name}, r = {slots}", device, f"{r['size']:,}", r["security_bits"], f"2^{r['p_fail_log2']:.0f}", rate,
-             alone, best, rate / best if best else None)
+            (f"{name}, r = {slots}", device, f"{r['size']:,}", r["security_bits"],
+             f"2^{r['p_fail_log2']:.0f}", rate, alone, best, rate / best if best else None)
         )  # fmt: skip
     return rows
 
 
-AGAINST = ("set", "device", "batch", "security, bits", "p_fail", "with transfers, a second", "resident, a second", "the paper's best", "times")
+AGAINST = (
+    "set",
+    "device",
+    "batch",
+    "security, bits",
+    "p_fail",
+    "with transfers, a second",
+    "resident, a second",
+    "the paper's best",
+    "times",
+)
 
 
 @builds(PAPER, "table", 11)
@@ -254,7 +283,7 @@ def _against_all(work: Work, cases: list[tuple[str, int]], label: str) -> None:
         rows += added
         for new in added:
             groups.append(str(new[0]))
-            own.append(float(new[5]))  # type: ignore[arg-type]
+            own.append(number(new[5]))
             for column, value in zip(work.item.columns[1:], row[1:], strict=True):
                 printed[column].append(float(value) if isinstance(value, (int, float)) else None)
     work.table("ours", AGAINST, rows)
@@ -272,7 +301,10 @@ def by_batch(work: Work) -> None:
         work.source(file, f"{device}, {data['set']}, batch {data['batch']:,}: `{data['command']}`")
         seen = data["counters"]
         rows = (
-            [("busy multiprocessors, % of their peak", seen["sm_percent"]), ("L1, % of its peak", seen["l1_percent"])]
+            [
+                ("busy multiprocessors, % of their peak", seen["sm_percent"]),
+                ("L1, % of its peak", seen["l1_percent"]),
+            ]
             if work.item.number == 6
             else [("L2 hits, %", seen["l2_hit_percent"]), ("DRAM, % of its peak", seen["dram_percent"])]
         )

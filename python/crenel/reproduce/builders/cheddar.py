@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from crenel import ckks
-from crenel.reproduce.charts import Bars, Roofline, Stacks
 from crenel.reproduce.builders import common
+from crenel.reproduce.charts import Bars, Roofline, Stacks
 from crenel.reproduce.outcome import MEASURED, Work, builds
-from crenel.reproduce.registry import Cell, peers
+from crenel.reproduce.registry import Cell, number, peers
 
 PAPER = "cheddar"
 US_PER_MS = 1e3
@@ -59,7 +59,7 @@ def workloads(work: Work) -> None:
     """Ours at two scales, and Cheddar's public code on an H200."""
     boots_seen = trained_seen = nets_seen = False
     names = [str(row[0]) for row in work.item.rows]
-    times = [float(row[1]) for row in work.item.rows]
+    times = [number(row[1]) for row in work.item.rows]
     own: list[str] = []
     table = peers()["bootstrap"]
     for library, scale, _, _, ms, *_ in table["rows"]:
@@ -71,7 +71,11 @@ def workloads(work: Work) -> None:
     for params, scale in (("boot40", 40), ("boot35", 35)):
         boots, trained = common.boots(work.results, params), common.helr(work.results, params)
         nets = common.network(work.results, "resnet20", params)
-        boots_seen, trained_seen, nets_seen = boots_seen or bool(boots), trained_seen or bool(trained), nets_seen or bool(nets)
+        boots_seen, trained_seen, nets_seen = (
+            boots_seen or bool(boots),
+            trained_seen or bool(trained),
+            nets_seen or bool(nets),
+        )
         for device in dict.fromkeys([*boots, *trained, *nets]):
             name = f"Crenel ({device}, scale 2^{scale})"
             boot = work.take(boots[device])["latency_us"] / US_PER_MS if device in boots else None
@@ -114,11 +118,15 @@ def scales(work: Work) -> None:
                 cells[:2] = [time / US_PER_MS, accuracy]
                 if "toy" not in run.row:
                     groups.append(f"HELR, {scale}")
-                    theirs.append(float(work.item.rows[k][1]))  # type: ignore[arg-type]
+                    theirs.append(number(work.item.rows[k][1]))
                     ours.append(time / US_PER_MS)
             if device in nets:
                 row = work.take(nets[device])
-                cells[2:4] = [row["latency_us"] / 1e6, 100 * row["accuracy"]] if "accuracy" in row else [row["latency_us"] / 1e6, None]
+                cells[2:4] = (
+                    [row["latency_us"] / 1e6, 100 * row["accuracy"]]
+                    if "accuracy" in row
+                    else [row["latency_us"] / 1e6, None]
+                )
             of_device = [each for each in sorted_ if each[0].device == device]
             for f, seconds, bits in of_device[:1]:
                 work.take(f)
@@ -131,7 +139,16 @@ def scales(work: Work) -> None:
         if not nets:
             work.lack(f"ResNet-20 at {scale}", f"resnet20:{params}")
     rows = [
-        (params, f.device, f.row["variant"], f.row["radix"], f.row["comparator"], seconds, bits, f.row["bootstraps"])
+        (
+            params,
+            f.device,
+            f.row["variant"],
+            f.row["radix"],
+            f.row["comparator"],
+            seconds,
+            bits,
+            f.row["bootstraps"],
+        )
         for params, _ in SCALES
         for f, seconds, bits in common.sorts(work.results, params)
         if work.take(f)
@@ -141,7 +158,15 @@ def scales(work: Work) -> None:
         ("set", "device", "variant", "ways", "comparator", "s", "bits", "bootstraps"), rows,
     )  # fmt: skip
     if ours:
-        work.chart(Bars("HELR, an iteration, by scale (Table 6)", "ms", groups, {"Cheddar, H100": theirs, "Crenel": ours}, ["Crenel"]))
+        work.chart(
+            Bars(
+                "HELR, an iteration, by scale (Table 6)",
+                "ms",
+                groups,
+                {"Cheddar, H100": theirs, "Crenel": ours},
+                ["Crenel"],
+            )
+        )
 
 
 @builds(PAPER, "table", 7)
@@ -164,14 +189,19 @@ def mechanisms(work: Work) -> None:
         for device in dict.fromkeys(d for each in found.values() for d in each):
             seen = True
             mine: list[Cell] = [
-                float(work.take(found[name][device])["latency_us"]) if device in found[name] else None for name in OPERATIONS
+                float(work.take(found[name][device])["latency_us"]) if device in found[name] else None
+                for name in OPERATIONS
             ]
             first = next(found[name][device] for name in OPERATIONS if device in found[name])
             work.beside(f"Crenel, {device}", first.row["limbs"], first.row["alpha"], *mine)
             at[f"Crenel, {device}, {first.row['limbs']} limbs"] = mine
     if not seen:
         work.lack("operations of ours", "operations")
-    groups = {name: [v if isinstance(v, (int, float)) else None for v in cells] for name, cells in at.items() if "H200" in name}
+    groups = {
+        name: [v if isinstance(v, (int, float)) else None for v in cells]
+        for name, cells in at.items()
+        if "H200" in name
+    }
     if groups:
         own = [name for name in groups if name.startswith("Crenel")]
         titles = ["HMult", "HRot", "HAdd", "Rescale"]
@@ -192,11 +222,29 @@ def operation_counts(work: Work) -> None:
                 continue
             common.take_traffic(work, found)
             total = found[1]["total"]
-            rows.append((name, way, params, total["launches"], total["multiply_adds"] / 1e6, total["bytes"] / 1e6, total["streamed_bytes"] / 1e6))
+            rows.append(
+                (
+                    name,
+                    way,
+                    params,
+                    total["launches"],
+                    total["multiply_adds"] / 1e6,
+                    total["bytes"] / 1e6,
+                    total["streamed_bytes"] / 1e6,
+                )
+            )
             groups.append(f"{name}, {way}")
             products.append(total["multiply_adds"] / 1e6)
             moved.append(total["bytes"] / 1e6)
-    columns = ("operation", "rescaling", "set", "launches", "10^6 products", "MB at L2", "MB of keys from DRAM")
+    columns = (
+        "operation",
+        "rescaling",
+        "set",
+        "launches",
+        "10^6 products",
+        "MB at L2",
+        "MB of keys from DRAM",
+    )
     work.table("ours, level 11 as in the paper", columns, rows)
     if rows:
         work.chart(Bars("core products by rescaling (Fig. 1)", "10^6", groups, {"": products}, groups))
@@ -226,7 +274,7 @@ def rotation(work: Work) -> None:
     if found is None:
         return
     file, data, rows = found
-    work.source(file, f"{data['provenance']['device'].partition(', compute')[0]}, {data['provenance']['params']}, one HRot under counters")
+    work.source(file, f"{common.counted(data)}, one HRot under counters")
     times: dict[str, float] = {}
     for row in rows:
         times[row["kernel"]] = times.get(row["kernel"], 0.0) + row["us"]
@@ -244,7 +292,9 @@ def rotation(work: Work) -> None:
         }
         roofs = {"L2": common.rate("l2"), "DRAM": common.rate("dram_read")}
         peaks = {"multiply-adds": common.rate("multiply_add"), "butterflies": common.rate("butterfly")}
-        work.chart(Roofline("HRot at level 11: kinds of work at their bounds (Fig. 3a)", roofs, peaks, points))
+        work.chart(
+            Roofline("HRot at level 11: kinds of work at their bounds (Fig. 3a)", roofs, peaks, points)
+        )
 
 
 @builds(PAPER, "figure", 7)
@@ -265,11 +315,15 @@ def levels_left(work: Work) -> None:
             work.lack(f"bootstrapping of {params}", f"boot:{params}")
     work.table("ours: bootstrapping", ("set", "device", "scale", "levels left", "ms", "ms a level"), rows)
     if groups:
-        work.chart(Bars("bootstrapping a level left (Fig. 7a)", "ms a level", groups, {"": per_level}, groups))
+        work.chart(
+            Bars("bootstrapping a level left (Fig. 7a)", "ms a level", groups, {"": per_level}, groups)
+        )
     shares = []
     for name in ("helr", "sort"):
         for params, scale in SCALES:
-            found_share = common.share_of_stages(work.results.rows("workload", name=name, params=params), BOOTSTRAPS)
+            found_share = common.share_of_stages(
+                work.results.rows("workload", name=name, params=params), BOOTSTRAPS
+            )
             if found_share:
                 work.take(found_share[0])
                 shares.append((name, params, scale, found_share[0].device, 100 * found_share[1]))
@@ -293,5 +347,11 @@ def classes(work: Work) -> None:
         return
     work.source(file, "NVIDIA H200: every launch of one bootstrapping of boot40 under the profiler", MEASURED)
     whole = sum(own.values())
-    work.table("ours: one bootstrapping", ("class", "ms", "%"), [(n, ms, 100 * ms / whole) for n, ms in own.items()])
-    work.chart(Stacks("bootstrapping by class of kernel (Fig. 8)", "ms", ["boot40"], {n: [ms] for n, ms in own.items()}))
+    work.table(
+        "ours: one bootstrapping", ("class", "ms", "%"), [(n, ms, 100 * ms / whole) for n, ms in own.items()]
+    )
+    work.chart(
+        Stacks(
+            "bootstrapping by class of kernel (Fig. 8)", "ms", ["boot40"], {n: [ms] for n, ms in own.items()}
+        )
+    )

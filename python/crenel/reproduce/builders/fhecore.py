@@ -5,17 +5,23 @@ Ours without the unit are hardware counters, with it the predictions of fhecore/
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crenel.reproduce.charts import Bars, Stacks
 from crenel.reproduce.builders import common
+from crenel.reproduce.charts import Bars, Stacks
 from crenel.reproduce.outcome import MEASURED, SIMULATED, Work, builds
-from crenel.reproduce.registry import Cell
+from crenel.reproduce.registry import Cell, find, number
 
 PAPER = "fhecore"
 TARGETS = {"h200": "H200", "a100": "A100, unvalidated"}
-KINDS = {"hemult": "HEMult without rescaling", "rotate": "Rotate", "rescale": "Rescale", "hemultrescale": "HEMult and Rescale"}
+KINDS = {
+    "hemult": "HEMult without rescaling",
+    "rotate": "Rotate",
+    "rescale": "Rescale",
+    "hemultrescale": "HEMult and Rescale",
+}
 PRIMITIVES = ("hemultrescale", "rotate", "rescale")  # the paper's HEMult rescales
 INTERVAL = "16"
 ELEMENTS, UNITS = 128, 432
@@ -27,10 +33,7 @@ OF_ALL = ("HEMult", "Rotate", "Rescale")
 
 def geometric_mean(values: Sequence[float]) -> float:
     """Of positive numbers."""
-    product = 1.0
-    for value in values:
-        product *= value
-    return product ** (1 / len(values))
+    return math.exp(sum(math.log(value) for value in values) / len(values))
 
 
 def predicted(work: Work) -> dict[str, dict[str, Any]]:
@@ -66,7 +69,9 @@ def _summed(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "with": sum(r["with"] for r in rows),
         "base_us": sum(p["base_us"] for p in parts) if timed else None,
         "with_us": sum(p["with_us"][INTERVAL] for p in parts) if timed else None,
-        "measured_us": sum(p["measured_us"]["graph_us"] for p in parts) if all(p.get("measured_us") for p in parts) else None,
+        "measured_us": sum(p["measured_us"]["graph_us"] for p in parts)
+        if all(p.get("measured_us") for p in parts)
+        else None,
     }
 
 
@@ -79,7 +84,9 @@ def workload_records(work: Work) -> list[tuple[str, dict[str, Any]]]:
     """Composed workloads."""
     found = work.results.of_kind("fhecore-workloads")
     for file, data in found:
-        work.source(file, f"workloads composed from their schedules, target {TARGETS[data['target']]}", SIMULATED)
+        work.source(
+            file, f"workloads composed from their schedules, target {TARGETS[data['target']]}", SIMULATED
+        )
     return found
 
 
@@ -92,11 +99,24 @@ def enhanced(work: Work) -> None:
 def parameters(work: Work) -> None:
     """The sets that stand for the paper's."""
     rows: list[tuple[Cell, ...]] = []
-    for workload, name in (("Bootstrap, Rotate, HEMult, Rescale", "boot40"), ("LR, ResNet20, BERT-Tiny", "boot35")):
+    for workload, name in (
+        ("Bootstrap, Rotate, HEMult, Rescale", "boot40"),
+        ("LR, ResNet20, BERT-Tiny", "boot35"),
+    ):
         p = common.preset(work, name)
         boot = next(iter(common.boots(work.results, name).values()), None)
         left = work.take(boot)["output_level"] if boot else None
-        rows.append((f"{workload} (ours: {name})", round(p.security_bits), p.log_n, p.log_pq, p.chain_limbs, left, p.dnum))
+        rows.append(
+            (
+                f"{workload} (ours: {name})",
+                round(p.security_bits),
+                p.log_n,
+                p.log_pq,
+                p.chain_limbs,
+                left,
+                p.dnum,
+            )
+        )
     columns = ("benchmark", "security", "log N", "log QP", "limbs", "levels left", "dnum")
     work.table("ours", columns, rows)
 
@@ -107,7 +127,7 @@ def instructions(work: Work) -> None:
     data = predicted(work).get("h200")
     rows: list[tuple[Cell, ...]] = []
     pairs: dict[str, float] = {}
-    printed = {str(r[0]): float(r[1]) / float(r[2]) for r in work.item.rows}  # type: ignore[arg-type]
+    printed = {str(r[0]): number(r[1]) / number(r[2]) for r in work.item.rows}
     if data:
         work.out.kinds.add(MEASURED)
         for name, o in operations(data).items():
@@ -132,13 +152,21 @@ def instructions(work: Work) -> None:
         work.lack("LR, ResNet-20 and BERT-Tiny", "fhecore-workloads")
     work.table("ours", work.item.columns[:1] + ("without", "with FHEC", "ratio"), rows)
     own = [printed[n] for n in OF_ALL], [printed[n] for n in ("Bootstrap", "LR", "ResNet20", "BERT-Tiny")]
-    work.table("of the paper's rows", ("geometric mean", "ratio"), [("primitives", geometric_mean(own[0])), ("workloads", geometric_mean(own[1]))])
+    work.table(
+        "of the paper's rows",
+        ("geometric mean", "ratio"),
+        [("primitives", geometric_mean(own[0])), ("workloads", geometric_mean(own[1]))],
+    )
     if pairs:
         limbs = limbs_of(data)[0] if data else ""
-        keys = {"HEMult": f"hemultrescale_{limbs}", "Rotate": f"rotate_{limbs}", "Rescale": f"rescale_{limbs}",
-                "Bootstrap": "bootstrap", "LR": "lr", "ResNet20": "resnet20", "BERT-Tiny": "bert-tiny"}  # fmt: skip
-        series = {"paper": list(printed.values()), "ours": [pairs.get(keys[n]) for n in printed]}
-        work.chart(Bars("instructions without over with FHEC (Table VI)", "times", list(printed), series, ["ours"]))
+        keys = {"Bootstrap": "bootstrap", "LR": "lr", "ResNet20": "resnet20", "BERT-Tiny": "bert-tiny"}
+        for title, kind in zip(OF_ALL, PRIMITIVES, strict=True):
+            keys[title] = f"{kind}_{limbs}"
+        series: dict[str, list[float | None]] = {"paper": list(printed.values())}
+        series["ours"] = [pairs.get(keys[n]) for n in printed]
+        work.chart(
+            Bars("instructions without over with FHEC (Table VI)", "times", list(printed), series, ["ours"])
+        )
 
 
 @builds(PAPER, "table", 7)
@@ -163,55 +191,52 @@ def primitives(work: Work) -> None:
                 own.append(f"Crenel, {where}")
     if groups:
         last, first = work.item.rows[-1], work.item.rows[-2]
-        paper = [float(a) / float(b) for a, b in zip(first[1:], last[1:], strict=True)]  # type: ignore[arg-type]
-        series = {"paper, A100": [*paper, geometric_mean(paper)]} | groups
+        paper = [number(a) / number(b) for a, b in zip(first[1:], last[1:], strict=True)]
+        series: dict[str, list[float | None]] = {"paper, A100": [*paper, geometric_mean(paper)]}
+        series |= groups
         names = ["Rescale", "Rotate", "HEMult", "geometric mean"]
         rows = [(name, *values) for name, values in series.items()]
         work.table("speed-up by the unit, II 16", ("", *names), rows)
         work.chart(Bars("speed-up by FHECore (Table VII)", "times", names, series, own))
 
 
+WORKLOADS = ("lr", "resnet20", "bert-tiny")
+
+
+def sums(classes: Mapping[str, Any], key: str) -> float | None:
+    """Milliseconds of all classes; None where one has no time."""
+    values = [c.get(key) for c in classes.values()]
+    return sum(values) / US_PER_MS if values and None not in values else None
+
+
 @builds(PAPER, "table", 8)
 def workload_times(work: Work) -> None:
     """A bootstrapping measured and scaled, workloads composed; GME's row of another paper."""
     data = predicted(work).get("h200")
-    cells: dict[str, list[Cell]] = {}
-    if data and all("us" in c for c in data.get("bootstrap", {}).get("classes", {"": {}}).values()):
-        classes = data["bootstrap"]["classes"].values()
-        times = [sum(c[k] for c in classes) / US_PER_MS for k in ("us", "with_us")]
-        cells["H200"] = [times[0], None, None, None], [times[1], None, None, None]  # type: ignore[assignment]
-        work.out.kinds.add(MEASURED)
-    seen = workload_records(work)
-    rows: list[tuple[Cell, ...]] = []
+    records = {record["target"]: record for _, record in workload_records(work)}
     ups: dict[str, list[float | None]] = {}
-    order = ("lr", "resnet20", "bert-tiny")
-    for _, record in seen:
-        by = {w["name"]: w for w in record["workloads"]}
-        times_of = {
-            key: [sum(c[key] for c in by[n]["classes"].values()) / US_PER_MS if n in by else None for n in order]
-            for key in ("us", "with_us")
+    for target, title in TARGETS.items():
+        by = {w["name"]: w["classes"] for w in records.get(target, {"workloads": []})["workloads"]}
+        if target == "h200" and data:
+            by["bootstrap"] = data.get("bootstrap", {}).get("classes", {})
+        times = {
+            key: [sums(by.get(n, {}), key) for n in ("bootstrap", *WORKLOADS)] for key in ("us", "with_us")
         }
-        boot = record.get("bootstrap_ms", [None, None])
-        where = TARGETS[record["target"]]
-        rows.append((f"{where} (ours, kernels)", boot[0], *times_of["us"]))
-        rows.append((f"{where} with FHECore (ours, kernels)", boot[1], *times_of["with_us"]))
-        pairs = zip([boot[0], *times_of["us"]], [boot[1], *times_of["with_us"]], strict=True)
-        ratios = [a / b if a and b else None for a, b in pairs]
-        rows.append((f"speed-up, {where} (ours)", *ratios))
-        ups[f"Crenel, {where}"] = ratios
-    if not seen and "H200" in cells:
-        (base, after) = cells["H200"]
-        rows += [("H200 (ours, kernels)", *base), ("H200 with FHECore (ours, kernels)", *after)]  # type: ignore[misc]
-        rows.append(("speed-up, H200 (ours)", float(base[0]) / float(after[0]), None, None, None))  # type: ignore[index, arg-type]
-        ups["Crenel, H200"] = [float(base[0]) / float(after[0]), None, None, None]  # type: ignore[index, arg-type]
-    if not seen:
+        if not any(times["us"]):
+            continue
+        ratios = [a / b if a and b else None for a, b in zip(times["us"], times["with_us"], strict=True)]
+        work.beside(f"{title} (ours, kernels)", *times["us"])
+        work.beside(f"{title} with FHECore (ours, kernels)", *times["with_us"])
+        work.beside(f"speed-up, {title} (ours)", *ratios)
+        ups[f"Crenel, {title}"] = ratios
+        work.out.kinds.add(MEASURED)  # the bootstrapping without the unit
+    if not records:
         work.lack("LR, ResNet-20 and BERT-Tiny", "fhecore-workloads")
-    for row in rows:
-        work.beside(*row)
     if ups:
-        printed = [float(v) for v in work.item.rows[2][1:]]  # type: ignore[arg-type]
+        printed: dict[str, list[float | None]] = {"paper, A100": [number(v) for v in work.item.rows[2][1:]]}
         names = ["Bootstrap", "LR", "ResNet20", "BERT-Tiny"]
-        work.chart(Bars("speed-up of workloads by FHECore (Table VIII)", "times", names, {"paper, A100": printed} | ups, list(ups)))
+        title = "speed-up of workloads by FHECore (Table VIII)"
+        work.chart(Bars(title, "times", names, printed | ups, list(ups)))
     # GME [Cheddar, Table 5]: another way to change a GPU, whose workloads are not the paper's.
     work.table(
         "GME, as Cheddar's Table 5 prints it (another library's circuits on a modified MI100)",
@@ -220,11 +245,9 @@ def workload_times(work: Work) -> None:
 
 
 def _gme() -> list[tuple[Cell, ...]]:
-    from crenel.reproduce.registry import find
-
     rows = {str(r[0]): r for r in find("cheddar", "table", 5).rows}
     base, after = rows["GME-base (MI100)"], rows["GME (modified MI100)"]
-    ratio = tuple(float(a) / float(b) for a, b in zip(base[1:], after[1:], strict=True))  # type: ignore[arg-type]
+    ratio = tuple(number(a) / number(b) for a, b in zip(base[1:], after[1:], strict=True))
     return [base, after, ("speed-up", *ratio)]
 
 
@@ -257,7 +280,7 @@ def rtl(work: Work) -> None:
         (f"area of {UNITS}, mm2", None, UNITS * grid / UM2_PER_MM2),
     ]
     work.table("ours", work.item.columns, rows)
-    theirs = [float(v) for v in work.item.rows[2][1:]]  # type: ignore[arg-type]
+    theirs = [number(v) for v in work.item.rows[2][1:]]
     names = ["element", "16x8 array"]
     series = {"paper": theirs, "ours": [element["area"], grid]}
     work.chart(Bars("area after synthesis (Table IX)", "um2", names, series, ["ours"], log=True))
@@ -274,7 +297,7 @@ def area(work: Work) -> None:
     if "wrapper_periphery" in found:
         sizes["units: arrays, operands, results, control"] = grid + found["wrapper_periphery"]["area"]
     rows = []
-    bars, values = [str(c) for c in work.item.columns[1:]], [float(v) for v in work.item.rows[3][1:]]  # type: ignore[arg-type]
+    bars, values = [str(c) for c in work.item.columns[1:]], [number(v) for v in work.item.rows[3][1:]]
     for what, each in sizes.items():
         mm2 = UNITS * each / UM2_PER_MM2
         rows.append((f"{UNITS} {what}", A100_MM2, A100_MM2 + mm2, 100 * mm2 / A100_MM2))
@@ -312,12 +335,17 @@ def decomposition(work: Work) -> None:
     _stacks(work, bars, "time by kernel on an H200, without the unit (Fig. 1)", "%", shares_=True)
 
 
-def _stacks(work: Work, bars: Mapping[str, Mapping[str, float]], title: str, unit: str, *, shares_: bool) -> None:
+def _stacks(
+    work: Work, bars: Mapping[str, Mapping[str, float]], title: str, unit: str, *, shares_: bool
+) -> None:
     """A table of shares and the picture."""
     if not bars:
         return
     names = list(dict.fromkeys(n for own in bars.values() for n in own))
-    rows = [(bar, *(common.percent(own.get(n, 0.0), sum(own.values())) for n in names)) for bar, own in bars.items()]
+    rows = [
+        (bar, *(common.percent(own.get(n, 0.0), sum(own.values())) for n in names))
+        for bar, own in bars.items()
+    ]
     work.table("ours: shares, %", ("", *names), rows)
     parts = {n: [own.get(n, 0.0) for own in bars.values()] for n in names}
     work.chart(Stacks(title, unit, list(bars), parts, shares=shares_))
@@ -337,8 +365,12 @@ def occupancy(work: Work) -> None:
             groups.append(f"{KINDS[kind]}, {limbs}")
             for side, key, label in (("base", "base_us", "without"), ("with", "with_us_16", "with FHECore")):
                 total = sum(r[key] for r in o["rows"])
-                per_cycle, warps = (sum(r[f"{side}_{f}"] * r[key] for r in o["rows"]) / total for f in ("ipc", "warps"))
-                rows.append((TARGETS[target], f"{KINDS[kind]}, {limbs} limbs", label, per_cycle, 100 * warps / 64))
+                per_cycle, warps = (
+                    sum(r[f"{side}_{f}"] * r[key] for r in o["rows"]) / total for f in ("ipc", "warps")
+                )
+                rows.append(
+                    (TARGETS[target], f"{KINDS[kind]}, {limbs} limbs", label, per_cycle, 100 * warps / 64)
+                )
                 ipc[label].append(per_cycle)
         work.chart(Bars(f"instructions a cycle, {TARGETS[target]} (Fig. 7)", "IPC", groups, ipc, list(ipc)))
     work.table("ours", ("target", "operation", "unit", "IPC of a multiprocessor", "warps of 64, %"), rows)
@@ -354,13 +386,22 @@ def iterations(work: Work) -> None:
         return
     sweep = data["sweep"]
     rows = [
-        (f"{r['coeff_to_slot']} and {r['slot_to_coeff']}", r["levels_left"], round(r["base"]), round(r["with"]),
-         r["us"] / US_PER_MS, r["with_us"] / US_PER_MS, r["with_us"] / US_PER_MS / r["levels_left"])
+        (f"{r['coeff_to_slot']} and {r['slot_to_coeff']}", r["levels_left"], round(r["base"]),
+         round(r["with"]), r["us"] / US_PER_MS, r["with_us"] / US_PER_MS,
+         r["with_us"] / US_PER_MS / r["levels_left"])
         for r in sweep
     ]  # fmt: skip
     work.table(
         "ours: by composition, not run",
-        ("factors into and out of the slots", "levels left", "instructions", "with FHEC", "ms", "ms with FHECore", "ms a level with"),
+        (
+            "factors into and out of the slots",
+            "levels left",
+            "instructions",
+            "with FHEC",
+            "ms",
+            "ms with FHECore",
+            "ms a level with",
+        ),
         rows,
     )
     first = sweep[0]
@@ -371,7 +412,15 @@ def iterations(work: Work) -> None:
         "time": [r["us"] / first["us"] for r in sweep],
         "time, FHECore": [r["with_us"] / first["us"] for r in sweep],
     }
-    work.chart(Bars("bootstrapping by FFT factors, the first without the unit is 1 (Fig. 8)", "", names, series, list(series)))
+    work.chart(
+        Bars(
+            "bootstrapping by FFT factors, the first without the unit is 1 (Fig. 8)",
+            "",
+            names,
+            series,
+            list(series),
+        )
+    )
 
 
 def _both_sides(work: Work, keys: tuple[str, str], sums: tuple[str, str], title: str, unit: str) -> None:
@@ -398,10 +447,14 @@ def _both_sides(work: Work, keys: tuple[str, str], sums: tuple[str, str], title:
         names = list(dict.fromkeys(n for own in bars.values() for n in own))
         rows = [(bar, *(own.get(n, 0.0) for n in names), sum(own.values())) for bar, own in bars.items()]
         work.table("ours, without the unit = 1", ("", *names, "sum"), rows)
-        work.chart(Stacks(title, unit, list(bars), {n: [own.get(n, 0.0) for own in bars.values()] for n in names}))
+        work.chart(
+            Stacks(title, unit, list(bars), {n: [own.get(n, 0.0) for own in bars.values()] for n in names})
+        )
 
 
-def _add_classes(bars: dict[str, dict[str, float]], name: str, classes: Mapping[str, Any], keys: tuple[str, str]) -> None:
+def _add_classes(
+    bars: dict[str, dict[str, float]], name: str, classes: Mapping[str, Any], keys: tuple[str, str]
+) -> None:
     if not classes or any(keys[0] not in c for c in classes.values()):
         return
     whole = sum(c[keys[0]] for c in classes.values())
@@ -412,11 +465,16 @@ def _add_classes(bars: dict[str, dict[str, float]], name: str, classes: Mapping[
 @builds(PAPER, "figure", 9)
 def latency(work: Work) -> None:
     """Times by class."""
-    _both_sides(work, ("base_us", "with_us_16"), ("us", "with_us"), "latency by kernel on an H200 (Fig. 9)", "without = 1")
+    _both_sides(
+        work,
+        ("base_us", "with_us_16"),
+        ("us", "with_us"),
+        "latency by kernel on an H200 (Fig. 9)",
+        "without = 1",
+    )
 
 
 @builds(PAPER, "figure", 10)
 def counts(work: Work) -> None:
     """Instructions by class."""
     _both_sides(work, ("base", "with"), ("base", "with"), "instructions by kernel (Fig. 10)", "without = 1")
-

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from crenel.reproduce.charts import Bars, Lines, Roofline, Stacks
 from crenel.reproduce.builders import common
+from crenel.reproduce.charts import Bars, Lines, Roofline, Stacks
 from crenel.reproduce.outcome import MEASURED, Work, builds
+from crenel.reproduce.registry import Cell, number
 from crenel.reproduce.results import newest
 
 PAPER = "theodosian"
@@ -21,17 +22,11 @@ def parameters(work: Work) -> None:
     """Beside the paper's column stands boot40's."""
     p = common.preset(work, "boot40")
     weight = str(p.hamming_weight) if p.hamming_weight else "uniform ternary"
-    values = ["2^16" if p.ring_dim == 1 << 16 else str(p.ring_dim), p.chain_limbs, p.dnum, p.log_pq, weight]
-    work.table(
-        "ours: boot40",
-        ("parameter", "ours"),
-        [
-            *zip([row[0] for row in work.item.rows[:5]], values, strict=True),
-            ("H_s, sparse secret", SPARSE_WEIGHT),
-            ("scale", f"2^{p.log_scale}"),
-            ("security, bits", p.security_bits),
-        ],
-    )
+    log_n = p.ring_dim.bit_length() - 1
+    values = (f"2^{log_n}", p.chain_limbs, p.dnum, p.log_pq, weight, SPARSE_WEIGHT, f"2^{p.log_scale}")
+    rows: list[tuple[Cell, ...]] = list(zip([r[0] for r in work.item.rows], values, strict=True))
+    rows.append(("security, bits", p.security_bits))
+    work.table("ours: boot40", ("parameter", "ours"), rows)
 
 
 @builds(PAPER, "table", 2)
@@ -64,7 +59,7 @@ def workloads(work: Work) -> None:
         own = [(f"Crenel, {device}", values[at]) for device, values in ours.items() if values[at] is not None]
         if own:
             names = [name for name, _ in (*bars, *own)]
-            values = [float(v) for _, v in (*bars, *own)]
+            values = [number(v) for _, v in (*bars, *own)]
             work.chart(Bars(f"{what} (Table II)", "ms", names, {"": values}, [n for n, _ in own], log=True))
 
 
@@ -90,7 +85,15 @@ def key_switch_traffic(work: Work) -> None:
         within = sum(v <= data["tolerance"] for v in off)
         what = f"hardware counters: {within} of {len(off)} kernels within {100 * data['tolerance']:.0f} %"
         work.source(file, what, MEASURED)
-    work.chart(Bars("bytes of a key switch (Table III)", "MB", groups, {"Theodosian": theirs, "Crenel": own}, ["Crenel"]))
+    work.chart(
+        Bars(
+            "bytes of a key switch (Table III)",
+            "MB",
+            groups,
+            {"Theodosian": theirs, "Crenel": own},
+            ["Crenel"],
+        )
+    )
 
 
 @builds(PAPER, "table", 4)
@@ -98,13 +101,13 @@ def optimised_bootstrapping(work: Work) -> None:
     """boot35: precision, levels and time."""
     p = None
     groups = [str(row[0]) for row in work.item.rows]
-    times = [float(row[7]) for row in work.item.rows]
+    times = [number(row[7]) for row in work.item.rows]
     own = []
     for device, found in common.boots(work.results, "boot35").items():
         row = work.take(found)
         p = p or common.preset(work, "boot35")
         precision = work.results.documents[found.file].get("precision", {}).get("mean_max_error_log2")
-        name, ms = f"Crenel, {device}", float(row["latency_us"]) / US_PER_MS
+        name, ms = f"Crenel, {device}", number(row["latency_us"]) / US_PER_MS
         weight = p.hamming_weight or "uniform ternary"
         cells = (row["log_pq"], precision, row["scale_bits"], weight, SPARSE_WEIGHT, row["output_level"], ms)
         work.beside(name, *cells)
@@ -124,12 +127,20 @@ def memories(work: Work) -> None:
         rows = [*map(tuple, data["groups"]["memory"]), *map(tuple, data["groups"]["arithmetic"][:3])]
         work.table(f"ours: {data['device']}", ("ceiling", "figure", "note"), rows)
         work.table("ours", ("", "value"), [("L2 rate over DRAM rate, both directions", l2 / dram)])
-        stated = {row[0]: float(row[1]) for row in work.item.rows}
+        stated = {str(row[0]): number(row[1]) for row in work.item.rows}
         names = [k for k in stated if k.startswith("L2 rate of")]
         values = [stated[k] for k in names]
         ours = [f"{data['device']}, L2", f"{data['device']}, DRAM"]
         names = [n.removeprefix("L2 rate of the ").removesuffix(", TB/s") + ", L2" for n in names]
-        work.chart(Bars("memory rates, reading and writing (Fig. 1b)", "TB/s", [*names, *ours], {"": [*values, l2, dram]}, ours))
+        work.chart(
+            Bars(
+                "memory rates, reading and writing (Fig. 1b)",
+                "TB/s",
+                [*names, *ours],
+                {"": [*values, l2, dram]},
+                ours,
+            )
+        )
 
 
 @builds(PAPER, "figure", 2)
@@ -142,7 +153,9 @@ def utilisation(work: Work) -> None:
         for file, row in work.results.kernels(operation=name, graph=False):
             if not row.get("gb_per_s") or "H200" not in row["device"]:
                 continue
-            work.source(file, f"{row['device'].partition(', compute')[0]}: kernels alone, N = 2^{row['log_n']}")
+            work.source(
+                file, f"{row['device'].partition(', compute')[0]}: kernels alone, N = 2^{row['log_n']}"
+            )
             series.setdefault(title, []).append((row["limbs"], 100 * row["gb_per_s"] / rates))
             rows.append((title, row["limbs"], row["us"], row["gb_per_s"], 100 * row["gb_per_s"] / rates))
     work.table("ours", ("kernel", "limbs", "us", "GB/s", "of L2's rate, %"), rows)
@@ -165,12 +178,22 @@ def roofline(work: Work) -> None:
     whole = data["total"]
     rows = [("bytes at L2, GB", whole["bytes"] / 1e9), ("bound by L2, ms", whole["l2_time"] * 1e3)]
     rows.append(("bound, the longest of three a launch, ms", whole["bound"] * 1e3))
-    points = {r["name"]: (r["multiply_adds"] / r["bytes"], r["multiply_adds"] / r["bound"]) for r in data["by_work"] if r["multiply_adds"]}
+    points = {
+        r["name"]: (r["multiply_adds"] / r["bytes"], r["multiply_adds"] / r["bound"])
+        for r in data["by_work"]
+        if r["multiply_adds"]
+    }
     if last is not None:
         seconds = float(work.take(last)["latency_us"]) / 1e6
         rows += [("measured, ms", seconds * 1e3), ("measured over the bound", seconds / whole["bound"])]
-        points["bootstrapping, measured"] = whole["multiply_adds"] / whole["bytes"], whole["multiply_adds"] / seconds
-    points["bootstrapping, bound"] = (whole["multiply_adds"] / whole["bytes"], whole["multiply_adds"] / whole["bound"])
+        points["bootstrapping, measured"] = (
+            whole["multiply_adds"] / whole["bytes"],
+            whole["multiply_adds"] / seconds,
+        )
+    points["bootstrapping, bound"] = (
+        whole["multiply_adds"] / whole["bytes"],
+        whole["multiply_adds"] / whole["bound"],
+    )
     work.table("ours", ("boot40, NVIDIA H200", "value"), rows)
     work.chart(
         Roofline(
@@ -181,7 +204,7 @@ def roofline(work: Work) -> None:
         )
     )
     names = {"time bound": "bound", "bytes at L2": "bytes", "core products": "multiply_adds"}
-    parts = {r["name"]: [float(r[key]) for key in names.values()] for r in data["by_work"]}
+    parts = {r["name"]: [number(r[key]) for key in names.values()] for r in data["by_work"]}
     work.chart(Stacks("shares by operation (Fig. 3, right)", "%", list(names), parts, shares=True))
 
 
@@ -226,7 +249,7 @@ def stages(work: Work) -> None:
     if found is None:
         return
     file, data, rows = found
-    work.source(file, f"{data['provenance']['device'].partition(', compute')[0]}, {data['provenance']['params']}, one HMult")
+    work.source(file, f"{common.counted(data)}, one HMult")
     l2, dram = common.rate("l2"), common.rate("dram_read")
     names = {
         "1: decompose and raise": ("row_inverse", "column_inverse", "base_convert", "column_forward"),
@@ -247,20 +270,29 @@ def stages(work: Work) -> None:
         groups.append(title)
         shares["L2"].append(values[0])
         shares["DRAM"].append(values[1])
-    work.table("ours", ("stage", "us", "at L2, MB", "at DRAM, MB", "of L2's rate, %", "of DRAM's rate, %"), body)
-    work.chart(Bars("stages of key switching (Fig. 6, left)", "% of the measured rate", groups, shares, ["L2", "DRAM"]))
+    work.table(
+        "ours", ("stage", "us", "at L2, MB", "at DRAM, MB", "of L2's rate, %", "of DRAM's rate, %"), body
+    )
+    work.chart(
+        Bars(
+            "stages of key switching (Fig. 6, left)", "% of the measured rate", groups, shares, ["L2", "DRAM"]
+        )
+    )
 
 
 @builds(PAPER, "figure", 7)
 def key_switching(work: Work) -> None:
     """Key switches eager and as a graph, and a batch of them at few limbs."""
     rows = []
-    groups, series = [], {"eager": [], "CUDA graph": []}
+    groups: list[str] = []
+    series: dict[str, list[float | None]] = {"eager": [], "CUDA graph": []}
     for limbs in (FULL_LIMBS, HALF_LIMBS, FEW_LIMBS):
         own = {}
         for file, row in work.results.kernels(operation="key_switch", limbs=limbs):
             own[row["graph"]] = row["us"]
-            work.source(file, f"{row['device'].partition(', compute')[0]}: kernels alone, N = 2^{row['log_n']}")
+            work.source(
+                file, f"{row['device'].partition(', compute')[0]}: kernels alone, N = 2^{row['log_n']}"
+            )
         if own:
             rows.append((limbs, own.get(False), own.get(True)))
             groups.append(f"{limbs} limbs")
@@ -289,19 +321,30 @@ def bootstrapping(work: Work) -> None:
     for device, own in by.items():
         work.table(f"ours: bootstrapping, boot40, {device}", ("", "ms"), own)
         names = [title for title, _ in own]
-        work.chart(Bars(f"bootstrapping, {device} (Fig. 8a)", "ms", names, {"": [ms for _, ms in own]}, names))
-    found = common.traffic(work.results, "boot40", "bootstrap")
-    if found is None:
+        work.chart(
+            Bars(f"bootstrapping, {device} (Fig. 8a)", "ms", names, {"": [ms for _, ms in own]}, names)
+        )
+    stated = common.traffic(work.results, "boot40", "bootstrap")
+    if stated is None:
         return
-    common.take_traffic(work, found)
+    common.take_traffic(work, stated)
     ranges = [(1, 10), (11, 20), (21, 30), (31, 40), (41, 60)]
-    rows = [r for r in found[1]["by_limbs"] if int(r["name"]) > 0]
+    rows = [r for r in stated[1]["by_limbs"] if int(r["name"]) > 0]
     whole = sum(r["bound"] for r in rows)
     parts = {
         f"{low} to {high}": [100 * sum(r["bound"] for r in rows if low <= int(r["name"]) <= high) / whole]
         for low, high in ranges
     }
-    work.table("ours: share of the time bound by limbs of the output", tuple(parts), [tuple(v[0] for v in parts.values())])
-    work.chart(Stacks("bootstrapping by limbs, special ones included (Fig. 8b)", "% of the time bound", ["boot40"], parts))
-
-
+    work.table(
+        "ours: share of the time bound by limbs of the output",
+        tuple(parts),
+        [tuple(v[0] for v in parts.values())],
+    )
+    work.chart(
+        Stacks(
+            "bootstrapping by limbs, special ones included (Fig. 8b)",
+            "% of the time bound",
+            ["boot40"],
+            parts,
+        )
+    )
