@@ -87,8 +87,8 @@ def share_of_stages(found: Iterable[Found], names: Sequence[str]) -> tuple[Found
 
 
 def operation(results: Results, name: str, limbs: int) -> dict[str, Found]:
-    """An operation of CKKS on each device: by events around single calls on the same inputs, nearest to so many
-    limbs."""
+    """An operation of CKKS on each device: by events around single calls on the same inputs, nearest to the
+    number of limbs."""
     found = results.rows(
         "ckks", name=name, batch=1, graph=False, timing="each", inputs="same", params="boot40"
     )
