@@ -2,10 +2,10 @@
 
 usage: schedules [--only NAME] [--out FILE]         NAME: lr, resnet20 or bert-tiny
 
-Logistic regression: 32 iterations of 1,024 rows of 196 features. ResNet-20 and BERT-Tiny with random weights, which
-decide no launch but through polynomials, whose degrees are given, and diagonals that are zero: one image, one
-sequence. data/schedules.json counts the launches by kernel, limbs, polynomials and products. Minutes, and some
-GiB of memory for the networks.
+Logistic regression: 32 iterations of 1,024 rows of 196 features. ResNet-20 and BERT-Tiny have random weights,
+which decide no launch but through diagonals that are zero; degrees of polynomials are given. One image, one
+sequence. data/schedules.json counts the launches by kernel, limbs, polynomials and products. Minutes, and
+some GiB of memory for the networks.
 """
 
 from __future__ import annotations
@@ -72,10 +72,11 @@ def _network(name: str, title: str, what: str, model: Any, samples: Any, **optio
     import crenel
     from crenel import ckks, nn
 
+    device = crenel.Device(DEVICE)  # one: nothing that it holds can be read, to go to another
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of agreement, which random weights have none of
-        program = nn.compile(model, samples, params=ckks.preset(SET), device=DEVICE, **options)
-    client = program.client.keygen(DEVICE)
+        program = nn.compile(model, samples, params=ckks.preset(SET), device=device, **options)
+    client = program.client.keygen(device)
     server = program.bind(client.evaluation_keys(program.client))
     encrypted = client.encrypt(samples[0], program.client)
     server.run(encrypted)  # what bootstraps make once
@@ -132,15 +133,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", choices=list(MAKERS), help="one workload; the file keeps the others")
     parser.add_argument("--out", type=Path, default=FILE)
     args = parser.parse_args(arguments)
+    made = {name: make() for name, make in MAKERS.items() if args.only in (None, name)}
     found = json.loads(args.out.read_text()) if args.only and args.out.exists() else {"workloads": []}
-    by_name = {w["name"]: w for w in found["workloads"]}
-    for name, make in MAKERS.items():
-        if args.only in (None, name):
-            by_name[name] = make()
-            print(f"{name}: {sum(row[-1] for row in by_name[name]['launches'])} launches", flush=True)
-    made = [by_name[name] for name in MAKERS if name in by_name]
-    document = {"kind": "fhecore-schedules", "params": SET, "device": DEVICE, "fields": FIELDS, "workloads": made}
-    args.out.write_text(json.dumps(document, indent=None, separators=(",", ":")).replace('],["', '],\n["') + "\n")
+    by_name = {w["name"]: w for w in found["workloads"]} | made
+    for name, workload in made.items():
+        print(f"{name}: {sum(row[-1] for row in workload['launches'])} launches", flush=True)
+    whole = [by_name[name] for name in MAKERS if name in by_name]
+    document = {
+        "kind": "fhecore-schedules",
+        "params": SET,
+        "device": DEVICE,
+        "fields": FIELDS,
+        "workloads": whole,
+    }
+    args.out.write_text(
+        json.dumps(document, indent=None, separators=(",", ":")).replace('],["', '],\n["') + "\n"
+    )
     return 0
 
 

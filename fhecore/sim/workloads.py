@@ -2,11 +2,11 @@
 
 usage: workloads [--target h200] [--out FILE]
 
-schedules.json states every launch; the archive has hardware counts and times of every launch of one bootstrapping.
-A kernel's instructions and time are taken to be affine in its work, fitted to those launches; with the unit they
-are multiplied by its ratio in HEMult at 47 or 23 limbs, whichever is nearer. What was measured without the unit
-judges it: a workload that was run on the H200 and lies more than 15 % off its measured time is refused. Other targets
-than the H200 have instruction counts only, as bootstrapping has.
+schedules.json states every launch; the archive has hardware counts and times of every launch of one
+bootstrapping. A kernel's instructions and time are taken to be affine in its work, fitted to those launches;
+with the unit they are multiplied by its ratio in HEMult at 47 or 23 limbs, whichever is nearer. What was
+measured without the unit judges it: a workload that was run on the H200 and lies more than 15 % off its
+measured time is refused. Other targets have instruction counts only, as bootstrapping has.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ def costs(csv_text: str, records: Sequence[Mapping[str, int]]) -> dict[str, Cost
     }
 
 
-def ratio_at(by_limbs: Mapping[int, Mapping[str, Mapping[str, float]]], kernel: str, limbs: int) -> Mapping[str, float]:
+def ratio_at(
+    by_limbs: Mapping[int, Mapping[str, Mapping[str, float]]], kernel: str, limbs: int
+) -> Mapping[str, float]:
     """Of HEMult with as many limbs as are nearest; 1 for what the unit does not change."""
     nearest = min(by_limbs, key=lambda own: abs(NEAR[own] - limbs))
     return by_limbs[nearest].get(kernel, bootstrapping.SAME)
@@ -106,7 +108,9 @@ def composed(workload: Mapping, cost: Mapping[str, Cost], by_limbs: Mapping) -> 
         kernel = bootstrapping.FUNCTION.get(name, name)
         known = STANDS_IN.get(kernel, kernel)
         if known not in cost:
-            raise bootstrapping.ComposeError(f"{workload['name']}: no cost of {kernel} from the bootstrapping")
+            raise bootstrapping.ComposeError(
+                f"{workload['name']}: no cost of {kernel} from the bootstrapping"
+            )
         own, by_bytes = cost[known], known != kernel
         work = moved if by_bytes else bootstrapping.work_of(kernel, limbs * polys, multiply_adds)
         instructions = count * (own.instructions_by_bytes if by_bytes else own.instructions)(work)
@@ -126,8 +130,11 @@ def composed(workload: Mapping, cost: Mapping[str, Cost], by_limbs: Mapping) -> 
 def measured_us(name: str, sets: str, results: Path = RESULTS) -> float | None:
     """The median time of the whole on an H200, where a record of the same size has it."""
     sizes = {
-        "lr": {"name": "helr", "batch": schedules.ROWS, "features": schedules.FEATURES, "steps": schedules.ITERATIONS},
-        "resnet20": {"name": "network", "network": "resnet20", "batch": 1, "activation": f"fit:{schedules.DEGREE}"},
+        "lr": {
+            "name": "helr", "batch": schedules.ROWS, "features": schedules.FEATURES,
+            "steps": schedules.ITERATIONS,
+        },
+        "resnet20": {"name": "network", "network": "resnet20", "batch": 1},
     }  # fmt: skip
     found = []
     for path in sorted(results.glob("workload-*.json")):
@@ -142,8 +149,7 @@ def measured_us(name: str, sets: str, results: Path = RESULTS) -> float | None:
 
 
 def ratios(predictions: Mapping) -> dict[int, dict[str, dict[str, float]]]:
-    """By limbs of HEMult, and of every kernel that the unit changes; the plain row pass as the row pass with a
-    division."""
+    """By limbs of HEMult, of every kernel that the unit changes; the plain row pass as the dividing one."""
     out = {}
     for operation in predictions["operations"]:
         kind, limbs = operation["name"].rsplit("_", 1)
@@ -168,14 +174,19 @@ def workloads(target: str, data: Path = params.DATA, results: Path = RESULTS) ->
         cost = costs(text, json.loads((folder / "bootstrap.account.json").read_text())["records"])
     out = []
     for workload in stated["workloads"]:
-        row = {k: workload[k] for k in ("name", "title", "what")} | composed(workload, cost, ratios(predictions))
+        row = {k: workload[k] for k in ("name", "title", "what")} | composed(
+            workload, cost, ratios(predictions)
+        )
         row["measured_us"] = measured_us(workload["name"], stated["params"], results)
         model = sum(c["us"] for c in row["classes"].values())
         error = None if row["measured_us"] is None else model / row["measured_us"] - 1
-        row["refused"] = None if error is None or abs(error) <= compose.OPERATION else f"{100 * error:+.1f} % off"
+        row["refused"] = (
+            None if error is None or abs(error) <= compose.OPERATION else f"{100 * error:+.1f} % off"
+        )
         if target != "h200" or row["refused"]:
             row["classes"] = {
-                name: {k: v for k, v in c.items() if k not in ("us", "with_us")} for name, c in row["classes"].items()
+                name: {k: v for k, v in c.items() if k not in ("us", "with_us")}
+                for name, c in row["classes"].items()
             }
         out.append(row)
     return {

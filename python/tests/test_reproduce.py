@@ -228,8 +228,8 @@ def test_all_are_rendered_in_seconds(tmp_path):
     ("value", "ours", "shown"),
     [
         (None, True, "-"), ("text", False, "text"), (36129286144, False, "36,129,286,144"), (5, True, "5"),
-        (786.97, False, "786.97"), (1523.7, True, "1524"), (10.0646, True, "10.1"), (0.004321, True, "0.00432"),
-        (-20.4333, True, "-20.4"), (0.0, True, "0"),
+        (786.97, False, "786.97"), (1523.7, True, "1524"), (10.0646, True, "10.1"),
+        (0.004321, True, "0.00432"), (-20.4333, True, "-20.4"), (0.0, True, "0"),
     ],
 )  # fmt: skip
 def test_cells(value, ours, shown):

@@ -120,6 +120,7 @@ def _all() -> dict[str, Command]:
         name: Command(tuple(shlex.split(words)), ("cuda",), needs) for name, (words, needs) in BY_HAND.items()
     }
     out["fhecore-sim"] = _run("fhecore-sim", "ingest", devices=())
+    out["fhecore-schedules"] = _run("fhecore-sim", "schedules", devices=())
     out["fhecore-workloads"] = _run("fhecore-sim", "workloads", devices=())
     out["fhecore-syn"] = _run("fhecore-syn", "--check", "--out", "{out}/fhecore-asap7.json", devices=())
     return out

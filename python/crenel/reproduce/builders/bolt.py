@@ -108,7 +108,7 @@ def failures(work: Work) -> None:
     curves: dict[str, list[tuple[float, float]]] = {name: [] for name in RAISING}
     theirs: dict[str, list[tuple[float, float]]] = {f"{name}, paper": [] for name in ("M1", "M6")}
     for row in work.item.rows:
-        r = int(row[0])
+        r = int(number(row[0]))
         own = [-_preset(name).with_slots(r).p_fail_log2 for name in RAISING]
         rows.append((r, *own))
         for name, bits, printed in zip(RAISING, own, row[1:], strict=True):

@@ -23,8 +23,17 @@ def parameters(work: Work) -> None:
     p = common.preset(work, "boot40")
     weight = str(p.hamming_weight) if p.hamming_weight else "uniform ternary"
     log_n = p.ring_dim.bit_length() - 1
-    values = (f"2^{log_n}", p.chain_limbs, p.dnum, p.log_pq, weight, SPARSE_WEIGHT, f"2^{p.log_scale}")
-    rows: list[tuple[Cell, ...]] = list(zip([r[0] for r in work.item.rows], values, strict=True))
+    values: tuple[Cell, ...] = (
+        f"2^{log_n}",
+        p.chain_limbs,
+        p.dnum,
+        p.log_pq,
+        weight,
+        SPARSE_WEIGHT,
+        f"2^{p.log_scale}",
+    )
+    names = [r[0] for r in work.item.rows]
+    rows: list[tuple[Cell, ...]] = [(n, v) for n, v in zip(names, values, strict=True)]
     rows.append(("security, bits", p.security_bits))
     work.table("ours: boot40", ("parameter", "ours"), rows)
 
