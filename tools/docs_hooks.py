@@ -37,7 +37,7 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
             "cpp",
             "fhecore",
             "traffic_account",
-            "reproduction",
+            "reproducing",
         ],
     ),
     "API": ("reference/api", ["crenel", "ckks", "tfhe", "fhecore", "nn", "cpp"]),

@@ -174,7 +174,7 @@ def test_the_page_is_what_the_records_say(results):
 
 def test_a_stale_page_and_stale_pictures_are_told(tmp_path, results):
     pytest.importorskip("matplotlib")
-    target, figures = tmp_path / "page.md", tmp_path / "pictures"
+    target, figures = tmp_path / "the page", tmp_path / "pictures"
     figures.mkdir()
     names = list(page.figures(reproduce.outcomes(results), growth.curves(results)))
     for name in names:
@@ -183,7 +183,7 @@ def test_a_stale_page_and_stale_pictures_are_told(tmp_path, results):
     (figures / "left-over.svg").write_text("<svg/>")
     target.write_text("old")
     assert {p.name for p in reproduce.stale(results, target, figures)} == {
-        "page.md",
+        "the page",
         names[0],
         "left-over.svg",
     }
@@ -304,7 +304,7 @@ def test_measuring_on_the_dry_device(tmp_path, capfd):
         (["all", "--table", "1"], "are of one paper"),
         (["cheddar", "--table", "1", "--figure", "1"], "one of them"),
         (["all", "--check"], "--page FILE"),
-        (["cheddar", "--page", "x.md", "--figures", "y"], "of all papers"),
+        (["cheddar", "--page", "x", "--figures", "y"], "of all papers"),
         (["cheddar", "--data", "x.npz"], "of --device"),
     ],
 )

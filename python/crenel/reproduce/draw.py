@@ -128,7 +128,7 @@ def _bars(axes: Axes, chart: Bars) -> None:
         drawn = axes.bar(
             places_, [v if v is not None else 0.0 for v in values], width * 0.94, color=colour, label=name
         )
-        quiet = count > LABELLED and name not in chart.ours  # labels would lie on each other
+        quiet = count > LABELLED and (name not in chart.ours or len(warm) > 2)  # they would lie on each other
         labels = ["" if v is None or quiet else _short(v) for v in values]
         axes.bar_label(drawn, labels, fontsize=6.5, padding=1)
     axes.set_xticks(range(len(chart.groups)), [_wrapped(g, 16) for g in chart.groups])
@@ -172,13 +172,7 @@ def _lines(axes: Axes, chart: Lines) -> None:
     if chart.logx == 2 or not chart.logx:
         ticks = sorted({x for points in chart.series.values() for x, _ in points})
         if len(ticks) <= 10:
-            axes.set_xticks(
-                ticks,
-                [
-                    f"{t:g}" if t < 4096 else f"2^{t.bit_length() - 1}" if isinstance(t, int) else f"{t:g}"
-                    for t in ticks
-                ],
-            )
+            axes.set_xticks(ticks, [_tick(t) for t in ticks])
             axes.minorticks_off()
     if chart.logy:
         axes.set_yscale("log")
@@ -206,6 +200,16 @@ def _roofline(axes: Axes, chart: Roofline) -> None:
         colour = OURS if whole else PARTS[k % len(PARTS)]
         axes.plot(at, value, shape, color=colour, markersize=9 if whole else 6, label=name.replace("_", " "))
     axes.set(xlabel="core products a byte at L2", ylabel="core products a second")
+
+
+def _tick(value: float) -> str:
+    """Large powers of two as such."""
+    whole = int(value)
+    return (
+        f"2^{whole.bit_length() - 1}"
+        if value == whole >= 4096 and whole & (whole - 1) == 0
+        else f"{value:.3g}"
+    )
 
 
 def _short(value: float) -> str:
