@@ -147,6 +147,26 @@ def test_wrong_results_and_toys_are_no_results(tmp_path):
     assert "INSECURE" in cells[0]
 
 
+def test_networks_are_found_when_they_are_measured(tmp_path):
+    """Rows as `crenel workload resnet20` writes them; what was only simulated has no time."""
+    record = json.loads((RESULTS / "workload-boot40-h200.json").read_text())
+    row = {
+        "name": "network", "network": "resnet20", "params": "boot40", "log_n": 16, "log_pq": 1745.85,
+        "batch": 1,
+        "security_bits": 128.1, "latency_us": 345678.0, "simulated": False, "graph": True, "correct": True,
+        "activation": "relu 63 x 19", "accuracy": 0.915, "steps": 32, "stages": [],
+    }  # fmt: skip
+    others = [{**row, "latency_us": 1.0, "simulated": True}, {**row, "latency_us": 4e5, "graph": False}]
+    (tmp_path / "workload-x.json").write_text(json.dumps({**record, "results": [row, *others]}))
+    found = Results([tmp_path])
+    (table,) = reproduce.outcome(reproduce.find("theodosian", "table", 2), found).tables
+    assert table.rows[-1] == (True, ("NVIDIA H200", "Crenel", None, None, 345.678))
+    scales = reproduce.outcome(reproduce.find("cheddar", "table", 6), found)
+    (own,) = [cells for ours, cells in scales.tables[0].rows if ours]
+    assert own[3:5] == (0.345678, 91.5)
+    assert [len(t.rows) for t in scales.tables if "ResNet" in t.title] == [2]
+
+
 def test_predictions_count_only_with_their_validation(tmp_path, results):
     item = reproduce.find("fhecore", "table", 7)
     data = results.documents["predictions-h200.json"]

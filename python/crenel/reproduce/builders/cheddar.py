@@ -122,11 +122,8 @@ def scales(work: Work) -> None:
                     ours.append(time / US_PER_MS)
             if device in nets:
                 row = work.take(nets[device])
-                cells[2:4] = (
-                    [row["latency_us"] / 1e6, 100 * row["accuracy"]]
-                    if "accuracy" in row
-                    else [row["latency_us"] / 1e6, None]
-                )
+                share = row.get("accuracy")
+                cells[2:4] = [row["latency_us"] / 1e6, None if share is None else 100 * share]
             of_device = [each for each in sorted_ if each[0].device == device]
             for f, seconds, bits in of_device[:1]:
                 work.take(f)
@@ -157,6 +154,11 @@ def scales(work: Work) -> None:
         "ours: Sort of 2^14 numbers, every variant measured",
         ("set", "device", "variant", "ways", "comparator", "s", "bits", "bootstraps"), rows,
     )  # fmt: skip
+    work.table(
+        "ours: ResNet-20, every variant measured",
+        ("set", "device", "polynomials", "launches", "batch", "s", "s an image", "accuracy, %", "images"),
+        [cells for params, _ in SCALES for cells in _networks(work, params)],
+    )
     if ours:
         work.chart(
             Bars(
@@ -167,6 +169,18 @@ def scales(work: Work) -> None:
                 ["Crenel"],
             )
         )
+
+
+def _networks(work: Work, params: str) -> list[tuple[Cell, ...]]:
+    """ResNet-20 of a set: polynomials, batch, times, accuracy."""
+    rows: list[tuple[Cell, ...]] = []
+    for f in common.networks(work.results, "resnet20", params):
+        row = work.take(f)
+        accuracy = None if row.get("accuracy") is None else 100 * row["accuracy"]
+        seconds = row["latency_us"] / 1e6
+        how = row["activation"], "CUDA graph" if row.get("graph") else "eager", row["batch"]
+        rows.append((params, f.device, *how, seconds, seconds / row["batch"], accuracy, row["steps"]))
+    return rows
 
 
 @builds(PAPER, "table", 7)
