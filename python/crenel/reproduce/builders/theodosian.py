@@ -343,18 +343,20 @@ def bootstrapping(work: Work) -> None:
         what = f"launches of whole workloads, {data['params']}, stated by {data['device']}"
         work.source(file, what, COMPUTED)
         for workload in data["workloads"]:
-            own = bars.setdefault(workload["title"].replace("LR", "HELR"), {})
+            moves = bars.setdefault(workload["title"].replace("LR", "HELR"), {})
             for _, limbs, _, _, moved, count in workload["launches"]:
-                own[limbs] = own.get(limbs, 0.0) + moved * count
-    whole = [sum(v for k, v in own.items() if k) for own in bars.values()]
+                moves[limbs] = moves.get(limbs, 0.0) + moved * count
+    whole = [sum(v for k, v in each.items() if k) for each in bars.values()]
     parts = {
         f"{low} to {high}": [
-            100 * sum(v for k, v in own.items() if low <= k <= high) / total
-            for own, total in zip(bars.values(), whole, strict=True)
+            100 * sum(v for k, v in each.items() if low <= k <= high) / total
+            for each, total in zip(bars.values(), whole, strict=True)
         ]
         for low, high in LIMB_RANGES
     }
-    rows = [(name, *(values[k] for values in parts.values())) for k, name in enumerate(bars)]
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(values[k] for values in parts.values())) for k, name in enumerate(bars)
+    ]
     title = "ours: share of the bytes at L2 by limbs of a launch's output, special ones included, %"
     work.table(title, ("", *parts), rows)
     work.chart(
