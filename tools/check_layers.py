@@ -53,6 +53,13 @@ INSIDE = {
 # standard library; a name of the extension module where the public packages have none. Private names of
 # others only where they are listed in full.
 PYTHON_ALLOWED = {
+    "crenel/reproduce": (
+        "matplotlib",
+        "crenel.ckks",
+        "crenel.errors",
+        "crenel.reproduce",
+        "crenel.tfhe",
+    ),
     "crenel/nn/importers": (
         "numpy",
         "onnx",  # these three only where a user has them

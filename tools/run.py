@@ -2,7 +2,7 @@
 
 import sys
 
-from runner import bench, demo, fhecore, quality, suite
+from runner import bench, demo, fhecore, quality, reproduce, suite
 from runner.shell import Stop, say
 
 USAGE = """usage: ./run COMMAND [arguments]
@@ -15,6 +15,7 @@ USAGE = """usage: ./run COMMAND [arguments]
   test --sanitize=thread       the tests of several threads under TSan
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
+  reproduce [PAPER] [...]      tables and figures of four papers beside ours: out/reproduction/index.html
   lint [--fix]                 clang-tidy, clang-format, ruff, codespell, mypy, pyright, layer rules
   docs [--serve]               build the documentation into site/
   fuzz [SECONDS] [--runs N]    libFuzzer targets (clang), so long and so often each
@@ -34,6 +35,7 @@ COMMANDS = {
     "demo": demo.main,
     "test": suite.main,
     "bench": bench.main,
+    "reproduce": reproduce.main,
     "lint": quality.lint,
     "docs": quality.docs,
     "fuzz": quality.fuzz,

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from report.text import provenance_line, table
 
-# The paper's figures (FHECore, Tables IX, X, IV): um2, GHz, mm2.
-PAPER_PE_AREA, PAPER_PE_GHZ = 5901.1, 3.50
-PAPER_GRID_AREA, PAPER_GRID_GHZ = 46096.5, 1.58
-PAPER_DIE, A100_DIE, A100_BOOST_GHZ = 845.91, 826.0, 1.41
-PAPER_OTHER_GRIDS = (("TC PE", 4954.8, 75577.0), ("enhanced TC PE", 10286.2, 115791.0))
+# The paper's figures (FHECore, Tables IX, X, IV): um2, GHz, mm2, from the package's data of it.
+PAPER = Path(__file__).resolve().parents[2] / "python" / "crenel" / "reproduce" / "papers" / "fhecore.json"
+TABLES = {i["number"]: i["rows"] for i in json.loads(PAPER.read_text())["items"] if i["kind"] == "table"}
+(_, PAPER_PE_GHZ, _), _, (_, PAPER_PE_AREA, PAPER_GRID_AREA), _ = TABLES[9]
+PAPER_GRID_GHZ = TABLES[9][0][2]
+A100_DIE, PAPER_DIE = TABLES[10][1][2], TABLES[10][2][2]
+A100_BOOST_GHZ = 1.41
+_AREA = TABLES[4][2]
+PAPER_OTHER_GRIDS = (("TC PE", *_AREA[3:5]), ("enhanced TC PE", *_AREA[1:3]))
 ELEMENTS, UNITS = 128, 432
 
 CYCLES = {

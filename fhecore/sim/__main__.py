@@ -18,6 +18,9 @@ COMMANDS = {
     "calibrate": ("calibrate", "fit the parameters to measured microbenchmarks"),
     "validate": ("validate", "compare the model with held-out kernels"),
     "compose": ("compose", "predict whole operations with the unit"),
+    "schedules": ("schedules", "state what whole workloads launch, on the device that executes nothing"),
+    "workloads": ("workloads", "compose whole workloads from their schedules"),
+    "reference": ("reference", "the paper's instruction counts through the model"),
     "docs": ("pages", "write the pages that hold figures of the model"),
     "report": ("report", "print the evaluation as markdown"),
 }

@@ -9,12 +9,13 @@ figure: a page has `<!-- fhecore.sim: NAME -->` and `<!-- end -->`, and between 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import params, report
+from . import params, reference, report
 
 ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "fhecore" / "doc"
@@ -32,7 +33,31 @@ def _errors(data: Path) -> str:
     return report.errors_section(predictions, validation)
 
 
-BLOCKS: dict[str, Callable[[Path], str]] = {"beside": report.beside_table, "errors": _errors}
+def _record(name: str, data: Path) -> dict | None:
+    """A record of the model that is now; None: there is none."""
+    validation = report.load("h200", data)[1]
+    path = data / name
+    if validation is None or not path.exists():
+        return None
+    found = json.loads(path.read_text())
+    return found if found["fingerprint"] == validation["fingerprint"] else None
+
+
+def _workloads(data: Path) -> str:
+    found = _record("workloads-h200.json", data)
+    return report.workloads_table(found)
+
+
+def _reference(data: Path) -> str:
+    found = _record(reference.FILE.name, data)
+    if found is None:
+        return f"{report.NOT}\n"
+    return reference.counts_table(found) + "\n" + reference.table(found)
+
+
+BLOCKS: dict[str, Callable[[Path], str]] = {
+    "beside": report.beside_table, "errors": _errors, "workloads": _workloads, "reference": _reference,
+}  # fmt: skip
 
 
 def filled(text: str, data: Path = params.DATA) -> str:

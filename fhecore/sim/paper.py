@@ -1,19 +1,33 @@
-"""The paper's figures ([FHECore], tables V to X), to stand beside ours."""
+"""The paper's figures ([FHECore], tables VI to VIII, figures 1 and 8), to stand beside ours: read from the
+package's data of it, which `crenel reproduce` shows too."""
 
-INSTRUCTIONS = {  # table VI: A100, A100 with FHEC
-    "HEMult": (139_449_088, 57_604_096), "Rotate": (146_941_952, 57_383_936), "Rescale": (29_974_528,
-    13_278_720),
-    "Bootstrap": (36_129_286_144, 17_073_057_143), "LR": (89_385_078_641, 33_384_095_353),
-    "ResNet20": (556_714_062_191, 295_196_429_566), "BERT-Tiny": (1_809_067_028_156, 1_059_032_787_283),
-}  # fmt: skip
-PRIMITIVES_US = {"Rescale": (227, 178), "Rotate": (1261, 741), "HEMult": (1196, 675)}  # table VII
-WORKLOADS_MS = {  # table VIII
-    "Bootstrap": (314.67, 163.90), "LR": (747.44, 312.37), "ResNet20": (5028.23, 2262.16),
-    "BERT-Tiny": (16583.83, 8300.38),
-}  # fmt: skip
-SHARE = {"NTT and INTT": 0.66, "scalar": 0.164, "base conversion": 0.126, "other": 0.05}  # figure 1
-FFT_ITERATIONS_BEST = 5  # figure 8
-EFFECTIVE_BOOTSTRAP_MS = (52.3, 27.3)
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parents[2] / "python" / "crenel" / "reproduce" / "papers" / "fhecore.json"
+_ITEMS = {(i["kind"], i["number"]): i for i in json.loads(FILE.read_text(encoding="utf-8"))["items"]}
+
+
+def _rows(kind: str, number: int) -> dict[str, list]:
+    """Rows of an item by their first cell."""
+    return {row[0]: row[1:] for row in _ITEMS[kind, number]["rows"]}
+
+
+INSTRUCTIONS = {name: (row[0], row[1]) for name, row in _rows("table", 6).items()}  # A100, A100 with FHEC
+_LATENCY = _rows("table", 7)
+PRIMITIVES_US = {
+    name: (_LATENCY["FIDESlib, A100"][k], _LATENCY["FIDESlib, A100 with FHECore"][k])
+    for k, name in enumerate(("Rescale", "Rotate", "HEMult"))
+}
+_TIMES = _rows("table", 8)
+WORKLOADS_MS = {
+    name: (_TIMES["A100 (paper)"][k], _TIMES["A100 with FHECore (paper)"][k])
+    for k, name in enumerate(("Bootstrap", "LR", "ResNet20", "BERT-Tiny"))
+}
+SHARE = {name.removesuffix(", %"): row[0] / 100 for name, row in _rows("figure", 1).items()}
+FFT_ITERATIONS_BEST = _rows("figure", 8)["best number of iterations"][0]
 
 
 def ratio(pair: tuple[float, float]) -> float:

@@ -97,8 +97,32 @@ def counts_table(predictions: dict | None) -> str:
         rows.append(["ours: Bootstrap (by composition)", *figures])
     else:
         rows.append(["ours: Bootstrap", NOT, NOT, NOT])
-    rows.append(["ours: LR, ResNet20, BERT-Tiny", NOT, NOT, NOT])
+    rows.append(["ours: LR, ResNet20, BERT-Tiny", *["[by composition](model.md)"] * 3])
     return table(head, rows)
+
+
+def workloads_table(found: dict | None) -> str:
+    """Workloads composed from their schedules, beside what was measured and the paper's ratios."""
+    if found is None:
+        return f"{NOT}\n"
+    theirs = {"lr": "LR", "resnet20": "ResNet20", "bert-tiny": "BERT-Tiny"}
+    rows = []
+    for w in found["workloads"]:
+        base, after = (sum(c[k] for c in w["classes"].values()) for k in ("base", "with"))
+        times, seen = [NOT] * 3, NOT
+        if all("us" in c for c in w["classes"].values()):
+            us, with_us = (sum(c[k] for c in w["classes"].values()) for k in ("us", "with_us"))
+            times = [f"{us / 1e3:.1f}", f"{with_us / 1e3:.1f}", f"{us / with_us:.2f}"]
+            if w["measured_us"]:
+                seen = f"{w['measured_us'] / 1e3:.1f} (composed {100 * (us / w['measured_us'] - 1):+.1f} %)"
+        elif w["refused"]:
+            times, seen = [REFUSED] * 3, w["refused"]
+        name = theirs[w["name"]]
+        printed = [f"{paper.ratio(pair[name]):.2f}" for pair in (paper.INSTRUCTIONS, paper.WORKLOADS_MS)]
+        figures = [f"{base:,.0f}", f"{base / after:.2f}", printed[0], *times, printed[1], seen]
+        rows.append([f"{w['title']}: {w['what']}", *figures])
+    head = ["", "instructions", "with FHEC, times fewer", "paper", "ms", "ms with FHECore", "times", "paper"]
+    return table([*head, "measured without, ms"], rows)
 
 
 def span(low: float, high: float, digits: int) -> str:

@@ -30,6 +30,7 @@ PYTHON_TESTS = [
         "operand",
         "serialize",
         "tfhe_arrays",
+        "reproduce",
     )
 ]
 LEFT_OUT = f"""left out by --quick (./run test runs them):

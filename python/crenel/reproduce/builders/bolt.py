@@ -1,0 +1,316 @@
+"""BOLT-FHE: what of its tables and figures the records hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crenel import tfhe
+from crenel.reproduce.charts import Bars, Lines
+from crenel.reproduce.outcome import COMPUTED, Work, builds
+from crenel.reproduce.registry import Cell, number
+from crenel.reproduce.results import Found, by_device, newest
+
+PAPER = "bolt-fhe"
+SETS = ("G1", "G2", "G3", "G4", "G5", "M1", "M2", "M3", "M4", "M5", "M6")
+RAISING = SETS[5:]
+PACKINGS = {"M1": 3, "M2": 2, "M3": 5, "M4": 4, "M5": 5, "M6": 2}  # of the paper's table 9
+GATES = {"G4": "lut", "G5": "floor"}
+BATCH = 16384
+GB = 1e9
+NORM_BITS = 128
+
+
+def _preset(name: str) -> tfhe.Params:
+    return tfhe.preset(name, allow_insecure=True)
+
+
+def gates(work: Work, name: str, slots: int, mode: str = "transfers") -> dict[str, Found]:
+    """The newest right run of a set's operation on each device: a whole batch, but on toy runs."""
+    same = {"params": name, "slots": slots, "mode": mode, "operation": GATES.get(name, "nand")}
+    found = work.results.rows("tfhe", **same)
+    enough = [f for f in found if f.row["size"] >= BATCH or work.results.toy]
+    return {device: last for device, own in by_device(enough).items() if (last := newest(own))}
+
+
+@builds(PAPER, "table", 1)
+def memory(work: Work) -> None:
+    """Counters of one blind rotation."""
+    rows: dict[str, Cell] = {}
+    for file, data in work.results.of_kind("crenel-rotation-counters"):
+        seen = data["counters"]
+        device = data["device"].partition(", compute")[0]
+        work.source(file, f"{device}, {data['set']}, batch {data['batch']:,}: `{data['command']}`")
+        rows = {
+            "DRAM traffic, GB": (seen["dram_read_bytes"] + seen["dram_write_bytes"]) / GB,
+            "DRAM, % of its peak": seen["dram_percent"],
+            "L2 hits, %": seen["l2_hit_percent"],
+            "L2, % of its peak": seen["l2_percent"],
+            "L1, % of its peak": seen["l1_percent"],
+        }
+        body = [(str(row[0]), row[3], rows.get(str(row[0]))) for row in work.item.rows]
+        work.table("ours beside it", ("metric", "BOLT-FHE, RTX 4090", f"Crenel, {device}"), body)
+        of = [row for row in work.item.rows if "%" in str(row[0]) and rows.get(str(row[0])) is not None]
+        theirs = [number(row[3]) for row in of]
+        own = [number(rows[str(row[0])]) for row in of]
+        names = [str(row[0]) for row in of]
+        series = {"BOLT-FHE, RTX 4090": theirs, f"Crenel, {device}": own}
+        work.chart(
+            Bars("one blind rotation of 16,384, G2 (Table 1)", "%", names, series, [f"Crenel, {device}"])
+        )
+
+
+@builds(PAPER, "table", 4)
+def operators(work: Work) -> None:
+    """The paper's formulas at the sets and packings of table 9, and the gadget sets unpacked."""
+    rows = []
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for name in SETS:
+        numbers = _preset(name).numbers
+        work.source(f"params/tfhe-{name.lower()}.toml", "the parameter set", COMPUTED)
+        n, k, degree = (int(numbers[key]) for key in ("lwe_dim", "glwe_dim", "poly_size"))
+        digits = int(numbers["digits"]) if numbers["path"] == "gadget" else 1
+        r = PACKINGS.get(name, 1)
+        rows.append(
+            (name, r, digits, n * (k / r + 1) * (digits + 1), n * (k + r) ** 2 * digits * degree / r / 1e6)
+        )
+        if name in PACKINGS:
+            curves[name] = [(x, (k + x) ** 2 / x / (k + 1) ** 2) for x in range(1, 9)]
+    columns = ("set", "r", "digits", "transforms a message", "10^6 point-wise products a message")
+    work.table("ours: the formulas at this library's sets", columns, rows)
+    title = "point-wise products a message by packing, r = 1 is 1 (Table 4)"
+    work.chart(Lines(title, "r", "times", curves))
+
+
+@builds(PAPER, "table", 6)
+def parameters(work: Work) -> None:
+    """This library's files of the same sets."""
+    rows: list[tuple[Cell, ...]] = []
+    for name in SETS:
+        p = _preset(name)
+        v = p.numbers
+        work.source(f"params/tfhe-{name.lower()}.toml", "the parameter set", COMPUTED)
+        gadget = v["path"] == "gadget"
+        base = f"2^{v['base_log']}" if gadget else None
+        raised = None if gadget else v["log_raised_modulus"]
+        rows.append(
+            (name, v["path"], p.security_bits, v["lwe_dim"], 1 << int(v["log_lwe_modulus"]), v["poly_size"],
+             v["glwe_dim"], base, v["log_modulus"], raised, f"2^{v['log_switch_modulus']}",
+             f"2^{v['switch_base_log']}", f"2^{p.p_fail_log2:.1f}")
+        )  # fmt: skip
+    columns = ("set", "path", "security, bits", *work.item.columns[3:], "p_fail of a bootstrap")
+    work.table("ours", columns, rows)
+
+
+@builds(PAPER, "table", 7)
+def failures(work: Work) -> None:
+    """-log2 of the failure probability by this library's model."""
+    rows: list[tuple[Cell, ...]] = []
+    curves: dict[str, list[tuple[float, float]]] = {name: [] for name in RAISING}
+    theirs: dict[str, list[tuple[float, float]]] = {f"{name}, paper": [] for name in ("M1", "M6")}
+    for row in work.item.rows:
+        r = int(number(row[0]))
+        own = [-_preset(name).with_slots(r).p_fail_log2 for name in RAISING]
+        rows.append((r, *own))
+        for name, bits, printed in zip(RAISING, own, row[1:], strict=True):
+            curves[name].append((r, bits))
+            if f"{name}, paper" in theirs and printed is not None:
+                theirs[f"{name}, paper"].append((r, number(printed)))
+    for name in RAISING:
+        work.source(f"params/tfhe-{name.lower()}.toml", "the parameter set, by the noise model", COMPUTED)
+    work.table("ours", ("r", *RAISING), rows)
+    work.chart(Lines("failure bounds by packing (Table 7)", "r", "-log2 p_fail", curves | theirs, logx=2))
+
+
+def shapes(work: Work, name: str) -> list[tuple[str, dict[str, Any]]]:
+    """(device, shape) of every shape that was tuned for a set."""
+    out = []
+    for file, data in work.results.suite("tfhe-tune"):
+        device = data["provenance"]["device_description"].partition(", compute")[0]
+        own = [s for s in data["shapes"] if s["set"] == name]
+        if own:
+            batch = own[0]["batch"] * own[0]["slots"]
+            work.source(file, f"{device}, {name}, batch {batch:,}: `{data['provenance']['command']}`")
+            out += [(device, s) for s in own]
+    return out
+
+
+def tuned_rows(work: Work, name: str) -> list[tuple[Cell, ...]]:
+    """Of a table: set, device, shape, r, warps a polynomial, items a thread, registers, local bytes, rate."""
+    return [
+        (name, device, s["shape"], s["slots"], s["warps_per_poly"], s["items_per_thread"], s["registers"],
+         s["local_bytes"], round(s["rotations_per_s"]))
+        for device, s in shapes(work, name)
+    ]  # fmt: skip
+
+
+TUNED = (
+    "set",
+    "device",
+    "shape",
+    "r",
+    "warps a polynomial",
+    "items a thread",
+    "registers",
+    "local bytes",
+    "rotations a second",
+)
+
+
+@builds(PAPER, "table", 8)
+def organisation(work: Work) -> None:
+    """The best packing of every shape."""
+    rows: list[tuple[Cell, ...]] = []
+    for name in RAISING:
+        best: dict[tuple[Cell, ...], tuple[Cell, ...]] = {}
+        for row in tuned_rows(work, name):
+            key = row[1], row[4], row[5]
+            if key not in best or number(row[8]) > number(best[key][8]):
+                best[key] = row
+        rows += best.values()
+    work.table("ours: the best of each (warps a polynomial, items a thread)", TUNED, rows)
+
+
+@builds(PAPER, "table", 10)
+def registers(work: Work) -> None:
+    """Registers and local memory of M1's shapes."""
+    work.table("ours: M1", TUNED, tuned_rows(work, "M1"))
+
+
+@builds(PAPER, "figure", 5)
+def tuning(work: Work) -> None:
+    """The best rate of every (warps, items) at each packing."""
+    for name in RAISING:
+        best: dict[str, dict[int, float]] = {}
+        for _, s in shapes(work, name):
+            shape = f"{s['warps_per_poly']:g} warps, {s['items_per_thread']} items"
+            own = best.setdefault(shape, {})
+            own[s["slots"]] = max(s["rotations_per_s"], own.get(s["slots"], 0.0))
+        packings = sorted({r for own in best.values() for r in own})
+        if best:
+            series = {f"r = {r}": [own.get(r) for own in best.values()] for r in packings}
+            title = f"{name}: rotations a second by shape (Fig. 5)"
+            work.chart(
+                Bars(title, "a second", list(best), series, list(series) if len(series) > 1 else list(best))
+            )
+
+
+@builds(PAPER, "table", 9)
+def baselines(work: Work) -> None:
+    """Ours at the paper's packings, over the same CPU times."""
+    groups: list[str] = []
+    theirs: list[float | None] = []
+    own: list[float | None] = []
+    for row in work.item.rows:
+        name, cpu_ms = str(row[0]), number(row[4])
+        found = gates(work, name, PACKINGS[name])
+        if not found:
+            work.lack(f"{name} at r = {PACKINGS[name]}", f"tfhe:{name}:{PACKINGS[name]}")
+        for device, f in found.items():
+            r = work.take(f)
+            rate = number(r["operations_per_s"])
+            label = f"{name}, Crenel, {device}, batch {r['size']:,}"
+            work.beside(label, r["slots"], r["p_fail_log2"], rate, cpu_ms, rate * cpu_ms / 1e3)
+            groups.append(name)
+            theirs.append(number(row[3]))
+            own.append(rate)
+    if groups:
+        series = {"BOLT-FHE, RTX 4090": theirs, "Crenel": own}
+        work.chart(Bars("gates a second with transfers (Table 9)", "a second", groups, series, ["Crenel"]))
+    for file, data in work.results.of_kind("crenel-tfhe-comparison"):
+        work.source(file, f"{data['provenance']['device_description']}: {data['wheel']}")
+        rows = [
+            (c["set"], 1e3 * c["openfhe"]["gate_s"], 1e3 * max(o["gate_s"] for o in c["crenel"]), c["ratio"])
+            for c in data["cases"]
+        ]
+        work.table(
+            f"ours, on one thread of a CPU, beside {data['wheel'].replace('==', ' ')}",
+            ("set", "OpenFHE, ms a gate", "Crenel, ms a gate", "times"), rows,
+        )  # fmt: skip
+
+
+def against(work: Work, name: str, slots: int, theirs: list[Cell]) -> list[tuple[Cell, ...]]:
+    """Rows (set, device, security, p_fail, with transfers, resident, theirs, times)."""
+    rows: list[tuple[Cell, ...]] = []
+    resident = gates(work, name, slots, "resident")
+    found = gates(work, name, slots)
+    if not found:
+        work.lack(f"{name} at r = {slots}", f"tfhe:{name}:{slots}")
+    for device, f in found.items():
+        r = work.take(f)
+        rate = number(r["operations_per_s"])
+        alone = float(resident[device].row["operations_per_s"]) if device in resident else None
+        best = max((number(v) for v in theirs if isinstance(v, (int, float))), default=None)
+        rows.append(
+            (f"{name}, r = {slots}", device, f"{r['size']:,}", r["security_bits"],
+             f"2^{r['p_fail_log2']:.0f}", rate, alone, best, rate / best if best else None)
+        )  # fmt: skip
+    return rows
+
+
+AGAINST = (
+    "set",
+    "device",
+    "batch",
+    "security, bits",
+    "p_fail",
+    "with transfers, a second",
+    "resident, a second",
+    "the paper's best",
+    "times",
+)
+
+
+@builds(PAPER, "table", 11)
+def velofhe(work: Work) -> None:
+    """The sets of VeloFHE."""
+    cases = [("G1", 1), ("G2", 1), ("M1", 1), ("M1", 3), ("M2", 1), ("M2", 2)]
+    _against_all(work, cases, "Table 11")
+
+
+@builds(PAPER, "table", 12)
+def functions(work: Work) -> None:
+    """Gates, arbitrary functions, floor."""
+    _against_all(work, [("G3", 1), ("G4", 1), ("G5", 1)], "Table 12")
+
+
+def _against_all(work: Work, cases: list[tuple[str, int]], label: str) -> None:
+    rows: list[tuple[Cell, ...]] = []
+    groups: list[str] = []
+    printed: dict[str, list[float | None]] = {name: [] for name in work.item.columns[1:]}
+    own: list[float | None] = []
+    for (name, slots), row in zip(cases, work.item.rows, strict=True):
+        added = against(work, name, slots, list(row[1:]))
+        rows += added
+        for new in added:
+            groups.append(str(new[0]))
+            own.append(number(new[5]))
+            for column, value in zip(work.item.columns[1:], row[1:], strict=True):
+                printed[column].append(float(value) if isinstance(value, (int, float)) else None)
+    work.table("ours", AGAINST, rows)
+    if groups:
+        series = printed | {"Crenel": own}
+        title = f"operations a second with transfers ({label})"
+        work.chart(Bars(title, "a second", groups, series, ["Crenel"], log=True))
+
+
+@builds(PAPER, "figure", 6, 7)
+def by_batch(work: Work) -> None:
+    """The one batch that was counted."""
+    for file, data in work.results.of_kind("crenel-rotation-counters"):
+        device = data["device"].partition(", compute")[0]
+        work.source(file, f"{device}, {data['set']}, batch {data['batch']:,}: `{data['command']}`")
+        seen = data["counters"]
+        rows = (
+            [
+                ("busy multiprocessors, % of their peak", seen["sm_percent"]),
+                ("L1, % of its peak", seen["l1_percent"]),
+            ]
+            if work.item.number == 6
+            else [("L2 hits, %", seen["l2_hit_percent"]), ("DRAM, % of its peak", seen["dram_percent"])]
+        )
+        work.table(f"ours: {device}, batch {data['batch']:,}", ("metric", "value"), rows)
+
+
+@builds(PAPER, "figure", 8)
+def stalls(work: Work) -> None:
+    """No record holds stall reasons."""

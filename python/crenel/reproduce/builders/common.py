@@ -1,0 +1,183 @@
+"""Questions to the records that items of several papers ask."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from crenel import ckks
+from crenel.reproduce.outcome import COMPUTED, Work
+from crenel.reproduce.registry import Cell
+from crenel.reproduce.results import Found, Results, by_device, newest, short_device
+
+NEAR = 2  # numbers of limbs that may be compared differ by this much at most
+US_PER_MS = 1e3
+# The papers' sizes of HELR and Sort.
+HELR = {"batch": 1024, "features": 196, "steps": 32}
+SORTED = 1 << 14
+
+
+def boots(
+    results: Results, params: str, *, graph: bool | None = None, keys: str = "hoisted"
+) -> dict[str, Found]:
+    """The newest full-slot bootstrapping of one ciphertext on each device; without `graph` that of a CUDA
+    graph, where the device has one."""
+    if graph is None:
+        return boots(results, params, graph=False, keys=keys) | boots(results, params, graph=True, keys=keys)
+    found = results.rows("boot", name="bootstrap", params=params, graph=graph, keys=keys, batch=1)
+    full = [f for f in found if f.row["slots"] == 1 << (f.row["log_n"] - 1) and "message" not in f.row]
+    return _newest(
+        f for f in full if f.row.get("slot_level_ns")
+    )  # not those of keys that are moved or change
+
+
+def _newest(found: Iterable[Found]) -> dict[str, Found]:
+    return {device: last for device, own in by_device(found).items() if (last := newest(own))}
+
+
+def helr(results: Results, params: str) -> dict[str, tuple[Found, float, float]]:
+    """On each device (a run, median time of an iteration in us, median accuracy) over the untimed runs of the
+    newest record; where all were timed by stages, over these. Of the papers' size, or of toy runs any."""
+    out = {}
+    found = results.rows("workload", name="helr", params=params, graph=False)
+    same = [f for f in found if results.toy or all(f.row[key] == value for key, value in HELR.items())]
+    for device, own in by_device(same).items():
+        last = newest([f for f in own if not f.row["stages_timed"]] or own)
+        assert last
+        runs = [f for f in own if f.file == last.file]
+        chosen = [f for f in runs if not f.row["stages_timed"]] or runs
+        time = statistics.median(float(f.row["latency_us"]) for f in chosen)
+        accuracy = statistics.median(100 * float(f.row["iterations"][-1]["accuracy"]) for f in chosen)
+        out[device] = chosen[0], time, accuracy
+    return out
+
+
+def sorts(results: Results, params: str) -> list[tuple[Found, float, float]]:
+    """Of each device and variant (a run, seconds, bits): the newest, medians over the untimed runs."""
+    groups: dict[tuple[str, str, int, str], list[Found]] = {}
+    for f in results.rows("workload", name="sort", params=params, graph=False):
+        if f.row["count"] != SORTED and not results.toy:
+            continue
+        key = f.device, str(f.row["variant"]), int(f.row["radix"]), str(f.row["comparator"])
+        groups.setdefault(key, []).append(f)
+    out = []
+    for own in groups.values():
+        chosen = [f for f in own if not f.row["stages_timed"]] or own
+        seconds = statistics.median(float(f.row["total_s"]) for f in chosen)
+        out.append((chosen[0], seconds, statistics.median(float(f.row["error_bits"]) for f in chosen)))
+    return out
+
+
+def network(results: Results, name: str, params: str) -> dict[str, Found]:
+    """The fastest run of one image by a network on each device: its polynomials are named with it."""
+    out: dict[str, Found] = {}
+    for f in networks(results, name, params):
+        if f.row["batch"] == 1 and (
+            f.device not in out or f.row["latency_us"] < out[f.device].row["latency_us"]
+        ):
+            out[f.device] = f
+    return out
+
+
+def networks(results: Results, name: str, params: str) -> list[Found]:
+    """Every run of a network that encrypted something."""
+    found = results.rows("workload", name="network", network=name, params=params)
+    return [f for f in found if not f.row.get("simulated")]
+
+
+def share_of_stages(found: Iterable[Found], names: Sequence[str]) -> tuple[Found, float] | None:
+    """Of the newest run with timed stages: the share of these stages, 0 to 1."""
+    last = newest([f for f in found if f.row.get("stages")])
+    if last is None:
+        return None
+    stages = last.row["stages"]
+    total = sum(float(s["seconds"]) for s in stages)
+    return last, sum(float(s["seconds"]) for s in stages if s["name"] in names) / total
+
+
+def operation(results: Results, name: str, limbs: int) -> dict[str, Found]:
+    """An operation of CKKS on each device: by events around single calls on the same inputs, nearest to the
+    number of limbs."""
+    found = results.rows(
+        "ckks", name=name, batch=1, graph=False, timing="each", inputs="same", params="boot40"
+    )
+    near = [f for f in found if abs(int(f.row["limbs"]) - limbs) <= NEAR]
+    closest = min((abs(int(f.row["limbs"]) - limbs) for f in near), default=0)
+    return _newest(f for f in near if abs(int(f.row["limbs"]) - limbs) == closest)
+
+
+def traffic(
+    results: Results, params: str, name: str, level: int | None = None
+) -> tuple[str, dict[str, Any]] | None:
+    """What the launches of an operation state: (file, record). Of several, one that knows how L2's rate falls
+    with the working set before one that does not; of these, of a real device."""
+    found = [
+        (file, data)
+        for file, data in results.of_kind("crenel-traffic")
+        if (data["params"], data["operation"]) == (params, name) and level in (None, data["level"])
+    ]
+    return min(
+        found, key=lambda f: ("best_l2_time" not in f[1]["total"], "dry" in f[1]["device"]), default=None
+    )
+
+
+def take_traffic(work: Work, found: tuple[str, Mapping[str, Any]]) -> None:
+    """Notes the record as a source."""
+    file, data = found
+    at = f"{data['params']}, level {data['level']}"
+    what = f"launches of {data['operation']}, {at}, stated by {data['device']}"
+    work.source(file, what, COMPUTED)
+
+
+def kernel_rows(results: Results, stage: str) -> tuple[str, dict[str, Any], list[dict[str, Any]]] | None:
+    """Launches under hardware counters whose outermost label is this: (file, record, rows)."""
+    for file, data in results.of_kind("crenel-ncu-account"):
+        rows = [row for row in data["rows"] if row["stage"].split("/")[0] == stage]
+        if rows:
+            return file, data, rows
+    return None
+
+
+def counted(data: Mapping[str, Any]) -> str:
+    """Device and parameters of such a record."""
+    of = data["provenance"]
+    return f"{short_device(of)}, {of['params']}"
+
+
+def ceilings() -> Mapping[str, Any]:
+    """Rates of the package's ceilings.json by name."""
+    text = resources.files("crenel").joinpath("ceilings.json").read_text(encoding="utf-8")
+    data: Mapping[str, Any] = json.loads(text)
+    return data
+
+
+def rate(name: str) -> float:
+    """One of them."""
+    return float(ceilings()["rates"][name]["value"])
+
+
+def preset(work: Work, name: str) -> ckks.Params:
+    """A set of parameters, noted as a source."""
+    params = ckks.preset(name)
+    work.source(f"params/{name}.toml", "the parameter set", COMPUTED)
+    return params
+
+
+def percent(part: float, whole: float) -> float:
+    """A share in per cent."""
+    return 100 * part / whole if whole else 0.0
+
+
+def ratio(theirs: float | None, ours: float | None) -> Cell:
+    """How many times theirs is of ours."""
+    return None if theirs is None or ours is None else theirs / ours
+
+
+def predictions(results: Results, target: str) -> tuple[str, dict[str, Any]] | None:
+    """The model's record of a target, of the model and calibration that the validation beside it is of."""
+    validated = {d.get("fingerprint") for _, d in results.of_kind("fhecore-validation") if d["passed"]}
+    found = [(f, d) for f, d in results.of_kind("fhecore-predictions") if d["target"] == target]
+    return next((each for each in found if each[1]["fingerprint"] in validated), None)

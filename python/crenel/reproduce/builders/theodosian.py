@@ -1,0 +1,364 @@
+"""Theodosian: what of its tables and figures the records hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from crenel.reproduce.builders import common
+from crenel.reproduce.charts import Bars, Lines, Roofline, Stacks
+from crenel.reproduce.outcome import COMPUTED, MEASURED, Work, builds
+from crenel.reproduce.registry import Cell, number
+from crenel.reproduce.results import newest
+
+PAPER = "theodosian"
+US_PER_MS = 1e3
+MB = 1e6
+FULL_LIMBS, HALF_LIMBS, FEW_LIMBS = 48, 24, 12  # of its key switches
+SPARSE_WEIGHT = 32
+LIMB_RANGES = ((1, 10), (11, 20), (21, 30), (31, 40), (41, 60))
+
+
+@builds(PAPER, "table", 1)
+def parameters(work: Work) -> None:
+    """Beside the paper's column stands boot40's."""
+    p = common.preset(work, "boot40")
+    weight = str(p.hamming_weight) if p.hamming_weight else "uniform ternary"
+    log_n = p.ring_dim.bit_length() - 1
+    values: tuple[Cell, ...] = (
+        f"2^{log_n}",
+        p.chain_limbs,
+        p.dnum,
+        p.log_pq,
+        weight,
+        SPARSE_WEIGHT,
+        f"2^{p.log_scale}",
+    )
+    names = [r[0] for r in work.item.rows]
+    rows: list[tuple[Cell, ...]] = [(n, v) for n, v in zip(names, values, strict=True)]
+    rows.append(("security, bits", p.security_bits))
+    work.table("ours: boot40", ("parameter", "ours"), rows)
+
+
+@builds(PAPER, "table", 2)
+def workloads(work: Work) -> None:
+    """Bootstrapping, HELR and ResNet-20, on each device that was measured."""
+    boots = common.boots(work.results, "boot40")
+    trained = common.helr(work.results, "boot40")
+    nets = common.network(work.results, "resnet20", "boot40")
+    ours: dict[str, list[float | None]] = {}
+    for device in dict.fromkeys([*boots, *trained, *nets]):
+        boot = float(work.take(boots[device])["latency_us"]) / US_PER_MS if device in boots else None
+        iteration = network = None
+        if device in trained:
+            run, time, _ = trained[device]
+            work.take(run)
+            iteration = time / US_PER_MS
+        if device in nets:
+            network = float(work.take(nets[device])["latency_us"]) / US_PER_MS
+        ours[device] = [boot, iteration, network]
+        work.beside(device, "Crenel", boot, iteration, network)
+    for found, what, command in (
+        (boots, "bootstrapping", "boot:boot40"),
+        (trained, "HELR", "helr:boot40"),
+        (nets, "ResNet-20", "resnet20:boot40"),
+    ):
+        if not found:
+            work.lack(what, command)
+    for at, what in ((0, "bootstrapping"), (1, "HELR, an iteration")):
+        bars = [(f"{row[1]}, {row[0]}", row[2 + at]) for row in work.item.rows if row[2 + at] is not None]
+        own = [(f"Crenel, {device}", values[at]) for device, values in ours.items() if values[at] is not None]
+        if own:
+            names = [name for name, _ in (*bars, *own)]
+            values = [number(v) for _, v in (*bars, *own)]
+            work.chart(Bars(f"{what} (Table II)", "ms", names, {"": values}, [n for n, _ in own], log=True))
+
+
+@builds(PAPER, "table", 3)
+def key_switch_traffic(work: Work) -> None:
+    """Bytes of the stages, as the launches state them."""
+    found = common.traffic(work.results, "boot40", "bootstrap")
+    if found is None:
+        return
+    common.take_traffic(work, found)
+    groups: list[str] = []
+    theirs: list[float | None] = []
+    own: list[float | None] = []
+    for case in found[1]["key_switch"]:
+        digits = -(-case["limbs"] // case["alpha"])
+        stages = [b / MB for b in case["bytes"]]
+        work.beside(f"{case['limbs']}, {case['alpha']}, {digits} (ours)", None, None, *stages)
+        groups += [f"{case['paper']['limbs']} limbs, stage {k}" for k in (1, 2, 3)]
+        theirs += case["paper"]["stages"]
+        own += stages
+    for file, data in work.results.of_kind("crenel-ncu-account"):
+        off = [abs(v) for v in data["kernels"].values()]
+        within = sum(v <= data["tolerance"] for v in off)
+        what = f"hardware counters: {within} of {len(off)} kernels within {100 * data['tolerance']:.0f} %"
+        work.source(file, what, MEASURED)
+    work.chart(
+        Bars(
+            "bytes of a key switch (Table III)",
+            "MB",
+            groups,
+            {"Theodosian": theirs, "Crenel": own},
+            ["Crenel"],
+        )
+    )
+
+
+@builds(PAPER, "table", 4)
+def optimised_bootstrapping(work: Work) -> None:
+    """boot35: precision, levels and time."""
+    p = None
+    groups = [str(row[0]) for row in work.item.rows]
+    times = [number(row[7]) for row in work.item.rows]
+    own = []
+    for device, found in common.boots(work.results, "boot35").items():
+        row = work.take(found)
+        p = p or common.preset(work, "boot35")
+        precision = work.results.documents[found.file].get("precision", {}).get("mean_max_error_log2")
+        name, ms = f"Crenel, {device}", number(row["latency_us"]) / US_PER_MS
+        weight = p.hamming_weight or "uniform ternary"
+        cells = (row["log_pq"], precision, row["scale_bits"], weight, SPARSE_WEIGHT, row["output_level"], ms)
+        work.beside(name, *cells)
+        own.append(name)
+        groups.append(name)
+        times.append(ms)
+    if own:
+        work.chart(Bars("bootstrapping at scale 2^35 (Table IV)", "ms", groups, {"": times}, own))
+
+
+@builds(PAPER, "figure", 1)
+def memories(work: Work) -> None:
+    """Rates that an H200 reached."""
+    for file, data in work.results.of_kind("crenel-ceilings"):
+        work.source(file, f"{data['device']}: {data['provenance']['measured_by']}")
+        l2, dram = data["l2_read_write_tb_per_s"], data["dram_read_write_tb_per_s"]
+        rows = [*map(tuple, data["groups"]["memory"]), *map(tuple, data["groups"]["arithmetic"][:3])]
+        work.table(f"ours: {data['device']}", ("ceiling", "figure", "note"), rows)
+        work.table("ours", ("", "value"), [("L2 rate over DRAM rate, both directions", l2 / dram)])
+        stated = {str(row[0]): number(row[1]) for row in work.item.rows}
+        names = [k for k in stated if k.startswith("L2 rate of")]
+        values = [stated[k] for k in names]
+        ours = [f"{data['device']}, L2", f"{data['device']}, DRAM"]
+        names = [n.removeprefix("L2 rate of the ").removesuffix(", TB/s") + ", L2" for n in names]
+        work.chart(
+            Bars(
+                "memory rates, reading and writing (Fig. 1b)",
+                "TB/s",
+                [*names, *ours],
+                {"": [*values, l2, dram]},
+                ours,
+            )
+        )
+
+
+@builds(PAPER, "figure", 2)
+def utilisation(work: Work) -> None:
+    """Traffic of transforms and conversions over their time, in units of the measured rate of L2."""
+    rates = common.rate("l2") / 1e9
+    series: dict[str, list[tuple[float, float]]] = {}
+    rows = []
+    for name, title in (("ntt", "NTT"), ("intt", "INTT"), ("base_convert", "base conversion")):
+        for file, row in work.results.kernels(operation=name, graph=False):
+            if not row.get("gb_per_s") or "H200" not in row["device"]:
+                continue
+            work.source(
+                file, f"{row['device'].partition(', compute')[0]}: kernels alone, N = 2^{row['log_n']}"
+            )
+            series.setdefault(title, []).append((row["limbs"], 100 * row["gb_per_s"] / rates))
+            rows.append((title, row["limbs"], row["us"], row["gb_per_s"], 100 * row["gb_per_s"] / rates))
+    work.table("ours", ("kernel", "limbs", "us", "GB/s", "of L2's rate, %"), rows)
+    if series:
+        points = {k: sorted(v) for k, v in series.items()}
+        work.chart(Lines("L2 by limbs (Fig. 2a)", "limbs", "% of L2's measured rate", points))
+
+
+@builds(PAPER, "figure", 3)
+def roofline(work: Work) -> None:
+    """The roofline of one bootstrapping by kind of work, and shares."""
+    found = common.traffic(work.results, "boot40", "bootstrap")
+    if found is None:
+        return
+    common.take_traffic(work, found)
+    data = found[1]
+    rates = {name: float(rate["value"]) for name, rate in data["ceilings"].items()}
+    boots = common.boots(work.results, "boot40")
+    last = newest([f for f in boots.values() if "H200" in f.device])
+    whole = data["total"]
+    rows = [("bytes at L2, GB", whole["bytes"] / 1e9), ("bound by L2, ms", whole["l2_time"] * 1e3)]
+    rows.append(("bound, the longest of three a launch, ms", whole["bound"] * 1e3))
+    points = {
+        r["name"]: (r["multiply_adds"] / r["bytes"], r["multiply_adds"] / r["bound"])
+        for r in data["by_work"]
+        if r["multiply_adds"]
+    }
+    if last is not None:
+        seconds = float(work.take(last)["latency_us"]) / 1e6
+        rows += [("measured, ms", seconds * 1e3), ("measured over the bound", seconds / whole["bound"])]
+        points["bootstrapping, measured"] = (
+            whole["multiply_adds"] / whole["bytes"],
+            whole["multiply_adds"] / seconds,
+        )
+    points["bootstrapping, bound"] = (
+        whole["multiply_adds"] / whole["bytes"],
+        whole["multiply_adds"] / whole["bound"],
+    )
+    work.table("ours", ("boot40, NVIDIA H200", "value"), rows)
+    work.chart(
+        Roofline(
+            "roofline (Fig. 3, left); kinds of work at their bounds",
+            {"L2": rates["l2"], "DRAM": rates["dram_read"]},
+            {"multiply-adds": rates["multiply_add"], "butterflies": rates["butterfly"]},
+            points,
+        )
+    )
+    names = {"time bound": "bound", "bytes at L2": "bytes", "core products": "multiply_adds"}
+    parts = {r["name"]: [number(r[key]) for key in names.values()] for r in data["by_work"]}
+    work.chart(Stacks("shares by operation (Fig. 3, right)", "%", list(names), parts, shares=True))
+
+
+@builds(PAPER, "figure", 5)
+def batches(work: Work) -> None:
+    """Amortised time of a ciphertext by batch."""
+    work_batches(work, [3, 5, 7, 9, 11], "hmult", "HMult + relinearise")
+
+
+def work_batches(work: Work, limbs: list[int], name: str, title: str) -> None:
+    """A table and curves of amortised times, of the newest record that has several batches."""
+    found = work.results.rows("ckks", name=name, params="boot40", graph=True, timing="queued", inputs="same")
+    found = [f for f in found if f.row["limbs"] in limbs]
+    files = [f for f in found if f.row["batch"] > 1]
+    last = newest(files)
+    if last is None:
+        return
+    own = [f for f in found if f.file == last.file]
+    series: dict[str, list[tuple[float, float]]] = {}
+    rows: dict[int, dict[int, float]] = defaultdict(dict)
+    for f in own:
+        work.take(f)
+        rows[f.row["limbs"]][f.row["batch"]] = f.row["amortised_us"]
+    sizes = sorted({f.row["batch"] for f in own})
+    body = []
+    for count in sorted(rows):
+        one = rows[count][sizes[0]]
+        body.append((count, *(rows[count].get(b) for b in sizes), one / rows[count][sizes[-1]]))
+        series[f"{count} limbs"] = [(b, one / rows[count][b]) for b in sizes if b in rows[count]]
+    work.table(
+        f"ours: {title}, boot40, {last.device}, CUDA graph",
+        ("limbs", *(f"batch {b}, us each" for b in sizes), f"batch {sizes[0]} over {sizes[-1]}"),
+        body,
+    )
+    work.chart(Lines(f"{title} of a batch: times faster a ciphertext", "batch", "times", series, logx=2))
+
+
+@builds(PAPER, "figure", 6)
+def stages(work: Work) -> None:
+    """Of one HMult at the most limbs: how near each stage is to the rates of L2 and DRAM."""
+    found = common.kernel_rows(work.results, "hmult")
+    if found is None:
+        return
+    file, data, rows = found
+    work.source(file, f"{common.counted(data)}, one HMult")
+    l2, dram = common.rate("l2"), common.rate("dram_read")
+    names = {
+        "1: decompose and raise": ("row_inverse", "column_inverse", "base_convert", "column_forward"),
+        "2: product with the key": ("key_switch_rows",),
+    }
+    body, groups = [], []
+    shares: dict[str, list[float | None]] = {"L2": [], "DRAM": []}
+    switch = [r for r in rows if r["stage"].endswith("key_switch")]
+    divide = [r for r in rows if r["stage"].endswith("divide")]
+    parts = {title: [r for r in switch if r["kernel"] in kernels] for title, kernels in names.items()}
+    parts["3: divide"] = divide
+    for title, own in parts.items():
+        us = sum(r["us"] for r in own)
+        moved = sum(r["read"] + r["written"] for r in own)
+        from_memory = sum(r["dram_bytes"] for r in own)
+        values = [100 * moved / (us * 1e-6) / l2, 100 * from_memory / (us * 1e-6) / dram]
+        body.append((title, us, moved / MB, from_memory / MB, *values))
+        groups.append(title)
+        shares["L2"].append(values[0])
+        shares["DRAM"].append(values[1])
+    work.table(
+        "ours", ("stage", "us", "at L2, MB", "at DRAM, MB", "of L2's rate, %", "of DRAM's rate, %"), body
+    )
+    work.chart(
+        Bars(
+            "stages of key switching (Fig. 6, left)", "% of the measured rate", groups, shares, ["L2", "DRAM"]
+        )
+    )
+
+
+@builds(PAPER, "figure", 7)
+def key_switching(work: Work) -> None:
+    """Key switches eager and as a graph, and a batch of them at few limbs."""
+    rows = []
+    groups: list[str] = []
+    series: dict[str, list[float | None]] = {"eager": [], "CUDA graph": []}
+    for limbs in (FULL_LIMBS, HALF_LIMBS, FEW_LIMBS):
+        own = {}
+        for file, row in work.results.kernels(operation="key_switch", limbs=limbs):
+            own[row["graph"]] = row["us"]
+            work.source(
+                file, f"{row['device'].partition(', compute')[0]}: kernels alone, N = 2^{row['log_n']}"
+            )
+        if own:
+            rows.append((limbs, own.get(False), own.get(True)))
+            groups.append(f"{limbs} limbs")
+            series["eager"].append(own.get(False))
+            series["CUDA graph"].append(own.get(True))
+    work.table("ours: key switch", ("limbs", "eager, us", "CUDA graph, us"), rows)
+    if groups:
+        work.chart(Bars("key switching (Fig. 7a)", "us", groups, series, list(series)))
+    work_batches(work, [11], "hrot", "HRot")
+
+
+@builds(PAPER, "figure", 8)
+def bootstrapping(work: Work) -> None:
+    """Eager, graph, minimal keys; and bytes by limb count."""
+    cases = [
+        ("minimal keys, eager", False, "minimal"),
+        ("minimal keys, CUDA graph", True, "minimal"),
+        ("eager", False, "hoisted"),
+        ("CUDA graph", True, "hoisted"),
+    ]
+    by: dict[str, list[tuple[str, float]]] = {}
+    for title, graph, keys in cases:
+        for device, found in common.boots(work.results, "boot40", graph=graph, keys=keys).items():
+            ms = float(work.take(found)["latency_us"]) / US_PER_MS
+            by.setdefault(device, []).append((title, ms))
+    for device, own in by.items():
+        work.table(f"ours: bootstrapping, boot40, {device}", ("", "ms"), own)
+        names = [title for title, _ in own]
+        work.chart(
+            Bars(f"bootstrapping, {device} (Fig. 8a)", "ms", names, {"": [ms for _, ms in own]}, names)
+        )
+    stated = common.traffic(work.results, "boot40", "bootstrap")
+    if stated is None:
+        return
+    common.take_traffic(work, stated)
+    bars = {"bootstrapping": {int(r["name"]): float(r["bytes"]) for r in stated[1]["by_limbs"]}}
+    for file, data in work.results.of_kind("fhecore-schedules"):
+        what = f"launches of whole workloads, {data['params']}, stated by {data['device']}"
+        work.source(file, what, COMPUTED)
+        for workload in data["workloads"]:
+            moves = bars.setdefault(workload["title"].replace("LR", "HELR"), {})
+            for _, limbs, _, _, moved, count in workload["launches"]:
+                moves[limbs] = moves.get(limbs, 0.0) + moved * count
+    whole = [sum(v for k, v in each.items() if k) for each in bars.values()]
+    parts = {
+        f"{low} to {high}": [
+            100 * sum(v for k, v in each.items() if low <= k <= high) / total
+            for each, total in zip(bars.values(), whole, strict=True)
+        ]
+        for low, high in LIMB_RANGES
+    }
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(values[k] for values in parts.values())) for k, name in enumerate(bars)
+    ]
+    title = "ours: share of the bytes at L2 by limbs of a launch's output, special ones included, %"
+    work.table(title, ("", *parts), rows)
+    work.chart(
+        Stacks("bytes by limbs, special ones included (Fig. 8b)", "% of the bytes at L2", list(bars), parts)
+    )

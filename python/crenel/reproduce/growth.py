@@ -1,0 +1,147 @@
+"""How times grow with slots, batches, limbs, keys and clients: curves of what the records hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crenel.reproduce.builders import common
+from crenel.reproduce.charts import Lines
+from crenel.reproduce.outcome import Table
+from crenel.reproduce.registry import Cell
+from crenel.reproduce.results import Found, Results, by_device
+
+Points = dict[str, list[tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One growth: a picture, its numbers, and the files that they are from."""
+
+    name: str
+    title: str
+    chart: Lines
+    table: Table
+    sources: tuple[str, ...]
+
+
+def _curve(name: str, title: str, chart: Lines, found: list[str]) -> Curve | None:
+    points = {k: sorted(v) for k, v in chart.series.items() if len(v) > 1}
+    if not points:
+        return None
+    whole = Lines(chart.title, chart.x, chart.y, points, chart.logx, chart.logy, chart.zero)
+    xs = sorted({x for own in points.values() for x, _ in own})
+    rows: list[tuple[bool, tuple[Cell, ...]]] = []
+    for series, own in points.items():
+        by = dict(own)
+        rows.append((True, (series, *(by.get(x) for x in xs))))
+    columns = (f"{chart.y} \\ {chart.x}", *(f"{x:g}" for x in xs))
+    return Curve(name, title, whole, Table(columns, rows), tuple(dict.fromkeys(found)))
+
+
+def slots(results: Results) -> Curve | None:
+    """Bootstrapping by the slots of its message."""
+    points: Points = {}
+    files = []
+    for f in results.rows("boot", params="boot40", keys="hoisted", batch=1, graph=True):
+        if "message" in f.row:
+            points.setdefault(f"{f.row['message']}, {f.device}", []).append(
+                (f.row["slots"], f.row["latency_us"] / 1e3)
+            )
+            files.append(f.file)
+    chart = Lines("bootstrapping by slots, boot40", "slots", "ms", points, logx=2)
+    return _curve("slots", "Bootstrapping by slots", chart, files)
+
+
+def slot_levels(results: Results) -> Curve | None:
+    """What a slot and a level cost, by scale."""
+    points: Points = {}
+    files = []
+    for params in ("boot30", "boot35", "boot40", "boot45", "boot48dr", "boot50"):
+        for device, f in common.boots(results, params).items():
+            points.setdefault(device, []).append((f.row["scale_bits"], f.row["slot_level_ns"]))
+            files.append(f.file)
+    chart = Lines(
+        "bootstrapping: cost of a slot and level", "log2 of the scale", "ns a slot and level", points
+    )
+    return _curve("slot-levels", "Bootstrapping's cost of a slot and level by scale", chart, files)
+
+
+def limbs(results: Results) -> Curve | None:
+    """Operations by limbs."""
+    points: Points = {}
+    files = []
+    rows = results.rows("ckks", params="boot40", batch=1, graph=False, timing="queued", inputs="same")
+    for device, own in by_device(rows).items():
+        for name in ("hmult", "hrot", "rescale", "hadd"):
+            last: dict[int, Found] = {}
+            for f in own:
+                if f.row["name"] == name and (
+                    f.row["limbs"] not in last or f.date > last[f.row["limbs"]].date
+                ):
+                    last[f.row["limbs"]] = f
+            points[f"{name}, {device}"] = [(k, f.row["latency_us"]) for k, f in last.items()]
+            files += [f.file for f in last.values()]
+    chart = Lines("operations by limbs, boot40", "limbs", "us", points, logy=True)
+    return _curve("limbs", "Operations by limbs", chart, files)
+
+
+def batches(results: Results) -> Curve | None:
+    """Throughput of HMult by batch."""
+    points: Points = {}
+    files = []
+    for f in results.rows("ckks", params="boot40", name="hmult", graph=True, timing="queued", inputs="same"):
+        if "batches" in f.file:
+            points.setdefault(f"{f.row['limbs']} limbs, {f.device}", []).append(
+                (f.row["batch"], 1e6 / f.row["amortised_us"])
+            )
+            files.append(f.file)
+    chart = Lines("HMult a second by batch, boot40, CUDA graph", "batch", "a second", points, logx=2)
+    return _curve("batches", "Throughput by batch", chart, files)
+
+
+def tenants(results: Results) -> Curve | None:
+    """Bootstrapping with as many clients' keys in turn."""
+    points: Points = {}
+    memory: Points = {}
+    files = []
+    for f in results.rows("boot", params="boot40"):
+        if "tenants" in f.row:
+            own = points.setdefault(f"time of one, {f.device}", [])
+            own[:] = [p for p in own if p[0] != f.row["tenants"]] + [
+                (f.row["tenants"], f.row["latency_us"] / 1e3)
+            ]
+            files.append(f.file)
+    for file, data in results.suite("boot"):
+        used = 0.0
+        for k, tenant in enumerate(data.get("memory_by_tenant", ()), 1):
+            used += tenant["key_bytes"] / 2**30
+            memory.setdefault("GiB of keys", []).append((k, used))
+            files.append(file)
+    chart = Lines("clients whose keys take turns, boot40", "clients", "ms, GiB", points | memory)
+    return _curve("tenants", "Bootstrapping and keys by clients", chart, files)
+
+
+def staged(results: Results) -> Curve | None:
+    """Bootstrapping where keys come from host memory."""
+    points: Points = {}
+    files = []
+    for f in results.rows("boot", params="boot40", graph=False):
+        if (
+            not f.row.get("slot_level_ns")
+            and "tenants" not in f.row
+            and f.row.get("resident_bytes") is not None
+        ):
+            series = points.setdefault(f"batch {f.row['batch']}, {f.device}", [])
+            series.append((f.row["resident_bytes"] / 2**30, f.row["amortised_us"] / 1e3))
+            files.append(f.file)
+    chart = Lines("bootstrapping by resident keys, boot40", "GiB of keys on the device", "ms each", points)
+    return _curve("staged", "Bootstrapping with keys in host memory", chart, files)
+
+
+CURVES: tuple[Callable[[Results], Curve | None], ...] = (slots, slot_levels, limbs, batches, tenants, staged)
+
+
+def curves(results: Results) -> list[Curve]:
+    """All that the records hold at least two points of."""
+    return [found for make in CURVES if (found := make(results)) is not None]

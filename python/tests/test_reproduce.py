@@ -1,0 +1,366 @@
+"""The registry of four papers' tables and figures: what it lists, what it renders, what it runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from crenel import reproduce
+from crenel.cli import main
+from crenel.errors import ParameterError, SerializationError
+from crenel.reproduce import charts, draw, growth, page, registry, render, running, text
+from crenel.reproduce.commands import COMMANDS
+from crenel.reproduce.outcome import BUILDERS, NOT_APPLICABLE, NOT_YET
+from crenel.reproduce.results import Results
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results"
+PAGE, FIGURES = ROOT / "docs/reference/reproduction.md", ROOT / "docs/assets/reproduction"
+# Every numbered table and figure that is reproduced, or has a reason why not.
+LISTED = {
+    "theodosian": (range(1, 5), range(1, 9)),
+    "cheddar": (range(1, 9), range(1, 9)),
+    "bolt-fhe": (range(1, 13), range(5, 9)),
+    "fhecore": (range(4, 11), (1, 7, 8, 9, 10)),
+}
+COUNT = 56
+DIAGRAMS = {
+    "theodosian/figure-4", "cheddar/table-1", "cheddar/table-8", "cheddar/figure-4", "cheddar/figure-5",
+    "cheddar/figure-6", "bolt-fhe/table-2", "bolt-fhe/table-3", "bolt-fhe/table-5",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return Results(render.with_model([RESULTS]))
+
+
+@pytest.fixture(scope="module")
+def outcomes(results):
+    return reproduce.outcomes(results)
+
+
+def test_the_list():
+    wanted = {
+        f"{paper}/{kind}-{number}"
+        for paper, numbers in LISTED.items()
+        for kind, own in zip(("table", "figure"), numbers, strict=True)
+        for number in own
+    }
+    keys = [item.key for item in reproduce.items()]
+    assert len(keys) == len(set(keys)) == COUNT
+    assert set(keys) == wanted
+
+
+def test_every_item_has_a_result_or_a_reason(outcomes):
+    for o in outcomes:
+        if o.status == NOT_APPLICABLE:
+            assert len(o.item.not_applicable) > 10, o.item.key
+        elif o.found:
+            assert o.sources and (o.tables or o.charts), o.item.key
+        else:
+            assert o.status == NOT_YET and o.lacks, o.item.key
+    assert {o.item.key for o in outcomes if o.status == NOT_APPLICABLE} == DIAGRAMS
+
+
+def test_what_has_results_keeps_them(outcomes):
+    """39 items and more: a record that is renamed, or a query that finds nothing, shows here."""
+    found = {o.item.key for o in outcomes if o.found}
+    assert len(found) >= 39
+    assert {"theodosian/table-2", "cheddar/table-7", "bolt-fhe/table-9", "fhecore/table-6"} <= found
+
+
+def test_builders_are_those_of_the_items():
+    wanted = {item.key for item in reproduce.items() if not item.not_applicable}
+    assert set(BUILDERS) == wanted
+
+
+def test_without_records_every_item_says_by_which_command(tmp_path):
+    for o in reproduce.outcomes(Results([tmp_path])):
+        if o.item.not_applicable or o.found:
+            continue  # parameter sets need no record
+        assert o.status == NOT_YET, o.item.key
+        for lack in o.lacks:
+            assert page.lack_text(lack).count("`") == 2
+
+
+def test_the_papers_data():
+    for item in reproduce.items():
+        assert item.place.startswith("section ") and item.shows and item.title
+        assert set(item.commands) <= set(COMMANDS), item.key
+        assert not item.missing or item.commands, item.key
+        if item.kind == "table" and not item.not_applicable:
+            assert item.rows, item.key
+    bibliography = (ROOT / "docs/bibliography.bib").read_text()
+    assert all(f"{{{paper.cite}," in bibliography for paper in reproduce.papers())
+
+
+def test_some_numbers_of_the_papers():
+    """Spot checks of what was copied: sums that the papers print, too."""
+    times = {row[0]: row[1:] for row in reproduce.find("fhecore", "table", 8).rows}
+    base, after, ratios = times.values()
+    for a, b, printed in zip(base, after, ratios, strict=True):
+        assert a / b == pytest.approx(printed, abs=0.006)
+    counts = reproduce.find("fhecore", "table", 6).rows
+    assert all(row[1] / row[2] == pytest.approx(row[3], abs=0.006) for row in counts)
+    cpu = reproduce.find("bolt-fhe", "table", 9).rows
+    assert all(row[3] * row[4] / 1e3 == pytest.approx(row[5], rel=1e-3) for row in cpu)
+    velo = {row[0]: row[1:] for row in reproduce.find("bolt-fhe", "table", 11).rows}
+    assert velo["G2, r = 1"][0] / velo["G2, r = 1"][2] == pytest.approx(2.92, abs=0.01)
+    theodosian = {(row[0], row[1]): row[2:] for row in reproduce.find("theodosian", "table", 2).rows}
+    for at, printed in enumerate((1.45, 1.83, 1.54)):
+        cheddar, own = (theodosian["RTX 5090", name][at] for name in ("Cheddar", "Theodosian"))
+        assert cheddar / own == pytest.approx(printed, abs=0.011)
+    fastest = {row[0]: row[1] for row in reproduce.find("cheddar", "table", 5).rows}
+    assert fastest["WarpDrive (A100 80GB)"] / fastest["Cheddar (A100 80GB)"] == pytest.approx(3.03, abs=0.01)
+
+
+def test_ours_is_read_and_not_typed(tmp_path, results):
+    """Another number in the record is another number in the table."""
+    file = "boot40-h200-boot.json"
+    record = json.loads((RESULTS / file).read_text())
+    for row in record["results"]:
+        row["latency_us"] = 4321.5
+    (tmp_path / file).write_text(json.dumps(record))
+    (found,) = reproduce.outcomes(Results([tmp_path]), [reproduce.find("theodosian", "table", 2)])
+    own = [cells for ours, cells in found.tables[0].rows if ours]
+    assert own == [("NVIDIA H200", "Crenel", 4.3215, None, None)]
+    assert found.status == "measured, in part"
+    assert {lack.command for lack in found.lacks} == {"helr:boot40", "resnet20:boot40"}
+
+
+def test_wrong_results_and_toys_are_no_results(tmp_path):
+    record = json.loads((RESULTS / "boot40-h200-boot.json").read_text())
+    item = reproduce.find("theodosian", "table", 2)
+    for name, change in {"wrong": {"correct": False}, "toy": {"params": "toy-boot40"}}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        changed = {**record, "results": [{**row, **change} for row in record["results"]]}
+        (folder / "x.json").write_text(json.dumps(changed))
+        assert reproduce.outcome(item, Results([folder])).status == NOT_YET
+    shown = reproduce.outcome(item, Results([tmp_path / "toy"], toy=True))
+    ((_, cells),) = [row for row in shown.tables[0].rows if row[0]]
+    assert "INSECURE" in cells[0]
+
+
+def test_networks_are_found_when_they_are_measured(tmp_path):
+    """Rows as `crenel workload resnet20` writes them; what was only simulated has no time."""
+    record = json.loads((RESULTS / "workload-boot40-h200.json").read_text())
+    row = {
+        "name": "network", "network": "resnet20", "params": "boot40", "log_n": 16, "log_pq": 1745.85,
+        "batch": 1,
+        "security_bits": 128.1, "latency_us": 345678.0, "simulated": False, "graph": True, "correct": True,
+        "activation": "relu 63 x 19", "accuracy": 0.915, "steps": 32, "stages": [],
+    }  # fmt: skip
+    others = [{**row, "latency_us": 1.0, "simulated": True}, {**row, "latency_us": 4e5, "graph": False}]
+    (tmp_path / "workload-x.json").write_text(json.dumps({**record, "results": [row, *others]}))
+    found = Results([tmp_path])
+    (table,) = reproduce.outcome(reproduce.find("theodosian", "table", 2), found).tables
+    assert table.rows[-1] == (True, ("NVIDIA H200", "Crenel", None, None, 345.678))
+    scales = reproduce.outcome(reproduce.find("cheddar", "table", 6), found)
+    (own,) = [cells for ours, cells in scales.tables[0].rows if ours]
+    assert own[3:5] == (0.345678, 91.5)
+    assert [len(t.rows) for t in scales.tables if "ResNet" in t.title] == [2]
+
+
+def test_predictions_count_only_with_their_validation(tmp_path, results):
+    item = reproduce.find("fhecore", "table", 7)
+    data = results.documents["predictions-h200.json"]
+    (tmp_path / "predictions-h200.json").write_text(json.dumps(data))
+    assert reproduce.outcome(item, Results([tmp_path])).status == NOT_YET
+    validation = results.documents["validation-h200.json"]
+    (tmp_path / "validation-h200.json").write_text(json.dumps(validation))
+    assert reproduce.outcome(item, Results([tmp_path])).found
+    (tmp_path / "validation-h200.json").write_text(json.dumps({**validation, "fingerprint": "another"}))
+    assert not reproduce.outcome(item, Results([tmp_path])).found
+
+
+def test_records_that_cannot_be_read_are_named(tmp_path):
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(SerializationError, match="broken.json"):
+        Results([tmp_path])
+    with pytest.raises(ParameterError, match="expected a folder"):
+        Results([tmp_path / "nowhere"])
+
+
+def test_the_page_is_what_the_records_say(results):
+    old = reproduce.stale(results, PAGE, FIGURES)
+    assert not old, f"crenel reproduce all --page {PAGE} --figures {FIGURES} writes {old[0]} and more"
+
+
+def test_a_stale_page_and_stale_pictures_are_told(tmp_path, results):
+    pytest.importorskip("matplotlib")
+    target, figures = tmp_path / "the page", tmp_path / "pictures"
+    figures.mkdir()
+    names = list(page.figures(reproduce.outcomes(results), growth.curves(results)))
+    for name in names:
+        (figures / name).write_text((FIGURES / name).read_text())
+    (figures / names[0]).write_text("<svg>data:another</svg>")
+    (figures / "left-over.svg").write_text("<svg/>")
+    target.write_text("old")
+    assert {p.name for p in reproduce.stale(results, target, figures)} == {
+        "the page",
+        names[0],
+        "left-over.svg",
+    }
+
+
+def test_pictures_carry_their_data():
+    pytest.importorskip("matplotlib")
+    bars = charts.Bars("a & b", "ms", ["x", "y"], {"ours": [1.0, None], "theirs": [20000.0, 2.0]}, ["ours"])
+    forms = [
+        bars,
+        charts.Bars(
+            "many", "ms", [f"bar {k}" for k in range(12)], {"": [float(k + 1) for k in range(12)]}, log=True
+        ),
+        charts.Stacks("shares", "%", ["one"], {"a": [1.0], "b": [3.0]}, shares=True),
+        charts.Lines("line", "x", "y", {"s": [(1, 2.0), (4, 3.0)], "s, paper": [(1, 1.0), (4, 2.0)]}, logx=2),
+        charts.Roofline("roof", {"L2": 8e12}, {"madd": 8e12, "butterfly": 3e12}, {"ntt": (0.4, 2e12)}),
+    ]
+    for chart in forms:
+        svg = draw.svg(chart)
+        assert draw.drawn_from(svg) == charts.digest(chart)
+        assert svg == draw.svg(chart)  # nothing of the day, nothing at random
+    assert charts.digest(bars) != charts.digest(charts.Bars("a & b", "s", bars.groups, bars.series))
+
+
+def test_all_are_rendered_in_seconds(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert main(["reproduce", "all", "--from", str(RESULTS), "--out", str(tmp_path)]) in (0, None)
+    html, markdown = ((tmp_path / name).read_text() for name in ("index.html", "reproduction.md"))
+    for item in reproduce.items():
+        assert f"id='{item.file}'" in html
+        assert f"### {item.label}: {item.title}" in markdown
+    for link in re.findall(r"\]\((figures/[^)]+)\)", markdown):
+        assert (tmp_path / link).is_file()
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))  # of pictures that lie in one page
+    assert "http" not in re.sub(
+        r"https?://(www\.w3\.org|purl\.org|creativecommons\.org|matplotlib\.org)\S*", "", html
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "ours", "shown"),
+    [
+        (None, True, "-"), ("text", False, "text"), (36129286144, False, "36,129,286,144"), (5, True, "5"),
+        (786.97, False, "786.97"), (1523.7, True, "1524"), (10.0646, True, "10.1"),
+        (0.004321, True, "0.00432"), (-20.4333, True, "-20.4"), (0.0, True, "0"),
+    ],
+)  # fmt: skip
+def test_cells(value, ours, shown):
+    assert text.cell(value, ours) == shown
+
+
+def test_commands_are_filled():
+    boot = COMMANDS["boot:boot40"]
+    words = boot.filled("cpu", "out", "cpu", None)
+    assert words[:6] == ["crenel", "bench", "boot", "--device", "cpu", "--params"]
+    assert "toy-boot40" in boot.filled("cpu", "out", "cpu", None, toy=True)
+    helr = COMMANDS["helr:boot40"]
+    assert "--data" not in helr.filled("cuda", "o", "l", None)
+    assert "mine.npz" in helr.filled("cuda", "o", "l", "mine.npz")
+    for name, command in COMMANDS.items():
+        assert "{" not in command.text(), name
+
+
+def plans(tmp_path, device, **more):
+    items = [reproduce.find("theodosian", "table", 2), reproduce.find("theodosian", "figure", 3)]
+    asked = running.Asked(device, tmp_path, **more)
+    return asked, {plan.name: plan for plan in running.plans(items, asked)}
+
+
+def test_what_runs_where(tmp_path):
+    asked, found = plans(tmp_path, "cuda:dry")
+    assert not found["traffic:boot40"].reason and "cuda:dry" in found["traffic:boot40"].words
+    assert "does not run on cuda:dry" in found["boot:boot40"].reason
+    assert "weights" in found["resnet20:boot40"].reason
+    asked, found = plans(tmp_path, "cpu", toy=True)
+    assert not found["boot:boot40"].reason and "cuda:dry" in found["traffic:boot40"].words
+    (tmp_path / "boot40-cpu-boot.json").write_text("{}")
+    asked, found = plans(tmp_path, "cpu", toy=True)
+    assert "is kept" in found["boot:boot40"].reason
+    with pytest.raises(ParameterError, match="expected cuda"):
+        plans(tmp_path, "tpu")
+    assert [p.reason for p in running.plans([reproduce.find("cheddar", "table", 7)], asked)] != [""]
+
+
+def test_a_command_that_fails_is_told_and_the_others_run(tmp_path):
+    asked, found = plans(tmp_path / "new", "cpu", toy=True)
+    said: list[str] = []
+    ran: list[tuple[str, ...]] = []
+
+    def execute(words, root):
+        ran.append(words)
+        return 3 if "boot" in words else 0
+
+    failed = running.run(list(found.values()), asked, said.append, execute)
+    assert [p.name for p in failed] == ["boot:boot40"]
+    assert len(ran) == sum(not p.reason for p in found.values()) > 1
+    assert any("exit status 3" in line for line in said)
+    assert any(line.startswith("not run: resnet20:boot40") for line in said)
+
+
+def test_measuring_on_the_dry_device(tmp_path, capfd):
+    """The whole way: a command is run, its record is read, the item has its numbers."""
+    arguments = ["reproduce", "cheddar", "--figure", "1", "--device", "cuda:dry", "--from", str(tmp_path)]
+    out = tmp_path / "out"
+    pytest.importorskip("matplotlib")
+    assert main([*arguments, "--out", str(out)]) in (0, None)
+    seen = capfd.readouterr().out
+    assert "cheddar, Fig. 1" in seen and "32-RR" in seen
+    assert len(list((out / "results").glob("traffic-*.json"))) == 6
+    assert (out / "index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["theodosian", "--table", "9"], "expected one of 1, 2, 3, 4"),
+        (["all", "--table", "1"], "are of one paper"),
+        (["cheddar", "--table", "1", "--figure", "1"], "one of them"),
+        (["all", "--check"], "--page FILE"),
+        (["cheddar", "--page", "x", "--figures", "y"], "of all papers"),
+        (["cheddar", "--data", "x.npz"], "of --device"),
+    ],
+)
+def test_refusals(arguments, said, capfd):
+    assert main(["reproduce", *arguments, "--from", str(RESULTS)]) not in (0, None)
+    assert said in capfd.readouterr().err
+
+
+def test_outside_of_a_clone_records_are_named(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CRENEL_ROOT", raising=False)
+    assert main(["reproduce", "cheddar"]) not in (0, None)
+    assert "--from FOLDER" in capfd.readouterr().err
+
+
+def test_one_item_is_printed(capfd):
+    assert main(["reproduce", "theodosian", "--table", "2", "--from", str(RESULTS)]) in (0, None)
+    seen = capfd.readouterr().out
+    assert "Theodosian" in seen and "Crenel" in seen and "Like for like" in seen
+
+
+def test_without_matplotlib_pages_are_refused_and_tables_are_not(tmp_path, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    arguments = ["reproduce", "theodosian", "--table", "2", "--from", str(RESULTS)]
+    assert main(arguments) in (0, None)
+    assert main([*arguments, "--out", str(tmp_path)]) not in (0, None)
+    assert "crenel[plot]" in capfd.readouterr().err
+
+
+def test_growth_curves(results):
+    found = {curve.name: curve for curve in growth.curves(results)}
+    assert {"slots", "slot-levels", "limbs", "batches"} <= set(found)
+    for curve in found.values():
+        assert all(len(points) > 1 for points in curve.chart.series.values()) and curve.sources
+    assert growth.curves(Results([])) == []
+
+
+def test_peers_are_labelled_as_measured_here():
+    assert "this project" in registry.peers()["measured_by"]
