@@ -2,7 +2,7 @@
 
 import sys
 
-from runner import bench, demo, fhecore, quality, suite
+from runner import bench, demo, fhecore, quality, suite, wheels
 from runner.shell import Stop, say
 
 USAGE = """usage: ./run COMMAND [arguments]
@@ -16,7 +16,8 @@ USAGE = """usage: ./run COMMAND [arguments]
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
   lint [--fix]                 clang-tidy, clang-format, ruff, codespell, mypy, pyright, layer rules
-  docs [--serve]               build the documentation into site/
+  wheel [--help]               source distribution and wheels into dist/, examined and tried
+  docs [--serve] [--notebooks] build the documentation into site/; with what notebooks print
   fuzz [SECONDS] [--runs N]    libFuzzer targets (clang), so long and so often each
   fhecore-test [-k EXPR]       the hardware unit's tests, as in ./run test
   fhecore-full                 the long ones too: 100,000 tiles, formal proofs, netlist simulation
@@ -35,6 +36,7 @@ COMMANDS = {
     "test": suite.main,
     "bench": bench.main,
     "lint": quality.lint,
+    "wheel": wheels.main,
     "docs": quality.docs,
     "fuzz": quality.fuzz,
     "fhecore-test": fhecore.test,
