@@ -83,7 +83,7 @@ def _prepare(cuda_too: bool = True) -> package.Toolchain:
     with stage("tools"):
         env.pip_install("build", "demo", "test")
         if not env.OFFLINE:  # where nothing can be fetched, their tests are left out with the reason
-            env.pip_install("notebook", "docs")
+            env.pip_install("notebook", "docs", "release")
         fhecore.install_tools()
         env.test_libraries()
         return package.prepare(install_cuda=cuda_too)
