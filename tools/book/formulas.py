@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 import re
 
-from latex2mathml.converter import convert
-
 # What pymdownx.arithmatex leaves of $...$ and $$...$$ (mkdocs.yml: generic).
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 DELIMITERS = {"span": (r"\(", r"\)", "inline"), "div": (r"\[", r"\]", "block")}
@@ -25,6 +23,8 @@ class FormulaError(ValueError):
 
 def mathml(tex: str, display: str = "inline") -> str:
     """TeX without its delimiters as a <math> element; FormulaError names what is not understood."""
+    from latex2mathml.converter import convert
+
     try:
         found = convert(SIZED.sub("", tex), display=display)
     except Exception as error:  # the converter has several, and raises IndexError where braces are open

@@ -189,7 +189,7 @@ def stated() -> str:
         axes.plot(worst, rows, "x", color=COLOURS[1], label="measured, worst")
         axes.set_yticks(list(rows), names)
         axes.set_xlabel("log2 of the largest error of a slot")
-        axes.legend(loc="center left", bbox_to_anchor=(0.42, 0.72))
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
     return drawn(draw, 7.5, 3.6, "Largest error of a bootstrap by kind of message: stated and measured")
 
