@@ -21,7 +21,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--cuda", action="store_true", help="with the CUDA backend, into dist/cuda")
     parser.add_argument("--no-try", action="store_true", help="build and examine only")
     parser.add_argument("--root", action="append", default=[], help="try in a fresh Debian of that name, too")
-    parser.add_argument("--again", action="store_true", help="build the first wheel twice and compare")
+    parser.add_argument("--again", action="store_true", help="build the first wheel again elsewhere, compare")
     parser.add_argument("--json", type=Path, help="write what was found")
     return parser.parse_args(arguments)
 
@@ -45,17 +45,22 @@ def main(arguments: list[str]) -> int:
             made.append((python, wheel))
             found["wheels"].append(audit.examine(wheel, source / "build" / python.tag))
             say(f"   {wheel.relative_to(ROOT)}: {wheel.stat().st_size:,} bytes")
-    if args.again:
-        with stage("a second build"):
-            found["second build"] = second(sdist, made[0], toolchain, args.cuda)
     if not args.no_try:
         found["tried"] = [tried(python, wheel) for python, wheel in made]
     for name in args.root:
         with stage(f"Debian {name} without compilers"):
             found.setdefault("roots", []).append(roots.debian(name, made))
-    if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    keep(args.json, found)
+    if args.again:
+        with stage("a second build, nothing cached"):
+            found["second build"] = second(sdist, made[0], toolchain, args.cuda)
+        keep(args.json, found)
     return 0
+
+
+def keep(path: Path | None, found: dict) -> None:
+    if path:
+        path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def defines(toolchain: package.Toolchain, with_cuda: bool) -> dict[str, str]:
@@ -74,8 +79,9 @@ def one(
     out: Path,
     toolchain: package.Toolchain,
     with_cuda: bool,
+    cached: bool = True,
 ) -> Path:
-    """A repaired wheel in `out`."""
+    """A repaired wheel in `out`; without a compiler's cache where that is wanted."""
     digest = hashlib.sha256(sdist.read_bytes()).hexdigest()
     release = capture([toolchain.nvcc, "--version"]) or "" if with_cuda and toolchain.nvcc else ""
     bill = build.WORK / "sbom" / "crenel.cdx.json"
@@ -85,7 +91,7 @@ def one(
     text = sbom.document(VERSION, commit, digest, int(build.epoch()), build.nanobind(python), toolkit)
     bill.write_text(text, encoding="utf-8")
     settings = {**defines(toolchain, with_cuda), "CRENEL_SBOM": str(bill)}
-    raw = build.wheel(source, python, build.WORK / "raw", settings)
+    raw = build.wheel(source, python, build.WORK / "raw", settings, cached)
     return build.repaired(raw, out)
 
 
@@ -94,16 +100,12 @@ def second(
 ) -> dict:
     """The same wheel from another folder: what differs, by member."""
     python, wheel = first
-    again = one(
-        sdist, build.unpacked(sdist, "again/deeper"), python, build.WORK / "second", toolchain, with_cuda
-    )
+    source = build.unpacked(sdist, "again/deeper")
+    again = one(sdist, source, python, build.WORK / "second", toolchain, with_cuda, cached=False)
     differing = audit.differences(wheel, again)
     same = wheel.read_bytes() == again.read_bytes()
-    say(
-        "   equal, byte for byte"
-        if same
-        else f"   different: {', '.join(differing) or 'order or attributes'}"
-    )
+    other = f"different: {', '.join(differing) or 'order or attributes'}"
+    say(f"   {'equal, byte for byte' if same else other}")
     return {"equal": same, "different members": differing}
 
 

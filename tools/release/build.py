@@ -97,18 +97,18 @@ def builder(python: Interpreter) -> Path:
     return home
 
 
-def wheel(source: Path, python: Interpreter, out: Path, defines: dict[str, str], tag: str = "") -> Path:
+def wheel(source: Path, python: Interpreter, out: Path, defines: dict[str, str], cached: bool) -> Path:
     """An unrepaired wheel of `source` for that Python, in `out`."""
     home = builder(python)
     shutil.rmtree(out, ignore_errors=True)
     settings = [f"-Cbuild-dir=build/{python.tag}", "-Cinstall.strip=true"]
     settings += [f"-Ccmake.define.{name}={value}" for name, value in defines.items()]
-    settings += [f"-Cwheel.build-tag={tag}"] if tag else []
     command = [home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "wheel", "-v"]
     command += ["--no-build-isolation", "--no-deps", "-w", out, *settings, source]
     path = os.pathsep.join([str(home / "bin"), os.environ["PATH"]])
     flags = " ".join([os.environ.get("CXXFLAGS", ""), f"-ffile-prefix-map={source}=."]).strip()
     variables = {"PATH": path, "SOURCE_DATE_EPOCH": epoch(), "CXXFLAGS": flags, "PYTHONHASHSEED": "0"}
+    variables |= {} if cached else {"CCACHE_DISABLE": "1"}
     variables["CMAKE_BUILD_PARALLEL_LEVEL"] = str(env.jobs())
     run_logged(command, f"wheel-{python.tag}", env=variables)
     return next(out.glob("*.whl"))

@@ -85,6 +85,8 @@ def debian(name: str, made: list[tuple[Interpreter, Path]]) -> dict:
     into = [*inside, "python3", f"/wheels/{pip}/pip", "install", "--no-index", "--find-links", "/wheels"]
     run_logged([*into, "--target", "/opt/crenel", "--upgrade", f"/wheels/{wheel.name}[demo]"], f"root-{name}")
     found = answer(
-        [*inside, "PYTHONPATH=/opt/crenel", "python3", f"/wheels/{SMOKE.name}", "nn"], f"Debian {name}", {}
+        [*inside, "PYTHONPATH=/opt/crenel", "python3", f"/wheels/{SMOKE.name}", "nn"],
+        f"Debian {name}",
+        {"PATH": os.environ["PATH"]},
     )
     return {"root": name, "wheel": wheel.name, **found}
