@@ -134,3 +134,14 @@ def test_interpreters_are_looked_for(audit, tmp_path):
     )
     with pytest.raises(Stop, match="no Python that runs"):
         build.interpreters([str(tmp_path / "python")])
+
+
+def test_the_note_is_what_was_found(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    from release import report
+
+    found = json.loads((ROOT / "bench/results/wheels-x86_64.json").read_text(encoding="utf-8"))
+    note = (ROOT / "docs/notes/2026-11-25-release.md").read_text(encoding="utf-8")
+    assert note == report.rendered(found)
+    other = {**found, "second build": {"equal": False, "different members": ["a.so"]}}
+    assert "differs in: `a.so`" in report.rendered(other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import platform
 import sys
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def main(arguments: list[str]) -> int:
     with stage("tools"):
         toolchain = package.prepare(install_cuda=args.cuda)
         pythons = build.interpreters(args.python)
-    found: dict = {"version": VERSION, "commit": capture(["git", "rev-parse", "HEAD"]), "wheels": []}
+    found: dict = {"kind": "crenel-wheels", "format": 1, "provenance": provenance(toolchain), "wheels": []}
     with stage("source distribution"):
         sdist = build.source_distribution()
         found["sdist"] = {"name": sdist.name, "bytes": sdist.stat().st_size}
@@ -56,6 +57,19 @@ def main(arguments: list[str]) -> int:
             found["second build"] = second(sdist, made[0], toolchain, args.cuda)
         keep(args.json, found)
     return 0
+
+
+def provenance(toolchain: package.Toolchain) -> dict:
+    """Of what, by what and where."""
+    lines = (capture([toolchain.cxx, "--version"]) or "").splitlines()
+    return {
+        "version": VERSION,
+        "commit": capture(["git", "rev-parse", "HEAD"]),
+        "dirty": bool(capture(["git", "status", "--porcelain", "--untracked-files=no"])),
+        "compiler": lines[0] if lines else toolchain.cxx,
+        "system": f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}",
+        "SOURCE_DATE_EPOCH": int(build.epoch()),
+    }
 
 
 def keep(path: Path | None, found: dict) -> None:
