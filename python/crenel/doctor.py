@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib.metadata
-import importlib.util
 import json
 import os
 import platform
@@ -18,14 +17,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-# Extras of the package and what each brings, by the name of its module and of its distribution.
-EXTRAS: dict[str, tuple[tuple[str, str], ...]] = {
-    "demo": (("sklearn", "scikit-learn"),),
-    "plot": (("matplotlib", "matplotlib"),),
-    "torch": (("torch", "torch"),),
-    "onnx": (("onnx", "onnx"),),
-    "weights": (("safetensors", "safetensors"),),
+# What extras bring where the package is not installed and its metadata cannot be asked.
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "demo": ("scikit-learn",),
+    "plot": ("matplotlib",),
+    "torch": ("torch",),
+    "onnx": ("onnx",),
+    "weights": ("safetensors",),
 }
+REQUIREMENT = re.compile(r"""([\w.-]+)[^;]*;.*\bextra\s*==\s*['"]([\w-]+)['"]""")
+DEVELOPMENT = ("test",)  # extras that are for this project's own work
 # Flags of /proc/cpuinfo that the wider code of the cpu backend needs, widest first.
 INSTRUCTIONS = {"AVX-512": ("avx512f", "avx512dq", "avx512bw", "avx512vl"), "AVX2": ("avx2", "fma")}
 UNLIMITED = 1 << 60  # bytes from which a limit is none: the kernel has several words for that
@@ -235,27 +236,39 @@ def _remedy(gpu: dict[str, str | int | list[str] | None], root: Path) -> str:
     return f"this build has code for compute capabilities {gpu['architectures of this build']}"
 
 
+def extras() -> dict[str, tuple[str, ...]]:
+    """Distributions that each extra of the package brings."""
+    try:
+        lines = importlib.metadata.requires("crenel") or []
+    except importlib.metadata.PackageNotFoundError:
+        return EXTRAS
+    found: dict[str, tuple[str, ...]] = {}
+    for line in lines:
+        if (match := REQUIREMENT.match(line)) and match[2] not in DEVELOPMENT:
+            found[match[2]] = (*found.get(match[2], ()), match[1])
+    return found or EXTRAS
+
+
 def _extras(found: Diagnosis, _: Path) -> None:
     facts: dict[str, str | int | list[str] | None] = {}
-    for extra, packages in EXTRAS.items():
-        missing = [name for module, name in packages if importlib.util.find_spec(module) is None]
-        there = [name for _, name in packages if name not in missing]
-        text = [f"{name} {importlib.metadata.version(name)}" for name in there if _known(name)]
-        facts[extra] = f"missing: {', '.join(missing)}" if missing else ", ".join(text or there)
+    lacking = []
+    for extra, names in extras().items():
+        versions = {name: _version(name) for name in names}
+        missing = [name for name, version in versions.items() if version is None]
+        there = [f"{name} {version}" for name, version in versions.items() if version is not None]
+        facts[extra] = f"missing: {', '.join(missing)}" if missing else ", ".join(there)
+        lacking += [extra] if missing else []
     found.facts["extras"] = facts
-    if lacking := [extra for extra, value in facts.items() if str(value).startswith("missing")]:
-        found.note(
-            f"optional parts are not installed: {', '.join(lacking)}",
-            f"pip install 'crenel[{','.join(lacking)}]'",
-        )
+    if lacking:
+        text = f"optional parts are not installed: {', '.join(lacking)}"
+        found.note(text, f"pip install 'crenel[{','.join(lacking)}]'")
 
 
-def _known(distribution: str) -> bool:
+def _version(distribution: str) -> str | None:
     try:
-        importlib.metadata.version(distribution)
+        return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+        return None
 
 
 def _computing(found: Diagnosis, _: Path) -> None:

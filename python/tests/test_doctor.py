@@ -47,11 +47,24 @@ def test_as_json_and_as_text(here, capfd):
     assert out.rstrip().endswith("nothing is wrong") and all(f"\n{name}\n" in f"\n{out}" for name in SECTIONS)
 
 
-def test_the_extras_are_those_of_the_package():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+def test_the_extras_are_those_of_the_package(monkeypatch):
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for name, packages in doctor.EXTRAS.items():
-        assert [p.partition(">")[0] for p in extras[name]] == [distribution for _, distribution in packages]
-    assert set(extras) - set(doctor.EXTRAS) == {"test"}
+        assert {p.partition(">")[0] for p in stated[name]} >= set(packages)
+    lines = ["numpy>=1.24", "a-b>=1; extra == 'x'", 'c.d; python_version < "3" and extra == "x"']
+    lines += ["pytest>=8; extra == 'test'"]
+    monkeypatch.setattr(doctor.importlib.metadata, "requires", lambda name: lines)
+    assert doctor.extras() == {"x": ("a-b", "c.d")}
+    found = doctor.Diagnosis()
+    doctor._extras(found, Path("/"))
+    assert found.facts["extras"] == {"x": "missing: a-b, c.d"}
+    assert found.findings[0].advice == "pip install 'crenel[x]'"
+
+    def absent(name):
+        raise doctor.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor.importlib.metadata, "requires", absent)
+    assert doctor.extras() == doctor.EXTRAS
 
 
 def files(root: Path, texts: dict[str, str]) -> Path:

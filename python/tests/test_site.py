@@ -22,7 +22,8 @@ from book import blocks, checker, layers, navigation, notebooks, peers, reach, t
 
 STUB = Path(crenel.__file__).with_name("_crenel.pyi")
 needs_stub = pytest.mark.skipif(not STUB.is_file(), reason="this build has no stub (sanitizers)")
-FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$\w])\$([^\s$][^$\n]*?)\$(?!\d)", re.DOTALL)
+# As pymdownx.arithmatex reads them: between dollars without space inside, in one paragraph.
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$(?!\s)(?:\\.|(?!\n\s*\n)[^\\$])+?(?<!\s)\$", re.DOTALL)
 
 
 def tool(name: str) -> None:
