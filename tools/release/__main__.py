@@ -64,7 +64,7 @@ def provenance(toolchain: package.Toolchain) -> dict:
     lines = (capture([toolchain.cxx, "--version"]) or "").splitlines()
     return {
         "version": VERSION,
-        "commit": capture(["git", "rev-parse", "HEAD"]),
+        "commit": build.commit(),
         "dirty": bool(capture(["git", "status", "--porcelain", "--untracked-files=no"])),
         "compiler": lines[0] if lines else toolchain.cxx,
         "system": f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}",
@@ -101,8 +101,7 @@ def one(
     bill = build.WORK / "sbom" / "crenel.cdx.json"
     bill.parent.mkdir(parents=True, exist_ok=True)
     toolkit = release.rpartition(" V")[2].split("\n")[0]
-    commit = capture(["git", "rev-parse", "HEAD"]) or "unknown"
-    text = sbom.document(VERSION, commit, digest, int(build.epoch()), build.nanobind(python), toolkit)
+    text = sbom.document(VERSION, build.commit(), digest, int(build.epoch()), build.nanobind(python), toolkit)
     bill.write_text(text, encoding="utf-8")
     settings = {**defines(toolchain, with_cuda), "CRENEL_SBOM": str(bill)}
     raw = build.wheel(source, python, build.WORK / "raw", settings, cached)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -55,9 +56,16 @@ def interpreters(named: list[str]) -> list[Interpreter]:
     return found
 
 
+@functools.cache  # one run is of one commit, whatever happens to the checkout meanwhile
 def epoch() -> str:
     """Seconds that stand for the time of the build: SOURCE_DATE_EPOCH, else the commit's."""
     return os.environ.get("SOURCE_DATE_EPOCH") or capture(["git", "log", "-1", "--format=%ct"]) or "315532800"
+
+
+@functools.cache
+def commit() -> str:
+    """Of the sources, when the run began."""
+    return capture(["git", "rev-parse", "HEAD"]) or "unknown"
 
 
 def source_distribution() -> Path:
