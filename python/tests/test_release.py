@@ -144,4 +144,4 @@ def test_the_note_is_what_was_found(monkeypatch):
     note = (ROOT / "docs/notes/2026-11-25-release.md").read_text(encoding="utf-8")
     assert note == report.rendered(found)
     other = {**found, "second build": {"equal": False, "different members": ["a.so"]}}
-    assert "differs in: `a.so`" in report.rendered(other)
+    assert "differs in\n`a.so`." in report.rendered(other)

@@ -66,7 +66,9 @@ def rendered(found: dict[str, Any]) -> str:
             text
             + "A second build from another folder, without a compiler's cache, is equal, byte for byte.\n"
         )
-    return text + f"A second build differs in: {', '.join(f'`{n}`' for n in again['different members'])}.\n"
+    members = ", ".join(f"`{name}`" for name in again["different members"])
+    text += "A second build from another folder, without a compiler's cache, differs in\n"
+    return f"{text}{members}{': ' + again['explained'] if 'explained' in again else ''}.\n"
 
 
 if __name__ == "__main__":
