@@ -22,7 +22,7 @@ from check_types import Missing, find_stub
 from docstrings import to_markdown
 from header_page import header_page
 
-PAGES = ("crenel", "ckks", "tfhe", "fhecore", "nn")
+PAGES = ("crenel", "ckks", "tfhe", "fhecore", "nn", "workloads")
 TITLES = {"crenel": "crenel", **{p: f"crenel.{p}" for p in PAGES[1:]}, "cpp": "C++ headers"}
 FOLDER = "reference/api"
 ADDRESSES = [f"{FOLDER}/{page}.md" for page in TITLES]  # below docs/
@@ -54,11 +54,11 @@ class Entry:
 class Reference:
     package: Package
     entries: dict[str, list[Entry]] = field(default_factory=dict)
-    elsewhere: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    elsewhere: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # a name and its address
     called: dict[str, str] = field(default_factory=dict)  # definitions' names in the sources by public ones
 
     def __post_init__(self) -> None:
-        first: dict[int, str] = {}
+        first: dict[int, str] = {}  # addresses
         for page in PAGES:
             module = self.package.modules["crenel" if page == "crenel" else f"crenel.{page}"]
             self.entries[page], self.elsewhere[page] = [], []
@@ -72,7 +72,7 @@ class Reference:
                 if key in first:
                     self.elsewhere[page].append((name, first[key]))
                     continue
-                first[key] = page
+                first[key] = f"{page}.md#{name.lower()}"
                 self.entries[page].append(Entry(name, places))
                 original = getattr(places[0].node, "name", name)
                 if original != name:
@@ -96,7 +96,7 @@ class Reference:
             entries = [e for e in self.entries[page] if isinstance(e.node, wanted) and not is_error(e)]
             parts += [summary(kind, entries)] if entries else []
         others = [
-            f"[`{name}`]({where}.md#{name.lower()})"
+            f"[`{name}`]({where})"
             for name, where in self.elsewhere[page]
             if not name.endswith(("Error", "Warning"))
         ]

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import api_pages
+from book import notebooks
 from tracked import files
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,7 +81,7 @@ def resolve(cited: str, file: str) -> list[str]:
 def is_generated(cited: str, file: str) -> bool:
     """Is it a page of the API reference? Those are made with the documentation, where MkDocs checks them."""
     place = str(((ROOT / file).parent / cited).resolve()).removeprefix(f"{ROOT}/")
-    return place in {f"docs/{path}" for path in api_pages.ADDRESSES}
+    return place in {f"docs/{path}" for path in (*api_pages.ADDRESSES, *notebooks.ADDRESSES)}
 
 
 def check_pages(file: str, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What MkDocs calls (mkdocs.yml, hooks): navigation with every page, and the pages of the API reference."""
+"""What MkDocs calls (mkdocs.yml, hooks): navigation, generated pages, drawings and tables, mathematics."""
 
 from __future__ import annotations
 
@@ -9,71 +9,24 @@ from typing import TYPE_CHECKING
 from check_types import Missing, find_stub
 
 import api_pages
+from book import blocks, formulas, notebooks, tables
+from book.navigation import navigation as arranged
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-# Pages in the order in which one reads them; those of a folder that stand here nowhere follow by name.
-SECTIONS: dict[str, tuple[str, list[str]]] = {
-    "Guide": (
-        "guide",
-        [
-            "getting-started",
-            "arrays",
-            "tfhe",
-            "integers",
-            "bootstrapping",
-            "bootstrap_precision",
-            "train",
-            "nn",
-            "networks",
-            "sharing-results",
-            "keys-on-a-server",
-            "threads-and-forks",
-            "long-work",
-            "sort",
-            "memory",
-            "cpp",
-            "fhecore",
-            "traffic_account",
-            "reproducing",
-        ],
-    ),
-    "API": ("reference/api", ["crenel", "ckks", "tfhe", "fhecore", "nn", "cpp"]),
-    "Reference": (
-        "reference",
-        [
-            "parameters",
-            "tfhe-parameters",
-            "errors",
-            "command-line",
-            "files",
-            "file-format",
-            "benchmarks",
-            "workloads",
-            "reproduction",
-            "nn-operators",
-        ],
-    ),
-    "Theory": ("theory", []),
-    "Decisions": ("design", []),
-}
-FRONT = ["index.md", "notation.md", "architecture.md"]
 NAMES = {f"{api_pages.FOLDER}/{page}.md": title for page, title in api_pages.TITLES.items()}
+NAMES |= {a: notebooks.title(f) for a, f in zip(notebooks.ADDRESSES, notebooks.NOTEBOOKS, strict=True)}
 
 
 def navigation(docs: Path) -> list[object]:
-    """Every page but the notes, by section."""
-    there = {str(p.relative_to(docs)) for p in docs.rglob("*.md")} | set(api_pages.ADDRESSES)
-    nav: list[object] = [page for page in FRONT if page in there]
-    for title, (folder, first) in SECTIONS.items():
-        inside = sorted(p for p in there if str(Path(p).parent) == folder)
-        known = [f"{folder}/{name}.md" for name in first if f"{folder}/{name}.md" in there]
-        pages = known + [page for page in inside if page not in known]
-        nav.append({title: [{NAMES[p]: p} if p in NAMES else p for p in pages]})
-    return nav
+    """Every page but the notes, by room."""
+    there = {str(p.relative_to(docs)) for p in docs.rglob("*.md")}
+    there = {page for page in there if not page.startswith("notes/")}
+    return arranged(there | set(api_pages.ADDRESSES) | set(notebooks.ADDRESSES), NAMES)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -88,8 +41,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from mkdocs.structure.files import File
 
     try:
-        for path, text in api_pages.pages(find_stub(os.environ.get("CRENEL_STUB"))):
-            files.append(File.generated(config, path, content=text))
+        reference = list(api_pages.pages(find_stub(os.environ.get("CRENEL_STUB"))))
     except Missing as missing:
         raise PluginError(f"the API reference: {missing}") from None
+    for path, text in (*reference, *notebooks.pages()):
+        files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Marks become tables and drawings."""
+    return blocks.filled(markdown, page.file.src_path)
+
+
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Mathematics becomes MathML, and what is too wide scrolls."""
+    for entry in page.toc or ():
+        entry.title = formulas.plain(entry.title)
+    return tables.scrolling(formulas.rendered(html, page.file.src_path))

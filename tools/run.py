@@ -2,7 +2,7 @@
 
 import sys
 
-from runner import bench, demo, fhecore, quality, reproduce, suite
+from runner import bench, demo, fhecore, quality, reproduce, suite, wheels
 from runner.shell import Stop, say
 
 USAGE = """usage: ./run COMMAND [arguments]
@@ -17,7 +17,8 @@ USAGE = """usage: ./run COMMAND [arguments]
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
   reproduce [PAPER] [...]      tables and figures of four papers beside ours: out/reproduction/index.html
   lint [--fix]                 clang-tidy, clang-format, ruff, codespell, mypy, pyright, layer rules
-  docs [--serve]               build the documentation into site/
+  wheel [--help]               source distribution and wheels into dist/, examined and tried
+  docs [--serve] [--notebooks] build the documentation into site/; with what notebooks print
   fuzz [SECONDS] [--runs N]    libFuzzer targets (clang), so long and so often each
   fhecore-test [-k EXPR]       the hardware unit's tests, as in ./run test
   fhecore-full                 the long ones too: 100,000 tiles, formal proofs, netlist simulation
@@ -37,6 +38,7 @@ COMMANDS = {
     "bench": bench.main,
     "reproduce": reproduce.main,
     "lint": quality.lint,
+    "wheel": wheels.main,
     "docs": quality.docs,
     "fuzz": quality.fuzz,
     "fhecore-test": fhecore.test,

@@ -9,6 +9,7 @@ import pytest
 from conftest import toy
 
 import crenel
+import crenel.workloads
 from crenel import ckks, tfhe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,14 +122,14 @@ def test_docstrings_become_markdown():
 @needs_stub
 def test_the_api_pages_have_every_public_name():
     pages = dict(api_pages.pages(STUB))
-    for module in (crenel, ckks, tfhe, crenel.fhecore):
+    for module in (crenel, ckks, tfhe, crenel.fhecore, crenel.nn, crenel.workloads):
         short = module.__name__.rpartition(".")[2]
         page = pages[f"reference/api/{short}.md"]
         for name in module.__all__:
             value = getattr(module, name)
             if name.startswith("__") or name.endswith(("Error", "Warning")) or not callable(value):
                 continue
-            assert f"\n## {name}\n" in page, f"{module.__name__}.{name}"
+            assert f"\n## {name}\n" in page or f"[`{name}`](" in page, f"{module.__name__}.{name}"
     # Overloaded functions, inherited members, and names as users write them.
     assert "{: #evaluator.multiply }" in pages["reference/api/ckks.md"]
     assert "{: #ciphertext.reshape }" in pages["reference/api/tfhe.md"]

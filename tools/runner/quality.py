@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import tracked
 from runner import env, fuzzing, package, tidy, typed
-from runner.shell import ROOT, run, say, stage
+from runner.shell import ROOT, run, run_logged, say, stage
 
 CXX_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
 RULES = {
@@ -61,12 +62,27 @@ def docs(arguments: list[str]) -> int:
             package.install(package.prepare(install_cuda=True))
     mkdocs = [env.tool("mkdocs")]
     quiet = {"NO_MKDOCS_2_WARNING": "1", "CRENEL_STUB": str(typed.installed_stub())}
+    if "--notebooks" in arguments:  # with what their cells print: minutes
+        with stage("notebooks"):
+            env.pip_install("demo", "test", "notebook")
+            quiet["CRENEL_NOTEBOOKS"] = str(executed_notebooks())
     if "--serve" in arguments:
         return run([*mkdocs, "serve"], env=quiet)
     with stage("mkdocs"):
         run([*mkdocs, "build", "--strict"], env=quiet)
+    with stage("links, and what is loaded"):
+        run([env.PYTHON, "-B", "tools/book/checker.py", "site"])
     say("   site/index.html")
     return 0
+
+
+def executed_notebooks() -> Path:
+    """A folder with copies of examples/notebooks that hold what their cells print."""
+    folder = ROOT / "build" / "notebooks"
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [env.PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "python/tests/test_notebooks.py"]
+    run_logged(command, "notebooks", env={"CRENEL_NOTEBOOKS": str(folder), "CRENEL_REQUIRE": "notebook"})
+    return folder
 
 
 fuzz = fuzzing.fuzz

@@ -82,8 +82,8 @@ def main(arguments: list[str]) -> int:
 def _prepare(cuda_too: bool = True) -> package.Toolchain:
     with stage("tools"):
         env.pip_install("build", "demo", "test")
-        if not env.OFFLINE:  # where nothing can be fetched, its test is left out with the reason
-            env.pip_install("notebook")
+        if not env.OFFLINE:  # where nothing can be fetched, their tests are left out with the reason
+            env.pip_install("notebook", "docs", "release")
         fhecore.install_tools()
         env.test_libraries()
         return package.prepare(install_cuda=cuda_too)

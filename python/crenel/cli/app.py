@@ -54,6 +54,16 @@ def devices() -> None:
 
 
 @app.command()
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="As a JSON object.")] = False,
+) -> None:
+    """Say what was found on this machine, and why a GPU is not used."""
+    from crenel.cli.doctor import run
+
+    raise typer.Exit(run(json))
+
+
+@app.command()
 def analyze(
     parameters: Annotated[str, typer.Argument(metavar="PARAMS", help="A name of crenel params list.")],
     operation: Annotated[

@@ -1,0 +1,151 @@
+"""Files that released versions wrote (tests/compat, never written again) are read and hold what they held.
+
+Where a test here fails, the reader has lost a version: mend the reader, or raise the format's version with a
+Migration line in CHANGELOG.md (docs/reference/releases.md, "Files").
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import crenel
+from crenel import ckks, nn, tfhe
+from crenel.workloads import EncryptedValues, checkpoint
+
+COMPAT = Path(__file__).resolve().parents[2] / "tests" / "compat"
+VERSIONS = sorted(folder.name for folder in COMPAT.iterdir() if (folder / "values.json").is_file())
+# Files of every kind that there is, by what stands before the first dot.
+KINDS = {
+    *(f"ckks-{kind}" for kind in ("params", "secret_key", "public_key", "evaluation_keys", "ciphertext")),
+    *(f"ckks-{kind}" for kind in ("product", "plaintext", "array", "checkpoint")),
+    *(f"tfhe-{kind}" for kind in ("params", "secret_key", "evaluation_keys", "messages", "integers")),
+    *(f"nn-{kind}" for kind in ("program", "client", "secret_key", "sample", "scores")),
+    *("values", "values-secret_key"),
+}
+CLOSE = 2**-9  # fifty times the largest error seen; what is wrong is off by its whole size
+pytestmark = pytest.mark.filterwarnings("ignore::crenel.InsecureParametersWarning")
+
+
+class Kept:
+    """Files of one version, and what stands in each."""
+
+    def __init__(self, version: str) -> None:
+        self.folder = COMPAT / version
+        self.values = json.loads((self.folder / "values.json").read_text(encoding="utf-8"))
+
+    def data(self, name: str) -> bytes:
+        return (self.folder / f"{name}.safetensors").read_bytes()
+
+    def value(self, name: str, what: str):
+        return self.values["files"][f"{name}.safetensors"][what]
+
+    def slots(self, name: str, what: str = "slots") -> np.ndarray:
+        return np.array(self.value(name, what)) @ [1, 1j]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def kept(request):
+    return Kept(request.param)
+
+
+@pytest.fixture(scope="module")
+def world(kept):
+    params = ckks.Params.from_bytes(kept.data("ckks-params"), allow_insecure=True)
+    context = ckks.Context(params, device="cpu")
+    return context, context.client_from_secret_key(kept.data("ckks-secret_key"))
+
+
+def same(found, expected) -> None:
+    found = np.asarray(found)[: len(expected)]
+    assert np.abs(found - np.asarray(expected)).max() < CLOSE
+
+
+def test_this_version_or_one_before_it_is_kept():
+    assert VERSIONS
+    released = crenel.__version__.split(".dev")[0]
+    numbers = [tuple(map(int, version.split("."))) for version in VERSIONS]
+    assert max(numbers) <= tuple(map(int, released.split(".")))
+
+
+def test_every_kind_is_kept(kept):
+    names = {file.name.partition(".")[0] for file in kept.folder.glob("*.safetensors")}
+    assert names == {name.partition(".")[0] for name in kept.values["files"]} and names >= KINDS
+    assert kept.values["version"] == kept.folder.name
+
+
+def test_parameters_and_keys(kept, world):
+    context, client = world
+    assert context.params.id == kept.value("ckks-params", "id")
+    assert client.secret_key_id == kept.value("ckks-secret_key", "id")
+    public = context.public_key_from_bytes(kept.data("ckks-public_key"))
+    x = np.linspace(-1, 1, 8)
+    same(client.decrypt(public.encrypt(x)), x)
+
+
+def test_ciphertexts(kept, world):
+    context, client = world
+    for name in ("ckks-ciphertext", "ckks-product"):
+        ciphertext = context.ciphertext_from_bytes(kept.data(name))
+        assert ciphertext.level == kept.value(name, "level")
+        same(client.decrypt(ciphertext), kept.slots(name))
+    assert context.ciphertext_from_bytes(kept.data("ckks-ciphertext")).bound == 1.5
+
+
+def test_computing_with_old_keys(kept, world):
+    context, client = world
+    ev = context.evaluator(context.evaluation_keys_from_bytes(kept.data("ckks-evaluation_keys")))
+    a = context.ciphertext_from_bytes(kept.data("ckks-ciphertext"))
+    x = kept.slots("ckks-ciphertext")
+    same(client.decrypt(ev.multiply_rescale(a, a)), x * x)
+    same(client.decrypt(ev.rotate(a, 1)), np.roll(x, -1))
+    plain = context.plaintext_from_bytes(kept.data("ckks-plaintext"))
+    product = ev.multiply(ev.adjust_level(a, plain.level), plain)
+    same(client.decrypt(ev.rescale(product)), kept.slots("ckks-plaintext", "times"))
+
+
+def test_arrays_and_checkpoints(kept, world):
+    context, client = world
+    array = ckks.Array.from_bytes(context, kept.data("ckks-array"))
+    same(client.decrypt(array) if hasattr(array, "shape") else array, kept.value("ckks-array", "array"))
+    found = checkpoint.unpacked(kept.data("ckks-checkpoint"), context, "compat")
+    assert found[:2] == tuple(kept.value("ckks-checkpoint", what) for what in ("belongs", "progress"))
+    same(client.decrypt(found[2]["state"]), kept.slots("ckks-checkpoint"))
+
+
+def test_values_of_a_sort(kept):
+    params = ckks.preset(kept.value("values", "params"), allow_insecure=True)
+    context = ckks.Context(params, device="cpu")
+    client = context.client_from_secret_key(kept.data("values-secret_key"))
+    found = EncryptedValues.from_bytes(context, kept.data("values"))
+    same(found.decrypt(client), kept.value("values", "values"))
+
+
+def test_tfhe(kept):
+    params = tfhe.Params.from_bytes(kept.data("tfhe-params"), allow_insecure=True)
+    assert params.name == kept.value("tfhe-params", "name")
+    context = tfhe.Context(params, device="cpu")
+    client = context.client_from_secret_key(kept.data("tfhe-secret_key"))
+    messages = context.ciphertext_from_bytes(kept.data("tfhe-messages"))
+    expected = np.array(kept.value("tfhe-messages", "messages"))
+    assert (client.decrypt(messages) == expected).all()
+    integers = context.integers_from_bytes(kept.data("tfhe-integers"))
+    assert (client.decrypt(integers) == kept.value("tfhe-integers", "integers")).all()
+    ev = context.evaluator(context.evaluation_keys_from_bytes(kept.data("tfhe-evaluation_keys")))
+    assert (client.decrypt(ev.lut(messages, lambda t: (t * t + 1) % 16)) == (expected**2 + 1) % 16).all()
+
+
+def test_a_network(kept):
+    program = nn.Program.from_bytes(kept.data("nn-program"), device="cpu", allow_insecure=True)
+    spec = nn.ClientSpec.from_bytes(kept.data("nn-client"), allow_insecure=True)
+    client = spec.client_from_secret_key(kept.data("nn-secret_key"), device="cpu")
+    same(
+        client.decrypt(client.tensor_from_bytes(kept.data("nn-scores")), spec),
+        kept.value("nn-scores", "scores"),
+    )
+    server = program.bind(client.evaluation_keys(spec))
+    scores = server.run(server.tensor_from_bytes(kept.data("nn-sample")))
+    same(client.decrypt(scores, spec), kept.value("nn-sample", "scores"))

@@ -1,0 +1,200 @@
+"""The site as `./run docs` builds it: every formula is drawn, every link leads somewhere, nothing comes
+from elsewhere; and what makes it refuses what it cannot make."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import crenel
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from check_layers import ALLOWED  # noqa: E402
+
+from book import blocks, checker, layers, navigation, notebooks, peers, reach, tables  # noqa: E402
+
+STUB = Path(crenel.__file__).with_name("_crenel.pyi")
+needs_stub = pytest.mark.skipif(not STUB.is_file(), reason="this build has no stub (sanitizers)")
+# As pymdownx.arithmatex reads them: between dollars without space inside, in one paragraph.
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$(?!\s)(?:\\.|(?!\n\s*\n)[^\\$])+?(?<!\s)\$", re.DOTALL)
+
+
+def tool(name: str) -> None:
+    if "docs" not in os.environ.get("CRENEL_REQUIRE", "").split(","):
+        pytest.importorskip(name, reason=f"no {name}: pip install -r requirements/docs.txt")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    for name in ("mkdocs", "material", "latex2mathml", "matplotlib"):
+        tool(name)
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
+    settings = {k: v for k, v in os.environ.items() if k != "CRENEL_NOTEBOOKS"}
+    settings |= {"NO_MKDOCS_2_WARNING": "1", "CRENEL_STUB": str(STUB)}
+    done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def formulas_of(page: Path) -> int:
+    """Formulas of a page of docs/, outside of code."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return len(FORMULA.findall(text))
+
+
+@needs_stub
+def test_the_built_site_stands_by_itself(site):
+    assert not list(checker.problems(site))
+
+
+@needs_stub
+def test_every_formula_is_drawn(site):
+    drawn = 0
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        name = page.relative_to(ROOT / "docs")
+        if name.parts[0] == "notes":
+            continue
+        html = (site / name.with_suffix(".html")).read_text(encoding="utf-8")
+        body = html[html.index("<article") : html.index("</article>")]
+        count = len(re.findall(r"<math\b", body))
+        assert count == formulas_of(page), name
+        drawn += count
+    assert drawn > 200
+
+
+@needs_stub
+def test_search_and_pictures_are_in_it(site):
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert "decrypt_to_share" in index
+    pictures = (site / "reference" / "pictures.html").read_text(encoding="utf-8")
+    assert pictures.count('<figure class="picture') == sum("picture." in name for name in blocks.BLOCKS) + 1
+    first = (site / "index.html").read_text(encoding="utf-8")
+    assert "gates a second" in first and "What it reaches" in first
+
+
+def test_a_formula_that_is_not_understood_is_an_error():
+    tool("latex2mathml")
+    from book import formulas
+
+    assert "<mfrac>" in formulas.mathml(r"\frac{1}{2}")
+    assert 'form="prefix"' in formulas.mathml("[-1, 1]") and 'form="prefix"' not in formulas.mathml("a - 1")
+    for wrong in (r"\nosuchcommand{x}", r"\frac{1}{"):
+        with pytest.raises(formulas.FormulaError, match=re.escape(repr(wrong))):
+            formulas.mathml(wrong)
+    page = '<p><span class="arithmatex">\\(x < \\nosuchcommand\\)</span></p>'.replace("<  ", "&lt; ")
+    with pytest.raises(formulas.FormulaError, match="here: "):
+        formulas.rendered(page, "here")
+
+
+def test_the_checker_finds_what_is_wrong(tmp_path):
+    (tmp_path / "b.html").write_text('<h2 id="there">x</h2>')
+    right = (
+        '<a href="b.html#there">x</a><a href="https://example.org">x</a><img src="data:image/png;base64,AA">'
+    )
+    (tmp_path / "a.html").write_text(right)
+    (tmp_path / "a.css").write_text("a { background: url(data:x) }")
+    assert list(checker.problems(tmp_path)) == []
+    wrong = {
+        '<a href="c.html">x</a>': "leads to no file",
+        '<a href="../outside.html">x</a>': "leads to no file",
+        '<a href="b.html#nowhere">x</a>': "leads to no heading",
+        '<script src="https://cdn.example.org/x.js"></script>': "loads https://cdn",
+        '<link rel="stylesheet" href="//fonts.example.org/x.css">': "loads //fonts",
+        '<img srcset="https://example.org/a.png 2x">': "loads https://example.org/a.png",
+        '<p style="background: url(https://example.org/b.png)">x</p>': "loads https://example.org/b.png",
+        "<style>@import 'https://example.org/c.css';</style>": "loads https://example.org/c.css",
+        '<pre class="mermaid">x</pre>': "makes the theme load",
+        '<span class="arithmatex">\\(x\\)</span>': "left as TeX",
+    }
+    for html, message in wrong.items():
+        (tmp_path / "a.html").write_text(right + html)
+        found = list(checker.problems(tmp_path))
+        assert len(found) == 1 and message in found[0], (html, found)
+
+
+def test_marks_name_what_is_there():
+    used = set()
+    for page in (ROOT / "docs").rglob("*.md"):
+        used |= set(blocks.MARK.findall(page.read_text(encoding="utf-8")))
+    assert used == set(blocks.BLOCKS)
+    with pytest.raises(ValueError, match="here: no block 'nothing'"):
+        blocks.filled("<!-- book: nothing -->", "here")
+
+
+def test_the_first_page_says_variant_and_security_of_every_figure():
+    lines = reach.reached().strip().splitlines()
+    assert lines[0].startswith("| what | reaches | variant | security | on |") and len(lines) >= 8
+    for line in lines[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert all(cells) and re.fullmatch(r"\d+ bits", cells[3]), line
+    with pytest.raises(ValueError, match="no row of"):
+        reach.rows("boot40-h200-boot.json", name="nothing")
+
+
+def test_the_comparison_marks_where_others_are_faster():
+    assert peers.factor(2.0, 1.0) == "2.00" and peers.factor(1.0, 2.0) == "**0.50**"
+    assert len(peers.processors().splitlines()) == 8
+    bibliography = (ROOT / "docs" / "bibliography.bib").read_text(encoding="utf-8")
+    published = json.loads(peers.PUBLISHED.read_text(encoding="utf-8"))
+    for rows in (value for value in published.values() if isinstance(value, list)):
+        for row in rows:
+            assert row.get("source") or f"{{{row['key']}," in bibliography, row
+
+
+def test_navigation_by_reader():
+    def pages(*names):
+        return [f"{name}.md" for name in names]
+
+    given = pages("index", "guide/serve", "guide/new", "theory/x", "design/0001-a", "reference/service")
+    title = dict.fromkeys(pages("theory/x"), "X")
+    rooms = {name: inside for room in navigation.navigation(given, title) for name, inside in room.items()}
+    assert rooms["Application engineer"] == pages("guide/serve", "reference/service", "guide/new")
+    assert rooms["Cryptographer"] == [{"X": page} for page in title] and list(rooms)[-1] == "Decisions"
+    with pytest.raises(ValueError, match="no room"):
+        navigation.navigation(pages("strange/a"), {})
+    listed = [page for room in navigation.ROOMS.values() for page in room]
+    assert len(listed) == len(set(listed))
+
+
+def test_layers_are_drawn_from_their_rules():
+    rank = layers.ranks()
+    for layer, below in ALLOWED.items():
+        assert all(rank[each] < rank[layer] for each in below)
+        reachable, todo = set(), [layer]
+        while todo:  # the arrows that are drawn lead to everything that may be included
+            direct = layers.direct(todo.pop()) - reachable
+            reachable |= direct
+            todo += direct
+        assert below <= reachable and layers.direct(layer) <= below
+    picture = layers.picture()
+    assert picture.count("<rect") == len(ALLOWED) and all(f">{layer}</text>" in picture for layer in ALLOWED)
+
+
+def test_wide_tables_scroll():
+    head = "<thead><tr>" + "<th>a</th>" * 7 + "</tr></thead>"
+    page = f"<table>{head}<tbody><tr><td>{'long ' * 10}</td><td>x</td></tr></tbody></table>"
+    boxed = tables.scrolling(page)
+    assert boxed.startswith('<div class="wide" tabindex="0"') and boxed.count('class="long"') == 1
+    narrow = page.replace("<th>a</th>" * 7, "<th>a</th>")
+    assert tables.scrolling(narrow) == narrow
+
+
+def test_notebooks_become_pages(tmp_path):
+    for file in notebooks.NOTEBOOKS:
+        page = notebooks.page(file)
+        assert page.startswith("# ") and "```python\n" in page and file.name in page
+    book = json.loads(notebooks.NOTEBOOKS[0].read_text(encoding="utf-8"))
+    code = next(cell for cell in book["cells"] if cell["cell_type"] == "code")
+    code["outputs"] = [{"output_type": "stream", "text": ["a < b\n"]}, {"data": {"image/png": "QUJD\n"}}]
+    copy = tmp_path / "run.ipynb"
+    copy.write_text(json.dumps(book))
+    page = notebooks.page(notebooks.NOTEBOOKS[0], copy)
+    assert '<pre class="outcome">a &lt; b</pre>' in page and "data:image/png;base64,QUJD" in page

@@ -1,0 +1,134 @@
+"""Writes a file of every kind that this version writes, and what is in each, into tests/compat/VERSION.
+
+    python tests/compat/make.py
+
+Run once for a release. Files of a version are never written again: python/tests/test_compat.py reads them
+with every later version. The keys are toys, of insecure sets, and protect nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import crenel
+from crenel import ckks, nn, tfhe
+from crenel.workloads import checkpoint, encrypt_values
+
+FOLDER = Path(__file__).resolve().parent
+warnings.simplefilter("ignore", crenel.InsecureParametersWarning)
+
+
+class Writer:
+    """A folder that takes files, and the values that stand in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.values: dict[str, object] = {}
+
+    def put(self, file: str, data: bytes, /, **values: object) -> None:
+        (self.folder / file).write_bytes(data)
+        self.values[file] = values
+
+    def close(self) -> None:
+        text = json.dumps({"version": crenel.__version__, "files": self.values}, indent=1)
+        (self.folder / "values.json").write_text(text + "\n", encoding="utf-8")
+
+
+def pairs(values: np.ndarray) -> list[list[float]]:
+    """Complex numbers for JSON."""
+    return [[float(v.real), float(v.imag)] for v in np.asarray(values, complex).ravel()]
+
+
+def numbers(out: Writer, rng: np.random.Generator) -> None:
+    """CKKS: parameters, keys, ciphertexts with and without a seed, a plaintext, an array, a checkpoint."""
+    params = ckks.Params(log_n=10, scale_bits=28, depth=2, alpha=4, allow_insecure=True)
+    context = ckks.Context(params, device="cpu")
+    client = context.keygen()
+    keys = client.evaluation_keys(rotations=[1])
+    ev = context.evaluator(keys)
+    x, y = rng.uniform(-1, 1, (2, 16)) + 1j * rng.uniform(-1, 1, (2, 16))
+    a, b = (client.encrypt(v, slots=16, bound=1.5) for v in (x, y))
+    out.put("ckks-params.safetensors", params.to_bytes(), log_n=params.log_n, id=params.id)
+    out.put("ckks-secret_key.safetensors", client.export_secret_key(), id=client.secret_key_id)
+    out.put("ckks-public_key.safetensors", client.public_key().to_bytes())
+    out.put("ckks-evaluation_keys.safetensors", keys.to_bytes(), rotations=[1])
+    out.put("ckks-ciphertext.safetensors", a.to_bytes(), slots=pairs(x), bound=1.5, level=a.level)
+    product = ev.multiply_rescale(a, b)
+    out.put("ckks-product.safetensors", product.to_bytes(), slots=pairs(x * y), level=product.level)
+    plain = context.encode(y, slots=16, level=1)
+    out.put("ckks-plaintext.safetensors", plain.to_bytes(), times=pairs(x * y))
+    matrix = rng.uniform(-1, 1, (3, 4))
+    out.put("ckks-array.safetensors", ckks.encrypt(client, matrix).to_bytes(), array=matrix.tolist())
+    belongs, progress = {"params": params.id}, {"iteration": 7}
+    data = checkpoint.packed("compat", belongs, progress, {"state": a})
+    out.put("ckks-checkpoint.safetensors", data, belongs=belongs, progress=progress, slots=pairs(x))
+
+
+def sorting(out: Writer, rng: np.random.Generator) -> None:
+    """Encrypted values of a sort, at the lowest level, where they are small."""
+    params = ckks.preset("toy-boot40", allow_insecure=True)
+    context = ckks.Context(params, device="cpu")
+    client = context.keygen()
+    ev = context.evaluator(client.evaluation_keys())
+    values = rng.uniform(2, 3, 16)
+    encrypted = encrypt_values(client, values, low=2.0, high=3.0)
+    low = replace(encrypted, columns=tuple(ev.adjust_level(c, 0) for c in encrypted.columns))
+    out.put("values-secret_key.safetensors", client.export_secret_key())
+    out.put("values.safetensors", low.to_bytes(), values=values.tolist(), params="toy-boot40")
+
+
+def messages(out: Writer, rng: np.random.Generator) -> None:
+    """TFHE: parameters, keys, bits, messages and integers."""
+    params = tfhe.preset("toy-lut4", allow_insecure=True)
+    context = tfhe.Context(params, device="cpu")
+    client = context.keygen()
+    small = rng.integers(0, 16, (2, 3))
+    wide = rng.integers(-(2**15), 2**15, 3, dtype=np.int16)
+    out.put("tfhe-params.safetensors", params.to_bytes(), name=params.name)
+    out.put("tfhe-secret_key.safetensors", client.export_secret_key())
+    out.put("tfhe-evaluation_keys.safetensors", client.evaluation_keys().to_bytes())
+    out.put("tfhe-messages.safetensors", client.encrypt(small, bits=4).to_bytes(), messages=small.tolist())
+    out.put("tfhe-integers.safetensors", client.encrypt(wide).to_bytes(), integers=wide.tolist())
+
+
+def network(out: Writer, rng: np.random.Generator) -> None:
+    """crenel.nn: a program, its client's file, a sample and its scores."""
+    weights = rng.normal(0, 0.3, (4, 8)), rng.normal(0, 0.3, (3, 4))
+    model = nn.Sequential(nn.Linear(weights[0]), nn.Square(), nn.Linear(weights[1]))
+    params = ckks.Params(log_n=10, scale_bits=28, depth=3, alpha=4, allow_insecure=True)
+    program = nn.compile(model, rng.normal(size=(100, 8)), params=params, device="cpu")
+    client = program.client.keygen(device="cpu")
+    server = program.bind(client.evaluation_keys(program.client))
+    sample = rng.uniform(-0.5, 0.5, 8)
+    sent = client.encrypt(sample, program.client)
+    scores = weights[1] @ (weights[0] @ sample) ** 2
+    out.put("nn-program.safetensors", program.to_bytes())
+    out.put("nn-client.safetensors", program.client.to_bytes())
+    out.put("nn-secret_key.safetensors", client.export_secret_key())
+    out.put("nn-sample.safetensors", sent.to_bytes(), sample=sample.tolist(), scores=scores.tolist())
+    out.put("nn-scores.safetensors", server.run(sent).to_bytes(), scores=scores.tolist())
+
+
+def main() -> int:
+    folder = FOLDER / crenel.__version__
+    if folder.exists():
+        print(f"{folder.name} is there: files of a version are never written again", file=sys.stderr)
+        return 1
+    folder.mkdir()
+    out = Writer(folder)
+    rng = np.random.default_rng(2026)
+    for part in (numbers, sorting, messages, network):
+        part(out, rng)
+    out.close()
+    print(f"{sum(f.stat().st_size for f in folder.iterdir()):,} bytes in {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
