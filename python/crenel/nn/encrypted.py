@@ -105,14 +105,18 @@ class Encrypted:
         return self.ev.multiply_rescale(a, b)
 
     def refresh(self, a: Sequence[ckks.Ciphertext], boot: Boot, level: int) -> list[ckks.Ciphertext]:
-        rows = a[0].batch
+        rows, slots = a[0].batch, a[0].slots
         kind = self.bootstrappers[boot]
         run = kind.eager if self.recording else kind
+        # A bootstrapper keeps one recording, of one number of slots: another one would be made anew each time.
+        wide = [self.of_slots(x, boot.slots) for x in a]
         if boot.vectors == 1 or rows == 1:
-            return [self.at(x, level) for x in run(a, self.ev)]
-        vectors = run([x[k] for x in a for k in range(rows)], self.ev)
-        parts = (vectors[k : k + rows] for k in range(0, len(vectors), rows))
-        return [self.at(ckks.concatenate(part), level) for part in parts]
+            found = run(wide, self.ev)
+        else:
+            vectors = run([x[k] for x in wide for k in range(rows)], self.ev)
+            parts = (vectors[k : k + rows] for k in range(0, len(vectors), rows))
+            found = [ckks.concatenate(part) for part in parts]
+        return [self.at(self.of_slots(x, slots), level) for x in found]
 
     def level(self, a: ckks.Ciphertext) -> int:
         return a.level
