@@ -28,6 +28,7 @@ SECTIONS: dict[str, tuple[str, list[str]]] = {
             "train",
             "nn",
             "networks",
+            "browser",
             "sharing-results",
             "keys-on-a-server",
             "threads-and-forks",

@@ -2,7 +2,7 @@
 // It sends what it is given, and knows no secret.
 import { Cancelled, CrenelError, KeysNeededError, SerializationError, ServiceError, UnavailableError, errorOf } from "./errors.mjs";
 
-const PROTOCOL = "1", TUS = "1.0.0", RETRIES = 5;
+const PROTOCOL = "1", TUS = "1.0.0", RETRIES = 5, CHUNK = 1 << 23;
 const JSON_TYPE = /^application\/(problem\+)?json/;
 
 const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
@@ -84,7 +84,7 @@ export class Service {
         headers: { "Tus-Resumable": TUS, "Upload-Length": String(file.size), "Upload-Metadata": metadata }, signal,
       });
       const upload = new URL(made.headers.get("Location"), this.#base).pathname;
-      await this.#sendChunks(upload, file, Math.min(limits.chunk_bytes, 1 << 22), onProgress, signal);
+      await this.#sendChunks(upload, file, Math.min(limits.chunk_bytes, CHUNK), onProgress, signal);
     }
     onProgress?.({ sent: file.size, bytes: file.size });
     return this.#checked(sha256);

@@ -84,7 +84,7 @@ function showSeen(sent, result, job) {
   bytesPicture($("returned"), result);
   $("sent-caption").textContent = `your digit, ${human(sent.length)}`;
   $("returned-caption").textContent = `its answer, ${human(result.length)}`;
-  $("seen").textContent = "These bytes, and that they are one picture for this program. Every grey is as likely as every other.";
+  $("seen").textContent = "These bytes, and that they are one picture for this program. They look like this whatever you draw.";
   const middle = sent.subarray(sent.length >> 1, (sent.length >> 1) + 160);
   $("bytes").textContent = Array.from(middle, (b) => b.toString(16).padStart(2, "0")).join(" ");
 }
@@ -96,7 +96,7 @@ async function classify() {
     const sample = pixels(inkOf($("drawing")), grid(program.input_shape));
     const sent = await step("Encrypt the digit", "your browser", () => holder.encrypt([sample], { single: true }), (b) => b.length);
     const { result, job } = await step("Classify it, encrypted", "network, server", () => service.run(program.program, key, sent), ({ result }) => result.length);
-    if (job.seconds?.run != null) record("of which computing", "server", 1000 * job.seconds.run);
+    if (job.seconds?.run != null) record("of this, computing", "server", 1000 * job.seconds.run);
     const [scores] = await step("Decrypt the answer", "your browser", () => holder.decrypt(result));
     showSeen(sent, result, job);
     showScores(scores);
@@ -138,7 +138,7 @@ function drawing(canvas) {
   canvas.addEventListener("pointermove", (event) => {
     if (from === null) return;
     const to = at(event);
-    Object.assign(pen, { lineWidth: 24, lineCap: "round", strokeStyle: "#000" });
+    Object.assign(pen, { lineWidth: 30, lineCap: "round", strokeStyle: "#000" });
     pen.beginPath();
     pen.moveTo(...from);
     pen.lineTo(...to);
@@ -155,7 +155,7 @@ function drawing(canvas) {
 async function start() {
   const showSample = drawing($("drawing"));
   try {
-    holder = await step("Load the WebAssembly module", "your browser", () => KeyHolder.start());
+    holder = await step("Load the module", "your browser", () => KeyHolder.start());
     const spec = await step("Ask for the program", "network", connect);
     const about = await holder.about();
     $("about").textContent = `${program.name}: ${spec.params.name}, ${Math.floor(spec.params.securityBits)} bits of security, ` +
