@@ -1,6 +1,6 @@
-// The flat interface of the WebAssembly module, for web/crenel.mjs: handles, pointers and lengths in; a code
-// out. What a function returns beyond a number is its output, which stays until the next call; why it
-// failed is JSON. Nothing of it is called from more than one thread.
+// The flat interface of the WebAssembly module, for web/crenel.mjs: handles, pointers and lengths
+// in; a code out. What a function returns beyond a number is its output, which stays until the next
+// call; why it failed is JSON. Nothing of it is called from more than one thread.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -48,7 +48,9 @@ class JsonObject {
     text_ += cat(text_.empty() ? "{" : ",", json_quote(name), ":", json);
     return *this;
   }
-  JsonObject& add(std::string_view name, std::string_view text) { return raw(name, json_quote(text)); }
+  JsonObject& add(std::string_view name, std::string_view text) {
+    return raw(name, json_quote(text));
+  }
   JsonObject& add(std::string_view name, const char* text) { return raw(name, json_quote(text)); }
   JsonObject& add(std::string_view name, bool truth) { return raw(name, truth ? "true" : "false"); }
   template <class Number>
@@ -87,7 +89,8 @@ void put(const std::string& text) {
   put(std::span(reinterpret_cast<const u8*>(text.data()), text.size()));
 }
 
-/// body(), and 0; what it throws is kept as JSON, and the code is 1. Nothing passes on to JavaScript.
+/// body(), and 0; what it throws is kept as JSON, and the code is 1. Nothing passes on to
+/// JavaScript.
 template <class Body>
 int guarded(const Body& body) {
   Module& m = module();
@@ -113,7 +116,8 @@ T& object(u32 handle, const char* what) {
   const auto found = module().objects.find(handle);
   T* const object = found == module().objects.end() ? nullptr : std::get_if<T>(&found->second);
   if (object == nullptr)
-    throw StateError(cat("handle ", handle, " is no ", what), {{"handle", handle}, {"expected", what}});
+    throw StateError(cat("handle ", handle, " is no ", what),
+                     {{"handle", handle}, {"expected", what}});
   return *object;
 }
 ckks::Context& context_of(u32 handle) { return object<ckks::Context>(handle, "context"); }
@@ -138,18 +142,25 @@ struct Passing {
 
 std::string parameters(const ckks::Params& p) {
   return JsonObject()
-      .add("id", p.id()).add("name", p.name()).add("logN", p.log_n()).add("slots", p.slots())
-      .add("maxLevel", p.max_level()).add("normalTopLevel", p.normal_top_level())
-      .add("securityBits", p.security_bits()).add("insecure", p.insecure())
+      .add("id", p.id())
+      .add("name", p.name())
+      .add("logN", p.log_n())
+      .add("slots", p.slots())
+      .add("maxLevel", p.max_level())
+      .add("normalTopLevel", p.normal_top_level())
+      .add("securityBits", p.security_bits())
+      .add("insecure", p.insecure())
       .text();
 }
 
 }  // namespace
 
-// Memory ----------------------------------------------------------------------------------------------
+// Memory
 
 /// Room for an argument; null where there is none.
-CRENEL_EXPORT(u8*, crenel_allocate)(u32 bytes) { return static_cast<u8*>(std::malloc(bytes + !bytes)); }
+CRENEL_EXPORT(u8*, crenel_allocate)(u32 bytes) {
+  return static_cast<u8*>(std::malloc(bytes + !bytes));
+}
 /// Gives it back, wiped: it may have been a key or a message.
 CRENEL_EXPORT(void, crenel_free)(u8* data, u32 bytes) {
   core::secure_zero(data, bytes);
@@ -166,7 +177,7 @@ CRENEL_EXPORT(void, crenel_clear)() {
 CRENEL_EXPORT(const char*, crenel_error)() { return module().failure.c_str(); }
 CRENEL_EXPORT(void, crenel_release)(u32 handle) { module().objects.erase(handle); }
 
-// What this is -----------------------------------------------------------------------------------------
+// What this is
 
 /// JSON: versions, and what this platform does not have (SECURITY.md, "In a browser").
 CRENEL_EXPORT(int, crenel_about)() {
@@ -174,23 +185,29 @@ CRENEL_EXPORT(int, crenel_about)() {
     const SecretMemory kept = secret_memory();
     const HostMemory left = host_memory();
     const std::string secrets = JsonObject()
-                                    .add("bytes", kept.bytes).add("idleBytes", kept.idle_bytes)
+                                    .add("bytes", kept.bytes)
+                                    .add("idleBytes", kept.idle_bytes)
                                     .add("lockedBytes", kept.locked_bytes)
                                     .add("unlockedBytes", kept.unlocked_bytes)
                                     .add("dumpableBytes", kept.dumpable_bytes)
                                     .add("guardPages", false)
                                     .text();
     put(JsonObject()
-            .add("library", version()).add("interface", kInterface).add("threads", 1)
-            .add("availableBytes", left.bytes).raw("secretMemory", secrets)
+            .add("library", version())
+            .add("interface", kInterface)
+            .add("threads", 1)
+            .add("availableBytes", left.bytes)
+            .raw("secretMemory", secrets)
             .text());
   });
 }
 
-// Contexts and keys ------------------------------------------------------------------------------------
+// Contexts and keys
 
-/// A context of a parameter file, on the device "cpu", or "ref" with `reference`; JSON of the parameters.
-CRENEL_EXPORT(int, crenel_open)(const u8* data, u32 size, int allow_insecure, int reference, u32* handle) {
+/// A context of a parameter file, on the device "cpu", or "ref" with `reference`; JSON of the
+/// parameters.
+CRENEL_EXPORT(int, crenel_open)(const u8* data, u32 size, int allow_insecure, int reference,
+                                u32* handle) {
   return guarded([&] {
     const auto params = ckks::params_from_bytes(bytes_of(data, size), allow_insecure != 0);
     keep(ckks::Context(params, reference != 0 ? "ref" : "cpu"), handle);
@@ -226,7 +243,7 @@ CRENEL_EXPORT(int, crenel_export)(u32 client) {
 /// Evaluation keys, made one at a time: rotations steps[i] up to levels[i], and products up to
 /// `relinearisation`, or -1 for no key of products. JSON: count and bytes of the file.
 CRENEL_EXPORT(int, crenel_keys)(u32 client, const i32* steps, const u32* levels, u32 count,
-                               int relinearisation, u32* handle) {
+                                int relinearisation, u32* handle) {
   return guarded([&] {
     ckks::KeyRequest request;
     for (u32 i = 0; i < count; ++i) {
@@ -250,10 +267,11 @@ CRENEL_EXPORT(int, crenel_keys_head)(u32 keys) {
   return guarded([&] { put(keys_of(keys).head()); });
 }
 
-// Messages ---------------------------------------------------------------------------------------------
+// Messages
 
 /// The ciphertext file of `rows` vectors of `slots` numbers each, side by side.
-CRENEL_EXPORT(int, crenel_encrypt)(u32 client, const double* values, u32 rows, u32 slots, u32 level) {
+CRENEL_EXPORT(int, crenel_encrypt)(u32 client, const double* values, u32 rows, u32 slots,
+                                   u32 level) {
   return guarded([&] {
     ckks::Client& owner = client_of(client);
     const std::span<const double> all(values, u64(rows) * slots);
@@ -276,13 +294,17 @@ CRENEL_EXPORT(int, crenel_inspect)(u32 context, const u8* data, u32 size) {
   return guarded([&] {
     const auto found = ckks::ciphertext_from_bytes(context_of(context), bytes_of(data, size));
     put(JsonObject()
-            .add("level", found.level()).add("slots", found.slots()).add("batch", found.batch())
-            .add("scale", found.scale()).add("secretKeyId", found.secret_key_id().text())
+            .add("level", found.level())
+            .add("slots", found.slots())
+            .add("batch", found.batch())
+            .add("scale", found.scale())
+            .add("secretKeyId", found.secret_key_id().text())
             .text());
   });
 }
 
-/// A ciphertext or evaluation key file, read with all checks and written again: what the library would send.
+/// A ciphertext or evaluation key file, read with all checks and written again: what the library
+/// would send.
 CRENEL_EXPORT(int, crenel_rewrite)(u32 context, const u8* data, u32 size, int keys) {
   return guarded([&] {
     const ckks::Context& home = context_of(context);
@@ -293,7 +315,7 @@ CRENEL_EXPORT(int, crenel_rewrite)(u32 context, const u8* data, u32 size, int ke
   });
 }
 
-// SHA-256 of what does not fit into memory at once -----------------------------------------------------
+// SHA-256 of what does not fit into memory at once
 
 CRENEL_EXPORT(int, crenel_hash)(u32* handle) {
   return guarded([&] { keep(Sha256(), handle); });

@@ -22,13 +22,14 @@ def browser_sections(files: dict[str, dict]) -> str:
             continue
         for row in data["results"]:
             text += "\n## Keys, encryption and decryption in a browser\n\n"
+            loads = ", ".join(f"{load[0]:.1f}" for load in row["loads"])
             text += (
                 f"The digits page (docs/guide/browser.md) by `bench/workload/browser.py`: {row['browser']}, "
-                f"{row['params']}, {row['security_bits']:.0f} bits of security, {row['rotation_keys']} rotations, "
-                f"{row['threads']} thread of WebAssembly. Service and browser share the machine. Medians of "
-                f"{row['runs']} runs; load averages of the machine meanwhile "
-                f"{', '.join(f'{load[0]:.1f}' for load in row['loads'])}. What the client computes (secret key, "
-                f"evaluation keys, encryption, decryption) takes {duration(1e6 * row['client_s'])}. `{name}`\n\n"
+                f"{row['params']}, {row['security_bits']:.0f} bits of security, {row['rotation_keys']} "
+                f"rotations, {row['threads']} thread of WebAssembly. Service and browser share the machine "
+                f"with whatever else ran there: its load averages were {loads}. Medians of {row['runs']} "
+                "runs. What the client computes (secret key, evaluation keys, encryption, decryption) takes "
+                f"{duration(1e6 * row['client_s'])}. `{name}`\n\n"
             )
             body = [[step, duration(1e6 * row[key]), _bytes(row, key)] for key, step in STEPS.items()]
             text += table(["step", "time", "bytes"], body)

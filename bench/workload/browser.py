@@ -2,10 +2,10 @@
 
     python bench/workload/browser.py [--page build/web/page] [--runs 5] [--chromium PROGRAM] [--json FILE]
 
-Service, worker and browser share this machine. Each run is a new tab with a new key; a seven is drawn with the
-mouse, and the answer compared with the program in the clear. `client_s` is what the client computes: secret
-key, evaluation keys, encryption and decryption. Needs the package installed with `serve` and `demo`, and
-playwright; the page's folder is made by web/CMakeLists.txt.
+Service, worker and browser share this machine. Each run is a new tab with a new key; a seven is drawn with
+the mouse, and the answer compared with the program in the clear. `client_s` is what the client computes:
+secret key, evaluation keys, encryption and decryption. Needs the package installed with `serve` and `demo`,
+and playwright; the page's folder is made by web/CMakeLists.txt.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""The WebAssembly module, node and a browser, for tests: built where their tools are, else a skip that says why."""
+"""The WebAssembly module, node and a browser, for tests: built where their tools are, or a skip says why."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -34,6 +37,15 @@ def tool(name: str, package: str) -> str:
     return found
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Other processes of the tests wait."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with open(BUILD / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @cache
 def _built() -> str:
     """What went wrong, or nothing."""
@@ -43,16 +55,18 @@ def _built() -> str:
     cmake = tool("cmake", "cmake")
     configure = [tool("emcmake", "emscripten"), cmake, "-S", str(WEB), "-B", str(BUILD), "-G", "Ninja"]
     configure.append(f"-DCMAKE_MAKE_PROGRAM={tool('ninja', 'ninja-build')}")
-    for command in (configure, [cmake, "--build", str(BUILD)]):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
-        if done.returncode:
-            return (done.stdout + done.stderr)[-3000:]
+    with alone():
+        for command in (configure, [cmake, "--build", str(BUILD)]):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
+            if done.returncode:
+                return (done.stdout + done.stderr)[-3000:]
     return ""
 
 
 def page() -> Path:
     """The folder of the page, module and scripts, built from the sources as they are."""
-    tool("node", "nodejs"), tool("emcmake", "emscripten"), tool("cmake", "cmake"), tool("ninja", "ninja-build")
+    for name, package in (("node", "nodejs"), ("emcmake", "emscripten"), ("ninja", "ninja-build")):
+        tool(name, package)
     wrong = _built()
     assert not wrong, wrong
     return BUILD / "page"
@@ -83,7 +97,8 @@ def native(device: str, folder: Path, seed: int) -> None:
         missing("the library's randomness is chosen by LD_PRELOAD, which is Linux'")
     path = os.pathsep.join([str(Path(crenel.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = {
-        **os.environ, "LD_PRELOAD": str(_entropy(folder)), "CRENEL_TEST_ENTROPY": str(seed), "PYTHONPATH": path,
+        **os.environ, "LD_PRELOAD": str(_entropy(folder)), "CRENEL_TEST_ENTROPY": str(seed),
+        "PYTHONPATH": path,
     }  # fmt: skip
     command = [sys.executable, str(HERE / "native.py"), device, str(folder)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)

@@ -22,7 +22,7 @@ try:
     serve.Settings, serve.running  # noqa: B018  # imported when they are asked for
     ABSENT = ""
 except ImportError as error:
-    ABSENT = f"the page's test needs packages that are not here: {error}"
+    ABSENT = f"{error}: pip install -r requirements/web.txt -r requirements/test.txt"
 
 STROKES = {
     1: [[(0.42, 0.3), (0.55, 0.15), (0.55, 0.85)]],
@@ -97,9 +97,7 @@ def classify(tab: Page) -> str:
     tab.click("#classify")
     tab.wait_for_selector(ANSWER, state="attached", timeout=120_000)
     tab.wait_for_selector("#classify:not([disabled])", timeout=10_000)
-    return tab.evaluate(
-        "() => document.querySelector('#state').dataset.error ?? document.querySelector('#answer').dataset.digit"
-    )
+    return tab.get_attribute("#state", "data-error") or tab.get_attribute("#answer", "data-digit")
 
 
 def expected(tab: Page, program) -> str:

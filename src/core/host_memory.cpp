@@ -135,7 +135,8 @@ void add_groups(Least& least, const std::string& root, u64 free_swap) {
 void add_address_space(Least& least, const std::string&) {
   const auto used = reinterpret_cast<std::uintptr_t>(sbrk(0));
   const auto idle = static_cast<std::size_t>(mallinfo().fordblks);
-  least.add(plus(less(CRENEL_WASM_MEMORY_BYTES, used), idle), "the memory that the module may have");
+  least.add(plus(less(CRENEL_WASM_MEMORY_BYTES, used), idle),
+            "the memory that the module may have");
 }
 #else
 void add_address_space(Least& least, const std::string& proc) {

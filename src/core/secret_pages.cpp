@@ -165,8 +165,8 @@ class Pages {
 
 #if defined(__EMSCRIPTEN__)
 
-  // WebAssembly has one memory, of which no page can be protected, locked or left out of dumps: it is
-  // counted as such.
+  // WebAssembly has one memory, of which no page can be protected, locked or left out of dumps: it
+  // is counted as such.
   static u64 lock_limit() { return 0; }
   Mapping map(std::size_t wanted, OnFork on_fork, std::size_t asked) {
     Mapping m;

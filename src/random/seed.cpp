@@ -24,8 +24,8 @@ Seed seed_from_os() {
 
 #if defined(__EMSCRIPTEN__)
 
-// Of the page that loads the module (web/crenel.mjs): crypto.getRandomValues, or 0 where there is none.
-// No other generator of JavaScript is one for keys.
+// Of the page that loads the module (web/crenel.mjs): crypto.getRandomValues, or 0 where there is
+// none. No other generator of JavaScript is one for keys.
 extern "C" __attribute__((import_module("crenel"), import_name("crenel_random"))) int
 crenel_browser_random(u8* to, std::size_t bytes);
 

@@ -49,8 +49,8 @@ struct KeySelection {
 /// (crenel/core/file.h, which states the errors).
 void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
                           const std::string& path);
-/// The file that to_bytes makes of Client::evaluation_keys(request), written while its keys are made: one
-/// of them is in memory at a time. For clients with little memory that send keys.
+/// The file that to_bytes makes of Client::evaluation_keys(request), written while its keys are
+/// made: one of them is in memory at a time. For clients with little memory that send keys.
 class EvaluationKeyStream {
  public:
   struct State;
@@ -62,8 +62,8 @@ class EvaluationKeyStream {
 
   u32 count() const;       ///< parts that next() gives: one a key, both of encapsulation in one
   u64 file_bytes() const;  ///< of the whole file
-  /// Makes the next key: the bytes of the file that follow those of the one before, the first of which
-  /// follow the head. Empty after the last.
+  /// Makes the next key: the bytes of the file that follow those of the one before, the first of
+  /// which follow the head. Empty after the last.
   std::vector<u8> next();
   /// What the file begins with, checksums of all keys among it. StateError before the last key.
   std::vector<u8> head() const;

@@ -1,4 +1,7 @@
-"""A native client whose randomness a test chose (entropy.c): what bits.mjs makes, too. Arguments: device, folder."""
+"""A native client whose randomness a test chose (entropy.c): what bits.mjs makes, too.
+
+Arguments: device, folder.
+"""
 
 import sys
 import warnings

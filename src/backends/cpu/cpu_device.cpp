@@ -68,11 +68,10 @@ class CpuStream final : public device::Stream {
   template <class F>
   static void pieces(std::size_t bytes, const F& f) {
     constexpr std::size_t kPiece = std::size_t(1) << 20;
-    parallel_for((bytes + kPiece - 1) / kPiece, bytes / 4,
-                 [&](u64 i) {
-                   const std::size_t at = i * kPiece;
-                   f(at, std::min(kPiece, bytes - at));
-                 });
+    parallel_for((bytes + kPiece - 1) / kPiece, bytes / 4, [&](u64 i) {
+      const std::size_t at = i * kPiece;
+      f(at, std::min(kPiece, bytes - at));
+    });
   }
 };
 

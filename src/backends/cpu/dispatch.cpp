@@ -52,8 +52,8 @@ bool isa_available(Isa isa) {
 }
 
 Isa best_isa() {
-  static const Isa best = isa_available(Isa::avx512) ? Isa::avx512
-                          : isa_available(Isa::avx2) ? Isa::avx2
+  static const Isa best = isa_available(Isa::avx512)    ? Isa::avx512
+                          : isa_available(Isa::avx2)    ? Isa::avx2
                           : isa_available(Isa::simd128) ? Isa::simd128
                                                         : Isa::scalar;
   return best;

@@ -17,8 +17,8 @@ ckks::Client client_of(const ckks::Context& context, const random::Seed& seed) {
   rlwe::SecretKey secret(context.state().ring, random::SecretSource(seed),
                          context.params().spec().hamming_weight);
   const SecretKeyId id(SecretKeyId::Bytes{1, 2, 3});
-  return ckks::Client(std::make_shared<ckks::Client::State>(
-      ckks::Client::State{context, std::move(secret), id}));
+  return ckks::Client(
+      std::make_shared<ckks::Client::State>(ckks::Client::State{context, std::move(secret), id}));
 }
 
 Bytes streamed(EvaluationKeyStream& keys) {

@@ -60,7 +60,9 @@ struct Vec {
   static Coefficient coefficient(const u64* p) { return set1(static_cast<u32>(*p)); }
   using Pair = V;
   static Pair pair(V a) { return a; }
-  static Wide wide_mul_add(Wide acc, Pair a, Coefficient c) { return wide_add(acc, wide_mul(a, c)); }
+  static Wide wide_mul_add(Wide acc, Pair a, Coefficient c) {
+    return wide_add(acc, wide_mul(a, c));
+  }
   static V set1_high(u32 q) { return wasm_u64x2_splat(static_cast<u64>(q) << 32); }
   static Wide wide_fold(Wide a, V q_high) {
     return {min(a.low, sub(a.low, q_high)), min(a.high, sub(a.high, q_high))};
