@@ -118,20 +118,26 @@ export class Layout {
     this.plane = counts(form.plane, 2);
     this.capacity = count(form.capacity, 1, MAX_SLOTS);
     this.groups = count(form.groups);
+    this.images = count(form.images, 1, this.capacity);
     this.sequence = form.sequence;
     const [channels, height, width] = this.size, [v, h] = this.gap, [rows, columns] = this.plane;
     const one = v === 1 && h === 1;
     const ok = typeof this.sequence === "boolean" && (!this.sequence || (one && width === 1)) &&
       (this.groups === 1 || (one && channels % this.groups === 0)) && Number.isInteger(Math.log2(this.capacity)) &&
+      Number.isInteger(Math.log2(this.images)) && (this.images === 1 || (this.groups === 1 && !this.sequence)) &&
       product(this.shape) === product(this.size) && height * v <= rows && width * h <= columns &&
       product(this.size) <= MAX_ELEMENTS && above(channels, v * h) * rows * columns <= MAX_ELEMENTS;
     if (!ok) throw new SerializationError("a layout that does not hold its tensor", { shape: this.shape });
     this.total = above(channels, v * h) * rows * columns;
     /** Of each ciphertext. */
-    this.slots = Math.min(this.capacity, powerAbove(Math.floor(this.total / this.groups)));
-    this.ciphertexts = this.groups * above(Math.floor(this.total / this.groups), this.slots);
+    this.slots = Math.min(this.capacity, powerAbove(Math.floor(this.total / this.groups)) * this.images);
+    this.ciphertexts = this.groups * above(Math.floor(this.total / this.groups) * this.images, this.slots);
   }
-  /** Of each element, in the order of the flat tensor: ciphertext * slots + slot. */
+  /** Vectors for so many samples, of which `images` lie in neighbouring slots. */
+  rows(samples) {
+    return above(samples, this.images);
+  }
+  /** Of each element of the first sample, in the order of the flat tensor: ciphertext * slots + slot. */
   positions() {
     const [channels, height, width] = this.size, [v, h] = this.gap, [rows, columns] = this.plane;
     const part = Math.floor(this.total / this.groups), stride = (this.ciphertexts / this.groups) * this.slots;
@@ -140,7 +146,7 @@ export class Layout {
     const place = (c, y, x) => {
       const within = c % (v * h);
       const slot = Math.floor(c / (v * h)) * rows * columns + (y * v + Math.floor(within / h)) * columns + x * h + (within % h);
-      found[next++] = this.groups > 1 ? Math.floor(slot / part) * stride + (slot % part) : slot;
+      found[next++] = (this.groups > 1 ? Math.floor(slot / part) * stride + (slot % part) : slot) * this.images;
     };
     const axes = this.sequence ? [height, width, channels] : [channels, height, width];
     for (let i = 0; i < axes[0]; i++)
@@ -214,16 +220,21 @@ export class ClientSpec {
         if (!(Math.abs(sample[k]) <= this.inputBound))
           throw new ParameterError(`number ${k} of sample ${row} is not within the program's range of ${this.inputBound}`, { index: [row, k], bound: this.inputBound });
     });
-    const { slots, ciphertexts } = this.input, places = this.input.positions(), parts = [];
+    const { slots, ciphertexts, images } = this.input, rows = this.input.rows(samples.length);
+    const places = this.input.positions(), parts = [];
     for (let c = 0; c < ciphertexts; c++) {
-      const values = new Float64Array(samples.length * slots);
-      samples.forEach((sample, row) => places.forEach((place, k) => {
-        if (Math.floor(place / slots) === c) values[row * slots + (place % slots)] = sample[k] / this.inputBound;
-      }));
+      const values = new Float64Array(rows * slots);
+      for (let n = 0; n < rows * images; n++) {
+        const sample = samples[Math.min(n, samples.length - 1)]; // the last one fills a row
+        const row = Math.floor(n / images) * slots + (n % images);
+        places.forEach((place, k) => {
+          if (Math.floor(place / slots) === c) values[row + (place % slots)] = sample[k] / this.inputBound;
+        });
+      }
       parts.push([`ciphertext${c}`, client.encrypt(values, { level: this.inputLevel, slots })]);
       values.fill(0);
     }
-    return packed("tensor", { program: this.program, single, result: false }, parts);
+    return packed("tensor", { program: this.program, single, result: false, samples: samples.length }, parts);
   }
 
   /**
@@ -236,18 +247,23 @@ export class ClientSpec {
     const { program, single, result } = form ?? {};
     if (typeof program !== "string" || typeof single !== "boolean" || typeof result !== "boolean" || parts.size === 0)
       throw new SerializationError("an encrypted tensor without program, result, single and ciphertexts");
-    if (program !== this.program) throw new StateError("an encrypted tensor of another program", { found: program, expected: this.program });
-    if (!result) throw new StateError("an input that a client encrypted, expected the program's result", { result });
     const { slots, ciphertexts } = this.output;
     const files = [...parts.values()], about = files.map((file) => this.context.inspect(file));
-    const rows = about[0].batch;
-    if (about.length !== ciphertexts || about.some((c) => c.slots !== slots || c.batch !== rows) || rows > (single ? 1 : this.batch))
-      throw new StateError(`${about.length} ciphertexts, expected the program's result: ${ciphertexts} of ${slots} slots`, { ciphertexts: about.length, expected: ciphertexts, slots });
+    const { batch } = about[0];
+    if (about.some((c) => c.batch !== batch) || (single && batch !== 1)) throw new SerializationError("ciphertexts of different numbers of samples");
+    const samples = count(form.samples, batch, batch * about[0].slots);
+    if (single && samples !== 1) throw new SerializationError("a single sample that is several");
+    if (program !== this.program) throw new StateError("an encrypted tensor of another program", { found: program, expected: this.program });
+    const most = single ? 1 : this.batch;
+    if (about.length !== ciphertexts || about.some((c) => c.slots !== slots) || batch !== this.output.rows(samples) || samples > most)
+      throw new StateError(`${about.length} ciphertexts, expected the program's result: ${ciphertexts} of ${slots} slots and at most ${most} samples`, { ciphertexts: about.length, expected: ciphertexts, slots });
+    if (!result) throw new StateError("an input that a client encrypted, expected the program's result", { result });
     const found = files.map((file) => client.decrypt(file));
     const places = this.output.positions();
-    return Array.from({ length: rows }, (_, row) => {
-      const values = new Float64Array(places.length);
-      places.forEach((place, k) => (values[k] = found[Math.floor(place / slots)][row * slots + (place % slots)] * this.outputBound));
+    return Array.from({ length: samples }, (_, n) => {
+      const values = new Float64Array(places.length), image = n % this.output.images;
+      const row = Math.floor(n / this.output.images) * slots;
+      places.forEach((place, k) => (values[k] = found[Math.floor(place / slots)][row + (place % slots) + image] * this.outputBound));
       return values;
     });
   }

@@ -153,7 +153,7 @@ def test_layouts_place_alike(tmp_path: Path, seed: int) -> None:
             gap = tuple(int(n) for n in rng.integers(1, 4, 2))
             size = tuple(int(n) for n in rng.integers(1, 7, 3))
             plane = (size[1] * gap[0] + int(rng.integers(3)), size[2] * gap[1] + int(rng.integers(3)))
-            layout = Layout(size, size, gap, plane, capacity)
+            layout = Layout(size, size, gap, plane, capacity, images=1 << int(rng.integers(4)))
         else:
             groups, each = int(rng.integers(1, 4)), int(rng.integers(1, 9))
             layout = Layout((groups * each,), (groups * each, 1, 1), (1, 1), (1, 1), capacity, groups=groups)
