@@ -67,7 +67,9 @@ async function compiled(source) {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
   const response = await fetch(source);
-  if (!response.ok) throw new UnsupportedError(`no module at ${source}: status ${response.status}`, { status: response.status });
+  if (!response.ok)
+    throw new UnsupportedError(`no module at ${source}: status ${response.status}`,
+      { status: response.status });
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
@@ -85,7 +87,8 @@ export function initAsync(source = new URL("./crenel.wasm", import.meta.url)) {
     const found = about().interface;
     if (found !== INTERFACE) {
       wasm = null;
-      throw new UnsupportedError(`a module of interface ${found}, expected ${INTERFACE}`, { found, expected: INTERFACE });
+      throw new UnsupportedError(`a module of interface ${found}, expected ${INTERFACE}`,
+        { found, expected: INTERFACE });
     }
   })();
   starting.catch(() => (starting = null));
@@ -107,7 +110,9 @@ function withCopies(arrays, body) {
     for (const array of arrays) {
       const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
       const at = crenel_allocate(bytes.length) >>> 0;
-      if (at === 0) throw new OutOfMemoryError(`no room for ${bytes.length} bytes in the module`, { needed: bytes.length });
+      if (at === 0)
+        throw new OutOfMemoryError(`no room for ${bytes.length} bytes in the module`,
+          { needed: bytes.length });
       made.push([at, bytes.length]);
       bytesAt(at, bytes.length).set(bytes);
     }
@@ -189,7 +194,8 @@ export class Context extends Held {
    * @throws {SerializationError}
    */
   static open(parameterFile, { allowInsecure = false, device = "cpu" } = {}) {
-    if (device !== "cpu" && device !== "ref") throw new ParameterError(`device ${device}, expected "cpu" or "ref"`);
+    if (device !== "cpu" && device !== "ref")
+      throw new ParameterError(`device ${device}, expected "cpu" or "ref"`);
     const bytes = asBytes(parameterFile, "parameters");
     const [handle, found] = withCopies([bytes], (at) =>
       make("crenel_open", at, bytes.length, Number(allowInsecure), Number(device === "ref")));
@@ -234,7 +240,8 @@ export class Client extends Held {
    * @throws {ParameterError} for numbers that are not finite or do not fit
    */
   encrypt(values, { level, slots }) {
-    if (!(values instanceof Float64Array)) throw new ParameterError("values of another type, expected a Float64Array");
+    if (!(values instanceof Float64Array))
+      throw new ParameterError("values of another type, expected a Float64Array");
     const { params } = this.context;
     asInteger(slots, "slots", 1, params.slots);
     asInteger(level, "level", 0, params.maxLevel);
@@ -318,6 +325,7 @@ export const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2
 
 /** Bytes of an even number of hexadecimal digits. @throws {SerializationError} */
 export function fromHex(digits) {
-  if (typeof digits !== "string" || !/^([0-9a-f]{2})*$/.test(digits)) throw new SerializationError("text that is not hexadecimal");
+  if (typeof digits !== "string" || !/^([0-9a-f]{2})*$/.test(digits))
+    throw new SerializationError("text that is not hexadecimal");
   return Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }

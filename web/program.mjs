@@ -44,14 +44,17 @@ export function packed(kind, document, parts) {
 
 function headerOf(data) {
   if (data.length < FIXED || new TextDecoder("latin1").decode(data.subarray(0, 8)) !== MAGIC)
-    throw new SerializationError(`no file of crenel.nn: it does not begin with ${MAGIC}`, { bytes: data.length });
+    throw new SerializationError(`no file of crenel.nn: it does not begin with ${MAGIC}`,
+      { bytes: data.length });
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const version = view.getUint32(8, true), length = Number(view.getBigUint64(12, true));
   if (version !== VERSION)
-    throw new SerializationError(`version ${version} of the format, expected ${VERSION}`, { version, expected: VERSION });
+    throw new SerializationError(`version ${version} of the format, expected ${VERSION}`,
+      { version, expected: VERSION });
   const end = FIXED + length;
   if (length > MAX_HEADER || end + DIGEST > data.length)
-    throw new SerializationError(`a header of ${length} bytes in a file of ${data.length}`, { header: length });
+    throw new SerializationError(`a header of ${length} bytes in a file of ${data.length}`,
+      { header: length });
   if (!same(sha256(data.subarray(0, end)), data.subarray(end, end + DIGEST)))
     throw new SerializationError("the header's checksum is wrong: the file is damaged");
   let header;
@@ -61,7 +64,8 @@ function headerOf(data) {
     throw new SerializationError("the header is not JSON");
   }
   const members = header !== null && typeof header === "object" ? Object.keys(header).sort() : [];
-  if (!same(members, ["digest", "document", "kind", "parts"])) throw new SerializationError("the header has other members");
+  if (!same(members, ["digest", "document", "kind", "parts"]))
+    throw new SerializationError("the header has other members");
   return [header, end + DIGEST];
 }
 
@@ -69,13 +73,18 @@ function headerOf(data) {
 export function unpacked(data, kind) {
   const [header, start] = headerOf(data);
   if (header.kind !== kind)
-    throw new StateError(`a file of a ${header.kind}, expected one of a ${kind}`, { found: String(header.kind), expected: kind });
+    throw new StateError(`a file of a ${header.kind}, expected one of a ${kind}`,
+      { found: String(header.kind), expected: kind });
   const listed = header.parts;
   const good = (p) => Array.isArray(p) && p.length === 2 && typeof p[0] === "string" && Number.isSafeInteger(p[1]) && p[1] >= 0;
-  if (!Array.isArray(listed) || !listed.every(good)) throw new SerializationError("parts must be pairs of a name and a length");
+  if (!Array.isArray(listed) || !listed.every(good))
+    throw new SerializationError("parts must be pairs of a name and a length");
   const expected = listed.reduce((sum, [, length]) => sum + length, start);
-  if (data.length !== expected) throw new SerializationError(`${data.length} bytes, expected ${expected}`, { bytes: data.length, expected });
-  if (hex(sha256(data.subarray(start))) !== header.digest) throw new SerializationError("the checksum of the parts is wrong: the file is damaged");
+  if (data.length !== expected)
+    throw new SerializationError(`${data.length} bytes, expected ${expected}`,
+      { bytes: data.length, expected });
+  if (hex(sha256(data.subarray(start))) !== header.digest)
+    throw new SerializationError("the checksum of the parts is wrong: the file is damaged");
   const parts = new Map();
   let at = start;
   for (const [name, length] of listed) {
@@ -122,9 +131,13 @@ export class Layout {
     this.sequence = form.sequence;
     const [channels, height, width] = this.size, [v, h] = this.gap, [rows, columns] = this.plane;
     const one = v === 1 && h === 1;
-    const ok = typeof this.sequence === "boolean" && (!this.sequence || (one && width === 1)) &&
-      (this.groups === 1 || (one && channels % this.groups === 0)) && Number.isInteger(Math.log2(this.capacity)) &&
-      Number.isInteger(Math.log2(this.images)) && (this.images === 1 || (this.groups === 1 && !this.sequence)) &&
+    const power = (value) => Number.isInteger(Math.log2(value));
+    const ok =
+      typeof this.sequence === "boolean" &&
+      (!this.sequence || (one && width === 1)) &&
+      (this.groups === 1 || (one && channels % this.groups === 0)) &&
+      (this.images === 1 || (this.groups === 1 && !this.sequence)) &&
+      power(this.capacity) && power(this.images) &&
       product(this.shape) === product(this.size) && height * v <= rows && width * h <= columns &&
       product(this.size) <= MAX_ELEMENTS && above(channels, v * h) * rows * columns <= MAX_ELEMENTS;
     if (!ok) throw new SerializationError("a layout that does not hold its tensor", { shape: this.shape });
@@ -165,13 +178,16 @@ export class ClientSpec {
    */
   static fromBytes(data, options = {}) {
     const [form] = unpacked(data, "client");
-    if (form === null || typeof form !== "object") throw new SerializationError("a client's file without a document");
+    if (form === null || typeof form !== "object")
+      throw new SerializationError("a client's file without a document");
     const spec = new ClientSpec();
-    if (!/^[0-9a-f]{64}$/.test(form.program)) throw new SerializationError("program: expected 64 hexadecimal digits");
+    if (!/^[0-9a-f]{64}$/.test(form.program))
+      throw new SerializationError("program: expected 64 hexadecimal digits");
     spec.program = form.program;
     if (!Array.isArray(form.bootstraps)) throw new SerializationError("bootstraps is no list");
     if (form.bootstraps.length > 0)
-      throw new UnsupportedError("a program with bootstraps: its keys do not fit a browser", { bootstraps: form.bootstraps });
+      throw new UnsupportedError("a program with bootstraps: its keys do not fit a browser",
+        { bootstraps: form.bootstraps });
     spec.input = new Layout(form.input);
     spec.output = new Layout(form.output);
     spec.inputBound = positive(form.input_bound);
@@ -185,11 +201,14 @@ export class ClientSpec {
       spec.relinearisation = form.relinearisation === null ? null : count(form.relinearisation, 0, maxLevel);
       if (!Array.isArray(form.rotations)) throw new SerializationError("rotations is no list");
       spec.rotations = form.rotations.map((pair) => {
-        if (!Array.isArray(pair) || pair.length !== 2) throw new SerializationError("rotations must be pairs of a step and a level");
+        if (!Array.isArray(pair) || pair.length !== 2)
+          throw new SerializationError("rotations must be pairs of a step and a level");
         return [count(pair[0], 1 - slots, slots - 1), count(pair[1], 0, maxLevel)];
       });
-      if (new Set(spec.rotations.map(([step]) => step)).size !== spec.rotations.length) throw new SerializationError("a rotation twice");
-      if (product(spec.outputShape) !== product(spec.output.shape) || Math.max(spec.input.capacity, spec.output.capacity) > slots)
+      if (new Set(spec.rotations.map(([step]) => step)).size !== spec.rotations.length)
+        throw new SerializationError("a rotation twice");
+      if (product(spec.outputShape) !== product(spec.output.shape) ||
+          Math.max(spec.input.capacity, spec.output.capacity) > slots)
         throw new SerializationError("layouts or levels that do not fit the parameters or the result");
     } catch (error) {
       spec.context.free();
@@ -213,12 +232,15 @@ export class ClientSpec {
    */
   encrypt(client, samples, { single = false } = {}) {
     const size = product(this.input.shape);
-    if (samples.length < 1 || samples.length > (single ? 1 : this.batch) || samples.some((s) => s.length !== size))
-      throw new ParameterError(`${samples.length} samples, expected 1 to ${single ? 1 : this.batch} of ${size} numbers`, { batch: this.batch, expected: this.input.shape });
+    if (samples.length < 1 || samples.length > (single ? 1 : this.batch) ||
+        samples.some((s) => s.length !== size))
+      throw new ParameterError(`${samples.length} samples, expected 1 to ${single ? 1 : this.batch} of ${size} numbers`,
+        { batch: this.batch, expected: this.input.shape });
     samples.forEach((sample, row) => {
       for (let k = 0; k < size; k++)
         if (!(Math.abs(sample[k]) <= this.inputBound))
-          throw new ParameterError(`number ${k} of sample ${row} is not within the program's range of ${this.inputBound}`, { index: [row, k], bound: this.inputBound });
+          throw new ParameterError(`number ${k} of sample ${row} is not within the program's range of ${this.inputBound}`,
+            { index: [row, k], bound: this.inputBound });
     });
     const { slots, ciphertexts, images } = this.input, rows = this.input.rows(samples.length);
     const places = this.input.positions(), parts = [];
@@ -245,19 +267,26 @@ export class ClientSpec {
   decrypt(client, data) {
     const [form, parts] = unpacked(data, "tensor");
     const { program, single, result } = form ?? {};
-    if (typeof program !== "string" || typeof single !== "boolean" || typeof result !== "boolean" || parts.size === 0)
+    if (typeof program !== "string" || typeof single !== "boolean" || typeof result !== "boolean" ||
+        parts.size === 0)
       throw new SerializationError("an encrypted tensor without program, result, single and ciphertexts");
     const { slots, ciphertexts } = this.output;
     const files = [...parts.values()], about = files.map((file) => this.context.inspect(file));
     const { batch } = about[0];
-    if (about.some((c) => c.batch !== batch) || (single && batch !== 1)) throw new SerializationError("ciphertexts of different numbers of samples");
+    if (about.some((c) => c.batch !== batch) || (single && batch !== 1))
+      throw new SerializationError("ciphertexts of different numbers of samples");
     const samples = count(form.samples, batch, batch * about[0].slots);
     if (single && samples !== 1) throw new SerializationError("a single sample that is several");
-    if (program !== this.program) throw new StateError("an encrypted tensor of another program", { found: program, expected: this.program });
+    if (program !== this.program)
+      throw new StateError("an encrypted tensor of another program",
+        { found: program, expected: this.program });
     const most = single ? 1 : this.batch;
-    if (about.length !== ciphertexts || about.some((c) => c.slots !== slots) || batch !== this.output.rows(samples) || samples > most)
-      throw new StateError(`${about.length} ciphertexts, expected the program's result: ${ciphertexts} of ${slots} slots and at most ${most} samples`, { ciphertexts: about.length, expected: ciphertexts, slots });
-    if (!result) throw new StateError("an input that a client encrypted, expected the program's result", { result });
+    if (about.length !== ciphertexts || about.some((c) => c.slots !== slots) ||
+        batch !== this.output.rows(samples) || samples > most)
+      throw new StateError(`${about.length} ciphertexts, expected the program's result: ${ciphertexts} of ${slots} slots and at most ${most} samples`,
+        { ciphertexts: about.length, expected: ciphertexts, slots });
+    if (!result)
+      throw new StateError("an input that a client encrypted, expected the program's result", { result });
     const found = files.map((file) => client.decrypt(file));
     const places = this.output.positions();
     return Array.from({ length: samples }, (_, n) => {

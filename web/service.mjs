@@ -41,7 +41,8 @@ export class Service {
     if (this.#token) all.Authorization = `Bearer ${this.#token}`;
     let response;
     try {
-      response = await fetch(new URL(path, this.#base), { method, headers: all, body, signal, cache: "no-store", credentials: "omit" });
+      response = await fetch(new URL(path, this.#base),
+        { method, headers: all, body, signal, cache: "no-store", credentials: "omit" });
     } catch (error) {
       if (signal?.aborted) throw new Cancelled("cancelled by its signal");
       throw new UnavailableError(`the service cannot be reached: ${error.message}`);
@@ -65,7 +66,8 @@ export class Service {
   async clientFile({ program, client_sha256: expected }) {
     const bytes = await (await this.#send("GET", `/programs/${program}/client`)).arrayBuffer();
     const found = Array.from(await digestOf(bytes), (b) => b.toString(16).padStart(2, "0")).join("");
-    if (found !== expected) throw new SerializationError("a client file of another hash than announced", { found, expected });
+    if (found !== expected)
+      throw new SerializationError("a client file of another hash than announced", { found, expected });
     return new Uint8Array(bytes);
   }
 
@@ -104,7 +106,8 @@ export class Service {
     for (;;) {
       const state = await this.#keyState(key, 20);
       if (state === "ready") return key;
-      if (state === null) throw new KeysNeededError("the service does not hold the keys that were sent", { key });
+      if (state === null)
+        throw new KeysNeededError("the service does not hold the keys that were sent", { key });
     }
   }
 

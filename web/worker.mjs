@@ -56,7 +56,8 @@ const answers = {
     return { secretKeyId: client.secretKeyId };
   },
   keys: (_, progress) => keyFile(progress),
-  encrypt: ({ samples, single }) => held("program", spec).encrypt(held("secret key", client), samples, { single }),
+  encrypt: ({ samples, single }) => held("program", spec).encrypt(held("secret key", client), samples,
+    { single }),
   decrypt: ({ file }) => held("program", spec).decrypt(held("secret key", client), file),
   /** Wipes the secret key. */
   forget() {
