@@ -42,12 +42,13 @@ ALLOWED = {
 # Rooms of device and of every backend -> rooms that they may include besides their own.
 ROOMS = {"poly": set(), "torus": {"poly"}, "fhecore": {"poly"}}
 # Outside of the library: public headers only.
-OUTSIDE = ("python/src", "bench", "examples", "tests/integration/find_package")
+OUTSIDE = ("python/src", "bench", "examples", "web", "tests/integration/find_package")
 # But for these, and why.
 INSIDE = {
     "bench/micro/": "times the kernel interface, like the tests",
     "bench/harness/digest.cpp": "the library's SHA-256",
     "bench/tfhe/host_copy.cpp": "times transfers of the payloads themselves",
+    "web/crenel_wasm.cpp": "the library's SHA-256, quoting of JSON, and memory of secrets",
 }
 # Packages of Python that build on the public names of others: what they may import, by prefix, besides the
 # standard library; a name of the extension module where the public packages have none. Private names of

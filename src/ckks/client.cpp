@@ -12,12 +12,8 @@
 #include "rlwe/encapsulation.h"
 
 namespace crenel::ckks {
-namespace {
-
 using Complex = std::complex<double>;
 
-/// The one sample under the ephemeral sparse secret has modulus q0 P': that must be small enough
-/// for 128 bits of security.
 void require_secure_encapsulation(const Params& params, const rlwe::RingContext& ring) {
   const rlwe::LimbSet limbs = rlwe::encapsulation_limbs(ring);
   if (params.insecure()) return;
@@ -35,8 +31,6 @@ void require_secure_encapsulation(const Params& params, const rlwe::RingContext&
        {"bound", bound ? FieldValue(*bound) : FieldValue(limit)},
        {"hamming_weight", weight}});
 }
-
-}  // namespace
 
 Client::Client(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Client::Client(Client&&) noexcept = default;

@@ -1,7 +1,6 @@
 #include "ckks/encoder.h"
 
-#include <cmath>
-#include <numbers>
+#include "ring/fft.h"
 
 namespace crenel::ckks {
 namespace {
@@ -27,11 +26,9 @@ inline Complex product(Complex a, Complex b) {
 
 Encoder::Encoder(u32 log_n) : log_n_(log_n) {
   const u64 m = u64(2) << log_n;
-  roots_.resize(m);
-  for (u64 k = 0; k < m; ++k) {
-    const double angle = 2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(m);
-    roots_[k] = {std::cos(angle), std::sin(angle)};
-  }
+  roots_.reserve(m);
+  // Not by the C library, whose sines differ from host to host: so would ciphertexts.
+  for (const ring::Complex z : ring::roots_of_unity(log_n + 1)) roots_.emplace_back(z.re, z.im);
   u32 power = 1;
   for (u64 j = 0; j < m / 4; ++j) {
     power_of_five_.push_back(power);

@@ -1,12 +1,29 @@
 #include "core/fork.h"
 
+#if !defined(__EMSCRIPTEN__)
 #include <pthread.h>
 #include <unistd.h>
+#endif
 
 #include "crenel/core/error.h"
 #include "crenel/core/fork_mutex.h"
 
 namespace crenel {
+
+#if defined(__EMSCRIPTEN__)
+
+// WebAssembly has no processes that fork.
+namespace core {
+u64 forks() noexcept { return 0; }
+bool may_use_team() noexcept { return true; }
+}  // namespace core
+
+namespace {
+u32 own_mark() noexcept { return 1; }
+}  // namespace
+
+#else
+
 namespace {
 
 std::atomic<u64> fork_count{0};
@@ -39,6 +56,8 @@ bool may_use_team() noexcept {
 }
 
 }  // namespace core
+
+#endif
 
 bool ForkMutex::try_lock() noexcept {
   u32 free = 0;

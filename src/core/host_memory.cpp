@@ -1,7 +1,12 @@
 #include "core/host_memory.h"
 
+#if defined(__EMSCRIPTEN__)
+#include <malloc.h>
+#include <unistd.h>
+#else
 #include <sys/resource.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cctype>
@@ -125,6 +130,15 @@ void add_groups(Least& least, const std::string& root, u64 free_swap) {
   }
 }
 
+#if defined(__EMSCRIPTEN__)
+// What the module may still grow by, and what its allocator has free.
+void add_address_space(Least& least, const std::string&) {
+  const auto used = reinterpret_cast<std::uintptr_t>(sbrk(0));
+  const auto idle = static_cast<std::size_t>(mallinfo().fordblks);
+  least.add(plus(less(CRENEL_WASM_MEMORY_BYTES, used), idle),
+            "the memory that the module may have");
+}
+#else
 void add_address_space(Least& least, const std::string& proc) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
@@ -132,6 +146,7 @@ void add_address_space(Least& least, const std::string& proc) {
     least.add(less(limit.rlim_cur, *pages * static_cast<u64>(sysconf(_SC_PAGESIZE))),
               "RLIMIT_AS (ulimit -v)");
 }
+#endif
 
 }  // namespace
 

@@ -1,12 +1,15 @@
 #include "core/secret_pages.h"
 
+#if !defined(__EMSCRIPTEN__)
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -123,16 +126,16 @@ class Pages {
     for (const auto& [key, mapping] : idle_) count(mapping);
     report.bytes = live_bytes_;
     report.idle_bytes = idle_bytes_;
-    rlimit limit{};
-    report.lock_limit = ~u64(0);
-    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-      report.lock_limit = limit.rlim_cur;
+    report.lock_limit = lock_limit();
     return report;
   }
 
  private:
   static constexpr std::size_t kAlwaysKept = std::size_t(1) << 20;
 
+#if defined(__EMSCRIPTEN__)
+  Pages() = default;
+#else
   Pages() {
     // A child gets the table at rest, and locks its copies of the pages: locks are not inherited.
     pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
@@ -141,6 +144,7 @@ class Pages {
                      instance().mutex_.unlock();
                    });
   }
+#endif
 
   static OutOfMemoryError no_memory(std::size_t bytes) {
     return out_of_host_memory({.what = "secrets in locked pages", .bytes = bytes});
@@ -157,6 +161,32 @@ class Pages {
       drop_idle();
       ask();
     }
+  }
+
+#if defined(__EMSCRIPTEN__)
+
+  // WebAssembly has one memory, of which no page can be protected, locked or left out of dumps: it
+  // is counted as such.
+  static u64 lock_limit() { return 0; }
+  Mapping map(std::size_t wanted, OnFork on_fork, std::size_t asked) {
+    Mapping m;
+    m.base = std::aligned_alloc(page_, wanted);
+    if (m.base == nullptr) throw no_memory(asked);
+    m.start = static_cast<char*>(m.base);
+    m.length = m.bytes = wanted;
+    m.on_fork = on_fork;
+    m.dumpable = true;
+    return m;
+  }
+  void unmap(const Mapping& mapping) noexcept { std::free(mapping.base); }
+
+#else
+
+  static u64 lock_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      return limit.rlim_cur;
+    return ~u64(0);
   }
 
   Mapping map(std::size_t wanted, OnFork on_fork, std::size_t asked) {
@@ -191,12 +221,15 @@ class Pages {
 
   void unmap(const Mapping& mapping) noexcept { munmap(mapping.base, mapping.length); }
 
+#endif
+
   void drop_idle() noexcept {
     for (const auto& [key, mapping] : idle_) unmap(mapping);
     idle_.clear();
     idle_bytes_ = 0;
   }
 
+#if !defined(__EMSCRIPTEN__)
   // As pages are touched: a lock that touched them all would copy them all in every child.
   void lock_again() noexcept {
     const auto again = [](Mapping& m) {
@@ -209,8 +242,12 @@ class Pages {
     for (auto& [data, mapping] : live_) again(mapping);
     for (auto& [key, mapping] : idle_) again(mapping);
   }
-
   const std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+#else
+  // Of the allocator's making: WebAssembly's own are of 64 KiB, more than most secrets.
+  static constexpr std::size_t page_ = 4096;
+#endif
+
   std::mutex mutex_;
   std::map<void*, Mapping> live_;
   std::multimap<std::pair<OnFork, std::size_t>, Mapping> idle_;

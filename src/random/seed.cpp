@@ -1,6 +1,8 @@
 #include "random/seed.h"
 
+#if !defined(__EMSCRIPTEN__)
 #include <sys/random.h>
+#endif
 
 #include <cerrno>
 #include <cstring>
@@ -20,6 +22,22 @@ Seed seed_from_os() {
   return seed;
 }
 
+#if defined(__EMSCRIPTEN__)
+
+// Of the page that loads the module (web/crenel.mjs): crypto.getRandomValues, or 0 where there is
+// none. No other generator of JavaScript is one for keys.
+extern "C" __attribute__((import_module("crenel"), import_name("crenel_random"))) int
+crenel_browser_random(u8* to, std::size_t bytes);
+
+void seed_from_os(Seed& seed) {
+  if (crenel_browser_random(seed.data(), seed.size()) == 1) return;
+  secure_zero(seed.data(), seed.size());
+  throw StateError("the browser gives no random bytes, expected those of crypto.getRandomValues",
+                   {{"found", "no random bytes"}, {"expected", "crypto.getRandomValues"}});
+}
+
+#else
+
 void seed_from_os(Seed& seed) {
   std::size_t filled = 0;
   while (filled < seed.size()) {
@@ -34,6 +52,8 @@ void seed_from_os(Seed& seed) {
     filled += static_cast<std::size_t>(got);
   }
 }
+
+#endif
 
 namespace {
 

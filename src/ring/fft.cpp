@@ -44,20 +44,31 @@ Complex unit_root(u32 numerator, u32 log_denominator) {
 
 }  // namespace
 
-NegacyclicFft::NegacyclicFft(u32 log_degree) : log_n(log_degree) {
-  if (log_n < 3 || log_n > 12)
-    throw ParameterError(cat("log_n = ", log_n, ", expected 3..12"), {{"log_n", log_n}});
-  const u32 n = u32(1) << log_n, m = n / 2;
-  roots.resize(2 * n);
+std::vector<Complex> roots_of_unity(u32 log_order) {
+  if (log_order < 3)
+    throw ParameterError(cat("log_order = ", log_order, ", expected at least 3"),
+                         {{"log_order", log_order}});
+  const u32 n = u32(1) << (log_order - 1);
+  std::vector<Complex> roots(2 * u64(n));
+  std::vector<Complex> octant(n / 4 + 1);
+  for (u32 j = 0; j <= n / 4; ++j) octant[j] = unit_root(j, log_order - 3);
   for (u32 j = 0; j < 2 * n; ++j) {
     // the first octant, mirrored at pi / 4 and turned by quarters
     const u32 quarter = j / (n / 2), rest = j % (n / 2);
     const bool mirrored = rest > n / 4;
-    Complex z = unit_root(mirrored ? n / 2 - rest : rest, log_n - 2);
+    Complex z = octant[mirrored ? n / 2 - rest : rest];
     if (mirrored) z = {z.im, z.re};
     for (u32 turn = 0; turn < quarter; ++turn) z = {-z.im, z.re};
     roots[j] = {z.re + 0.0, z.im + 0.0};  // no negative zeros
   }
+  return roots;
+}
+
+NegacyclicFft::NegacyclicFft(u32 log_degree) : log_n(log_degree) {
+  if (log_n < 3 || log_n > 12)
+    throw ParameterError(cat("log_n = ", log_n, ", expected 3..12"), {{"log_n", log_n}});
+  const u32 n = u32(1) << log_n, m = n / 2;
+  roots = roots_of_unity(log_n + 1);
   // angle[b] of zeta(d, b), in units of pi / n, by halving from the top
   twiddles.resize(m);
   std::vector<u32> angle{n / 2};

@@ -1,5 +1,6 @@
-// Tables of the negacyclic double-precision transform: R[X]/(X^N + 1) as the M = N/2 complex points
-// of C[X]/(X^M - i), by a tree of radix-2 butterflies. Made on the host, the same everywhere.
+// Roots of unity in double precision, and tables of the negacyclic transform: R[X]/(X^N + 1) as the
+// M = N/2 complex points of C[X]/(X^M - i), by a tree of radix-2 butterflies. Made on the host, the
+// same everywhere.
 #pragma once
 
 #include <vector>
@@ -12,6 +13,11 @@ struct Complex {
   double re = 0.0;
   double im = 0.0;
 };
+
+/// [j] = exp(2 pi i j / 2^log_order), j < 2^log_order, symmetric to the bit in all octants and
+/// within an error of half a unit in the last place: the same with every C library. log_order from
+/// 3.
+std::vector<Complex> roots_of_unity(u32 log_order);
 
 /// A polynomial a of degree < N enters as the M points z_j = a_j + i a_(j+M). Node (d, b) of the
 /// tree, b < 2^d, holds M / 2^d values: residues modulo X^(M/2^d) - zeta(d, b); zeta(0, 0) = i,

@@ -28,6 +28,13 @@ std::string half_name(std::string_view key) { return cat(key, kHalf); }
 std::string seed_name(std::string_view key) { return cat(key, kSeed); }
 std::string galois_name(u64 element) { return cat(kGalois, element); }
 
+std::string key_name(rlwe::KeyId id) {
+  if (id == rlwe::kRelinearisation) return std::string(kRelinearisation);
+  if (id == rlwe::kDenseToSparse) return std::string(kDenseToSparse);
+  if (id == rlwe::kSparseToDense) return std::string(kSparseToDense);
+  return galois_name(id);
+}
+
 /// Elements the library makes keys for: powers of 5 (which are the elements = 1 mod 4), without the
 /// identity, and 2N - 1.
 bool usable_element(u64 element, u64 ring_dim) {
@@ -45,26 +52,26 @@ const rlwe::EvaluationKeySet& resident_keys(const ckks::EvaluationKeys& keys) {
   return keys.data()->set;
 }
 
+KeyTensors declare_key(DocumentWriter& file, const rlwe::RingContext& ring, rlwe::KeyId id,
+                       u32 digits, u32 limbs, u32 max_level) {
+  const std::string name = key_name(id);
+  if (max_level < ring.top_level()) file.integer(cat(kMaxLevel, name), max_level);
+  if (id == rlwe::kDenseToSparse) file.integer(kWeight, rlwe::kEncapsulationWeight);
+  const std::size_t half =
+      file.tensor(half_name(name), DType::u32, {digits, limbs, ring.ring_dim()});
+  return {half, file.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)})};
+}
+
 std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext& ring,
                                   const rlwe::EvaluationKeySet& set) {
   std::vector<KeyPart> parts;
-  const auto add = [&](std::string_view name, const rlwe::SwitchKey& key) {
-    const auto& p = key.pairs;
-    const std::size_t half = file.tensor(half_name(name), DType::u32,
-                                         {p.shape().batch, p.limbs().size(), p.shape().ring_dim()});
-    parts.push_back({&key, half, file.tensor(seed_name(name), DType::u8, {key.seed.size()})});
-  };
   file.integer(kDigits, ring.chain().dnum());
-  const auto add_switch_key = [&](const std::string& name, const rlwe::SwitchKey& key) {
-    if (key.max_level < ring.top_level()) file.integer(cat(kMaxLevel, name), key.max_level);
-    add(name, key);
-  };
-  if (set.relinearisation) add_switch_key(std::string(kRelinearisation), *set.relinearisation);
-  for (const auto& [element, key] : set.galois) add_switch_key(galois_name(element), key);
-  if (set.encapsulation) {
-    file.integer(kWeight, set.encapsulation->weight);
-    add(kDenseToSparse, set.encapsulation->dense_to_sparse);
-    add(kSparseToDense, set.encapsulation->sparse_to_dense);
+  for (const rlwe::KeyId id : set.ids()) {
+    const rlwe::SwitchKey& key = *set.find(id);
+    const auto& p = key.pairs;
+    const auto [half, seed] =
+        declare_key(file, ring, id, p.shape().batch, p.limbs().size(), key.max_level);
+    parts.push_back({&key, half, seed});
   }
   return parts;
 }

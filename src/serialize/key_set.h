@@ -17,6 +17,14 @@ struct KeyPart {
 /// The keys in device memory, none for no keys. UnsupportedError for staged keys.
 const rlwe::EvaluationKeySet& resident_keys(const ckks::EvaluationKeys& keys);
 
+/// Indices of a key's two tensors.
+struct KeyTensors {
+  std::size_t half, seed;
+};
+/// Declares one key of this shape, and its metadata.
+KeyTensors declare_key(DocumentWriter& file, const rlwe::RingContext& ring, rlwe::KeyId id,
+                       u32 digits, u32 limbs, u32 max_level);
+
 /// Declares every key of the set, and the metadata of the kind, in file order.
 std::vector<KeyPart> declare_keys(DocumentWriter& file, const rlwe::RingContext& ring,
                                   const rlwe::EvaluationKeySet& set);

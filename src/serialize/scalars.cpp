@@ -1,7 +1,5 @@
 #include "serialize/scalars.h"
 
-#include <bit>
-
 namespace crenel::serialize {
 namespace {
 
@@ -24,7 +22,7 @@ std::optional<u64> parse_integer(std::string_view text) {
 }
 
 std::string format_real(double value) {
-  const u64 bits = std::bit_cast<u64>(value);
+  const u64 bits = __builtin_bit_cast(u64, value);
   const int exponent = static_cast<int>(bits >> kMantissaBits) - kBias;
   std::string digits;
   for (u32 shift = kMantissaBits; shift > 0; shift -= 4) digits += kHex[bits >> (shift - 4) & 15];
@@ -52,7 +50,7 @@ std::optional<double> parse_real(std::string_view text) {
       text[p + 1] == '-' ? -static_cast<int>(*magnitude) : static_cast<int>(*magnitude);
   if (exponent <= -kBias) return std::nullopt;  // subnormal
   const u64 bits = static_cast<u64>(exponent + kBias) << kMantissaBits | mantissa;
-  const double value = std::bit_cast<double>(bits);
+  const double value = __builtin_bit_cast(double, bits);
   // One text a value: whatever was let through above is caught here.
   if (format_real(value) != text) return std::nullopt;
   return value;

@@ -1,6 +1,7 @@
 // Objects to bytes and back: safetensors files (docs/design/0004).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,29 @@ struct KeySelection {
 /// (crenel/core/file.h, which states the errors).
 void save_evaluation_keys(const Context& context, const EvaluationKeys& keys,
                           const std::string& path);
+/// The file that to_bytes makes of Client::evaluation_keys(request), written while its keys are
+/// made: one of them is in memory at a time. For clients with little memory that send keys.
+class EvaluationKeyStream {
+ public:
+  struct State;
+  /// Refuses what Client::evaluation_keys refuses, but needs room for one key only.
+  EvaluationKeyStream(const Client& client, const KeyRequest& request);
+  EvaluationKeyStream(EvaluationKeyStream&&) noexcept;
+  EvaluationKeyStream& operator=(EvaluationKeyStream&&) noexcept;
+  ~EvaluationKeyStream();
+
+  u32 count() const;       ///< parts that next() gives: one a key, both of encapsulation in one
+  u64 file_bytes() const;  ///< of the whole file
+  /// Makes the next key: the bytes of the file that follow those of the one before, the first of
+  /// which follow the head. Empty after the last.
+  std::vector<u8> next();
+  /// What the file begins with, checksums of all keys among it. StateError before the last key.
+  std::vector<u8> head() const;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
 /// Reads a key file: the whole header is checked, but only the keys selected are read, checked and
 /// expanded, and only they count for `limits`. KeyMissingError names every selected rotation that
 /// the file lacks; SerializationError as ever, and for a file that cannot be read. A file that

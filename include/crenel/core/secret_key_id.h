@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +29,7 @@ class SecretKeyId {
   /// What text() gives; nothing for any other text.
   static std::optional<SecretKeyId> from_text(std::string_view text);
 
-  friend auto operator<=>(const SecretKeyId&, const SecretKeyId&) = default;
+  friend bool operator==(const SecretKeyId&, const SecretKeyId&) = default;
 
  private:
   Bytes bytes_{};

@@ -6,7 +6,7 @@
 namespace crenel::backend::cpu {
 
 /// Instruction-set paths, slowest first; all give the same bits.
-enum class Isa : u8 { scalar, avx2, avx512 };
+enum class Isa : u8 { scalar, simd128, avx2, avx512 };
 
 inline constexpr Isa kAllIsas[] = {Isa::scalar, Isa::avx2, Isa::avx512};
 

@@ -68,8 +68,10 @@ class CpuStream final : public device::Stream {
   template <class F>
   static void pieces(std::size_t bytes, const F& f) {
     constexpr std::size_t kPiece = std::size_t(1) << 20;
-    parallel_for((bytes + kPiece - 1) / kPiece, bytes / 4,
-                 [&](u64 i) { f(i * kPiece, std::min(kPiece, bytes - i * kPiece)); });
+    parallel_for((bytes + kPiece - 1) / kPiece, bytes / 4, [&](u64 i) {
+      const std::size_t at = i * kPiece;
+      f(at, std::min(kPiece, bytes - at));
+    });
   }
 };
 
@@ -98,7 +100,11 @@ class CpuBackend final : public device::Backend {
   void* allocate(std::size_t bytes) override {
     // Limbs are walked with large power-of-two strides: without huge pages every stride is a TLB
     // miss.
+#if defined(__EMSCRIPTEN__)
+    const bool huge = false;  // none there, and alignment costs memory of which there is little
+#else
     const bool huge = bytes >= kHugePage;
+#endif
     const std::size_t alignment = huge ? kHugePage : kAlignment;
     const std::size_t rounded =
         (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
@@ -117,6 +123,7 @@ class CpuBackend final : public device::Backend {
       std::shared_ptr<const ring::Ring> ring) override {
     return std::make_unique<CpuPolyKernels>(std::move(ring), isa_);
   }
+#if !defined(CRENEL_CLIENT_ONLY)  // a client of CKKS (web/) needs neither
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
     return std::make_unique<CpuTorusKernels>(std::move(plan), isa_);
   }
@@ -127,6 +134,7 @@ class CpuBackend final : public device::Backend {
           parallel_for(count, kAnyThreads, task);
         });
   }
+#endif
 
  private:
   Isa isa_;

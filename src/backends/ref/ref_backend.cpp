@@ -62,6 +62,7 @@ class RefBackend final : public device::Backend {
       std::shared_ptr<const ring::Ring> ring) override {
     return std::make_unique<RefPolyKernels>(std::move(ring));
   }
+#if !defined(CRENEL_CLIENT_ONLY)  // a client of CKKS (web/) needs neither
   std::unique_ptr<device::TorusKernels> make_torus_kernels(device::TorusPlan plan) override {
     return std::make_unique<RefTorusKernels>(std::move(plan));
   }
@@ -71,6 +72,7 @@ class RefBackend final : public device::Backend {
           for (u64 i = 0; i < count; ++i) task(i);
         });
   }
+#endif
 
  private:
   device::DeviceInfo info_;

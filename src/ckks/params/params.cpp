@@ -93,8 +93,7 @@ Params Params::from_spec(Spec spec, bool allow_insecure) {
   state->primes = chain_in_position_order(spec);
   state->primes.insert(state->primes.end(), spec.auxiliary.begin(), spec.auxiliary.end());
   state->scales = canonical_scales(spec);
-  for (const long double ratio : rescale_ratios(spec))
-    state->ratios.push_back(static_cast<double>(ratio));
+  state->ratios = rescale_ratios(spec);
   state->log_q = level_log_q(spec);
   state->log_p = static_cast<double>(log2_product(spec.auxiliary));
   state->log_pq = log2_pq(spec);

@@ -30,6 +30,25 @@ TEST(Fft, RefusesOtherDegrees) {
   }
 }
 
+TEST(Fft, RootsOfUnityOfEveryRing) {
+  EXPECT_THROW(ring::roots_of_unity(2), ParameterError);
+  for (const u32 log_order : {3u, 4u, 11u, 18u}) {
+    const std::vector<Complex> roots = ring::roots_of_unity(log_order);
+    const u32 order = 1u << log_order;
+    ASSERT_EQ(roots.size(), order);
+    for (u32 j = 0; j < order; j += 1 + j / 64) {
+      const long double angle = 2 * std::numbers::pi_v<long double> * j / order;
+      const auto near = [](double got, long double expected) {
+        const long double unit = std::max(std::abs(expected), 1e-6L) * 0x1p-53L;
+        EXPECT_LE(std::abs(got - expected), 1.01L * unit + 1e-18L) << got;
+      };
+      near(roots[j].re, std::cos(angle));
+      near(roots[j].im, std::sin(angle));
+      EXPECT_TRUE(same_bits(roots[(order - j) % order], {roots[j].re, 0.0 - roots[j].im}));
+    }
+  }
+}
+
 // Correctly rounded but for rare ties: half a unit in the last place of long double's value.
 TEST(Fft, RootsAreAccurate) {
   for (u32 log_n = 3; log_n <= 12; ++log_n) {

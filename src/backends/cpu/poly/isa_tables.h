@@ -13,6 +13,7 @@ namespace crenel::backend::cpu::tables {
   extern const BasisTable basis_##isa;           \
   extern const SampleTable sample_##isa;
 CRENEL_CPU_TABLES(scalar)
+CRENEL_CPU_TABLES(simd128)
 CRENEL_CPU_TABLES(avx2)
 CRENEL_CPU_TABLES(avx512)
 #undef CRENEL_CPU_TABLES

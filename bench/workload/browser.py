@@ -1,0 +1,121 @@
+"""The digits demo in headless Chromium: what each step of the page takes, in the benchmark schema.
+
+    python bench/workload/browser.py [--page build/web/page] [--runs 5] [--chromium PROGRAM] [--json FILE]
+
+Service, worker and browser share this machine. Each run is a new tab with a new key; a seven is drawn with
+the mouse, and the answer compared with the program in the clear. `client_s` is what the client computes:
+secret key, evaluation keys, encryption and decryption. Needs the package installed with `serve` and `demo`,
+and playwright; the page's folder is made by web/CMakeLists.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+CLIENT = ["Make a secret key", "Make keys for the server", "Encrypt the digit", "Decrypt the answer"]
+NAMES = {
+    "Load the module": "load_s", "Ask for the program": "program_s", "Make a secret key": "keygen_s",
+    "Make keys for the server": "keys_s", "Send and check these keys": "send_s",
+    "Encrypt the digit": "encrypt_s", "Classify it, encrypted": "classify_s",
+    "of this, computing": "compute_s", "Decrypt the answer": "decrypt_s",
+}  # fmt: skip
+SEVEN = [(0.3, 0.2), (0.7, 0.2), (0.5, 0.5), (0.42, 0.85)]
+ANSWER = "#answer[data-digit], #state[data-error]"
+
+
+def classified(browser, url: str, program, picture: Path | None) -> dict:
+    """Seconds of each step of a new tab, bytes, and whether the answer is the program's."""
+    import numpy as np
+
+    tab = browser.new_page(viewport={"width": 1280, "height": 780})
+    tab.goto(f"{url}/page/")
+    tab.wait_for_selector("#classify:not([disabled])", timeout=120_000)
+    box = tab.locator("#drawing").bounding_box()
+    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in SEVEN]
+    tab.mouse.move(*points[0])
+    tab.mouse.down()
+    for point in points[1:]:
+        tab.mouse.move(*point, steps=5)
+    tab.mouse.up()
+    tab.click("#classify")
+    tab.wait_for_selector(ANSWER, state="attached", timeout=300_000)
+    steps = tab.evaluate("() => crenelSteps")
+    answer = tab.get_attribute("#answer", "data-digit")
+    sample = tab.evaluate(
+        "async () => { const m = await import('./picture.mjs');"
+        " return Array.from(m.pixels(m.inkOf(document.querySelector('#drawing')), 8)) }"
+    )
+    if picture:
+        tab.screenshot(path=picture, full_page=True)
+    tab.close()
+    wanted = int(program.simulate(np.array([sample])).argmax())
+    found = {NAMES[s["name"]]: s["milliseconds"] / 1e3 for s in steps}
+    found["client_s"] = sum(s["milliseconds"] for s in steps if s["name"] in CLIENT) / 1e3
+    size = {NAMES[s["name"]].replace("_s", "_bytes"): s["bytes"] for s in steps if s["bytes"]}
+    return found | size | {"correct": answer == str(wanted), "load": list(os.getloadavg())}
+
+
+def measured(page: Path, program_of: str, runs: int, picture: Path | None) -> tuple[dict, str]:
+    """The record of all runs, and the browser's version."""
+    from playwright.sync_api import sync_playwright
+
+    from crenel import serve
+    from crenel.workloads import records
+    from crenel.workloads.networks import demo_serve
+
+    program, _ = demo_serve.program("cpu", 1)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        program.save(Path(folder) / "digits.crn")
+        settings = serve.Settings(data=str(Path(folder) / "data"), page=str(page), guests=10 * runs)
+        browser = playwright.chromium.launch(executable_path=program_of, args=["--no-sandbox"])
+        with serve.running([Path(folder) / "digits.crn"], settings, device="cpu") as service:
+            rows = [classified(browser, service.url, program, None if k else picture) for k in range(runs)]
+        version = browser.version
+        browser.close()
+    times = {name: statistics.median(row[name] for row in rows) for name in [*NAMES.values(), "client_s"]}
+    sizes = {name: size for name, size in rows[0].items() if name.endswith("_bytes")}
+    record = {
+        "name": "digits", **records.facts_of(program.params), "browser": f"Chromium {version}, headless",
+        "rotation_keys": len(program.client.rotations), "runs": runs, **times, **sizes,
+        "clients_s": [row["client_s"] for row in rows], "loads": [row["load"] for row in rows],
+        "threads": 1, "correct": all(row["correct"] for row in rows),
+    }  # fmt: skip
+    return record, version
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--page", type=Path, default=Path("build/web/page"))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--chromium", default=shutil.which("chromium"))
+    parser.add_argument("--picture", type=Path, help="where the first run's page is drawn to")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if not options.chromium or not (options.page / "crenel.wasm").is_file():
+        parser.error(f"no Chromium, or no page in {options.page}")
+    row, _ = measured(options.page, options.chromium, options.runs, options.picture)
+    print(
+        f"client {row['client_s']:.2f} s (keys {row['keys_s']:.2f} s of {row['keys_bytes'] / 2**20:.1f} MiB, "
+        f"encrypt {1e3 * row['encrypt_s']:.0f} ms, decrypt {1e3 * row['decrypt_s']:.0f} ms), "
+        f"send and check {row['send_s']:.2f} s, classify {row['classify_s']:.2f} s, "
+        f"{'correct' if row['correct'] else 'WRONG'}, load {row['loads'][-1][0]:.1f}"
+    )
+    if options.json:
+        import crenel
+        from crenel.workloads import records
+
+        where = records.provenance(crenel.Device("cpu"), " ".join(["python", *sys.argv]))
+        document = {"kind": "crenel-bench", "format": 1, "suite": "browser", "provenance": where}
+        options.json.write_text(json.dumps(document | {"results": [row]}, indent=1) + "\n")
+    return 0 if row["correct"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

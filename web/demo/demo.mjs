@@ -1,0 +1,176 @@
+// The page's logic: drawing, steps and their times. No cryptography: keyholder.mjs asks a worker for that.
+import { KeyHolder } from "./keyholder.mjs";
+import { Service } from "./service.mjs";
+import { bytesPicture, grid, inkOf, pixels } from "./picture.mjs";
+
+const $ = (id) => document.getElementById(id);
+const steps = [];
+let holder, service, program, key = null;
+
+const human = (bytes) => {
+  const units = ["bytes", "KiB", "MiB", "GiB"];
+  let power = 0;
+  for (; bytes >= 1024 && power < 3; power++) bytes /= 1024;
+  return `${power ? bytes.toFixed(1) : bytes} ${units[power]}`;
+};
+const seconds = (ms) => (ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(2)} s`);
+
+function say(text) {
+  $("state").textContent = text;
+}
+function record(name, where, milliseconds, bytes = null) {
+  steps.push({ name, where, milliseconds, bytes });
+  const row = document.createElement("tr");
+  for (const cell of [name, where, seconds(milliseconds), bytes === null ? "" : human(bytes)])
+    row.insertCell().textContent = cell;
+  row.dataset.step = name;
+  $("steps").append(row);
+}
+/** Runs a step of this page and lists its time; bytes(result) are what it made or moved. */
+async function step(name, where, work, bytes = () => null) {
+  say(`${name} ...`);
+  const start = performance.now();
+  const result = await work();
+  record(name, where, performance.now() - start, bytes(result));
+  return result;
+}
+
+async function connect() {
+  const base = new URL("/", location.href);
+  service = await Service.asGuest(base);
+  const wanted = new URLSearchParams(location.search).get("program");
+  const all = (await service.programs()).filter((p) => p.kind === "nn" && grid(p.input_shape) !== null);
+  program = all.find((p) => p.name === wanted) ?? all[0];
+  if (program === undefined) throw new Error("the service has no program that takes a picture");
+  const file = await service.clientFile(program);
+  if (program.insecure) {
+    $("warning").textContent = "The service runs parameters of less than 128 bits of security: for a demonstration only.";
+    $("warning").hidden = false;
+  }
+  return holder.program(file, { allowInsecure: program.insecure });
+}
+
+async function makeKeys() {
+  await step("Make a secret key", "your browser", () => holder.keygen());
+  $("progress").value = 0;
+  const keys = await step(
+    "Make keys for the server", "your browser",
+    () => holder.evaluationKeys(({ done, count }) => ($("progress").value = done / count)),
+    ({ file }) => file.size,
+  );
+  $("progress").value = 0;
+  key = await step(
+    "Send and check these keys", "network, server",
+    () => service.sendKeys(program.program, keys, { onProgress: ({ sent, bytes }) => ($("progress").value = sent / bytes) }),
+    () => keys.file.size,
+  );
+}
+
+function showScores(scores) {
+  const best = scores.indexOf(Math.max(...scores)), low = Math.min(...scores), range = Math.max(...scores) - low || 1;
+  $("scores").replaceChildren(...Array.from(scores, (score, digit) => {
+    const column = document.createElement("div"), bar = document.createElement("span");
+    bar.style.setProperty("height", `${4 + 80 * ((score - low) / range)}%`);
+    column.append(bar, String(digit));
+    column.classList.toggle("best", digit === best);
+    return column;
+  }));
+  $("answer").textContent = `The answer, decrypted here: ${best}`;
+  $("answer").dataset.digit = String(best);
+}
+
+function showSeen(sent, result, job) {
+  bytesPicture($("sent"), sent);
+  bytesPicture($("returned"), result);
+  $("sent-caption").textContent = `your digit, ${human(sent.length)}`;
+  $("returned-caption").textContent = `its answer, ${human(result.length)}`;
+  $("seen").textContent = "These bytes, and that they are one picture for this program. They look like this whatever you draw.";
+  const middle = sent.subarray(sent.length >> 1, (sent.length >> 1) + 160);
+  $("bytes").textContent = Array.from(middle, (b) => b.toString(16).padStart(2, "0")).join(" ");
+}
+
+async function classify() {
+  $("classify").disabled = true;
+  try {
+    if (key === null) await makeKeys();
+    const sample = pixels(inkOf($("drawing")), grid(program.input_shape));
+    const sent = await step("Encrypt the digit", "your browser", () => holder.encrypt([sample], { single: true }), (b) => b.length);
+    const { result, job } = await step("Classify it, encrypted", "network, server", () => service.run(program.program, key, sent), ({ result }) => result.length);
+    if (job.seconds?.run != null) record("of this, computing", "server", 1000 * job.seconds.run);
+    const [scores] = await step("Decrypt the answer", "your browser", () => holder.decrypt(result));
+    showSeen(sent, result, job);
+    showScores(scores);
+    say("Done. Draw another: the keys are there.");
+  } catch (error) {
+    // The service may have let the keys go: they are made and sent again.
+    if (error.code === "KeysNeededError") key = null;
+    say(`${error.code ?? "Error"}: ${error.message}`);
+    $("state").dataset.error = error.code ?? error.name;
+  } finally {
+    $("classify").disabled = false;
+  }
+}
+
+function drawing(canvas) {
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  const clear = () => {
+    pen.fillStyle = "#fff";
+    pen.fillRect(0, 0, canvas.width, canvas.height);
+    showSample();
+  };
+  const showSample = () => {
+    const side = program ? grid(program.input_shape) : 8;
+    const shown = pixels(inkOf(canvas), side);
+    $("sample").width = $("sample").height = side;
+    const image = new ImageData(side, side);
+    shown.forEach((value, k) => image.data.set([255 - 255 * value, 255 - 255 * value, 255 - 255 * value, 255], 4 * k));
+    $("sample").getContext("2d").putImageData(image, 0, 0);
+  };
+  let from = null;
+  const at = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [((event.clientX - box.left) * canvas.width) / box.width, ((event.clientY - box.top) * canvas.height) / box.height];
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    from = at(event);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (from === null) return;
+    const to = at(event);
+    Object.assign(pen, { lineWidth: 30, lineCap: "round", strokeStyle: "#000" });
+    pen.beginPath();
+    pen.moveTo(...from);
+    pen.lineTo(...to);
+    pen.stroke();
+    from = to;
+    showSample();
+  });
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (from = null));
+  $("clear").addEventListener("click", clear);
+  clear();
+  return showSample;
+}
+
+async function start() {
+  const showSample = drawing($("drawing"));
+  try {
+    holder = await step("Load the module", "your browser", () => KeyHolder.start());
+    const spec = await step("Ask for the program", "network", connect);
+    const about = await holder.about();
+    $("about").textContent = `${program.name}: ${spec.params.name}, ${Math.floor(spec.params.securityBits)} bits of security, ` +
+      `${spec.rotations} rotations. Crenel ${about.library}, ${about.threads} thread. A browser locks no memory: ` +
+      "what is secret lies in this tab's, until you close it.";
+    showSample();
+    $("classify").disabled = false;
+    say("Ready. Your keys are made with the first digit.");
+  } catch (error) {
+    say(`${error.code ?? "Error"}: ${error.message}`);
+    $("state").dataset.error = error.code ?? error.name;
+  }
+  $("classify").addEventListener("click", classify);
+}
+
+/** For measurements and tests: the steps so far. */
+globalThis.crenelSteps = steps;
+await start();
