@@ -14,13 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from crenel.serve.hosting import Engine, run, running
     from crenel.serve.programs import Function, NnProgram
-    from crenel.serve.running import Engine, run, running
     from crenel.serve.settings import Settings
 
 _PLACES = {
-    "Engine": "running", "Function": "programs", "NnProgram": "programs", "Settings": "settings",
-    "run": "running", "running": "running",
+    "Engine": "hosting", "Function": "programs", "NnProgram": "programs", "Settings": "settings",
+    "run": "hosting", "running": "hosting",
 }  # fmt: skip
 
 

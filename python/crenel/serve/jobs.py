@@ -1,7 +1,7 @@
 """Jobs: accepted only once they are durable, run under a lease, answered once.
 
-A worker that dies leaves a lease that runs out, and the job begins again. Evaluation is bit-identical, so that
-a second run writes the same bytes under the same name: at least once becomes exactly once.
+A worker that dies leaves a lease that runs out, and the job begins again. Evaluation is bit-identical, so
+that a second run writes the same bytes under the same name: at least once becomes exactly once.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from crenel import ckks, nn
 from crenel.errors import NotFoundError, ParameterError
 from crenel.nn import archive
 from crenel.nn.layout import Layout
+from crenel.nn.sizes import rotation_key_bytes
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 Check = Callable[[], None]
@@ -77,6 +78,11 @@ class Servable(Protocol):
         """Bytes of one client's keys on the device."""
         ...
 
+    @property
+    def largest_key(self) -> int:
+        """Bytes of the largest of them."""
+        ...
+
     def facts(self) -> dict[str, object]:
         """Members of its description that are its kind's own."""
         ...
@@ -123,6 +129,14 @@ class NnProgram:
     def key_memory(self) -> int:
         """Bytes of one client's keys on the device, counted."""
         return self._program.demand.key_bytes
+
+    @property
+    def largest_key(self) -> int:
+        """Of the highest level; with bootstraps, of all."""
+        demand = self._program.demand
+        if demand.bootstraps:
+            return self.params.key_bytes()
+        return rotation_key_bytes(self.params, max([*demand.rotations.values(), demand.relinearisation or 0]))
 
     def facts(self) -> dict[str, object]:
         """Shapes, bound and packing."""
@@ -225,7 +239,12 @@ class Function:
     @property
     def key_memory(self) -> int:
         """Bytes of all keys at the top level."""
-        return self.params.key_bytes() * (len(self.rotations) + 1 + self.conjugate)
+        return self.params.key_bytes(rotations=self.rotations, conjugate=self.conjugate)
+
+    @property
+    def largest_key(self) -> int:
+        """All are as large."""
+        return self.params.key_bytes()
 
     def facts(self) -> dict[str, object]:
         """None but that it takes one ciphertext."""

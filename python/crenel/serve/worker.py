@@ -22,6 +22,7 @@ from crenel.errors import (
     KeysNeededError,
     NotFoundError,
     OutOfMemoryError,
+    ParameterError,
     ServiceError,
 )  # fmt: skip
 from crenel.serve import keys as keysets
@@ -30,7 +31,7 @@ from crenel.serve.database import Database, workers
 from crenel.serve.jobs import Claimed, Jobs
 from crenel.serve.keys import Keys, ToCheck
 from crenel.serve.observe import log
-from crenel.serve.programs import Loaded, Prepared, Programs, Reading
+from crenel.serve.programs import Loaded, Prepared, Programs, Reading, Servable
 from crenel.serve.residency import MemoryFile, Residency
 from crenel.serve.settings import Settings
 
@@ -72,6 +73,8 @@ class Worker:
         self._blobs = Blobs(settings.data, settings.min_free_bytes)
         self._keys = Keys(self._database, self._blobs, settings)
         self._jobs = Jobs(self._database, self._blobs, settings, programs, self._keys)
+        for p in programs:
+            _fits(p, settings.device_bytes)
         self._loaded: dict[str, Loaded] = {p.program: p.load(device) for p in programs}
         self.resident: Residency[Prepared] = Residency(settings.device_bytes)
         self.files: Residency[MemoryFile] = Residency(settings.host_bytes)
@@ -98,8 +101,13 @@ class Worker:
                 self._stop.wait(idle)
                 idle = min(1.5 * idle, 3 * self.settings.poll_seconds)
         beats.join()
+        self.close()
+
+    def close(self) -> None:
+        """Others need not wait for it any more."""
         with self._database.writing() as connection:
             connection.execute(sql.delete(workers).where(workers.c.id == self.id))
+        self._database.close()
 
     def stop(self) -> None:
         """Ends `run` at the next step of what it runs."""
@@ -193,7 +201,7 @@ class Worker:
         """The program with these keys, resident until the block ends. Out of memory: once more, alone."""
         servable = self._programs.get(program)
         needed, budget = servable.key_memory, self.settings.device_bytes
-        staged = budget // 2 if needed > budget else None
+        staged = budget if needed > budget else None
         reading = Reading(self.settings.key_memory, self.settings.input_memory, staged)
 
         def make() -> tuple[Prepared, int]:
@@ -210,7 +218,7 @@ class Worker:
                     raise
             return make()
 
-        with self.resident.lease(key, min(needed, budget) if staged is None else staged, patient) as found:
+        with self.resident.lease(key, min(needed, budget), patient) as found:
             yield found
 
     @contextmanager
@@ -304,6 +312,16 @@ class Worker:
                 connection.execute(sql.insert(workers).values(id=self.id, **row))
             others = connection.scalars(sql.select(workers.c.info).where(workers.c.id != self.id, alive))
             self._elsewhere = {key for text in others for key in json.loads(text)["resident"]}
+
+
+def _fits(servable: Servable, budget: int) -> None:
+    """Raises ParameterError where not even two keys of the program at a time have room on the device."""
+    least = min(servable.key_memory, 2 * servable.largest_key)
+    if budget < least:
+        raise ParameterError(
+            f"the setting device_bytes is {budget}, the keys of {servable.name} need at least {least}",
+            {"name": "device_bytes", "needed": least},
+        )
 
 
 def alive(database: Database, settings: Settings) -> list[dict[str, object]]:
