@@ -351,6 +351,7 @@ class Job:
     def encrypted(self, timeout: float | None = None) -> bytes:
         """The result as it travels, once it is there. Raises the job's error, SerializationError for bytes
         that are not those of the hash."""
+        found: Json = {}
         for found in self.states(timeout):
             if found["error"]:
                 raise error_of(found["error"])

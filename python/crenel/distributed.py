@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from crenel import nn
-from crenel.nn import archive
 from crenel.errors import ParameterError, UnsupportedError
+from crenel.nn import archive
 
 Run = Callable[[bytes], bytes]
 OBJECTS = 256 << 20  # of Ray's store on one machine: inputs and outputs on their way

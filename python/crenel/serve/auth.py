@@ -10,6 +10,7 @@ import uuid
 from dataclasses import dataclass
 
 import sqlalchemy as sql
+from sqlalchemy.exc import IntegrityError
 
 from crenel.errors import AuthenticationError, LimitError, NotFoundError, ParameterError, StateError
 from crenel.serve.database import Database, jobs, keys, tenants, tokens, uploads
@@ -69,7 +70,7 @@ class Auth:
         try:
             with self._database.writing() as connection:
                 connection.execute(sql.insert(tenants).values(**row))
-        except sql.exc.IntegrityError:
+        except IntegrityError:
             raise StateError(f"there is a tenant {name!r}", {"name": name}) from None
         return self.token(name, ttl)
 

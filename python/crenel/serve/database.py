@@ -8,6 +8,8 @@ from pathlib import Path
 
 import sqlalchemy as sql
 from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy.event import listen
+from sqlalchemy.exc import OperationalError
 
 from crenel.errors import StateError, StorageError, UnavailableError
 
@@ -91,8 +93,8 @@ class Database:
         options = {"connect_args": {"timeout": 30.0}} if self.lite else {"pool_pre_ping": True}
         self.engine = sql.create_engine(parsed, **options)
         if self.lite:
-            sql.event.listen(self.engine, "connect", _tuned)
-            sql.event.listen(self.engine, "begin", _begun)
+            listen(self.engine, "connect", _tuned)
+            listen(self.engine, "begin", _begun)
         with self.writing() as connection:
             _migrate(connection)
 
@@ -134,7 +136,7 @@ def _begun(connection: sql.Connection) -> None:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except sql.exc.OperationalError as error:
+    except OperationalError as error:
         text = str(error.orig)
         if "full" in text or "No space" in text or "disk I/O" in text:
             raise StorageError("the database's disk is full", {"retry_after": 30}) from error

@@ -1,4 +1,4 @@
-"""The engine Ray Serve: deployments of the HTTP side and of workers. `crenel.distributed` alone imports Ray, too.
+"""The engine Ray Serve: deployments of the HTTP side and of workers.
 
 Ray places processes, gives each worker its GPU, restarts what dies, scales, and takes HTTP in on every node.
 The queue is the database's: a worker takes jobs whose keys it holds first (`Jobs.claim`). So a tenant's jobs
@@ -20,6 +20,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network at run time;
 
 import ray
 from ray import serve
+from ray.serve.schema import LoggingConfig
 
 import crenel
 from crenel.errors import ParameterError, UnavailableError
@@ -92,14 +93,14 @@ def applications(
         )
     text, sent = settings.to_json(), list(programs)
     resources = {"num_cpus": 1.0, "num_gpus": 1.0} if device == "cuda" else {"num_cpus": 1.0}
-    quiet_http = serve.schema.LoggingConfig(enable_access_log=False)  # Edge logs requests, without names
+    quiet_http = LoggingConfig(enable_access_log=False)  # Edge logs requests, without names
     # Threads that wait give their core away: the servers need it.
     quiet = {"env_vars": {"OMP_WAIT_POLICY": "passive"}}
-    computing = serve.deployment(
+    computing: Any = serve.deployment(
         Computing, name="workers", num_replicas=workers, health_check_period_s=2, health_check_timeout_s=30,
         graceful_shutdown_timeout_s=30, ray_actor_options={**resources, "runtime_env": quiet},
     )  # fmt: skip
-    http = serve.deployment(
+    http: Any = serve.deployment(
         serve.ingress(answering(text, sent))(), name="http", num_replicas=servers,
         max_ongoing_requests=hosting.CONNECTIONS, logging_config=quiet_http,
         ray_actor_options={"num_cpus": 0.1},
@@ -132,7 +133,7 @@ def running(
     port: int = 8400,
     workers: int = 1,
 ) -> Iterator[RayRunning]:
-    """A service on Ray until the block ends: on the cluster that RAY_ADDRESS names, else on one of this machine.
+    """A service on Ray until the block ends: on the cluster that RAY_ADDRESS names, else on this machine.
 
     Raises as `crenel.serve.running`; UnavailableError where no worker lives after three minutes.
     """

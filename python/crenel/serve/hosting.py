@@ -6,9 +6,10 @@ import enum
 import os
 import socket
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import uvicorn
 
@@ -21,6 +22,21 @@ from crenel.serve.service import Service
 from crenel.serve.settings import Settings
 
 CONNECTIONS = 4096
+Serving = Callable[..., "AbstractContextManager[Answering]"]
+
+
+class Answering(Protocol):
+    """A service that answers, of any engine."""
+
+    @property
+    def url(self) -> str:
+        """Where."""
+        ...
+
+    @property
+    def token(self) -> str | None:
+        """Of the tenant ``local``, where it was new."""
+        ...
 
 
 class Engine(enum.Enum):
@@ -122,7 +138,7 @@ def run(
             from crenel.serve import deployment
         except ImportError as error:
             raise UnsupportedError(f"the engine ray needs Ray ({error}): pip install 'crenel[ray]'") from None
-        serving = deployment.running
+        serving: Serving = deployment.running
     else:
         serving = running
     with serving(programs, settings, device=device, host=host, port=port, workers=workers) as made:

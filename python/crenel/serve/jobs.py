@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sql
+from sqlalchemy.exc import IntegrityError
 
 from crenel.errors import (
     Cancelled,
@@ -111,7 +112,7 @@ class Jobs:
                 if there is None:
                     self._within(connection, tenant)
                     connection.execute(sql.insert(jobs).values(**row))
-        except sql.exc.IntegrityError:  # another process was faster with the same idempotency key
+        except IntegrityError:  # another process was faster with the same idempotency key
             self._blobs.delete(input_of(job))
             with self._database.reading() as connection:
                 there = connection.execute(self._same(tenant, asked.idempotency)).one()

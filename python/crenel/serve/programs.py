@@ -57,8 +57,15 @@ class Loaded(Protocol):
 class Servable(Protocol):
     """What a service knows of a program. It is sent to worker processes: it holds no device."""
 
-    name: str
-    kind: str
+    @property
+    def name(self) -> str:
+        """For people."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """``nn`` or ``function``."""
+        ...
 
     @property
     def program(self) -> str:
@@ -121,9 +128,13 @@ class NnProgram:
         return self._program.params
 
     @cached_property
+    def _client(self) -> bytes:
+        return self._program.client.to_bytes()
+
+    @property
     def client_file(self) -> bytes:
         """Of its `ClientSpec`."""
-        return self._program.client.to_bytes()
+        return self._client
 
     @property
     def key_memory(self) -> int:

@@ -49,8 +49,9 @@ class MemoryFile:
         self._file = os.memfd_create("crenel-keys", os.MFD_CLOEXEC)
         weakref.finalize(self, os.close, self._file)
         with source.open("rb") as file:
-            while os.sendfile(self._file, file.fileno(), None, 1 << 24):
-                pass
+            done = 0
+            while sent := os.sendfile(self._file, file.fileno(), done, 1 << 24):
+                done += sent
 
     @property
     def path(self) -> Path:

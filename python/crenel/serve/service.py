@@ -52,7 +52,7 @@ class Service:
 
     def checks(self) -> dict[str, str]:
         """What a service needs to be ready, each "ok" or what is wrong."""
-        found = dict.fromkeys(("database", "storage", "workers"), "ok")
+        found: dict[str, str] = dict.fromkeys(("database", "storage", "workers"), "ok")
         try:
             self.blobs.room()
         except ServiceError as error:

@@ -92,9 +92,10 @@ class Settings:
     def from_json(cls, text: str) -> Settings:
         """Raises ParameterError for text that is none."""
         try:
-            found = json.loads(text)
-            return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in found.items()})
-        except (TypeError, ValueError, AttributeError) as error:
+            found: dict[str, typing.Any] = json.loads(text)
+            found["origins"] = tuple(found["origins"])
+            return cls(**found)
+        except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(f"no settings: {error}") from None
 
     @classmethod

@@ -102,7 +102,7 @@ def run(
                 report.line(line)
             report.facts(_seen(states, held))
             clear, noisy = made.simulate(wanted, noise=False), made.simulate(wanted, seed=seed)
-            error = float(np.abs(found - clear).max())
+            largest = float(np.abs(found - clear).max())
             bound = DEVIATIONS * float(np.sqrt(np.mean((noisy - clear) ** 2)))
             right = int((classes(found) == labels[chosen]).sum())
             report.facts(
@@ -113,7 +113,7 @@ def run(
                     ),
                     (
                         "error of encryption",
-                        f"{error:.2g}, {'within' if error <= bound else 'EXCEEDS'} {bound:.2g}",
+                        f"{largest:.2g}, {'within' if largest <= bound else 'EXCEEDS'} {bound:.2g}",
                     ),
                     ("total time", f"{time.perf_counter() - start:.1f} s"),
                 ]
@@ -123,7 +123,7 @@ def run(
             if stay:
                 report.line("serving until Ctrl-C")
                 stopping.wait()
-    return 0 if error <= bound else 1
+    return 0 if largest <= bound else 1
 
 
 def _agreeing(found: Reals, exact: Reals) -> int:
