@@ -60,12 +60,19 @@ def main(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
     document = {
-        "suite": f"service-{name}", "library": crenel.__version__, "commit": commit,
+        "suite": f"service-{name}",
+        "library": crenel.__version__,
+        "commit": commit,
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start)),
-        "host": {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version(),
-                 "load": [round(v, 2) for v in os.getloadavg()]},
-        "settings": {k: v for k, v in vars(arguments).items() if k != "json"}, "results": found,
-    }  # fmt: skip
+        "host": {
+            "cpus": os.cpu_count(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "load": [round(v, 2) for v in os.getloadavg()],
+        },
+        "settings": {k: v for k, v in vars(arguments).items() if k != "json"},
+        "results": found,
+    }
     text = json.dumps(document, indent=1)
     print(text)
     if arguments.json:

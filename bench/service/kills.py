@@ -1,4 +1,4 @@
-"""Many requests at once while a worker is killed every few seconds: is every accepted one answered, once and right?
+"""Many requests at once while a worker is killed every few seconds: is every accepted one answered?
 
 python bench/service/kills.py --requests 1000 --every 10 --json bench/results/service-kills-local.json
 """
@@ -28,9 +28,15 @@ def measure(given: argparse.Namespace) -> dict:
     spec = program.client
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
-            data=str(Path(folder) / "data"), allow_insecure=True, jobs=given.requests, burst=100 * given.requests,
-            requests_per_second=1e5, lease_seconds=3.0, attempts=given.attempts, min_free_bytes=0,
-        )  # fmt: skip
+            data=str(Path(folder) / "data"),
+            allow_insecure=True,
+            jobs=given.requests,
+            burst=100 * given.requests,
+            requests_per_second=1e5,
+            lease_seconds=3.0,
+            attempts=given.attempts,
+            min_free_bytes=0,
+        )
         with _serving(given.engine, served, settings, given.workers) as service:
             tenant = client.connect(service.url, service.token or "")
             session = client.Session(tenant, spec, spec.keygen("cpu"))
@@ -56,12 +62,20 @@ def measure(given: argparse.Namespace) -> dict:
     errors = collections.Counter(j["error"]["code"] for j in found["jobs"] if j["error"])
     retry = all(j["error"]["retry"] for j in found["jobs"] if j["error"])
     return {
-        "accepted": len(found["jobs"]), "refused": found["refused"], "kills": found["kills"], "states": dict(states),
-        "right": answered, "wrong": wrong, "errors": dict(errors), "errors_may_retry": retry,
-        "jobs_in_database": listed, "distinct_results_of_an_input": max(map(len, results.values())),
-        "began_more_than_once": sum(j["attempts"] > 1 for j in found["jobs"]), "seconds": found["seconds"],
+        "accepted": len(found["jobs"]),
+        "refused": found["refused"],
+        "kills": found["kills"],
+        "states": dict(states),
+        "right": answered,
+        "wrong": wrong,
+        "errors": dict(errors),
+        "errors_may_retry": retry,
+        "jobs_in_database": listed,
+        "distinct_results_of_an_input": max(map(len, results.values())),
+        "began_more_than_once": sum(j["attempts"] > 1 for j in found["jobs"]),
+        "seconds": found["seconds"],
         **common.percentiles(found["times"]),
-    }  # fmt: skip
+    }
 
 
 def service_jobs(service: object, settings: Settings) -> int:
@@ -91,9 +105,11 @@ async def _all(given: argparse.Namespace, service, session: client.Session, inpu
     start, kills = time.monotonic(), [0]
     refused: collections.Counter[str] = collections.Counter()
     headers = {
-        "Authorization": f"Bearer {service.token}", "Crenel-Program": session.spec.program, "Crenel-Key": session.key,
+        "Authorization": f"Bearer {service.token}",
+        "Crenel-Program": session.spec.program,
+        "Crenel-Key": session.key,
         "Content-Type": "application/octet-stream",
-    }  # fmt: skip
+    }
     limits = httpx.Limits(max_connections=given.requests, max_keepalive_connections=given.requests)
 
     async def killer() -> None:
@@ -139,8 +155,13 @@ async def _all(given: argparse.Namespace, service, session: client.Session, inpu
         killing = asyncio.create_task(killer())
         jobs = await asyncio.gather(*(one(k) for k in range(given.requests)))
         killing.cancel()
-    return {"jobs": jobs, "refused": dict(refused), "kills": kills[0], "times": times,
-            "seconds": round(time.monotonic() - start, 1)}  # fmt: skip
+    return {
+        "jobs": jobs,
+        "refused": dict(refused),
+        "kills": kills[0],
+        "times": times,
+        "seconds": round(time.monotonic() - start, 1),
+    }
 
 
 def options(parser: argparse.ArgumentParser) -> None:

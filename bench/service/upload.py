@@ -47,8 +47,12 @@ def measure(given: argparse.Namespace) -> dict:
             for piece in service.service.blobs.pieces(f"keys/{digest.hexdigest()}"):
                 stored.update(piece)
             server = common.resident_bytes(os.getpid())
-    return found | {"seed": seed, "bytes": size, "equal_hash": stored.hexdigest() == digest.hexdigest(),
-                    "server_and_client_resident_bytes": server}  # fmt: skip
+    return found | {
+        "seed": seed,
+        "bytes": size,
+        "equal_hash": stored.hexdigest() == digest.hexdigest(),
+        "server_and_client_resident_bytes": server,
+    }
 
 
 def _sent(

@@ -142,5 +142,5 @@ def _shown(default: object) -> str:
         unit, text = (GIB, "GiB") if default % GIB == 0 else (MIB, "MiB")
         return f"{default // unit} {text}"
     if isinstance(default, (int, float)):
-        return f"{default:g}"
+        return f"{default:.10g}"
     return f"`{default}`" if default else "none"
