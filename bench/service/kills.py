@@ -50,14 +50,15 @@ def measure(given: argparse.Namespace) -> dict:
             found = asyncio.run(_all(given, service, session, inputs))
             states = collections.Counter(job["state"] for job in found["jobs"])
             answered = wrong = 0
-            results: dict[int, set[str]] = collections.defaultdict(set)
+            results: dict[int, dict[str, bool]] = collections.defaultdict(dict)
             for k, job in enumerate(found["jobs"]):
                 if job["state"] == "done":
-                    data = client.Job(session, job["job"]).encrypted(60)
-                    value = session.client.decrypt(session.client.tensor_from_bytes(data), spec)
-                    close = bool(abs(value - right[k % len(inputs)]).max() < 1e-3)
-                    answered, wrong = answered + close, wrong + (not close)
-                    results[k % len(inputs)].add(job["result"]["sha256"])
+                    seen, name = results[k % len(inputs)], job["result"]["sha256"]
+                    if name not in seen:  # results are compared by their hash, and each one decrypted once
+                        data = client.Job(session, job["job"]).encrypted(60)
+                        value = session.client.decrypt(session.client.tensor_from_bytes(data), spec)
+                        seen[name] = bool(abs(value - right[k % len(inputs)]).max() < 1e-3)
+                    answered, wrong = answered + seen[name], wrong + (not seen[name])
             listed = service_jobs(service, settings)
     errors = collections.Counter(j["error"]["code"] for j in found["jobs"] if j["error"])
     retry = all(j["error"]["retry"] for j in found["jobs"] if j["error"])

@@ -1,4 +1,4 @@
-"""One function over many encrypted inputs, on all machines of a Ray cluster. Needs ``crenel[ray]``.
+"""One function over many encrypted inputs, on all machines of a Ray cluster. Needs ``crenel[serve]``.
 
 >>> from crenel import distributed, nn
 >>> answers = distributed.map(distributed.program(program_file, key_file), inputs)
@@ -81,7 +81,9 @@ def map(
     try:
         import ray
     except ImportError as error:
-        raise UnsupportedError(f"crenel.distributed needs Ray ({error}): pip install 'crenel[ray]'") from None
+        raise UnsupportedError(
+            f"crenel.distributed needs Ray ({error}): pip install 'crenel[serve]'"
+        ) from None
     return _mapped(ray, task, inputs, device, workers, ahead)
 
 

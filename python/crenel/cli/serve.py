@@ -52,7 +52,7 @@ def serve(
     settings: Set = None,
 ) -> None:
     """Serve programs on encrypted numbers until Ctrl-C."""
-    from crenel.serve.hosting import Engine, run
+    from crenel.serve.engines import Engine, run
     from crenel.serve.observe import to_stderr
 
     more = [f"data={data}", f"allow_insecure={allow_insecure}", *([f"page={page}"] if page else [])]

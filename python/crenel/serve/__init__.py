@@ -14,13 +14,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crenel.serve.hosting import Engine, run, running
+    from crenel.serve.engines import Engine, run
+    from crenel.serve.hosting import running
     from crenel.serve.programs import Function, NnProgram
     from crenel.serve.settings import Settings
 
 _PLACES = {
-    "Engine": "hosting", "Function": "programs", "NnProgram": "programs", "Settings": "settings",
-    "run": "hosting", "running": "hosting",
+    "Engine": "engines", "Function": "programs", "NnProgram": "programs", "Settings": "settings",
+    "run": "engines", "running": "hosting",
 }  # fmt: skip
 
 

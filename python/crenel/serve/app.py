@@ -41,7 +41,6 @@ from crenel.serve.schemas import (
     KeyList,
     KeyModel,
     Limits,
-    Problem,
     ProgramFull,
     ProgramList,
     Protocol,
@@ -58,7 +57,11 @@ EXPOSED = [
     "Upload-Metadata", "Tus-Version", "Tus-Resumable", "Tus-Extension", "Tus-Max-Size",
     "Tus-Checksum-Algorithm", "Crenel-Protocol", "Crenel-Key",
 ]  # fmt: skip
-ERRORS: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
+PROBLEM = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "A refusal", **PROBLEM}, "5XX": {"description": "A failure", **PROBLEM},
+    422: {"description": "A body that cannot be used", **PROBLEM},
+}  # fmt: skip
 BINARY = {"content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}}}
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 import uvicorn
 
@@ -22,30 +20,6 @@ from crenel.serve.service import Service
 from crenel.serve.settings import Settings
 
 CONNECTIONS = 4096
-Serving = Callable[..., "AbstractContextManager[Answering]"]
-
-
-class Answering(Protocol):
-    """A service that answers, of any engine."""
-
-    @property
-    def url(self) -> str:
-        """Where."""
-        ...
-
-    @property
-    def token(self) -> str | None:
-        """Of the tenant ``local``, where it was new."""
-        ...
-
-
-class Engine(enum.Enum):
-    """What runs the workers."""
-
-    ray = "ray"
-    """Ray Serve, on this machine or the cluster that it is started in."""
-    local = "local"
-    """Processes beside the server, of this machine alone."""
 
 
 @dataclass(frozen=True)
@@ -118,34 +92,6 @@ def running(
         crew.close()
         service.close()
         listening.close()
-
-
-def run(
-    programs: Sequence[str | os.PathLike[str] | Servable],
-    settings: Settings | None = None,
-    *,
-    device: str = "auto",
-    host: str = "127.0.0.1",
-    port: int = 8400,
-    workers: int = 1,
-    engine: Engine = Engine.ray,
-) -> None:
-    """Serves until Ctrl-C or SIGTERM. Raises as `running`; UnsupportedError for Ray where it is missing."""
-    from crenel.serve import stopping
-
-    if engine is Engine.ray:
-        try:
-            from crenel.serve import deployment
-        except ImportError as error:
-            raise UnsupportedError(f"the engine ray needs Ray ({error}): pip install 'crenel[ray]'") from None
-        serving: Serving = deployment.running
-    else:
-        serving = running
-    with serving(programs, settings, device=device, host=host, port=port, workers=workers) as made:
-        print(f"crenel serve: {made.url}", flush=True)
-        if made.token is not None:
-            print(f"token of the tenant local, shown this once: {made.token}", flush=True)
-        stopping.wait()
 
 
 def _config(service: Service) -> uvicorn.Config:

@@ -38,6 +38,8 @@ FIELDS = frozenset(
 )
 """All that a line of the log may have; a test reads that no call names another."""
 LOGGER = logging.getLogger("crenel.serve")
+BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+STAGES = ("wait", "keys", "run")
 
 
 def log(event: str, **found: str | int | float | None) -> None:
@@ -119,8 +121,6 @@ class _Queue:
 
 
 def _of_workers(found: list[dict[str, object]]) -> Iterator[Metric]:
-    from crenel.serve.worker import BUCKETS  # which imports this module
-
     live = GaugeMetricFamily("crenel_workers", "Workers that live, by device.", labels=["device"])
     devices = [str(w["device"]) for w in found]
     for device in sorted(set(devices)):

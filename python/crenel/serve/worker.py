@@ -30,13 +30,10 @@ from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database, workers
 from crenel.serve.jobs import Claimed, Jobs
 from crenel.serve.keys import Keys, ToCheck
-from crenel.serve.observe import log
+from crenel.serve.observe import BUCKETS, STAGES, log
 from crenel.serve.programs import Loaded, Prepared, Programs, Reading, Servable
 from crenel.serve.residency import MemoryFile, Residency
 from crenel.serve.settings import Settings
-
-BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-STAGES = ("wait", "keys", "run")
 
 
 class Stopping(Exception):
