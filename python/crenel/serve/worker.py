@@ -35,9 +35,20 @@ from crenel.serve.programs import Loaded, Prepared, Programs, Reading, Servable
 from crenel.serve.residency import MemoryFile, Residency
 from crenel.serve.settings import Settings
 
+LANES = 2
+"""Threads of a worker: while one computes, the other fetches an input, prepares keys or writes a result."""
+
 
 class Stopping(Exception):
     """The worker is asked to stop: what it runs waits again."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What a lane has under a lease, and whether that was lost."""
+
+    found: Claimed | ToCheck
+    lost: threading.Event
 
 
 @dataclass
@@ -76,15 +87,23 @@ class Worker:
         self.resident: Residency[Prepared] = Residency(settings.device_bytes)
         self.files: Residency[MemoryFile] = Residency(settings.host_bytes)
         self.counts = Counts()
-        self._current: Claimed | ToCheck | None = None
-        self._lost, self._stop = threading.Event(), threading.Event()
+        self._held: dict[int, _Held] = {}
+        self._device, self._counting = threading.Lock(), threading.Lock()
+        self._stop = threading.Event()
         self._elsewhere: set[str] = set()
         self._beat()
 
     def run(self) -> None:
         """Until `stop`; a failure of database or storage is logged, and tried again."""
-        beats = threading.Thread(target=self._beats, daemon=True, name="heartbeat")
-        beats.start()
+        threads = [threading.Thread(target=self._beats, daemon=True, name="heartbeat")]
+        threads += [threading.Thread(target=self._lane, daemon=True, name=f"lane-{k}") for k in range(LANES)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.close()
+
+    def _lane(self) -> None:
         idle = self.settings.poll_seconds
         while not self._stop.is_set():
             try:
@@ -97,8 +116,6 @@ class Worker:
             else:
                 self._stop.wait(idle)
                 idle = min(1.5 * idle, 3 * self.settings.poll_seconds)
-        beats.join()
-        self.close()
 
     def close(self) -> None:
         """Others need not wait for it any more."""
@@ -144,13 +161,14 @@ class Worker:
             log("mistake", worker=self.id, key=found.key, code=type(mistake).__name__)
             return
         self._keys.checked(found, error)
-        self.counts.checked += 1
+        with self._counting:
+            self.counts.checked += 1
         log("keys", worker=self.id, key=found.key, state="ready" if error is None else "refused",
             code=error.code if error else None)  # fmt: skip
         self._beat()
 
     def _answer(self, claimed: Claimed) -> None:
-        start, ready = time.time(), None
+        start = time.time()
         try:
             if not self._keys.present(claimed.tenant, claimed.key):
                 self._jobs.without_keys(claimed, self.id)
@@ -161,14 +179,17 @@ class Worker:
                 ready = time.time()
                 if not warm:
                     self._beat()  # others learn where these keys are
-                with crenel.progress(lambda *_: self._checkpoint()):
+                with self._device, crenel.progress(lambda *_: self._checkpoint()):
+                    begun = time.time()
+                    self._checkpoint()
                     result = prepared.run(data, self._checkpoint)
-            end = time.time()
-            ours = self._jobs.done(claimed, self.id, result, 0.0 if warm else ready - start, end - ready)
-            self.counts.done += ours
-            self.counts.observe("wait", claimed.waited)
-            self.counts.observe("keys", 0.0 if warm else ready - start)
-            self.counts.observe("run", end - ready)
+                    end = time.time()
+            ours = self._jobs.done(claimed, self.id, result, 0.0 if warm else ready - start, end - begun)
+            with self._counting:
+                self.counts.done += ours
+                self.counts.observe("wait", claimed.waited)
+                self.counts.observe("keys", 0.0 if warm else ready - start)
+                self.counts.observe("run", end - begun)
             log("job", worker=self.id, job=claimed.id, state="done" if ours else "lost", seconds=end - start,
                 attempt=claimed.attempt)  # fmt: skip
         except Stopping:
@@ -189,7 +210,8 @@ class Worker:
             self._failed(claimed, CrenelError("the service failed while it computed"))
 
     def _failed(self, claimed: Claimed, error: CrenelError) -> None:
-        self.counts.failed += 1
+        with self._counting:
+            self.counts.failed += 1
         log("job", worker=self.id, job=claimed.id, state="failed", code=error.code, attempt=claimed.attempt)
         self._jobs.failed(claimed, self.id, error)
 
@@ -261,35 +283,32 @@ class Worker:
     # ---- signs of life ---------------------------------------------------------------------------------
 
     def _checkpoint(self) -> None:
-        if self._lost.is_set():
+        held = self._held.get(threading.get_ident())
+        if held is not None and held.lost.is_set():
             raise Cancelled("the job is not this worker's any more")
         if self._stop.is_set():
             raise Stopping
 
     @contextmanager
     def _holding(self, found: Claimed | ToCheck) -> Iterator[None]:
-        self._lost.clear()
-        self._current = found
+        lane = threading.get_ident()
+        self._held[lane] = _Held(found, threading.Event())
         try:
             yield
         finally:
-            self._current = None
+            del self._held[lane]
 
     def _beats(self) -> None:
         while not self._stop.wait(self.settings.lease_seconds / 4):
             try:
                 self._beat()
-                current = self._current
-                if isinstance(current, ToCheck):
-                    self._keys.extend(current, self.id, self.settings.lease_seconds)
-                elif current is not None and not self._extended(current):
-                    self._lost.set()
+                for held in list(self._held.values()):
+                    if isinstance(held.found, ToCheck):
+                        self._keys.extend(held.found, self.id, self.settings.lease_seconds)
+                    elif not self._jobs.extend(held.found, self.id):
+                        held.lost.set()  # or it has just ended, and nobody asks any more
             except ServiceError as error:
                 log("heartbeat_waits", worker=self.id, code=error.code)
-
-    def _extended(self, claimed: Claimed) -> bool:
-        """Is the job that runs still ours? What ended meanwhile is no loss."""
-        return self._jobs.extend(claimed, self.id) or self._current is not claimed
 
     def _beat(self) -> None:
         """Says that it lives and what it holds, and reads what others hold."""
