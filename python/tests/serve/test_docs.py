@@ -28,6 +28,57 @@ def test_the_table_of_settings():
         assert written == wanted, "CRENEL_UPDATE_DOCS=1 writes it"
 
 
+def measured() -> str:
+    """The rows of the guide, from bench/results/service-*.json."""
+    rows = ["| Run | Result | File |", "|---|---|---|"]
+    for file in sorted((DOCS.parent / "bench/results").glob("service-*.json")):
+        document = json.loads(file.read_text())
+        rows.append(
+            f"| {_rows(document['suite'], document['settings'], document['results'])} | `{file.name}` |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def _rows(suite: str, given: dict, found: dict) -> str:
+    if suite == "service-upload":
+        equal = "equal hash" if found["equal_hash"] else "ANOTHER HASH"
+        return (
+            f"{found['bytes'] / 2**30:g} GiB of keys, connection cut {found['cuts']} times | {equal}, "
+            f"{found['seconds']:g} s, {found['sent_again_bytes']} bytes sent again"
+        )
+    if suite == "service-kills":
+        return (
+            f"{found['accepted']} requests at once, engine {given['engine']}, worker killed every "
+            f"{given['every']:g} s ({found['kills']} times) | {found['right']} right, {found['wrong']} wrong, "
+            f"{sum(found['errors'].values())} errors, {found['jobs_in_database']} jobs, "
+            f"{found['began_more_than_once']} began more than once; {found['seconds']:g} s"
+        )
+    if suite == "service-hostile":
+        grown = sum(found["resident_bytes_after"].values()) - sum(found["resident_bytes_before"].values())
+        return (
+            f"{found['requests']} hostile requests, {found['slow_connections']} slow connections | "
+            f"{found['errors_500']} answers of 500, {found['leaks']} leaks, memory + {grown / 2**20:.1f} MiB"
+        )
+    return (
+        f"{given['tenants']} tenants, keys of {given['resident']} resident, {given['params']}, {given['batch']} "
+        f"samples a job | in turn, resident: p50 {found['resident']['p50_ms']:g} ms, p99 "
+        f"{found['resident']['p99_ms']:g} ms; all in turn: {found['all_in_turn']['p50_ms']:g}, "
+        f"{found['all_in_turn']['p99_ms']:g} ms; queue full, resident: "
+        f"{found['piped_resident']['samples_a_second']:g} samples a second, "
+        f"{found['piped_resident']['share_of_the_library']:.0%} of the library"
+    )
+
+
+def test_the_table_of_measurements():
+    page = DOCS / "guide/serve.md"
+    head, rest = page.read_text().split("<!-- measured -->\n")
+    written, tail = rest.split("<!-- /measured -->")
+    if UPDATE:
+        page.write_text(f"{head}<!-- measured -->\n{measured()}<!-- /measured -->{tail}")
+    else:
+        assert written == measured(), "CRENEL_UPDATE_DOCS=1 writes it"
+
+
 def test_the_openapi_document(world: World):
     """Versions of FastAPI write descriptions differently; routes, parameters and models are ours."""
     found = world.http.get("/openapi.json").json()
