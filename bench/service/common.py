@@ -60,6 +60,7 @@ def main(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
     document = {
+        "kind": "crenel-service",
         "suite": f"service-{name}",
         "library": crenel.__version__,
         "commit": commit,

@@ -44,14 +44,15 @@ def _rows(suite: str, given: dict, found: dict) -> str:
         equal = "equal hash" if found["equal_hash"] else "ANOTHER HASH"
         return (
             f"{found['bytes'] / 2**30:g} GiB of keys, connection cut {found['cuts']} times | {equal}, "
-            f"{found['seconds']:g} s, {found['sent_again_bytes']} bytes sent again"
+            f"{found['seconds']:g} s, {found['sent_again_bytes']} bytes again"
         )
     if suite == "service-kills":
         return (
             f"{found['accepted']} requests at once, engine {given['engine']}, worker killed every "
-            f"{given['every']:g} s ({found['kills']} times) | {found['right']} right, {found['wrong']} wrong, "
+            f"{given['every']:g} s ({found['kills']} times) | {found['right']} right, {found['wrong']} "
+            f"wrong, "
             f"{sum(found['errors'].values())} errors, {found['jobs_in_database']} jobs, "
-            f"{found['began_more_than_once']} began more than once; {found['seconds']:g} s"
+            f"{found['began_more_than_once']} began again; {found['seconds']:g} s"
         )
     if suite == "service-hostile":
         grown = sum(found["resident_bytes_after"].values()) - sum(found["resident_bytes_before"].values())
@@ -60,7 +61,8 @@ def _rows(suite: str, given: dict, found: dict) -> str:
             f"{found['errors_500']} answers of 500, {found['leaks']} leaks, memory + {grown / 2**20:.1f} MiB"
         )
     return (
-        f"{given['tenants']} tenants, keys of {given['resident']} resident, {given['params']}, {given['batch']} "
+        f"{given['tenants']} tenants, keys of {given['resident']} resident, {given['params']}, "
+        f"{given['batch']} "
         f"samples a job | in turn, resident: p50 {found['resident']['p50_ms']:g} ms, p99 "
         f"{found['resident']['p99_ms']:g} ms; all in turn: {found['all_in_turn']['p50_ms']:g}, "
         f"{found['all_in_turn']['p99_ms']:g} ms; queue full, resident: "
