@@ -52,11 +52,11 @@ def serve(
     settings: Set = None,
 ) -> None:
     """Serve programs on encrypted numbers until Ctrl-C."""
+    more = [f"data={data}", f"allow_insecure={allow_insecure}", *([f"page={page}"] if page else [])]
+    chosen = _settings([*more, *(settings or [])])
     from crenel.serve.engines import Engine, run
     from crenel.serve.observe import to_stderr
 
-    more = [f"data={data}", f"allow_insecure={allow_insecure}", *([f"page={page}"] if page else [])]
-    chosen = _settings([*more, *(settings or [])])
     to_stderr()
     run(programs, chosen, device=device, host=host, port=port, workers=workers, engine=Engine(engine.value))
 
@@ -102,7 +102,10 @@ def show(data: Data = Path("crenel-service"), settings: Set = None) -> None:
 def _settings(texts: list[str]) -> Settings:
     try:
         import fastapi  # noqa: F401
+        import fsspec  # noqa: F401
+        import prometheus_client  # noqa: F401
         import sqlalchemy  # noqa: F401
+        import uvicorn  # noqa: F401
     except ImportError as error:
         raise UnsupportedError(
             f"a service needs more packages ({error}): pip install 'crenel[serve]'"
