@@ -132,7 +132,8 @@ def errors_text() -> str:
     parts = []
     for name, (bases, doc) in classes.items():
         shown = ", ".join(f"[`{b}`]({links[b]})" if b in links else f"`{b}`" for b in bases)
-        cxx = "" if name.endswith("Warning") else f" In C++: `crenel::{_in_cxx(name, classes)}`."
+        ours = name.endswith("Warning") or name == "ServiceError" or "ServiceError" in bases  # Python's alone
+        cxx = "" if ours else f" In C++: `crenel::{_in_cxx(name, classes)}`."
         parts += [f"### {name}", to_markdown(doc, links, ""), f"Derives from {shown}.{cxx}"]
         rooms = sorted({room for raised in known[name].values() for room in raised})
         rows = []

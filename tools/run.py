@@ -8,6 +8,7 @@ from runner.shell import Stop, say
 USAGE = """usage: ./run COMMAND [arguments]
 
   demo [--device D] [...]      build, install into .venv, classify patients under encryption
+  demo serve [...]             a service on this machine, and digits classified by it
   test [-k EXPR]               the whole suite; skips CUDA tests where there is no GPU
   test --quick                 a choice of it without CUDA, in minutes; says what it leaves out
   test --gpu                   the whole, where skipped CUDA tests fail; writes tests/gpu_receipt.json

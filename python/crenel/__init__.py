@@ -24,6 +24,7 @@ from crenel._crenel import (
 )
 from crenel.account import Account, profile
 from crenel.errors import (
+    AuthenticationError,
     Cancelled,
     CrenelError,
     DeviceError,
@@ -31,10 +32,16 @@ from crenel.errors import (
     InsecureParametersWarning,
     KeyMissingError,
     KeyModeWarning,
+    KeysNeededError,
+    LimitError,
+    NotFoundError,
     OutOfMemoryError,
     ParameterError,
     SerializationError,
+    ServiceError,
     StateError,
+    StorageError,
+    UnavailableError,
     UnsupportedError,
 )
 from crenel.progress_bar import progress
@@ -59,6 +66,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Account",
+    "AuthenticationError",
     "Cancelled",
     "CrenelError",
     "Device",
@@ -68,13 +76,19 @@ __all__ = [
     "InsecureParametersWarning",
     "KeyMissingError",
     "KeyModeWarning",
+    "KeysNeededError",
+    "LimitError",
     "MemoryUse",
+    "NotFoundError",
     "OutOfMemoryError",
     "ParameterError",
     "PoolUse",
     "SecretMemory",
     "SerializationError",
+    "ServiceError",
     "StateError",
+    "StorageError",
+    "UnavailableError",
     "UnsupportedError",
     "__version__",
     "build_info",

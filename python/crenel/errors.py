@@ -135,6 +135,37 @@ class Cancelled(CrenelError):
     """Work that a program in C++ stopped by its CancelToken; Python stops work by an exception."""
 
 
+class ServiceError(CrenelError):
+    """What a service answers, or a client of one meets, that no computation raises.
+
+    ``fields["retry_after"]``, where it is there, is in how many seconds the same request may succeed.
+    """
+
+
+class AuthenticationError(ServiceError):
+    """No token, or one that a service does not know, that it revoked, or whose time is over."""
+
+
+class NotFoundError(ServiceError, LookupError):
+    """A service has no such thing of this tenant, or had it."""
+
+
+class LimitError(ServiceError):
+    """More, or larger, than a service takes from a tenant: ``fields["limit"]`` is how much it takes."""
+
+
+class KeysNeededError(ServiceError):
+    """A service does not hold these evaluation keys (any more): send them again. ``fields["key"]``: which."""
+
+
+class UnavailableError(ServiceError):
+    """A service that cannot answer now: its queue is full, it starts or stops, or its workers died."""
+
+
+class StorageError(ServiceError):
+    """A service's storage takes nothing more, or failed. What was accepted before is not lost."""
+
+
 class InsecureParametersWarning(UserWarning):
     """Parameters with less than 128 bits of security are in use."""
 

@@ -10,7 +10,7 @@ from runner.shell import run, say, stage
 def main(arguments: list[str]) -> int:
     with stage("set up"):
         toolchain = package.prepare(install_cuda=False)
-        pip_install("demo")
+        pip_install("demo", *(["serve"] if arguments[:1] == ["serve"] else []))
     with stage("build and install"):
         package.install(toolchain)
     gpus = cuda.gpus()

@@ -9,7 +9,7 @@ import typer
 
 import crenel
 from crenel.cli import analyze as analysis
-from crenel.cli import bench, demo, fhecore, params, workload
+from crenel.cli import bench, demo, fhecore, params, serve, workload
 from crenel.cli import reproduce as reproduction
 from crenel.cli.output import size, table
 
@@ -26,6 +26,8 @@ app.add_typer(demo.app, name="demo")
 app.add_typer(workload.app, name="workload")
 app.add_typer(fhecore.app, name="fhecore")
 app.command("reproduce")(reproduction.reproduce)
+app.add_typer(serve.app, name="tenant")
+app.command("serve")(serve.serve)
 
 
 @app.callback()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -40,6 +40,23 @@ def nn(
     from crenel.workloads.networks.demo import run
 
     raise typer.Exit(run(device=device, images=images, seed=seed))
+
+
+@app.command()
+def serve(
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda:<index> or ref: where the service's worker computes.")
+    ] = "cpu",
+    images: Annotated[int, typer.Option(help="Digits to classify under encryption.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of the training and of the choice of images.")] = 1,
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 8400,
+    page: Annotated[Optional[Path], typer.Option(help="Folder of a page for browsers.")] = None,  # noqa: UP045
+    stay: Annotated[bool, typer.Option(help="Serve on until Ctrl-C once the digits are classified.")] = False,
+) -> None:
+    """Start a service, and classify handwritten digits by it: what is sent, and what the service saw."""
+    from crenel.workloads.networks.demo_serve import run
+
+    raise typer.Exit(run(device=device, images=images, seed=seed, port=port, page=page, stay=stay))
 
 
 @app.command()

@@ -60,14 +60,22 @@ class EncryptedTensor:
         return archive.packed("tensor", document, parts)
 
     @classmethod
-    def from_bytes(cls, data: bytes, context: ckks.Context) -> EncryptedTensor:
-        """From untrusted bytes. Raises SerializationError, and StateError for another kind of file."""
+    def from_bytes(
+        cls, data: bytes, context: ckks.Context, *, max_bytes: int | None = None
+    ) -> EncryptedTensor:
+        """From untrusted bytes.
+
+        max_bytes : refuse what takes more memory, all ciphertexts together, before it is taken; default for
+            each as `ckks.Context.ciphertext_from_bytes`. Raises SerializationError, and StateError for
+            another kind of file.
+        """
         document, parts = archive.unpacked(data, "tensor")
         found = _dict(document)
         flags = [found.get("single"), found.get("result")]
         if type(found.get("program")) is not str or not all(type(f) is bool for f in flags) or not parts:
             raise SerializationError("an encrypted tensor without program, result, single and ciphertexts")
-        ciphertexts = tuple(context.ciphertext_from_bytes(part) for part in parts.values())
+        left = None if max_bytes is None else max_bytes // len(parts)
+        ciphertexts = tuple(context.ciphertext_from_bytes(part, max_bytes=left) for part in parts.values())
         if len({c.batch for c in ciphertexts}) != 1 or (found["single"] and ciphertexts[0].batch != 1):
             raise SerializationError("ciphertexts of different numbers of samples")
         samples = count(
@@ -111,7 +119,11 @@ class ClientSpec:
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
-        document: dict[str, Json] = {
+        return archive.packed("client", self.document(), {})
+
+    def document(self) -> dict[str, Json]:
+        """What the file holds, as JSON."""
+        return {
             "params": self.params.to_bytes().hex(), "program": self.program,
             "rotations": [[k, level] for k, level in self.rotations.items()],
             "relinearisation": self.relinearisation,
@@ -121,7 +133,6 @@ class ClientSpec:
             "output": layout_form(self.output), "output_shape": list(self.output_shape),
             "output_bound": self.output_bound, "batch": self.batch,
         }  # fmt: skip
-        return archive.packed("client", document, {})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the client's file, whole or not at all. Raises FileError."""

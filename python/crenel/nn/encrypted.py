@@ -108,7 +108,7 @@ class Encrypted:
         rows, slots = a[0].batch, a[0].slots
         kind = self.bootstrappers[boot]
         run = kind.eager if self.recording else kind
-        # A bootstrapper keeps one recording, of one number of slots: another one would be made anew each time.
+        # A bootstrapper keeps one recording, of one number of slots: another would be made anew each time.
         wide = [self.of_slots(x, boot.slots) for x in a]
         if boot.vectors == 1 or rows == 1:
             found = run(wide, self.ev)

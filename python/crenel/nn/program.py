@@ -289,11 +289,35 @@ class Server:
             if error.fields.get("where") != "params_id":
                 raise
             raise StateError(f"keys of parameters {error.fields['found']}", error.fields) from None
-        program.demand.check(evaluator.keys)
+        program.demand.check(evaluator.keys)  # before weights are encoded
+        return cls._without_keys(program, context).with_keys(evaluator.keys)
+
+    @classmethod
+    def _without_keys(cls, program: Program, context: ckks.Context) -> Server:
+        encoded = Encoded(program.plan, context, program.transforms)
+        return cls(program, context, context.evaluator(), encoded, {})
+
+    @classmethod
+    def shared(cls, program: Program) -> Server:
+        """A program on its device without keys: `with_keys` makes what runs, for one client after the other.
+
+        Raises DeviceError, OutOfMemoryError.
+        """
+        return cls._without_keys(program, ckks.Context(program.params, device=program.device))
+
+    def with_keys(self, keys: ckks.EvaluationKeys) -> Server:
+        """The same program on the same context with another client's keys, read by `context`: tables and
+        weights are shared, so that a further client costs its keys.
+
+        Raises KeyMissingError naming every key that is missing or serves too low a level, StateError for keys
+        of another context.
+        """
+        evaluator = self.context.evaluator(keys)
+        self.program.demand.check(keys)
         boots = {
-            boot: context.bootstrapper(evaluator.keys, boot.options()) for boot in program.demand.bootstraps
+            boot: self.context.bootstrapper(keys, boot.options()) for boot in self.program.demand.bootstraps
         }
-        return cls(program, context, evaluator, Encoded(program.plan, context, program.transforms), boots)
+        return Server(self.program, self.context, evaluator, self.encoded, boots)
 
     def run(
         self,
@@ -338,6 +362,6 @@ class Server:
             result = self._graphs[rows](*inputs)
         return EncryptedTensor(tuple(result), tensor.program, tensor.single, True, tensor.samples)
 
-    def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
+    def tensor_from_bytes(self, data: bytes, *, max_bytes: int | None = None) -> EncryptedTensor:
         """What `EncryptedTensor.to_bytes` of a client sent. Raises as `EncryptedTensor.from_bytes`."""
-        return EncryptedTensor.from_bytes(data, self.context)
+        return EncryptedTensor.from_bytes(data, self.context, max_bytes=max_bytes)

@@ -1,0 +1,81 @@
+"""What the benches of the service share: programs, memory, and where results go."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import crenel
+from crenel import ckks, nn
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def digits(params: str, batch: int) -> tuple[nn.Program, np.ndarray]:
+    """A dense network 64-32-10 with squares, of weights drawn here, and images: what matters is the time."""
+    warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
+    rng = np.random.default_rng(11)
+    layers = nn.Linear(rng.normal(0, 0.125, (32, 64))), nn.Square(), nn.Linear(rng.normal(0, 0.18, (10, 32)))
+    images = rng.uniform(0, 1, (300, 64))
+    chosen = ckks.preset(params, allow_insecure=True)
+    return nn.compile(nn.Sequential(*layers), images, params=chosen, batch=batch, device="cpu"), images
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process, 0 when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (FileNotFoundError, IndexError):
+        return 0
+
+
+def percentiles(seconds: list[float]) -> dict[str, float]:
+    """In milliseconds."""
+    found = np.percentile(seconds, [50, 99]) * 1000 if seconds else [0.0, 0.0]
+    return {"p50_ms": round(float(found[0]), 1), "p99_ms": round(float(found[1]), 1)}
+
+
+def main(
+    name: str,
+    measure: Callable[[argparse.Namespace], dict],
+    options: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    """Runs a bench; ``--json`` writes a new file."""
+    parser = argparse.ArgumentParser(description=name)
+    parser.add_argument("--json", type=Path)
+    options(parser)
+    arguments = parser.parse_args()
+    start = time.time()
+    found = measure(arguments)
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    document = {
+        "kind": "crenel-service",
+        "suite": f"service-{name}",
+        "library": crenel.__version__,
+        "commit": commit,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start)),
+        "host": {
+            "cpus": os.cpu_count(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "load": [round(v, 2) for v in os.getloadavg()],
+        },
+        "settings": {k: v for k, v in vars(arguments).items() if k != "json"},
+        "results": found,
+    }
+    text = json.dumps(document, indent=1)
+    print(text)
+    if arguments.json:
+        with arguments.json.open("x") as file:
+            file.write(text + "\n")

@@ -1,0 +1,400 @@
+"""A client of a service (`crenel serve`): keys sent once, encrypted inputs sent, results decrypted here.
+
+>>> from crenel import client
+>>> digits = client.connect("http://127.0.0.1:8400", token).open("digits")
+>>> scores = digits.run(images)
+
+The secret key is made here and never sent. Needs ``crenel[client]``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crenel import nn
+from crenel.errors import (
+    CrenelError,
+    KeysNeededError,
+    NotFoundError,
+    SerializationError,
+    StateError,
+    UnavailableError,
+    UnsupportedError,
+)  # fmt: skip
+from crenel.nn.ops import Reals
+from crenel.progress_bar import Bar, Callback
+from crenel.serve.errors import error_of
+
+try:
+    import httpx
+except ImportError:
+    raise UnsupportedError("crenel.client needs httpx: pip install 'crenel[client]'") from None
+
+PROTOCOL, TUS = "1", "1.0.0"
+CHUNK = 4 << 20
+TRIES, LONGEST_PAUSE_S = 8, 5.0
+Json = dict[str, Any]
+
+
+def connect(url: str, token: str, *, timeout: float = 60.0) -> Service:
+    """A service at a URL, as the tenant whose token it is.
+
+    timeout : seconds that one request may take. Raises UnavailableError where nobody answers, ServiceError
+    for a service of another version of the protocol.
+    """
+    service = Service(
+        httpx.Client(base_url=url, timeout=timeout, headers={"Authorization": f"Bearer {token}"})
+    )
+    versions = service.protocol["protocol"]
+    if int(PROTOCOL) not in versions:
+        raise UnsupportedError(
+            f"the service speaks versions {versions} of the protocol, this client {PROTOCOL}"
+        )
+    return service
+
+
+class Service:
+    """A service, as one tenant sees it. See `connect`."""
+
+    def __init__(self, http: httpx.Client) -> None:
+        self._http = http
+        self.protocol: Json = self.request("GET", "/protocol").json()
+        """Versions and limits."""
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes connections."""
+        self._http.close()
+
+    def programs(self) -> list[Json]:
+        """What it serves."""
+        return list(self.request("GET", "/programs").json()["programs"])
+
+    def keys(self) -> list[Json]:
+        """The evaluation keys that it holds of this tenant."""
+        return list(self.request("GET", "/keys").json()["keys"])
+
+    def delete_keys(self, key: str) -> None:
+        """Has it forget evaluation keys. Raises NotFoundError."""
+        self.request("DELETE", f"/keys/{key}")
+
+    def spec(self, name: str, *, allow_insecure: bool = False) -> nn.ClientSpec:
+        """What a client must know of a program, by its name or fingerprint. Raises NotFoundError."""
+        found = next((p for p in self.programs() if name in (p["name"], p["program"])), None)
+        if found is None:
+            raise NotFoundError(f"the service has no program {name!r}", {"name": name})
+        data = self.request("GET", f"/programs/{found['program']}/client").content
+        spec = nn.ClientSpec.from_bytes(data, allow_insecure=allow_insecure)
+        if spec.program != found["program"]:
+            raise SerializationError("the client file is another program's", {"found": spec.program})
+        return spec
+
+    def open(
+        self,
+        name: str,
+        *,
+        secret_key: str | os.PathLike[str] | None = None,
+        device: str = "cpu",
+        allow_insecure: bool = False,
+        progress: bool | Callback = False,
+    ) -> Session:
+        """A program with this client's keys: made, sent and checked, or found again.
+
+        Parameters
+        ----------
+        name : of the program, or its fingerprint
+        secret_key : file of the secret key, read where it is there, else made and written (readable by its
+            owner alone); None: a new key, which ends with the session. Evaluation keys are kept beside it
+        device : where keys are made and numbers are encrypted
+        allow_insecure : accept parameters of less than 128 bits of security
+        progress : True for a bar, or a function f(done, total, what), of the upload
+
+        Raises as `spec`, ServiceError, SerializationError where the service refuses the keys.
+        """
+        spec = self.spec(name, allow_insecure=allow_insecure)
+        session = Session(self, spec, _client(spec, secret_key, device), _kept(spec, secret_key))
+        session.send_keys(progress=progress)
+        return session
+
+    def upload(
+        self, path: Path, program: str, *, replaces: str | None = None, progress: bool | Callback = False
+    ) -> str:
+        """Sends a key file and waits until it is checked; goes on where a broken connection ended.
+
+        Returns its hash. Raises SerializationError, KeyMissingError for keys that the service refuses.
+        """
+        with path.open("rb") as file:
+            key = _hash(file)
+            state = self._state(key)
+            if state is None or state["state"] == "refused" or state["program"] != program:
+                told = Bar() if progress is True else progress or None
+                _Upload(self, file, path.stat().st_size, program, key, replaces).send(told)
+        while (state := self._state(key, wait=30)) is not None and state["state"] == "received":
+            pass
+        if state is None:
+            raise KeysNeededError("the keys are gone before they were checked", {"key": key})
+        if state["error"]:
+            raise error_of(state["error"])
+        return key
+
+    def _state(self, key: str, wait: int = 0) -> Json | None:
+        try:
+            found: Json = self.request("GET", f"/keys/{key}", params={"wait": wait}).json()
+        except NotFoundError:
+            return None
+        return found
+
+    def request(
+        self,
+        method: str,
+        route: str,
+        *,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, str | int | float] | None = None,
+        tries: int = TRIES,
+    ) -> httpx.Response:
+        """One request, again after a pause where the service says that this may help, or does not answer.
+
+        Every route of the protocol may be asked for again. Raises the library's error of the answer,
+        UnavailableError where nobody answers.
+        """
+        pause, told = 0.1, dict(headers or {}) | {"Crenel-Protocol": PROTOCOL}
+        for left in range(tries - 1, -1, -1):
+            error: CrenelError
+            try:
+                answer = self._http.request(method, route, content=content, headers=told, params=params)
+            except httpx.TransportError as broken:
+                error, again = UnavailableError(f"{self._http.base_url}: {type(broken).__name__}"), True
+            else:
+                if answer.status_code < 400:
+                    return answer
+                error, again, pause = _problem(answer, pause)
+            if not again or left == 0:
+                raise error
+            time.sleep(min(pause, LONGEST_PAUSE_S))
+            pause *= 2
+        raise AssertionError
+
+
+def _problem(answer: httpx.Response, pause: float) -> tuple[CrenelError, bool, float]:
+    """The error of an answer, whether to try again, and after how many seconds."""
+    try:
+        found = answer.json()
+        error = error_of(found)
+    except (ValueError, AttributeError):  # HEAD has no body; a proxy answers otherwise
+        kind = NotFoundError if answer.status_code == 404 else UnavailableError
+        return (
+            kind(f"the service answered {answer.status_code}"),
+            answer.status_code in (429, 502, 503, 504),
+            pause,
+        )
+    stated = answer.headers.get("Retry-After", "")
+    return error, bool(found.get("retry")), float(stated) if stated.isdigit() else pause
+
+
+class _Upload:
+    """A key file on its way in chunks, each with its checksum."""
+
+    def __init__(
+        self, service: Service, file: BinaryIO, size: int, program: str, key: str, replaces: str | None
+    ) -> None:
+        self._service, self._file, self._size = service, file, size
+        names = {"program": program, "sha256": key} | ({"replaces": replaces} if replaces else {})
+        self._metadata = ",".join(f"{k} {base64.b64encode(v.encode()).decode()}" for k, v in names.items())
+        self._chunk = min(CHUNK, int(service.protocol["limits"]["chunk_bytes"]))
+
+    def send(self, told: Callback | None) -> None:
+        """All of it."""
+        headers = {"Tus-Resumable": TUS, "Upload-Length": str(self._size), "Upload-Metadata": self._metadata}
+        place = self._service.request("POST", "/keys/uploads", headers=headers).headers["Location"]
+        offset = 0
+        if told:
+            told(0, self._size, "sending keys")
+        while offset < self._size:
+            offset = self._next(place, offset)
+            if told:
+                told(offset, self._size, "sending keys")
+
+    def _next(self, place: str, offset: int) -> int:
+        self._file.seek(offset)
+        data = self._file.read(self._chunk)
+        headers = {
+            "Tus-Resumable": TUS, "Upload-Offset": str(offset),
+            "Content-Type": "application/offset+octet-stream",
+            "Upload-Checksum": f"sha256 {base64.b64encode(hashlib.sha256(data).digest()).decode()}",
+        }  # fmt: skip
+        try:
+            answer = self._service.request("PATCH", place, content=data, headers=headers)
+        except StateError:  # the answer to an earlier try was lost: the service knows where it stands
+            answer = self._service.request("HEAD", place, headers={"Tus-Resumable": TUS})
+        return int(answer.headers["Upload-Offset"])
+
+
+class Session:
+    """A program and a client's keys at a service. See `Service.open`.
+
+    file : where evaluation keys are kept, or None
+    """
+
+    def __init__(
+        self, service: Service, spec: nn.ClientSpec, client: nn.Client, file: Path | None = None
+    ) -> None:
+        self.service, self.spec, self.client = service, spec, client
+        self.key = ""
+        """Hash of the evaluation keys that the service holds."""
+        self._file = file
+
+    def send_keys(self, *, progress: bool | Callback = False) -> str:
+        """Makes the evaluation keys where no file has them, and sends them where the service has not. Returns
+        their hash. Raises as `Service.upload`."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = self._file or Path(folder) / "keys"
+            if not path.exists():
+                self.client.evaluation_keys(self.spec).save(path)
+            self.key = self.service.upload(path, self.spec.program, progress=progress)
+        return self.key
+
+    def rotate_keys(self, *, progress: bool | Callback = False) -> str:
+        """New evaluation keys of the same secret key in the place of the old ones. Returns their hash."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "keys"
+            self.client.evaluation_keys(self.spec).save(path)
+            self.key = self.service.upload(
+                path, self.spec.program, replaces=self.key or None, progress=progress
+            )
+            if self._file is not None:
+                shutil.move(path, self._file)
+        return self.key
+
+    def run(self, samples: ArrayLike, *, timeout: float | None = None) -> Reals:
+        """Encrypts samples, has them computed on, and decrypts: as many as there are, `spec.batch` a job.
+
+        timeout : seconds in all. Raises the job's error, UnavailableError after the timeout.
+        """
+        found = np.asarray(samples, dtype=np.float64)
+        if found.shape == self.spec.input.shape:
+            return self.submit(found).result(timeout)
+        batch = self.spec.batch
+        started = [self.submit(found[k : k + batch]) for k in range(0, len(found), batch)]
+        end = None if timeout is None else time.monotonic() + timeout
+        return np.concatenate([j.result(None if end is None else end - time.monotonic()) for j in started])
+
+    def submit(self, samples: ArrayLike) -> Job:
+        """Encrypts up to `spec.batch` samples and sends them; returns at once. A service that forgot the keys
+        gets them again.
+
+        Raises as `crenel.nn.Client.encrypt`, ServiceError.
+        """
+        data = self.client.encrypt(samples, self.spec).to_bytes()
+        headers = {
+            "Crenel-Program": self.spec.program, "Content-Type": "application/octet-stream",
+            "Idempotency-Key": uuid.uuid4().hex,
+            "Content-Digest": f"sha-256=:{base64.b64encode(hashlib.sha256(data).digest()).decode()}:",
+        }  # fmt: skip
+        for last in (False, True):
+            try:
+                made = self.service.request(
+                    "POST", "/jobs", content=data, headers=headers | {"Crenel-Key": self.key}
+                )
+                return Job(self, str(made.json()["job"]))
+            except KeysNeededError:
+                if last:
+                    raise
+                self.send_keys()
+        raise AssertionError
+
+
+@dataclass(frozen=True)
+class Job:
+    """What was submitted. See `Session.submit`."""
+
+    session: Session
+    id: str
+
+    def state(self, wait: float = 0) -> Json:
+        """What the service says of it, at the latest after `wait` seconds once it has ended."""
+        found: Json = self.session.service.request("GET", f"/jobs/{self.id}", params={"wait": wait}).json()
+        return found
+
+    def states(self, timeout: float | None = None) -> Iterator[Json]:
+        """What the service says, every few seconds until it has ended. Raises UnavailableError after so many
+        seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = 20.0 if end is None else min(20.0, end - time.monotonic())
+            found = self.state(max(0.0, left))
+            yield found
+            if found["state"] in ("done", "failed", "cancelled"):
+                return
+            if end is not None and time.monotonic() >= end:
+                raise UnavailableError(f"the job is still {found['state']}", {"state": found["state"]})
+
+    def encrypted(self, timeout: float | None = None) -> bytes:
+        """The result as it travels, once it is there. Raises the job's error, SerializationError for bytes
+        that are not those of the hash."""
+        found: Json = {}
+        for found in self.states(timeout):
+            if found["error"]:
+                raise error_of(found["error"])
+        data = self.session.service.request("GET", f"/jobs/{self.id}/result").content
+        if hashlib.sha256(data).hexdigest() != found["result"]["sha256"]:
+            raise SerializationError("the result's SHA-256 is another one than the service says")
+        return data
+
+    def result(self, timeout: float | None = None) -> Reals:
+        """The result, decrypted. Raises as `encrypted`."""
+        client = self.session.client
+        return client.decrypt(client.tensor_from_bytes(self.encrypted(timeout)), self.session.spec)
+
+    def cancel(self) -> Json:
+        """Ends it; what the service says of it then."""
+        found: Json = self.session.service.request("POST", f"/jobs/{self.id}/cancel").json()
+        return found
+
+    def delete(self) -> None:
+        """Has the service forget input and result."""
+        self.session.service.request("DELETE", f"/jobs/{self.id}")
+
+
+def _client(spec: nn.ClientSpec, secret_key: str | os.PathLike[str] | None, device: str) -> nn.Client:
+    if secret_key is None:
+        return spec.keygen(device)
+    path = Path(secret_key)
+    if path.exists():
+        return spec.client_from_secret_key(path.read_bytes(), device)
+    made = spec.keygen(device)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(made.export_secret_key())
+    return made
+
+
+def _kept(spec: nn.ClientSpec, secret_key: str | os.PathLike[str] | None) -> Path | None:
+    """Where evaluation keys of a kept secret key are kept, for this program."""
+    return None if secret_key is None else Path(f"{os.fspath(secret_key)}.{spec.program[:16]}.keys")
+
+
+def _hash(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    for piece in iter(lambda: file.read(1 << 20), b""):
+        digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,193 @@
+"""Bytes by name over fsspec: written whole or not at all, read, joined, deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from crenel.errors import NotFoundError, ParameterError, StorageError
+
+NAME = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
+PIECE = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Blobs:
+    """A place for bytes: a local folder, or what fsspec reaches by its URL.
+
+    min_free_bytes : a local disk with less than this refuses to take more (StorageError)
+    """
+
+    def __init__(self, url: str, min_free_bytes: int = 0) -> None:
+        self.files, self.root = fsspec.core.url_to_fs(url)
+        self.local = "file" in _protocols(self.files)
+        self.min_free_bytes = min_free_bytes
+        with _translated():
+            self.files.makedirs(self.root, exist_ok=True)
+
+    def room(self, needed: int = 0) -> None:
+        """Raises StorageError where a local disk has no room for so many bytes."""
+        if not self.local:
+            return
+        free = shutil.disk_usage(self.root).free
+        if free - needed < self.min_free_bytes:
+            raise StorageError(
+                f"no room for {needed} bytes: {free} are free, of which {self.min_free_bytes} stay so",
+                {"needed": needed, "available": free, "retry_after": 30},
+            )
+
+    def write(self, name: str, data: Iterable[bytes]) -> int:
+        """A new blob, or the old one replaced; on the disk when this returns. Returns its size.
+
+        Raises StorageError where there is no room; nothing of the blob is left then.
+        """
+        writer = self.writer(name)
+        try:
+            for piece in data:
+                writer.write(piece)
+        except BaseException:
+            writer.abort()
+            raise
+        return writer.commit()
+
+    def writer(self, name: str) -> Writer:
+        """A blob that is written piece by piece; there once it is committed. Raises StorageError."""
+        path = self._path(name)
+        with _translated():
+            self.files.makedirs(self.files._parent(path), exist_ok=True)
+            return Writer(self, path)
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Its bytes, piece after piece. Raises NotFoundError."""
+        with _translated(name), self.files.open(self._path(name), "rb") as file:
+            while piece := file.read(PIECE):
+                yield piece
+
+    def read(self, name: str) -> bytes:
+        """All its bytes. Raises NotFoundError."""
+        return b"".join(self.pieces(name))
+
+    def join(self, names: list[str], target: str) -> str:
+        """One blob of several, in their order. Returns its SHA-256. Raises NotFoundError, StorageError."""
+        digest = hashlib.sha256()
+
+        def seen() -> Iterator[bytes]:
+            for name in names:
+                for piece in self.pieces(name):
+                    digest.update(piece)
+                    yield piece
+
+        self.write(target, seen())
+        return digest.hexdigest()
+
+    def move(self, source: str, target: str) -> None:
+        """Another name for a blob, in the place of what had it. Raises NotFoundError."""
+        path = self._path(target)
+        with _translated(source):
+            self.files.makedirs(self.files._parent(path), exist_ok=True)
+            if self.local:
+                os.replace(self._path(source), path)
+                _sync_folder(path)
+            else:
+                self.files.mv(self._path(source), path)
+
+    def exists(self, name: str) -> bool:
+        """Is there a blob of this name?"""
+        with _translated():
+            return bool(self.files.exists(self._path(name)))
+
+    def delete(self, name: str) -> None:
+        """Deletes a blob, or all below a name; none is no error."""
+        path = self._path(name)
+        with _translated():
+            try:
+                self.files.rm(path, recursive=True)
+            except FileNotFoundError:
+                return
+
+    def path(self, name: str) -> Path | None:
+        """The file of a local blob; None where blobs are elsewhere."""
+        return Path(self._path(name)) if self.local else None
+
+    def _path(self, name: str) -> str:
+        if not NAME.fullmatch(name):
+            raise ParameterError(f"{name!r} is no name of a blob", {"name": name})
+        return f"{self.root}/{name}"
+
+
+class Writer:
+    """A blob on its way: `write` as often as needed, then `commit` or `abort`. See `Blobs.writer`."""
+
+    def __init__(self, blobs: Blobs, path: str) -> None:
+        self._blobs, self._path, self.size = blobs, path, 0
+        self._beside = f"{path}.{uuid.uuid4().hex}.part" if blobs.local else path
+        self._file: Any = blobs.files.open(self._beside, "wb")
+
+    def write(self, piece: bytes) -> None:
+        """One piece more. Raises StorageError; `abort` then."""
+        with _translated():
+            self._file.write(piece)
+        self.size += len(piece)
+
+    def commit(self) -> int:
+        """The blob is there, and on the disk. Returns its size. Raises StorageError, and nothing is left."""
+        try:
+            with _translated():
+                if self._blobs.local:
+                    self._file.flush()
+                    os.fsync(self._file.fileno())
+                self._file.close()
+                if self._blobs.local:
+                    os.replace(self._beside, self._path)
+                    _sync_folder(self._path)
+        except BaseException:
+            self.abort()
+            raise
+        return self.size
+
+    def abort(self) -> None:
+        """Nothing of it stays."""
+        with contextlib.suppress(OSError):
+            if self._blobs.local:
+                self._file.close()
+            else:
+                self._file.discard()  # of fsspec's buffered files: parts that were sent are given up
+        if self._blobs.local:
+            Path(self._beside).unlink(missing_ok=True)
+
+
+def _protocols(files: Any) -> tuple[str, ...]:
+    found = files.protocol
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _sync_folder(path: str) -> None:
+    """The new name, too, is on the disk."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _translated(name: str = "") -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotFoundError(f"no blob {name}", {"name": name}) from None
+    except OSError as error:
+        if error.errno in FULL:
+            raise StorageError("the disk is full", {"retry_after": 30}) from None
+        raise StorageError(f"storage failed: {os.strerror(error.errno or 0)}", {"retry_after": 30}) from error

@@ -1,0 +1,157 @@
+"""Tables and their numbered migrations; SQLite by default, any database of SQLAlchemy by its URL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sql
+from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy.event import listen
+from sqlalchemy.exc import OperationalError
+
+from crenel.errors import StateError, StorageError, UnavailableError
+
+TABLES = MetaData()
+ID, HASH = String(32), String(64)
+
+schema_version = Table("schema_version", TABLES, Column("number", Integer, primary_key=True))
+tenants = Table(
+    "tenants", TABLES,
+    Column("id", ID, primary_key=True), Column("name", String(64), unique=True, nullable=False),
+    Column("created", Float, nullable=False), Column("expires", Float),
+)  # fmt: skip
+tokens = Table(
+    "tokens", TABLES,
+    Column("hash", HASH, primary_key=True), Column("tenant", ID, nullable=False, index=True),
+    Column("created", Float, nullable=False), Column("expires", Float),
+)  # fmt: skip
+uploads = Table(
+    "uploads", TABLES,
+    Column("id", ID, primary_key=True), Column("tenant", ID, nullable=False, index=True),
+    Column("program", HASH, nullable=False), Column("sha256", HASH, nullable=False),
+    Column("replaces", HASH), Column("length", BigInteger, nullable=False),
+    Column("offset", BigInteger, nullable=False), Column("finished", Integer, nullable=False),
+    Column("created", Float, nullable=False), Column("expires", Float, nullable=False),
+)  # fmt: skip
+parts = Table(
+    "parts", TABLES,
+    Column("upload", ID, primary_key=True), Column("offset", BigInteger, primary_key=True),
+    Column("blob", String(160), nullable=False), Column("length", BigInteger, nullable=False),
+)  # fmt: skip
+keys = Table(
+    "keys", TABLES,
+    Column("tenant", ID, primary_key=True), Column("key", HASH, primary_key=True),
+    Column("program", HASH, nullable=False), Column("bytes", BigInteger, nullable=False),
+    Column("state", String(16), nullable=False, index=True), Column("error", Text), Column("replaces", HASH),
+    Column("created", Float, nullable=False), Column("used", Float, nullable=False),
+    Column("expires", Float, nullable=False, index=True), Column("changed", Float, nullable=False),
+    Column("worker", ID), Column("lease", Float), Column("attempts", Integer, nullable=False),
+)  # fmt: skip
+jobs = Table(
+    "jobs", TABLES,
+    Column("id", ID, primary_key=True), Column("tenant", ID, nullable=False),
+    Column("program", HASH, nullable=False), Column("key", HASH, nullable=False),
+    Column("idempotency", String(128), nullable=False),
+    Column("state", String(16), nullable=False, index=True),
+    Column("input_bytes", BigInteger, nullable=False), Column("input_sha256", HASH, nullable=False),
+    Column("result_bytes", BigInteger), Column("result_sha256", HASH), Column("error", Text),
+    Column("attempts", Integer, nullable=False), Column("created", Float, nullable=False),
+    Column("changed", Float, nullable=False, index=True), Column("started", Float), Column("finished", Float),
+    Column("expires", Float, index=True), Column("worker", ID), Column("lease", Float),
+    Column("seconds_keys", Float), Column("seconds_run", Float),
+    UniqueConstraint("tenant", "idempotency"),
+)  # fmt: skip
+workers = Table(
+    "workers", TABLES,
+    Column("id", ID, primary_key=True), Column("seen", Float, nullable=False),
+    Column("info", Text, nullable=False),
+)  # fmt: skip
+
+
+def _first(connection: sql.Connection) -> None:
+    TABLES.create_all(connection)
+
+
+MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first,)
+"""What brings a database from version k to k + 1. A change of a table is a further function, never an edit
+of an old one; the first makes the tables as they are now, so that later ones ask what is there."""
+
+
+class Database:
+    """Connections, transactions, and errors of the library for those of the database.
+
+    Raises StateError for a database of a newer version, StorageError and UnavailableError.
+    """
+
+    def __init__(self, url: str) -> None:
+        parsed = sql.make_url(url)
+        self.lite = parsed.get_backend_name() == "sqlite"
+        if self.lite and parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        options = {"connect_args": {"timeout": 30.0}} if self.lite else {"pool_pre_ping": True}
+        self.engine = sql.create_engine(parsed, **options)
+        if self.lite:
+            listen(self.engine, "connect", _tuned)
+            listen(self.engine, "begin", _begun)
+        with self.writing() as connection:
+            _migrate(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[sql.Connection]:
+        """A transaction that may write, committed at the end."""
+        with _translated(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sql.Connection]:
+        """A transaction that only reads."""
+        with _translated(), self.engine.connect() as connection:
+            connection = connection.execution_options(only_reads=True)
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self.engine.dispose()
+
+
+def _tuned(connection: object, _record: object) -> None:
+    """Readers beside one writer; a commit is on the disk. Transactions begin where `_begun` says."""
+    connection.isolation_level = None  # type: ignore[attr-defined]
+    cursor = connection.cursor()  # type: ignore[attr-defined]
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.close()
+
+
+def _begun(connection: sql.Connection) -> None:
+    """Writers take the lock first: none has to upgrade, which fails where two do."""
+    reads = connection.get_execution_options().get("only_reads")
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        text = str(error.orig)
+        if "full" in text or "No space" in text or "disk I/O" in text:
+            raise StorageError("the database's disk is full", {"retry_after": 30}) from error
+        raise UnavailableError("the database does not answer", {"retry_after": 2}) from error
+
+
+def _migrate(connection: sql.Connection) -> None:
+    there = sql.inspect(connection).has_table(schema_version.name)
+    found = connection.scalar(sql.select(sql.func.max(schema_version.c.number))) if there else None
+    version = 0 if found is None else int(found)
+    if version > len(MIGRATIONS):
+        raise StateError(
+            f"the database has version {version}, this library knows up to {len(MIGRATIONS)}",
+            {"found": version, "expected": len(MIGRATIONS)},
+        )
+    for number in range(version, len(MIGRATIONS)):
+        MIGRATIONS[number](connection)
+        connection.execute(sql.insert(schema_version).values(number=number + 1))

@@ -1,0 +1,112 @@
+"""From programs and settings to a service that answers: one call."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+
+import crenel
+from crenel.errors import ParameterError, UnsupportedError
+from crenel.serve import app, local
+from crenel.serve.observe import log
+from crenel.serve.programs import Programs, Servable, read
+from crenel.serve.service import Service
+from crenel.serve.settings import Settings
+
+CONNECTIONS = 4096
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service that answers."""
+
+    url: str
+    token: str | None
+    """Of the tenant ``local``, where it was new; else None: it is stored only as a hash."""
+    workers: local.Workers
+    service: Service
+
+
+def found(programs: Sequence[str | os.PathLike[str] | Servable], settings: Settings) -> list[Servable]:
+    """Programs, read where they are files. Raises as `crenel.serve.programs.read`."""
+    return [read(p, settings.allow_insecure) if isinstance(p, (str, os.PathLike)) else p for p in programs]
+
+
+def devices_of(device: str, workers: int) -> list[str]:
+    """One name a worker: ``auto`` is every GPU, or else the CPU. Raises DeviceError, ParameterError."""
+    if workers < 1:
+        raise ParameterError(f"{workers} workers, expected at least 1", {"value": workers})
+    if device == "auto":
+        gpus = [d.name for d in crenel.devices() if d.kind == "cuda"]
+        return (gpus or ["cpu"]) * workers
+    crenel.device_info(device)
+    return [device] * workers
+
+
+def first_token(service: Service) -> str | None:
+    """A token of a new tenant ``local``, where there is no tenant yet."""
+    return None if service.auth.names() else service.auth.add("local")
+
+
+@contextmanager
+def running(
+    programs: Sequence[str | os.PathLike[str] | Servable],
+    settings: Settings | None = None,
+    *,
+    device: str = "cpu",
+    host: str = "127.0.0.1",
+    port: int = 0,
+    workers: int = 1,
+) -> Iterator[Running]:
+    """A service of this process and worker processes (`Engine.local`), until the block ends.
+
+    programs : files of `Program.save`, ``module:attribute`` of a `Function`, or such objects
+    port : 0 takes a free one
+
+    Raises ParameterError, DeviceError, SerializationError; UnsupportedError where the port is taken.
+    """
+    settings = settings or Settings()
+    served = found(programs, settings)
+    names = devices_of(device, workers)
+    service = Service(settings, Programs(served))
+    listening = _socket(host, port)
+    crew = local.Workers(settings, served, names)
+    server = uvicorn.Server(_config(service))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True, name="http")
+    service.start()
+    thread.start()
+    try:
+        address, number = listening.getsockname()[:2]
+        shown = f"[{address}]" if ":" in address else address
+        log("serving", url=f"http://{shown}:{number}", programs=len(served), device=",".join(names))
+        yield Running(f"http://{shown}:{number}", first_token(service), crew, service)
+    finally:
+        server.should_exit = True
+        thread.join(15)
+        crew.close()
+        service.close()
+        listening.close()
+
+
+def _config(service: Service) -> uvicorn.Config:
+    """h11 bounds what it reads of a header; connections are bounded too."""
+    return uvicorn.Config(
+        app.create(service), http="h11", h11_max_incomplete_event_size=64 << 10,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=30, timeout_graceful_shutdown=5, log_config=None, access_log=False,
+        server_header=False, lifespan="off",
+    )  # fmt: skip
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET,
+                                    backlog=CONNECTIONS)  # fmt: skip
+    except OSError as error:
+        raise UnsupportedError(f"cannot listen at {host}:{port}: {error.strerror}", {"port": port}) from None

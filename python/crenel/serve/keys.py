@@ -1,0 +1,180 @@
+"""Key files that tenants sent: stored once by content, checked, for a time, deleted, asked for again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import sqlalchemy as sql
+
+from crenel.errors import CrenelError, KeysNeededError, NotFoundError, StateError
+from crenel.serve.auth import Tenant
+from crenel.serve.blobs import Blobs
+from crenel.serve.database import Database, keys
+from crenel.serve.errors import Problem
+from crenel.serve.settings import Settings
+
+RECEIVED, READY, REFUSED = "received", "ready", "refused"
+
+
+@dataclass(frozen=True)
+class ToCheck:
+    """A key file that a worker is to check: it has no tenant's name, only what marks the row."""
+
+    tenant: str
+    key: str
+    program: str
+
+
+def blob_of(key: str) -> str:
+    """The name of a key file's blob."""
+    return f"keys/{key}"
+
+
+class Keys:
+    """Key files of tenants."""
+
+    def __init__(self, database: Database, blobs: Blobs, settings: Settings) -> None:
+        self._database, self._blobs, self._settings = database, blobs, settings
+
+    def add(
+        self, tenant: Tenant, program: str, key: str, size: int, blob: str, replaces: str | None = None
+    ) -> None:
+        """A file that was uploaded as `blob`, whose hash is `key`, becomes the tenant's; the blob moves.
+
+        Sending a file again starts it anew: its time, and the check that it failed.
+        """
+        self._blobs.move(blob, blob_of(key))
+        now = time.time()
+        row = {
+            "tenant": tenant.id, "key": key, "program": program, "bytes": size, "state": RECEIVED,
+            "error": None, "replaces": None if replaces == key else replaces, "created": now, "used": now,
+            "expires": now + self._settings.key_ttl, "changed": now, "worker": None, "lease": None,
+            "attempts": 0,
+        }  # fmt: skip
+        with self._database.writing() as connection:
+            connection.execute(sql.delete(keys).where(_is(tenant, key)))
+            connection.execute(sql.insert(keys).values(**row))
+
+    def all(self, tenant: Tenant) -> list[sql.Row[tuple[object, ...]]]:
+        """The tenant's, newest first."""
+        wanted = sql.select(keys).where(keys.c.tenant == tenant.id, keys.c.expires > time.time())
+        with self._database.reading() as connection:
+            return list(connection.execute(wanted.order_by(keys.c.created.desc())))
+
+    def get(self, tenant: Tenant, key: str) -> sql.Row[tuple[object, ...]]:
+        """Raises NotFoundError."""
+        with self._database.reading() as connection:
+            row = connection.execute(sql.select(keys).where(_is(tenant, key))).one_or_none()
+        if row is None or row.expires < time.time():
+            raise NotFoundError("no such keys")
+        return row
+
+    def usable(self, tenant: Tenant, key: str, program: str) -> None:
+        """Raises KeysNeededError where the keys are not there (any more) or were refused, StateError where
+        they are another program's."""
+        try:
+            row = self.get(tenant, key)
+        except NotFoundError:
+            raise needed(key) from None
+        if row.state == REFUSED:
+            raise KeysNeededError("these keys were refused: make and send others", {"key": key})
+        if row.program != program:
+            raise StateError(
+                f"keys for program {row.program[:16]}, not {program[:16]}",
+                {"found": row.program, "expected": program},
+            )
+
+    def delete(self, tenant: Tenant, key: str) -> None:
+        """Raises NotFoundError."""
+        with self._database.writing() as connection:
+            if connection.execute(sql.delete(keys).where(_is(tenant, key))).rowcount == 0:
+                raise NotFoundError("no such keys")
+        self._sweep([key])
+
+    # ---- what workers do: they hold no token, and find keys only by what a job or a row names ----------
+
+    def to_check(self, worker: str, lease: float) -> ToCheck | None:
+        """The oldest file that is not checked, for this worker until its lease ends; None: there is none."""
+        now = time.time()
+        free = sql.or_(keys.c.lease.is_(None), keys.c.lease < now)
+        wanted = sql.select(keys).where(keys.c.state == RECEIVED, free).order_by(keys.c.created).limit(1)
+        with self._database.reading() as connection:  # mostly there is none, which costs no writer's lock
+            if connection.execute(wanted).one_or_none() is None:
+                return None
+        with self._database.writing() as connection:
+            row = connection.execute(wanted.with_for_update(skip_locked=True)).one_or_none()
+            if row is None:
+                return None
+            taken = {"worker": worker, "lease": now + lease, "attempts": row.attempts + 1}
+            connection.execute(sql.update(keys).where(_row(row.tenant, row.key)).values(**taken))
+        if row.attempts >= self._settings.attempts:
+            self.checked(
+                ToCheck(row.tenant, row.key, row.program), StateError("checking these keys ended workers")
+            )
+            return None
+        return ToCheck(row.tenant, row.key, row.program)
+
+    def extend(self, found: ToCheck, worker: str, lease: float) -> None:
+        """The worker still checks."""
+        mine = _row(found.tenant, found.key) & (keys.c.worker == worker)
+        with self._database.writing() as connection:
+            connection.execute(sql.update(keys).where(mine).values(lease=time.time() + lease))
+
+    def checked(self, found: ToCheck, error: CrenelError | None) -> None:
+        """The outcome of a check. Keys that are ready end those that they replace."""
+        state = READY if error is None else REFUSED
+        text = None if error is None else Problem.of(error, 422, retry=False).to_json()
+        row, now = _row(found.tenant, found.key), time.time()
+        gone: list[str] = []
+        with self._database.writing() as connection:
+            replaced = connection.scalar(sql.select(keys.c.replaces).where(row))
+            values = {"state": state, "error": text, "changed": now, "lease": None, "worker": None}
+            connection.execute(sql.update(keys).where(row).values(**values))
+            if error is None and replaced is not None:
+                connection.execute(sql.delete(keys).where(_row(found.tenant, str(replaced))))
+                gone.append(str(replaced))
+        self._sweep(gone)
+
+    def present(self, tenant: str, key: str) -> bool:
+        """May a job of this tenant still use the keys? Their time begins anew."""
+        now = time.time()
+        row = _row(tenant, key)
+        alive = row & (keys.c.expires > now) & (keys.c.state != REFUSED)
+        with self._database.writing() as connection:
+            values = {"used": now, "expires": now + self._settings.key_ttl}
+            return connection.execute(sql.update(keys).where(alive).values(**values)).rowcount == 1
+
+    def lost(self, tenant: str, key: str) -> None:
+        """The file is not in the storage any more: the tenant must send it again."""
+        with self._database.writing() as connection:
+            connection.execute(sql.delete(keys).where(_row(tenant, key)))
+
+    def expire(self) -> int:
+        """Deletes those whose time is over; returns how many."""
+        over = keys.c.expires < time.time()
+        with self._database.writing() as connection:
+            found = [str(k) for k in connection.scalars(sql.select(keys.c.key).where(over))]
+            connection.execute(sql.delete(keys).where(over))
+        self._sweep(found)
+        return len(found)
+
+    def _sweep(self, found: list[str]) -> None:
+        """Deletes the files that no tenant has any more."""
+        with self._database.reading() as connection:
+            held = set(connection.scalars(sql.select(keys.c.key).where(keys.c.key.in_(found))))
+        for key in set(found) - held:
+            self._blobs.delete(blob_of(key))
+
+
+def needed(key: str) -> KeysNeededError:
+    """What a job says whose keys are gone."""
+    return KeysNeededError(f"the service does not hold the keys {key[:16]}: send them again", {"key": key})
+
+
+def _is(tenant: Tenant, key: str) -> sql.ColumnElement[bool]:
+    return _row(tenant.id, key)
+
+
+def _row(tenant: str, key: str) -> sql.ColumnElement[bool]:
+    return (keys.c.tenant == tenant) & (keys.c.key == key)

@@ -1,0 +1,145 @@
+"""What operators see: logs of named fields, and metrics. Nothing of keys, ciphertexts or tokens."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+
+FIELDS = frozenset(
+    [
+        "event",
+        "time",
+        "worker",
+        "job",
+        "key",
+        "upload",
+        "tenant",
+        "method",
+        "route",
+        "status",
+        "seconds",
+        "code",
+        "state",
+        "attempt",
+        "device",
+        "bytes",
+        "id",
+        "pid",
+        "programs",
+        "url",
+        "signal",
+    ]
+)
+"""All that a line of the log may have; a test reads that no call names another."""
+LOGGER = logging.getLogger("crenel.serve")
+BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+STAGES = ("wait", "keys", "run")
+
+
+def log(event: str, **found: str | int | float | None) -> None:
+    """A line of JSON. Fields that are not allowed are a mistake of the program and are left out by name;
+    hashes and ids are cut to 16 digits: enough to find, not to ask for."""
+    shown: dict[str, str | int | float] = {"event": event, "time": round(time.time(), 3)}
+    for name, value in found.items():
+        if value is None:
+            continue
+        if name not in FIELDS:
+            shown["code"] = "FieldNotAllowed"
+            continue
+        if isinstance(value, float):
+            value = round(value, 4)
+        shown[name] = (
+            value[:16]
+            if name in ("key", "job", "worker", "tenant", "upload") and isinstance(value, str)
+            else value
+        )
+    LOGGER.info("%s", json.dumps(shown))
+
+
+def to_stderr() -> None:
+    """Lines of the log go to standard error; else they go where the program's own logging sends them."""
+    if not LOGGER.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = False
+
+
+class Metrics:
+    """Counters of one process of the HTTP side; what workers and the queue show is read when it is asked for.
+
+    jobs : counts by state
+    workers : what `crenel.serve.worker.alive` returns
+    """
+
+    def __init__(
+        self, jobs: Callable[[], dict[str, int]], workers: Callable[[], Iterable[dict[str, object]]]
+    ) -> None:
+        self.registry = CollectorRegistry()
+        labels = ["method", "route", "status"]
+        self.requests = Counter("crenel_requests", "Answers of HTTP.", labels, registry=self.registry)
+        self.seconds = Histogram(
+            "crenel_request_seconds",
+            "Time to the end of an answer.",
+            ["method", "route"],
+            registry=self.registry,
+        )
+        self.problems = Counter("crenel_problems", "Errors by class.", ["code"], registry=self.registry)
+        self.received = Counter(
+            "crenel_received_bytes", "Bytes of bodies.", ["route"], registry=self.registry
+        )
+        self.registry.register(_Queue(jobs, workers))
+
+    def text(self) -> bytes:
+        """In Prometheus' format."""
+        return generate_latest(self.registry)
+
+
+class _Queue:
+    def __init__(
+        self, jobs: Callable[[], dict[str, int]], workers: Callable[[], Iterable[dict[str, object]]]
+    ) -> None:
+        self._jobs, self._workers = jobs, workers
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        states = GaugeMetricFamily("crenel_jobs", "Jobs by state.", labels=["state"])
+        counts = self._jobs()
+        for state in ("queued", "running", "done", "failed", "cancelled"):
+            states.add_metric([state], counts.get(state, 0))
+        yield states
+        yield from _of_workers(list(self._workers()))
+
+
+def _of_workers(found: list[dict[str, object]]) -> Iterator[Metric]:
+    live = GaugeMetricFamily("crenel_workers", "Workers that live, by device.", labels=["device"])
+    devices = [str(w["device"]) for w in found]
+    for device in sorted(set(devices)):
+        live.add_metric([device], devices.count(device))
+    yield live
+    for name, text in (
+        ("bytes", "Bytes of keys held."), ("entries", "Keys held."), ("hits", "Keys found."),
+        ("misses", "Keys prepared."), ("evictions", "Keys dropped for want of room."),
+    ):  # fmt: skip
+        family = GaugeMetricFamily(f"crenel_keys_{name}", text, labels=["worker", "tier"])
+        for worker in found:
+            for tier, use in worker["use"].items():  # type: ignore[attr-defined]
+                family.add_metric([str(worker["id"])[:8], tier], use["nbytes" if name == "bytes" else name])
+        yield family
+    stages = HistogramMetricFamily("crenel_stage_seconds", "Time by stage.", labels=["worker", "stage"])
+    for worker in found:
+        counts = worker["counts"]
+        for stage, sums in counts["buckets"].items():  # type: ignore[index]
+            total = counts["done"]  # type: ignore[index]
+            rows = [(str(b), n) for b, n in zip(BUCKETS, sums, strict=True)] + [("+Inf", total)]
+            stages.add_metric([str(worker["id"])[:8], stage], rows, counts["seconds"][stage])  # type: ignore[index]
+    yield stages

@@ -1,0 +1,92 @@
+"""The services that stand behind the routes, made once a process, and what keeps house."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from crenel.errors import ServiceError
+from crenel.serve import worker
+from crenel.serve.auth import Auth
+from crenel.serve.blobs import Blobs
+from crenel.serve.database import Database
+from crenel.serve.jobs import Jobs
+from crenel.serve.keys import Keys
+from crenel.serve.limits import Rate
+from crenel.serve.observe import Metrics, log
+from crenel.serve.programs import Programs
+from crenel.serve.settings import Settings
+from crenel.serve.uploads import Uploads
+
+HOUSEKEEPING_S = 20.0
+
+
+class Service:
+    """All services of one process of the HTTP side. Raises StateError for a database of a newer version."""
+
+    def __init__(self, settings: Settings, programs: Programs) -> None:
+        self.settings, self.programs = settings, programs
+        self.blobs = Blobs(settings.data, settings.min_free_bytes)
+        self.database = Database(settings.database_url)
+        self.auth = Auth(self.database, settings)
+        self.keys = Keys(self.database, self.blobs, settings)
+        self.uploads = Uploads(self.database, self.blobs, settings, programs, self.keys)
+        self.jobs = Jobs(self.database, self.blobs, settings, programs, self.keys)
+        self.requests = Rate(settings.requests_per_second, settings.burst)
+        self.refusals = Rate(settings.refusals_per_second, 20 * settings.refusals_per_second)
+        self.metrics = Metrics(self.jobs.counts, self.workers)
+        self._described: dict[str, dict[str, object]] = {}
+        self._stop = threading.Event()
+        self._house: threading.Thread | None = None
+
+    def workers(self) -> list[dict[str, object]]:
+        """Those that live, as they describe themselves."""
+        return worker.alive(self.database, self.settings)
+
+    def described(self, program: str) -> dict[str, object]:
+        """A program in full, made once. Raises NotFoundError."""
+        if program not in self._described:
+            found = self.programs.get(program)
+            self._described[program] = self.programs.describe(found, full=True)
+        return self._described[program]
+
+    def checks(self) -> dict[str, str]:
+        """What a service needs to be ready, each "ok" or what is wrong."""
+        found: dict[str, str] = dict.fromkeys(("database", "storage", "workers"), "ok")
+        try:
+            self.blobs.room()
+        except ServiceError as error:
+            found["storage"] = error.code
+        try:
+            if not self.workers():
+                found["workers"] = "none lives"
+        except ServiceError as error:
+            found["database"] = found["workers"] = error.code
+        return found
+
+    def start(self) -> None:
+        """Begins to keep house."""
+        self._house = threading.Thread(target=self._keep, daemon=True, name="housekeeping")
+        self._house.start()
+
+    def close(self) -> None:
+        """Ends keeping house, and connections."""
+        self._stop.set()
+        if self._house is not None:
+            self._house.join()
+        self.database.close()
+
+    def tidy(self) -> None:
+        """Deletes what is over: uploads, keys, jobs, tokens, workers."""
+        counts = (self.uploads.expire(), self.keys.expire(), self.jobs.expire(), self.auth.expire())
+        worker.expire(self.database, self.settings)
+        if any(counts):
+            log("tidied", status=sum(counts))
+
+    def _keep(self) -> None:
+        while not self._stop.wait(HOUSEKEEPING_S):
+            start = time.monotonic()
+            try:
+                self.tidy()
+            except ServiceError as error:
+                log("housekeeping_waits", code=error.code, seconds=time.monotonic() - start)

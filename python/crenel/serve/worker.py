@@ -1,0 +1,356 @@
+"""What computes: a plain object that takes jobs from the queue and runs them on one device."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import sqlalchemy as sql
+
+import crenel
+from crenel.errors import (
+    Cancelled,
+    CrenelError,
+    DeviceError,
+    KeysNeededError,
+    NotFoundError,
+    OutOfMemoryError,
+    ParameterError,
+    ServiceError,
+)  # fmt: skip
+from crenel.serve import keys as keysets
+from crenel.serve.blobs import Blobs
+from crenel.serve.database import Database, workers
+from crenel.serve.jobs import Claimed, Jobs
+from crenel.serve.keys import Keys, ToCheck
+from crenel.serve.observe import BUCKETS, STAGES, log
+from crenel.serve.programs import Loaded, Prepared, Programs, Reading, Servable
+from crenel.serve.residency import MemoryFile, Residency
+from crenel.serve.settings import Settings
+
+LANES = 2
+"""Threads of a worker: while one computes, the other fetches an input, prepares keys or writes a result."""
+
+
+class Stopping(Exception):
+    """The worker is asked to stop: what it runs waits again."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What a lane has under a lease, and whether that was lost."""
+
+    found: Claimed | ToCheck
+    lost: threading.Event
+
+
+@dataclass
+class Counts:
+    """What a worker did since it began."""
+
+    done: int = 0
+    failed: int = 0
+    checked: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    buckets: dict[str, list[int]] = field(default_factory=lambda: {s: [0] * len(BUCKETS) for s in STAGES})
+
+    def observe(self, stage: str, seconds: float) -> None:
+        """Into the stage's sum and histogram."""
+        self.seconds[stage] += seconds
+        for k, bound in enumerate(BUCKETS):
+            self.buckets[stage][k] += seconds <= bound
+
+
+class Worker:
+    """One device, its resident keys, and a loop over the queue.
+
+    device : "cpu", "cuda:0", ...; programs are loaded when it is made. Raises DeviceError, OutOfMemoryError.
+    """
+
+    def __init__(self, settings: Settings, programs: Programs, device: str) -> None:
+        self.id = uuid.uuid4().hex
+        self.settings, self.device, self._programs = settings, device, programs
+        self._database = Database(settings.database_url)
+        self._blobs = Blobs(settings.data, settings.min_free_bytes)
+        self._keys = Keys(self._database, self._blobs, settings)
+        self._jobs = Jobs(self._database, self._blobs, settings, programs, self._keys)
+        for p in programs:
+            _fits(p, settings.device_bytes)
+        self._loaded: dict[str, Loaded] = {p.program: p.load(device) for p in programs}
+        self.resident: Residency[Prepared] = Residency(settings.device_bytes)
+        self.files: Residency[MemoryFile] = Residency(settings.host_bytes)
+        self.counts = Counts()
+        self._held: dict[int, _Held] = {}
+        self._device, self._counting = threading.Lock(), threading.Lock()
+        self._stop = threading.Event()
+        self._elsewhere: set[str] = set()
+        self._beat()
+
+    def run(self) -> None:
+        """Until `stop`; a failure of database or storage is logged, and tried again."""
+        threads = [threading.Thread(target=self._beats, daemon=True, name="heartbeat")]
+        threads += [threading.Thread(target=self._lane, daemon=True, name=f"lane-{k}") for k in range(LANES)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.close()
+
+    def _lane(self) -> None:
+        idle = self.settings.poll_seconds
+        while not self._stop.is_set():
+            try:
+                busy = self.step()
+            except ServiceError as error:
+                log("worker_waits", worker=self.id, code=error.code)
+                busy, idle = False, max(1.0, idle)
+            if busy:
+                idle = self.settings.poll_seconds
+            else:
+                self._stop.wait(idle)
+                idle = min(1.5 * idle, 3 * self.settings.poll_seconds)
+
+    def close(self) -> None:
+        """Others need not wait for it any more."""
+        with self._database.writing() as connection:
+            connection.execute(sql.delete(workers).where(workers.c.id == self.id))
+        self._database.close()
+
+    def stop(self) -> None:
+        """Ends `run` at the next step of what it runs."""
+        self._stop.set()
+
+    def step(self) -> bool:
+        """Checks one key file or runs one job; False: there was nothing to do."""
+        found = self._keys.to_check(self.id, self.settings.lease_seconds)
+        if found is not None:
+            with self._holding(found):
+                self._check(found)
+            return True
+        claimed = self._jobs.claim(self.id, self.resident.names, self._elsewhere)
+        if claimed is None:
+            return False
+        with self._holding(claimed):
+            self._answer(claimed)
+        return True
+
+    # ---- one thing after the other ---------------------------------------------------------------------
+
+    def _check(self, found: ToCheck) -> None:
+        """By the library's loader, which reads every key; what is the worker's own trouble is no refusal."""
+        error: CrenelError | None = None
+        try:
+            with self._prepared(found.program, found.key):
+                pass
+        except (DeviceError, Stopping) as trouble:
+            log("check_waits", worker=self.id, key=found.key, code=type(trouble).__name__)
+            return
+        except KeysNeededError:
+            self._keys.lost(found.tenant, found.key)
+            return
+        except CrenelError as refusal:
+            error = refusal
+        except Exception as mistake:  # ours: nothing is said of the keys
+            log("mistake", worker=self.id, key=found.key, code=type(mistake).__name__)
+            return
+        self._keys.checked(found, error)
+        with self._counting:
+            self.counts.checked += 1
+        log("keys", worker=self.id, key=found.key, state="ready" if error is None else "refused",
+            code=error.code if error else None)  # fmt: skip
+        self._beat()
+
+    def _answer(self, claimed: Claimed) -> None:
+        start = time.time()
+        try:
+            if not self._keys.present(claimed.tenant, claimed.key):
+                self._jobs.without_keys(claimed, self.id)
+                return
+            data = self._jobs.input(claimed)
+            warm = claimed.key in self.resident.names
+            with self._prepared(claimed.program, claimed.key) as prepared:
+                ready = time.time()
+                if not warm:
+                    self._beat()  # others learn where these keys are
+                with self._device, crenel.progress(lambda *_: self._checkpoint()):
+                    begun = time.time()
+                    self._checkpoint()
+                    result = prepared.run(data, self._checkpoint)
+                    end = time.time()
+            ours = self._jobs.done(claimed, self.id, result, 0.0 if warm else ready - start, end - begun)
+            with self._counting:
+                self.counts.done += ours
+                self.counts.observe("wait", claimed.waited)
+                self.counts.observe("keys", 0.0 if warm else ready - start)
+                self.counts.observe("run", end - begun)
+            log("job", worker=self.id, job=claimed.id, state="done" if ours else "lost", seconds=end - start,
+                attempt=claimed.attempt)  # fmt: skip
+        except Stopping:
+            self._jobs.release(claimed, self.id)
+        except (Cancelled, NotFoundError) as ended:
+            self._jobs.failed(claimed, self.id, ended)  # nothing where it was cancelled or deleted
+        except KeysNeededError:
+            self._keys.lost(claimed.tenant, claimed.key)
+            self._jobs.without_keys(claimed, self.id)
+        except ServiceError as trouble:  # storage or database: not the job's fault
+            log("job_waits", worker=self.id, job=claimed.id, code=trouble.code)
+            self._jobs.release(claimed, self.id)
+            raise
+        except CrenelError as error:
+            self._failed(claimed, error)
+        except Exception as error:  # a mistake of ours must not end the worker, nor be shown
+            log("mistake", worker=self.id, job=claimed.id, code=type(error).__name__)
+            self._failed(claimed, CrenelError("the service failed while it computed"))
+
+    def _failed(self, claimed: Claimed, error: CrenelError) -> None:
+        with self._counting:
+            self.counts.failed += 1
+        log("job", worker=self.id, job=claimed.id, state="failed", code=error.code, attempt=claimed.attempt)
+        self._jobs.failed(claimed, self.id, error)
+
+    @contextmanager
+    def _prepared(self, program: str, key: str) -> Iterator[Prepared]:
+        """The program with these keys, resident until the block ends. Out of memory: once more, alone."""
+        servable = self._programs.get(program)
+        needed, budget = servable.key_memory, self.settings.device_bytes
+        staged = budget if needed > budget else None
+        reading = Reading(self.settings.key_memory, self.settings.input_memory, staged)
+
+        def make() -> tuple[Prepared, int]:
+            with self._file(key) as file:
+                prepared = self._loaded[program].prepare(file, reading)
+            return prepared, prepared.nbytes
+
+        def patient() -> tuple[Prepared, int]:
+            try:
+                return make()
+            except OutOfMemoryError as error:
+                log("out_of_memory", worker=self.id, key=key, code=error.code)
+                if self.resident.shrink() == 0:
+                    raise
+            return make()
+
+        with self.resident.lease(key, min(needed, budget), patient) as found:
+            yield found
+
+    @contextmanager
+    def _file(self, key: str) -> Iterator[Path]:
+        """The key file: in host memory where it has room, else on the disk. Raises KeysNeededError."""
+        name = keysets.blob_of(key)
+        try:
+            path = self._blobs.path(name) or self._copied(key, name)
+            size = path.stat().st_size
+            if size > self.settings.host_bytes:
+                yield path
+                return
+            with self.files.lease(key, size, lambda: (MemoryFile(path), size)) as held:
+                yield held.path
+        except (NotFoundError, FileNotFoundError):
+            raise keysets.needed(key) from None
+
+    def _copied(self, key: str, name: str) -> Path:
+        """A copy on this machine's disk of a file that is elsewhere; the least recently used go first."""
+        folder = Path(self.settings.cache)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / key
+        if path.exists():
+            path.touch()
+            return path
+        beside = folder / f"{key}.{self.id}.part"
+        try:
+            with beside.open("wb") as file:
+                for piece in self._blobs.pieces(name):
+                    file.write(piece)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+        held = sorted((p for p in folder.iterdir() if p != path), key=lambda p: p.stat().st_mtime)
+        total = path.stat().st_size + sum(p.stat().st_size for p in held)
+        for old in held:
+            if total <= self.settings.cache_bytes:
+                break
+            total -= old.stat().st_size
+            old.unlink(missing_ok=True)
+        return path
+
+    # ---- signs of life ---------------------------------------------------------------------------------
+
+    def _checkpoint(self) -> None:
+        held = self._held.get(threading.get_ident())
+        if held is not None and held.lost.is_set():
+            raise Cancelled("the job is not this worker's any more")
+        if self._stop.is_set():
+            raise Stopping
+
+    @contextmanager
+    def _holding(self, found: Claimed | ToCheck) -> Iterator[None]:
+        lane = threading.get_ident()
+        self._held[lane] = _Held(found, threading.Event())
+        try:
+            yield
+        finally:
+            del self._held[lane]
+
+    def _beats(self) -> None:
+        while not self._stop.wait(self.settings.lease_seconds / 4):
+            try:
+                self._beat()
+                for held in list(self._held.values()):
+                    if isinstance(held.found, ToCheck):
+                        self._keys.extend(held.found, self.id, self.settings.lease_seconds)
+                    elif not self._jobs.extend(held.found, self.id):
+                        held.lost.set()  # or it has just ended, and nobody asks any more
+            except ServiceError as error:
+                log("heartbeat_waits", worker=self.id, code=error.code)
+
+    def _beat(self) -> None:
+        """Says that it lives and what it holds, and reads what others hold."""
+        now = time.time()
+        use = {"device": asdict(self.resident.use), "host": asdict(self.files.use)}
+        info = {
+            "pid": os.getpid(), "device": self.device, "resident": sorted(self.resident.names),
+            "use": use, "counts": asdict(self.counts),
+        }  # fmt: skip
+        row = {"seen": now, "info": json.dumps(info)}
+        alive = workers.c.seen > now - self.settings.lease_seconds
+        with self._database.writing() as connection:
+            if (
+                connection.execute(sql.update(workers).where(workers.c.id == self.id).values(**row)).rowcount
+                == 0
+            ):
+                connection.execute(sql.insert(workers).values(id=self.id, **row))
+            others = connection.scalars(sql.select(workers.c.info).where(workers.c.id != self.id, alive))
+            self._elsewhere = {key for text in others for key in json.loads(text)["resident"]}
+
+
+def _fits(servable: Servable, budget: int) -> None:
+    """Raises ParameterError where not even two keys of the program at a time have room on the device."""
+    least = min(servable.key_memory, 2 * servable.largest_key)
+    if budget < least:
+        raise ParameterError(
+            f"the setting device_bytes is {budget}, the keys of {servable.name} need at least {least}",
+            {"name": "device_bytes", "needed": least},
+        )
+
+
+def alive(database: Database, settings: Settings) -> list[dict[str, object]]:
+    """What workers say of themselves whose signs of life are recent."""
+    recent = workers.c.seen > time.time() - settings.lease_seconds
+    with database.reading() as connection:
+        rows = list(connection.execute(sql.select(workers.c.id, workers.c.info).where(recent)))
+    return [{"id": row.id, **json.loads(row.info)} for row in rows]
+
+
+def expire(database: Database, settings: Settings) -> None:
+    """Forgets workers that have been silent for long."""
+    with database.writing() as connection:
+        connection.execute(
+            sql.delete(workers).where(workers.c.seen < time.time() - 20 * settings.lease_seconds)
+        )

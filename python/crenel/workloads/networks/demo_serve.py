@@ -1,0 +1,149 @@
+"""`crenel demo serve`: a service here, a client that has digits classified, and what the service saw."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crenel import ckks, nn
+from crenel.cli.output import size
+from crenel.errors import ParameterError, UnsupportedError
+from crenel.nn.ops import Reals
+from crenel.workloads.networks.demo import (
+    DEGREE,
+    DEVIATIONS,
+    PARAMS,
+    SAMPLES,
+    TRAINING,
+    _digits,
+    _pictures,
+    _trained,
+)
+from crenel.workloads.networks.task import classes
+from crenel.workloads.report import Report
+
+BATCH = 5
+Json = dict[str, Any]
+
+
+def program(device: str, seed: int, params: ckks.Params | None = None) -> tuple[nn.Program, nn.Module]:
+    """The digits program, trained here, and the network in the clear."""
+    pixels, labels = _digits()
+    model = _trained(pixels[:TRAINING], labels[:TRAINING], seed)
+    chosen = params or ckks.preset(PARAMS)
+    made = nn.compile(model, pixels[:SAMPLES], params=chosen, degree=DEGREE, batch=BATCH, device=device)
+    return made, model
+
+
+def run(
+    device: str = "cpu",
+    images: int = 10,
+    seed: int = 1,
+    port: int = 0,
+    page: Path | None = None,
+    stay: bool = False,
+    params: ckks.Params | None = None,
+) -> int:
+    """Returns 0 when the decrypted results agree with the same program in the clear, else 1.
+
+    device : of the service's worker
+    images : to be classified, drawn at random from those that training did not see
+    port : 0 takes a free one
+    page : folder served under ``/page/``, with guests let in
+    stay : serve on until Ctrl-C
+    params : default `PARAMS`
+
+    Raises ParameterError for more images than there are, DeviceError, UnsupportedError where a package of the
+    extras ``serve`` or ``demo`` is missing, or the port is taken.
+    """
+    try:
+        from crenel import client, serve
+        from crenel.serve import stopping
+    except ImportError as error:
+        raise UnsupportedError(
+            f"the demo needs more packages ({error}): pip install 'crenel[serve]'"
+        ) from None
+    start, report = time.perf_counter(), Report()
+    step = report.step
+    pixels, labels = _digits()
+    if not 1 <= images <= len(pixels) - TRAINING:
+        raise ParameterError(f"{images} images, expected 1 to {len(pixels) - TRAINING}", {"images": images})
+    chosen = TRAINING + np.random.default_rng(seed).permutation(len(pixels) - TRAINING)[:images]
+    wanted = pixels[chosen]
+    with step("train a network in the clear, and compile it"):
+        made, model = program(device, seed, params)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "digits.crn"
+        made.save(path)
+        insecure = made.params.insecure
+        settings = serve.Settings(
+            data=str(Path(folder) / "service"),
+            page=str(page or ""),
+            guests=100 if page else 0,
+            allow_insecure=insecure,
+        )
+        with serve.running([path], settings, device=device, port=port) as service:
+            report.line(f"serving at {service.url}, engine local (one machine, no Ray), SQLite and files")
+            with client.connect(service.url, service.token or "") as connected:
+                with step("client: make keys, send them, have them checked"):
+                    session = connected.open("digits", allow_insecure=insecure)
+                with step("client: encrypt, send, wait, decrypt"):
+                    jobs = [session.submit(wanted[k : k + BATCH]) for k in range(0, images, BATCH)]
+                    found = np.concatenate([job.result(timeout=600) for job in jobs])
+                states = [job.state() for job in jobs]
+                held = connected.keys()
+            sent = session.client.encrypt(wanted[:BATCH], session.spec).to_bytes()
+            report.line()
+            for line in _pictures(wanted[:BATCH], sent, classes(found[:BATCH])):
+                report.line(line)
+            report.facts(_seen(states, held))
+            clear, noisy = made.simulate(wanted, noise=False), made.simulate(wanted, seed=seed)
+            largest = float(np.abs(found - clear).max())
+            bound = DEVIATIONS * float(np.sqrt(np.mean((noisy - clear) ** 2)))
+            right = int((classes(found) == labels[chosen]).sum())
+            report.facts(
+                [
+                    (
+                        "right",
+                        f"{right} of {images}; {_agreeing(found, model(wanted))} as the network in float",
+                    ),
+                    (
+                        "error of encryption",
+                        f"{largest:.2g}, {'within' if largest <= bound else 'EXCEEDS'} {bound:.2g}",
+                    ),
+                    ("total time", f"{time.perf_counter() - start:.1f} s"),
+                ]
+            )
+            if page is not None:
+                report.line(f"page for browsers: {service.url}/page/")
+            if stay:
+                report.line("serving until Ctrl-C")
+                stopping.wait()
+    return 0 if largest <= bound else 1
+
+
+def _agreeing(found: Reals, exact: Reals) -> int:
+    return int((classes(found) == classes(exact)).sum())
+
+
+def _seen(states: list[Json], held: list[Json]) -> list[tuple[str, str]]:
+    """All that the service knows of this client: sizes, hashes, times."""
+    rows = [("the service saw", "")]
+    for key in held:
+        rows.append(("  keys", f"{size(key['bytes'])}, SHA-256 {key['key'][:16]}..., {key['state']}"))
+    for k, job in enumerate(states, 1):
+        seconds = job["seconds"]
+        rows.append(
+            (
+                f"  job {k}",
+                f"{job['state']}: {size(job['input']['bytes'])} in, {size(job['result']['bytes'])} out",
+            )
+        )
+        parts = ", ".join(f"{name} {seconds[name]:.2f} s" for name in ("wait", "keys", "run"))
+        rows.append(("", f"input {job['input']['sha256'][:16]}..., {parts}"))
+    rows.append(("  of the digits", "nothing"))
+    return rows

@@ -1,0 +1,199 @@
+"""crenel.client, the commands and the demo against a real server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from service_world import made, quiet
+
+from crenel import client, serve
+from crenel.cli import main
+from crenel.errors import (
+    AuthenticationError,
+    NotFoundError,
+    ParameterError,
+    SerializationError,
+    StateError,
+    UnavailableError,
+)
+from crenel.serve.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    """One server for the module, with alice's token."""
+    quiet()
+    folder = tmp_path_factory.mktemp("live")
+    settings = Settings(data=str(folder / "data"), allow_insecure=True, min_free_bytes=0, lease_seconds=2.0)
+    with serve.running([made().servable], settings, device="cpu") as service:
+        yield service
+
+
+def test_three_lines(live):
+    m = made()
+    told: list[tuple[int, int, str]] = []
+    session = client.connect(live.url, live.token).open(
+        "toy", allow_insecure=True, progress=lambda *row: told.append(row)
+    )
+    found = session.run(m.samples[:10])
+    assert np.abs(found - m.program.simulate(m.samples[:10], noise=False)).max() < 2**-10
+    assert session.run(m.samples[0]).shape == (2,)
+    assert told[0][0] == 0 and told[-1][0] == told[-1][1] and {row[2] for row in told} == {"sending keys"}
+
+
+def test_a_kept_secret_key_is_found_again(live, tmp_path):
+    m, path = made(), tmp_path / "alice.key"
+    with client.connect(live.url, live.token) as service:
+        first = service.open("toy", secret_key=path, allow_insecure=True)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        told = []
+        again = service.open(
+            "toy", secret_key=path, allow_insecure=True, progress=lambda *row: told.append(row)
+        )
+        assert again.key == first.key and not told  # nothing was sent
+        data = first.submit(m.samples[:2]).encrypted(60)
+        values = again.client.decrypt(again.client.tensor_from_bytes(data), m.spec)
+        assert np.abs(values - m.program.simulate(m.samples[:2], noise=False)).max() < 2**-10
+
+
+def test_keys_are_rotated_and_sent_again(live):
+    m = made()
+    service = client.connect(live.url, live.token)
+    session = service.open("toy", allow_insecure=True)
+    old = session.key
+    assert session.rotate_keys() != old
+    held = service.keys()
+    assert [session.key in {k["key"] for k in held}, old in {k["key"] for k in held}] == [True, False]
+    session.run(m.samples[:2])
+    service.delete_keys(session.key)
+    session.run(m.samples[:2])  # the service says that it needs them
+
+
+def test_jobs(live):
+    m = made()
+    session = client.connect(live.url, live.token).open("toy", allow_insecure=True)
+    job = session.submit(m.samples[:1])
+    assert [s["state"] for s in job.states(60)][-1] == "done" and job.cancel()["state"] == "done"
+    job.delete()
+    with pytest.raises(NotFoundError):
+        job.state()
+    with pytest.raises(ParameterError):
+        session.submit(m.samples[:5])
+
+
+def test_errors_are_the_librarys(live, tmp_path):
+    m = made()
+    with pytest.raises(AuthenticationError):
+        client.connect(live.url, "crenel_wrong").programs()
+    service = client.connect(live.url, live.token)
+    with pytest.raises(NotFoundError):
+        service.spec("nothing")
+    with pytest.raises(SerializationError):  # insecure parameters
+        service.spec("toy")
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"no keys" * 100)
+    with pytest.raises(SerializationError):
+        service.upload(bad, m.spec.program)
+    with pytest.raises(UnavailableError, match="ConnectError"):
+        client.Service.request(service, "GET", "http://127.0.0.1:1/", tries=1)
+    with (
+        pytest.raises(Exception, match="cannot listen"),
+        serve.running([m.servable], live.service.settings, port=int(live.url.rsplit(":", 1)[1])),
+    ):
+        pass
+
+
+def test_settings():
+    found = Settings.of(["jobs=3", "origins=https://a,https://b", "allow_insecure=true", "key_ttl=2.5"])
+    assert (found.jobs, found.origins, found.allow_insecure, found.key_ttl) == (
+        3,
+        ("https://a", "https://b"),
+        True,
+        2.5,
+    )
+    assert Settings.from_json(found.to_json()) == found
+    for bad in (
+        "jobs",
+        "jobs=x",
+        "nothing=1",
+        "jobs=0",
+        "allow_insecure=maybe",
+        "lease_seconds=nan",
+        "data=s3://b/x",
+    ):
+        with pytest.raises(ParameterError):
+            Settings.of([bad])
+
+
+def test_tenants_of_the_command_line(tmp_path, capsys):
+    data = ["--data", str(tmp_path / "data")]
+    assert main(["tenant", "add", "alice", *data]) == 0
+    assert capsys.readouterr().out.startswith("crenel_")
+    assert main(["tenant", "add", "alice", *data]) == 2 and "StateError" in capsys.readouterr().err
+    assert main(["tenant", "token", "alice", "--days", "1", *data]) == 0
+    assert main(["tenant", "revoke", "alice", *data]) == 0 and "2 tokens" in capsys.readouterr().out
+    assert main(["tenant", "list", *data]) == 0 and capsys.readouterr().out == "alice\n"
+    assert main(["tenant", "revoke", "bob", *data]) == 2 and "NotFoundError" in capsys.readouterr().err
+
+
+def test_the_command(tmp_path):
+    """crenel serve says where it answers and whose the token is, and ends at SIGTERM."""
+    (tmp_path / "toy.crn").write_bytes(made().servable.data)
+    command = [
+        sys.executable, "-m", "crenel", "serve", str(tmp_path / "toy.crn"), "--device", "cpu", "--port", "0",
+        "--engine", "local", "--data", str(tmp_path / "data"), "--allow-insecure",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = process.stdout.readline().split()[-1]
+    token = process.stdout.readline().split()[-1]
+    names = [p["name"] for p in client.connect(url, token).programs()]
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert names == ["toy"] and process.returncode == 0
+    assert token not in errors and "crenel_" not in errors  # of the log
+    assert not os.path.exists(f"/proc/{process.pid}")
+
+
+def test_a_function_of_an_evaluator(tmp_path):
+    """Served as programs are; clients send ciphertexts."""
+    from crenel import ckks
+    from crenel.serve.programs import Function, Reading
+
+    params = ckks.preset("toy-leveled-n14-s40", allow_insecure=True)
+    function = Function(
+        "rotated", params, lambda ev, x: ev.rotate(ev.rescale(ev.square(x)), 1), rotations=(1,)
+    )
+    other = Function("rotated", params, function.call, rotations=(1,), version="2")
+    assert len(function.program) == 64 and function.program != other.program
+    context = ckks.Context(params, device="cpu")
+    user = context.keygen()
+    path = tmp_path / "keys"
+    user.evaluation_keys(rotations=[1]).save(path)
+    prepared = function.load("cpu").prepare(path, Reading(1 << 30, 1 << 30))
+    values = np.linspace(-1, 1, 8)
+    answer = prepared.run(user.encrypt(values, slots=8).to_bytes(), lambda: None)
+    found = user.decrypt(context.ciphertext_from_bytes(answer))
+    assert np.abs(found - np.roll(values**2, -1)).max() < 2**-10
+    assert prepared.nbytes == function.key_memory
+    with pytest.raises((SerializationError, StateError)):
+        prepared.run(b"x", lambda: None)
+
+
+def test_the_demo(capsys):
+    pytest.importorskip("sklearn")
+    from crenel.workloads.networks import demo_serve
+
+    quiet()
+    from crenel import ckks
+
+    params = ckks.preset("toy-leveled-n14-s40", allow_insecure=True)
+    assert demo_serve.run(images=6, params=params) == 0
+    out = capsys.readouterr().out
+    assert "what the server sees" in out and "of the digits         nothing" in out and "job 2" in out
