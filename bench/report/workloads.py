@@ -16,7 +16,8 @@ makes such a run, `bench/workload/scale_table.py` those of several parameter set
 those of networks. Rows are of runs that differ by their seed alone: times and energy are medians, errors and
 memory the largest, accuracy and precision means, with least and largest in brackets. All results were
 decrypted and compared with the same program in the clear. *Variant*: `crenel`, or `paper`, the published
-circuit. Energy: of the whole board, from samples of its power.
+circuit. Energy: of the whole board, from samples of its power. *Predicted*: by the compiler, from an H200's
+times of single operations, on whichever GPU the run was.
 """
 NOTHING = "\nNo run is recorded yet.\n"
 
@@ -95,7 +96,7 @@ def network_row(name: str, rows: list[dict]) -> list[str]:
         str(first["steps"]),
         duration(batch),
         duration(batch / first["batch"]),
-        predicted(first, batch),
+        predicted(first),
         *("" if share is None else f"{100 * share:.1f} %" for share in shares),
         bits(first["float_error"]),
         bits(max(r["error"] for r in rows)),
@@ -108,10 +109,10 @@ def network_row(name: str, rows: list[dict]) -> list[str]:
     ]
 
 
-def predicted(row: dict, batch: float) -> str:
-    """What the compiler said of a batch's time, and how far off that is."""
+def predicted(row: dict) -> str:
+    """What the compiler said of a batch's time, by the table of costs that it was given."""
     expected = row.get("predicted_us")
-    return "" if expected is None else f"{duration(expected)} ({100 * (expected / batch - 1):+.0f} %)"
+    return "" if expected is None else duration(expected)
 
 
 def row_of(name: str, rows: list[dict], what: list[str], quality: list[str]) -> list[str]:

@@ -49,6 +49,26 @@ def test_a_residual_network_with_bootstraps(rng, device, batch, rows, shared):  
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_a_footprint_is_what_a_gpu_takes(rng, device):  # noqa: F811
+    """Counted by a dry run; a GPU's own count is compared, other devices hold no such tables."""
+    x = rng.standard_normal((40, 1, 4, 4))
+    program = quiet_compile(
+        residual(rng, 1), x, params=toy("toy-boot35"), degree=31, batch=5, device=usable(device)
+    )
+    found, demand = program.footprint(), program.demand
+    assert (found.keys, found.weights) == (demand.key_bytes, demand.plaintext_bytes)
+    assert found.keys + found.weights < found.peak <= found.held
+    if device.startswith("cuda"):
+        context = ckks.Context(program.params, device)
+        program = replace(program, device=context.device)
+        client, spec = nn.Client(context.keygen()), program.client
+        server = program.bind(client.evaluation_keys(spec))
+        for _ in range(2):
+            server.run(client.encrypt(x[:5], spec))
+        assert found.peak == pytest.approx(context.device.pools().peak, rel=0.15)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_recorded_run_is_the_same_bits(rng, device):  # noqa: F811
     x = rng.standard_normal((40, 1, 4, 4))
     program = quiet_compile(

@@ -30,6 +30,8 @@ class SecretKeyId {
   static std::optional<SecretKeyId> from_text(std::string_view text);
 
   friend bool operator==(const SecretKeyId&, const SecretKeyId&) = default;
+  /// Any strict order, for sets. Not <=>, which older libc++ does not have for arrays.
+  friend bool operator<(const SecretKeyId& a, const SecretKeyId& b) { return a.bytes_ < b.bytes_; }
 
  private:
   Bytes bytes_{};

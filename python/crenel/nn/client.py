@@ -55,8 +55,9 @@ class EncryptedTensor:
     def to_bytes(self) -> bytes:
         """For sending; nothing secret."""
         parts = {f"ciphertext{k}": c.to_bytes() for k, c in enumerate(self.ciphertexts)}
-        document: Json = {"program": self.program, "single": self.single, "result": self.result}
-        document["samples"] = self.samples
+        document: Json = {
+            "program": self.program, "single": self.single, "result": self.result, "samples": self.samples,
+        }  # fmt: skip
         return archive.packed("tensor", document, parts)
 
     @classmethod

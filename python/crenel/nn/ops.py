@@ -326,9 +326,9 @@ class Series(Op):
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(x), EVALUATED):
                 part = slice(start, start + EVALUATED)
-                z = x[part] / self.bound
+                z: Reals = x[part] / self.bound
                 for factor in self.factors:
-                    z = np.polynomial.chebyshev.chebval(z, factor)
+                    z = np.asarray(np.polynomial.chebyshev.chebval(z, factor), dtype=np.float64)
                 made[part] = x[part] * z if self.gated else z
         return made.reshape(inputs[0].shape)
 

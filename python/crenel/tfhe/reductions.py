@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crenel import _crenel
 from crenel.tfhe.arrays import Integers
 from crenel.tfhe.integer_ops import IntegerOperations
 from crenel.tfhe.kinds import expect_kind
@@ -15,7 +16,6 @@ from crenel.tfhe.operands import Pair, stretched, taken_apart
 from crenel.tfhe.types import IntegerType
 
 if TYPE_CHECKING:
-    from crenel import _crenel
     from crenel.tfhe.arrays import Clear
 
 
@@ -153,8 +153,6 @@ class Reductions(IntegerOperations):
 
 
 def _joined(parts: list[_crenel.TfheIntegers]) -> _crenel.TfheIntegers:
-    from crenel import _crenel
-
     return parts[0] if len(parts) == 1 else _crenel.tfhe_concatenate(parts)
 
 

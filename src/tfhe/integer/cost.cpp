@@ -200,7 +200,9 @@ IntegerCost integer_cost(std::string_view operation, u32 bits, bool is_signed, C
     if (name != operation) continue;
     const auto program = radix::compose(
         form, size, std::max(processors, 1u),
-        [&](Circuit& circuit, Form f) { return build(Operands{circuit, bits, is_signed, f}); });
+        [&, &build = build](Circuit& circuit, Form f) {  // clang before 16 captures no bindings
+          return build(Operands{circuit, bits, is_signed, f});
+        });
     IntegerCost cost{program.plan.rotations(), program.plan.outputs(), program.plan.depth(), {}};
     for (u32 round = 1; round <= cost.depth; ++round)
       cost.rounds.push_back(program.plan.rounds[round].size());

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -87,7 +87,8 @@ def chosen(options: Sequence[Sequence[Split]], fixed: Set[int], key: float) -> l
     Exact where there are at most `ALL` choices; else what no change of one or two improves.
     """
 
-    def value(splits: Sequence[Split]) -> float:
+    def value(splits: Iterable[Split]) -> float:
+        splits = list(splits)
         return sum(split[1] for split in splits) + key * len(_rotations(splits, fixed))
 
     if math.prod(len(of_one) for of_one in options) <= ALL:
