@@ -12,8 +12,9 @@ from conftest import device_names, open_context, toy
 from crenel import nn
 from crenel.errors import MissingFileError, ParameterError, SerializationError
 from crenel.workloads import records
-from crenel.workloads.networks import Task, bert, cifar, minilm
+from crenel.workloads.networks import RunOptions, Task, bert, cifar, layers, minilm
 from crenel.workloads.networks.clear import results
+from crenel.workloads.networks.measure import prepare
 from crenel.workloads.networks.resnet20 import BLOCKS, CHANNELS, normalised, resnet20
 from crenel.workloads.networks.task import least_cosine
 from crenel.workloads.report import Report
@@ -120,6 +121,20 @@ def test_results_in_the_clear_are_kept_in_a_file(tmp_path, rng):
     file.write_bytes(content[: len(content) // 2])
     with pytest.raises(SerializationError, match="no arrays of numbers"):
         results(task, program, file, Report())
+
+
+def test_minimax_is_not_the_degree_of_a_task(rng):
+    """A task's own degree is of fitted polynomials."""
+    x = rng.normal(size=(60, 4))
+    model = nn.Sequential(nn.Linear(rng.normal(size=(3, 4))), nn.ReLU(), nn.Linear(rng.normal(size=(2, 3))))
+    task = Task("small", model, "random", "random", x[:50], x[50:], degree=7)
+    params = toy("toy-boot40")
+    for options, expected in [
+        (RunOptions(), "relu 7 x 1"),
+        (RunOptions(activation="minimax"), "relu 15,15,15 x 1"),
+        (RunOptions(activation="minimax", degree=15), "relu 15 x 1"),
+    ]:
+        assert layers.polynomials(prepare(task, params, options, Report()).plan) == expected
 
 
 def test_a_wrong_result_is_a_failure(invoke, monkeypatch):

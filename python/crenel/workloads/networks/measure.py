@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +83,7 @@ def prepare(
         with report.step("compile"):
             program = nn.compile(
                 task.model, task.calibration, params=params, activation=options.activation,
-                degree=task.degree if options.degree is None else options.degree,
+                degree=_degree(task, options),
                 margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
                 costs=costs,
             )  # fmt: skip
@@ -94,6 +95,13 @@ def prepare(
         program.save(options.save)
     report.line(program.describe())
     return program
+
+
+def _degree(task: Task, options: RunOptions) -> int | Mapping[str, int] | None:
+    """A degree would go before 'minimax': the task's own is of fitted polynomials."""
+    if options.degree is None and options.activation != "minimax":
+        return task.degree
+    return options.degree
 
 
 def _check(program: nn.Program, task: Task, params: ckks.Params, options: RunOptions) -> None:
