@@ -43,13 +43,11 @@ def run(device: str = "auto", images: int = 10, seed: int = 1, params: ckks.Para
     crenel.device_info(device)  # refuse at once what cannot be had
     report = Report()
     step = report.step
-    pixels, labels = _digits()
-    if not 1 <= images <= len(pixels) - TRAINING:
-        raise ParameterError(f"{images} images, expected 1 to {len(pixels) - TRAINING}", {"images": images})
-    chosen = TRAINING + np.random.default_rng(seed).permutation(len(pixels) - TRAINING)[:images]
+    pixels, labels = digits()
+    chosen = unseen(len(pixels), images, seed)
     wanted = pixels[chosen]
     with step("train a network in the clear"):
-        model = _trained(pixels[:TRAINING], labels[:TRAINING], seed)
+        model = trained(pixels[:TRAINING], labels[:TRAINING], seed)
     with step("compile it"):
         program = nn.compile(
             model, pixels[:SAMPLES], params=params or ckks.preset(PARAMS), degree=DEGREE, batch=images,
@@ -75,7 +73,7 @@ def run(device: str = "auto", images: int = 10, seed: int = 1, params: ckks.Para
 
     clear, noisy = program.simulate(wanted, noise=False), program.simulate(wanted, seed=seed)
     report.line()
-    for line in _pictures(wanted, sent, classes(found)):
+    for line in pictures(wanted, sent, classes(found)):
         report.line(line)
     report.facts(
         [
@@ -111,7 +109,17 @@ def _verdict(
     return 0 if error <= bound else 1
 
 
-def _digits() -> tuple[Reals, NDArray[np.int64]]:
+def unseen(count: int, images: int, seed: int) -> NDArray[np.int64]:
+    """Places of `images` of `count`, drawn at random from those that training did not see.
+
+    Raises ParameterError for more than there are, or none.
+    """
+    if not 1 <= images <= count - TRAINING:
+        raise ParameterError(f"{images} images, expected 1 to {count - TRAINING}", {"images": images})
+    return TRAINING + np.random.default_rng(seed).permutation(count - TRAINING)[:images]
+
+
+def digits() -> tuple[Reals, NDArray[np.int64]]:
     """Images (1797, 64) within [0, 1], and their digits."""
     try:
         from sklearn.datasets import load_digits
@@ -121,20 +129,20 @@ def _digits() -> tuple[Reals, NDArray[np.int64]]:
     return np.asarray(pixels / 16.0, dtype=np.float64), np.asarray(labels, dtype=np.int64)
 
 
-def _trained(x: Reals, y: NDArray[np.int64], seed: int) -> nn.Module:
+def trained(x: Reals, y: NDArray[np.int64], seed: int) -> nn.Module:
     """64-32-10 with ReLU."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
-    trained = MLPClassifier((HIDDEN,), max_iter=40, random_state=seed % (1 << 32), learning_rate_init=5e-3)
+    found = MLPClassifier((HIDDEN,), max_iter=40, random_state=seed % (1 << 32), learning_rate_init=5e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # good enough
-        trained.fit(x, y)
-    (w1, w2), (b1, b2) = trained.coefs_, trained.intercepts_
+        found.fit(x, y)
+    (w1, w2), (b1, b2) = found.coefs_, found.intercepts_
     return nn.Sequential(nn.Linear(w1.T, b1), nn.ReLU(), nn.Linear(w2.T, b2))
 
 
-def _pictures(images: Reals, sent: bytes, found: NDArray[np.int64]) -> list[str]:
+def pictures(images: Reals, sent: bytes, found: NDArray[np.int64]) -> list[str]:
     """Rows of up to ten images: what the client has, what the server saw of it, what the client learns."""
     numbers = _lowest_bytes(sent)
     step = len(numbers) // len(images)

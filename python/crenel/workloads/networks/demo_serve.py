@@ -11,17 +11,19 @@ import numpy as np
 
 from crenel import ckks, nn
 from crenel.cli.output import size
-from crenel.errors import ParameterError, UnsupportedError
+from crenel.errors import UnsupportedError
 from crenel.nn.ops import Reals
+from crenel.workloads.checked import seed_of
 from crenel.workloads.networks.demo import (
     DEGREE,
     DEVIATIONS,
     PARAMS,
     SAMPLES,
     TRAINING,
-    _digits,
-    _pictures,
-    _trained,
+    digits,
+    pictures,
+    trained,
+    unseen,
 )
 from crenel.workloads.networks.task import classes
 from crenel.workloads.report import Report
@@ -32,8 +34,8 @@ Json = dict[str, Any]
 
 def program(device: str, seed: int, params: ckks.Params | None = None) -> tuple[nn.Program, nn.Module]:
     """The digits program, trained here, and the network in the clear."""
-    pixels, labels = _digits()
-    model = _trained(pixels[:TRAINING], labels[:TRAINING], seed)
+    pixels, labels = digits()
+    model = trained(pixels[:TRAINING], labels[:TRAINING], seed)
     chosen = params or ckks.preset(PARAMS)
     made = nn.compile(model, pixels[:SAMPLES], params=chosen, degree=DEGREE, batch=BATCH, device=device)
     return made, model
@@ -69,10 +71,9 @@ def run(
         ) from None
     start, report = time.perf_counter(), Report()
     step = report.step
-    pixels, labels = _digits()
-    if not 1 <= images <= len(pixels) - TRAINING:
-        raise ParameterError(f"{images} images, expected 1 to {len(pixels) - TRAINING}", {"images": images})
-    chosen = TRAINING + np.random.default_rng(seed).permutation(len(pixels) - TRAINING)[:images]
+    seed = seed_of(seed)
+    pixels, labels = digits()
+    chosen = unseen(len(pixels), images, seed)
     wanted = pixels[chosen]
     with step("train a network in the clear, and compile it"):
         made, model = program(device, seed, params)
@@ -98,7 +99,7 @@ def run(
                 held = connected.keys()
             sent = session.client.encrypt(wanted[:BATCH], session.spec).to_bytes()
             report.line()
-            for line in _pictures(wanted[:BATCH], sent, classes(found[:BATCH])):
+            for line in pictures(wanted[:BATCH], sent, classes(found[:BATCH])):
                 report.line(line)
             report.facts(_seen(states, held))
             clear, noisy = made.simulate(wanted, noise=False), made.simulate(wanted, seed=seed)
