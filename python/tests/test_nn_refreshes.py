@@ -55,7 +55,7 @@ def test_a_footprint_is_what_a_gpu_takes(rng, device):  # noqa: F811
     program = quiet_compile(
         residual(rng, 1), x, params=toy("toy-boot35"), degree=31, batch=5, device=usable(device)
     )
-    found, demand = program.footprint(), program.demand
+    found, demand = nn.footprint(program), program.demand
     assert (found.keys, found.weights) == (demand.key_bytes, demand.plaintext_bytes)
     assert found.keys + found.weights < found.peak <= found.held
     if device.startswith("cuda"):

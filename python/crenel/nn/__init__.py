@@ -20,6 +20,8 @@ Modules
     the client's file, ``program.client``; ``spec.keygen()`` is a `Client`: keys, ``encrypt``, ``decrypt``
 `Server`
     ``program.bind(keys)``; ``run`` takes and returns an `EncryptedTensor`
+`footprint`
+    what a program takes of a GPU's memory, without one
 `report`
     errors of every intermediate, expected and measured, under a test key
 """
@@ -43,6 +45,7 @@ from crenel.nn.activations import (
 )
 from crenel.nn.client import Client, ClientSpec, EncryptedTensor
 from crenel.nn.compiler import compile
+from crenel.nn.footprint import Footprint, footprint
 from crenel.nn.importers import weights
 from crenel.nn.importers.imported import Imported
 from crenel.nn.importers.onnx_graph import from_onnx
@@ -83,6 +86,7 @@ __all__ = [
     "Erf",
     "Expected",
     "Flatten",
+    "Footprint",
     "GlobalAvgPool",
     "HardSigmoid",
     "HardSwish",
@@ -114,6 +118,7 @@ __all__ = [
     "bert",
     "compile",
     "encoder_layer",
+    "footprint",
     "from_onnx",
     "from_torch",
     "report",

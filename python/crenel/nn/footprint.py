@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crenel import ckks
 from crenel.nn.client import Client
-
-if TYPE_CHECKING:
-    from crenel.nn.program import Program
+from crenel.nn.program import Program
 
 GIB = 1 << 30
 
@@ -40,7 +37,8 @@ class Footprint:
 
 
 def footprint(program: Program) -> Footprint:
-    """As `Program.footprint`."""
+    """The memory that `Program.bind` and runs of a whole batch take of a GPU, by a run on ``"cuda:dry"``, which
+    counts what it would take and computes nothing: seconds for a large network."""
     context = ckks.Context(program.params, "cuda:dry")
     dry = replace(program, device=context.device)
     dry._kept.update(program._kept)

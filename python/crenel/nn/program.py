@@ -21,7 +21,6 @@ from crenel.nn.clear import Clear, Noise, Slots
 from crenel.nn.client import ClientSpec, EncryptedTensor, here, params_of, same_direction, same_program
 from crenel.nn.counting import Counted, Counting, Demand, demand_of
 from crenel.nn.encrypted import Encoded, Encrypted
-from crenel.nn.footprint import Footprint, footprint
 from crenel.nn.form import Arrays, _dict, bootable, count, plan_form, plan_of, positive
 from crenel.nn.graph import checked_samples
 from crenel.nn.headroom import first_beyond
@@ -189,11 +188,6 @@ class Program:
         if math.prod(self.plan.output_shape) > 1:
             return f"{share:.2%} of {judged} samples have the exact network's largest output"
         return f"{share:.4f} = 1 - the error of {judged} samples relative to the output (root mean squares)"
-
-    def footprint(self) -> Footprint:
-        """The memory that `bind` and runs of `batch` samples take of a GPU, by a run on ``"cuda:dry"``, which
-        counts what it would take and computes nothing: seconds for a large network."""
-        return footprint(self)
 
     def bind(self, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
         """The program ready to run on `device` with a client's keys: themselves, their bytes, or their file.

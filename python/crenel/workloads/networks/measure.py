@@ -180,8 +180,8 @@ def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Repo
     """As `run`, but what is compared with float64 is the program in the clear, with errors drawn."""
     program = prepare(task, params, options, report)
     with report.step("memory, by a dry run"):
-        footprint = program.footprint()
-    report.line(f"{'memory of a GPU':<18}{footprint}")
+        taken = nn.footprint(program)
+    report.line(f"{'memory of a GPU':<18}{taken}")
     clear = results(task, program, options.clear, report)
     nothing = "nothing was encrypted"
     facts = records.facts_of(params) | {
