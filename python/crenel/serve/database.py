@@ -12,6 +12,7 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import OperationalError
 
 from crenel.errors import StateError, StorageError, UnavailableError
+from crenel.serve.blobs import private
 
 TABLES = MetaData()
 ID, HASH = String(32), String(64)
@@ -89,7 +90,7 @@ class Database:
         parsed = sql.make_url(url)
         self.lite = parsed.get_backend_name() == "sqlite"
         if self.lite and parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            private(Path(parsed.database).parent)
         options = {"connect_args": {"timeout": 30.0}} if self.lite else {"pool_pre_ping": True}
         self.engine = sql.create_engine(parsed, **options)
         if self.lite:
