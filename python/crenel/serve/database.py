@@ -10,6 +10,7 @@ import sqlalchemy as sql
 from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
 from sqlalchemy.event import listen
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 
 from crenel.errors import StateError, StorageError, UnavailableError
 from crenel.serve.blobs import private
@@ -142,6 +143,8 @@ def _translated() -> Iterator[None]:
         if "full" in text or "No space" in text or "disk I/O" in text:
             raise StorageError("the database's disk is full", {"retry_after": 30}) from error
         raise UnavailableError("the database does not answer", {"retry_after": 2}) from error
+    except NoConnection as error:  # all of the pool's are in use
+        raise UnavailableError("the database is busy", {"retry_after": 2}) from error
 
 
 def _migrate(connection: sql.Connection) -> None:

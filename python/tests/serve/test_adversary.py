@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
-from service_world import TUS, World, made, quiet, sha
+from service_world import TUS, World, made, problem, quiet, sha
 
 from crenel import ckks
 from crenel.errors import ParameterError, StateError
@@ -16,6 +19,7 @@ from crenel.serve.settings import Settings
 from crenel.serve.worker import Worker
 
 DATA = bytes(range(200))
+WEB = Path(__file__).parents[3] / "web"
 
 
 def test_one_key_file_for_two_programs(tmp_path):
@@ -168,3 +172,44 @@ def test_a_mistake_does_not_end_a_worker(world: World, monkeypatch):
     monkeypatch.setattr(worker._stop, "wait", lambda seconds: worker._stop.is_set())
     worker._lane()
     assert len(steps) == 2
+
+
+def test_a_busy_database_is_no_mistake(world: World):
+    """More requests at once than connections: they may come again."""
+    import sqlalchemy as sql
+
+    database = world.service.database
+    database.engine.dispose()
+    url = world.settings.database_url
+    database.engine = sql.create_engine(url, pool_size=1, max_overflow=0, pool_timeout=0.05)
+    with database.engine.connect():
+        assert problem(world.ask("GET", "/jobs"), 503, "UnavailableError")["retry"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node: apt install nodejs")
+def test_a_browser_sends_on_where_head_answers_503():
+    """An answer to HEAD has no body, whatever its content type says."""
+    script = """
+    import { Service } from "SERVICE";
+    const json = { "Content-Type": "application/problem+json" }, seen = [];
+    let stored = false;
+    const answer = (status, headers, body = null) => new Response(body, { status, headers });
+    globalThis.fetch = async ({ pathname }, { method }) => {
+      seen.push(method);
+      if (method === "POST") return answer(201, { Location: "/keys/uploads/u" });
+      if (pathname === "/protocol") return Response.json({ limits: { chunk_bytes: 100 } });
+      if (method === "HEAD") return answer(503, { ...json, "Retry-After": "1" });
+      if (method === "PATCH" && !seen.includes("HEAD")) throw new TypeError("broken");
+      if (method === "PATCH") stored = true;
+      if (method === "PATCH") return answer(204, { "Upload-Offset": "3" });
+      if (stored) return Response.json({ state: "ready" });
+      return answer(404, json, JSON.stringify({ code: "NotFoundError", detail: "no" }));
+    };
+    const keys = { file: new Blob(["abc"]), sha256: "k" };
+    console.log(await new Service("http://s/", "t").sendKeys("p", keys));
+    """
+    made = subprocess.run(
+        ["node", "--input-type=module", "-e", script.replace("SERVICE", (WEB / "service.mjs").as_uri())],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert made.stdout == "k\n", made.stderr
