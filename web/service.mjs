@@ -13,9 +13,12 @@ async function failureOf(response) {
   const about = { status: response.status };
   const wait = Number(response.headers.get("Retry-After"));
   if (wait > 0) about.retry_after = wait;
-  if (!JSON_TYPE.test(response.headers.get("Content-Type") ?? ""))
-    return new ServiceError(`the service answered ${response.status} ${response.statusText}`, about);
-  const { code, detail, title, fields, retry } = await response.json();
+  const text = JSON_TYPE.test(response.headers.get("Content-Type") ?? "") ? await response.text() : "";
+  if (text === "") { // HEAD has no body; a proxy answers otherwise
+    const kind = [502, 503, 504].includes(response.status) ? UnavailableError : ServiceError;
+    return new kind(`the service answered ${response.status} ${response.statusText}`, about);
+  }
+  const { code, detail, title, fields, retry } = JSON.parse(text);
   const error = errorOf({ code, message: detail ?? title ?? `status ${response.status}`, fields: { ...fields, ...about } });
   error.retry = retry === true;
   return error;

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from crenel import nn
-from crenel.errors import ParameterError, UnsupportedError
+from crenel.errors import ParameterError, UnavailableError, UnsupportedError
 from crenel.nn import archive
 
 Run = Callable[[bytes], bytes]
+RETRIES = 4  # of an input whose worker died; more would run one that kills its worker for ever
 OBJECTS = 256 << 20  # of Ray's store on one machine: inputs and outputs on their way
 
 
@@ -67,10 +68,11 @@ def map(
     ahead : inputs of each worker that wait at it
 
     A worker that dies is started again and its inputs with it: evaluation is bit-identical, so nobody sees it
-    but by time. On the cluster that RAY_ADDRESS names, else on a Ray of this machine, which ends with the
-    iteration.
+    but by time. An input whose workers die again and again ends the iteration. On the cluster that
+    RAY_ADDRESS names, else on a Ray of this machine, which ends with the iteration.
 
-    Raises ParameterError at once, what `task.make` and its function raise, UnsupportedError without Ray.
+    Raises ParameterError at once, what `task.make` and its function raise, UnsupportedError without Ray,
+    UnavailableError where workers die `RETRIES` times more of one input.
     """
     if device not in ("cpu", "ref", "cuda") or workers < 1 or ahead < 1:
         raise ParameterError(
@@ -108,9 +110,8 @@ def _mapped(
             num_cpus=workers, include_dashboard=False, object_store_memory=OBJECTS, configure_logging=False
         )
     try:
-        kind = ray.remote(max_restarts=-1, max_task_retries=-1, num_cpus=1, num_gpus=int(device == "cuda"))(
-            _Actor
-        )
+        actor = {"num_cpus": 1, "num_gpus": int(device == "cuda")}
+        kind = ray.remote(max_restarts=-1, max_task_retries=RETRIES, **actor)(_Actor)
         shared = ray.put(task)
         actors = [kind.remote(shared, device) for _ in range(workers)]
         waiting: list[Any] = []
@@ -130,3 +131,7 @@ def _answer(ray: Any, reference: Any) -> bytes:
         return bytes(ray.get(reference))
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
+    except ray.exceptions.RayActorError:
+        raise UnavailableError(
+            f"workers died {RETRIES + 1} times at one input, or could not begin: Ray's log says why"
+        ) from None

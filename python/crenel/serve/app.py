@@ -130,12 +130,13 @@ def _add_open(app: FastAPI, service: Service) -> None:
         return Ready(ready=ready, checks=checks)
 
     @app.get("/metrics", response_class=Response)
-    def metrics(authorization: Annotated[str, Header()] = "") -> Response:
+    def metrics(request: Request, authorization: Annotated[str, Header()] = "") -> Response:
         """Prometheus' text, for the bearer of the metrics' own token."""
         if not settings.metrics_token:
             raise NotFoundError("this service shows no metrics")
         expected = f"Bearer {settings.metrics_token}"
         if not hmac.compare_digest(authorization.encode(), expected.encode()):
+            edge.refused(service, request)
             raise crenel.AuthenticationError("the metrics' own token is needed")
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 

@@ -34,7 +34,10 @@ class Blobs:
         self.local = "file" in _protocols(self.files)
         self.min_free_bytes = min_free_bytes
         with _translated():
-            self.files.makedirs(self.root, exist_ok=True)
+            if self.local:
+                private(Path(self.root))
+            else:
+                self.files.makedirs(self.root, exist_ok=True)
 
     def room(self, needed: int = 0) -> None:
         """Raises StorageError where a local disk has no room for so many bytes."""
@@ -165,6 +168,12 @@ class Writer:
                 self._file.discard()  # of fsspec's buffered files: parts that were sent are given up
         if self._blobs.local:
             Path(self._beside).unlink(missing_ok=True)
+
+
+def private(folder: Path) -> None:
+    """Makes a folder that only its owner reads; one that is there stays as it is."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _protocols(files: Any) -> tuple[str, ...]:

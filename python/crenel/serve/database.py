@@ -10,8 +10,10 @@ import sqlalchemy as sql
 from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
 from sqlalchemy.event import listen
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 
 from crenel.errors import StateError, StorageError, UnavailableError
+from crenel.serve.blobs import private
 
 TABLES = MetaData()
 ID, HASH = String(32), String(64)
@@ -89,7 +91,7 @@ class Database:
         parsed = sql.make_url(url)
         self.lite = parsed.get_backend_name() == "sqlite"
         if self.lite and parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            private(Path(parsed.database).parent)
         options = {"connect_args": {"timeout": 30.0}} if self.lite else {"pool_pre_ping": True}
         self.engine = sql.create_engine(parsed, **options)
         if self.lite:
@@ -141,6 +143,8 @@ def _translated() -> Iterator[None]:
         if "full" in text or "No space" in text or "disk I/O" in text:
             raise StorageError("the database's disk is full", {"retry_after": 30}) from error
         raise UnavailableError("the database does not answer", {"retry_after": 2}) from error
+    except NoConnection as error:  # all of the pool's are in use
+        raise UnavailableError("the database is busy", {"retry_after": 2}) from error
 
 
 def _migrate(connection: sql.Connection) -> None:

@@ -160,15 +160,24 @@ def tus_version(request: Request) -> None:
         raise Refusal(ParameterError(f"Tus-Resumable must be {TUS}", {"expected": TUS}), 412)
 
 
-def bearer(service: Service, request: Request) -> Any:
-    """The tenant of a request, within its rate. Raises AuthenticationError, LimitError."""
+def refused(service: Service, request: Request) -> None:
+    """Counts a wrong token of an address. Raises LimitError where there were too many."""
     address = peer(request)
     service.refusals.check(address)
+    with contextlib.suppress(LimitError):
+        service.refusals.take(address)
+
+
+def bearer(service: Service, request: Request) -> Any:
+    """The tenant of a request, within its rate. Raises AuthenticationError, LimitError.
+
+    A good token is never refused for its address: behind a proxy all tenants may have one address, and
+    wrong tokens of a stranger would lock all of them out.
+    """
     try:
         tenant = service.auth.tenant(request.headers.get("authorization"))
     except AuthenticationError:
-        with contextlib.suppress(LimitError):
-            service.refusals.take(address)
+        refused(service, request)
         raise
     request.state.tenant = tenant.id
     service.requests.take(tenant.id)

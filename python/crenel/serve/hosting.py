@@ -34,8 +34,17 @@ class Running:
 
 
 def found(programs: Sequence[str | os.PathLike[str] | Servable], settings: Settings) -> list[Servable]:
-    """Programs, read where they are files. Raises as `crenel.serve.programs.read`."""
-    return [read(p, settings.allow_insecure) if isinstance(p, (str, os.PathLike)) else p for p in programs]
+    """Programs, read where they are files. Raises as `crenel.serve.programs.read`, and ParameterError for
+    parameters of less than 128 bits without the setting allow_insecure."""
+    made = [read(p, settings.allow_insecure) if isinstance(p, (str, os.PathLike)) else p for p in programs]
+    for program in made:
+        if program.params.insecure and not settings.allow_insecure:
+            raise ParameterError(
+                f"{program.name} has {program.params.security_bits:.0f} bits of security, expected at least "
+                "128: only the setting allow_insecure serves it",
+                {"name": program.name},
+            )
+    return made
 
 
 def devices_of(device: str, workers: int) -> list[str]:

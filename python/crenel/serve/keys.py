@@ -122,10 +122,11 @@ class Keys:
             connection.execute(sql.update(keys).where(mine).values(lease=time.time() + lease))
 
     def checked(self, found: ToCheck, error: CrenelError | None) -> None:
-        """The outcome of a check. Keys that are ready end those that they replace."""
+        """The outcome of a check, which says nothing of a file that was sent again for another program since.
+        Keys that are ready end those that they replace."""
         state = READY if error is None else REFUSED
         text = None if error is None else Problem.of(error, 422, retry=False).to_json()
-        row, now = _row(found.tenant, found.key), time.time()
+        row, now = _row(found.tenant, found.key) & (keys.c.program == found.program), time.time()
         gone: list[str] = []
         with self._database.writing() as connection:
             replaced = connection.scalar(sql.select(keys.c.replaces).where(row))

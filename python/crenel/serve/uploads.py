@@ -10,14 +10,23 @@ import base64
 import binascii
 import hashlib
 import re
+import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import sqlalchemy as sql
 
-from crenel.errors import LimitError, NotFoundError, ParameterError, SerializationError, StateError
+from crenel.errors import (
+    LimitError,
+    NotFoundError,
+    ParameterError,
+    SerializationError,
+    StateError,
+    UnavailableError,
+)  # fmt: skip
 from crenel.serve.auth import Tenant
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database, keys, parts, uploads
@@ -27,6 +36,7 @@ from crenel.serve.settings import Settings
 
 HASH = re.compile(r"[0-9a-f]{64}")
 EXTENSIONS = "creation,checksum,termination,expiration"
+JOIN_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,8 @@ class Uploads:
     ) -> None:
         self._database, self._blobs, self._settings = database, blobs, settings
         self._programs, self._keys = programs, stored
+        self._joining: set[str] = set()
+        self._changed = threading.Condition()
 
     def create(self, tenant: Tenant, length: int, metadata: Mapping[str, str]) -> Upload:
         """A new one. Raises ParameterError, NotFoundError for a program that is not served, LimitError,
@@ -136,17 +148,41 @@ class Uploads:
         )
         row = {"upload": upload.id, "offset": upload.offset, "blob": blob, "length": size}
         with self._database.writing() as connection:
-            if connection.execute(moved).rowcount != 1:
-                raise StateError("another request sent this chunk", {"offset": upload.offset})
-            if size:
+            ours = connection.execute(moved).rowcount == 1
+            if ours and size:
                 connection.execute(sql.insert(parts).values(**row))
+        if not ours or not size:  # no row names it: it would lie beside the tenant's limits of bytes
+            self._blobs.delete(blob)
+        if not ours:
+            raise StateError("another request sent this chunk", {"offset": upload.offset})
         return self.finish(tenant, upload.id)
 
     def finish(self, tenant: Tenant, upload: str) -> Upload:
-        """Does what is left to do after the last byte, as often as it is called. Raises as `append`."""
+        """Does what is left to do after the last byte, as often as it is called. Raises as `append`, and
+        UnavailableError while another request joins the file for longer than `JOIN_S`."""
         found = self.get(tenant, upload)
         if found.finished or found.offset < found.length:
             return found
+        with self._alone(upload):
+            found = self.get(tenant, upload)
+            return found if found.finished else self._joined(tenant, found)
+
+    @contextmanager
+    def _alone(self, upload: str) -> Iterator[None]:
+        """Of the requests of this process one at a time joins an upload: a join copies the whole file."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: upload not in self._joining, JOIN_S):
+                raise UnavailableError("the file is being joined", {"retry_after": JOIN_S})
+            self._joining.add(upload)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._joining.discard(upload)
+                self._changed.notify_all()
+
+    def _joined(self, tenant: Tenant, found: Upload) -> Upload:
+        upload = found.id
         wanted = sql.select(parts.c.blob).where(parts.c.upload == upload).order_by(parts.c.offset)
         with self._database.reading() as connection:
             names = [str(n) for n in connection.scalars(wanted)]

@@ -91,6 +91,7 @@ class Worker:
         self._device, self._counting = threading.Lock(), threading.Lock()
         self._stop = threading.Event()
         self._elsewhere: set[str] = set()
+        self._checked_last = False
         self._beat()
 
     def run(self) -> None:
@@ -111,6 +112,9 @@ class Worker:
             except ServiceError as error:
                 log("worker_waits", worker=self.id, code=error.code)
                 busy, idle = False, max(1.0, idle)
+            except Exception as mistake:  # of ours: without lanes a worker would only look alive
+                log("mistake", worker=self.id, code=type(mistake).__name__)
+                busy, idle = False, max(1.0, idle)
             if busy:
                 idle = self.settings.poll_seconds
             else:
@@ -128,13 +132,25 @@ class Worker:
         self._stop.set()
 
     def step(self) -> bool:
-        """Checks one key file or runs one job; False: there was nothing to do."""
+        """Checks one key file or runs one job; False: there was nothing to do.
+
+        In turn where there are both: whoever sends files without end keeps nobody's jobs from running.
+        """
+        kinds = (self._run_one, self._check_one) if self._checked_last else (self._check_one, self._run_one)
+        return kinds[0]() or kinds[1]()
+
+    def _check_one(self) -> bool:
         found = self._keys.to_check(self.id, self.settings.lease_seconds)
-        if found is not None:
-            with self._holding(found):
-                self._check(found)
-            return True
-        claimed = self._jobs.claim(self.id, self.resident.names, self._elsewhere)
+        self._checked_last = found is not None
+        if found is None:
+            return False
+        with self._holding(found):
+            self._check(found)
+        return True
+
+    def _run_one(self) -> bool:
+        self._checked_last = False
+        claimed = self._jobs.claim(self.id, self._keys_here(), self._elsewhere)
         if claimed is None:
             return False
         with self._holding(claimed):
@@ -174,7 +190,7 @@ class Worker:
                 self._jobs.without_keys(claimed, self.id)
                 return
             data = self._jobs.input(claimed)
-            warm = claimed.key in self.resident.names
+            warm = bound(claimed.program, claimed.key) in self.resident.names
             with self._prepared(claimed.program, claimed.key) as prepared:
                 ready = time.time()
                 if not warm:
@@ -237,7 +253,7 @@ class Worker:
                     raise
             return make()
 
-        with self.resident.lease(key, min(needed, budget), patient) as found:
+        with self.resident.lease(bound(program, key), min(needed, budget), patient) as found:
             yield found
 
     @contextmanager
@@ -280,6 +296,10 @@ class Worker:
             old.unlink(missing_ok=True)
         return path
 
+    def _keys_here(self) -> set[str]:
+        """Hashes of the key files that are resident, for any program."""
+        return {name.partition("/")[2] for name in self.resident.names}
+
     # ---- signs of life ---------------------------------------------------------------------------------
 
     def _checkpoint(self) -> None:
@@ -309,13 +329,15 @@ class Worker:
                         held.lost.set()  # or it has just ended, and nobody asks any more
             except ServiceError as error:
                 log("heartbeat_waits", worker=self.id, code=error.code)
+            except Exception as mistake:  # of ours: without signs of life every job would begin again
+                log("mistake", worker=self.id, code=type(mistake).__name__)
 
     def _beat(self) -> None:
         """Says that it lives and what it holds, and reads what others hold."""
         now = time.time()
         use = {"device": asdict(self.resident.use), "host": asdict(self.files.use)}
         info = {
-            "pid": os.getpid(), "device": self.device, "resident": sorted(self.resident.names),
+            "pid": os.getpid(), "device": self.device, "resident": sorted(self._keys_here()),
             "use": use, "counts": asdict(self.counts),
         }  # fmt: skip
         row = {"seen": now, "info": json.dumps(info)}
@@ -328,6 +350,11 @@ class Worker:
                 connection.execute(sql.insert(workers).values(id=self.id, **row))
             others = connection.scalars(sql.select(workers.c.info).where(workers.c.id != self.id, alive))
             self._elsewhere = {key for text in others for key in json.loads(text)["resident"]}
+
+
+def bound(program: str, key: str) -> str:
+    """What is resident is a program with keys: one file may serve several programs, of several tenants."""
+    return f"{program}/{key}"
 
 
 def _fits(servable: Servable, budget: int) -> None:
