@@ -39,25 +39,27 @@ class Reductions(IntegerOperations):
         """The largest elements over `axis`; as `amin`."""
         return self._tournament("max", a, axis, keepdims)
 
-    def argmin(self, a: Integers, axis: int | None = None) -> Integers:
+    def argmin(self, a: Integers, axis: int | None = None, *, keepdims: bool = False) -> Integers:
         """Where the smallest element is along `axis`, the first of equal ones; as `argmax`."""
-        return self._where("less", a, axis)
+        return self._where("less", a, axis, keepdims)
 
-    def argmax(self, a: Integers, axis: int | None = None) -> Integers:
+    def argmax(self, a: Integers, axis: int | None = None, *, keepdims: bool = False) -> Integers:
         """Where the largest element is along `axis`, the first of equal ones; by default of all as one row.
 
         Unsigned integers of the fewest bits of 8, 16, 32 that hold the answer. k - 1 comparisons in log2 k
         rounds, and two selections for each. Raises ParameterError for axes that are not there.
         """
-        return self._where("greater", a, axis)
+        return self._where("greater", a, axis, keepdims)
 
-    def sort(self, a: Integers, axis: int = -1) -> Integers:
-        """The elements in ascending order along `axis`.
+    def sort(self, a: Integers, axis: int | None = -1) -> Integers:
+        """The elements in ascending order along `axis`; None: of all, as one row.
 
         A network of about k (log2 k)^2 / 4 exchanges, each a comparison and the choice of both sides. Equal
         integers are the same. Raises ParameterError for axes that are not there.
         """
         expect_kind("sort", a, "integer")
+        if axis is None:
+            a, axis = a.reshape(-1), 0
         (along,) = self._axes("sort", a.shape, operator.index(axis))
         length = a.shape[along]
         order = np.moveaxis(np.arange(a.size, dtype=np.uint64).reshape(a.shape), along, 0)
@@ -126,11 +128,11 @@ class Reductions(IntegerOperations):
             data, count = _joined([best, *rest]), half + count % 2
         return Integers(self._context, data, shape)
 
-    def _where(self, better: str, a: Integers, axis: int | None) -> Integers:
+    def _where(self, better: str, a: Integers, axis: int | None, keepdims: bool) -> Integers:
         operation = "argmax" if better == "greater" else "argmin"
         expect_kind(operation, a, "integer")
         axes = self._axes(operation, a.shape, axis if axis is None else operator.index(axis))
-        shape = tuple(n for i, n in enumerate(a.shape) if i not in axes)
+        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
         parts = taken_apart(a._data, a.shape, axes)
         count, each = len(parts), math.prod(shape)
         kind = IntegerType(8 if count <= 1 << 8 else 16 if count <= 1 << 16 else 32)
