@@ -147,9 +147,9 @@ class IntegerOperations(Arithmetic):
         index : unsigned integers of any width and shape; the shape of the result
         dtype : of the result; default the table's own type
 
-        The number of bootstraps an element grows with the table: about an eighth of its length a bit of the
-        entries. Raises StateError for signed indices, ParameterError for other tables and for entries that
-        the type does not hold.
+        The number of bootstraps an element grows with the table: about a sixteenth of its length a bit of
+        the entries. Raises StateError for signed indices, ParameterError for other tables and for entries
+        that the type does not hold.
         """
         expect_kind("take, index", index, "integer")
         values = clear_values("take, table", table, "integer")

@@ -7,7 +7,7 @@ bit          bool arrays, comparisons,       gates, `mux`, `refresh`, `lut`, `pa
              gates, tables of bools          `sum`, `to_messages`, `to_integers`; conditions are bits
 message      integers with `bits` or         `lut`, `refresh`, `pack`, `floor`, `sign`, `decompose`,
              `plain_modulus`                 `add`, `sub`, `mul`, `neg`, `min`, `max`, comparisons,
-                                             `select`, `sum`, `to_bits`, `to_integers`
+                                             `select`, `sum`, `to_bits`, `to_integers`, `one_hot`, `histogram`
 integer      integers without `bits`         `add`, `sub`, `mul`, `neg`, `min`, `max`, `bit_and`, ...,
              (class Integers)                shifts, comparisons, `select`, `sum`, `div`, `divmod`, ...
 ===========  ==============================  =====================================================

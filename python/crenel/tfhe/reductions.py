@@ -12,7 +12,7 @@ from crenel import _crenel
 from crenel.tfhe.arrays import Integers
 from crenel.tfhe.integer_ops import IntegerOperations
 from crenel.tfhe.kinds import expect_kind
-from crenel.tfhe.operands import Pair, stretched, taken_apart
+from crenel.tfhe.operands import Pair, stretched, taken_apart, word, words
 from crenel.tfhe.types import IntegerType
 
 if TYPE_CHECKING:
@@ -89,10 +89,9 @@ class Reductions(IntegerOperations):
         if public and public[0].ndim == 1 and along == len(pair.shape) - 1:
             weights = np.broadcast_to(public[0], pair.shape[-1:])
             parts = taken_apart(self._operand(pair, pair.like), pair.shape, (along,))
-            products = [
-                self._engine_i().mul(x, [int(w) % (1 << 256) >> s & (1 << 64) - 1 for s in range(0, 256, 64)])
-                for x, w in zip(parts, weights.tolist(), strict=True)
-            ]
+            assert isinstance(pair.like, Integers)
+            factors = [word("dot", w, pair.like.type, modular=True) for w in weights.tolist()]
+            products = [self._engine_i().mul(x, w) for x, w in zip(parts, factors, strict=True)]
             return Integers(self._context, self._engine_i().sum(products), shape)
         first, second = (taken_apart(self._operand(pair, x), pair.shape, (along,)) for x in pair.values)
         return Integers(self._context, self._engine_i().dot(first, second), shape)
@@ -105,9 +104,8 @@ class Reductions(IntegerOperations):
             return stretched(x._data, x.shape, pair.shape, self._context.params.slots)
         assert isinstance(x, np.ndarray) and isinstance(pair.like, Integers)
         kind = pair.like.type
-        modulus = 1 << kind.bits
-        residues = (x.astype(object) % modulus + modulus - kind.low) % modulus + kind.low
-        return self._known_integers("dot", np.broadcast_to(residues, pair.shape), kind)
+        known = words("dot", np.broadcast_to(x, pair.shape), kind, modular=True)
+        return self._engine_i().trivial(known, kind.bits, kind.signed)
 
     def _tournament(
         self, name: str, a: Integers, axis: int | tuple[int, ...] | None, keepdims: bool
