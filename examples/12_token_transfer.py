@@ -2,10 +2,10 @@
 
 A server keeps the balances of accounts (64 bits) and applies transfers one after the other. Who pays whom is
 public; how much, what everyone has, and whether a transfer went through are not: one whose amount exceeds the
-balance moves 0. At the end an auditor learns that nothing was made or lost, and the largest holder its place.
+balance moves 0. At the end an auditor learns that nothing was made or lost, and which account has most.
 The set toy-lut4 is INSECURE and finishes at once; "lut4-128" is the same for real use.
 
-    python 12_token_transfer.py [bits]      # 64 by default
+    python 12_token_transfer.py [bits]      # 4 to 256, even; 64 by default
 """
 
 import sys
@@ -17,13 +17,15 @@ import numpy as np
 from crenel import tfhe
 
 bits = int(sys.argv[1]) if len(sys.argv) > 1 else 64
+if bits < 4:
+    sys.exit(f"bits = {bits}, expected 4 or more: what five accounts have must fit one")
 token = tfhe.IntegerType(bits)
 warnings.simplefilter("ignore", tfhe.InsecureParametersWarning)
 context = tfhe.Context(tfhe.preset("toy-lut4", allow_insecure=True), device="auto")
 client = context.keygen()
 keys = client.evaluation_keys()
 
-# Five accounts; the last transfer of each round asks for more than there is.
+# Five accounts; the third transfer asks for more than there is.
 rng = np.random.default_rng(7)
 clear = [int.from_bytes(rng.bytes(32), "little") % (token.high // 8) + 1 for _ in range(5)]
 transfers = [(0, 1, clear[0] // 3), (1, 4, clear[1]), (2, 3, clear[2] + 1), (3, 0, clear[3]), (4, 2, 1)]

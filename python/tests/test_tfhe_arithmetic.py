@@ -103,6 +103,16 @@ def quiet_encryption(world, values, bits=2):
             return array
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64])
+def test_public_arrays_beside_messages_that_their_type_does_not_hold(rng, dtype):
+    world = tfhe_world("toy-raising", "cpu")
+    x = rng.integers(0, 256, 5)
+    y = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, 5, dtype=dtype, endpoint=True)
+    a = encrypted(world, x, plain_modulus=256)
+    check(world, world.ev.add(a, y), [(int(p) + int(q)) % 256 for p, q in zip(x, y, strict=True)])
+    check(world, world.ev.sub(a, y), [(int(p) - int(q)) % 256 for p, q in zip(x, y, strict=True)])
+
+
 @pytest.mark.parametrize("name", ["toy-gadget", "toy-gadget2", "toy-raising", "toy-raising-binary"])
 def test_sets_without_padding(device, rng, name):
     world = tfhe_world(name, device)

@@ -269,6 +269,54 @@ def test_what_is_refused(cpu):
     check(cpu, ev.add(a, a), [2, 4])  # unharmed
 
 
+def test_numpy_rules_at_the_edges(cpu, rng):
+    ev, client = cpu.ev, cpu.client
+    s = np.array([-128, -7, -1, 0, 7, 127], dtype=np.int8)
+    a = ev(client.encrypt(s))
+    # NumPy counts in the absolute value, count_ones in two's complement
+    check(cpu, np.bitwise_count(a), np.bitwise_count(s))
+    check(cpu, ev.count_ones(a), [1, 6, 8, 0, 3, 7])
+    check(cpu, +a, s)
+    x = rng.integers(0, 5, (2, 3, 2)).astype(np.uint8)
+    b = ev(client.encrypt(x))
+    for axis in (None, 0, -2, 2):
+        for f in (np.argmax, np.argmin):
+            check(cpu, f(b, axis, keepdims=True), f(x, axis, keepdims=True))
+        check(cpu, np.sort(b, axis), np.sort(x, axis))
+    check(cpu, b.argmin(1, keepdims=True), x.argmin(1, keepdims=True))
+    check(cpu, np.sum(b, 0, None, None, True), np.sum(x, 0, np.uint8, None, True))
+    check(cpu, np.max(b, 0, None, True), np.max(x, 0, None, True))
+    check(cpu, np.concatenate([b, b], axis=None), np.concatenate([x, x], axis=None))
+    flat, column = ev(client.encrypt(x[0])), ev(client.encrypt(x[0, :, :1]))
+    for call, error, text in (
+        (lambda: flat @ np.array([3]), tfhe.StateError, r"shapes \(3, 2\) and \(1,\)"),
+        (lambda: column @ np.array([3, 4, 5]), tfhe.StateError, "one length"),
+        (lambda: [1, 2, 3] @ flat[0], tfhe.StateError, "one length"),
+        (lambda: np.matmul(column, flat[0]), tfhe.StateError, "one length"),
+        (lambda: np.concatenate([b, flat]), tfhe.StateError, r"\(2, 3, 2\) and \(3, 2\) along axis 0"),
+        (lambda: np.concatenate([b, b], axis=3), tfhe.StateError, "along axis 3"),
+        (lambda: np.sort(b, kind="stable"), TypeError, r"np\.sort: encrypted arrays take a, axis; .*'kind'"),
+        (lambda: np.sum(b, initial=1), TypeError, r"np\.sum: .*'initial'"),
+        (lambda: np.maximum.reduce(b, dtype=np.int16), TypeError, r"np\.maximum\.reduce: .* no dtype"),
+        (lambda: np.reshape(b, (12,), order="F"), TypeError, r"np\.reshape: .*'order'"),
+        (lambda: b + [[1], [2, 3]], tfhe.ParameterError, "add: .* several lengths"),
+        (lambda: ev.take([[1], [2, 3]], b), tfhe.ParameterError, "take, table: .* several lengths"),
+        (lambda: client.encrypt([[1], [2, 3]], dtype="uint8"), tfhe.ParameterError, "several lengths"),
+        (lambda: b << (1 << 70), tfhe.ParameterError, r"shift_left: count .* 0\.\.7"),
+        (lambda: b >> -1, tfhe.ParameterError, r"shift_right: count -1, expected 0\.\.7"),
+        (lambda: ev.rotate_left(b, 8), tfhe.ParameterError, r"rotate_left: count 8, expected 0\.\.7"),
+        (lambda: ev.random(2, seed=32), tfhe.ParameterError, "seed of int, expected 32 bytes"),
+        (lambda: ev.random(2, seed=b""), tfhe.ParameterError, "seed of 0 bytes"),
+        (lambda: ev.random(2, seed=[1] * 32), tfhe.ParameterError, "seed of list"),
+        (lambda: tfhe.IntegerType(8.0), tfhe.ParameterError, "8.0 bits"),
+        (lambda: tfhe.IntegerType(8, "no"), tfhe.ParameterError, "signed 'no'"),
+    ):
+        with pytest.raises(error, match=text):
+            call()
+    wide = tfhe.IntegerType(np.int64(256), np.True_)
+    assert wide == tfhe.IntegerType(256, True) and wide.low == -(1 << 255)
+
+
 def test_random_integers(cpu, rng):
     seed = rng.bytes(32)
     drawn = cpu.ev.random((40, 20), "uint8", seed=seed)

@@ -37,8 +37,8 @@ class Footprint:
 
 
 def footprint(program: Program) -> Footprint:
-    """The memory that `Program.bind` and runs of a whole batch take of a GPU, by a run on ``"cuda:dry"``, which
-    counts what it would take and computes nothing: seconds for a large network."""
+    """The memory that `Program.bind` and runs of a whole batch take of a GPU, by a run on ``"cuda:dry"``,
+    which counts what it would take and computes nothing: seconds for a large network."""
     context = ckks.Context(program.params, "cuda:dry")
     dry = replace(program, device=context.device)
     dry._kept.update(program._kept)

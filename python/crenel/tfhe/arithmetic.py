@@ -11,7 +11,7 @@ from crenel import _crenel
 from crenel.errors import ParameterError
 from crenel.tfhe.arrays import Ciphertext, E, EncryptedArray, Integers, Shape
 from crenel.tfhe.kinds import Kind, expect_kind, is_encrypted
-from crenel.tfhe.operands import Pair, common_shape, stretched, taken_apart, word, words
+from crenel.tfhe.operands import Pair, common_shape, residues, stretched, taken_apart, word, words
 from crenel.tfhe.types import IntegerType, integer_type
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Arithmetic:
     @overload
     def sub(self, a: Clear, b: E) -> E: ...
     def sub(self, a: EncryptedArray | Clear, b: EncryptedArray | Clear) -> EncryptedArray:
-        """a - b of messages or integers, in their space; as `add`."""
+        """a - b of messages or integers, in their space; as `add`, but from a public value of their type."""
         return self._binary("sub", a, b, modular=is_encrypted(a))
 
     @overload
@@ -91,14 +91,15 @@ class Arithmetic:
                 "mul: found two encrypted arrays of messages, expected public integers beside one; "
                 "ev.mul(ev.to_integers(a), ev.to_integers(b)) multiplies encrypted numbers"
             )
-        array, factors = arrays[0], clear[0]
+        array = arrays[0]
         limit = self._limit(array)
+        factors = residues(clear[0], limit)
         if factors.ndim == 0:
-            product = self._engine_m().mul(array._data, int(factors[()]) % limit)
+            product = self._engine_m().mul(array._data, int(factors[()]))
             return self._message(product, array.shape, array.dtype)
         data = self._stretch(array, pair.shape)
         tables = [[m * f % limit for m in range(limit)] for f in range(limit)]
-        index = np.broadcast_to(factors % limit, pair.shape).reshape(-1).astype(np.uint32)
+        index = np.broadcast_to(factors, pair.shape).reshape(-1).astype(np.uint32)
         return self._message(self._evaluator.lut(data, tables, 0, index), pair.shape, array.dtype)
 
     @overload
@@ -296,8 +297,8 @@ class Arithmetic:
     def to_integers(self, a: Ciphertext, dtype: TypeLike = np.uint8) -> Integers:
         """Bits or messages as integers of a type of 2 to 256 bits, in which sums and products have room.
 
-        At most two bootstraps an element. Raises ParameterError for other types and for sets without
-        integers.
+        Modulo 2^bits: a type of 2 bits keeps the low two of a message. At most two bootstraps an element.
+        Raises ParameterError for other types and for sets without integers.
         """
         expect_kind("to_integers", a, "bit", "message")
         return self._counted("to_integers", [a._data], a.shape, dtype)
@@ -381,7 +382,7 @@ class Arithmetic:
                 return self._stretch(x, pair.shape)
             assert isinstance(x, np.ndarray)  # of one kind: Pair
             if modular:
-                x = np.asarray(x % limit)
+                x = residues(x, limit)
             elif x.min() < 0 or x.max() >= limit:
                 raise ParameterError(
                     f"{name}: a public value is no message, expected 0 to {limit - 1}",

@@ -67,6 +67,9 @@ class _Operators(Generic[A, R]):
     def __rmul__(self, other: Clear) -> R:
         return self._by("mul", other, self)
 
+    def __pos__(self) -> R:
+        return cast("R", self)
+
     def __neg__(self) -> R:
         return self._by("neg", self)
 
@@ -202,13 +205,13 @@ class BoundIntegers(_Operators[Integers, "BoundIntegers"], Integers):
         """Evaluator.amax."""
         return bound(self._evaluator, self._evaluator.amax(self, axis, keepdims=keepdims))
 
-    def argmin(self, axis: int | None = None) -> BoundIntegers:
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> BoundIntegers:
         """Evaluator.argmin."""
-        return self._by("argmin", self, axis)
+        return bound(self._evaluator, self._evaluator.argmin(self, axis, keepdims=keepdims))
 
-    def argmax(self, axis: int | None = None) -> BoundIntegers:
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> BoundIntegers:
         """Evaluator.argmax."""
-        return self._by("argmax", self, axis)
+        return bound(self._evaluator, self._evaluator.argmax(self, axis, keepdims=keepdims))
 
     def astype(self, dtype: TypeLike) -> BoundIntegers:
         """Evaluator.cast."""

@@ -13,6 +13,7 @@ from crenel.pickling import SECRET, refuse
 from crenel.tfhe.arithmetic import CIRCUITS
 from crenel.tfhe.arrays import Ciphertext, Integers
 from crenel.tfhe.evaluator import Evaluator
+from crenel.tfhe.kinds import as_array
 from crenel.tfhe.messages import bit_modulus, check_bits, plain_modulus_for
 from crenel.tfhe.place import Place
 from crenel.tfhe.types import IntegerType, are_integers, from_words, integer_type, outside, to_words
@@ -230,13 +231,13 @@ class Client:
         Raises ParameterError for other types, empty arrays, values out of range, and options that do not go
         together.
         """
-        array = np.ascontiguousarray(values)
-        shape = np.shape(values)
+        array = as_array("encrypt", values)
+        shape = array.shape
         if array.size == 0:
             raise ParameterError(
                 f"expected at least one element, got an array of shape {shape}", {"shape": list(shape)}
             )
-        flat = array.reshape(-1)
+        flat = np.ascontiguousarray(array).reshape(-1)
         if dtype is not None:
             if bits is not None or fan_in != 2 or plain_modulus is not None:
                 raise ParameterError(

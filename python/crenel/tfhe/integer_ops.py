@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING
 
@@ -146,9 +147,9 @@ class IntegerOperations(Arithmetic):
         index : unsigned integers of any width and shape; the shape of the result
         dtype : of the result; default the table's own type
 
-        The number of bootstraps an element grows with the table: about an eighth of its length a bit of the
-        entries. Raises StateError for signed indices, ParameterError for other tables and for entries that
-        the type does not hold.
+        The number of bootstraps an element grows with the table: about a sixteenth of its length a bit of
+        the entries. Raises StateError for signed indices, ParameterError for other tables and for entries
+        that the type does not hold.
         """
         expect_kind("take, index", index, "integer")
         values = clear_values("take, table", table, "integer")
@@ -184,7 +185,11 @@ class IntegerOperations(Arithmetic):
             raise ParameterError(
                 f"random: shape {extents}, expected at least one element", {"shape": list(extents)}
             )
-        size = int(np.prod(extents, dtype=np.uint64)) if extents else 1
+        if seed is not None and not (isinstance(seed, (bytes, bytearray, memoryview)) and len(seed) == 32):
+            # bytes(32) would be 32 zeros, and no bytes at all the system's choice
+            found = f"{len(seed)} bytes" if isinstance(seed, (bytes, bytearray)) else type(seed).__name__
+            raise ParameterError(f"random: seed of {found}, expected 32 bytes", {"seed": found})
+        size = math.prod(extents)
         blocks = self._engine_i().random(size, kind.bits, kind.signed, b"" if seed is None else bytes(seed))
         return Integers(self._context, blocks, extents)
 
@@ -220,7 +225,7 @@ class IntegerOperations(Arithmetic):
         if not is_encrypted(count):
             expect_kind(name, a, "integer")
             assert isinstance(a, Integers)
-            data = getattr(engine, name)(a._data, _public_count(name, count))
+            data = getattr(engine, name)(a._data, _public_count(name, count, a.bits))
             return Integers(self._context, data, a.shape)
         expect_kind(f"{name}, count", count, "integer")
         assert isinstance(count, Integers)
@@ -241,11 +246,17 @@ class IntegerOperations(Arithmetic):
         return self._engine_i().trivial(words(name, values, kind, modular=False), kind.bits, kind.signed)
 
 
-def _public_count(operation: str, count: object) -> int:
-    """How far to shift; TypeError that says what to do, where it is no int."""
+def _public_count(operation: str, count: object, bits: int) -> int:
+    """How far to shift; TypeError that says what to do where it is no int, ParameterError beyond bits."""
     try:
-        return operator.index(count)  # type: ignore[arg-type]
+        number = operator.index(count)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(
             f"{operation}: expected a public int as count, or encrypted integers, got {type(count).__name__}"
         ) from None
+    if not 0 <= number < bits:
+        raise ParameterError(
+            f"{operation}: count {number}, expected 0..{bits - 1}",
+            {"count": number, "expected": f"0..{bits - 1}"},
+        )
+    return number

@@ -7,7 +7,7 @@ bit          bool arrays, comparisons,       gates, `mux`, `refresh`, `lut`, `pa
              gates, tables of bools          `sum`, `to_messages`, `to_integers`; conditions are bits
 message      integers with `bits` or         `lut`, `refresh`, `pack`, `floor`, `sign`, `decompose`,
              `plain_modulus`                 `add`, `sub`, `mul`, `neg`, `min`, `max`, comparisons,
-                                             `select`, `sum`, `to_bits`, `to_integers`
+                                             `select`, `sum`, `to_bits`, `to_integers`, `one_hot`, `histogram`
 integer      integers without `bits`         `add`, `sub`, `mul`, `neg`, `min`, `max`, `bit_and`, ...,
              (class Integers)                shifts, comparisons, `select`, `sum`, `div`, `divmod`, ...
 ===========  ==============================  =====================================================
@@ -90,11 +90,22 @@ def expect_one_kind(operation: str, first: HasKind, second: HasKind) -> None:
     )
 
 
+def as_array(operation: str, values: object) -> np.ndarray:
+    """The values as an array; ParameterError for lists whose rows are of several lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ParameterError(
+            f"{operation}: expected an array, got a list whose rows are of several lengths",
+            {"operation": operation, "type": type(values).__name__},
+        ) from None
+
+
 def clear_values(operation: str, value: object, kind: Kind) -> np.ndarray:
     """Public integers, or bools beside bits, as an array; TypeError for anything else."""
     expected = "bools" if kind == "bit" else "integers"
     if isinstance(value, (bool, np.bool_, np.ndarray, list, tuple)):
-        array = np.asarray(value)
+        array = as_array(operation, value)
         if isinstance(value, (list, tuple)) and array.dtype.kind in ("f", "O"):
             array = np.asarray(value, dtype=object)  # numbers that no type of NumPy holds together
     else:

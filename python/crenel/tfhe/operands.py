@@ -84,6 +84,12 @@ class Pair:
         self.shape = common_shape(*(x.shape for x in self.values))
 
 
+def residues(values: np.ndarray, modulus: int) -> np.ndarray:
+    """Public integers modulo the number of messages, which the array's own type may not hold."""
+    wide = values.astype(np.int64) if values.dtype != object and values.dtype.itemsize < 8 else values
+    return np.asarray(wide % modulus)
+
+
 def expect_type(operation: str, array: Integers, kind: IntegerType) -> None:
     """StateError unless these integers are of the type."""
     if array.type == kind:

@@ -12,7 +12,7 @@ from crenel import _crenel
 from crenel.tfhe.arrays import Integers
 from crenel.tfhe.integer_ops import IntegerOperations
 from crenel.tfhe.kinds import expect_kind
-from crenel.tfhe.operands import Pair, stretched, taken_apart
+from crenel.tfhe.operands import Pair, stretched, taken_apart, word, words
 from crenel.tfhe.types import IntegerType
 
 if TYPE_CHECKING:
@@ -39,25 +39,27 @@ class Reductions(IntegerOperations):
         """The largest elements over `axis`; as `amin`."""
         return self._tournament("max", a, axis, keepdims)
 
-    def argmin(self, a: Integers, axis: int | None = None) -> Integers:
+    def argmin(self, a: Integers, axis: int | None = None, *, keepdims: bool = False) -> Integers:
         """Where the smallest element is along `axis`, the first of equal ones; as `argmax`."""
-        return self._where("less", a, axis)
+        return self._where("less", a, axis, keepdims)
 
-    def argmax(self, a: Integers, axis: int | None = None) -> Integers:
+    def argmax(self, a: Integers, axis: int | None = None, *, keepdims: bool = False) -> Integers:
         """Where the largest element is along `axis`, the first of equal ones; by default of all as one row.
 
         Unsigned integers of the fewest bits of 8, 16, 32 that hold the answer. k - 1 comparisons in log2 k
         rounds, and two selections for each. Raises ParameterError for axes that are not there.
         """
-        return self._where("greater", a, axis)
+        return self._where("greater", a, axis, keepdims)
 
-    def sort(self, a: Integers, axis: int = -1) -> Integers:
-        """The elements in ascending order along `axis`.
+    def sort(self, a: Integers, axis: int | None = -1) -> Integers:
+        """The elements in ascending order along `axis`; None: of all, as one row.
 
         A network of about k (log2 k)^2 / 4 exchanges, each a comparison and the choice of both sides. Equal
         integers are the same. Raises ParameterError for axes that are not there.
         """
         expect_kind("sort", a, "integer")
+        if axis is None:
+            a, axis = a.reshape(-1), 0
         (along,) = self._axes("sort", a.shape, operator.index(axis))
         length = a.shape[along]
         order = np.moveaxis(np.arange(a.size, dtype=np.uint64).reshape(a.shape), along, 0)
@@ -87,10 +89,9 @@ class Reductions(IntegerOperations):
         if public and public[0].ndim == 1 and along == len(pair.shape) - 1:
             weights = np.broadcast_to(public[0], pair.shape[-1:])
             parts = taken_apart(self._operand(pair, pair.like), pair.shape, (along,))
-            products = [
-                self._engine_i().mul(x, [int(w) % (1 << 256) >> s & (1 << 64) - 1 for s in range(0, 256, 64)])
-                for x, w in zip(parts, weights.tolist(), strict=True)
-            ]
+            assert isinstance(pair.like, Integers)
+            factors = [word("dot", w, pair.like.type, modular=True) for w in weights.tolist()]
+            products = [self._engine_i().mul(x, w) for x, w in zip(parts, factors, strict=True)]
             return Integers(self._context, self._engine_i().sum(products), shape)
         first, second = (taken_apart(self._operand(pair, x), pair.shape, (along,)) for x in pair.values)
         return Integers(self._context, self._engine_i().dot(first, second), shape)
@@ -103,9 +104,8 @@ class Reductions(IntegerOperations):
             return stretched(x._data, x.shape, pair.shape, self._context.params.slots)
         assert isinstance(x, np.ndarray) and isinstance(pair.like, Integers)
         kind = pair.like.type
-        modulus = 1 << kind.bits
-        residues = (x.astype(object) % modulus + modulus - kind.low) % modulus + kind.low
-        return self._known_integers("dot", np.broadcast_to(residues, pair.shape), kind)
+        known = words("dot", np.broadcast_to(x, pair.shape), kind, modular=True)
+        return self._engine_i().trivial(known, kind.bits, kind.signed)
 
     def _tournament(
         self, name: str, a: Integers, axis: int | tuple[int, ...] | None, keepdims: bool
@@ -126,11 +126,11 @@ class Reductions(IntegerOperations):
             data, count = _joined([best, *rest]), half + count % 2
         return Integers(self._context, data, shape)
 
-    def _where(self, better: str, a: Integers, axis: int | None) -> Integers:
+    def _where(self, better: str, a: Integers, axis: int | None, keepdims: bool) -> Integers:
         operation = "argmax" if better == "greater" else "argmin"
         expect_kind(operation, a, "integer")
         axes = self._axes(operation, a.shape, axis if axis is None else operator.index(axis))
-        shape = tuple(n for i, n in enumerate(a.shape) if i not in axes)
+        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
         parts = taken_apart(a._data, a.shape, axes)
         count, each = len(parts), math.prod(shape)
         kind = IntegerType(8 if count <= 1 << 8 else 16 if count <= 1 << 16 else 32)

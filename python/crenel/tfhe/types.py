@@ -26,18 +26,22 @@ class IntegerType:
     bits : width, an even number from 2 to 256
     signed : two's complement
 
-    Raises ParameterError for other widths.
+    Raises ParameterError for other widths and signs.
     """
 
     bits: int
     signed: bool = False
 
     def __post_init__(self) -> None:
-        if not (2 <= self.bits <= 256 and self.bits % 2 == 0):
+        known = hasattr(type(self.bits), "__index__") and isinstance(self.signed, (bool, np.bool_))
+        if not (known and 2 <= self.bits <= 256 and self.bits % 2 == 0):
             raise ParameterError(
-                f"integers of {self.bits} bits, expected an even number from 2 to 256",
-                {"bits": self.bits, "expected": "2, 4, ..., 256"},
+                f"integers of {self.bits!r} bits, signed {self.signed!r}: expected an even number from 2 to "
+                "256, and a bool",
+                {"bits": str(self.bits), "signed": str(self.signed), "expected": "2, 4, ..., 256"},
             )
+        object.__setattr__(self, "bits", operator.index(self.bits))  # 1 << bits overflows NumPy's ints
+        object.__setattr__(self, "signed", bool(self.signed))
 
     @property
     def name(self) -> str:
