@@ -45,9 +45,12 @@ Complex unit_root(u32 numerator, u32 log_denominator) {
 }  // namespace
 
 std::vector<Complex> roots_of_unity(u32 log_order) {
-  if (log_order < 3)
-    throw ParameterError(cat("log_order = ", log_order, ", expected at least 3"),
-                         {{"log_order", log_order}});
+  if (log_order < 3) {  // no octant: some of the eighth roots
+    const std::vector<Complex> eighth = roots_of_unity(3);
+    std::vector<Complex> few;
+    for (u32 j = 0; j < u32(1) << log_order; ++j) few.push_back(eighth[j << (3 - log_order)]);
+    return few;
+  }
   const u32 n = u32(1) << (log_order - 1);
   std::vector<Complex> roots(2 * u64(n));
   std::vector<Complex> octant(n / 4 + 1);

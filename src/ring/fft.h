@@ -15,8 +15,7 @@ struct Complex {
 };
 
 /// [j] = exp(2 pi i j / 2^log_order), j < 2^log_order, symmetric to the bit in all octants and
-/// within an error of half a unit in the last place: the same with every C library. log_order from
-/// 3.
+/// within an error of half a unit in the last place: the same with every C library.
 std::vector<Complex> roots_of_unity(u32 log_order);
 
 /// A polynomial a of degree < N enters as the M points z_j = a_j + i a_(j+M). Node (d, b) of the

@@ -31,8 +31,7 @@ TEST(Fft, RefusesOtherDegrees) {
 }
 
 TEST(Fft, RootsOfUnityOfEveryRing) {
-  EXPECT_THROW(ring::roots_of_unity(2), ParameterError);
-  for (const u32 log_order : {3u, 4u, 11u, 18u}) {
+  for (const u32 log_order : {0u, 1u, 2u, 3u, 4u, 11u, 18u}) {
     const std::vector<Complex> roots = ring::roots_of_unity(log_order);
     const u32 order = 1u << log_order;
     ASSERT_EQ(roots.size(), order);
