@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,10 +40,8 @@ def footprint(program: Program) -> Footprint:
     """The memory that `Program.bind` and runs of a whole batch take of a GPU, by a run on ``"cuda:dry"``,
     which counts what it would take and computes nothing: seconds for a large network."""
     context = ckks.Context(program.params, "cuda:dry")
-    dry = replace(program, device=context.device)
-    dry._kept.update(program._kept)
     client, spec = Client(context.keygen()), program.client
-    server = dry.bind(client.evaluation_keys(spec))
+    server = program.on(context.device).bind(client.evaluation_keys(spec))
     zeros = np.zeros((program.batch, *program.plan.values[0].layout.shape))
     for _ in range(2):  # recordings are made in the first run, and are there in the second
         server.run(client.encrypt(zeros, spec))

@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -188,6 +188,12 @@ class Program:
         if math.prod(self.plan.output_shape) > 1:
             return f"{share:.2%} of {judged} samples have the exact network's largest output"
         return f"{share:.4f} = 1 - the error of {judged} samples relative to the output (root mean squares)"
+
+    def on(self, device: str | Device) -> Program:
+        """The same on another device; what has been found out about the program stays."""
+        found = replace(self, device=device)
+        found._kept.update(self._kept)
+        return found
 
     def bind(self, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
         """The program ready to run on `device` with a client's keys: themselves, their bytes, or their file.

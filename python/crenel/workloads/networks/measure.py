@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crenel import Device, ckks, nn
+from crenel import ckks, device_info, nn
 from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
 from crenel.nn.ops import Reals
@@ -49,7 +49,7 @@ class RunOptions:
     errors : decrypt every layer of one more run under the client's key, which is a test key
     energy : sample the GPU's power
     graph : replay each run as one recording
-    clear : a file ``.npz`` of the results in the clear (`kept`): read where it is there, else made
+    clear : a file ``.npz`` of the results in the clear (`clear.results`): read where it is there, else made
     """
 
     batch: int | None = None
@@ -128,14 +128,14 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
 
     Raises DeviceError, OutOfMemoryError, and what `prepare` raises, before anything is encrypted.
     """
-    costs = CostModel.of_device(params, ckks.Context(params, device=device).device.info.description)
+    costs = CostModel.of_device(params, device_info(device).description)
     program = prepare(task, params, options, report, costs)
     clear = results(task, program, options.clear, report)
     held = Session(params, device, report, timed_stages=False, energy=options.energy)
     spec, client = program.client, nn.Client(held.client)
     keys = held.keys(lambda _: client.evaluation_keys(spec))
     with held.step(TABLES):
-        server = replace_device(program, held.device).bind(keys)
+        server = program.on(held.device).bind(keys)
         held.context.synchronize()
     size = options.batch or program.batch
     parts = [task.samples[k : k + size] for k in range(0, len(task.samples), size)]
@@ -167,13 +167,6 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
         "wire_bytes": sum(len(x.to_bytes()) for x in sent[:1]) * len(sent),
     }
     return _record(task, program, clear, found, options, report, facts, times, found_layers)
-
-
-def replace_device(program: nn.Program, device: Device) -> nn.Program:
-    """The program on a device that others share: what has been found out about it stays."""
-    found = replace(program, device=device)
-    found._kept.update(program._kept)
-    return found
 
 
 def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> Network:
