@@ -28,7 +28,7 @@ std::string unusable_reason(int index) {
 
 GpuModel model_of(int index, const cudaDeviceProp& properties) {
   return {index, properties.major, static_cast<u32>(properties.multiProcessorCount),
-          properties.sharedMemPerBlockOptin};
+          properties.sharedMemPerBlockOptin, static_cast<std::size_t>(properties.l2CacheSize)};
 }
 
 device::DeviceInfo info_of(int index, const cudaDeviceProp& properties) {

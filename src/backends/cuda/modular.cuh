@@ -16,7 +16,6 @@ struct alignas(16) PrimeConstants {
   u32 q_inv;        ///< q^-1 mod R
   u32 r;            ///< R mod q
   u32 r2;           ///< R^2 mod q
-  i32 r_centred;    ///< R mod q in (-q/2, q/2)
   Pair n_inv;       ///< N^-1
   Pair n_inv_root;  ///< N^-1 inverse_roots[1]
 };
@@ -63,22 +62,7 @@ __device__ __forceinline__ u32 mul_mod(u32 a, u32 b, const PrimeConstants& m) {
   return mont_mul(mont_mul(a, b, m.q, m.q_inv), m.r2, m.q, m.q_inv);
 }
 
-/// Any signed x to a congruent value of magnitude at most q 2^30 + 2^32.
-__device__ __forceinline__ i64 fold_signed(i64 x, i32 r_centred) {
-  return mad_wide(static_cast<i32>(x >> 32), r_centred, x & 0xffffffff);
-}
-
-/// Any signed x to x R^-1 mod q in [0, q).
-__device__ __forceinline__ u32 mont_reduce_signed(i64 x, i32 r_centred, u32 q, u32 q_inv) {
-  const i64 y = fold_signed(x, r_centred);
-  const i32 z = static_cast<i32>(static_cast<u32>(y) * q_inv);
-  const i32 hi = static_cast<i32>(y >> 32);
-  return lift_once(static_cast<u32>(hi - mul_hi_wide_signed(z, static_cast<i32>(q))), q);
-}
-
-/// [0, q) to (-q/2, q/2), q odd.
-__device__ __forceinline__ i32 centre(u32 x, u32 q) {
-  return static_cast<i32>(x > (q >> 1) ? x - q : x);
-}
+/// x in [0, q), q odd, to its representative nearest to zero plus (q - 1) / 2: in [0, q) again.
+__device__ __forceinline__ u32 centre_up(u32 x, u32 q) { return reduce_once(x + (q >> 1), q); }
 
 }  // namespace crenel::backend::cuda

@@ -26,15 +26,6 @@ __device__ __forceinline__ u32 mul_hi_wide(u32 a, u32 b) {
   return hi;
 }
 
-// Signed high word, as above.
-__device__ __forceinline__ i32 mul_hi_wide_signed(i32 a, i32 b) {
-  i32 hi;
-  asm("{\n\t.reg .s64 p;\n\t.reg .u32 l;\n\tmul.wide.s32 p, %1, %2;\n\tmov.b64 {l, %0}, p;\n\t}"
-      : "=r"(hi)
-      : "r"(a), "r"(b));
-  return hi;
-}
-
 // a * b as two words.
 __device__ __forceinline__ void mul_wide(u32 a, u32 b, u32& lo, u32& hi) {
   asm("{\n\t.reg .u64 p;\n\tmul.wide.u32 p, %2, %3;\n\tmov.b64 {%0, %1}, p;\n\t}"
@@ -42,16 +33,32 @@ __device__ __forceinline__ void mul_wide(u32 a, u32 b, u32& lo, u32& hi) {
       : "r"(a), "r"(b));
 }
 
-// acc + a * b, signed, one IMAD.WIDE.
-__device__ __forceinline__ i64 mad_wide(i32 a, i32 b, i64 acc) {
-  i64 sum;
-  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(sum) : "r"(a), "r"(b), "l"(acc));
-  return sum;
+// acc + a * b as one IMAD.WIDE. Written apart: ptxas 13.0 takes mad.wide (of either sign) to pieces
+// where it can, IMAD.WIDE, IADD3 and IMAD.X; and of acc + u64(a) * b the compiler may carry the
+// extended a into a loop, where it becomes a product of 64 bits.
+__device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) {
+  u64 product;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+  return acc + product;
 }
 
-// The same without signs, not as mad.wide.u32, which ptxas 13.0 takes apart into IMAD.WIDE, IADD3
-// and IMAD.X wherever it can: a product and a sum become one IMAD.WIDE.
-__device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
+// Matrix units: d += A B on unsigned bytes, A 16 rows of 32 (16) bytes, B 8 columns of as many. Of
+// this thread: of A rows lane / 4 (a0, a2) and 8 more (a1, a3), bytes 4 (lane % 4) on, and (a2, a3)
+// 16 further on; of B column lane / 4, the same bytes; of d rows lane / 4 (d0, d1) and 8 more (d2,
+// d3), columns 2 (lane % 4) and one more.
+__device__ __forceinline__ void multiply_bytes(u32 (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
+                                               u32 b1) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ void multiply_bytes(u32 (&d)[4], u32 a0, u32 a1, u32 b0) {
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+      "{%0, %1, %2, %3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a0), "r"(a1), "r"(b0));
+}
 
 // L2 policy of data that nothing will read again soon (switching keys): first to leave the cache.
 __device__ __forceinline__ u64 streaming_policy() {

@@ -14,6 +14,7 @@ struct GpuModel {
   int compute_major;
   u32 processors;            ///< multiprocessors
   std::size_t shared_bytes;  ///< shared memory that a block may ask for
+  std::size_t l2_bytes;      ///< second-level cache
 };
 inline constexpr int kDry = -1;
 

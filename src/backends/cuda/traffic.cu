@@ -185,7 +185,7 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
                           u32 outputs, u32 values) {
   const u64 tiles = groups(u64(1) << log_n, values) * polys;
-  const bool held = padded_sources(tables.max_sources) <= kMaxConvertSources;
+  const bool held = held_sources(tables.max_sources) != 0;
   u32 limbs = 0;
   u64 read = 0, converted = 0, products = 0;
   for (const ConversionTable& t : tables.host) {
@@ -197,7 +197,7 @@ LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, 
       const u32 count = std::min(outputs, end - at);
       const u64 uses = held ? 1 : groups(count, kConvertTogether);
       read += uses * t.sources * values * kWord;
-      read += count * (t.padded * sizeof(i32) + sizeof(PrimeConstants)) + 6 * kSector;
+      read += count * (t.padded * sizeof(uint4) + sizeof(ConversionTarget)) + 6 * kSector;
     }
   }
   const u32 components = static_cast<u32>(tables.host.size()) * polys;

@@ -7,22 +7,28 @@ namespace crenel::backend::cuda {
 
 /// One conversion: a run of source limbs to a list of destination limbs.
 struct ConversionTable {
-  u32 matrix;  ///< offset of [destination][padded sources], centred, times R
+  u32 matrix;  ///< offset of [destination][padded sources]: word c has byte c of entry 2^8b, b = 0..3
+  u32 target;  ///< offset of [destination]
   u32 scale;   ///< offset of the source constants, times R; read only when the kernel scales
   u32 first;   ///< position of the first source limb in the input
   u32 sources;
-  u32 padded;  ///< row length of the matrix
+  u32 padded;  ///< row length of the matrix, zeros beyond the sources
   u32 destinations;
   u32 output_limbs;
   LimbBytes source_prime;
-  LimbBytes prime;     ///< of each destination
-  LimbBytes position;  ///< of each destination in the output component, ascending
-  LimbBytes before;    ///< destinations at positions below each output limb
+  LimbBytes before;  ///< destinations at positions below each output limb
 
   /// Destinations at positions below `limb` of the output.
   __host__ __device__ __forceinline__ u32 destinations_below(u32 limb) const {
     return limb >= output_limbs ? destinations : before.at[limb];
   }
+};
+
+/// One destination limb.
+struct alignas(16) ConversionTarget {
+  u32 q, q_inv;
+  u32 offset;    ///< added to the reduced sum
+  u32 position;  ///< in the output component, ascending
 };
 
 }  // namespace crenel::backend::cuda

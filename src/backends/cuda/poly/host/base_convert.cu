@@ -9,21 +9,21 @@
 namespace crenel::backend::cuda {
 namespace {
 
-template <bool Scaled, bool FoldOften>
+template <bool Scaled>
 void (*kernel_for(u32 sources))(ConvertArgs) {
-  switch (padded_sources(sources)) {
+  switch (held_sources(sources)) {
     case 4:
-      return base_convert<4, Scaled, FoldOften>;
+      return base_convert<4, Scaled>;
     case 8:
-      return base_convert<8, Scaled, FoldOften>;
+      return base_convert<8, Scaled>;
     case 12:
-      return base_convert<12, Scaled, FoldOften>;
+      return base_convert<12, Scaled>;
     case 16:
-      return base_convert<16, Scaled, FoldOften>;
+      return base_convert<16, Scaled>;
     case 20:
-      return base_convert<20, Scaled, FoldOften>;
+      return base_convert<20, Scaled>;
     default:
-      return base_convert<0, Scaled, true>;
+      return base_convert<0, Scaled>;
   }
 }
 
@@ -36,31 +36,29 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   args.primes = ring.primes;
   args.tables = tables.tables;
   args.matrices = tables.matrices;
+  args.targets = tables.targets;
   args.source_scales = tables.source_scales;
-  args.in = {reinterpret_cast<const i32*>(in.data), in.component_stride, in.batch_stride};
+  args.in = in;
   args.out = out;
   args.log_n = in_shape.log_n;
   args.digits = tables.count;
   args.components = in_shape.components;
   args.first_limb = first_limb;
   args.last_limb = last_limb;
-  const u32 tiles = divide_up(in_shape.ring_dim(), kConvertValues * kConvertThreads);
+  constexpr u32 kValues = kConvertWarps * kConvertWarpValues;
+  const u32 tiles = divide_up(in_shape.ring_dim(), kValues);
   const u32 rows = in_shape.polys() * tables.count;
   const u32 destinations = std::min(tables.max_destinations, last_limb - first_limb);
   args.outputs = convert_outputs(
       tiles * rows, destinations,
-      cuda_stream(stream).processors() * convert_blocks_per_sm(padded_sources(tables.max_sources)));
+      cuda_stream(stream).processors() * convert_blocks_per_sm(held_sources(tables.max_sources)));
   const dim3 grid(tiles, rows, divide_up(destinations, args.outputs));
-  const u32 sources = tables.max_sources;
-  auto* kernel = scaled ? (tables.fold_often ? kernel_for<true, true>(sources)
-                                             : kernel_for<true, false>(sources))
-                        : (tables.fold_often ? kernel_for<false, true>(sources)
-                                             : kernel_for<false, false>(sources));
+  auto* kernel = scaled ? kernel_for<true>(tables.max_sources) : kernel_for<false>(tables.max_sources);
   const auto cost = [&] {
     return traffic::base_convert(tables, args.log_n, in_shape.polys(), first_limb, last_limb,
-                                 args.outputs, kConvertValues * kConvertThreads);
+                                 args.outputs, kValues);
   };
-  launch(stream, cost, kernel, grid, kConvertThreads, 0, args);
+  launch(stream, cost, kernel, grid, 32 * kConvertWarps, 0, args);
 }
 
 void CudaPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,

@@ -11,9 +11,9 @@
 namespace crenel::backend::cuda {
 namespace {
 
-// Limbs `limbs` of `in`, to coefficient form, scaled for the conversion and centred, into
+// Limbs `limbs` of `in`, to coefficient form, scaled and shifted for the conversion, into
 // `workspace`.
-void inverse_centred(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
+void inverse_shifted(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
                      const ring::PolyView<const u32>& in, const LimbSet& limbs,
                      Poly<u32> workspace) {
   TransformArgs args = {};
@@ -66,10 +66,33 @@ OwnLimbs own_limbs(const rns::ModUp& table, const ring::PolyView<const u32>& in)
 }
 
 // The bytes [first, ...) of a list.
-LimbBytes shifted(const LimbBytes& bytes, u32 first) {
+LimbBytes from(const LimbBytes& bytes, u32 first) {
   LimbBytes s = no_limbs();
   for (u32 l = first; l < rns::kMaxLimbs; ++l) s.at[l - first] = bytes.at[l];
   return s;
+}
+
+OwnLimbs from(const OwnLimbs& own, u32 first) {
+  return {from(own.component, first), from(own.position, first), own.from};
+}
+
+// Limbs [first, ...) as a polynomial of their own.
+Poly<u32> from(const Poly<u32>& p, u32 first, u32 log_n) {
+  return {p.data + (u64(first) << log_n), p.component_stride, p.batch_stride};
+}
+
+// Limbs of `limb_bytes` each that a chain of launches works on at a time: `limbs` in equal parts.
+u32 limbs_at_a_time(Stream& stream, u32 limbs, u64 limb_bytes) {
+  const u64 room = chain_bytes(cuda_stream(stream).model().l2_bytes);
+  const u64 parts = (limbs * limb_bytes + room - 1) / room;
+  return divide_up(limbs, static_cast<u32>(std::max<u64>(parts, 1)));
+}
+
+// f(first, count) for such parts.
+template <class F>
+void in_parts(Stream& stream, const ring::PolyShape& shape, u32 limbs, const F& f) {
+  const u32 most = limbs_at_a_time(stream, limbs, u64(shape.polys()) * sizeof(u32) << shape.log_n);
+  for (u32 first = 0; first < limbs; first += most) f(first, std::min(most, limbs - first));
 }
 
 }  // namespace
@@ -81,13 +104,18 @@ void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const std::size_t bytes = u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n;
   const device::Buffer workspace = stream.allocate(bytes);
-  const Poly<u32> centred = dense(workspace, in.shape, in.limbs.size());
-  inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
-  const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
+  const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
+  inverse_shifted(stream, tables_, conversion, in, in.limbs, sources);
   const OwnLimbs own = own_limbs(*table, in);
-  launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
-  launch_column_forward(stream, args, out.limbs.size(), own.component);
-  launch_row_forward(stream, args, out.limbs.size(), own);
+  in_parts(stream, out.shape, out.limbs.size(), [&](u32 first, u32 count) {
+    const Poly<u32> part = from(poly(out), first, out.shape.log_n);
+    const TransformArgs args =
+        forward_args(tables_, part, out.shape, out.limb_window(first, count).limbs);
+    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
+                        first, first + count);
+    launch_column_forward(stream, args, count, from(own.component, first));
+    launch_row_forward(stream, args, count, from(own, first));
+  });
 }
 
 void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
@@ -124,13 +152,12 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
   const ring::PolyShape raised{in.shape.log_n, digits, in.shape.batch};
   const u64 limb_bytes = u64(raised.polys()) * sizeof(u32) << in.shape.log_n;
-  const u32 chunks = divide_up(limbs * limb_bytes, static_cast<u32>(kKeySwitchBytes));
-  const u32 chunk = divide_up(limbs, chunks);
+  const u32 chunk = limbs_at_a_time(stream, limbs, limb_bytes);
   const device::Buffer source =
       stream.allocate(u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n);
   const device::Buffer workspace = stream.allocate(chunk * limb_bytes);
-  const Poly<u32> centred = dense(source, in.shape, in.limbs.size());
-  inverse_centred(stream, tables_, conversion, in, in.limbs, centred);
+  const Poly<u32> sources = dense(source, in.shape, in.limbs.size());
+  inverse_shifted(stream, tables_, conversion, in, in.limbs, sources);
   const OwnLimbs own = own_limbs(*table, in);
   KeySwitchTail tail = {};
   tail.key = key_poly(key, first_digit);
@@ -141,21 +168,18 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
     tail.addend_limbs = addend->limbs.size();
     std::copy_n(factor->low, tail.addend_limbs, tail.factor);
   }
-  for (u32 first = 0; first < limbs; first += chunk) {
-    const u32 count = std::min(chunk, limbs - first);
+  in_parts(stream, raised, limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = dense(workspace, raised, count);
     TransformArgs args = forward_args(tables_, part, raised, out.limb_window(first, count).limbs);
-    const OwnLimbs own_part = {shifted(own.component, first), shifted(own.position, first),
-                               own.from};
-    launch_base_convert(stream, tables_, conversion, read_only(centred), part, in.shape, false,
+    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
                         first, first + count);
-    launch_column_forward(stream, args, count, own_part.component);
+    launch_column_forward(stream, args, count, from(own.component, first));
     args.out = poly(out);
-    tail.own = own_part;
-    tail.in_key = shifted(in_key, first);
+    tail.own = from(own, first);
+    tail.in_key = from(in_key, first);
     tail.first_limb = first;
     launch_key_switch_rows(stream, args, count, tail);
-  }
+  });
 }
 
 void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
@@ -167,20 +191,24 @@ void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
   const u32 dropped = table->dropped.size();
   const std::size_t bytes = u64(in.shape.polys()) * dropped * sizeof(u32) << in.shape.log_n;
   const device::Buffer workspace = stream.allocate(bytes);
-  const Poly<u32> centred = dense(workspace, in.shape, dropped);
-  inverse_centred(stream, tables_, conversion, in, table->dropped, centred);
-  const TransformArgs args = forward_args(tables_, poly(out), out.shape, out.limbs);
+  const Poly<u32> sources = dense(workspace, in.shape, dropped);
+  inverse_shifted(stream, tables_, conversion, in, table->dropped, sources);
   DivideTail tail = {};
   tail.x = poly(in);
-  tail.x_position = position_bytes(out.limbs, in.limbs);
-  tail.x_scale = conversion.x_scale;
-  if (addend != nullptr) {
-    tail.addend = poly(*addend);
-    tail.addend_components = addend->shape.components;
-  }
-  launch_base_convert(stream, tables_, conversion, read_only(centred), poly(out), in.shape, false);
-  launch_column_forward(stream, args, out.limbs.size(), no_limbs());
-  launch_row_divide(stream, args, out.limbs.size(), tail);
+  const LimbBytes x_position = position_bytes(out.limbs, in.limbs);
+  if (addend != nullptr) tail.addend_components = addend->shape.components;
+  in_parts(stream, out.shape, out.limbs.size(), [&](u32 first, u32 count) {
+    const Poly<u32> part = from(poly(out), first, out.shape.log_n);
+    const TransformArgs args =
+        forward_args(tables_, part, out.shape, out.limb_window(first, count).limbs);
+    tail.x_position = from(x_position, first);
+    tail.x_scale = conversion.x_scale + first;
+    if (addend != nullptr) tail.addend = poly(addend->limb_window(first, count));
+    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
+                        first, first + count);
+    launch_column_forward(stream, args, count, no_limbs());
+    launch_row_divide(stream, args, count, tail);
+  });
 }
 
 }  // namespace crenel::backend::cuda

@@ -15,8 +15,6 @@ Pair shoup(u32 x, const math::Modulus<u32>& m) {
   return {c.value, c.quotient};
 }
 
-i32 centred(u32 x, u32 q) { return static_cast<i32>(x > q / 2 ? x - q : x); }
-
 template <class T>
 const T* at(const DeviceBytes& memory, std::size_t offset) {
   return reinterpret_cast<const T*>(memory.data() + offset);
@@ -29,31 +27,39 @@ PrimeConstants constants_of(const ring::PrimeTables& p) {
   c.q_inv = m.q_inv;
   c.r = m.r;
   c.r2 = m.r2;
-  c.r_centred = centred(m.r, m.q);
   c.n_inv = shoup(p.n_inv.value, m);
   c.n_inv_root = shoup(math::mul_mod<u32>(p.n_inv.value, p.inverse_roots[1].value, m), m);
   return c;
 }
 
-// The rows of one conversion; returns whether sums must be reduced on the way.
-bool append_matrix(const ConversionInput& input, const ring::Ring& ring, u32 padded,
-                   std::vector<i32>& matrices) {
+// Entry m of a matrix modulo p as the matrix units take it (kernels/base_convert.cuh): byte b of
+// word c is byte c of m 2^8b mod p.
+uint4 bytes_of(u32 m, const math::Modulus<u32>& p) {
+  u32 words[4] = {};
+  for (u32 b = 0; b < 4; ++b) {
+    const u32 shifted = math::mul_mod<u32>(m, (u32(1) << 8 * b) % p.q, p);
+    for (u32 c = 0; c < 4; ++c) words[c] |= (shifted >> 8 * c & 0xff) << 8 * b;
+  }
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// The rows of one conversion, and its destinations. Results come divided by R.
+void append_rows(const ConversionInput& input, const ring::Ring& ring, u32 padded,
+                 std::vector<uint4>& matrices, std::vector<ConversionTarget>& targets) {
   const auto& conversion = *input.conversion;
   const u32 sources = conversion.source.size();
-  bool fold_often = false;
   for (u32 i = 0; i < conversion.destination.size(); ++i) {
     const math::Modulus<u32>& m = ring.modulus(conversion.destination[i]);
-    u128 bound = 0;
-    for (u32 j = 0; j < padded; ++j) {
-      u32 value = j < sources ? mont(conversion.matrix[i * sources + j], m) : 0;
-      if (input.factors) value = math::mul_mod<u32>(value, (*input.factors)[i], m);
-      const i32 entry = centred(value, m.q);
-      matrices.push_back(entry);
-      if (j < sources) bound += u128(conversion.half[j]) * static_cast<u32>(std::abs(entry));
-    }
-    fold_often |= bound >> 63 != 0;
+    const auto factored = [&](u32 x) {
+      return input.factors ? math::mul_mod<u32>(x, (*input.factors)[i], m) : x;
+    };
+    for (u32 j = 0; j < padded; ++j)
+      matrices.push_back(
+          j < sources ? bytes_of(mont(factored(conversion.matrix[i * sources + j]), m), m)
+                      : make_uint4(0, 0, 0, 0));
+    targets.push_back({m.q, m.q_inv, factored(conversion.offset[i]),
+                       static_cast<u32>(input.output->find(conversion.destination[i]))});
   }
-  return fold_often;
 }
 
 void append_inverse(const ConversionInput& input, const ring::Ring& ring,
@@ -110,32 +116,30 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
                                     const std::vector<u32>& x_scale) {
   ConversionTables t;
   std::vector<ConversionTable> tables;
-  std::vector<i32> matrices;
+  std::vector<uint4> matrices;
+  std::vector<ConversionTarget> targets;
   std::vector<u32> source_scales;
   std::vector<InverseScale> inverse;
   for (const ConversionInput& input : inputs) {
     const auto& conversion = *input.conversion;
     ConversionTable table = {};
     table.matrix = static_cast<u32>(matrices.size());
+    table.target = static_cast<u32>(targets.size());
     table.scale = static_cast<u32>(source_scales.size());
     table.first = input.first;
     table.sources = conversion.source.size();
     table.padded = padded_sources(table.sources);
     table.destinations = conversion.destination.size();
-    t.fold_often |= append_matrix(input, ring, table.padded, matrices);
+    append_rows(input, ring, table.padded, matrices, targets);
     for (u32 j = 0; j < table.sources; ++j) {
       table.source_prime.at[j] = static_cast<u8>(conversion.source[j]);
       source_scales.push_back(
           mont(conversion.source_scale[j].value, ring.modulus(conversion.source[j])));
     }
-    for (u32 i = 0; i < table.destinations; ++i) {
-      table.prime.at[i] = static_cast<u8>(conversion.destination[i]);
-      table.position.at[i] = static_cast<u8>(input.output->find(conversion.destination[i]));
-    }
     table.output_limbs = input.output->size();
     for (u32 l = 0, before = 0; l < table.output_limbs && l < rns::kMaxLimbs; ++l) {
       table.before.at[l] = static_cast<u8>(before);
-      before += before < table.destinations && table.position.at[before] == l;
+      before += before < table.destinations && targets[table.target + before].position == l;
     }
     append_inverse(input, ring, inverse);
     tables.push_back(table);
@@ -145,11 +149,13 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
   t.count = static_cast<u32>(tables.size());
   TableBuilder builder;
   const std::size_t tables_at = builder.add(tables), matrices_at = builder.add(matrices);
+  const std::size_t targets_at = builder.add(targets);
   const std::size_t scales_at = builder.add(source_scales), inverse_at = builder.add(inverse);
   const std::size_t x_at = builder.add(x_scale);
   t.memory = std::make_unique<DeviceBytes>(device, builder.bytes().data(), builder.bytes().size());
   t.tables = at<ConversionTable>(*t.memory, tables_at);
-  t.matrices = at<i32>(*t.memory, matrices_at);
+  t.matrices = at<uint4>(*t.memory, matrices_at);
+  t.targets = at<ConversionTarget>(*t.memory, targets_at);
   t.source_scales = at<u32>(*t.memory, scales_at);
   t.inverse = at<InverseScale>(*t.memory, inverse_at);
   t.x_scale = at<u32>(*t.memory, x_at);

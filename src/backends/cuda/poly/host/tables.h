@@ -31,14 +31,14 @@ struct ConversionTables final : device::DeviceTable {
   std::unique_ptr<DeviceBytes> memory;
   std::vector<ConversionTable> host;  ///< what `tables` points to
   const ConversionTable* tables = nullptr;
-  const i32* matrices = nullptr;
+  const uint4* matrices = nullptr;
+  const ConversionTarget* targets = nullptr;
   const u32* source_scales = nullptr;
   const InverseScale* inverse = nullptr;  ///< per limb of the inverse transform in front
   const u32* x_scale = nullptr;           ///< divide: A/B times R per output limb
   u32 count = 0;
   u32 max_sources = 0;
   u32 max_destinations = 0;
-  bool fold_often = false;  ///< sums of some row could exceed 63 bits
 };
 
 /// One conversion as the host knows it.

@@ -69,7 +69,7 @@ void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs,
   const dim3 grid = column_grid(args, limbs);
   const auto cost = [&] { return traffic::column_pass("column_inverse", args, limbs, no_limbs()); };
   launch(stream, cost,
-         scales ? column_inverse<LogN, InverseTail::centred>
+         scales ? column_inverse<LogN, InverseTail::shifted>
                 : column_inverse<LogN, InverseTail::canonical>,
          grid, kColumnThreads<kColumnBits<LogN>>, 0, args, scales);
 }

@@ -1,8 +1,12 @@
-// Base conversion with exact signed accumulation.
+// Base conversion on the matrix units.
 //
-// With centred sources |y_j| < d_j / 2 and centred Montgomery constants |M_ij| < p_i / 2, twelve
-// products of 30- and 31-bit primes stay below 2^63: no reduction in between. The host checks the
-// bound of every table; where it fails FoldOften reduces before every four sources.
+// out_i = sum_j z_j m_ij + offset_i mod p_i, where z_j, a word, is the centred source plus half. The
+// bytes of z_j are exact small integers: with m_ijb = m_ij 2^8b mod p_i,
+//   sum_j z_j m_ij = sum_(j,b) byte_b(z_j) m_ijb = sum_c 2^8c sum_(j,b) byte_b(z_j) byte_c(m_ijb),
+// and the inner sums, of products of bytes, are what mma.sync computes in 32 bits. So a destination
+// costs four sums of a matrix unit in place of a wide product a source, and a word of a source is an
+// operand as it lies in memory. Four sums make a number below 2^49, which one reduction brings to
+// [0, p_i): the same bits as any other way, since all of it is exact.
 #pragma once
 
 #include "backends/cuda/poly/device/conversion.cuh"
@@ -13,9 +17,10 @@ namespace crenel::backend::cuda {
 struct ConvertArgs {
   const PrimeConstants* primes;
   const ConversionTable* tables;  ///< one a digit
-  const i32* matrices;
+  const uint4* matrices;
+  const ConversionTarget* targets;
   const u32* source_scales;
-  Poly<const i32> in;
+  Poly<const u32> in;
   Poly<u32> out;
   u32 log_n;
   u32 digits;      ///< tables; output component d belongs to table d when there are several
@@ -25,33 +30,62 @@ struct ConvertArgs {
   u32 components;  ///< of the input (1 when there are several digits)
 };
 
-/// What the inner loop needs of a destination limb.
-struct __align__(16) Destination {
-  u32 q, q_inv;
-  i32 r_centred;
-  u32 position;
+/// Four sums of eight destinations for eight coefficients, as a warp holds them: this thread's are
+/// those of destination lane / 4 and coefficients 2 (lane % 4) and one more.
+struct ByteSums {
+  u32 low[4] = {};   ///< c = 0: coefficient 0, 1; c = 1: likewise
+  u32 high[4] = {};  ///< c = 2, 3
+
+  /// Adds eight sources: words z0 of source lane % 4 and z1 of the fourth one after it, both of
+  /// coefficient lane / 4; m0 and m1 are their entries for destination lane / 4.
+  __device__ __forceinline__ void add(u32 z0, u32 z1, const uint4& m0, const uint4& m1) {
+    multiply_bytes(low, m0.x, m0.y, m1.x, m1.y, z0, z1);
+    multiply_bytes(high, m0.z, m0.w, m1.z, m1.w, z0, z1);
+  }
+  /// The same for four.
+  __device__ __forceinline__ void add(u32 z, const uint4& m) {
+    multiply_bytes(low, m.x, m.y, z);
+    multiply_bytes(high, m.z, m.w, z);
+  }
+  /// Of 64 sources at most: below 2^48 + 2^32.
+  __device__ __forceinline__ u64 sum(u32 coefficient) const {
+    const u32 l = low[coefficient] + (low[2 + coefficient] << 8);
+    const u32 h = high[coefficient] + (high[2 + coefficient] << 8);
+    return mad_wide(h, 1u << 16, u64(l));
+  }
 };
 
-// The values of one source limb: centred already, or (Scaled) canonical and still to be multiplied
-// by the source constant.
+/// First of the four coefficients that column n, 0 to 7, has in a strip of kConvertStrip: those of
+/// even columns lie before those of odd ones, so that what four threads store is one run.
+__device__ __forceinline__ u32 first_of_column(u32 n) { return 16 * (n % 2) + 4 * (n / 2); }
+
+/// A column's words of source `j`, zero where there are none.
 template <bool Scaled>
-__device__ __forceinline__ void load_source(i32 (&y)[kConvertValues], const ConvertArgs& args,
-                                            const ConversionTable& table, const i32* limb, u32 j) {
-  const int2 v = *reinterpret_cast<const int2*>(limb);
-  y[0] = v.x, y[1] = v.y;
+__device__ __forceinline__ void load_source(u32 (&z)[kConvertRun], const ConvertArgs& args,
+                                            const ConversionTable& table, const u32* from, u32 j,
+                                            u32 there) {
+#pragma unroll
+  for (u32 k = 0; k < kConvertRun; k += 4) {
+    uint4 v = {};
+    if (8 * k < there && j < table.sources) v = load4(from + (u64(j) << args.log_n) + 8 * k);
+    z[k] = v.x, z[k + 1] = v.y, z[k + 2] = v.z, z[k + 3] = v.w;
+  }
   if constexpr (Scaled) {
+    if (j >= table.sources) return;
     const PrimeConstants& m = args.primes[table.source_prime.at[j]];
     const u32 s = args.source_scales[table.scale + j];
 #pragma unroll
-    for (i32& value : y) value = centre(mont_mul(static_cast<u32>(value), s, m.q, m.q_inv), m.q);
+    for (u32& value : z) value = centre_up(mont_mul(value, s, m.q, m.q_inv), m.q);
   }
 }
 
-/// Grid: x tiles of kConvertValues * kConvertThreads coefficients, y (batch * components +
-/// component) * digits + digit, z groups of args.outputs destinations. Sources = 0: any number,
-/// read again for every group of kConvertTogether destinations.
-template <u32 Sources, bool Scaled, bool FoldOften>
-__global__ void __launch_bounds__(kConvertThreads, kConvertBlocksPerSm<Sources>)
+/// A warp converts strips of 32 coefficients, four a column of a product of matrices: the k-th
+/// product has the k-th one of every column. Grid: x tiles
+/// of kConvertWarps * kConvertWarpValues coefficients, y (batch * components + component) * digits +
+/// digit, z groups of args.outputs destinations. Sources, a multiple of four: held in registers;
+/// 0: any number, read again for every eight destinations.
+template <u32 Sources, bool Scaled>
+__global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Sources>)
     base_convert(const __grid_constant__ ConvertArgs args) {
   begin_kernel();
   const u32 digit = blockIdx.y % args.digits, poly = blockIdx.y / args.digits;
@@ -59,83 +93,79 @@ __global__ void __launch_bounds__(kConvertThreads, kConvertBlocksPerSm<Sources>)
   const ConversionTable& table = args.tables[digit];
   const u32 begin = table.destinations_below(args.first_limb) + blockIdx.z * args.outputs;
   const u32 end = min(begin + args.outputs, table.destinations_below(args.last_limb));
-  if (begin >= end) return;
-  const u32 padded = table.padded, sources = table.sources;
-  const i32* matrices = args.matrices + table.matrix;
-  constexpr u32 kHeld = Sources == 0 ? 1 : Sources;
-  // [group][source][kConvertTogether], zero beyond the sources and destinations.
-  __shared__ __align__(16) i32 matrix[kConvertMaxOutputs * kHeld];
-  __shared__ Destination destination[kConvertMaxOutputs];
-  if constexpr (Sources != 0) {
-    for (u32 k = threadIdx.x; k < args.outputs * Sources; k += kConvertThreads) {
-      const u32 j = k / kConvertTogether % Sources;
-      const u32 i = k / (kConvertTogether * Sources) * kConvertTogether + k % kConvertTogether;
-      matrix[k] = j < padded && begin + i < end ? matrices[(begin + i) * padded + j] : 0;
-    }
-  }
-  if (threadIdx.x < args.outputs) {
-    const u32 i = min(begin + threadIdx.x, end - 1);
-    const PrimeConstants& m = args.primes[table.prime.at[i]];
-    destination[threadIdx.x] = {m.q, m.q_inv, m.r_centred, table.position.at[i] - args.first_limb};
-  }
-  __syncthreads();
-  const u32 at = kConvertValues * (blockIdx.x * kConvertThreads + threadIdx.x);
-  if (at >= (1u << args.log_n)) return;
-  const i32* from = args.in.limb(b, c, table.first, args.log_n) + at;
-  i32 y[kHeld][kConvertValues];
+  const u32 n = 1u << args.log_n;
+  const u32 lane = threadIdx.x % 32, row = lane / 4, quad = lane % 4;
+  const u32 at = (blockIdx.x * kConvertWarps + threadIdx.x / 32) * kConvertWarpValues;
+  if (begin >= end || at >= n) return;
+  // Coefficients from this thread's first one on; of a small ring not all columns have any.
+  const u32 first = at + first_of_column(row), there = n > first ? n - first : 0;
+  const u32* from = args.in.limb(b, c, table.first, args.log_n) + first;
+  constexpr u32 kSteps = Sources / 4, kHeld = Sources == 0 ? 1 : kSteps;
+  u32 z[kHeld][kConvertRun];
   if constexpr (Sources != 0) {
 #pragma unroll
-    for (u32 j = 0; j < Sources; ++j) {
-      if (j < sources)
-        load_source<Scaled>(y[j], args, table, from + (u64(j) << args.log_n), j);
-      else
-        y[j][0] = y[j][1] = 0;
-    }
+    for (u32 s = 0; s < kSteps; ++s)
+      load_source<Scaled>(z[s], args, table, from, 4 * s + quad, there);
   }
-  u32* to = args.out.limb(b, args.digits > 1 ? digit : c, 0, args.log_n) + at;
-  for (u32 group = 0; begin + group < end; group += kConvertTogether) {
-    i64 acc[kConvertTogether][kConvertValues] = {};
+  u32* const out = args.out.limb(b, args.digits > 1 ? digit : c, 0, args.log_n) + at;
+  for (u32 group = begin; group < end; group += 8) {
+    const u32 i = min(group + row, end - 1);
+    const ConversionTarget target = args.targets[table.target + i];
+    const uint4* entries = args.matrices + table.matrix + u64(i) * table.padded + quad;
+    // A thread's results are those of columns 2 quad and 2 quad + 1.
+    u32* to = out + (u64(target.position - args.first_limb) << args.log_n);
+    const auto reduce = [&](u64 sum) {
+      return add_mod(mont_reduce(sum, target.q, target.q_inv), target.offset, target.q);
+    };
+    const auto store = [&](u32 column, u32 k, const u32 (&v)[4]) {
+      const u32 place = 8 * k + first_of_column(2 * quad + column);
+      if (group + row < end && at + place < n)
+        store4(to + place, make_uint4(v[0], v[1], v[2], v[3]));
+    };
     if constexpr (Sources != 0) {
-      const i32* row = matrix + group * Sources;
+      uint4 m[kHeld];
 #pragma unroll
-      for (u32 j = 0; j < Sources; ++j) {
-        if (FoldOften && j % 4 == 0 && j != 0) {
+      for (u32 s = 0; s < kSteps; ++s) m[s] = __ldg(entries + 4 * s);
 #pragma unroll
-          for (u32 t = 0; t < kConvertTogether; ++t)
+      for (u32 k = 0; k < kConvertRun; k += 4) {
+        u32 v[2][4];
 #pragma unroll
-            for (i64& sum : acc[t]) sum = fold_signed(sum, destination[group + t].r_centred);
+        for (u32 u = 0; u < 4; ++u) {
+          ByteSums sums;
+#pragma unroll
+          for (u32 s = 0; s + 1 < kSteps; s += 2)
+            sums.add(z[s][k + u], z[s + 1][k + u], m[s], m[s + 1]);
+          if constexpr (kSteps % 2 == 1) sums.add(z[kSteps - 1][k + u], m[kSteps - 1]);
+          v[0][u] = reduce(sums.sum(0));
+          v[1][u] = reduce(sums.sum(1));
         }
-        const int4 k = *reinterpret_cast<const int4*>(row + j * kConvertTogether);
-#pragma unroll
-        for (u32 u = 0; u < kConvertValues; ++u) {
-          acc[0][u] = mad_wide(y[j][u], k.x, acc[0][u]);
-          acc[1][u] = mad_wide(y[j][u], k.y, acc[1][u]);
-          acc[2][u] = mad_wide(y[j][u], k.z, acc[2][u]);
-          acc[3][u] = mad_wide(y[j][u], k.w, acc[3][u]);
-        }
+        store(0, k, v[0]);
+        store(1, k, v[1]);
       }
     } else {
-      for (u32 j = 0; j < sources; ++j) {
-        load_source<Scaled>(y[0], args, table, from + (u64(j) << args.log_n), j);
+      u64 total[2][kConvertRun] = {};
+      for (u32 begun = 0; begun < table.padded; begun += kConvertExact) {
+        ByteSums sums[kConvertRun];
+        const u32 last = min(begun + kConvertExact, table.padded);
+        for (u32 j = begun; j < last; j += 4) {
+          load_source<Scaled>(z[0], args, table, from, j + quad, there);
+          const uint4 m = __ldg(entries + j);
 #pragma unroll
-        for (u32 t = 0; t < kConvertTogether; ++t) {
-          const i32 k = matrices[min(begin + group + t, end - 1) * padded + j];
-#pragma unroll
-          for (u32 u = 0; u < kConvertValues; ++u) {
-            if (j % 4 == 0) acc[t][u] = fold_signed(acc[t][u], destination[group + t].r_centred);
-            acc[t][u] = mad_wide(y[0][u], k, acc[t][u]);
-          }
+          for (u32 u = 0; u < kConvertRun; ++u) sums[u].add(z[0][u], m);
         }
-      }
-    }
 #pragma unroll
-    for (u32 t = 0; t < kConvertTogether; ++t) {
-      if (begin + group + t >= end) break;
-      const Destination m = destination[group + t];
-      uint2 v;
-      v.x = mont_reduce_signed(acc[t][0], m.r_centred, m.q, m.q_inv);
-      v.y = mont_reduce_signed(acc[t][1], m.r_centred, m.q, m.q_inv);
-      *reinterpret_cast<uint2*>(to + (u64(m.position) << args.log_n)) = v;
+        for (u32 u = 0; u < kConvertRun; ++u)
+          total[0][u] += sums[u].sum(0), total[1][u] += sums[u].sum(1);
+      }
+#pragma unroll
+      for (u32 k = 0; k < kConvertRun; k += 4)
+#pragma unroll
+        for (u32 column = 0; column < 2; ++column) {
+          u32 v[4];
+#pragma unroll
+          for (u32 u = 0; u < 4; ++u) v[u] = reduce(total[column][k + u]);
+          store(column, k, v);
+        }
     }
   }
 }

@@ -5,7 +5,8 @@
 
 namespace crenel::backend::cuda {
 
-enum class InverseTail { canonical, centred };
+/// shifted: as the sources of a base conversion (base_convert.cuh).
+enum class InverseTail { canonical, shifted };
 
 // Tile of the column pass. A thread of group g holds either the rows g + e 2^(Bits-4) (split) or
 // 16 g + e (joined). When a row is only 16 words wide, 16 more every 16 rows put the two groups of
@@ -116,8 +117,8 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
     inverse_round_scaled<kHigh>(x, twiddles, q, scale.c, scale.c_root);
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) {
-      const u32 v = Tail == InverseTail::centred ? static_cast<u32>(centre(x[e], q)) : x[e];
-      to[(group << kRow) + (e << (kHigh + kRow))] = v;
+      to[(group << kRow) + (e << (kHigh + kRow))] =
+          Tail == InverseTail::shifted ? centre_up(x[e], q) : x[e];
     }
   }
 }

@@ -50,10 +50,11 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 inline constexpr u32 kNttBlocksPerSm = 4;
 inline constexpr u32 kKeySwitchBlocksPerSm = 2;
 
-/// key_switch works on as many limbs at a time as keep the raised digits within this many bytes:
-/// one ciphertext of 60 limbs of 2^16 values in four digits, parts of larger batches. Parts small
-/// enough to stay in L2 were slower (165 us whole, 172 in two, H200): the grids become too small.
-inline constexpr u64 kKeySwitchBytes = u64(64) << 20;
+/// What a chain of launches (base conversion, column pass, row pass) writes at a time, beside a
+/// second-level cache of so many bytes. More than it holds: smaller parts move less from memory, and
+/// lose more by their small grids. boot40 on one H100, ms, by MiB of a part: all of it 11.90, 64
+/// 11.83, 48 12.07, 40 12.04, 31 12.07, 24 12.41, 16 12.80 (dev/kernels/README.md, b6).
+constexpr u64 chain_bytes(u64 l2_bytes) { return l2_bytes / 4 * 5; }
 
 /// Polynomials (with the same primes) that one block of the row pass transforms one after the
 /// other, so that it reads its twiddles from L1 after the first; at most this many, and fewer when
