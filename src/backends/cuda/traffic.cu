@@ -125,9 +125,8 @@ LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limb
   const u64 tiles = (u64(1) << (args.log_n - bits)) / tile_columns(bits);
   const u64 transformed = u64(limbs) * args.polys - named_limbs(left_out, args, limbs);
   LaunchRecord r = record_of(kernel, Work::ntt, {args.log_n, limbs, args.polys});
-  const u64 blocks = tiles * limbs * groups(args.polys, args.polys_per_block);
   r.written_bytes = (transformed << args.log_n) * kWord;
-  r.read_bytes = r.written_bytes + blocks * (kPair << bits);
+  r.read_bytes = r.written_bytes + tiles * transformed * (kPair << bits);
   return compute(r, (transformed << args.log_n) / 2 * bits, 0);
 }
 

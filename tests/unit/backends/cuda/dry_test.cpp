@@ -199,18 +199,18 @@ constexpr u64 kLimb = u64(4) << 16;
 constexpr u64 kColumns = 16 * 256 * 8;
 constexpr u64 kRows = 256 * (15 * 8 + 16 * 15 * 4);
 
-// Conversion of limbs, then the first transform pass of the result. Blocks of 512 values serve one
-// of `groups` of the destinations and read the sources, the row of the matrix and the constants of
-// each destination, and the head of a table.
+// Conversion of limbs, then the first transform pass of the result. Blocks of 256 values serve one
+// of `groups` of the destinations and read the sources, the row of the matrix (16 bytes an entry) and
+// the constants of each destination, and the head of a table.
 struct Conversion {
-  u64 sources, made, passed;  ///< limbs of all polynomials: read, converted, and of the column pass
-  u64 tables;                 ///< digits or polynomials
-  u64 groups;                 ///< what the launcher chooses for 132 multiprocessors
+  u64 sources, made;  ///< limbs of all polynomials: read, and converted
+  u64 tables;         ///< digits or polynomials
+  u64 groups;         ///< what the launcher chooses for 132 multiprocessors
 
   u64 reads() const {
-    const u64 constants = 12 * 4 + 48;
-    return groups * sources * kLimb + 128 * (made * constants + groups * tables * 192) +
-           made * kLimb + passed * kColumns;
+    const u64 constants = 12 * 16 + 16;
+    return groups * sources * kLimb + 256 * (made * constants + groups * tables * 192) +
+           made * (kLimb + kColumns);
   }
   u64 writes() const { return 2 * made * kLimb; }
 };
@@ -219,7 +219,7 @@ struct Conversion {
 constexpr u64 kL = 47, kSpecial = 12, kDigits = 4, kExtended = kL + kSpecial;
 constexpr u64 kMade = kDigits * kExtended - kL;
 constexpr u64 kMatrix = 3 * 12 * 47 + 11 * 48;  // entries: sources times destinations
-constexpr Conversion kUp = {kL, kMade, kDigits * kExtended, kDigits, 1};
+constexpr Conversion kUp = {kL, kMade, kDigits, 1};
 
 TEST(DryDevice, ModUpOfBoot40) {
   CRENEL_NEEDS_DRY();
@@ -274,7 +274,7 @@ TEST(DryDevice, HMultOfBoot40) {
   EXPECT_EQ(account->records(), first);
   context.stream().account(nullptr);
 
-  const Conversion down = {2 * kSpecial, 2 * kL, 2 * kL, 2, 2};
+  const Conversion down = {2 * kSpecial, 2 * kL, 2, 1};
   Traffic expected;
   expected.launches = 11;
   const u64 tensor = 4 * kL * kLimb;

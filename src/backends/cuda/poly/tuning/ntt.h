@@ -48,6 +48,7 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
 inline constexpr u32 kNttBlocksPerSm = 4;
+inline constexpr u32 kColumnBlocksPerSm = 5;
 inline constexpr u32 kKeySwitchBlocksPerSm = 2;
 
 /// What a chain of launches (base conversion, column pass, row pass) writes at a time, beside a
@@ -66,6 +67,5 @@ constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys) {
   while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < kRowMinBlocks) --count;
   return count;
 }
-inline constexpr u32 kColumnPolysPerBlock = 1;
 
 }  // namespace crenel::backend::cuda
