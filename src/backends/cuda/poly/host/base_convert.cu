@@ -9,22 +9,35 @@
 namespace crenel::backend::cuda {
 namespace {
 
-template <bool Scaled, bool FoldOften>
+template <bool Scaled, bool FoldOften, bool Rounded>
 void (*kernel_for(u32 sources))(ConvertArgs) {
   switch (padded_sources(sources)) {
     case 4:
-      return base_convert<4, Scaled, FoldOften>;
+      return base_convert<4, Scaled, FoldOften, Rounded>;
     case 8:
-      return base_convert<8, Scaled, FoldOften>;
+      return base_convert<8, Scaled, FoldOften, Rounded>;
     case 12:
-      return base_convert<12, Scaled, FoldOften>;
+      return base_convert<12, Scaled, FoldOften, Rounded>;
     case 16:
-      return base_convert<16, Scaled, FoldOften>;
+      return base_convert<16, Scaled, FoldOften, Rounded>;
     case 20:
-      return base_convert<20, Scaled, FoldOften>;
+      return base_convert<20, Scaled, FoldOften, Rounded>;
     default:
-      return base_convert<0, Scaled, true>;
+      return base_convert<0, Scaled, true, Rounded>;
   }
+}
+
+// Those that scale are of compositions, where nobody counts registers: they serve both kinds.
+auto kernel_for(const ConversionTables& tables, bool scaled) {
+  const u32 sources = tables.max_sources;
+  if (scaled)
+    return tables.fold_often ? kernel_for<true, true, true>(sources)
+                             : kernel_for<true, false, true>(sources);
+  if (tables.rounded)
+    return tables.fold_often ? kernel_for<false, true, true>(sources)
+                             : kernel_for<false, false, true>(sources);
+  return tables.fold_often ? kernel_for<false, true, false>(sources)
+                           : kernel_for<false, false, false>(sources);
 }
 
 }  // namespace
@@ -51,11 +64,7 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
       tiles * rows, destinations,
       cuda_stream(stream).processors() * convert_blocks_per_sm(padded_sources(tables.max_sources)));
   const dim3 grid(tiles, rows, divide_up(destinations, args.outputs));
-  const u32 sources = tables.max_sources;
-  auto* kernel = scaled ? (tables.fold_often ? kernel_for<true, true>(sources)
-                                             : kernel_for<true, false>(sources))
-                        : (tables.fold_often ? kernel_for<false, true>(sources)
-                                             : kernel_for<false, false>(sources));
+  auto* kernel = kernel_for(tables, scaled);
   const auto cost = [&] {
     return traffic::base_convert(tables, args.log_n, in_shape.polys(), first_limb, last_limb,
                                  args.outputs, kConvertValues * kConvertThreads);

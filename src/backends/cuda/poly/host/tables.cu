@@ -43,7 +43,7 @@ bool append_matrix(const ConversionInput& input, const ring::Ring& ring, u32 pad
   bool fold_often = false;
   for (u32 i = 0; i < conversion.destination.size(); ++i) {
     const math::Modulus<u32>& m = ring.modulus(conversion.destination[i]);
-    u128 bound = 0;
+    u128 bound = u128(conversion.largest_quotient()) << 30;
     for (u32 j = 0; j < padded; ++j) {
       u32 value = j < sources ? mont(conversion.matrix[i * sources + j], m) : 0;
       if (input.factors) value = math::mul_mod<u32>(value, (*input.factors)[i], m);
@@ -54,6 +54,21 @@ bool append_matrix(const ConversionInput& input, const ring::Ring& ring, u32 pad
     fold_often |= bound >> 63 != 0;
   }
   return fold_often;
+}
+
+// What rounds the quotient, after the rows.
+void append_quotient(const ConversionInput& input, const ring::Ring& ring, u32 padded,
+                     std::vector<i32>& matrices) {
+  const auto& conversion = *input.conversion;
+  for (u32 j = 0; j < padded; ++j)
+    matrices.push_back(
+        j < conversion.reciprocal.size() ? static_cast<i32>(conversion.reciprocal[j]) : 0);
+  for (u32 i = 0; i < conversion.product.size(); ++i) {
+    const math::Modulus<u32>& m = ring.modulus(conversion.destination[i]);
+    u32 value = mont(math::neg_mod<u32>(conversion.product[i], m.q), m);
+    if (input.factors) value = math::mul_mod<u32>(value, (*input.factors)[i], m);
+    matrices.push_back(centred(value, m.q));
+  }
 }
 
 void append_inverse(const ConversionInput& input, const ring::Ring& ring,
@@ -123,6 +138,10 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
     table.padded = padded_sources(table.sources);
     table.destinations = conversion.destination.size();
     t.fold_often |= append_matrix(input, ring, table.padded, matrices);
+    table.shift = conversion.shift;
+    table.quotient = static_cast<u32>(matrices.size());
+    t.rounded |= conversion.rounded();
+    if (conversion.rounded()) append_quotient(input, ring, table.padded, matrices);
     for (u32 j = 0; j < table.sources; ++j) {
       table.source_prime.at[j] = static_cast<u8>(conversion.source[j]);
       source_scales.push_back(

@@ -39,6 +39,7 @@ struct ConversionTables final : device::DeviceTable {
   u32 max_sources = 0;
   u32 max_destinations = 0;
   bool fold_often = false;  ///< sums of some row could exceed 63 bits
+  bool rounded = false;     ///< some table rounds its quotient
 };
 
 /// One conversion as the host knows it.

@@ -2,7 +2,8 @@
 //
 // With centred sources |y_j| < d_j / 2 and centred Montgomery constants |M_ij| < p_i / 2, twelve
 // products of 30- and 31-bit primes stay below 2^63: no reduction in between. The host checks the
-// bound of every table; where it fails FoldOften reduces before every four sources.
+// bound of every table; where it fails FoldOften reduces before every four sources. A rounded
+// quotient is one more sum of the sources, and starts the sum of every destination.
 #pragma once
 
 #include "backends/cuda/poly/device/conversion.cuh"
@@ -50,7 +51,8 @@ __device__ __forceinline__ void load_source(i32 (&y)[kConvertValues], const Conv
 /// Grid: x tiles of kConvertValues * kConvertThreads coefficients, y (batch * components +
 /// component) * digits + digit, z groups of args.outputs destinations. Sources = 0: any number,
 /// read again for every group of kConvertTogether destinations.
-template <u32 Sources, bool Scaled, bool FoldOften>
+/// Without Rounded every table keeps its quotient.
+template <u32 Sources, bool Scaled, bool FoldOften, bool Rounded>
 __global__ void __launch_bounds__(kConvertThreads, kConvertBlocksPerSm<Sources>)
     base_convert(const __grid_constant__ ConvertArgs args) {
   begin_kernel();
@@ -66,17 +68,25 @@ __global__ void __launch_bounds__(kConvertThreads, kConvertBlocksPerSm<Sources>)
   // [group][source][kConvertTogether], zero beyond the sources and destinations.
   __shared__ __align__(16) i32 matrix[kConvertMaxOutputs * kHeld];
   __shared__ Destination destination[kConvertMaxOutputs];
+  // Of a rounded quotient, 0 where it is kept.
+  __shared__ i32 reciprocal[kHeld];
+  __shared__ __align__(16) i32 multiple[kConvertMaxOutputs];
+  const u32 shift = Rounded ? table.shift : 0;
+  const i32* quotients = args.matrices + table.quotient;
   if constexpr (Sources != 0) {
     for (u32 k = threadIdx.x; k < args.outputs * Sources; k += kConvertThreads) {
       const u32 j = k / kConvertTogether % Sources;
       const u32 i = k / (kConvertTogether * Sources) * kConvertTogether + k % kConvertTogether;
       matrix[k] = j < padded && begin + i < end ? matrices[(begin + i) * padded + j] : 0;
     }
+    if (shift != 0 && threadIdx.x < Sources)
+      reciprocal[threadIdx.x] = threadIdx.x < padded ? quotients[threadIdx.x] : 0;
   }
   if (threadIdx.x < args.outputs) {
     const u32 i = min(begin + threadIdx.x, end - 1);
     const PrimeConstants& m = args.primes[table.prime.at[i]];
     destination[threadIdx.x] = {m.q, m.q_inv, m.r_centred, table.position.at[i] - args.first_limb};
+    multiple[threadIdx.x] = shift != 0 ? quotients[padded + i] : 0;
   }
   __syncthreads();
   const u32 at = kConvertValues * (blockIdx.x * kConvertThreads + threadIdx.x);
@@ -92,9 +102,40 @@ __global__ void __launch_bounds__(kConvertThreads, kConvertBlocksPerSm<Sources>)
         y[j][0] = y[j][1] = 0;
     }
   }
+  i32 quotient[kConvertValues] = {};
+  if (shift != 0) {
+    const i64 half = i64(1) << (shift - 1);
+    i64 sum[kConvertValues] = {half, half};
+    if constexpr (Sources != 0) {
+#pragma unroll
+      for (u32 j = 0; j < Sources; ++j) {
+        const i32 k = reciprocal[j];
+        sum[0] = mad_wide(y[j][0], k, sum[0]);
+        sum[1] = mad_wide(y[j][1], k, sum[1]);
+      }
+    } else {
+      for (u32 j = 0; j < sources; ++j) {
+        load_source<Scaled>(y[0], args, table, from + (u64(j) << args.log_n), j);
+        sum[0] = mad_wide(y[0][0], quotients[j], sum[0]);
+        sum[1] = mad_wide(y[0][1], quotients[j], sum[1]);
+      }
+    }
+    quotient[0] = static_cast<i32>(sum[0] >> shift);
+    quotient[1] = static_cast<i32>(sum[1] >> shift);
+  }
   u32* to = args.out.limb(b, args.digits > 1 ? digit : c, 0, args.log_n) + at;
   for (u32 group = 0; begin + group < end; group += kConvertTogether) {
     i64 acc[kConvertTogether][kConvertValues] = {};
+    if (shift != 0) {
+      const int4 k = *reinterpret_cast<const int4*>(multiple + group);
+#pragma unroll
+      for (u32 u = 0; u < kConvertValues; ++u) {
+        acc[0][u] = mad_wide(quotient[u], k.x, acc[0][u]);
+        acc[1][u] = mad_wide(quotient[u], k.y, acc[1][u]);
+        acc[2][u] = mad_wide(quotient[u], k.z, acc[2][u]);
+        acc[3][u] = mad_wide(quotient[u], k.w, acc[3][u]);
+      }
+    }
     if constexpr (Sources != 0) {
       const i32* row = matrix + group * Sources;
 #pragma unroll
