@@ -74,7 +74,7 @@ TEST(CircuitNoise, MinimalTransformAddsAKeySwitchARotation) {
   double switches = 0.0;
   for (u64 k : offsets) switches += static_cast<double>(k % t.baby_steps()) * 2.0 / 3.0;
   const double variance = switches * key_switch(w.params(), level, w.h) +
-                          division(dropped_primes(w.params(), level), w.h);
+                          division(w.h);
   EXPECT_NEAR(measured / std::sqrt(slot_variance(variance, w.n(), out.scale())), 1.0, 0.15);
 }
 

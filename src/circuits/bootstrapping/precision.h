@@ -96,5 +96,7 @@ double maximum_factor(u64 slots);
 /// Sum of squared sensitivities of the double angles' result to the rounding of each rescale inside
 /// EvalMod, over I ~ P: output variance / variance of one rounding, both of slots at the scale E.
 double mod1_noise_gain(const Mod1Params& params);
+/// The same for every integer I = -range .. range (index I + range).
+std::vector<double> mod1_noise_gains(const Mod1Params& params);
 
 }  // namespace crenel::circuits

@@ -80,25 +80,34 @@ class Evaluation {
   std::map<u32, Tracked> known_;
 };
 
+double gain_at(const Mod1Params& params, const std::vector<double>& coefficients, i64 integer) {
+  Evaluation evaluation((static_cast<double>(integer) - 0.25) / params.width, params.degree);
+  Tracked v = evaluation.rescaled(evaluation.polynomial(coefficients));
+  double power = mod1_amplitude(params.double_angles);
+  for (u32 r = 0; r < params.double_angles; ++r) {
+    power *= power;
+    v = evaluation.rescaled(sum(product(v, v), 2.0, {power, {}}, -1.0));
+  }
+  double square = 0.0;
+  for (const double s : v.by_rounding) square += s * s;
+  return square;
+}
+
 }  // namespace
 
-double mod1_noise_gain(const Mod1Params& params) {
+std::vector<double> mod1_noise_gains(const Mod1Params& params) {
   const auto coefficients = fit_mod1(params);
+  std::vector<double> gains;
+  for (i64 i = -i64{params.range}; i <= i64{params.range}; ++i)
+    gains.push_back(gain_at(params, coefficients, i));
+  return gains;
+}
+
+double mod1_noise_gain(const Mod1Params& params) {
+  const auto gains = mod1_noise_gains(params);
   const auto probability = integer_distribution(params.secret_weight, params.range);
-  double gain = 0.0;
-  for (i64 i = 1 - i64{params.range}; i < i64{params.range}; ++i) {
-    Evaluation evaluation((static_cast<double>(i) - 0.25) / params.width,
-                          params.degree);
-    Tracked v = evaluation.rescaled(evaluation.polynomial(coefficients));
-    double power = mod1_amplitude(params.double_angles);
-    for (u32 r = 0; r < params.double_angles; ++r) {
-      power *= power;
-      v = evaluation.rescaled(sum(product(v, v), 2.0, {power, {}}, -1.0));
-    }
-    double square = 0.0;
-    for (const double s : v.by_rounding) square += s * s;
-    gain += probability[static_cast<u64>(i + i64{params.range})] * square;
-  }
+  double gain = 0.0;  // |I| = K is not evaluated: a bootstrap with it has failed
+  for (u64 k = 1; k + 1 < gains.size(); ++k) gain += probability[k] * gains[k];
   return gain;
 }
 
