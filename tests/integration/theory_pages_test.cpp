@@ -128,7 +128,7 @@ TEST(TheoryPages, FitOfTheSine) {
   for (u32 i = 0; i < params.range; ++i) head.push_back(cat(i));
   std::vector<Row> rows{head};
   for (const auto& [name, weighted] :
-       {std::pair{"`sqrt(P(I))`, floor `2^-20`", params}, {"nearly uniform", uniform}}) {
+       {std::pair{"`sqrt(P(I))`, floor `2^-26`", params}, {"nearly uniform", uniform}}) {
     const auto error = circuits::fit_error(params, circuits::fit_mod1(weighted));
     Row row{name, bits(error.rms)};
     for (const double e : error.by_integer) row.push_back(bits(e));

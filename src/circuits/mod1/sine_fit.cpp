@@ -21,7 +21,7 @@ constexpr u32 kMaxWeight = 1024, kMaxRange = 512, kMaxDoubleAngles = 16;
 /// Nodes per integer. The intervals are so short that the error is nearly linear on each.
 constexpr u32 kNodes = 6;
 /// Weights below this would leave the rarest integers without any control.
-constexpr Real kWeightFloor = 0x1p-20L;
+constexpr Real kWeightFloor = 0x1p-26L;
 
 void require(bool ok, const char* name, double value, const char* expected) {
   if (!ok)

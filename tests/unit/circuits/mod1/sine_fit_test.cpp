@@ -107,16 +107,16 @@ TEST(Mod1Fit, FitOfTheListedInterval) {
   for (u32 k = 1; k < c.size(); k += 2) EXPECT_EQ(c[k], 0.0);
   // The list was fitted with Gaussian weights, whose tails are heavier than those of P(I): the two
   // differ by a polynomial that is tiny on the frequent integers and 2^-27 only on |I| > 10. In the
-  // gaps between the intervals, where nothing is asked of a fit, it grows to some 2^-23.
-  for (u64 k = 0; k < kListed.size(); ++k) EXPECT_NEAR(c[2 * k], kListed[k], 0x1p-22) << k;
+  // gaps between the intervals, where nothing is asked of a fit, it grows to some 2^-20.
+  for (u64 k = 0; k < kListed.size(); ++k) EXPECT_NEAR(c[2 * k], kListed[k], 0x1p-19) << k;
 
   const FitError e = fit_error(params, c), other = fit_error(params, listed());
   EXPECT_LT(e.rms, 1.05 * other.rms);
-  EXPECT_LT(std::log2(e.rms), -46.2);
+  EXPECT_LT(std::log2(e.rms), -48.0);
   EXPECT_LT(std::abs(e.mean), 0.25 * e.rms);
   for (u32 i = 0; i < 8; ++i) EXPECT_LT(std::log2(e.by_integer[i]), -41.0) << i;
   for (u32 i = 8; i < 11; ++i) EXPECT_LT(std::log2(e.by_integer[i]), -35.0) << i;
-  for (u32 i = 11; i < 16; ++i) EXPECT_LT(std::log2(e.by_integer[i]), -27.0) << i;
+  for (u32 i = 11; i < 16; ++i) EXPECT_LT(std::log2(e.by_integer[i]), -23.0) << i;
   EXPECT_EQ(e.worst, *std::max_element(e.by_integer.begin(), e.by_integer.end()));
 }
 
