@@ -221,8 +221,7 @@ ErrorBound ErrorModel::rescale(const ErrorBound& a) const {
   require_ciphertext(a, 2, "rescale");
   ErrorBound out = a;
   out.meta = rescaled_metadata(params_, a.meta);
-  const u32 dropped = noise::dropped_primes(params_, a.level());
-  return result(plus(std::move(out), norms(params_, a).division(dropped)));
+  return result(plus(std::move(out), norms(params_, a).division()));
 }
 
 ErrorBound ErrorModel::adjust_level(const ErrorBound& a, u32 level, double scale) const {
@@ -259,7 +258,7 @@ ErrorBound ErrorModel::rotate_sum(const ErrorBound& a, std::span<const i64> step
   ErrorBound out = scaled(a, static_cast<double>(steps.size()), 0.0);
   for (i64 k : steps)
     if (reduced_steps(k, a.slots()) != 0) out = plus(std::move(out), n.gadget(a.level()));
-  return result(plus(std::move(out), n.division(params_.alpha())));
+  return result(plus(std::move(out), n.division()));
 }
 
 ErrorBound ErrorModel::sum_slots(const ErrorBound& a, u64 count, i64 stride) const {

@@ -9,12 +9,13 @@
 //     r = sum_j y_j (D / d_j),  y_j = centred([x (D/d_j)^-1]_(d_j)) in [-(d_j - 1)/2, (d_j - 1)/2],
 // which is x modulo D but not reduced: r / D = sum_j y_j / d_j. For x uniform modulo D the y_j /
 // d_j are independent and uniform on (-1/2, 1/2), so r / D has mean 0 and variance k/12 (relative
-// deviation d_j^-2 < 2^-38). A division by D leaves r / D as its error: k/12 instead of the 1/12 of
-// an exact rounding. Nothing else is lost: the quotient is an integer by construction.
+// deviation d_j^-2 < 2^-38). A digit of ModUp is this r. A division by D takes off the multiple of
+// D nearest to r: its error is uniform on (-1/2, 1/2), of variance 1/12 for any k. The quotient is
+// an integer by construction.
 //
 // A ciphertext (b, a) is uniform modulo any prime. Decryption takes r_b + r_a s: a coefficient of
 // r_a s is a signed sum of h independent ones, r_b is (up to a shift) the centred fraction of that
-// sum, whose spread is many units, hence independent of it: (1 + h) k / 12.
+// sum, whose spread is many units, hence independent of it: (1 + h) / 12.
 #pragma once
 
 #include <cmath>
@@ -30,20 +31,12 @@ inline constexpr double kTernaryVariance = 0.5;
 /// Rounding a real coefficient to an integer.
 inline constexpr double kRounding = 1.0 / 12.0;
 
-/// Division of a ciphertext by the product of k primes.
-inline double division(u32 k, double h) { return k * (1.0 + h) / 12.0; }
+/// Division of a ciphertext by any number of primes.
+inline double division(double h) { return (1.0 + h) / 12.0; }
 
 /// dec - m = e v + e0 + e1 s with v ternary.
 inline double public_key(double n, double h) {
   return kErrorVariance * (n * kTernaryVariance + 1.0 + h);
-}
-
-/// Primes that a rescale from `level` drops.
-inline u32 dropped_primes(const Params& p, u32 level) {
-  u32 dropped = 0;
-  for (u32 id = p.window_begin(level); id < p.window_end(level); ++id)
-    dropped += id < p.window_begin(level - 1) || id >= p.window_end(level - 1);
-  return dropped;
 }
 
 /// Variance of the digits of a uniform polynomial, summed over digits and divided by P^2: every
@@ -71,13 +64,13 @@ inline double gadget(const Params& p, u32 level) {
 
 /// One key switch: the gadget term and one ModDown.
 inline double key_switch(const Params& p, u32 level, double h) {
-  return gadget(p, level) + division(p.alpha(), h);
+  return gadget(p, level) + division(h);
 }
 
-/// ModDown and rescale in one division: alpha + k primes at once, nothing before it.
+/// ModDown and rescale in one division: one rounding.
 inline double merged(const Params& p, u32 level, double h) {
   const double ratio = p.rescale_ratio(level);
-  return gadget(p, level) / (ratio * ratio) + division(p.alpha() + dropped_primes(p, level), h);
+  return gadget(p, level) / (ratio * ratio) + division(h);
 }
 
 /// Tensor product of m1 + e1 and m2 + e2; norms are sums of squared coefficients.

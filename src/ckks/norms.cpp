@@ -84,8 +84,8 @@ Norms NormBounds::public_key_encryption() const {
          noise(noise::kErrorVariance) + times(secret(), noise::kErrorVariance);
 }
 
-Norms NormBounds::division(u32 k) const {
-  const double v = noise::division(k, 0.0);
+Norms NormBounds::division() const {
+  const double v = noise::division(0.0);
   return noise(v) + times(secret(), v);
 }
 
@@ -93,11 +93,10 @@ Norms NormBounds::gadget(u32 level) const {
   return times(factor(noise::kErrorVariance), noise::digits(params_, level));
 }
 
-Norms NormBounds::key_switch(u32 level) const { return gadget(level) + division(params_.alpha()); }
+Norms NormBounds::key_switch(u32 level) const { return gadget(level) + division(); }
 
 Norms NormBounds::merged(u32 level) const {
-  return 1.0 / params_.rescale_ratio(level) * gadget(level) +
-         division(params_.alpha() + noise::dropped_primes(params_, level));
+  return 1.0 / params_.rescale_ratio(level) * gadget(level) + division();
 }
 
 }  // namespace crenel::ckks

@@ -36,7 +36,7 @@ class NormBounds {
   Norms secret_key_encryption() const;
   Norms public_key_encryption() const;
   /// Of a ciphertext of two components, by the product of k primes.
-  Norms division(u32 k) const;
+  Norms division() const;
   /// Before the division by P, in units after it.
   Norms gadget(u32 level) const;
   Norms key_switch(u32 level) const;

@@ -32,9 +32,8 @@ class PolynomialEvaluator {
  public:
   using Value = typename Ops::Value;
 
-  PolynomialEvaluator(const Ops& ops, const Value& x, u32 degree, PolynomialBasis basis,
-                      u32 precise)
-      : ops_(ops), ev_(ops.ev), params_(ops.params()), basis_(basis), precise_(precise) {
+  PolynomialEvaluator(const Ops& ops, const Value& x, u32 degree, PolynomialBasis basis)
+      : ops_(ops), ev_(ops.ev), params_(ops.params()), basis_(basis) {
     // About sqrt(degree) baby steps; the rest is reached by giant steps.
     baby_ = 1u << ((std::bit_width(degree) + 1) / 2);
     elements_.emplace(1, ops.copy(x));
@@ -75,7 +74,7 @@ class PolynomialEvaluator {
         product = ev_.sub(*product, scaled(a - b, 1.0, level, product->scale()));
       }
     }
-    Value made = i <= precise_ ? ev_.rescale(ev_.relinearise(*product)) : finish(*product);
+    Value made = finish(*product);
     if (chebyshev) ops_.limit_chebyshev(made, elements_.at(1), i);
     return elements_.emplace(i, std::move(made)).first->second;
   }
@@ -184,7 +183,6 @@ class PolynomialEvaluator {
   const typename Ops::Operations& ev_;
   const Params& params_;
   PolynomialBasis basis_;
-  u32 precise_;
   u32 baby_;
   std::map<u32, Value> elements_;  // maps: references stay valid while others are added
   std::map<std::pair<u32, u32>, Value> lowered_;  // by element and level
@@ -208,7 +206,7 @@ typename Ops::Value polynomial(const Ops& ops, const typename Ops::Value& x,
   const double scale = ops.params().scale(task.target);
   constant_scale(ops.params(), x.level(), x.scale());  // refuses an unrescaled product
   const auto run = [&](const auto& y) {
-    return PolynomialEvaluator<Ops>(ops, y, task.degree, basis, 0)
+    return PolynomialEvaluator<Ops>(ops, y, task.degree, basis)
         .evaluate(coefficients, task.target, scale);
   };
   if (!task.map_interval) return run(x);

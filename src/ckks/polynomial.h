@@ -39,10 +39,8 @@ struct CiphertextOps {
 
 /// sum_k c_k x^k or sum_k c_k T_k(x), degree >= 1, at exactly this level and scale, rescaled. x
 /// must be at level >= level + polynomial_depth(degree); every intermediate has the scale that
-/// squaring and rescaling gives it. Basis elements up to index `precise` are divided by P before
-/// they are rescaled: dearer than both at once, but rounded by the few primes of the level instead
-/// of those and P's.
+/// squaring and rescaling gives it.
 Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::span<const double> c,
-                               PolynomialBasis basis, u32 level, double scale, u32 precise = 0);
+                               PolynomialBasis basis, u32 level, double scale);
 
 }  // namespace crenel::ckks

@@ -25,8 +25,7 @@ class KeySwitcher {
                   const ConstView* addend = nullptr) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
-  /// ModDown and rescale in one division, by P q..., to level - 1. The base conversion then has
-  /// alpha + k sources: its noise is that of alpha + k dropped primes (rns::BaseConversion).
+  /// ModDown and rescale in one division, by P q..., to level - 1: one rounding.
   Poly mod_down_rescale(const Poly& acc, u32 level) const;
   /// Applies X -> X^element to every component.
   Poly automorphism(ConstView in, u64 element) const;

@@ -1,6 +1,7 @@
 #include "rns/tables.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace crenel::rns {
 namespace {
@@ -24,6 +25,10 @@ u64 saturating_add(u64 a, u64 b) {
   return s < a ? ~u64(0) : s;
 }
 
+// 2^56 times up to 128 sources.
+constexpr u32 kMaxReciprocalShift = 56;
+static_assert(kMaxLimbs <= 128);
+
 // See BaseConversion::lazy_terms.
 u32 count_lazy_terms(const Moduli& moduli, const BaseConversion& c) {
   const u32 n = c.source_size();
@@ -32,7 +37,7 @@ u32 count_lazy_terms(const Moduli& moduli, const BaseConversion& c) {
     for (u32 i = 0; fits && i < c.destination.size(); ++i) {
       const u32 p = moduli[c.destination[i]].q;
       for (u32 first = 0; fits && first < n; first += terms) {
-        u64 sum = p;
+        u64 sum = u64(p) * (1 + 2 * c.largest_quotient());
         for (u32 j = first; j < std::min(n, first + terms); ++j)
           sum = saturating_add(sum, u64(c.matrix[i * n + j]) * (moduli[c.source[j]].q - 1));
         fits = sum != ~u64(0);
@@ -43,10 +48,22 @@ u32 count_lazy_terms(const Moduli& moduli, const BaseConversion& c) {
   return 1;
 }
 
+// The shift is as large as words of 31 bits and sums of many sources in 63 bits allow.
+void add_reciprocals(const Moduli& moduli, BaseConversion& c) {
+  u32 least = moduli[c.source[0]].q;
+  for (u32 j = 1; j < c.source_size(); ++j) least = std::min(least, moduli[c.source[j]].q);
+  c.shift = std::min<u32>(kMaxReciprocalShift, 30 + static_cast<u32>(std::bit_width(least)));
+  for (u32 j = 0; j < c.source_size(); ++j)
+    c.reciprocal.push_back(static_cast<u32>((u64(1) << c.shift) / moduli[c.source[j]].q));
+  for (u32 i = 0; i < c.destination.size(); ++i)
+    c.product.push_back(product_mod(moduli, c.source, moduli[c.destination[i]]));
+}
+
 }  // namespace
 
 BaseConversion make_base_conversion(const Moduli& moduli, const LimbSet& source,
-                                    const LimbSet& destination, const LimbSet& source_factor) {
+                                    const LimbSet& destination, const LimbSet& source_factor,
+                                    Quotient quotient) {
   BaseConversion c;
   c.source = source;
   c.destination = destination;
@@ -70,6 +87,7 @@ BaseConversion make_base_conversion(const Moduli& moduli, const LimbSet& source,
     }
     c.offset.push_back(math::neg_mod<u32>(correction, p.q));
   }
+  if (quotient == Quotient::rounded && n > 1) add_reciprocals(moduli, c);
   c.lazy_terms = n == 0 ? 0 : count_lazy_terms(moduli, c);
   return c;
 }
@@ -97,7 +115,7 @@ Divide make_divide(const Moduli& moduli, const LimbSet& input, const LimbSet& ou
   d.output = output;
   d.dropped = input.minus(output);
   d.added = output.minus(input);
-  d.conversion = make_base_conversion(moduli, d.dropped, output, d.added);
+  d.conversion = make_base_conversion(moduli, d.dropped, output, d.added, Quotient::rounded);
   for (u32 i = 0; i < output.size(); ++i) {
     const auto& p = moduli[output[i]];
     const u32 inverse = math::inverse_mod<u32>(product_mod(moduli, d.dropped, p), p);

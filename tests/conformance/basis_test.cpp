@@ -32,11 +32,11 @@ void fill_largest_products(TestPoly& p, const ring::Ring& ring, const rns::BaseC
   }
 }
 
-void check(Pair& pair, Rng& rng, PolyShape shape, const LimbSet& source, const LimbSet& destination,
-           const LimbSet& factor = {}, Padding pad = {}) {
-  const auto table = rns::make_base_conversion(moduli_of(pair.ring()), source, destination, factor);
-  SCOPED_TRACE(
-      cat(source.size(), " to ", destination.size(), " limbs, lazy terms ", table.lazy_terms));
+void check_one(Pair& pair, Rng& rng, PolyShape shape, const rns::BaseConversion& table,
+               Padding pad) {
+  const LimbSet &source = table.source, &destination = table.destination;
+  SCOPED_TRACE(cat(source.size(), " to ", destination.size(), " limbs, lazy terms ",
+                   table.lazy_terms, table.rounded() ? ", rounded" : ""));
   const auto in_candidate = pair.candidate.kernels->prepare(table);
   const auto in_reference = pair.reference.kernels->prepare(table);
   const auto convert = [](const auto& prepared) {
@@ -52,6 +52,16 @@ void check(Pair& pair, Rng& rng, PolyShape shape, const LimbSet& source, const L
   auto worst = empty_poly(shape, source, Domain::coeff, pad);
   fill_largest_products(worst, pair.ring(), table);
   expect_same(pair, {out, worst}, 1, convert(in_candidate), convert(in_reference));
+}
+
+// With the quotient kept, as ModUp wants it, and rounded, as divisions do.
+void check(Pair& pair, Rng& rng, PolyShape shape, const LimbSet& source, const LimbSet& destination,
+           const LimbSet& factor = {}, Padding pad = {}) {
+  for (const auto quotient : {rns::Quotient::kept, rns::Quotient::rounded})
+    check_one(pair, rng, shape,
+              rns::make_base_conversion(moduli_of(pair.ring()), source, destination, factor,
+                                        quotient),
+              pad);
 }
 
 TEST_P(Basis, ConvertChain) {

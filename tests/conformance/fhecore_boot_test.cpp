@@ -23,16 +23,21 @@ std::vector<rns::BaseConversion> conversions_of(const ckks::Params& p, const rns
         return;
     found.push_back(std::move(c));
   };
+  // Of divisions what the unit does: the sum; the quotient is rounded elsewhere.
+  const auto add_division = [&](const LimbSet& input, const LimbSet& output) {
+    const auto d = rns::make_divide(moduli, input, output);
+    add(rns::make_base_conversion(moduli, d.dropped, d.output, d.added));
+  };
   for (u32 level = 0; level <= p.max_level(); ++level) {
     const auto window = LimbSet::range(p.window_begin(level), p.window_end(level));
     const auto extended = window.concat(special);
     for (auto& digit : rns::make_mod_up(moduli, window, special, p.alpha()).digits)
       add(std::move(digit.conversion));
-    add(rns::make_divide(moduli, extended, window).conversion);
+    add_division(extended, window);
     if (level == 0) continue;
     const auto below = LimbSet::range(p.window_begin(level - 1), p.window_end(level - 1));
-    add(rns::make_divide(moduli, window, below).conversion);
-    add(rns::make_divide(moduli, extended, below).conversion);
+    add_division(window, below);
+    add_division(extended, below);
   }
   return found;
 }

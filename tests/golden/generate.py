@@ -141,6 +141,18 @@ def convert(residues, source, destination, factor=1):
     return [total % p for p in destination], total
 
 
+def quotient(residues, source, factor=1):
+    """The multiple of D that a division takes off: sum_j y_j / d_j, by reciprocals, rounded."""
+    if len(source) == 1:
+        return 0
+    shift = min(56, 30 + min(source).bit_length())
+    total = 1 << (shift - 1)
+    for x, d in zip(residues, source, strict=False):
+        hat = product(source) // d
+        total += centred(x * factor * pow(hat, -1, d), d) * ((1 << shift) // d)
+    return total >> shift
+
+
 def base_convert(limbs, source, destination):
     n = len(limbs[0])
     columns = [convert([limb[k] for limb in limbs], source, destination)[0] for k in range(n)]
@@ -155,7 +167,7 @@ def crt(residues, primes):
 
 
 def divide(limbs, source, destination):
-    """Coefficient form: y = (A x - centred remainder of A x) / B, an exact division of integers."""
+    """Coefficient form: y = (A x - rounded remainder of A x) / B, an exact division of integers."""
     n = len(limbs[0])
     dropped = [q for q in source if q not in destination]
     added = [q for q in destination if q not in source]
@@ -165,6 +177,8 @@ def divide(limbs, source, destination):
     for k in range(n):
         x = crt([limb[k] for limb in limbs], source)
         _, r = convert([x % d for d in dropped], dropped, [], a)
+        r -= quotient([x % d for d in dropped], dropped, a) * b
+        assert abs(r) <= b * 0.5001
         assert (a * x - r) % b == 0
         y = (a * x - r) // b
         assert modulus % product(destination) == 0

@@ -128,7 +128,7 @@ TEST(TheoryPages, FitOfTheSine) {
   for (u32 i = 0; i < params.range; ++i) head.push_back(cat(i));
   std::vector<Row> rows{head};
   for (const auto& [name, weighted] :
-       {std::pair{"`sqrt(P(I))`, floor `2^-20`", params}, {"nearly uniform", uniform}}) {
+       {std::pair{"`sqrt(P(I))`, floor `2^-26`", params}, {"nearly uniform", uniform}}) {
     const auto error = circuits::fit_error(params, circuits::fit_mod1(weighted));
     Row row{name, bits(error.rms)};
     for (const double e : error.by_integer) row.push_back(bits(e));
@@ -181,18 +181,39 @@ TEST(TheoryPages, SineAlone) {
 }
 
 TEST(TheoryPages, GainOfEvalMod) {
-  const double merged = std::sqrt(14.0 / 2);
-  std::vector<Row> rows{{"divisions of", "gain", "sqrt, bits"}};
-  const auto add = [&](const char* name, double gain) {
-    rows.push_back({name, fixed(gain, 0), fixed(0.5 * std::log2(gain), 2)});
-  };
-  const circuits::Mod1Params params;
-  add("everything by its two primes alone", circuits::mod1_noise_gain(params));
-  add("everything merged with ModDown, 14 primes", circuits::mod1_noise_gain(params, 0, merged));
-  add("all merged but `T_2`", circuits::mod1_noise_gain(params, 2, merged));
-  add("all merged but `T_2` and `T_4` (what the code does)",
-      circuits::mod1_noise_gain(params, 4, merged));
+  std::vector<Row> rows{{"half of the interval", "gain", "sqrt, bits"}};
+  circuits::Mod1Params params;
+  const double chosen = params.width;
+  for (const double width : {16.0, 14.0, 12.0, 11.0, 10.5, 10.0, 9.5, 9.0, 8.0}) {
+    params.width = width;
+    const double gain = circuits::mod1_noise_gain(params);
+    rows.push_back({fixed(width, 1) + (width == chosen ? " (what the code does)" : ""),
+                    fixed(gain, 0), fixed(0.5 * std::log2(gain), 2)});
+  }
   expect_table("precision", "gain", rows);
+}
+
+TEST(TheoryPages, RareIntegers) {
+  circuits::BootstrapModel model;  // boot40
+  const circuits::Mod1Params& params = model.mod1;
+  const auto error = circuits::fit_error(params, circuits::fit_mod1(params));
+  const auto gains = circuits::mod1_noise_gains(params);
+  const double one = std::sqrt(std::exp2(model.log_n) *
+                               circuits::rescale_variance(model.dense_weight)) *
+                     std::exp2(-model.log_mod1_scale);
+  std::vector<Row> rows{{"abs(I) at least", "0", "4", "8", "9", "10", "11", "12", "13", "14", "15"},
+                        {"in a bootstrap, probability"}, {"fit"}, {"noise"}};
+  for (std::size_t k = 1; k < rows[0].size(); ++k) {
+    const u32 i = static_cast<u32>(std::stoul(rows[0][k]));
+    const double p = i == 0 ? 0.0
+                            : circuits::log2_overflow_probability(params.secret_weight, i,
+                                                                  2 * model.slots);
+    rows[1].push_back(p > -0.05 ? "1" : cat("`2^", fixed(p, 1), "`"));
+    rows[2].push_back(fixed(6 + std::log2(error.by_integer[i]), 1));
+    const double gain = std::max(gains[params.range + i], gains[params.range - i]);
+    rows[3].push_back(fixed(6 + std::log2(one * std::sqrt(gain)), 1));
+  }
+  expect_table("precision", "rare", rows);
 }
 
 TEST(TheoryPages, NoiseBudgets) {

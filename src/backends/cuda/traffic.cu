@@ -191,10 +191,15 @@ LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, 
     const u32 begin = t.destinations_below(first), end = t.destinations_below(last);
     limbs = std::max(limbs, std::min(last, t.output_limbs) - std::min(first, t.output_limbs));
     converted += end - begin;
-    products += u64(end - begin) * t.sources;
+    products += u64(end - begin) * (t.sources + (t.shift != 0));
     for (u32 at = begin; at < end; at += outputs) {
       const u32 count = std::min(outputs, end - at);
-      const u64 uses = held ? 1 : groups(count, kConvertTogether);
+      u64 uses = held ? 1 : groups(count, kConvertTogether);
+      if (t.shift != 0) {  // the quotient, in every block
+        products += t.sources;
+        uses += !held;
+        read += t.padded * kWord;
+      }
       read += uses * t.sources * values * kWord;
       read += count * (t.padded * sizeof(uint4) + sizeof(ConversionTarget)) + 6 * kSector;
     }

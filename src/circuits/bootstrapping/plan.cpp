@@ -143,7 +143,7 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   if (o.arcsine_degree) p.reduced = plan_arcsine(params, end, p.reduced.scale);
   p.levels = plan_levels(params, o, p.reduced);
 
-  const double cts = p.eval_scale / (static_cast<double>(params.ring_dim()) * p.q0 * p.mod1.range);
+  const double cts = p.eval_scale / (static_cast<double>(params.ring_dim()) * p.q0 * p.mod1.width);
   p.coeff_to_slot_factor = std::pow(cts, 1.0 / static_cast<double>(o.coeff_to_slot_stages.size()));
   if (o.order == BootstrapOrder::slot_to_coeff_first) return p;
   const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());

@@ -53,26 +53,25 @@ struct Walk {
   double noise;
 };
 
-/// Variance of the division that ends a level, in slots.
-double level_rounding(const BootstrapModel& m, const TransformLevel& level) {
-  const u32 more = m.hoisted && m.merged_transforms ? m.alpha : 0;
-  return std::exp2(m.log_n) * rescale_variance(level.dropped + more, m.dense_weight);
+/// Variance of one division, in slots.
+double rounding(const BootstrapModel& m) {
+  return std::exp2(m.log_n) * rescale_variance(m.dense_weight);
 }
 
 /// One level up to the rescale, whose own rounding is the caller's. `largest` is the number of
 /// stages whose stride is at most that of the level's largest.
 void transform(Walk& w, const BootstrapModel& m, const TransformLevel& level, u32 largest) {
-  const double n = std::exp2(m.log_n), gain = std::exp2(level.stages + 2 * level.log_gain.value());
+  const double gain = std::exp2(level.stages + 2 * level.log_gain.value());
   // Diagonals are rounded to integers at the scale rp. They are periodic, that is in a subring:
   // only 2 * period coefficients are there to be rounded.
   const double period = std::exp2(largest);
   const bool wraps = period >= static_cast<double>(m.slots);  // strides +-slots/2 coincide
   const double diagonals = std::exp2(level.stages + !wraps) - !wraps;
-  const double rounding = 2 * period / 12 * std::exp2(-2 * level.log_ratio);
+  const double plain = 2 * period / 12 * std::exp2(-2 * level.log_ratio);
   if (!m.hoisted)  // baby step b is rotated b times, out of about sqrt(diagonals)
-    w.noise += n * key_switch_variance(m.alpha, m.dense_weight) * std::sqrt(diagonals) / 2;
+    w.noise += rounding(m) * std::sqrt(diagonals) / 2;
   // Unnormalised butterflies sum 2^stages entries of absolute value 1 into every slot.
-  w.noise = w.noise * gain + diagonals * rounding * w.value;
+  w.noise = w.noise * gain + diagonals * plain * w.value;
   w.value *= gain;
 }
 
@@ -84,9 +83,9 @@ double to_message(const BootstrapModel& m, double mod1_variance) {
 }
 
 double cts_variance(const BootstrapModel& m) {
-  const double n = std::exp2(m.log_n), k = m.mod1.range;
+  const double n = std::exp2(m.log_n), k = m.mod1.width;
   const double q0 = std::exp2(m.log_q0), e = std::exp2(m.log_mod1_scale);
-  const double switching = n * key_switch_variance(m.alpha, m.dense_weight);
+  const double switching = rounding(m);
   // After ModRaise: coefficients of b + a s, b and a uniform modulo q0.
   const double copies = n / 2 / static_cast<double>(m.slots);  // the trace adds as many rotations
   Walk w{n * q0 * q0 * (1.0 + m.mod1.secret_weight) / 12 * copies, switching * (copies - 1)};
@@ -97,7 +96,7 @@ double cts_variance(const BootstrapModel& m) {
     largest -= levels[i].stages;
     if (i + 1 == levels.size() && m.conjugate_before_rescale)  // switched, then divided by rp
       w.noise += 0.5 * switching * std::exp2(-2 * levels[i].log_ratio);
-    w.noise += level_rounding(m, levels[i]);
+    w.noise += rounding(m);
   }
   // ct +- conj(ct): both have the real (imaginary) part twice, values and errors alike, and the
   // error of the key switch once.
@@ -112,21 +111,11 @@ double reduced_scale(const BootstrapModel& m) {
 }
 
 double mod1_variance(const BootstrapModel& m) {
-  const double n = std::exp2(m.log_n);
-  const auto at = [](double variance, double log_scale) {
-    return variance * std::exp2(-2 * log_scale);
-  };
-  const double merged =
-      m.merged_mod1 ? std::sqrt((m.mod1_dropped + m.alpha) / static_cast<double>(m.mod1_dropped))
-                    : 1.0;
-  double sum = at(rescale_variance(m.mod1_dropped, m.dense_weight), m.log_mod1_scale) *
-               mod1_noise_gain(m.mod1, m.precise_elements, merged);
-  if (m.arcsine_degree >= 3) {
-    // x changes level at E; its product with 1 + ... is rescaled. The slope of both is 1.
-    const double once = rescale_variance(m.arcsine_dropped, m.dense_weight);
-    sum += at(once, m.log_mod1_scale) + at(once, m.log_arcsine_scale);
-  }
-  return to_message(m, n * sum);
+  const auto at = [&](double log_scale) { return rounding(m) * std::exp2(-2 * log_scale); };
+  double sum = at(m.log_mod1_scale) * mod1_noise_gain(m.mod1);
+  // x changes level at E; its product with 1 + ... is rescaled. The slope of both is 1.
+  if (m.arcsine_degree >= 3) sum += at(m.log_mod1_scale) + at(m.log_arcsine_scale);
+  return to_message(m, sum);
 }
 
 struct StcVariance {
@@ -146,7 +135,7 @@ StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
     w.noise += last;
     largest += level.stages;
     transform(w, m, level, largest);
-    last = level_rounding(m, level);
+    last = rounding(m);
   }
   return {w.noise * unit, last * unit};
 }
@@ -154,16 +143,15 @@ StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
 double raise_variance(const BootstrapModel& m) {
   // The message's scale is Q_0 / 2^rho. The switch back is one product with a key modulo Q P; only
   // its ModDown counts (docs/theory/bootstrapping.md, "Encapsulation").
-  const double coefficient = rescale_variance(m.encapsulation_primes, m.mod1.secret_weight) +
-                             key_switch_variance(m.alpha, m.dense_weight);
+  const double coefficient =
+      rescale_variance(m.mod1.secret_weight) + rescale_variance(m.dense_weight);
   return 2.0 * static_cast<double>(m.slots) * coefficient *
          std::exp2(2 * (m.message_ratio - m.log_q0));
 }
 
 // A rotation a stage, whose error all later stages double.
 double unpack_variance(const BootstrapModel& m) {
-  const double switching = key_switch_variance(m.alpha, m.dense_weight);
-  return (m.pack - 1.0) * std::exp2(m.log_n - 2 * m.log_scale) * switching;
+  return (m.pack - 1.0) * std::exp2(-2 * m.log_scale) * rounding(m);
 }
 
 SlotError gaussian(double variance, u64 slots) {

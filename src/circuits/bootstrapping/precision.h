@@ -15,7 +15,6 @@ namespace crenel::circuits {
 struct TransformLevel {
   u32 stages;
   double log_ratio;  ///< log2 rp of the level: also what diagonals are encoded at
-  u32 dropped;       ///< primes that its rescale drops
   std::optional<double> log_gain = {};  ///< log2 of its share of c_CtS or c_StC; even by default
 };
 
@@ -31,18 +30,9 @@ struct BootstrapModel {
   double log_scale = 40.0;           ///< log2 s_out, scale of the result
   double log_mod1_scale = 58.0;      ///< log2 E
   double log_arcsine_scale = 51.28;  ///< after the arcsine, where there is one; else E
-  u32 mod1_dropped = 2;              ///< primes that an EvalMod rescale drops
-  u32 arcsine_dropped = 3;           ///< primes that its last rescale drops
-  u32 output_dropped = 0;  ///< SlotToCoeff first: primes of the rescale to the canonical scale
   u32 dense_weight = 1u << 15;
-  u32 alpha = 12;                ///< special primes
-  u32 encapsulation_primes = 2;  ///< special primes of the switch to the sparse secret
-  std::vector<TransformLevel> cts{{4, 49.973, 2}, {3, 49.978, 2}, {4, 59.998, 2}, {4, 60.0, 2}};
-  std::vector<TransformLevel> stc{{5, 40.002, 3}, {5, 39.995, 3}, {5, 40.003, 2}};
-  /// ModDown and rescale in one division, which rounds by alpha more primes at the scale where the
-  /// rescale does: in EvalMod, and in hoisted transforms.
-  bool merged_mod1 = true, merged_transforms = true;
-  u32 precise_elements = 4;  ///< Chebyshev elements up to this one are rescaled apart all the same
+  std::vector<TransformLevel> cts{{4, 49.973}, {3, 49.978}, {4, 59.998}, {4, 60.0}};
+  std::vector<TransformLevel> stc{{5, 40.002}, {5, 39.995}, {5, 40.003}};
   /// Double hoisting: one ModDown after the sum of products. false: Min-KS, one at every rotation.
   bool hoisted = true;
   /// The conjugation after CtS acts on the ciphertext before the last rescale.
@@ -93,16 +83,11 @@ double modular_error(double x, u32 arcsine_degree);
 /// Mean square of the slots of a message.
 double mean_square(const Message& message, u64 slots);
 
-/// Variance of a coefficient's error: division of a ciphertext by `dropped` primes under a secret
-/// of `weight` nonzero coefficients. Base conversion is centred (docs/design/0007): its multiple of
-/// the divisor is a sum of `dropped` uniforms on (-1/2, 1/2), in both polynomials.
-inline double rescale_variance(u32 dropped, double weight) {
-  return ckks::noise::division(dropped, weight);
-}
-/// A key switch: ModDown by `alpha` primes. The gadget term is below 2^-17 of it, and left out.
-inline double key_switch_variance(u32 alpha, double weight) {
-  return rescale_variance(alpha, weight);
-}
+/// Variance of a coefficient's error: division of a ciphertext by any number of primes, rounded to
+/// the nearest in both polynomials (rns::Quotient), under a secret of `weight` nonzero coefficients.
+/// Rescale, ModDown and both merged are one each. The gadget term of a key switch is below 2^-15 of
+/// its ModDown, and left out.
+inline double rescale_variance(double weight) { return ckks::noise::division(weight); }
 /// Coefficient variance to root mean square and expected maximum of the (complex) slots.
 SlotError slot_error(double coefficient_variance, u32 log_n, u64 slots, double log_scale);
 /// Expected maximum of `slots` complex Gaussians, in units of their root mean square.
@@ -110,8 +95,8 @@ double maximum_factor(u64 slots);
 
 /// Sum of squared sensitivities of the double angles' result to the rounding of each rescale inside
 /// EvalMod, over I ~ P: output variance / variance of one rounding, both of slots at the scale E.
-/// In units of the variance of a rescale alone; `merged`: standard deviation of one merged with
-/// ModDown, which all are but those of basis elements up to `precise`.
-double mod1_noise_gain(const Mod1Params& params, u32 precise = 0, double merged = 1.0);
+double mod1_noise_gain(const Mod1Params& params);
+/// The same for every integer I = -range .. range (index I + range).
+std::vector<double> mod1_noise_gains(const Mod1Params& params);
 
 }  // namespace crenel::circuits

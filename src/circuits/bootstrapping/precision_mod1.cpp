@@ -32,13 +32,16 @@ Tracked sum(const Tracked& a, double fa, const Tracked& b, double fb) {
 /// sums of products are rescaled once.
 class Evaluation {
  public:
-  Evaluation(double y, u32 degree, u32 precise, double merged)
-      : y_(y), precise_(precise), merged_(merged) {
+  Evaluation(double y, u32 degree) : y_(y) {
     const u32 bits = static_cast<u32>(std::bit_width(degree));
     leaf_ = 1u << ((bits + 1) / 2);
   }
 
-  Tracked rescaled(Tracked a) { return rounded(std::move(a), merged_); }
+  Tracked rescaled(Tracked a) {
+    a.by_rounding.resize(roundings_ + 1);
+    a.by_rounding[roundings_++] += 1.0;
+    return a;
+  }
 
   /// Not rescaled.
   Tracked polynomial(std::vector<double> c) {
@@ -62,12 +65,6 @@ class Evaluation {
   }
 
  private:
-  Tracked rounded(Tracked a, double size) {
-    a.by_rounding.resize(roundings_ + 1);
-    a.by_rounding[roundings_++] += size;
-    return a;
-  }
-
   Tracked chebyshev(u32 k) {
     if (k == 0) return {1.0, {}};
     if (k == 1) return {y_, {}};  // the errors of y are those of CtS
@@ -75,35 +72,42 @@ class Evaluation {
     if (it != known_.end()) return it->second;
     const u32 a = std::has_single_bit(k) ? k / 2 : std::bit_floor(k), b = k - a;
     const Tracked ab = product(chebyshev(a), chebyshev(b));
-    return known_[k] = rounded(sum(ab, 2.0, chebyshev(a - b), -1.0), k <= precise_ ? 1.0 : merged_);
+    return known_[k] = rescaled(sum(ab, 2.0, chebyshev(a - b), -1.0));
   }
 
   double y_;
-  u32 precise_;
-  double merged_;
   u32 leaf_, roundings_ = 0;
   std::map<u32, Tracked> known_;
 };
 
+double gain_at(const Mod1Params& params, const std::vector<double>& coefficients, i64 integer) {
+  Evaluation evaluation((static_cast<double>(integer) - 0.25) / params.width, params.degree);
+  Tracked v = evaluation.rescaled(evaluation.polynomial(coefficients));
+  double power = mod1_amplitude(params.double_angles);
+  for (u32 r = 0; r < params.double_angles; ++r) {
+    power *= power;
+    v = evaluation.rescaled(sum(product(v, v), 2.0, {power, {}}, -1.0));
+  }
+  double square = 0.0;
+  for (const double s : v.by_rounding) square += s * s;
+  return square;
+}
+
 }  // namespace
 
-double mod1_noise_gain(const Mod1Params& params, u32 precise, double merged) {
+std::vector<double> mod1_noise_gains(const Mod1Params& params) {
   const auto coefficients = fit_mod1(params);
+  std::vector<double> gains;
+  for (i64 i = -i64{params.range}; i <= i64{params.range}; ++i)
+    gains.push_back(gain_at(params, coefficients, i));
+  return gains;
+}
+
+double mod1_noise_gain(const Mod1Params& params) {
+  const auto gains = mod1_noise_gains(params);
   const auto probability = integer_distribution(params.secret_weight, params.range);
-  double gain = 0.0;
-  for (i64 i = 1 - i64{params.range}; i < i64{params.range}; ++i) {
-    Evaluation evaluation((static_cast<double>(i) - 0.25) / params.range, params.degree, precise,
-                          merged);
-    Tracked v = evaluation.rescaled(evaluation.polynomial(coefficients));
-    double power = mod1_amplitude(params.double_angles);
-    for (u32 r = 0; r < params.double_angles; ++r) {
-      power *= power;
-      v = evaluation.rescaled(sum(product(v, v), 2.0, {power, {}}, -1.0));
-    }
-    double square = 0.0;
-    for (const double s : v.by_rounding) square += s * s;
-    gain += probability[static_cast<u64>(i + i64{params.range})] * square;
-  }
+  double gain = 0.0;  // |I| = K is not evaluated: a bootstrap with it has failed
+  for (u64 k = 1; k + 1 < gains.size(); ++k) gain += probability[k] * gains[k];
   return gain;
 }
 

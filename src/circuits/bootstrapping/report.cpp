@@ -14,12 +14,6 @@ u32 limbs_at(const ckks::Params& params, u32 level) {
   return params.window_end(level) - params.window_begin(level);
 }
 
-u32 dropped_at(const ckks::Params& params, u32 level) {
-  const u32 kept_begin = std::max(params.window_begin(level), params.window_begin(level - 1));
-  const u32 kept_end = std::min(params.window_end(level), params.window_end(level - 1));
-  return limbs_at(params, level) - (kept_end > kept_begin ? kept_end - kept_begin : 0);
-}
-
 // Diagonals are all encoded at the geometric mean of the rescale ratios (bootstrapping.cpp).
 std::vector<TransformLevel> transform_levels(const ckks::Params& params,
                                              const std::vector<u32>& stages, u32 top,
@@ -30,8 +24,7 @@ std::vector<TransformLevel> transform_levels(const ckks::Params& params,
   std::vector<TransformLevel> levels;
   for (u32 f = 0; f < stages.size(); ++f) {
     const double ratio = std::log2(params.rescale_ratio(top - f));
-    levels.push_back(
-        {stages[f], ratio, dropped_at(params, top - f), std::log2(factor) + mean - ratio});
+    levels.push_back({stages[f], ratio, std::log2(factor) + mean - ratio});
   }
   return levels;
 }
@@ -48,9 +41,7 @@ double worst(const BootstrapModel& model, BootstrapOrder order, BootstrapMessage
   const auto estimate = estimate_precision(model, message_of(BootstrapValues::unknown, message));
   if (order == BootstrapOrder::coeff_to_slot_first) return estimate.total.max;
   // The last rescale, of vectors over the members of their pack, and the rotations of unpacking.
-  const double weight = model.dense_weight, pack = model.pack;
-  const double last = pack * rescale_variance(model.output_dropped, weight) +
-                      (pack - 1.0) * key_switch_variance(model.alpha, weight);
+  const double last = (2.0 * model.pack - 1.0) * rescale_variance(model.dense_weight);
   const auto rounding = slot_error(last, model.log_n, model.slots / model.pack, model.log_scale);
   return std::hypot(slotwise_error(model), estimate.eval_mod.max, rounding.max);
 }
@@ -86,20 +77,14 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
   m.arcsine_degree = o.arcsine_degree;
   m.log_scale = std::log2(params.scale(plan.levels.output));
   m.log_mod1_scale = std::log2(plan.eval_scale);
-  m.mod1_dropped = dropped_at(params, plan.levels.eval_mod);
-  if (o.arcsine_degree) {
-    m.log_arcsine_scale = std::log2(plan.reduced.scale);
-    m.arcsine_dropped = dropped_at(params, plan.reduced.level + 1);
-  }
-  if (plan.slot_to_coeff_first()) m.output_dropped = dropped_at(params, plan.reduced.level);
+  if (o.arcsine_degree) m.log_arcsine_scale = std::log2(plan.reduced.scale);
   const u32 weight = params.spec().hamming_weight;
   m.dense_weight = weight ? weight : static_cast<u32>(params.ring_dim() / 2);
-  m.alpha = params.alpha();
   m.cts = transform_levels(params, o.coeff_to_slot_stages, plan.levels.raised,
                            plan.coeff_to_slot_factor);
   m.stc = transform_levels(params, o.slot_to_coeff_stages, plan.levels.slot_to_coeff,
                            plan.slot_to_coeff_factor);
-  m.hoisted = m.merged_transforms = o.keys == KeyMode::hoisted;
+  m.hoisted = o.keys == KeyMode::hoisted;
   return m;
 }
 

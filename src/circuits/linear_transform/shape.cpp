@@ -219,10 +219,8 @@ ckks::ErrorBound bound_of(const BlockShape& s, const ckks::ErrorModel& model,
   const double giants = static_cast<double>(s.plan.sums_of(output));
   out = ckks::with_errors(out, giants / product_scale * n.key_switch(s.level));
   out.meta.scale = product_scale;
-  const u32 alpha = s.keys == KeyMode::hoisted ? params.alpha() : 0;
   out.meta = ckks::rescaled_metadata(params, out.meta);
-  const ckks::Norms last = n.division(alpha + ckks::noise::dropped_primes(params, s.level));
-  return model.result(ckks::with_errors(out, 1.0 / out.scale() * last));
+  return model.result(ckks::with_errors(out, 1.0 / out.scale() * n.division()));
 }
 
 }  // namespace crenel::circuits

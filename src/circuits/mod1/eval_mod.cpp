@@ -7,10 +7,6 @@
 
 namespace crenel::circuits {
 
-// A rounding of T_2 reaches the result enlarged by about 2^7, one of T_4 by a quarter of that: they
-// make most of EvalMod's noise.
-constexpr u32 kPreciseElements = 4;
-
 using ckks::Ciphertext;
 
 Ciphertext eval_mod(const ckks::Evaluator& ev, const Ciphertext& y, const Mod1Params& params,
@@ -20,10 +16,10 @@ Ciphertext eval_mod(const ckks::Evaluator& ev, const Ciphertext& y, const Mod1Pa
   double scale = y.scale();
   for (u32 l = y.level(); l > y.level() - depth; --l)
     scale = scale * scale / chain.rescale_ratio(l);
-  const Ciphertext shifted = ev.add(y, std::complex<double>(-1.0 / (4.0 * params.range)));
+  const Ciphertext shifted = ev.add(y, std::complex<double>(-1.0 / (4.0 * params.width)));
   Ciphertext v =
       ckks::evaluate_polynomial(ev, shifted, coefficients, ckks::PolynomialBasis::chebyshev,
-                                y.level() - depth, scale, kPreciseElements);
+                                y.level() - depth, scale);
   // v_(i+1) = 2 v_i^2 - c_0^(2^(i+1)), the cosine of twice the angle scaled by c_0^(2^i)
   double constant =
       std::pow(0.5 / std::numbers::pi, 1.0 / std::exp2(static_cast<double>(params.double_angles)));

@@ -16,11 +16,12 @@ namespace {
 using Real = long double;
 constexpr Real kPi = std::numbers::pi_v<Real>;
 
+constexpr double kMaxLogBasis = 36.0;
 constexpr u32 kMaxWeight = 1024, kMaxRange = 512, kMaxDoubleAngles = 16;
 /// Nodes per integer. The intervals are so short that the error is nearly linear on each.
 constexpr u32 kNodes = 6;
 /// Weights below this would leave the rarest integers without any control.
-constexpr Real kWeightFloor = 0x1p-20L;
+constexpr Real kWeightFloor = 0x1p-26L;
 
 void require(bool ok, const char* name, double value, const char* expected) {
   if (!ok)
@@ -34,6 +35,9 @@ void check(const Mod1Params& p) {
   // not determined by intervals this short.
   require(p.degree % 2 == 0 && p.degree >= 2 * (p.range - 1) && p.degree <= 4 * (p.range - 1),
           "degree", p.degree, "an even number, 2 (range - 1) to 4 (range - 1)");
+  // T_degree at the outermost integer: beyond, neither the fit nor its evaluation keeps its digits.
+  require(p.width > 0 && p.degree * std::acosh(std::max(1.0, p.range / p.width)) < kMaxLogBasis,
+          "width", p.width, "most of the range, by the degree");
   require(p.double_angles <= kMaxDoubleAngles, "double_angles", p.double_angles, "0..16");
   require(p.fit_radius > 0 && p.fit_radius <= 0.25, "fit_radius", p.fit_radius, "above 0, to 1/4");
 }
@@ -104,7 +108,7 @@ std::vector<Real> least_squares(std::vector<Real> a, u64 columns) {
 /// Error of the approximate sine at x = i + frac.
 Real error_at(const Mod1Params& p, std::span<const double> coefficients, i64 i, Real frac) {
   std::vector<Real> basis(p.degree / 2 + 1);
-  even_chebyshev((Real(i) + frac - 0.25L) / p.range, basis);
+  even_chebyshev((Real(i) + frac - 0.25L) / p.width, basis);
   Real v = 0;
   for (u64 k = 0; k < basis.size(); ++k) v += coefficients[2 * k] * basis[k];
   Real power = amplitude(p.double_angles);
@@ -153,7 +157,7 @@ std::vector<double> fit_mod1(const Mod1Params& params) {
       for (u32 node = 0; node < kNodes; ++node) {
         const Real u =
             Real(i) - 0.25L + params.fit_radius * std::cos(kPi * (2 * node + 1) / (2 * kNodes));
-        even_chebyshev(u / params.range, row);
+        even_chebyshev(u / params.width, row);
         for (const Real t : row) system.push_back(weight * t);
         system.push_back(weight * c0 *
                          std::cos(2 * kPi * std::ldexp(u, -int(params.double_angles))));

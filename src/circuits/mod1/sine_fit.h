@@ -17,6 +17,10 @@ struct Mod1Params {
   u32 double_angles = 3;        ///< r
   u32 secret_weight = 32;       ///< h of the sparse secret, for P(I)
   double fit_radius = 0x1p-10;  ///< |frac| that the fit covers (message part of t / q0)
+  /// Half the interval of the Chebyshev basis, around 1/4. Below K on purpose: roundings of T_2
+  /// reach the result with its square, and those integers that lie outside are so rare that theirs
+  /// may be enlarged (docs/theory/precision.md, "Roundings inside EvalMod").
+  double width = 10.5;
 };
 
 /// P(I = i) for i = -range..range (index i + range), where I = round(sum of `secret_weight`
@@ -31,8 +35,8 @@ double log2_overflow_probability(u32 secret_weight, u32 range, u64 coefficients)
 /// c0 = (1 / 2 pi)^(1 / 2^r), the amplitude of the fitted cosine.
 double mod1_amplitude(u32 double_angles);
 
-/// Chebyshev coefficients T_0..T_degree (odd ones exactly 0) of c0 cos(2 pi K y / 2^r) on [-1, 1],
-/// y = (x - 1/4) / K: least squares weighted by sqrt(P(I)), floor 2^-20 of the largest weight, over
+/// Chebyshev coefficients T_0..T_degree (odd ones exactly 0) of c0 cos(2 pi width y / 2^r),
+/// y = (x - 1/4) / width: least squares weighted by sqrt(P(I)), floor 2^-26 of the largest weight, over
 /// the union of |x - I| <= fit_radius. Throws ParameterError on parameters out of range.
 std::vector<double> fit_mod1(const Mod1Params& params);
 

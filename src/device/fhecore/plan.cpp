@@ -150,6 +150,9 @@ FhecoreConversion make_fhecore_conversion(const rns::Moduli& moduli, rns::BaseCo
     throw ParameterError(
         cat("base conversion from ", sources, " to ", destinations, " limbs, expected at least 1"),
         {{"sources", sources}, {"destinations", destinations}});
+  if (table.rounded())
+    throw ParameterError("base conversion with a rounded quotient, expected one that keeps it",
+                         {{"quotient", "rounded"}, {"expected", "kept"}});
   for (u32 j = 0; j < sources; ++j) c.source_moduli.push_back(moduli[table.source[j]].q);
   c.depth_tiles = static_cast<u32>(divide_up(sources, kDepth));
   c.halves = static_cast<u32>(divide_up(destinations, kCols));

@@ -105,7 +105,7 @@ struct FhecoreConversion {
   std::vector<u32> offset;                            ///< [8 halves]
   std::vector<fhecore::FragmentConstants> constants;  ///< [halves]; columns to spare: modulus 1
 };
-/// ParameterError for an empty table or a modulus of 2^31 and more.
+/// ParameterError for an empty table, a rounded quotient, or a modulus of 2^31 and more.
 FhecoreConversion make_fhecore_conversion(const rns::Moduli& moduli, rns::BaseConversion table);
 
 }  // namespace crenel::device

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/chains.h"
 #include "support/random.h"
 
@@ -39,16 +41,21 @@ i128 modulo(i128 x, i128 q) {
   return r < 0 ? r + q : r;
 }
 
-// The integer sum_j y_j (D/d_j) that the centred definition names.
+// The integer sum_j y_j (D/d_j) that the centred definition names, less u D where it is rounded.
 i128 centred_value(const BaseConversion& table, i128 x, i128 d_product) {
-  i128 sum = 0;
+  i128 sum = 0, fraction = 0;
   for (u32 j = 0; j < table.source_size(); ++j) {
     const i128 d = kPrimes[table.source[j]];
     i128 y = modulo(x, d) * table.source_scale[j].value % d;
     if (y > (d - 1) / 2) y -= d;
     sum += y * (d_product / d);
+    if (table.rounded()) fraction += y * table.reciprocal[j];
   }
-  return sum;
+  if (!table.rounded()) return sum;
+  const i128 one = i128(1) << table.shift;
+  const i128 u = (fraction + one / 2 - modulo(fraction + one / 2, one)) / one;
+  EXPECT_LE(u < 0 ? -u : u, table.largest_quotient());
+  return sum - u * d_product;
 }
 
 TEST(Tables, BaseConversionIsTheIntegerFormula) {
@@ -77,6 +84,34 @@ TEST(Tables, BaseConversionIsTheIntegerFormula) {
         }
         EXPECT_EQ(sum, modulo(value, p));
       }
+    }
+  }
+}
+
+// A rounded conversion leaves at most half of D, and the stated share more by its reciprocals; the
+// unsigned form that backends compute is the same number.
+TEST(Tables, RoundedConversionIsWithinHalf) {
+  Rng rng = test_rng();
+  const auto m = moduli(kPrimes);
+  const LimbSet destination = set({5, 6});
+  for (const auto& source : {set({0}), set({1, 3}), set({2, 4, 0}), set({3, 1, 7, 2})}) {
+    const auto table = make_base_conversion(m, source, destination, {}, Quotient::rounded);
+    const u32 n = source.size();
+    EXPECT_EQ(table.rounded(), n > 1) << "one source is rounded already";
+    const i128 d_product = product(source);
+    long double share = 0.5L;
+    for (u32 j = 0; j < table.reciprocal.size(); ++j) {
+      EXPECT_LT(table.reciprocal[j], u32(1) << 31);
+      share += std::ldexp(static_cast<long double>(kPrimes[source[j]]), -int(table.shift + 1));
+    }
+    for (int round = 0; round < 400; ++round) {
+      // every other one next to a tie
+      i128 x = static_cast<i128>((u128(rng()) << 64 | rng()) % static_cast<u128>(d_product));
+      if (round % 2) x = d_product / 2 + static_cast<i128>(rng() % 5) - 2;
+      const i128 value = centred_value(table, x, d_product);
+      EXPECT_EQ(modulo(value - x, d_product), 0) << "congruent to x";
+      EXPECT_LE(std::abs(static_cast<long double>(value)),
+                share * static_cast<long double>(d_product) + 1);
     }
   }
 }

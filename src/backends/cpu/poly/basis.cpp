@@ -26,23 +26,38 @@ std::shared_ptr<const ConvertTable> CpuPolyKernels::convert_table(
     table->intt_scale.push_back(shoup(scale, c.source[j]));
     table->intt_scale_root.push_back(shoup(root, c.source[j]));
   }
+  const u64 most = c.largest_quotient();
+  if (c.rounded()) {
+    table->reciprocal.assign(c.reciprocal.begin(), c.reciprocal.end());
+    u64 start = (2 * most + 1) << (c.shift - 1);  // `most`, and half of one to round
+    for (u32 j = 0; j < n; ++j) start -= u64(c.half[j]) * c.reciprocal[j];
+    table->reciprocal_start = start;
+    table->reciprocal_unit = u32(1) << (64 - c.shift);
+  }
   std::vector<u128> sums;
   for (u32 i = 0; i < c.destination.size(); ++i) {
     const auto& m = ring().modulus(c.destination[i]);
     const u32 factor = factors ? math::mul_mod<u32>((*factors)[i], m.r, m) : m.r;
-    const u64 offset = math::mul_mod<u32>(c.offset[i], factor, m);
-    u128 sum = offset;
+    u64 offset = math::mul_mod<u32>(c.offset[i], factor, m);
+    u32 multiple = 0;  // the quotient comes as u + most >= 0
+    if (c.rounded()) {
+      multiple = math::mul_mod<u32>(c.product[i], factor, m);
+      offset = (offset + most * multiple) % m.q;
+      multiple = math::neg_mod<u32>(multiple, m.q);
+    }
+    u128 sum = offset + 2 * most * multiple;
     for (u32 j = 0; j < n; ++j) {
       table->matrix.push_back(math::mul_mod<u32>(c.matrix[u64(i) * n + j], factor, m));
       sum += static_cast<u128>(table->matrix.back()) * (prime(c.source[j]).q - 1);
     }
+    if (c.rounded()) table->matrix.push_back(multiple);
     sums.push_back(sum);
     table->lazy = table->lazy && sum >> 64 == 0;
     table->targets.push_back({m.q, m.q_inv, offset, nullptr, {}});
   }
   for (u32 i = 0; i < c.destination.size(); ++i) {
     ConvertTarget& t = table->targets[i];
-    t.matrix = table->matrix.data() + u64(i) * n;
+    t.matrix = table->matrix.data() + u64(i) * table->rows();
     // folded sums stay below 2 p * 2^32
     const u128 bound = table->lazy ? sums[i] + 1 : static_cast<u128>(t.p) << 33;
     for (u32 k = 0; static_cast<u128>(t.p) << (32 + k) < bound; ++k) {
@@ -70,12 +85,23 @@ u64 CpuPolyKernels::convert_pieces() const {
   return (ring().ring_dim() + kConvertPiece - 1) / kConvertPiece;
 }
 
-void CpuPolyKernels::convert_piece(const ConvertTable& table, const u32* z, u32* const* out,
+void CpuPolyKernels::convert_piece(const ConvertTable& table, u32* z, u32* const* out,
                                    u64 piece) const {
   const u64 n = ring().ring_dim(), begin = piece * kConvertPiece;
-  isa_.basis->convert({z, z_stride(), static_cast<u32>(table.intt_scale.size()),
-                       static_cast<u32>(table.targets.size()), table.targets.data(), out,
-                       table.folds, table.lazy, begin, std::min(kConvertPiece, n - begin)});
+  ConvertArgs args = {};
+  args.z = z, args.z_stride = z_stride();
+  args.sources = static_cast<u32>(table.intt_scale.size());
+  if (!table.reciprocal.empty()) {
+    args.reciprocal = table.reciprocal.data();
+    args.reciprocal_start = table.reciprocal_start;
+    args.reciprocal_unit = table.reciprocal_unit;
+  }
+  args.targets = static_cast<u32>(table.targets.size());
+  args.target = table.targets.data();
+  args.out = out;
+  args.folds = table.folds, args.lazy = table.lazy;
+  args.begin = begin, args.count = std::min(kConvertPiece, n - begin);
+  isa_.basis->convert(args);
 }
 
 void CpuPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
@@ -83,7 +109,7 @@ void CpuPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
   const ConvertTable& fast = table.on_device<ConvertTable>();
   const u32 sources = in.limbs.size();
   const u64 n = ring().ring_dim();
-  const auto buffer = stream.allocate(sources * z_stride() * sizeof(u32));
+  const auto buffer = stream.allocate(fast.rows() * z_stride() * sizeof(u32));
   u32* const z = buffer.as<u32>();
   for (u32 b = 0; b < out.shape.batch; ++b)
     for (u32 c = 0; c < out.shape.components; ++c) {
@@ -145,8 +171,8 @@ void CpuPolyKernels::do_divide(Stream& stream, View out, ConstView in,
                                const Prepared<rns::Divide>& table, const ConstView* addend) {
   const ConvertTable& fast = table.on_device<ConvertTable>();
   const u64 n = ring().ring_dim();
-  const u32 components = out.shape.components, dropped = table->dropped.size();
-  const u64 words = std::max<u64>(u64(dropped) * components, 1) * z_stride();
+  const u32 components = out.shape.components, dropped = table->dropped.size(), rows_of_z = fast.rows();
+  const u64 words = std::max<u64>(u64(rows_of_z) * components, 1) * z_stride();
   const auto buffer = stream.allocate(words * sizeof(u32));
   u32* const z = buffer.as<u32>();
   for (u32 b = 0; b < out.shape.batch; ++b) {
@@ -155,7 +181,7 @@ void CpuPolyKernels::do_divide(Stream& stream, View out, ConstView in,
         [&](u64 i) {
           const u32 j = static_cast<u32>(i / components), c = static_cast<u32>(i % components);
           const u32 id = table->dropped[j], l = static_cast<u32>(table->input.find(id));
-          inverse_row(z + (c * dropped + j) * z_stride(), in.limb(b, c, l), id, fast.intt_scale[j],
+          inverse_row(z + (c * rows_of_z + j) * z_stride(), in.limb(b, c, l), id, fast.intt_scale[j],
                       fast.intt_scale_root[j], table->conversion.half[j]);
         },
         components);
@@ -164,7 +190,7 @@ void CpuPolyKernels::do_divide(Stream& stream, View out, ConstView in,
       const u32 c = static_cast<u32>(i / pieces);
       u32* rows[rns::kMaxLimbs];
       for (u32 l = 0; l < out.limbs.size(); ++l) rows[l] = out.limb(b, c, l);
-      convert_piece(fast, z + c * dropped * z_stride(), rows, i % pieces);
+      convert_piece(fast, z + c * rows_of_z * z_stride(), rows, i % pieces);
     });
     parallel_for(
         u64(out.limbs.size()) * components, 16 * out.words(),

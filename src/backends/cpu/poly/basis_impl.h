@@ -9,11 +9,23 @@ inline namespace CRENEL_CPU_ISA {
 // Coefficients of one tile: 12 source rows of it fill half of a 32 KiB L1.
 inline constexpr u64 kConvertTile = 384;
 
+// The row of quotients: a sum below 2^64, whose bits from `shift` >= 33 on are wanted.
+inline void convert_quotients(const ConvertArgs& args, u64 begin, u64 end) {
+  const V unit = Vec::set1(args.reciprocal_unit);
+  for (u64 i = begin; i < end; i += Vec::kLanes) {
+    Vec::Wide acc = Vec::wide_set1(args.reciprocal_start);
+    u32* z = args.z + i;
+    for (u32 j = 0; j < args.sources; ++j, z += args.z_stride)
+      acc = Vec::wide_mul_add(acc, Vec::pair(Vec::load(z)), Vec::coefficient(args.reciprocal + j));
+    Vec::store(z, Vec::mul_hi(Vec::wide_high(acc), unit));
+  }
+}
+
 // `targets` outputs at once share the loads and shifts of the sources.
 template <int targets, bool lazy>
 inline void convert_tile(const ConvertArgs& args, u32 first, u64 begin, u64 end) {
   const ConvertTarget* target = args.target + first;
-  const u32 sources = args.sources;
+  const u32 sources = args.sources + (args.reciprocal != nullptr);
   for (u64 i = begin; i < end; i += Vec::kLanes) {
     Vec::Wide acc[targets];
 #pragma GCC unroll 4
@@ -46,6 +58,7 @@ inline void convert_all(const ConvertArgs& args) {
   const u64 end = args.begin + args.count;
   for (u64 begin = args.begin; begin < end; begin += kConvertTile) {
     const u64 stop = begin + kConvertTile < end ? begin + kConvertTile : end;
+    if (args.reciprocal != nullptr) convert_quotients(args, begin, stop);
     u32 i = 0;
     for (; i + 4 <= args.targets; i += 4) convert_tile<4, lazy>(args, i, begin, stop);
     for (; i + 2 <= args.targets; i += 2) convert_tile<2, lazy>(args, i, begin, stop);

@@ -78,11 +78,16 @@ struct ConvertTarget {
   u32 fold[kMaxFolds];  ///< p << k where the sum may reach it (times 2^32), else 0: no fold
 };
 
-/// out_i = (sum_j z_j * matrix_ij + offset_i) mod p_i for `count` coefficients from `begin`.
+/// out_i = (sum_j z_j * matrix_ij + offset_i) mod p_i for `count` coefficients from `begin`. A
+/// rounded conversion has one more row of z and column of the matrix, which convert fills:
+///   (sum_j z_j * reciprocal_j + reciprocal_start) / 2^shift = u + largest quotient
 struct ConvertArgs {
-  const u32* z;  ///< source rows, z_stride words apart
+  u32* z;  ///< source rows, z_stride words apart
   u64 z_stride;
-  u32 sources;
+  u32 sources;  ///< rows that are there
+  const u64* reciprocal;  ///< one a source, null where the quotient is kept
+  u64 reciprocal_start;
+  u32 reciprocal_unit;  ///< 2^(64 - shift)
   u32 targets;
   const ConvertTarget* target;
   u32* const* out;  ///< one row a target

@@ -21,6 +21,12 @@ struct ConvertTable final : device::DeviceTable {
   std::vector<Shoup> intt_scale_root;  ///< the same times the last twiddle
   u32 folds = 0;
   bool lazy = true;
+  std::vector<u64> reciprocal;  ///< empty where the quotient is kept
+  u64 reciprocal_start = 0;
+  u32 reciprocal_unit = 0;
+
+  /// Rows of z: the sources, and the quotient that convert_piece puts behind them.
+  u32 rows() const { return static_cast<u32>(intt_scale.size()) + !reciprocal.empty(); }
 };
 
 class CpuPolyKernels final : public device::PolyKernels {
@@ -94,7 +100,7 @@ class CpuPolyKernels final : public device::PolyKernels {
                    Shoup tail_scale = {}, const u32* addend = nullptr) const;
   /// Conversion in pieces of coefficients; z rows are z_stride() apart.
   u64 convert_pieces() const;
-  void convert_piece(const ConvertTable& table, const u32* z, u32* const* out, u64 piece) const;
+  void convert_piece(const ConvertTable& table, u32* z, u32* const* out, u64 piece) const;
   std::shared_ptr<const ConvertTable> convert_table(const rns::BaseConversion& table,
                                                     const std::vector<u32>* factors) const;
   /// Rows of a power-of-two distance would fall into the same cache sets.

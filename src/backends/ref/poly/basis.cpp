@@ -20,9 +20,12 @@ void RefPolyKernels::do_base_convert(Stream&, View out, ConstView in,
           y[j] = times(in.limb(b, c, j)[k], table->source_scale[j].value, d);
           if (y[j] > static_cast<i128>(d / 2)) y[j] -= d;
         }
+        i128 u = 0;  // floor, of negative numbers as well
+        for (u32 j = 0; j < table->reciprocal.size(); ++j) u += y[j] * table->reciprocal[j];
+        if (table->rounded()) u = (u + (i128(1) << (table->shift - 1))) >> table->shift;
         for (u32 i = 0; i < out.limbs.size(); ++i) {
           const u32 p = prime(out.limbs, i);
-          u32 sum = 0;
+          u32 sum = table->rounded() ? times(residue(-u, p), table->product[i], p) : 0;
           for (u32 j = 0; j < sources; ++j)
             sum = plus(sum, times(residue(y[j], p), table->matrix[i * sources + j], p), p);
           out.limb(b, c, i)[k] = sum;

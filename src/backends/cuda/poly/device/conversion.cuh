@@ -12,7 +12,10 @@ struct ConversionTable {
   u32 scale;   ///< offset of the source constants, times R; read only when the kernel scales
   u32 first;   ///< position of the first source limb in the input
   u32 sources;
-  u32 padded;  ///< row length of the matrix, zeros beyond the sources
+  u32 shift;       ///< of the rounded quotient (rns::BaseConversion), 0 where it is kept
+  u32 reciprocal;  ///< offset of [padded sources], of the rounded quotient
+  i64 rounding;    ///< what its sum of unsigned sources begins with
+  u32 padded;      ///< row length of the matrix: sources, the rounded quotient, zeros
   u32 destinations;
   u32 output_limbs;
   LimbBytes source_prime;
@@ -24,7 +27,9 @@ struct ConversionTable {
   }
 };
 
-/// One destination limb.
+/// Added to a rounded quotient, which then is a byte.
+inline constexpr u32 kQuotientBias = 64;
+
 struct alignas(16) ConversionTarget {
   u32 q, q_inv;
   u32 offset;    ///< added to the reduced sum

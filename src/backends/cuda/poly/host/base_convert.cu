@@ -38,6 +38,7 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   args.matrices = tables.matrices;
   args.targets = tables.targets;
   args.source_scales = tables.source_scales;
+  args.reciprocals = tables.reciprocals;
   args.in = in;
   args.out = out;
   args.log_n = in_shape.log_n;

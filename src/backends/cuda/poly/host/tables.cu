@@ -43,7 +43,13 @@ uint4 bytes_of(u32 m, const math::Modulus<u32>& p) {
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// The rows of one conversion, and its destinations. Results come divided by R.
+// Sources, and the rounded quotient as one more.
+u32 columns_of(const rns::BaseConversion& conversion) {
+  return conversion.source.size() + (conversion.rounded() ? 1 : 0);
+}
+
+// The rows of one conversion, and its destinations: minus D takes off what a rounded quotient,
+// one more source, says. Results come divided by R.
 void append_rows(const ConversionInput& input, const ring::Ring& ring, u32 padded,
                  std::vector<uint4>& matrices, std::vector<ConversionTarget>& targets) {
   const auto& conversion = *input.conversion;
@@ -53,13 +59,31 @@ void append_rows(const ConversionInput& input, const ring::Ring& ring, u32 padde
     const auto factored = [&](u32 x) {
       return input.factors ? math::mul_mod<u32>(x, (*input.factors)[i], m) : x;
     };
-    for (u32 j = 0; j < padded; ++j)
-      matrices.push_back(
-          j < sources ? bytes_of(mont(factored(conversion.matrix[i * sources + j]), m), m)
-                      : make_uint4(0, 0, 0, 0));
-    targets.push_back({m.q, m.q_inv, factored(conversion.offset[i]),
+    u32 offset = conversion.offset[i], minus_d = 0;
+    if (conversion.rounded()) {
+      minus_d = math::neg_mod<u32>(conversion.product[i], m.q);
+      const u32 bias = math::mul_mod<u32>(kQuotientBias % m.q, conversion.product[i], m);
+      offset = math::add_mod<u32>(offset, bias, m.q);
+    }
+    for (u32 j = 0; j < padded; ++j) {
+      const u32 entry = j < sources    ? conversion.matrix[i * sources + j]
+                        : j == sources ? minus_d
+                                       : 0;
+      matrices.push_back(bytes_of(mont(factored(entry), m), m));
+    }
+    targets.push_back({m.q, m.q_inv, factored(offset),
                        static_cast<u32>(input.output->find(conversion.destination[i]))});
   }
+}
+
+// What the sum of z_j reciprocal_j begins with, so that shifted it is the rounded quotient:
+// z_j is y_j plus half.
+i64 rounding_of(const rns::BaseConversion& conversion) {
+  if (!conversion.rounded()) return 0;
+  i64 rounding = i64(1) << (conversion.shift - 1);
+  for (u32 j = 0; j < conversion.source.size(); ++j)
+    rounding -= static_cast<i64>(u64(conversion.half[j]) * conversion.reciprocal[j]);
+  return rounding;
 }
 
 void append_inverse(const ConversionInput& input, const ring::Ring& ring,
@@ -118,8 +142,10 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
   std::vector<ConversionTable> tables;
   std::vector<uint4> matrices;
   std::vector<ConversionTarget> targets;
-  std::vector<u32> source_scales;
+  std::vector<u32> source_scales, reciprocals;
   std::vector<InverseScale> inverse;
+  for (const ConversionInput& input : inputs)
+    t.max_sources = std::max(t.max_sources, columns_of(*input.conversion));
   for (const ConversionInput& input : inputs) {
     const auto& conversion = *input.conversion;
     ConversionTable table = {};
@@ -128,7 +154,12 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
     table.scale = static_cast<u32>(source_scales.size());
     table.first = input.first;
     table.sources = conversion.source.size();
-    table.padded = padded_sources(table.sources);
+    table.padded = padded_sources(t.max_sources);  // a launch has one instance for all of them
+    table.shift = conversion.shift;
+    table.rounding = rounding_of(conversion);
+    table.reciprocal = static_cast<u32>(reciprocals.size());
+    for (u32 j = 0; j < table.padded && conversion.rounded(); ++j)
+      reciprocals.push_back(j < table.sources ? conversion.reciprocal[j] : 0);
     table.destinations = conversion.destination.size();
     append_rows(input, ring, table.padded, matrices, targets);
     for (u32 j = 0; j < table.sources; ++j) {
@@ -143,7 +174,6 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
     }
     append_inverse(input, ring, inverse);
     tables.push_back(table);
-    t.max_sources = std::max(t.max_sources, table.sources);
     t.max_destinations = std::max(t.max_destinations, table.destinations);
   }
   t.count = static_cast<u32>(tables.size());
@@ -151,12 +181,13 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
   const std::size_t tables_at = builder.add(tables), matrices_at = builder.add(matrices);
   const std::size_t targets_at = builder.add(targets);
   const std::size_t scales_at = builder.add(source_scales), inverse_at = builder.add(inverse);
-  const std::size_t x_at = builder.add(x_scale);
+  const std::size_t x_at = builder.add(x_scale), reciprocals_at = builder.add(reciprocals);
   t.memory = std::make_unique<DeviceBytes>(device, builder.bytes().data(), builder.bytes().size());
   t.tables = at<ConversionTable>(*t.memory, tables_at);
   t.matrices = at<uint4>(*t.memory, matrices_at);
   t.targets = at<ConversionTarget>(*t.memory, targets_at);
   t.source_scales = at<u32>(*t.memory, scales_at);
+  t.reciprocals = at<u32>(*t.memory, reciprocals_at);
   t.inverse = at<InverseScale>(*t.memory, inverse_at);
   t.x_scale = at<u32>(*t.memory, x_at);
   t.host = std::move(tables);

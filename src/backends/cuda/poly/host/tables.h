@@ -34,10 +34,11 @@ struct ConversionTables final : device::DeviceTable {
   const uint4* matrices = nullptr;
   const ConversionTarget* targets = nullptr;
   const u32* source_scales = nullptr;
+  const u32* reciprocals = nullptr;
   const InverseScale* inverse = nullptr;  ///< per limb of the inverse transform in front
   const u32* x_scale = nullptr;           ///< divide: A/B times R per output limb
   u32 count = 0;
-  u32 max_sources = 0;
+  u32 max_sources = 0;  ///< a rounded quotient counts as one
   u32 max_destinations = 0;
 };
 

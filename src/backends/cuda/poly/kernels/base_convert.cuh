@@ -6,7 +6,8 @@
 // and the inner sums, of products of bytes, are what mma.sync computes in 32 bits. So a destination
 // costs four sums of a matrix unit in place of a wide product a source, and a word of a source is an
 // operand as it lies in memory. Four sums make a number below 2^49, which one reduction brings to
-// [0, p_i): the same bits as any other way, since all of it is exact.
+// [0, p_i): the same bits as any other way, since all of it is exact. A rounded quotient, a small
+// integer, is one more source.
 #pragma once
 
 #include "backends/cuda/poly/device/conversion.cuh"
@@ -20,6 +21,7 @@ struct ConvertArgs {
   const uint4* matrices;
   const ConversionTarget* targets;
   const u32* source_scales;
+  const u32* reciprocals;
   Poly<const u32> in;
   Poly<u32> out;
   u32 log_n;
@@ -79,6 +81,24 @@ __device__ __forceinline__ void load_source(u32 (&z)[kConvertRun], const Convert
   }
 }
 
+/// Adds what a thread's source, or its sources, say of the rounded quotient of a column.
+__device__ __forceinline__ void add_quotient(i64 (&sum)[kConvertRun], const u32 (&z)[kConvertRun],
+                                             u32 reciprocal) {
+#pragma unroll
+  for (u32 k = 0; k < kConvertRun; ++k)
+    sum[k] = static_cast<i64>(mad_wide(z[k], reciprocal, static_cast<u64>(sum[k])));
+}
+/// The biased quotients of a column, from what its four threads have summed.
+__device__ __forceinline__ void quotients(u32 (&u)[kConvertRun], const i64 (&sum)[kConvertRun],
+                                          const ConversionTable& table) {
+#pragma unroll
+  for (u32 k = 0; k < kConvertRun; ++k) {
+    i64 whole = sum[k] + __shfl_xor_sync(~0u, sum[k], 1);
+    whole += __shfl_xor_sync(~0u, whole, 2);
+    u[k] = static_cast<u32>((whole + table.rounding) >> table.shift) + kQuotientBias;
+  }
+}
+
 /// A warp converts strips of 32 coefficients, four a column of a product of matrices: the k-th
 /// product has the k-th one of every column. Grid: x tiles
 /// of kConvertWarps * kConvertWarpValues coefficients, y (batch * components + component) * digits +
@@ -106,6 +126,29 @@ __global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Source
 #pragma unroll
     for (u32 s = 0; s < kSteps; ++s)
       load_source<Scaled>(z[s], args, table, from, 4 * s + quad, there);
+  }
+  const u32* reciprocals = args.reciprocals + table.reciprocal + quad;
+  u32 rounded[kConvertRun] = {};
+  if (table.shift != 0) {
+    i64 sum[kConvertRun] = {};
+    if constexpr (Sources != 0) {
+#pragma unroll
+      for (u32 s = 0; s < kSteps; ++s)
+        if (4 * s < table.padded) add_quotient(sum, z[s], reciprocals[4 * s]);
+    } else {
+      for (u32 j = 0; j < table.padded; j += 4) {
+        load_source<Scaled>(z[0], args, table, from, j + quad, there);
+        add_quotient(sum, z[0], reciprocals[j]);
+      }
+    }
+    quotients(rounded, sum, table);
+    if constexpr (Sources != 0) {
+#pragma unroll
+      for (u32 s = 0; s < kSteps; ++s)
+#pragma unroll
+        for (u32 k = 0; k < kConvertRun; ++k)
+          if (4 * s + quad == table.sources) z[s][k] = rounded[k];
+    }
   }
   u32* const out = args.out.limb(b, args.digits > 1 ? digit : c, 0, args.log_n) + at;
   for (u32 group = begin; group < end; group += 8) {
@@ -149,6 +192,10 @@ __global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Source
         const u32 last = min(begun + kConvertExact, table.padded);
         for (u32 j = begun; j < last; j += 4) {
           load_source<Scaled>(z[0], args, table, from, j + quad, there);
+          if (table.shift != 0 && j + quad == table.sources) {
+#pragma unroll
+            for (u32 k = 0; k < kConvertRun; ++k) z[0][k] = rounded[k];
+          }
           const uint4 m = __ldg(entries + j);
 #pragma unroll
           for (u32 u = 0; u < kConvertRun; ++u) sums[u].add(z[0][u], m);
