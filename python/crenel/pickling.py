@@ -93,6 +93,7 @@ OPTIONS = (
     "graph",
     "pack",
     "values",
+    "over_mod_raise",
 )
 
 

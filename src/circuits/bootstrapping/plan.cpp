@@ -6,6 +6,7 @@
 
 #include "circuits/bootstrapping/defaults.h"
 #include "circuits/dft/dft.h"
+#include "circuits/linear_transform/raised_transform.h"
 #include "circuits/mod1/arcsine.h"
 #include "ckks/levels.h"
 
@@ -60,9 +61,14 @@ void check_target(const BootstrapOptions& o, u32 highest) {
                          {{"target_level", *o.target_level}, {"highest", highest}});
 }
 
+// Levels that CoeffToSlot takes.
+u32 coeff_to_slot_levels(const BootstrapOptions& o) {
+  return static_cast<u32>(o.coeff_to_slot_stages.size()) - u32(*o.savings.over_mod_raise);
+}
+
 BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& o,
                             const ArcsinePlan& after_eval_mod) {
-  const u32 cts = static_cast<u32>(o.coeff_to_slot_stages.size());
+  const u32 cts = coeff_to_slot_levels(o);
   const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());
   BootstrapLevels l{};
   l.eval_mod_end = params.normal_top_level();
@@ -84,8 +90,7 @@ BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& 
 }
 
 void check_options(const ckks::Params& params, const BootstrapOptions& o) {
-  const u32 needed =
-      params.normal_top_level() + kEvalModLevels + static_cast<u32>(o.coeff_to_slot_stages.size());
+  const u32 needed = params.normal_top_level() + kEvalModLevels + coeff_to_slot_levels(o);
   if (params.max_level() < needed)
     throw ParameterError(cat("parameters ", params.name().empty() ? params.id() : params.name(),
                              " have ", params.max_level() - params.normal_top_level(),
@@ -113,6 +118,31 @@ void check_options(const ckks::Params& params, const BootstrapOptions& o) {
                          {{"iterations", o.iterations}});
 }
 
+// Why OverModRaise is not possible, or nothing; `stages` of CoeffToSlot as they were given.
+std::string hindrance(const ckks::Params& params, const BootstrapOptions& o, u32 log_slots) {
+  const auto& stages = o.coeff_to_slot_stages;
+  if (o.keys == KeyMode::minimal) return "minimal keys, expected hoisted ones";
+  if (!supports_over_mod_raise(params))
+    return cat(params.alpha(), " special primes of ", params.log_p(), " bits, expected ",
+               rlwe::kOverPrimes, " and more than those of level 0 besides");
+  if (!stages.empty() && stages.size() < 2)
+    return cat(stages.size(), " factor of CoeffToSlot, expected at least 2");
+  // Where the first stage is the largest, +-slots/2 are one diagonal.
+  const u32 first = stages.empty() ? 0 : std::min(stages[0], log_slots);
+  if (u64(1) << first > kMostRaisedDiagonals)
+    return cat(first, " stages in the first factor of CoeffToSlot, expected at most ",
+               std::bit_width(kMostRaisedDiagonals) - 1);
+  return "";
+}
+
+void decide_savings(const ckks::Params& params, BootstrapOptions& o, u32 log_slots) {
+  auto& wanted = o.savings.over_mod_raise;
+  const std::string why = wanted == false ? "" : hindrance(params, o, log_slots);
+  if (wanted == true && !why.empty())
+    throw ParameterError(cat("OverModRaise with ", why), {{"over_mod_raise", true}});
+  wanted = wanted.value_or(why.empty());
+}
+
 }  // namespace
 
 BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions options) {
@@ -120,8 +150,13 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   if (!options.keys) options.keys = KeyMode::hoisted;
   const u64 slots = options.slots * options.pack;
   const u32 log_slots = static_cast<u32>(std::bit_width(slots)) - 1;
-  options.coeff_to_slot_stages = checked_stages(std::move(options.coeff_to_slot_stages), log_slots,
-                                                kCoeffToSlotFactors, "CoeffToSlot");
+  decide_savings(params, options, log_slots);
+  options.coeff_to_slot_stages =
+      *options.savings.over_mod_raise && options.coeff_to_slot_stages.empty()
+          ? split_raised_stages(log_slots)
+          : checked_stages(std::move(options.coeff_to_slot_stages), log_slots,
+                           kCoeffToSlotFactors + u32(*options.savings.over_mod_raise),
+                           "CoeffToSlot");
   options.slot_to_coeff_stages = checked_stages(std::move(options.slot_to_coeff_stages), log_slots,
                                                 kSlotToCoeffFactors, "SlotToCoeff");
   check_options(params, options);

@@ -197,4 +197,13 @@ std::vector<u32> split_stages(u32 log_slots, u32 factors) {
   return stages;
 }
 
+std::vector<u32> split_raised_stages(u32 log_slots) {
+  constexpr u32 kFactors = 5;
+  std::vector<u32> stages(kFactors, log_slots / kFactors);
+  // The last factors are on the fewest limbs and have the shortest periods.
+  const u32 order[] = {0, 4, 3, 2};
+  for (u32 i = 0; i < log_slots % kFactors; ++i) ++stages[order[i]];
+  return stages;
+}
+
 }  // namespace crenel::circuits

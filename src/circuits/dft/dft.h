@@ -28,4 +28,7 @@ std::vector<DiagonalMatrix> coeff_to_slot_factors(u64 slots, std::span<const u32
 /// counts first but one less in its second factor, as in the published 4+3+4+4 of 15.
 std::vector<u32> split_stages(u32 log_slots, u32 factors);
 
+/// The same of five factors of which the first costs least: OverModRaise.
+std::vector<u32> split_raised_stages(u32 log_slots);
+
 }  // namespace crenel::circuits
