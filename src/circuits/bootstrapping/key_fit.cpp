@@ -44,7 +44,7 @@ std::vector<KeyFit> lesser(const ckks::Params& params, const KeyFit& asked,
     plain.savings.over_mod_raise = false;
     fits.push_back(planned(params, plain));
   }
-  fits.push_back(with_minimal_keys(params, options));
+  if (options.savings.over_mod_raise != true) fits.push_back(with_minimal_keys(params, options));
   return fits;
 }
 

@@ -135,6 +135,25 @@ std::string hindrance(const ckks::Params& params, const BootstrapOptions& o, u32
   return "";
 }
 
+// Levels for CoeffToSlot; what has none is refused later.
+u32 coeff_to_slot_room(const ckks::Params& params) {
+  const u32 end = params.normal_top_level() + kEvalModLevels;
+  return std::clamp<u32>(params.max_level() - std::min(params.max_level(), end), 1,
+                         kCoeffToSlotFactors);
+}
+
+// The cheapest number of factors, or more where their levels are too uneven: all diagonals are
+// encoded at the geometric mean of the levels' ratios, and their integers have 62 bits.
+std::vector<u32> default_raised_stages(const ckks::Params& params, u32 log_slots, u32 most) {
+  constexpr double kMostBits = 60.5;
+  const u32 end = params.normal_top_level() + kEvalModLevels;
+  const u32 cheapest = std::min(raised_factors(log_slots), most);
+  for (u32 others = cheapest; others <= most && end + others <= params.max_level(); ++others)
+    if ((params.log_q(end + others) - params.log_q(end)) / others <= kMostBits)
+      return split_raised_stages(log_slots, others);
+  return split_raised_stages(log_slots, cheapest);
+}
+
 void decide_savings(const ckks::Params& params, BootstrapOptions& o, u32 log_slots) {
   auto& wanted = o.savings.over_mod_raise;
   const std::string why = wanted == false ? "" : hindrance(params, o, log_slots);
@@ -151,11 +170,12 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   const u64 slots = options.slots * options.pack;
   const u32 log_slots = static_cast<u32>(std::bit_width(slots)) - 1;
   decide_savings(params, options, log_slots);
+  const bool over = *options.savings.over_mod_raise;
+  const u32 factors = coeff_to_slot_room(params);
   options.coeff_to_slot_stages =
-      *options.savings.over_mod_raise && options.coeff_to_slot_stages.empty()
-          ? split_raised_stages(log_slots)
-          : checked_stages(std::move(options.coeff_to_slot_stages), log_slots,
-                           kCoeffToSlotFactors + u32(*options.savings.over_mod_raise),
+      over && options.coeff_to_slot_stages.empty()
+          ? default_raised_stages(params, log_slots, factors)
+          : checked_stages(std::move(options.coeff_to_slot_stages), log_slots, factors + u32(over),
                            "CoeffToSlot");
   options.slot_to_coeff_stages = checked_stages(std::move(options.slot_to_coeff_stages), log_slots,
                                                 kSlotToCoeffFactors, "SlotToCoeff");
@@ -170,12 +190,12 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   p.scale_up =
       static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - *o.message_ratio);
   // The top EvalMod level divides by about this much: squaring and rescaling then keep the scale.
-  const u32 end = params.normal_top_level(), top = end + kEvalModLevels;
+  const u32 bottom = params.normal_top_level(), top = bottom + kEvalModLevels;
   p.eval_scale = std::exp2(std::round(std::log2(params.rescale_ratio(top))));
-  p.reduced = {end, p.eval_scale, 0};
-  for (u32 l = top; l > end; --l)
+  p.reduced = {bottom, p.eval_scale, 0};
+  for (u32 l = top; l > bottom; --l)
     p.reduced.scale = p.reduced.scale * p.reduced.scale / params.rescale_ratio(l);
-  if (o.arcsine_degree) p.reduced = plan_arcsine(params, end, p.reduced.scale);
+  if (o.arcsine_degree) p.reduced = plan_arcsine(params, bottom, p.reduced.scale);
   p.levels = plan_levels(params, o, p.reduced);
 
   const double cts = p.eval_scale / (static_cast<double>(params.ring_dim()) * p.q0 * p.mod1.range);
