@@ -94,6 +94,7 @@ OPTIONS = (
     "pack",
     "values",
     "over_mod_raise",
+    "folded_sums",
 )
 
 

@@ -40,7 +40,7 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
                std::optional<i64> target_level, i64 iterations, std::optional<std::string> keys,
                const std::vector<i64>& coeff_to_slot_stages,
                const std::vector<i64>& slot_to_coeff_stages, std::optional<bool> over_mod_raise,
-               bool graph) {
+               bool folded_sums, bool graph) {
   BootstrapOptions o;
   o.slots = as_slots(slots);
   o.pack = as_unsigned<u32>(pack, "pack");
@@ -55,6 +55,7 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
   o.coeff_to_slot_stages = as_stages(coeff_to_slot_stages, "coeff_to_slot_stages");
   o.slot_to_coeff_stages = as_stages(slot_to_coeff_stages, "slot_to_coeff_stages");
   o.savings.over_mod_raise = over_mod_raise;
+  o.savings.folded_sums = folded_sums;
   o.graph = graph;
   new (self) BootstrapOptions(std::move(o));
 }
@@ -70,6 +71,7 @@ std::string text_of(const BootstrapOptions& v) {
              ", coeff_to_slot_stages=", list_text(v.coeff_to_slot_stages),
              ", slot_to_coeff_stages=", list_text(v.slot_to_coeff_stages), ", over_mod_raise=",
              !v.savings.over_mod_raise ? "None" : *v.savings.over_mod_raise ? "True" : "False",
+             v.savings.folded_sums ? "" : ", folded_sums=False",
              ", graph=", v.graph ? "True" : "False");
 }
 
@@ -104,6 +106,8 @@ constexpr const char* kOptionsDoc =
     "over_mod_raise : raise the modulus beyond that of the level, so that the first factor of\n"
     "    CoeffToSlot takes no level and smaller keys; default wherever it is possible: with\n"
     "    hoisted keys, and parameters with enough special primes\n"
+    "folded_sums : make EvalMod's sums in place and read limbs where they lie: the same bits, moving\n"
+    "    less; False is for ablations\n"
     "graph : replay a recorded graph where the device has them; the same bits as eager";
 
 void bind_options(nb::module_& m) {
@@ -117,7 +121,7 @@ void bind_options(nb::module_& m) {
         "iterations"_a = d.iterations, "keys"_a = nb::none(),
         "coeff_to_slot_stages"_a = std::vector<i64>(),
         "slot_to_coeff_stages"_a = std::vector<i64>(), "over_mod_raise"_a = nb::none(),
-        "graph"_a = d.graph,
+        "folded_sums"_a = d.savings.folded_sums, "graph"_a = d.graph,
         nb::sig("def __init__(self, *, " CRENEL_BOOTSTRAP_KEYWORDS ") -> None"), kOptionsDoc)
       .def_prop_ro(
           "slots",
@@ -161,6 +165,9 @@ void bind_options(nb::module_& m) {
       .def_prop_ro(
           "over_mod_raise", [](const BootstrapOptions& o) { return o.savings.over_mod_raise; },
           "Does the first factor of CoeffToSlot take no level? None: where that is possible.")
+      .def_prop_ro(
+          "folded_sums", [](const BootstrapOptions& o) { return o.savings.folded_sums; },
+          "Are EvalMod's sums made in place?")
       .def_prop_ro(
           "graph", [](const BootstrapOptions& o) { return o.graph; }, "Replay a recorded graph?")
       .def(

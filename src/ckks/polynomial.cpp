@@ -45,9 +45,11 @@ void CiphertextOps::limit_chebyshev(Ciphertext& a, const Ciphertext& x, u32 i) c
   bound = std::min(bound, magnitude::chebyshev(x.bound(), x.metadata().real, i));
 }
 
-Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::span<const double> c,
-                               PolynomialBasis basis, u32 level, double scale, u32 precise) {
-  return PolynomialEvaluator<CiphertextOps>({ev}, x, degree_of(c), basis, precise)
+Ciphertext evaluate_polynomial(const Evaluator& ev, Ciphertext x, std::span<const double> c,
+                               PolynomialBasis basis, u32 level, double scale, u32 precise,
+                               bool folded) {
+  return PolynomialEvaluator<CiphertextOps>({ev, folded}, std::move(x), degree_of(c), basis,
+                                            precise)
       .evaluate(c, level, scale);
 }
 

@@ -40,6 +40,9 @@ struct BootstrapSavings {
   /// factor more. Needs hoisted keys, two factors of CoeffToSlot, up to 5 stages in the first, and
   /// enough special primes.
   std::optional<bool> over_mod_raise;
+  /// EvalMod's sums are made in the memory of their first term, and limbs of higher levels read where
+  /// they lie: no copies, the same bits.
+  bool folded_sums = true;
 
   bool operator==(const BootstrapSavings&) const = default;
 };

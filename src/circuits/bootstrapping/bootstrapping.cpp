@@ -77,7 +77,8 @@ Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, const Ciphertext
   }
   const Stage stage(ev.stream(), "eval_mod");
   Ciphertext reduced =
-      eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine);
+      eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine,
+               plan.options.savings.folded_sums);
   if (plan.options.arcsine_degree != 0) reduced = arcsine(ev, reduced);
   watch::advance();
   if (plan.joined || plan.only_real()) return reduced;

@@ -171,7 +171,7 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
       cat("bootstrapper ", o.slots, " ", o.pack, " ", o.message_ratio.value(), " ", int(o.values),
           plan.ratio_chosen, " ", int(o.message), " ", int(o.order), " ", o.arcsine_degree, " ",
           o.target_level ? cat(*o.target_level) : "highest", " ", o.iterations, " ",
-          int(o.keys.value()), " ", o.graph, plan.over_mod_raise());
+          int(o.keys.value()), " ", o.graph, plan.over_mod_raise(), o.savings.folded_sums);
   for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
     key += " |";
     for (u32 s : *stages) key += cat(" ", s);

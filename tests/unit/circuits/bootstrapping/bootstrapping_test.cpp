@@ -258,6 +258,18 @@ TEST_P(Bootstrapping, SavingsTurnedOff) {
   }
 }
 
+TEST_P(Bootstrapping, FoldedSumsAreTheSameBits) {
+  auto& w = boot_world();
+  auto rng = test::test_rng();
+  const Values x = test::random_values(rng, 2 * w.slots());
+  Bootstrapper folded = w.boot();
+  Bootstrapper plain = w.boot(options([](auto& o) { o.savings.folded_sums = false; }));
+  const Ciphertext in = w.encrypt(folded, x);
+  const Ciphertext a = folded(in), b = plain(in);
+  EXPECT_EQ(test::bits(a), test::bits(b));
+  EXPECT_EQ(a.scale(), b.scale());
+}
+
 TEST_P(Bootstrapping, SavingsThatTakeALevelLess) {
   auto& w = boot_world();
   auto rng = test::test_rng();
