@@ -93,6 +93,8 @@ OPTIONS = (
     "graph",
     "pack",
     "values",
+    "over_mod_raise",
+    "folded_sums",
 )
 
 

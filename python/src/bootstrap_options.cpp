@@ -39,7 +39,8 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
                const std::string& message, const std::string& order, i64 arcsine_degree,
                std::optional<i64> target_level, i64 iterations, std::optional<std::string> keys,
                const std::vector<i64>& coeff_to_slot_stages,
-               const std::vector<i64>& slot_to_coeff_stages, bool graph) {
+               const std::vector<i64>& slot_to_coeff_stages, std::optional<bool> over_mod_raise,
+               bool folded_sums, bool graph) {
   BootstrapOptions o;
   o.slots = as_slots(slots);
   o.pack = as_unsigned<u32>(pack, "pack");
@@ -53,6 +54,8 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
   if (keys) o.keys = from_name(kKeyModes, *keys, "keys");
   o.coeff_to_slot_stages = as_stages(coeff_to_slot_stages, "coeff_to_slot_stages");
   o.slot_to_coeff_stages = as_stages(slot_to_coeff_stages, "slot_to_coeff_stages");
+  o.savings.over_mod_raise = over_mod_raise;
+  o.savings.folded_sums = folded_sums;
   o.graph = graph;
   new (self) BootstrapOptions(std::move(o));
 }
@@ -66,7 +69,9 @@ std::string text_of(const BootstrapOptions& v) {
              ", iterations=", v.iterations,
              ", keys=", !v.keys ? "None" : cat("'", name_of(kKeyModes, *v.keys), "'"),
              ", coeff_to_slot_stages=", list_text(v.coeff_to_slot_stages),
-             ", slot_to_coeff_stages=", list_text(v.slot_to_coeff_stages),
+             ", slot_to_coeff_stages=", list_text(v.slot_to_coeff_stages), ", over_mod_raise=",
+             !v.savings.over_mod_raise ? "None" : *v.savings.over_mod_raise ? "True" : "False",
+             v.savings.folded_sums ? "" : ", folded_sums=False",
              ", graph=", v.graph ? "True" : "False");
 }
 
@@ -97,7 +102,12 @@ constexpr const char* kOptionsDoc =
     "    default what the keys serve, 'hoisted' first\n"
     "coeff_to_slot_stages, slot_to_coeff_stages : butterfly stages of each factor, at most 4 and "
     "3\n"
-    "    factors; log2(slots) in sum\n"
+    "    factors (5 and 3 with OverModRaise); log2(slots) in sum\n"
+    "over_mod_raise : raise the modulus beyond that of the level, so that the first factor of\n"
+    "    CoeffToSlot takes no level and smaller keys; default wherever it is possible: with\n"
+    "    hoisted keys, and parameters with enough special primes\n"
+    "folded_sums : make EvalMod's sums in place and read limbs where they lie: the same bits, moving\n"
+    "    less; False is for ablations\n"
     "graph : replay a recorded graph where the device has them; the same bits as eager";
 
 void bind_options(nb::module_& m) {
@@ -110,7 +120,8 @@ void bind_options(nb::module_& m) {
         "arcsine_degree"_a = d.arcsine_degree, "target_level"_a = nb::none(),
         "iterations"_a = d.iterations, "keys"_a = nb::none(),
         "coeff_to_slot_stages"_a = std::vector<i64>(),
-        "slot_to_coeff_stages"_a = std::vector<i64>(), "graph"_a = d.graph,
+        "slot_to_coeff_stages"_a = std::vector<i64>(), "over_mod_raise"_a = nb::none(),
+        "folded_sums"_a = d.savings.folded_sums, "graph"_a = d.graph,
         nb::sig("def __init__(self, *, " CRENEL_BOOTSTRAP_KEYWORDS ") -> None"), kOptionsDoc)
       .def_prop_ro(
           "slots",
@@ -147,10 +158,16 @@ void bind_options(nb::module_& m) {
           "'hoisted' or 'minimal'; None: what the keys serve.")
       .def_prop_ro(
           "coeff_to_slot_stages", [](const BootstrapOptions& o) { return o.coeff_to_slot_stages; },
-          "Butterfly stages of each factor of CoeffToSlot; empty: 4 of about equal size.")
+          "Butterfly stages of each factor of CoeffToSlot; empty: 4 or 5 of about equal size.")
       .def_prop_ro(
           "slot_to_coeff_stages", [](const BootstrapOptions& o) { return o.slot_to_coeff_stages; },
           "Butterfly stages of each factor of SlotToCoeff; empty: 3 of about equal size.")
+      .def_prop_ro(
+          "over_mod_raise", [](const BootstrapOptions& o) { return o.savings.over_mod_raise; },
+          "Does the first factor of CoeffToSlot take no level? None: where that is possible.")
+      .def_prop_ro(
+          "folded_sums", [](const BootstrapOptions& o) { return o.savings.folded_sums; },
+          "Are EvalMod's sums made in place?")
       .def_prop_ro(
           "graph", [](const BootstrapOptions& o) { return o.graph; }, "Replay a recorded graph?")
       .def(
@@ -186,6 +203,8 @@ void bind_report(nb::module_& m) {
           "'hoisted' or 'minimal'.")
       .def_ro("keys_decided", &BootstrapReport::keys_decided,
               "Was that, or the slots, decided by the keys at hand, which serve no other?")
+      .def_ro("over_mod_raise", &BootstrapReport::over_mod_raise,
+              "Does the first factor of CoeffToSlot take no level?")
       .def_ro("slots", &BootstrapReport::slots, "Of the ciphertexts that it takes.")
       .def_ro("pack", &BootstrapReport::pack, "How many of them share one bootstrap.")
       .def_ro("notice", &BootstrapReport::notice,

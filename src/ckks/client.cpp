@@ -115,6 +115,8 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   auto& secret = state_->secret;
   if (request.encapsulation) require_secure_encapsulation(context.params, *context.ring);
   expect_room_for_keys(context, request);
+  const auto turned = turned_elements(context.params, request);
+  if (!turned.empty()) rlwe::expect_over_mod_raise(*context.ring);
   const auto elements = galois_levels(context.params, request);
   const watch::Task task(
       elements.size() + u64(request.relinearisation) + u64(request.encapsulation),
@@ -129,7 +131,7 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
     watch::advance();
   }
   if (request.encapsulation) {
-    data->set.encapsulation = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight);
+    data->set.encapsulation = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight, turned);
     watch::advance();
   }
   return EvaluationKeys(std::move(data));

@@ -12,9 +12,6 @@
 #include "ckks/scale.h"
 
 namespace crenel::ckks {
-namespace {
-
-// Of a sum or difference.
 Metadata sum_metadata(const Evaluator::State& s, const Metadata& a, const Metadata& b,
                       const char* operation) {
   Metadata meta = a;
@@ -22,12 +19,13 @@ Metadata sum_metadata(const Evaluator::State& s, const Metadata& a, const Metada
   return magnitude::bounded(s.params(), meta, magnitude::sum(a.bound, b.bound), operation);
 }
 
-// Of a product before its rescale.
 Metadata product_of(const Evaluator::State& s, const Metadata& a, const Metadata& b,
                     const char* operation) {
   return magnitude::bounded(s.params(), s.product_metadata(a, b.scale, a.real && b.real),
                             magnitude::product(a.bound, b.bound), operation);
 }
+
+namespace {
 
 // Components `first` and up of `from` to `to`, both dense and of equal shape.
 void copy_components(const Evaluator::State& s, rlwe::Poly& to, const rlwe::Poly& from, u32 first) {
@@ -200,39 +198,6 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, std::complex<double> b, doub
       magnitude::scaled(a.bound(), std::abs(b)), "multiply");
   auto out = s.poly(a.components(), a.batch(), a.level());
   s.kernels().mul_scalar(*s.stream, out.view(), a.data().poly.view(), scalars);
-  return s.wrap(std::move(out), meta);
-}
-
-Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphertext* const> x,
-                              std::span<const double> c, double constant, double scale) {
-  const u32 level = x[0]->level();
-  Metadata meta = x[0]->metadata();
-  meta.scale = scale;
-  double bound = std::abs(constant);
-  std::vector<rlwe::Scalars> scalars;
-  std::vector<rlwe::ConstView> first, others;
-  const u32 components = x[0]->components();
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    s.check_pair(*x[0], *x[k], false);
-    s.check_components(*x[k], components, "linear combination");
-    meta.real = meta.real && x[k]->metadata().real;
-    bound = magnitude::sum(bound, magnitude::scaled(x[k]->bound(), std::abs(c[k])));
-    scalars.push_back(constant_scalars(s.context.state(), c[k], scale / x[k]->scale(), level));
-    const rlwe::ConstView v = x[k]->data().poly.view();
-    first.push_back(v.components(0, constant == 0.0 ? components : 1));
-    others.push_back(v.components(1, components - 1));
-  }
-  meta = magnitude::bounded(s.params(), meta, bound, "linear combination");
-  auto out = s.poly(components, x[0]->batch(), level);
-  const rlwe::View to = out.view();
-  if (constant == 0.0) {
-    s.kernels().linear_combination(*s.stream, to, first, scalars, nullptr);
-    return s.wrap(std::move(out), meta);
-  }
-  const rlwe::Scalars added = constant_scalars(s.context.state(), constant, scale, level);
-  s.kernels().linear_combination(*s.stream, to.components(0, 1), first, scalars, &added);
-  s.kernels().linear_combination(*s.stream, to.components(1, components - 1), others, scalars,
-                                 nullptr);
   return s.wrap(std::move(out), meta);
 }
 

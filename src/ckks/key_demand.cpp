@@ -49,7 +49,7 @@ void KeyDemand::key(rlwe::KeyId id, KeyLevel level) {
   const char* name = nullptr;
   if (id == rlwe::kRelinearisation)
     name = kRelinearisation;
-  else if (id == rlwe::kDenseToSparse || id == rlwe::kSparseToDense)
+  else if (id == rlwe::kDenseToSparse || id == rlwe::kSparseToDense || rlwe::is_turned(id))
     name = kEncapsulation;
   else if (id == ring::galois_element_for_conjugation(log_n_))
     name = kConjugation;

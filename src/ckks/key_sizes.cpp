@@ -2,6 +2,7 @@
 #include "ckks/key_sizes.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ckks/objects.h"
 #include "rlwe/encapsulation.h"
@@ -59,6 +60,19 @@ std::map<u64, u32> galois_levels(const Params& params, const KeyRequest& request
   return levels;
 }
 
+std::vector<u64> turned_elements(const Params& params, const KeyRequest& request) {
+  if (!request.encapsulation_rotations.empty() && !request.encapsulation)
+    throw ParameterError(
+        cat(request.encapsulation_rotations.size(),
+            " rotations of encapsulation without encapsulation, expected both or none"),
+        {{"encapsulation_rotations", request.encapsulation_rotations.size()},
+         {"encapsulation", false}});
+  std::set<u64> elements;
+  for (i64 steps : request.encapsulation_rotations)
+    elements.insert(ring::galois_element_for_rotation(steps, params.log_n()));
+  return {elements.begin(), elements.end()};
+}
+
 u32 relinearisation_level(const Params& params, const KeyRequest& request) {
   if (request.relinearisation_level)
     return checked_level(params, request.relinearisation_level, "relinearisation_level");
@@ -70,6 +84,9 @@ KeyRequest merge(const KeyRequest& a, const KeyRequest& b) {
   both.relinearisation = a.relinearisation || b.relinearisation;
   both.conjugate = a.conjugate || b.conjugate;
   both.encapsulation = a.encapsulation || b.encapsulation;
+  std::set<i64> turned(a.encapsulation_rotations.begin(), a.encapsulation_rotations.end());
+  turned.insert(b.encapsulation_rotations.begin(), b.encapsulation_rotations.end());
+  both.encapsulation_rotations.assign(turned.begin(), turned.end());
   // Explicit levels throughout: none is all, and above every other.
   const auto level_or = [](std::optional<u32> level, const KeyRequest& r) {
     return level ? level : r.max_level;
@@ -120,11 +137,12 @@ KeySizes key_sizes(const Params& params, const KeyRequest& request) {
   for (const auto& [element, level] : galois_levels(params, request)) add(level);
   if (request.relinearisation) add(relinearisation_level(params, request));
   if (sizes.count == 0) sizes.each = key_bytes(params, kAll);
+  const u64 turned = turned_elements(params, request).size();
   if (request.encapsulation) {
     const u32 base = params.window_end(0) - params.window_begin(0);
     rlwe::expect_encapsulation(base, params.log_q(0), params.alpha());
-    sizes.count += 2;
-    sizes.bytes += pair + 2 * (base + rlwe::kEncapsulationPrimes) * limb;
+    sizes.count += 2 + static_cast<u32>(turned);
+    sizes.bytes += (1 + turned) * pair + 2 * (base + rlwe::kEncapsulationPrimes) * limb;
   }
   return sizes;
 }
@@ -135,7 +153,8 @@ void expect_room_for_keys(const Context::State& context, const KeyRequest& reque
   // The errors of one key, beside the keys.
   const u64 needed = sizes.bytes + sizes.each / 2;
   device::expect_room(context.ring->device(), {.device = needed}, [&] {
-    const u64 many = sizes.count - (request.encapsulation ? 2 : 0);
+    const u64 small = request.encapsulation ? 2 + turned_elements(context.params, request).size() : 0;
+    const u64 many = sizes.count - small;
     const std::string& name = context.params.name();
     return core::MemoryRequest{
         .what = cat(sizes.count, " evaluation keys", name.empty() ? "" : " of ", name),

@@ -19,6 +19,9 @@ u32 relinearisation_level(const Params& params, const KeyRequest& request);
 constexpr u64 least_staged_bytes(u64 device_bytes, u64 all, u64 largest) {
   return device_bytes >= all ? all : device_bytes - std::min(device_bytes, largest);
 }
+/// Elements of the keys that lead back from the sparse secret, ascending. ParameterError without
+/// encapsulation.
+std::vector<u64> turned_elements(const Params& params, const KeyRequest& request);
 /// ParameterError unless encapsulation is secure: the one sample under the ephemeral sparse secret
 /// has modulus q0 P', which must be small enough for 128 bits.
 void require_secure_encapsulation(const Params& params, const rlwe::RingContext& ring);

@@ -27,16 +27,20 @@ inline u32 degree_of(std::span<const double> c) {
   return degree - 1;
 }
 
+/// Operations that read operands of higher levels as they lie, and add in place: of ciphertexts.
+template <class Ops>
+concept FoldedOps = requires(const Ops& ops) { ops.folded; };
+
 template <class Ops>
 class PolynomialEvaluator {
  public:
   using Value = typename Ops::Value;
 
-  PolynomialEvaluator(const Ops& ops, const Value& x, u32 degree, PolynomialBasis basis)
+  PolynomialEvaluator(const Ops& ops, Value x, u32 degree, PolynomialBasis basis)
       : ops_(ops), ev_(ops.ev), params_(ops.params()), basis_(basis) {
     // About sqrt(degree) baby steps; the rest is reached by giant steps.
     baby_ = 1u << ((std::bit_width(degree) + 1) / 2);
-    elements_.emplace(1, ops.copy(x));
+    elements_.emplace(1, std::move(x));
   }
 
   Value evaluate(std::span<const double> c, u32 target_level, double target_scale) {
@@ -67,8 +71,10 @@ class PolynomialEvaluator {
     std::optional<Value> product;
     if (a == b) {
       product = chebyshev ? ops_.double_square(xa, -1.0) : ev_.square_lazy(xa);
+    } else if (chebyshev && folded()) {
+      product = folded_chebyshev(a, b, level);
     } else {
-      product = ev_.multiply_lazy(at(a, level), at(b, level));
+      product = multiply_lazy(at(a, level), at(b, level), level);
       if (chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
         product = ev_.add(*product, *product);
         product = ev_.sub(*product, scaled(a - b, 1.0, level, product->scale()));
@@ -79,10 +85,25 @@ class PolynomialEvaluator {
     return elements_.emplace(i, std::move(made)).first->second;
   }
 
-  /// element(i) at this level, made once.
+  bool folded() const {
+    if constexpr (FoldedOps<Ops>) return ops_.folded;
+    return false;
+  }
+  std::optional<Value> folded_chebyshev(u32 a, u32 b, u32 level) {
+    if constexpr (FoldedOps<Ops>)
+      return ops_.chebyshev_product(at(a, level), at(b, level), at(a - b, level), level);
+    return std::nullopt;
+  }
+  Value multiply_lazy(const Value& a, const Value& b, u32 level) {
+    if constexpr (FoldedOps<Ops>)
+      if (ops_.folded) return ops_.multiply_lazy(a, b, level);
+    return ev_.multiply_lazy(a, b);
+  }
+
+  /// element(i) at this level, made once; folded, at a level that limbs can be dropped from.
   const Value& at(u32 i, u32 level) {
     const Value& a = element(i);
-    if (a.level() == level) return a;
+    if (a.level() == level || (folded() && can_drop_to(params_, a.level(), level))) return a;
     if (const auto it = lowered_.find({i, level}); it != lowered_.end()) return it->second;
     return lowered_
         .emplace(std::pair(i, level), can_drop_to(params_, a.level(), level)
@@ -117,7 +138,8 @@ class PolynomialEvaluator {
     return count;
   }
 
-  Value leaf(std::span<const double> c, u32 degree, u32 level, double scale) {
+  /// The level at which a leaf's sum is made.
+  u32 leaf_level(std::span<const double> c, u32 degree, u32 level, double scale) {
     // Elements come down to the leaf's level one by one, or their sum does, times the moduli on the
     // way: whichever rescales less. Constants must stay below kLargest.
     u32 highest = elements_.at(1).level();
@@ -131,25 +153,59 @@ class PolynomialEvaluator {
     while (from < highest &&
            largest * wanted * params_.rescale_ratio(from + 1) < kLargest * params_.scale(from + 1))
       wanted *= params_.rescale_ratio(++from);
-    if (from == level || unready(c, degree, from) + from - level >= unready(c, degree, level))
-      return combination(c, degree, level, scale, c[0]);
+    const bool there =
+        from == level || unready(c, degree, from) + from - level >= unready(c, degree, level);
+    return there ? level : from;
+  }
+
+  Value leaf(std::span<const double> c, u32 degree, u32 level, double scale) {
+    const u32 from = leaf_level(c, degree, level, scale);
+    if (from == level) return combination(c, degree, level, scale, c[0]);
+    double wanted = scale;
+    for (u32 l = level + 1; l <= from; ++l) wanted *= params_.rescale_ratio(l);
     Value sum = combination(c, degree, from, wanted, 0.0);
     while (sum.level() > level) sum = ev_.rescale(sum);
     ops_.set_scale(sum, scale);  // equal up to bookkeeping rounding
     return c[0] == 0.0 ? std::move(sum) : ev_.add(sum, std::complex<double>(c[0]));
   }
 
-  Value combination(std::span<const double> c, u32 degree, u32 level, double scale,
-                    double constant) {
+  struct Terms {
     std::vector<const Value*> x;
     std::vector<double> factors;
+  };
+  Terms terms(std::span<const double> c, u32 degree, u32 level) {
+    Terms t;
     for (u32 i = 1; i <= degree; ++i) {
       if (c[i] == 0.0) continue;
-      x.push_back(&at(i, level));
-      factors.push_back(c[i]);
+      t.x.push_back(&at(i, level));
+      t.factors.push_back(c[i]);
     }
-    if (x.empty()) x.push_back(&at(1, level)), factors.push_back(0.0);
-    return ops_.linear_combination(x, factors, constant, scale);
+    if (t.x.empty()) t.x.push_back(&at(1, level)), t.factors.push_back(0.0);
+    return t;
+  }
+
+  Value combination(std::span<const double> c, u32 degree, u32 level, double scale,
+                    double constant) {
+    const Terms t = terms(c, degree, level);
+    if constexpr (FoldedOps<Ops>)
+      if (ops_.folded) return ops_.linear_combination(t.x, t.factors, constant, scale, level);
+    return ops_.linear_combination(t.x, t.factors, constant, scale);
+  }
+
+  /// product + r, of three components and unrescaled.
+  Value with_remainder(Value product, std::span<const double> r, u32 level, double scale) {
+    if constexpr (FoldedOps<Ops>)
+      if (ops_.folded) {
+        const u32 degree = degree_of(r);
+        if (leaf_fits(r, degree, level) && leaf_level(r, degree, level, scale) == level) {
+          const Terms t = terms(r, degree, level);
+          ops_.add_combination(product, t.x, t.factors, r[0]);
+        } else {
+          ops_.add_to(product, node(r, level, scale));
+        }
+        return product;
+      }
+    return ev_.add(product, node(r, level, scale));
   }
 
   Split split(std::span<const double> c, u32 degree, u32 half) const {
@@ -172,11 +228,11 @@ class PolynomialEvaluator {
     Value high =
         finish(node(q, level + 1, scale / giant.scale() * params_.rescale_ratio(level + 1)));
     ops_.set_scale(high, scale / giant.scale());  // equal up to bookkeeping rounding
-    Value product = ev_.multiply_lazy(high, giant);
+    Value product = multiply_lazy(high, giant, level);
     ops_.set_scale(product, scale);
     bool remainder = false;
     for (double v : r) remainder |= v != 0.0;
-    return remainder ? ev_.add(product, node(r, level, scale)) : std::move(product);
+    return remainder ? with_remainder(std::move(product), r, level, scale) : std::move(product);
   }
 
   Ops ops_;
@@ -205,11 +261,11 @@ typename Ops::Value polynomial(const Ops& ops, const typename Ops::Value& x,
                                double a, double b, const PolynomialTask& task) {
   const double scale = ops.params().scale(task.target);
   constant_scale(ops.params(), x.level(), x.scale());  // refuses an unrescaled product
-  const auto run = [&](const auto& y) {
-    return PolynomialEvaluator<Ops>(ops, y, task.degree, basis)
+  const auto run = [&](typename Ops::Value y) {
+    return PolynomialEvaluator<Ops>(ops, std::move(y), task.degree, basis)
         .evaluate(coefficients, task.target, scale);
   };
-  if (!task.map_interval) return run(x);
+  if (!task.map_interval) return run(ops.copy(x));
   return run(ops.ev.add(ops.ev.rescale(ops.ev.multiply(x, 2.0 / (b - a))),
                         std::complex<double>(-(a + b) / (b - a))));
 }

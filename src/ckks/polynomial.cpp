@@ -45,9 +45,9 @@ void CiphertextOps::limit_chebyshev(Ciphertext& a, const Ciphertext& x, u32 i) c
   bound = std::min(bound, magnitude::chebyshev(x.bound(), x.metadata().real, i));
 }
 
-Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::span<const double> c,
-                               PolynomialBasis basis, u32 level, double scale) {
-  return PolynomialEvaluator<CiphertextOps>({ev}, x, degree_of(c), basis)
+Ciphertext evaluate_polynomial(const Evaluator& ev, Ciphertext x, std::span<const double> c,
+                               PolynomialBasis basis, u32 level, double scale, bool folded) {
+  return PolynomialEvaluator<CiphertextOps>({ev, folded}, std::move(x), degree_of(c), basis)
       .evaluate(c, level, scale);
 }
 

@@ -10,6 +10,9 @@ namespace crenel::ckks {
 Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphertext* const> x,
                               std::span<const double> c, double constant, double scale);
 
+/// a + constant, in the memory of a.
+Ciphertext add_constant(const Evaluator::State& s, Ciphertext a, double constant);
+
 /// 2 a^2 + constant, three components: from T_k to T_2k, and the double angle.
 Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double constant);
 
@@ -18,6 +21,9 @@ struct CiphertextOps {
   using Value = Ciphertext;
   using Operations = Evaluator;
   const Evaluator& ev;
+  /// Limbs of operands of higher levels are read where they lie, and sums are made in place: the
+  /// same bits with less traffic than the compositions of ev's operations. An ablation turns it off.
+  bool folded = true;
 
   const Params& params() const { return ev.context().params(); }
   const Metadata& metadata(const Ciphertext& a) const { return a.metadata(); }
@@ -31,6 +37,19 @@ struct CiphertextOps {
                                 double constant, double scale) const {
     return ckks::linear_combination(ev.state(), x, c, constant, scale);
   }
+  // Folded: operands are at `level` or at one that limbs can be dropped from.
+  Ciphertext multiply_lazy(const Ciphertext& a, const Ciphertext& b, u32 level) const;
+  /// 2 a b - c, three components: T_(i+j) of T_i, T_j and T_|i-j|.
+  Ciphertext chebyshev_product(const Ciphertext& a, const Ciphertext& b, const Ciphertext& c,
+                               u32 level) const;
+  Ciphertext linear_combination(std::span<const Ciphertext* const> x, std::span<const double> c,
+                                double constant, double scale, u32 level) const;
+  /// sum += the linear combination, of two components; sum is at this scale.
+  void add_combination(Ciphertext& sum, std::span<const Ciphertext* const> x,
+                       std::span<const double> c, double constant) const;
+  /// sum += a, which has no more components.
+  void add_to(Ciphertext& sum, const Ciphertext& a) const;
+
   /// The scale that it has, up to rounding of the bookkeeping.
   void set_scale(Ciphertext& a, double scale) const { a.data().meta.scale = scale; }
   /// What is known of T_i(x) besides its making.
@@ -39,8 +58,8 @@ struct CiphertextOps {
 
 /// sum_k c_k x^k or sum_k c_k T_k(x), degree >= 1, at exactly this level and scale, rescaled. x
 /// must be at level >= level + polynomial_depth(degree); every intermediate has the scale that
-/// squaring and rescaling gives it.
-Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::span<const double> c,
-                               PolynomialBasis basis, u32 level, double scale);
+/// squaring and rescaling gives it. `folded`: of CiphertextOps.
+Ciphertext evaluate_polynomial(const Evaluator& ev, Ciphertext x, std::span<const double> c,
+                               PolynomialBasis basis, u32 level, double scale, bool folded = true);
 
 }  // namespace crenel::ckks

@@ -54,6 +54,49 @@ Encapsulation::Encapsulation(const RingContext& ring) : ring_(ring) {
   mod_down_ = ring.kernels().prepare(rns::make_divide(moduli, limbs, base));
 }
 
+bool supports_over_mod_raise(u32 log_n, double base_bits, u32 special_primes, double special_bits) {
+  constexpr double kMargin = 8;  // bits
+  if (special_primes <= kOverPrimes) return false;
+  // Special primes are of one size, nearly.
+  const double left = special_bits * (special_primes - kOverPrimes) / special_primes;
+  return left >= base_bits + log_n / 2.0 + kMargin;
+}
+
+bool supports_over_mod_raise(const RingContext& ring) {
+  const LimbSet& special = ring.special();
+  double bits = 0;
+  for (u32 i = 0; i < special.size(); ++i) bits += std::log2(ring.modulus(special[i]).q);
+  return supports_encapsulation(ring) &&
+         supports_over_mod_raise(ring.log_n(), base_bits(ring), special.size(), bits);
+}
+
+void expect_over_mod_raise(const RingContext& ring) {
+  if (supports_over_mod_raise(ring)) return;
+  throw UnsupportedError(
+      cat("OverModRaise with ", ring.special().size(), " special primes, expected ", kOverPrimes,
+          " and as many as exceed level 0 of ", base_bits(ring), " bits"),
+      {{"special_primes", ring.special().size()}, {"expected", cat("> ", kOverPrimes)}});
+}
+
+LimbSet with_over_primes(const RingContext& ring, const LimbSet& chain) {
+  LimbSet limbs = chain;
+  for (u32 k = 0; k < kOverPrimes; ++k) limbs.push_back(ring.special()[k]);
+  return limbs;
+}
+
+Scalars over_scalars(const RingContext& ring, const LimbSet& limbs) {
+  Scalars s;
+  for (u32 i = 0; i < limbs.size(); ++i) {
+    const auto& m = ring.modulus(limbs[i]);
+    Word product = 1;
+    for (u32 k = kOverPrimes; k < ring.special().size(); ++k)
+      product = math::mul_mod<Word>(
+          product, static_cast<Word>(ring.modulus(ring.special()[k]).q % m.q), m);
+    s.low[i] = s.high[i] = product;
+  }
+  return s;
+}
+
 Poly Encapsulation::to_sparse(device::Stream& stream, ConstView ciphertext,
                               const KeyView& dense_to_sparse) const {
   auto& k = ring_.kernels();
@@ -80,6 +123,13 @@ Poly Encapsulation::lift(device::Stream& stream, ConstView polynomial, const Lim
   k.ntt(stream, lifted.view_as(Domain::eval), lifted.view());
   lifted.set_domain(Domain::eval);
   return lifted;
+}
+
+Raised Encapsulation::over_raise(device::Stream& stream, ConstView sparse_ciphertext,
+                                 u32 level) const {
+  return {lift(stream, sparse_ciphertext.components(0, 1),
+               with_over_primes(ring_, ring_.window(level))),
+          lift(stream, sparse_ciphertext.components(1, 1), ring_.extended(level))};
 }
 
 Poly Encapsulation::raise(device::Stream& stream, ConstView sparse_ciphertext,

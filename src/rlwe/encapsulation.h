@@ -22,6 +22,28 @@ LimbSet encapsulation_limbs(const RingContext& ring);
 /// Special primes that P' is the product of.
 inline constexpr u32 kEncapsulationPrimes = 2;
 
+/// OverModRaise: special primes that the modulus is raised beyond that of a level by, S their
+/// product. Dividing by S ends the first factor of CoeffToSlot, which then takes no level.
+inline constexpr u32 kOverPrimes = 2;
+/// Whether the special primes that are left, P / S, keep the errors of keys below the rounding of
+/// the division by P: q0 sqrt(N) 2^8 at least, for a level 0 of `base_bits` and special primes of
+/// `special_bits` together.
+bool supports_over_mod_raise(u32 log_n, double base_bits, u32 special_primes, double special_bits);
+bool supports_over_mod_raise(const RingContext& ring);
+/// UnsupportedError unless that is so.
+void expect_over_mod_raise(const RingContext& ring);
+/// Chain primes and those of S.
+LimbSet with_over_primes(const RingContext& ring, const LimbSet& chain);
+/// P / S modulo each of `limbs`.
+Scalars over_scalars(const RingContext& ring, const LimbSet& limbs);
+
+/// A ciphertext of the sparse secret at a modulus beyond that of its level: its integers as they
+/// stand, in (-q0/2, q0/2). Evaluation form.
+struct Raised {
+  Poly b;  ///< on the window and the primes of S
+  Poly a;  ///< on the window and all special primes
+};
+
 /// Both directions; the tables of one ring, made once. Ciphertexts are (b, a) in evaluation form,
 /// batch entries independent.
 class Encapsulation {
@@ -39,6 +61,9 @@ class Encapsulation {
   /// |I| <= (weight + 1) / 2; then it is switched to the dense secret.
   Poly raise(device::Stream& stream, ConstView sparse_ciphertext, const KeyView& sparse_to_dense,
              u32 level) const;
+  /// OverModRaise: the lift alone, beyond the modulus of `level`; the switch to the dense secret is
+  /// the first factor's (EncapsulationKeys::turned).
+  Raised over_raise(device::Stream& stream, ConstView sparse_ciphertext, u32 level) const;
 
  private:
   /// The integers of one polynomial, reduced modulo `limbs`.

@@ -29,6 +29,10 @@ using KeyId = u64;
 inline constexpr KeyId kRelinearisation = 0, kDenseToSparse = 2, kSparseToDense = 4;
 /// The element of the identity: no key is needed.
 inline constexpr KeyId kNoKey = 1;
+/// From the sparse secret to the dense one and through an automorphism (EncapsulationKeys::turned).
+constexpr KeyId turned_key(u64 element) { return 8 * element; }
+constexpr bool is_turned(KeyId id) { return id % 8 == 0 && id != kRelinearisation; }
+constexpr u64 turned_element(KeyId id) { return id / 8; }
 
 /// RLWE sample of zero over every chain prime (any level's window is a part of it).
 struct PublicKey {
@@ -37,12 +41,16 @@ struct PublicKey {
 };
 
 /// Keys between the dense secret s and an ephemeral sparse one (rlwe/encapsulation.h): one RLWE
-/// pair each, batch 1, without a gadget.
+/// pair each, batch 1, without a gadget; all of one sparse secret.
 struct EncapsulationKeys {
   /// Modulo q0 P' (encapsulation_limbs), under the sparse secret: carries P' s.
   SwitchKey dense_to_sparse;
   /// Modulo Q P (every prime), under s: carries P s_sparse.
   SwitchKey sparse_to_dense;
+  /// By element, that of the identity included: modulo Q P, under element^-1(s): carries
+  /// P / S s_sparse, S the product of the special primes that ModRaise may go beyond Q by
+  /// (rlwe/encapsulation.h, "kOverPrimes").
+  std::map<u64, SwitchKey> turned;
   u32 weight = 0;  ///< Hamming weight of the sparse secret
 };
 
@@ -57,6 +65,11 @@ struct EvaluationKeySet {
     if (id == kRelinearisation) return relinearisation ? &*relinearisation : nullptr;
     if (id == kDenseToSparse) return encapsulation ? &encapsulation->dense_to_sparse : nullptr;
     if (id == kSparseToDense) return encapsulation ? &encapsulation->sparse_to_dense : nullptr;
+    if (is_turned(id)) {
+      if (!encapsulation) return nullptr;
+      const auto turned = encapsulation->turned.find(turned_element(id));
+      return turned == encapsulation->turned.end() ? nullptr : &turned->second;
+    }
     const auto it = galois.find(id);
     return it == galois.end() ? nullptr : &it->second;
   }
@@ -68,10 +81,12 @@ struct EvaluationKeySet {
     std::vector<KeyId> all;
     if (relinearisation) all.push_back(kRelinearisation);
     for (const auto& [element, key] : galois) all.push_back(element);
-    if (encapsulation) all.insert(all.end(), {kDenseToSparse, kSparseToDense});
+    if (!encapsulation) return all;
+    all.insert(all.end(), {kDenseToSparse, kSparseToDense});
+    for (const auto& [element, key] : encapsulation->turned) all.push_back(turned_key(element));
     return all;
   }
-  /// visit(key) for every key, of encapsulation both.
+  /// visit(key) for every key, of encapsulation all.
   template <class Visitor>
   void for_each(Visitor visit) const {
     if (relinearisation) visit(*relinearisation);
@@ -79,6 +94,7 @@ struct EvaluationKeySet {
     if (!encapsulation) return;
     visit(encapsulation->dense_to_sparse);
     visit(encapsulation->sparse_to_dense);
+    for (const auto& [element, key] : encapsulation->turned) visit(key);
   }
 };
 

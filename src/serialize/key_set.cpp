@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kRelinearisation = "relinearisation", kGalois = "galois/";
 constexpr std::string_view kDenseToSparse = "encapsulation/dense_to_sparse";
 constexpr std::string_view kSparseToDense = "encapsulation/sparse_to_dense";
+constexpr std::string_view kTurned = "encapsulation/turned/";
 constexpr std::string_view kHalf = "/b", kSeed = "/seed";
 constexpr const char* kDigits = "digits";
 constexpr std::string_view kMaxLevel = "max_level:";
@@ -27,11 +28,13 @@ constexpr const char* kWeight = "encapsulation_weight";
 std::string half_name(std::string_view key) { return cat(key, kHalf); }
 std::string seed_name(std::string_view key) { return cat(key, kSeed); }
 std::string galois_name(u64 element) { return cat(kGalois, element); }
+std::string turned_name(u64 element) { return cat(kTurned, element); }
 
 std::string key_name(rlwe::KeyId id) {
   if (id == rlwe::kRelinearisation) return std::string(kRelinearisation);
   if (id == rlwe::kDenseToSparse) return std::string(kDenseToSparse);
   if (id == rlwe::kSparseToDense) return std::string(kSparseToDense);
+  if (rlwe::is_turned(id)) return turned_name(rlwe::turned_element(id));
   return galois_name(id);
 }
 
@@ -39,6 +42,11 @@ std::string key_name(rlwe::KeyId id) {
 /// identity, and 2N - 1.
 bool usable_element(u64 element, u64 ring_dim) {
   return element == 2 * ring_dim - 1 || (element > 1 && element < 2 * ring_dim && element % 4 == 1);
+}
+
+/// Those of keys that lead back from the sparse secret: powers of 5, the identity among them.
+bool turned_element(u64 element, u64 ring_dim) {
+  return element < 2 * ring_dim && element % 4 == 1;
 }
 
 }  // namespace
@@ -117,7 +125,22 @@ void KeyReader::find_encapsulation() {
   const u32 weight = rlwe::kEncapsulationWeight;
   if (file_.integer(kWeight, 1, ring_.ring_dim()) != weight) file_.refuse(kWeight, cat(weight));
   encapsulation_ = {find(std::string(kDenseToSparse), 1, rlwe::encapsulation_limbs(ring_)),
-                    find(std::string(kSparseToDense), 1, ring_.everything()), weight};
+                    find(std::string(kSparseToDense), 1, ring_.everything()),
+                    {},
+                    weight};
+  for (const auto& [name, tensor] : file_.file().tensors()) {
+    if (!name.starts_with(kTurned) || !name.ends_with(kHalf)) continue;
+    const std::string_view digits =
+        std::string_view(name).substr(kTurned.size(), name.size() - kTurned.size() - kHalf.size());
+    const auto element = parse_integer(digits);
+    const bool usable = element && turned_element(*element, ring_.ring_dim());
+    if (!usable || !rlwe::supports_over_mod_raise(ring_))
+      reject("tensor " + quote(name), cat("Galois element ", quote(digits)),
+             usable ? std::string("none, for parameters without OverModRaise")
+                    : cat("an integer 1 mod 4 in [1, ", 2 * ring_.ring_dim(), ")"),
+             tensor.offset);
+    encapsulation_->turned.emplace(*element, find(turned_name(*element), 1, ring_.everything()));
+  }
 }
 
 u64 KeyReader::element_of(const Tensor& tensor) const {
@@ -200,6 +223,8 @@ void KeyReader::for_selected(const ckks::KeySelection& selection, const Visit& v
   if (!selection.encapsulation || !encapsulation_) return;
   visit(rlwe::kDenseToSparse, encapsulation_->dense_to_sparse);
   visit(rlwe::kSparseToDense, encapsulation_->sparse_to_dense);
+  for (const auto& [element, entry] : encapsulation_->turned)
+    visit(rlwe::turned_key(element), entry);
 }
 
 KeyReader::Sizes KeyReader::sizes(const ckks::KeySelection& selection) const {
@@ -232,6 +257,8 @@ rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, 
       set.encapsulation.emplace().dense_to_sparse = load(entry);
     else if (id == rlwe::kSparseToDense)
       set.encapsulation->sparse_to_dense = load(entry);
+    else if (rlwe::is_turned(id))
+      set.encapsulation->turned.emplace(rlwe::turned_element(id), load(entry));
     else
       set.galois.emplace(id, load(entry));
   });
@@ -253,6 +280,7 @@ rlwe::EvaluationKeySet KeyReader::load_all() {
   if (encapsulation_) {
     verify(encapsulation_->dense_to_sparse);
     verify(encapsulation_->sparse_to_dense);
+    for (const auto& [element, entry] : encapsulation_->turned) verify(entry);
   }
   return assemble({}, [&](const Entry& e) {
     rlwe::SwitchKey key = upload(e, file_.data(*e.half), file_.data(*e.seed));

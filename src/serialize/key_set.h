@@ -60,6 +60,7 @@ class KeyReader {
   };
   struct Encapsulation {
     Entry dense_to_sparse, sparse_to_dense;
+    std::map<u64, Entry> turned;
     u32 weight = 0;
   };
 

@@ -29,6 +29,7 @@ struct EvaluationKeyStream::State {
   std::shared_ptr<Client::State> client;
   DocumentWriter file;
   std::vector<Entry> entries;
+  std::vector<u64> turned;  ///< elements, of encapsulation
   std::size_t made = 0;
 };
 
@@ -36,12 +37,17 @@ EvaluationKeyStream::State::State(std::shared_ptr<Client::State> owner, const Ke
     : client(std::move(owner)), file(kind::kEvaluationKeys, client->context.params().id()) {
   const Params& params = client->context.params();
   if (request.encapsulation) require_secure_encapsulation(params, ring());
+  turned = turned_elements(params, request);
+  if (!turned.empty()) rlwe::expect_over_mod_raise(ring());
   const auto elements = galois_levels(params, request);
   std::vector<std::pair<rlwe::KeyId, u32>> wanted;
   if (request.relinearisation)
     wanted.emplace_back(rlwe::kRelinearisation, relinearisation_level(params, request));
   wanted.insert(wanted.end(), elements.begin(), elements.end());
-  const u64 each = key_sizes(params, request).each;
+  // Those of encapsulation are made together: one call knows the sparse secret.
+  const u64 pair = 2 * params.primes().size() * params.ring_dim() * sizeof(rlwe::Word);
+  const u64 together = request.encapsulation ? (2 + turned.size()) * pair : 0;
+  const u64 each = std::max(key_sizes(params, request).each, together);
   device::expect_room(ring().device(), {.device = each + each / 2, .host = each / 2},
                       [] { return core::MemoryRequest{.what = "one evaluation key"}; });
   file.secret_key_id(client->id);
@@ -54,6 +60,8 @@ EvaluationKeyStream::State::State(std::shared_ptr<Client::State> owner, const Ke
     declare(rlwe::kDenseToSparse, 1, rlwe::encapsulation_limbs(ring()).size(),
             rlwe::SwitchKey::kAny);
     declare(rlwe::kSparseToDense, 1, ring().everything().size(), rlwe::SwitchKey::kAny);
+    for (u64 element : turned)
+      declare(rlwe::turned_key(element), 1, ring().everything().size(), rlwe::SwitchKey::kAny);
   }
   file.layout();
 }
@@ -77,8 +85,10 @@ EvaluationKeyStream::~EvaluationKeyStream() = default;
 
 u32 EvaluationKeyStream::count() const {
   const auto& all = state_->entries;
-  const bool pair = !all.empty() && all.back().id == rlwe::kSparseToDense;
-  return static_cast<u32>(all.size()) - u32(pair);
+  const auto together = std::count_if(all.begin(), all.end(), [](const auto& e) {
+    return e.id == rlwe::kSparseToDense || rlwe::is_turned(e.id);
+  });
+  return static_cast<u32>(all.size() - static_cast<std::size_t>(together));
 }
 
 u64 EvaluationKeyStream::file_bytes() const {
@@ -94,10 +104,11 @@ std::vector<u8> EvaluationKeyStream::next() {
   const auto& [id, level, tensors] = s.entries[s.made];
   auto& secret = s.client->secret;
   if (id == rlwe::kDenseToSparse) {
-    const auto keys = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight);
+    const auto keys = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight, s.turned);
     s.append(bytes, tensors, keys.dense_to_sparse);
     s.append(bytes, s.entries[s.made + 1].tensors, keys.sparse_to_dense);
     s.made += 2;
+    for (u64 element : s.turned) s.append(bytes, s.entries[s.made++].tensors, keys.turned.at(element));
     return bytes;
   }
   s.append(bytes, tensors,

@@ -68,32 +68,36 @@ std::vector<TestPoly> hoisted_polys(const ring::Ring& ring, Rng& rng, const Hois
   return polys;
 }
 
-// Alternates between the two keys; an element 1 has none.
-std::vector<device::KeyView> keys_of(const V& v, u32 outputs, const std::vector<u64>& elements) {
+// Alternates between the two keys; an element 1 has none, unless all are keyed.
+std::vector<device::KeyView> keys_of(const V& v, u32 outputs, const std::vector<u64>& elements,
+                                     bool all_keyed = false) {
   std::vector<device::KeyView> keys;
-  for (std::size_t r = 0; r < elements.size(); ++r)
-    keys.push_back(elements[r] == 1 ? device::KeyView() : v[outputs + 3 + r % 2]);
+  for (std::size_t r = 0; r < elements.size(); ++r) {
+    const bool keyed = all_keyed || elements[r] != 1;
+    keys.push_back(keyed ? v[outputs + 3 + r % 2] : device::KeyView());
+  }
   return keys;
 }
 
 void check_hoisted(Pair& pair, Rng& rng, const HoistedCase& s, const std::vector<u64>& elements,
-                   const GridCase& grid, Fill fill = Fill::random) {
+                   const GridCase& grid, Fill fill = Fill::random, bool all_keyed = false) {
   SCOPED_TRACE(cat(s.name, ": ", grid.giants, " x ", grid.babies, " plaintexts of 2^",
-                   grid.log_words, " words, ", name_of(fill)));
+                   grid.log_words, " words, ", name_of(fill), all_keyed ? ", no a" : ""));
   const auto special = random_special(pair.ring(), rng, s.window());
   auto polys = hoisted_polys(pair.ring(), rng, s, grid.giants, fill);
   polys.push_back(grid.words(pair.ring(), rng, s.extended(), fill));
   const auto call = [&](bool composed) {
     return [&, composed](Ctx& c, const V& v) {
       const auto out = taken(v, 0, grid.giants);
-      const auto keys = keys_of(v, grid.giants, elements);
+      const auto keys = keys_of(v, grid.giants, elements, all_keyed);
       const std::size_t at = grid.giants;
+      const ConstView a = all_keyed ? ConstView() : ConstView(v[at + 2]);
       if (composed)
         compositions(*c.kernels)
-            .hoisted_plain_sums(*c.stream, out, v[at], v[at + 1], v[at + 2], keys, elements,
+            .hoisted_plain_sums(*c.stream, out, v[at], v[at + 1], a, keys, elements,
                                 grid.at(v.back()), special, s.first_digit());
       else
-        c.kernels->hoisted_plain_sums(*c.stream, out, v[at], v[at + 1], v[at + 2], keys, elements,
+        c.kernels->hoisted_plain_sums(*c.stream, out, v[at], v[at + 1], a, keys, elements,
                                       grid.at(v.back()), special, s.first_digit());
     };
   };
@@ -121,6 +125,11 @@ TEST_P(HoistedSums, Chains) {
                     grid_case(rng, giants, babies, log_words, Presence::some));
     }
     check_hoisted(pair, rng, s, {1}, grid_case(rng, 2, 1, s.log_n, Presence::all));
+    // Without an `a` elements 1 are rotations by nothing, with a key each.
+    check_hoisted(pair, rng, s, {1}, grid_case(rng, 2, 1, s.log_n, Presence::all), Fill::random,
+                  true);
+    check_hoisted(pair, rng, s, some_elements(rng, s.log_n, 5),
+                  grid_case(rng, 1, 5, s.log_n, Presence::some), Fill::random, true);
     for (const Fill fill : {Fill::top, Fill::zero})
       check_hoisted(pair, rng, s, some_elements(rng, s.log_n, 4),
                     grid_case(rng, 3, 4, s.log_n, Presence::all), fill);

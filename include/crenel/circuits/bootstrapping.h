@@ -31,6 +31,22 @@ enum class BootstrapValues : u8 {
   constant,      ///< the same number everywhere, or nearly
 };
 
+/// Work that a bootstrap saves, each on its own: what an ablation turns off. None: wherever the
+/// parameters and the other options allow it. true: ParameterError where they do not.
+struct BootstrapSavings {
+  /// The modulus is raised beyond that of the level by two special primes, and the first factor of
+  /// CoeffToSlot works on what is raised: it takes no level, its keys are a dnum-th of the size and
+  /// lead back from the sparse secret at once, and nothing is decomposed. CoeffToSlot may have a
+  /// factor more. Needs hoisted keys, two factors of CoeffToSlot, up to 5 stages in the first, and
+  /// enough special primes.
+  std::optional<bool> over_mod_raise;
+  /// EvalMod's sums are made in the memory of their first term, and limbs of higher levels read where
+  /// they lie: no copies, the same bits.
+  bool folded_sums = true;
+
+  bool operator==(const BootstrapSavings&) const = default;
+};
+
 struct BootstrapOptions {
   /// Of a ciphertext: power of two; 0: all N/2 (N/2 over pack), or as many as the keys at hand were
   /// made for.
@@ -58,8 +74,10 @@ struct BootstrapOptions {
   /// Default: hoisted, or minimal where the keys at hand serve nothing else. Slots are as many as
   /// the keys were made for only where neither mode nor stages are given.
   std::optional<KeyMode> keys;
-  /// Butterfly stages of each factor; empty: 4 and 3 factors of equal size.
+  /// Butterfly stages of each factor; empty: 4 (5 with OverModRaise) and 3 factors of about equal
+  /// size.
   std::vector<u32> coeff_to_slot_stages, slot_to_coeff_stages;
+  BootstrapSavings savings;
   /// Replay a recorded graph where the device has them; eager results are the same bits.
   bool graph = true;
 };
@@ -110,6 +128,7 @@ struct BootstrapReport {
   double log2_failure = 0.0;  ///< of one bootstrap
   KeyMode keys = KeyMode::hoisted;
   bool keys_decided = false;  ///< that, or the slots, by the keys at hand: they serve no other
+  bool over_mod_raise = false;  ///< BootstrapSavings: that it is done
   u64 slots = 0;              ///< of the ciphertexts that it takes
   u32 pack = 1;               ///< how many share one bootstrap
   std::string notice;         ///< that the keys at hand were made for another bootstrap, or nothing

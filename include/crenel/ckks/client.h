@@ -24,6 +24,9 @@ struct KeyRequest {
   /// Refused where the sparse secret would be weaker than 128 bits (SECURITY.md), and by parameters
   /// with more than two primes at level 0 or fewer than two special primes.
   bool encapsulation = false;
+  /// Rotations that lead back from the sparse secret as well, 0 for none: of a bootstrap with
+  /// OverModRaise. With `encapsulation` only. UnsupportedError with too few special primes.
+  std::vector<i64> encapsulation_rotations = {};
   /// The highest level that keys serve (not those of encapsulation) where none of their own is
   /// given; none: all levels. Levels above Params::max_level(): ParameterError.
   std::optional<u32> max_level = {};
@@ -36,7 +39,7 @@ KeyRequest merge(const KeyRequest& a, const KeyRequest& b);
 
 /// Memory of evaluation keys, exact: EvaluationKeys::count() and bytes() of what a request makes.
 struct KeySizes {
-  u32 count = 0;  ///< keys, of encapsulation both
+  u32 count = 0;  ///< keys, of encapsulation all
   u64 bytes = 0;  ///< on the device, of all
   u64 each = 0;   ///< of the largest rotation, conjugation or relinearisation key
 };
@@ -63,7 +66,7 @@ class EvaluationKeys {
   std::optional<u32> rotation_level(i64 steps) const;
   std::optional<u32> conjugation_level() const;
   std::optional<u32> relinearisation_level() const;
-  u32 count() const;       ///< keys, of encapsulation both
+  u32 count() const;       ///< keys, of encapsulation all
   u64 bytes() const;       ///< on the device
   u64 host_bytes() const;  ///< of staged keys, in page-locked host memory
   u64 wire_bytes() const;  ///< serialised (uniform halves are seeds)

@@ -60,7 +60,7 @@ class EvaluationKeyStream {
   EvaluationKeyStream& operator=(EvaluationKeyStream&&) noexcept;
   ~EvaluationKeyStream();
 
-  u32 count() const;       ///< parts that next() gives: one a key, both of encapsulation in one
+  u32 count() const;       ///< parts that next() gives: one a key, those of encapsulation in one
   u64 file_bytes() const;  ///< of the whole file
   /// Makes the next key: the bytes of the file that follow those of the one before, the first of
   /// which follow the head. Empty after the last.

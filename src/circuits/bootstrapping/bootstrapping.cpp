@@ -16,9 +16,10 @@ using ckks::Ciphertext;
 using device::Stage;
 
 // Steps 1-4: integer scale-up, sparse secret, exact lift, dense secret; the copies of a vector of
-// fewer slots are summed. The polynomial is m + q0 I with scale 1.
+// fewer slots are summed. The polynomial is m + q0 I with scale 1; with OverModRaise it has been
+// through the first factor of CoeffToSlot.
 Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
-  const Stage stage(ev.stream(), "mod_raise");
+  std::optional<Stage> stage(std::in_place, ev.stream(), "mod_raise");
   const auto& s = ev.state();
   const Ciphertext scaled = ev.multiply_integer(a, i64(1) << plan.scale_up);
   const auto sparse = encapsulation.to_sparse(*s.stream, scaled.data().poly.view(),
@@ -27,11 +28,24 @@ Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
   meta.level = plan.levels.raised;
   meta.scale = 1.0;
   meta.real = false;
-  Ciphertext raised =
-      s.wrap(encapsulation.raise(*s.stream, sparse.view(), s.lease(rlwe::kSparseToDense)[0],
-                                 plan.levels.raised),
-             meta);
-  Ciphertext sum = trace(ev, std::move(raised), trace_steps);
+  if (plan.over_mod_raise()) {
+    const rlwe::Raised raised =
+        encapsulation.over_raise(*s.stream, sparse.view(), plan.levels.raised);
+    watch::advance();
+    stage.reset();
+    stage.emplace(ev.stream(), "coeff_to_slot");
+    return traced(ev, s.wrap((*raised_factor)(ev, raised), meta));
+  }
+  return traced(ev,
+                s.wrap(encapsulation.raise(*s.stream, sparse.view(),
+                                           s.lease(rlwe::kSparseToDense)[0], plan.levels.raised),
+                       meta));
+}
+
+// Of copies of fewer slots. Their rotations commute with the first factor, whose diagonals repeat
+// with them.
+Ciphertext Bootstrapper::State::traced(const Ev& ev, Ciphertext a) const {
+  Ciphertext sum = trace(ev, std::move(a), trace_steps);
   watch::advance();
   return sum;
 }
@@ -63,7 +77,8 @@ Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, const Ciphertext
   }
   const Stage stage(ev.stream(), "eval_mod");
   Ciphertext reduced =
-      eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine);
+      eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine,
+               plan.options.savings.folded_sums);
   if (plan.options.arcsine_degree != 0) reduced = arcsine(ev, reduced);
   watch::advance();
   if (plan.joined || plan.only_real()) return reduced;
@@ -134,7 +149,8 @@ Ciphertext Bootstrapper::State::refined(const Ev& ev, const Ciphertext& a) const
 
 // Those that advance() counts: the raise, every factor, EvalMod.
 u64 Bootstrapper::State::steps() const {
-  return plan.options.iterations * (2 + coeff_to_slot.size() + slot_to_coeff.size());
+  const u64 factors = u64(plan.over_mod_raise()) + coeff_to_slot.size() + slot_to_coeff.size();
+  return plan.options.iterations * (2 + factors);
 }
 
 Bootstrapper::Bootstrapper(const ckks::Context& context, const BootstrapOptions& options)
@@ -168,6 +184,7 @@ BootstrapReport Bootstrapper::describe() const {
   r.keys_decided = keys_decided_;
   r.notice = notice_;
   r.plaintext_bytes = s.packing.bytes();
+  if (s.raised_factor) r.plaintext_bytes += s.raised_factor->plaintext_bytes();
   for (const auto* factors : {&s.coeff_to_slot, &s.slot_to_coeff})
     for (const auto& factor : *factors) r.plaintext_bytes += factor.plaintext_bytes();
   return r;

@@ -11,9 +11,8 @@ namespace crenel::circuits {
 namespace {
 
 bool serve(const ckks::Evaluator& ev, std::span<const RotationNeed> needs) {
-  return std::all_of(needs.begin(), needs.end(), [&](const RotationNeed& need) {
-    return missing_rotations(ev.state(), need.steps, need.slots, need.level).empty();
-  });
+  return std::all_of(needs.begin(), needs.end(),
+                     [&](const RotationNeed& need) { return serves(ev.state(), need); });
 }
 
 std::size_t count(std::span<const RotationNeed> needs) {
@@ -30,11 +29,23 @@ KeyFit planned(const ckks::Params& params, const BootstrapOptions& options) {
   return fit;
 }
 
-KeyFit with_minimal_keys(const ckks::Params& params, const KeyFit& hoisted) {
-  KeyFit fit = hoisted;  // the matrices are the same for either mode
-  fit.plan.options.keys = KeyMode::minimal;
-  fit.needs = fit.matrices->rotations(params, fit.plan);
-  return fit;
+KeyFit with_minimal_keys(const ckks::Params& params, BootstrapOptions options) {
+  options.keys = KeyMode::minimal;
+  return planned(params, options);
+}
+
+/// What keys serve that were made for other options than these, the best first: without what saves
+/// work by keys of its own, then minimal ones.
+std::vector<KeyFit> lesser(const ckks::Params& params, const KeyFit& asked,
+                           const BootstrapOptions& options) {
+  std::vector<KeyFit> fits;
+  if (!options.savings.over_mod_raise && asked.plan.over_mod_raise()) {
+    BootstrapOptions plain = options;
+    plain.savings.over_mod_raise = false;
+    fits.push_back(planned(params, plain));
+  }
+  if (options.savings.over_mod_raise != true) fits.push_back(with_minimal_keys(params, options));
+  return fits;
 }
 
 std::string name_of(const KeyFit& fit) {
@@ -53,8 +64,10 @@ std::optional<KeyFit> fit_of_other_slots(const ckks::Evaluator& ev, BootstrapOpt
     if (slots == but) continue;
     options.slots = slots;
     try {
-      const KeyFit hoisted = planned(params, with_any_ratio(options));
-      for (const KeyFit& fit : {hoisted, with_minimal_keys(params, hoisted)})
+      const BootstrapOptions any = with_any_ratio(options);
+      std::vector<KeyFit> fits{planned(params, any)};
+      for (KeyFit& fit : lesser(params, fits[0], any)) fits.push_back(std::move(fit));
+      for (const KeyFit& fit : fits)
         if (serve(ev, fit.needs) && (!best || count(fit.needs) > count(best->needs))) best = fit;
     } catch (const ParameterError&) {  // no bootstrap of so few slots with the other options
     }
@@ -68,23 +81,26 @@ KeyFit fit_to_keys(const ckks::Evaluator& ev, const BootstrapOptions& options) {
   const ckks::Params& params = ev.context().params();
   KeyFit asked = planned(params, options);
   if (options.keys || serve(ev, asked.needs)) return asked;
-  const KeyFit minimal = with_minimal_keys(params, asked);
-  const bool served = serve(ev, minimal.needs);
+  const std::vector<KeyFit> fits = lesser(params, asked, options);
+  const auto found = std::find_if(fits.begin(), fits.end(),
+                                  [&](const KeyFit& fit) { return serve(ev, fit.needs); });
+  const bool served = found != fits.end();
+  const KeyFit& own = served ? *found : asked;
   std::optional<KeyFit> other;
   if (options.coeff_to_slot_stages.empty() && options.slot_to_coeff_stages.empty())
     other = fit_of_other_slots(ev, options, asked.plan.options.slots);
-  const bool made_for_other = other && (!served || count(other->needs) > count(minimal.needs));
-  KeyFit chosen = made_for_other && options.slots == 0 ? *other : served ? minimal : asked;
+  const bool made_for_other = other && (!served || count(other->needs) > count(own.needs));
+  KeyFit chosen = made_for_other && options.slots == 0 ? *other : own;
   if (!options.message_ratio && chosen.plan.slots() != asked.plan.slots()) {
-    BootstrapOptions own = chosen.plan.options;
-    own.message_ratio.reset();      // theirs, not the one that they were tried with
-    chosen = planned(params, own);  // with its matrices: they multiply by what the ratio says
+    BootstrapOptions theirs = chosen.plan.options;
+    theirs.message_ratio.reset();      // not the one that they were tried with
+    chosen = planned(params, theirs);  // with its matrices: they multiply by what the ratio says
   }
   chosen.decided = served || (made_for_other && options.slots == 0);
   if (served && made_for_other && options.slots != 0)
     chosen.notice =
         cat("these keys were made for bootstraps of ", name_of(*other), ", and serve ",
-            name_of(minimal), ", which is slower; fast ones: ", key_call(params, options));
+            name_of(own), ", which is slower; fast ones: ", key_call(params, options));
   return chosen;
 }
 
@@ -101,11 +117,15 @@ std::string key_call(const ckks::Params& params, const BootstrapOptions& options
   BootstrapOptions plain;
   plain.slots = options.slots;
   plain.pack = options.pack;
+  plain.keys = options.keys;
+  plain.savings = options.savings;
   const BootstrapOptions usual = plan_bootstrap(params, with_any_ratio(plain)).options;
   if (usual.slots != params.slots()) add(cat("slots=", usual.slots));
   if (usual.pack != 1) add(cat("pack=", usual.pack));
   if (options.order == BootstrapOrder::slot_to_coeff_first) add("order='slot_to_coeff_first'");
   if (options.keys == KeyMode::minimal) add("keys='minimal'");
+  if (options.savings.over_mod_raise == false && options.keys != KeyMode::minimal)
+    add("over_mod_raise=False");
   stages("coeff_to_slot_stages", options.coeff_to_slot_stages, usual.coeff_to_slot_stages);
   stages("slot_to_coeff_stages", options.slot_to_coeff_stages, usual.slot_to_coeff_stages);
   const std::string what = given.empty()               ? "True"

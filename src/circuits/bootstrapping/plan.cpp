@@ -6,6 +6,7 @@
 
 #include "circuits/bootstrapping/defaults.h"
 #include "circuits/dft/dft.h"
+#include "circuits/linear_transform/raised_transform.h"
 #include "circuits/mod1/arcsine.h"
 #include "ckks/levels.h"
 
@@ -60,9 +61,14 @@ void check_target(const BootstrapOptions& o, u32 highest) {
                          {{"target_level", *o.target_level}, {"highest", highest}});
 }
 
+// Levels that CoeffToSlot takes.
+u32 coeff_to_slot_levels(const BootstrapOptions& o) {
+  return static_cast<u32>(o.coeff_to_slot_stages.size()) - u32(*o.savings.over_mod_raise);
+}
+
 BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& o,
                             const ArcsinePlan& after_eval_mod) {
-  const u32 cts = static_cast<u32>(o.coeff_to_slot_stages.size());
+  const u32 cts = coeff_to_slot_levels(o);
   const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());
   BootstrapLevels l{};
   l.eval_mod_end = params.normal_top_level();
@@ -84,8 +90,7 @@ BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& 
 }
 
 void check_options(const ckks::Params& params, const BootstrapOptions& o) {
-  const u32 needed =
-      params.normal_top_level() + kEvalModLevels + static_cast<u32>(o.coeff_to_slot_stages.size());
+  const u32 needed = params.normal_top_level() + kEvalModLevels + coeff_to_slot_levels(o);
   if (params.max_level() < needed)
     throw ParameterError(cat("parameters ", params.name().empty() ? params.id() : params.name(),
                              " have ", params.max_level() - params.normal_top_level(),
@@ -113,6 +118,50 @@ void check_options(const ckks::Params& params, const BootstrapOptions& o) {
                          {{"iterations", o.iterations}});
 }
 
+// Why OverModRaise is not possible, or nothing; `stages` of CoeffToSlot as they were given.
+std::string hindrance(const ckks::Params& params, const BootstrapOptions& o, u32 log_slots) {
+  const auto& stages = o.coeff_to_slot_stages;
+  if (o.keys == KeyMode::minimal) return "minimal keys, expected hoisted ones";
+  if (!supports_over_mod_raise(params))
+    return cat(params.alpha(), " special primes of ", params.log_p(), " bits, expected ",
+               rlwe::kOverPrimes, " and more than those of level 0 besides");
+  if (!stages.empty() && stages.size() < 2)
+    return cat(stages.size(), " factor of CoeffToSlot, expected at least 2");
+  // Where the first stage is the largest, +-slots/2 are one diagonal.
+  const u32 first = stages.empty() ? 0 : std::min(stages[0], log_slots);
+  if (u64(1) << first > kMostRaisedDiagonals)
+    return cat(first, " stages in the first factor of CoeffToSlot, expected at most ",
+               std::bit_width(kMostRaisedDiagonals) - 1);
+  return "";
+}
+
+// Levels for CoeffToSlot; what has none is refused later.
+u32 coeff_to_slot_room(const ckks::Params& params) {
+  const u32 end = params.normal_top_level() + kEvalModLevels;
+  return std::clamp<u32>(params.max_level() - std::min(params.max_level(), end), 1,
+                         kCoeffToSlotFactors);
+}
+
+// The cheapest number of factors, or more where their levels are too uneven: all diagonals are
+// encoded at the geometric mean of the levels' ratios, and their integers have 62 bits.
+std::vector<u32> default_raised_stages(const ckks::Params& params, u32 log_slots, u32 most) {
+  constexpr double kMostBits = 60.5;
+  const u32 end = params.normal_top_level() + kEvalModLevels;
+  const u32 cheapest = std::min(raised_factors(log_slots), most);
+  for (u32 others = cheapest; others <= most && end + others <= params.max_level(); ++others)
+    if ((params.log_q(end + others) - params.log_q(end)) / others <= kMostBits)
+      return split_raised_stages(log_slots, others);
+  return split_raised_stages(log_slots, cheapest);
+}
+
+void decide_savings(const ckks::Params& params, BootstrapOptions& o, u32 log_slots) {
+  auto& wanted = o.savings.over_mod_raise;
+  const std::string why = wanted == false ? "" : hindrance(params, o, log_slots);
+  if (wanted == true && !why.empty())
+    throw ParameterError(cat("OverModRaise with ", why), {{"over_mod_raise", true}});
+  wanted = wanted.value_or(why.empty());
+}
+
 }  // namespace
 
 BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions options) {
@@ -120,8 +169,14 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   if (!options.keys) options.keys = KeyMode::hoisted;
   const u64 slots = options.slots * options.pack;
   const u32 log_slots = static_cast<u32>(std::bit_width(slots)) - 1;
-  options.coeff_to_slot_stages = checked_stages(std::move(options.coeff_to_slot_stages), log_slots,
-                                                kCoeffToSlotFactors, "CoeffToSlot");
+  decide_savings(params, options, log_slots);
+  const bool over = *options.savings.over_mod_raise;
+  const u32 factors = coeff_to_slot_room(params);
+  options.coeff_to_slot_stages =
+      over && options.coeff_to_slot_stages.empty()
+          ? default_raised_stages(params, log_slots, factors)
+          : checked_stages(std::move(options.coeff_to_slot_stages), log_slots, factors + u32(over),
+                           "CoeffToSlot");
   options.slot_to_coeff_stages = checked_stages(std::move(options.slot_to_coeff_stages), log_slots,
                                                 kSlotToCoeffFactors, "SlotToCoeff");
   check_options(params, options);
@@ -135,12 +190,12 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   p.scale_up =
       static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - *o.message_ratio);
   // The top EvalMod level divides by about this much: squaring and rescaling then keep the scale.
-  const u32 end = params.normal_top_level(), top = end + kEvalModLevels;
+  const u32 bottom = params.normal_top_level(), top = bottom + kEvalModLevels;
   p.eval_scale = std::exp2(std::round(std::log2(params.rescale_ratio(top))));
-  p.reduced = {end, p.eval_scale, 0};
-  for (u32 l = top; l > end; --l)
+  p.reduced = {bottom, p.eval_scale, 0};
+  for (u32 l = top; l > bottom; --l)
     p.reduced.scale = p.reduced.scale * p.reduced.scale / params.rescale_ratio(l);
-  if (o.arcsine_degree) p.reduced = plan_arcsine(params, end, p.reduced.scale);
+  if (o.arcsine_degree) p.reduced = plan_arcsine(params, bottom, p.reduced.scale);
   p.levels = plan_levels(params, o, p.reduced);
 
   const double cts = p.eval_scale / (static_cast<double>(params.ring_dim()) * p.q0 * p.mod1.width);

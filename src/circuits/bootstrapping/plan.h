@@ -31,6 +31,8 @@ struct BootstrapPlan {
   bool only_real() const {
     return slot_to_coeff_first() && options.message == BootstrapMessage::real && options.pack == 1;
   }
+  /// OverModRaise: the first factor of CoeffToSlot takes no level.
+  bool over_mod_raise() const { return options.savings.over_mod_raise.value(); }
   /// The real part is taken at the end.
   bool real_part() const { return options.message == BootstrapMessage::real && !only_real(); }
 };

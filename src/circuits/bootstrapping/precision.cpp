@@ -88,7 +88,12 @@ double cts_variance(const BootstrapModel& m) {
   const double switching = rounding(m);
   // After ModRaise: coefficients of b + a s, b and a uniform modulo q0.
   const double copies = n / 2 / static_cast<double>(m.slots);  // the trace adds as many rotations
-  Walk w{n * q0 * q0 * (1.0 + m.mod1.secret_weight) / 12 * copies, switching * (copies - 1)};
+  Walk w{n * q0 * q0 * (1.0 + m.mod1.secret_weight) / 12, 0.0};
+  const auto trace = [&] {
+    w.value *= copies;
+    w.noise = w.noise * copies + switching * (copies - 1);
+  };
+  if (!m.over_mod_raise) trace();
   const auto levels = with_gains(m.cts, m.log_mod1_scale - m.log_n - m.log_q0 - std::log2(k));
   u32 largest = static_cast<u32>(std::countr_zero(m.slots));
   for (u32 i = 0; i < levels.size(); ++i) {
@@ -97,6 +102,7 @@ double cts_variance(const BootstrapModel& m) {
     if (i + 1 == levels.size() && m.conjugate_before_rescale)  // switched, then divided by rp
       w.noise += 0.5 * switching * std::exp2(-2 * levels[i].log_ratio);
     w.noise += rounding(m);
+    if (i == 0 && m.over_mod_raise) trace();
   }
   // ct +- conj(ct): both have the real (imaginary) part twice, values and errors alike, and the
   // error of the key switch once.
@@ -142,9 +148,9 @@ StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
 
 double raise_variance(const BootstrapModel& m) {
   // The message's scale is Q_0 / 2^rho. The switch back is one product with a key modulo Q P; only
-  // its ModDown counts (docs/theory/bootstrapping.md, "Encapsulation").
-  const double coefficient =
-      rescale_variance(m.mod1.secret_weight) + rescale_variance(m.dense_weight);
+  // its ModDown counts (docs/theory/bootstrapping.md, "Encapsulation"); OverModRaise has it in CtS.
+  const double back = m.over_mod_raise ? 0.0 : rescale_variance(m.dense_weight);
+  const double coefficient = rescale_variance(m.mod1.secret_weight) + back;
   return 2.0 * static_cast<double>(m.slots) * coefficient *
          std::exp2(2 * (m.message_ratio - m.log_q0));
 }

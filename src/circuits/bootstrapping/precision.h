@@ -18,7 +18,8 @@ struct TransformLevel {
   std::optional<double> log_gain = {};  ///< log2 of its share of c_CtS or c_StC; even by default
 };
 
-/// A bootstrap as far as its errors go. The defaults are those of the set boot40.
+/// A bootstrap as far as its errors go. The defaults are those of the set boot40, without
+/// OverModRaise.
 struct BootstrapModel {
   u32 log_n = 16;
   u64 slots = u64{1} << 15;
@@ -35,6 +36,9 @@ struct BootstrapModel {
   std::vector<TransformLevel> stc{{5, 40.002}, {5, 39.995}, {5, 40.003}};
   /// Double hoisting: one ModDown after the sum of products. false: Min-KS, one at every rotation.
   bool hoisted = true;
+  /// The first level of CtS is of the ciphertext under the sparse secret: no switch before it, no
+  /// level (diagonals are encoded at log_ratio all the same), and the trace comes after it.
+  bool over_mod_raise = false;
   /// The conjugation after CtS acts on the ciphertext before the last rescale.
   bool conjugate_before_rescale = false;
 };

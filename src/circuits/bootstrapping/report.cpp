@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "circuits/bootstrapping/defaults.h"
+#include "circuits/linear_transform/raised_transform.h"
 
 namespace crenel::circuits {
 namespace {
@@ -14,10 +15,9 @@ u32 limbs_at(const ckks::Params& params, u32 level) {
   return params.window_end(level) - params.window_begin(level);
 }
 
-// Diagonals are all encoded at the geometric mean of the rescale ratios (bootstrapping.cpp).
+// Diagonals are all encoded at the geometric mean of the rescale ratios (state.cpp).
 std::vector<TransformLevel> transform_levels(const ckks::Params& params,
-                                             const std::vector<u32>& stages, u32 top,
-                                             double factor) {
+                                             std::span<const u32> stages, u32 top, double factor) {
   double mean = 0.0;
   for (u32 f = 0; f < stages.size(); ++f) mean += std::log2(params.rescale_ratio(top - f));
   mean /= static_cast<double>(stages.size());
@@ -80,8 +80,13 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
   if (o.arcsine_degree) m.log_arcsine_scale = std::log2(plan.reduced.scale);
   const u32 weight = params.spec().hamming_weight;
   m.dense_weight = weight ? weight : static_cast<u32>(params.ring_dim() / 2);
-  m.cts = transform_levels(params, o.coeff_to_slot_stages, plan.levels.raised,
-                           plan.coeff_to_slot_factor);
+  std::span<const u32> stages = o.coeff_to_slot_stages;
+  m.over_mod_raise = plan.over_mod_raise();
+  if (m.over_mod_raise) stages = stages.subspan(1);
+  m.cts = transform_levels(params, stages, plan.levels.raised, plan.coeff_to_slot_factor);
+  if (m.over_mod_raise)
+    m.cts.insert(m.cts.begin(), {o.coeff_to_slot_stages[0], log_over_scale(params),
+                                 std::log2(plan.coeff_to_slot_factor)});
   m.stc = transform_levels(params, o.slot_to_coeff_stages, plan.levels.slot_to_coeff,
                            plan.slot_to_coeff_factor);
   m.hoisted = o.keys == KeyMode::hoisted;
@@ -138,6 +143,7 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
   r.values = plan.options.values;
   r.values_error = expected_error_of(params, plan, message_of(r.values, plan.options.message));
   r.keys = plan.options.keys.value();
+  r.over_mod_raise = plan.over_mod_raise();
   r.iterations = plan.options.iterations;
   r.correction_bits = correction_bits(params, plan);
   r.workspace_bytes = workspace_bytes(params, plan);
@@ -174,6 +180,8 @@ std::string BootstrapReport::text() const {
       << " a bootstrap\n"
       << "key mode        " << (keys == KeyMode::hoisted ? "hoisted" : "minimal")
       << (keys_decided ? ", and the slots: what the keys given serve" : "");
+  out << "\nsavings         "
+      << (over_mod_raise ? "OverModRaise: CoeffToSlot's first factor takes no level" : "none");
   if (!notice.empty()) out << "\nnote            " << notice;
   return out.str();
 }

@@ -21,7 +21,7 @@ namespace {
 // Their options, a level for each.
 std::vector<LinearTransformOptions> transform_options(const ckks::Context& context,
                                                       const BootstrapPlan& plan,
-                                                      const std::vector<DiagonalMatrix>& matrices,
+                                                      std::span<const DiagonalMatrix> matrices,
                                                       u32 level, bool keep_scale) {
   // With the geometric mean of the rescale ratios the tracked scale ends where it began, and all
   // plaintexts are equally precise however uneven the levels are. 0: canonical to canonical.
@@ -40,7 +40,7 @@ std::vector<LinearTransformOptions> transform_options(const ckks::Context& conte
   return out;
 }
 
-u64 bytes_of(const ckks::Context& context, const std::vector<DiagonalMatrix>& matrices,
+u64 bytes_of(const ckks::Context& context, std::span<const DiagonalMatrix> matrices,
              const std::vector<LinearTransformOptions>& options) {
   u64 bytes = 0;
   for (std::size_t i = 0; i < matrices.size(); ++i)
@@ -49,7 +49,7 @@ u64 bytes_of(const ckks::Context& context, const std::vector<DiagonalMatrix>& ma
 }
 
 std::vector<LinearTransform> transforms(const ckks::Context& context,
-                                        const std::vector<DiagonalMatrix>& matrices,
+                                        std::span<const DiagonalMatrix> matrices,
                                         const std::vector<LinearTransformOptions>& options) {
   std::vector<LinearTransform> out;
   for (std::size_t i = 0; i < matrices.size(); ++i)
@@ -73,7 +73,14 @@ BootstrapMatrices::BootstrapMatrices(const BootstrapPlan& plan)
 std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& params,
                                                        const BootstrapPlan& plan) const {
   std::vector<RotationNeed> needs;
-  const auto add = [&](const std::vector<DiagonalMatrix>& matrices, u32 level) {
+  std::span<const DiagonalMatrix> first = coeff_to_slot;
+  if (plan.over_mod_raise()) {
+    RotationNeed raised{{}, first[0].slots, plan.levels.raised, true};
+    for (const auto& [k, values] : first[0].diagonals) raised.steps.push_back(static_cast<i64>(k));
+    needs.push_back(std::move(raised));
+    first = first.subspan(1);
+  }
+  const auto add = [&](std::span<const DiagonalMatrix> matrices, u32 level) {
     for (const auto& matrix : matrices) {
       std::vector<u64> offsets;
       for (const auto& [k, values] : matrix.diagonals) offsets.push_back(k);
@@ -82,7 +89,7 @@ std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& param
            matrix.slots, level--});
     }
   };
-  add(coeff_to_slot, plan.levels.raised);
+  add(first, plan.levels.raised);
   add(slot_to_coeff, plan.levels.slot_to_coeff);
   needs.push_back({trace_rotations(params, plan.slots()), params.slots(), plan.levels.raised});
   if (plan.options.pack > 1)
@@ -97,11 +104,16 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
   // Also what a program does between bootstraps, which never is above the top normal level.
   const u32 least = params.normal_top_level();
   ckks::KeyRequest request;
-  for (const RotationNeed& need : BootstrapMatrices(plan).rotations(params, plan))
+  for (const RotationNeed& need : BootstrapMatrices(plan).rotations(params, plan)) {
+    if (need.turned) {
+      request.encapsulation_rotations = need.steps;
+      continue;
+    }
     for (i64 steps : need.steps) {
       u32& level = request.rotation_levels.try_emplace(steps, least).first->second;
       level = std::max(level, need.level);
     }
+  }
   for (const auto& [steps, level] : request.rotation_levels) request.rotations.push_back(steps);
   request.conjugate = true;
   request.conjugation_level = std::max(least, plan.levels.eval_mod);
@@ -121,11 +133,14 @@ Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
       rotations(matrices.rotations(c.params(), plan)),
       packing(*c.state().ring, plan.options.slots, plan.options.pack, plan.levels.input,
               plan.levels.output) {
-  const auto first = transform_options(c, plan, matrices.coeff_to_slot, plan.levels.raised, true);
+  std::span<const DiagonalMatrix> regular = matrices.coeff_to_slot;
+  if (plan.over_mod_raise()) regular = regular.subspan(1);
+  const auto first = transform_options(c, plan, regular, plan.levels.raised, true);
   const auto last = transform_options(c, plan, matrices.slot_to_coeff, plan.levels.slot_to_coeff,
                                       !plan.slot_to_coeff_first());
-  const u64 bytes =
-      bytes_of(c, matrices.coeff_to_slot, first) + bytes_of(c, matrices.slot_to_coeff, last);
+  u64 bytes = bytes_of(c, regular, first) + bytes_of(c, matrices.slot_to_coeff, last);
+  if (plan.over_mod_raise())
+    bytes += raised_plaintext_bytes(c, matrices.coeff_to_slot[0], plan.levels.raised);
   device::expect_room(c.device(), {.device = bytes}, [&] {
     return core::MemoryRequest{.what = "plaintexts of a bootstrapper",
                                .advice = "bootstrap fewer slots, or in more stages"};
@@ -134,13 +149,15 @@ Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
   for (const auto* factors : {&matrices.coeff_to_slot, &matrices.slot_to_coeff})
     for (const auto& factor : *factors) diagonals += factor.diagonals.size();
   watch::Task task(diagonals, "bootstrapper");
-  coeff_to_slot = transforms(c, matrices.coeff_to_slot, first);
+  if (plan.over_mod_raise())
+    raised_factor.emplace(c, matrices.coeff_to_slot[0], plan.levels.raised);
+  coeff_to_slot = transforms(c, regular, first);
   slot_to_coeff = transforms(c, matrices.slot_to_coeff, last);
   task.finish();
 }
 
 void Bootstrapper::State::expect_room(const ckks::Evaluator& ev, u32 batch) const {
-  u64 needed = 0;
+  u64 needed = raised_factor ? raised_factor->working_bytes(batch) : 0;
   for (const auto* factors : {&coeff_to_slot, &slot_to_coeff})
     for (const auto& factor : *factors) needed = std::max(needed, factor.working_bytes(batch));
   device::expect_room(ev.stream(), {.device = needed},
@@ -154,7 +171,7 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
       cat("bootstrapper ", o.slots, " ", o.pack, " ", o.message_ratio.value(), " ", int(o.values),
           plan.ratio_chosen, " ", int(o.message), " ", int(o.order), " ", o.arcsine_degree, " ",
           o.target_level ? cat(*o.target_level) : "highest", " ", o.iterations, " ",
-          int(o.keys.value()), " ", o.graph);
+          int(o.keys.value()), " ", o.graph, plan.over_mod_raise(), o.savings.folded_sums);
   for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
     key += " |";
     for (u32 s : *stages) key += cat(" ", s);
@@ -163,6 +180,14 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
     if (matrices != nullptr) return std::make_shared<State>(context, std::move(plan), *matrices);
     const BootstrapMatrices made(plan);
     return std::make_shared<State>(context, std::move(plan), made);
+  });
+}
+
+bool serves(const ckks::Evaluator::State& s, const RotationNeed& need) {
+  if (!need.turned) return missing_rotations(s, need.steps, need.slots, need.level).empty();
+  return std::all_of(need.steps.begin(), need.steps.end(), [&](i64 k) {
+    const u64 element = ring::galois_element_for_rotation(k, s.params().log_n());
+    return s.has_key(rlwe::turned_key(element), need.level);
   });
 }
 
@@ -176,15 +201,20 @@ void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
                                 rlwe::kDenseToSparse};
   const u32 level = levels.eval_mod;
   const auto has = [&](rlwe::KeyId id) { return s.has_key(id, level); };
-  const auto serves = [&](const RotationNeed& need) {
-    return missing_rotations(s, need.steps, need.slots, need.level).empty();
-  };
+  const auto served = [&](const RotationNeed& need) { return serves(s, need); };
   if (std::all_of(std::begin(others), std::end(others), has) &&
-      std::all_of(rotations.begin(), rotations.end(), serves))
+      std::all_of(rotations.begin(), rotations.end(), served))
     return;
   ckks::KeyDemand demand(log_n);
   for (const RotationNeed& need : rotations)
-    for (i64 k : need.steps) demand.rotation(k, {need.level, s.rotation_level(k, need.slots)});
+    for (i64 k : need.steps) {
+      if (need.turned) {
+        const auto id = rlwe::turned_key(ring::galois_element_for_rotation(k, log_n));
+        demand.key(id, {need.level, s.key_level(id)});
+      } else {
+        demand.rotation(k, {need.level, s.rotation_level(k, need.slots)});
+      }
+    }
   for (rlwe::KeyId id : others) demand.key(id, {level, s.key_level(id)});
   demand.expect("bootstrap", key_call(s.params(), options));
 }

@@ -3,6 +3,7 @@
 
 #include "circuits/bootstrapping/packing.h"
 #include "circuits/bootstrapping/plan.h"
+#include "circuits/linear_transform/raised_transform.h"
 #include "ckks/evaluator_state.h"
 #include "ckks/observer.h"
 #include "crenel/core/fork_mutex.h"
@@ -15,7 +16,11 @@ struct RotationNeed {
   std::vector<i64> steps;
   u64 slots = 0;
   u32 level = 0;
+  bool turned = false;  ///< keys that lead back from the sparse secret, of 0 steps, too
 };
+
+/// Whether the evaluator has all of these keys.
+bool serves(const ckks::Evaluator::State& s, const RotationNeed& need);
 
 /// The matrices of a plan, for key requests and for plaintexts.
 struct BootstrapMatrices {
@@ -40,6 +45,7 @@ struct Bootstrapper::State {
   std::vector<double> sine;  ///< Chebyshev coefficients of EvalMod
   u32 correction = 0;        ///< log2 of the second iteration's gain
   std::vector<i64> trace_steps;
+  std::optional<RaisedTransform> raised_factor;  ///< the first of CoeffToSlot, with OverModRaise
   std::vector<LinearTransform> coeff_to_slot, slot_to_coeff;
   std::vector<RotationNeed> rotations;
   MonomialPacking packing;
@@ -100,6 +106,7 @@ struct Bootstrapper::State {
   Ct once(const Ev& ev, const Ct& rows) const;
   Ct packed(const Ev& ev, const Ct& rows) const;
   Ct raise(const Ev& ev, const Ct& a) const;
+  Ct traced(const Ev& ev, Ct a) const;
   Ct raise_to_slots(const Ev& ev, const Ct& a) const;
   Ct apply(const Ev& ev, const std::vector<LinearTransform>& factors, Ct a) const;
   Ct modular_reduction(const Ev& ev, const Ct& a) const;

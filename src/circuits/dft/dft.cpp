@@ -197,4 +197,25 @@ std::vector<u32> split_stages(u32 log_slots, u32 factors) {
   return stages;
 }
 
+namespace {
+constexpr u32 kRaisedStages = 4;
+}  // namespace
+
+u32 raised_factors(u32 log_slots) {
+  // Stages that so many factors are cheapest for, by the traffic account
+  // (docs/notes/2026-11-25-less-work.md).
+  constexpr u32 kUpTo[] = {4, 6, 9};
+  u32 factors = 1;
+  for (u32 limit : kUpTo) factors += log_slots > kRaisedStages + limit;
+  return factors;
+}
+
+std::vector<u32> split_raised_stages(u32 log_slots, u32 others) {
+  std::vector<u32> stages{std::min(kRaisedStages, log_slots)};
+  const u32 rest = log_slots - stages[0];
+  // The last factors are on the fewest limbs and have the shortest periods.
+  for (u32 f = 0; f < others; ++f) stages.push_back((rest + f) / others);
+  return stages;
+}
+
 }  // namespace crenel::circuits

@@ -10,8 +10,9 @@ namespace crenel::circuits {
 /// y = t / (q0 K):
 /// Chebyshev polynomial of y - 1/(4K), then double angles. Takes bit_width(degree) + double_angles
 /// levels. Scales follow squaring and rescaling from the input's scale; `coefficients` as from
-/// fit_mod1.
-ckks::Ciphertext eval_mod(const ckks::Evaluator& evaluator, const ckks::Ciphertext& y,
-                          const Mod1Params& params, std::span<const double> coefficients);
+/// fit_mod1. `folded` (ckks::CiphertextOps) moves less and gives the same bits.
+ckks::Ciphertext eval_mod(const ckks::Evaluator& evaluator, ckks::Ciphertext y,
+                          const Mod1Params& params, std::span<const double> coefficients,
+                          bool folded = true);
 
 }  // namespace crenel::circuits

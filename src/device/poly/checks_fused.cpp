@@ -112,10 +112,11 @@ void divide(const ring::Ring& ring, const ConstView& out, const ConstView& in,
 
 namespace {
 
-// What hoisted operations read, and that `out` overlaps none of it.
+// What hoisted operations read, and that `out` overlaps none of it. `all_keyed`: element 1, too.
 void hoisted_inputs(const char* op, const ring::Ring& ring, const ConstView& out,
                     const ConstView& digits, const ConstView& b, const ConstView& a,
-                    std::span<const KeyView> keys, std::span<const u64> elements, u32 first_digit) {
+                    std::span<const KeyView> keys, std::span<const u64> elements, u32 first_digit,
+                    bool all_keyed = false) {
   eval_view(op, ring, out, "output");
   eval_view(op, ring, digits, "digits");
   equal(op, "components of the output", out.shape.components, 2);
@@ -135,7 +136,7 @@ void hoisted_inputs(const char* op, const ring::Ring& ring, const ConstView& out
   window(b, "b");
   for (std::size_t r = 0; r < elements.size(); ++r) {
     element(op, elements[r], ring.log_n());
-    if (elements[r] == 1) {
+    if (elements[r] == 1 && !all_keyed) {
       window(a, "a");
       limbs(op, a.limbs, b.limbs, "a");
       continue;
@@ -197,7 +198,8 @@ void hoisted_plain_sums(const ring::Ring& ring, std::span<const PolyView<u32>> o
                         const PlainGrid& plain, u32 first_digit) {
   const char* op = "hoisted_plain_sums";
   plain_grid(op, ring, out, elements.size(), plain);
-  for (const auto& o : out) hoisted_inputs(op, ring, o, digits, b, a, keys, elements, first_digit);
+  for (const auto& o : out)
+    hoisted_inputs(op, ring, o, digits, b, a, keys, elements, first_digit, a.data == nullptr);
 }
 
 }  // namespace crenel::device::checks

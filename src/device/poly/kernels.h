@@ -213,8 +213,8 @@ class PolyKernels {
   /// Inner sums of a double-hoisted linear transform in the extended basis, eval:
   /// plain_multiply_sum of the baby steps
   ///   in[b] = automorphism_{e_b}( key_multiply(digits, key_b) + (special * b, 0) )
-  /// with digits, b, a, keys, elements, special and first_digit as in hoisted_rotate_sum; `out` one
-  /// view a giant step. A backend need not store the baby steps.
+  /// with arguments as in hoisted_rotate_sum, but that without an `a` elements 1 have keys, too;
+  /// `out` one view a giant step. A backend need not store the baby steps.
   void hoisted_plain_sums(Stream& stream, std::span<const View> out, const ConstView& digits,
                           const ConstView& b, const ConstView& a, std::span<const Key> keys,
                           std::span<const u64> elements, const Grid& plain, const Scalars& special,

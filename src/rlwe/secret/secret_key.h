@@ -30,10 +30,11 @@ class SecretKey {
   SwitchKey make_relinearisation_key(u32 max_level = SwitchKey::kAny);
   /// From s to element^-1(s) (KeySwitcher applies the automorphism last).
   SwitchKey make_galois_key(u64 element, u32 max_level = SwitchKey::kAny);
-  /// To a fresh sparse secret of this Hamming weight and back. That secret exists in this call
-  /// only; the one sample ever made under it has modulus q0 P': whoever calls this checks that it
-  /// may be.
-  EncapsulationKeys make_encapsulation_keys(u32 weight);
+  /// To a fresh sparse secret of this Hamming weight and back, and back through each of these
+  /// automorphisms (ascending, none twice; UnsupportedError with too few special primes for any).
+  /// That secret exists in this call only; the one sample ever made under it has modulus q0 P':
+  /// whoever calls this checks that it may be.
+  EncapsulationKeys make_encapsulation_keys(u32 weight, std::span<const u64> turned = {});
   /// The coefficients, for an explicit export only.
   core::SecretVector<i8> export_coefficients() const;
   random::SecretSource& source() { return source_; }

@@ -25,6 +25,7 @@ TEST_P(CkksKeySizes, AreWhatTheKeysTake) {
       request.conjugate = rng() % 2;
       request.relinearisation = rng() % 2;
       request.encapsulation = std::string(name) == "toy-boot40" && trial % 2;
+      if (request.encapsulation && trial % 4 == 1) request.encapsulation_rotations = {3, 0, 3};
       const auto level = [&] { return static_cast<u32>(rng() % (params.max_level() + 1)); };
       if (trial > 1) {
         request.max_level = level();

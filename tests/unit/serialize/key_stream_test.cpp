@@ -43,6 +43,7 @@ TEST(EvaluationKeyStream, GivesTheFileOfKeysMadeAtOnce) {
   levels.relinearisation_level = 1;
   all.rotations = {1};
   all.conjugate = all.encapsulation = true;
+  all.encapsulation_rotations = {0, 3};
   const random::Seed seed = random::seed_from_os();
   for (const KeyRequest& request : {none, levels, all, KeyRequest{}}) {
     ckks::Client one = client_of(context, seed), other = client_of(context, seed);

@@ -61,6 +61,7 @@ class KeyFiles : public DeviceTest {
     ckks::KeyRequest request;
     request.rotations = {1, -3, 7};
     request.conjugate = request.encapsulation = true;
+    request.encapsulation_rotations = {0, 5};
     keys = context_->keygen().evaluation_keys(request);
     path = folder.file("keys");
   }
@@ -98,6 +99,9 @@ TEST_P(KeyFiles, EncapsulationKeysTravel) {
   EXPECT_EQ(a.weight, b.weight);
   expect_equal(a.dense_to_sparse, b.dense_to_sparse);
   expect_equal(a.sparse_to_dense, b.sparse_to_dense);
+  ASSERT_EQ(a.turned.size(), 2u);
+  ASSERT_EQ(b.turned.size(), 2u);
+  for (const auto& [element, key] : a.turned) expect_equal(key, b.turned.at(element));
   EXPECT_EQ(to_bytes(context(), loaded), bytes);
 }
 
@@ -173,6 +177,9 @@ TEST_P(KeyFiles, BadFilesAreRefused) {
           "encapsulation/sparse_to_dense/b");
   refused(seal("\"encapsulation/sparse_to_dense/seed\"", "\"encapsulation/seed\""),
           "encapsulation/sparse_to_dense/seed");
+  for (const char* element : {"2", "4097", "x", "01"})
+    refused(seal("\"encapsulation/turned/1/b\"", cat("\"encapsulation/turned/", element, "/b\"")),
+            cat("encapsulation/turned/", element, "/b"));
   refused(seal("\"shape\":[1, 4, 2048]", "\"shape\":[4, 1, 2048]"), kSparseHalf);
   // A residue of the first auxiliary prime where the limbs are q0's two, then P's first two.
   Bytes bad = good;

@@ -144,7 +144,7 @@ void CpuPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View>
       const u32 source =
           ring::galois_eval_source(static_cast<u32>(at), elements[r], ring().log_n());
       const u64 start = source / piece * piece;
-      const bool identity = elements[r] == 1, lifted = l < b.limbs.size();
+      const bool identity = elements[r] == 1 && a.data != nullptr, lifted = l < b.limbs.size();
       BabyStepArgs step = {};
       step.out0 = steps + 2 * r * piece;
       step.out1 = step.out0 + piece;

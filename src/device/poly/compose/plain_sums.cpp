@@ -49,7 +49,7 @@ void PolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View> ou
     steps.emplace_back(stream, shape, plain.limbs, Domain::eval);
     const View step = steps.back().view(), kept = step.limb_window(0, window);
     views.push_back(step);
-    if (elements[r] == 1) {
+    if (elements[r] == 1 && a.data != nullptr) {
       compose::clear(stream, step);
       mul_scalar(stream, kept.components(0, 1), b, special);
       mul_scalar(stream, kept.components(1, 1), a, special);

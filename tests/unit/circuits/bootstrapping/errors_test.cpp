@@ -61,9 +61,9 @@ TEST(BootstrapOptions, Iterations) {
 
 TEST(BootstrapOptions, Stages) {
   const std::vector<std::vector<u32>> wrong{
-      {4, 4},           // too few
-      {4, 4, 4},        // too many
-      {2, 2, 2, 2, 2},  // more factors than levels
+      {4, 4},              // too few
+      {4, 4, 4},           // too many
+      {2, 2, 2, 2, 1, 1},  // more factors than levels
   };
   for (const auto& stages : wrong) {
     SCOPED_TRACE(testing::PrintToString(stages));
@@ -114,11 +114,41 @@ TEST(BootstrapOptions, CombinationsThatDoNotGoTogether) {
   EXPECT_FALSE(twice.fields().empty());
 }
 
+TEST(BootstrapOptions, SavingsThatArePossible) {
+  const auto refused_saving = [](auto set) {
+    return refused([&](auto& o) {
+      o.savings.over_mod_raise = true;
+      set(o);
+    });
+  };
+  for (const auto& e : {refused_saving([](auto& o) { o.keys = KeyMode::minimal; }),
+                        refused_saving([](auto& o) { o.coeff_to_slot_stages = {10}; }),
+                        refused_saving([](auto& o) { o.coeff_to_slot_stages = {6, 4}; })})
+    EXPECT_EQ(e.field("over_mod_raise"), "true");
+  // A factor more than without it, and no more than that.
+  EXPECT_EQ(refused_saving([](auto& o) { o.coeff_to_slot_stages = {2, 2, 2, 2, 1, 1}; })
+                .field("factors"),
+            "6");
+  EXPECT_EQ(refused([](auto& o) {
+              o.savings.over_mod_raise = false;
+              o.coeff_to_slot_stages = {2, 2, 2, 2, 2};
+            }).field("factors"),
+            "5");
+  // Where it is left open, what is possible.
+  const auto p = ckks::Params::preset("toy-boot40", true);
+  BootstrapOptions o;
+  EXPECT_TRUE(plan_bootstrap(p, o).over_mod_raise());
+  o.keys = KeyMode::minimal;
+  EXPECT_FALSE(plan_bootstrap(p, o).over_mod_raise());
+  EXPECT_TRUE(bootstrap_key_request(p, o).encapsulation_rotations.empty());
+}
+
 TEST(BootstrapOptions, RequestNamesEveryKindOfKey) {
   const auto p = ckks::Params::preset("toy-boot40", true);
   const auto r = bootstrap_key_request(p);
   EXPECT_TRUE(r.conjugate && r.relinearisation && r.encapsulation);
   EXPECT_FALSE(r.rotations.empty());
+  EXPECT_EQ(std::count(r.encapsulation_rotations.begin(), r.encapsulation_rotations.end(), 0), 1);
   EXPECT_EQ(std::count(r.rotations.begin(), r.rotations.end(), 0), 0);
 }
 
@@ -205,7 +235,9 @@ TEST_F(BootstrapInput, KeysDecideTheSlotsThatNobodyAskedFor) {
         << few_slots.what();
   }
   // All slots asked for, the mode left open: it is what the keys serve, and the report says so.
-  const auto keys = w.keys_for(with_slots(256));
+  BootstrapOptions plain = with_slots(256);
+  plain.savings.over_mod_raise = false;  // whose keys are all of rotations
+  const auto keys = w.keys_for(plain);
   const auto slow = Bootstrapper(w.context, keys, with_slots(w.params().slots())).describe();
   EXPECT_EQ(slow.keys, KeyMode::minimal);
   EXPECT_NE(slow.notice.find("256 slots with hoisted keys"), std::string::npos) << slow.notice;
@@ -230,7 +262,10 @@ TEST_F(BootstrapInput, EveryMissingKeyIsNamedAtOnce) {
     return test::names_in(e);
   };
   using Names = std::multiset<std::string>;
-  EXPECT_EQ(without([](auto& r) { r.encapsulation = false; }), Names{"encapsulation"});
+  EXPECT_EQ(without([](auto& r) {
+              r.encapsulation = false;
+              r.encapsulation_rotations.clear();
+            }), Names{"encapsulation"});
   EXPECT_EQ(without([](auto& r) { r.conjugate = false; }), Names{"conjugate"});
   EXPECT_EQ(without([](auto& r) { r.relinearisation = false; }), Names{"relinearisation"});
   for (std::size_t i = 0; i < request.rotations.size(); ++i)

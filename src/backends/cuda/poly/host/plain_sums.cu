@@ -188,8 +188,9 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
   const ring::PolyShape shape = digits.shape;
   const u32 limbs = plain.limbs.size(), window = b.limbs.size();
   KeyForms forms;
+  const auto has_key = [&](u32 baby) { return elements[baby] != 1 || a.data == nullptr; };
   const auto takes = [&](u32 baby) {
-    return elements[baby] == 1 || forms.add(keys[baby].pairs.limbs) != kLaunchKeyForms;
+    return !has_key(baby) || forms.add(keys[baby].pairs.limbs) != kLaunchKeyForms;
   };
   for_launches(
       plain, out, shape.log_n, takes, [&] { forms.clear(); },
@@ -199,7 +200,8 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
         args.plain = l.args;
         args.digits = poly(digits);
         args.b = poly(b);
-        args.a = poly(a);
+        if (a.data != nullptr) args.a = poly(a);
+        args.turned = a.data == nullptr;
         args.log_n = shape.log_n;
         args.count = shape.components;
         args.window = window;
@@ -212,7 +214,7 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
           HoistedStep& step = args.step[s];
           step.column = l.column[s];
           step.element = static_cast<u32>(elements[baby]);
-          if (elements[baby] == 1) continue;
+          if (!has_key(baby)) continue;
           step.key = key_poly(keys[baby], first_digit);
           step.form = forms.add(keys[baby].pairs.limbs);
           ++switched;

@@ -21,7 +21,7 @@ struct PlainSumArgs {
 
 struct HoistedStep {
   KeyPoly key;
-  u32 element;  ///< 1: no rotation, no key
+  u32 element;  ///< 1: no rotation and, unless all are turned, no key
   u32 form;     ///< in HoistedArgs::in_key
   GridColumn column;
 };
@@ -35,6 +35,7 @@ struct HoistedArgs {
   u32 log_n;
   u32 count;   ///< digits
   u32 window;  ///< limbs of b and a
+  u32 turned;  ///< every step has a key: there is no a
   u32 steps;
   LimbBytes prime;
   LimbBytes in_key[kLaunchKeyForms];  ///< position of the limb in the keys of each form
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
   const u32 at = kValues * (threadIdx.x + blockIdx.x * kPlainThreads);
   // Addresses that stand in memory are read once a block: every step would wait for its own.
   __shared__ const u32* keys[kLaunchBabies];
-  if (threadIdx.x < args.steps && args.step[threadIdx.x].element != 1)
+  if (threadIdx.x < args.steps && (args.turned || args.step[threadIdx.x].element != 1))
     keys[threadIdx.x] = args.step[threadIdx.x].key.words() +
                         (u64(args.in_key[args.step[threadIdx.x].form].at[limb]) << args.log_n);
   __syncthreads();
@@ -160,7 +161,7 @@ __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Dig
   Sums sums(args.plain, limb, args.log_n, at);
   for (u32 s = 0; s < args.steps; ++s) {
     const HoistedStep& step = args.step[s];
-    const bool has_key = step.element != 1;
+    const bool has_key = args.turned || step.element != 1;
     if (!has_key && !lifted) continue;
     const u32 source = ring::galois_eval_source(at, step.element, args.log_n);
     const u32 from = source & ~(kValues - 1);
