@@ -48,7 +48,7 @@ def same(found, expected) -> bool:
 
 
 def words(array) -> bytes:
-    """Its file, of a copy: that of an array with fresh parts, which an operation passed on, has their seeds."""
+    """The file of a copy: fresh parts, which an operation may pass on, are stored as their seeds."""
     return array.reshape(-1)[:].to_bytes()
 
 
