@@ -36,8 +36,7 @@ void bind_copies(nb::module_& m) {
         ReleaseGil());
   m.def("copy_to", &copied<tfhe::Ciphertext, tfhe::Context>, "context"_a, "ciphertext"_a,
         ReleaseGil());
-  m.def("copy_to", &copied<tfhe::Integers, tfhe::Context>, "context"_a, "integers"_a,
-        ReleaseGil());
+  m.def("copy_to", &copied<tfhe::Integers, tfhe::Context>, "context"_a, "integers"_a, ReleaseGil());
   m.def(
       "road_between",
       [](const Device& from, const Device& to) { return device::name_of(road_between(from, to)); },
@@ -68,7 +67,8 @@ void bind_tokens(nb::module_& m) {
         const Computing computing;
         watch::point();
       },
-      "A place where this thread's work may stop: handlers of signals run, and tokens are looked at.");
+      "A place where this thread's work may stop: handlers of signals run, and tokens are looked "
+      "at.");
   nb::class_<CancelToken>(m, "CancelToken", "Tells work to stop, from any thread.")
       .def(nb::init<>())
       .def("cancel", &CancelToken::cancel,

@@ -27,8 +27,7 @@ rlwe::Poly across(device::Stream& stream, const rlwe::Poly& from) {
 rlwe::SwitchKey across(device::Stream& stream, const rlwe::SwitchKey& from) {
   const rlwe::Poly& pairs = from.pairs;
   rlwe::SwitchKey key;
-  key.pairs = filled(
-      rlwe::Poly::kept(stream, pairs.shape(), pairs.limbs(), pairs.domain()), pairs);
+  key.pairs = filled(rlwe::Poly::kept(stream, pairs.shape(), pairs.limbs(), pairs.domain()), pairs);
   key.seed = from.seed;
   key.first_digit = from.first_digit;
   key.max_level = from.max_level;

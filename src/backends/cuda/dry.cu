@@ -17,8 +17,8 @@ constexpr const char* kLimit = "free by the model";
 
 device::DeviceInfo dry_info(const std::string& name) {
   return {device::Kind::cuda, name,
-          "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB",
-          kMemory, kModel.processors};
+          "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB", kMemory,
+          kModel.processors};
 }
 
 class DryStream final : public CudaStream {

@@ -20,10 +20,9 @@ bool may_reach(int from, int to) {
 
 Road road(const CudaDevice& from, const CudaDevice& to) {
   if (from.dry() != to.dry())
-    throw UnsupportedError(
-        cat("a copy from ", from.info().name, " to ", to.info().name,
-            ": a model of a GPU computes nothing, and holds no data"),
-        {{"device", from.dry() ? from.info().name : to.info().name}});
+    throw UnsupportedError(cat("a copy from ", from.info().name, " to ", to.info().name,
+                               ": a model of a GPU computes nothing, and holds no data"),
+                           {{"device", from.dry() ? from.info().name : to.info().name}});
   if (from.dry()) return &from == &to ? Road::within : Road::peer;
   from.expect_own_process();
   to.expect_own_process();
@@ -60,8 +59,8 @@ void copy(CudaStream& to, void* target, CudaStream& from, const void* source, st
   if (way == Road::peer) allow(there.index(), here.index());
   {
     const DeviceGuard guard(there.index());
-    CRENEL_CUDA_TRY(cudaMemcpyPeerAsync(target, there.index(), source, here.index(), bytes,
-                                        to.handle()));
+    CRENEL_CUDA_TRY(
+        cudaMemcpyPeerAsync(target, there.index(), source, here.index(), bytes, to.handle()));
   }
   before.wait_for(after);
 }
