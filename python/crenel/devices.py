@@ -17,6 +17,7 @@ from crenel.errors import Cancelled, CrenelError, DeviceError, ParameterError
 from crenel.progress_bar import Bar, Callback
 
 T = TypeVar("T")
+C = TypeVar("C", covariant=True)
 LOOKS_S = 0.05  # between two looks of the calling thread at those that compute
 Progress = bool | Callback | None
 
@@ -66,10 +67,10 @@ def shares(count: int, parts: int, unit: int = 1) -> list[range]:
 
 
 @dataclass(frozen=True)
-class Each(Generic[T]):
+class Each(Generic[C]):
     """One object for each device of a pool; an argument that every call gets its device's of."""
 
-    values: tuple[T, ...]
+    values: tuple[C, ...]
 
 
 @dataclass(frozen=True)
@@ -204,8 +205,9 @@ class Workers:
 
     def _named(self, error: BaseException, worker: int) -> BaseException:
         if not isinstance(error, CrenelError):
-            if hasattr(error, "add_note"):
-                error.add_note(f"on {self.name(worker)}")
+            note = getattr(error, "add_note", None)  # from Python 3.11 on
+            if note is not None:
+                note(f"on {self.name(worker)}")
             return error
         fields = {**error.fields, "device": self.devices[worker].name, "worker": worker}
         named = type(error)(f"on {self.name(worker)}: {error}", fields)

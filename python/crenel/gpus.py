@@ -153,7 +153,7 @@ def _share(record: Record, gpus: int, parts: int, ceilings: Ceilings) -> float:
     share = math.ceil(parts / gpus) / parts
     part: Any = dict(record)
     for name in ("written_bytes", "streamed_bytes", "multiply_adds", "butterflies"):
-        part[name] = int(record[name] * share)  # type: ignore[literal-required]
+        part[name] = int(record[name] * share)
     if record["work"] != "base_conversion":
         part["read_bytes"] = int(record["read_bytes"] * share)
     return max(*analyze.times(part, ceilings), ceilings.launch)

@@ -6,7 +6,7 @@
 
 namespace crenel::device {
 
-/// Model number `index` of a GPU, "cuda:dry:<index>": a memory of its own, and a link to the others.
+/// Model number `index` of a GPU, "cuda:dry:<index>": its own memory, and a link to each other one.
 std::shared_ptr<Backend> make_dry_cuda_device(int index);
 /// road_between() of two devices of CUDA.
 Road cuda_road(const Device& from, const Device& to);

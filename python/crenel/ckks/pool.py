@@ -26,6 +26,7 @@ from crenel.errors import ParameterError, StateError
 from crenel.pickling import refuse
 
 T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741
 
 
 def moved(value: Any, context: Context) -> Any:
@@ -35,8 +36,10 @@ def moved(value: Any, context: Context) -> Any:
         return _crenel.copy_to(context, value)
     if isinstance(value, Array):
         return value._like(_crenel.copy_to(context, cast("Ciphertext", value.ciphertext)))
-    if type(value) in (list, tuple):
-        return type(value)(moved(part, context) for part in value)
+    if type(value) is list:
+        return [moved(part, context) for part in value]
+    if type(value) is tuple:
+        return tuple(moved(part, context) for part in value)
     if type(value) is dict:
         return {key: moved(part, context) for key, part in value.items()}
     return value
@@ -48,8 +51,10 @@ def unbound(value: Any) -> Any:
         return value.ciphertext
     if isinstance(value, Array) and not isinstance(value._data, Ciphertext):
         return value._like(cast("Ciphertext", value.ciphertext))
-    if type(value) in (list, tuple):
-        return type(value)(unbound(part) for part in value)
+    if type(value) is list:
+        return [unbound(part) for part in value]
+    if type(value) is tuple:
+        return tuple(unbound(part) for part in value)
     if type(value) is dict:
         return {key: unbound(part) for key, part in value.items()}
     return value
@@ -209,7 +214,7 @@ class PoolEvaluator:
     def map(
         self,
         program: Callable[..., T],
-        *batches: Sequence[Any] | Each[Any],
+        *batches: Sequence[I] | Each[I],
         progress: Progress = None,
     ) -> list[T]:
         """``program(ev, a, b, ...)`` for every a, b, ... of the batches, in their order.
@@ -235,11 +240,12 @@ class PoolEvaluator:
             )
         parts = shares(lengths[0], len(self._evaluators))
 
-        def chosen(batch: Sequence[Any] | Each[Any], worker: int) -> Sequence[Any]:
+        def chosen(batch: Sequence[I] | Each[I], worker: int) -> list[I]:
             if isinstance(batch, Each):
                 return [batch.values[worker]] * len(parts[worker])
             items = [batch[i] for i in parts[worker]]
-            return unbound(items) if worker == 0 else moved(items, self._pool.contexts[worker])
+            here = unbound(items) if worker == 0 else moved(items, self._pool.contexts[worker])
+            return cast("list[I]", here)
 
         inputs = [[chosen(batch, worker) for batch in batches] for worker in range(len(parts))]
 
@@ -263,8 +269,9 @@ class PoolEvaluator:
             results += unbound(part or []) if worker == 0 else moved(part or [], self._pool.context)
         return results
 
-    def bootstrapper(self, options: BootstrapOptions | None = None, **keywords: Any) -> PoolBootstrapper:
-        """A bootstrapper on every device, with the evaluator's keys; options as of Context.bootstrapper.
+    def bootstrapper(self, options: BootstrapOptions | None = None) -> PoolBootstrapper:
+        """A bootstrapper on every device, with the evaluator's keys; what options leave open is as of
+        Context.bootstrapper.
 
         Raises StateError where there are no keys, and what Context.bootstrapper raises.
         """
@@ -273,7 +280,7 @@ class PoolEvaluator:
                 "a bootstrapper of no keys: pool.evaluator(keys) has them on every device",
                 {"found": "no keys", "expected": "evaluation keys"},
             )
-        first = self._pool.context.bootstrapper(self._keys[0], options, **keywords)
+        first = self._pool.context.bootstrapper(self._keys[0], options)
         # The first one's options leave nothing open, and so nothing to warn of again.
         chosen, contexts = first.options, self._pool.contexts
         made = self._pool._workers.run(
@@ -365,7 +372,7 @@ class PoolBootstrapper:
     ) -> list[Ciphertext]:
         contexts = self._evaluator.pool.contexts
         parts = shares(len(ciphertexts), len(contexts), unit)
-        inputs = [[unbound(ciphertexts[i]) for i in parts[0]]]
+        inputs: list[list[Ciphertext]] = [[unbound(ciphertexts[i]) for i in parts[0]]]
         inputs += [
             [_crenel.copy_to(context, ciphertexts[i]) for i in part]
             for context, part in zip(contexts[1:], parts[1:], strict=True)
