@@ -107,7 +107,8 @@ void bind_class(nb::module_& m) {
            }),
            "name"_a = "auto",
            "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
-           "else the CPU). Raises DeviceError saying why a device cannot be had.")
+           "else the CPU), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only states\n"
+           "its launches. Raises DeviceError saying why a device cannot be had.")
       .def_prop_ro(
           "info", [](const Device& d) { return d.info(); }, "Name, kind, description and memory.")
       .def_prop_ro(

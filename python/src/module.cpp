@@ -1,5 +1,6 @@
 // The extension module crenel._crenel. Users import crenel and crenel.ckks.
 #include "bindings.h"
+#include "pool.h"
 #include "tfhe.h"
 
 NB_MODULE(_crenel, m) {
@@ -28,4 +29,5 @@ NB_MODULE(_crenel, m) {
   bind_bench(m);
   bind_files(m);
   bind_watch(m);
+  bind_pool(m);
 }

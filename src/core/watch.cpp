@@ -36,8 +36,10 @@ namespace detail {
 thread_local constinit Scope* current = nullptr;
 
 void check(Scope& scope) {
-  if (scope.flag_ != nullptr && scope.flag_->load(std::memory_order_relaxed) && !scope.unwinding())
-    scope.stop();
+  // Of outer scopes too: an inner one may live for a single short operation, which polls nobody.
+  for (Scope* s = &scope; s != nullptr; s = s->outer_)
+    if (s->flag_ != nullptr && s->flag_->load(std::memory_order_relaxed) && !scope.unwinding())
+      s->stop();
   const i64 now = milliseconds();
   if (now < scope.poll_due_) return;
   if (scope.poll_due_ == 0)  // work that is over sooner is never polled
@@ -72,11 +74,7 @@ void Scope::poll_all(i64 now) {
   poll_due_ = now + kPeriod;
   if (unwinding()) return;  // a destructor at work must not throw
   const Shield shield;      // what is called may use the library
-  for (Scope* scope = this; scope != nullptr; scope = scope->outer_) {
-    if (scope != this && scope->flag_ != nullptr && scope->flag_->load(std::memory_order_relaxed))
-      scope->stop();  // this one's was read just now
-    scope->poll();
-  }
+  for (Scope* scope = this; scope != nullptr; scope = scope->outer_) scope->poll();
 }
 
 Scope* Scope::reporter() noexcept {

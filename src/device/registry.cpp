@@ -1,11 +1,29 @@
 // The only file outside backends/ that names them.
 #include <charconv>
+#include <limits>
+#include <optional>
 
 #include "crenel/core/error.h"
 #include "device/backend.h"
 #include "device/fhecore/kernels.h"
+#include "device/several.h"
 
 namespace crenel::device {
+namespace {
+
+// The index of "cuda:<index>" after its prefix; nothing for any other text.
+std::optional<int> index_after(const std::string& name, const std::string& prefix, int most) {
+  if (name.rfind(prefix, 0) != 0) return std::nullopt;
+  int index = 0;
+  const char *begin = name.data() + prefix.size(), *end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(begin, end, index);
+  if (error != std::errc() || stop != end || index < 0 || index > most) return std::nullopt;
+  return index;
+}
+
+constexpr int kDryGpus = 1024;  // their addresses are told apart (backends/cuda/dry.cu)
+
+}  // namespace
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): those who override it keep the plan
 std::unique_ptr<TorusKernels> Backend::make_torus_kernels(TorusPlan) {
@@ -30,19 +48,17 @@ std::shared_ptr<Device> open(const std::string& name) {
     if (cuda_device_count() > 0) return make_cuda_device(0);
     return make_cpu_device();
   }
-  int index = 0;
-  bool is_cuda = name == "cuda";
-  if (name.rfind("cuda:", 0) == 0) {
-    const char* end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + 5, end, index);
-    is_cuda = error == std::errc() && stop == end && index >= 0;
-  }
-  if (!is_cuda)
+  if (const auto index = index_after(name, "cuda:dry:", kDryGpus - 1))
+    return make_dry_cuda_device(*index);
+  const auto index =
+      name == "cuda" ? 0 : index_after(name, "cuda:", std::numeric_limits<int>::max());
+  if (!index)
     throw DeviceError(
         cat("device \"", name,
-            "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\", \"cuda:dry\" or \"auto\""),
+            "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\", \"cuda:dry\", "
+            "\"cuda:dry:<index>\" or \"auto\""),
         {{"device", name}});
-  return make_cuda_device(index);
+  return make_cuda_device(*index);
 }
 
 std::vector<DeviceInfo> available() {

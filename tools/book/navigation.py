@@ -33,6 +33,7 @@ ROOMS: dict[str, list[str]] = {
         "guide/keys-on-a-server",
         "guide/sharing-results",
         "guide/threads-and-forks",
+        "guide/gpus",
         "guide/long-work",
         "guide/memory",
         "guide/programs",

@@ -22,6 +22,8 @@ The objects, in the order in which they are made:
     broadcasting as NumPy's; ``ckks.keys_for(client, program, array)`` makes the keys that a program needs
 `Bootstrapper`
     ``context.bootstrapper(server)``: gives a ciphertext of the last level its levels back
+`DevicePool`
+    the same parameters on several GPUs: its evaluator spreads ciphertexts over them
 """
 
 from __future__ import annotations
@@ -74,6 +76,7 @@ from crenel.errors import (
 
 if TYPE_CHECKING:
     from crenel.ckks.arrays import Array, encrypt
+    from crenel.ckks.pool import DevicePool, PoolBootstrapper, PoolEvaluator
     from crenel.ckks.programs import keys_for, needs
     from crenel.ckks.recorder import Needs
 
@@ -82,7 +85,10 @@ chebyshev_fit = Evaluator.chebyshev_fit
 # Imported at their first use, which programs of operands never come to.
 _LATER = {
     "Array": "crenel.ckks.arrays",
+    "DevicePool": "crenel.ckks.pool",
     "Needs": "crenel.ckks.recorder",
+    "PoolBootstrapper": "crenel.ckks.pool",
+    "PoolEvaluator": "crenel.ckks.pool",
     "encrypt": "crenel.ckks.arrays",
     "keys_for": "crenel.ckks.programs",
     "needs": "crenel.ckks.programs",
@@ -142,6 +148,7 @@ __all__ = [
     "Context",
     "CrenelError",
     "DeviceError",
+    "DevicePool",
     "ErrorBound",
     "ErrorModel",
     "EvaluationKeys",
@@ -157,6 +164,8 @@ __all__ = [
     "ParameterError",
     "Params",
     "Plaintext",
+    "PoolBootstrapper",
+    "PoolEvaluator",
     "PublicKey",
     "SerializationError",
     "Share",

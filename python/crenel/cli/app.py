@@ -11,6 +11,7 @@ import crenel
 from crenel.cli import analyze as analysis
 from crenel.cli import bench, demo, fhecore, params, serve, workload
 from crenel.cli import reproduce as reproduction
+from crenel.cli.gpus import gpus
 from crenel.cli.output import size, table
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.add_typer(fhecore.app, name="fhecore")
 app.command("reproduce")(reproduction.reproduce)
 app.add_typer(serve.app, name="tenant")
 app.command("serve")(serve.serve)
+app.command("gpus")(gpus)
 
 
 @app.callback()

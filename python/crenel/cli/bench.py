@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from crenel.cli.bench_integers import integers
+from crenel.cli.bench_pool import pool
 from crenel.errors import ParameterError, UnsupportedError
 
 
@@ -41,8 +42,8 @@ def without(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         raise UnsupportedError(
             "crenel bench boot measures bootstrapping, crenel bench tfhe gates and tables, crenel bench "
-            "integers operations on encrypted integers; the other benchmarks are not part of an "
-            "installation: in the source tree, use ./run bench"
+            "integers operations on encrypted integers, crenel bench pool several devices; the other "
+            "benchmarks are not part of an installation: in the source tree, use ./run bench"
         )
 
 
@@ -63,6 +64,7 @@ def tfhe(context: typer.Context) -> None:
 
 
 app.command(name="integers")(integers)
+app.command(name="pool")(pool)
 
 
 def _run(suite: Callable[[list[str]], int], name: str, arguments: list[str]) -> None:

@@ -17,6 +17,8 @@ The objects, in the order in which they are made:
     encrypted arrays of bits or small messages, and of integers of 2 to 256 bits
 `BoundCiphertext`, `BoundIntegers`
     the same with operators: ``ev(a)``
+`DevicePool`
+    the same parameters on several GPUs: its evaluator divides every array among them
 """
 
 import crenel.pickling  # noqa: F401  (makes Params fit for pickle)
@@ -39,6 +41,7 @@ from crenel.tfhe.arrays import Ciphertext, Integers, concatenate
 from crenel.tfhe.bound import BoundCiphertext, BoundIntegers
 from crenel.tfhe.context import Client, Context
 from crenel.tfhe.evaluator import Evaluator
+from crenel.tfhe.pool import DevicePool, PoolEvaluator
 from crenel.tfhe.types import IntegerType
 
 __all__ = [
@@ -49,6 +52,7 @@ __all__ = [
     "Context",
     "CrenelError",
     "DeviceError",
+    "DevicePool",
     "EvaluationKeys",
     "Evaluator",
     "InsecureParametersWarning",
@@ -58,6 +62,7 @@ __all__ = [
     "OutOfMemoryError",
     "ParameterError",
     "Params",
+    "PoolEvaluator",
     "SerializationError",
     "StateError",
     "UnsupportedError",

@@ -1,10 +1,12 @@
 // "cuda:dry": a model of an H200 that executes nothing. What is queued on it is only stated to the
-// account, so that any machine can say what a GPU would have to do.
+// account, so that any machine can say what a GPU would have to do. "cuda:dry:0", "cuda:dry:1", ...
+// are GPUs of one host.
 #include <map>
 #include <mutex>
 
 #include "backends/cuda/stream.h"
 #include "core/host_memory.h"
+#include "device/several.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -13,10 +15,10 @@ constexpr GpuModel kModel = {kDry, 9, 132, 227 << 10, 50 << 20};
 constexpr u64 kMemory = u64(139) << 30;
 constexpr const char* kLimit = "free by the model";
 
-device::DeviceInfo dry_info() {
-  return {device::Kind::cuda, "cuda:dry",
-          "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB",
-          kMemory, kModel.processors};
+device::DeviceInfo dry_info(const std::string& name) {
+  return {device::Kind::cuda, name,
+          "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB", kMemory,
+          kModel.processors};
 }
 
 class DryStream final : public CudaStream {
@@ -29,8 +31,9 @@ class DryStream final : public CudaStream {
     if (bytes != 0) state_copy("copy_in", 0, bytes);
   }
   void copy_out(void*, const void*, std::size_t) override {
-    throw UnsupportedError("cuda:dry computes nothing: there is no data to read from it",
-                           {{"device", "cuda:dry"}});
+    const std::string& name = device().info().name;
+    throw UnsupportedError(cat(name, " computes nothing: there is no data to read from it"),
+                           {{"device", name}});
   }
   void copy(void*, const void*, std::size_t bytes) override {
     if (bytes != 0) state_copy("copy", bytes, bytes);
@@ -59,7 +62,9 @@ class DryStream final : public CudaStream {
 // Addresses are unique, aligned, and never those of real memory (not canonical on x86-64).
 class DryDevice final : public CudaDevice {
  public:
-  DryDevice() : CudaDevice(kModel, dry_info()) {}
+  /// `number` keeps the addresses of several models apart.
+  DryDevice(const std::string& name, u64 number)
+      : CudaDevice(kModel, dry_info(name)), next_((u64(0xd) << 56) + (number << 44)) {}
   std::shared_ptr<device::Stream> make_stream() override {
     return std::make_shared<DryStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
   }
@@ -95,7 +100,7 @@ class DryDevice final : public CudaDevice {
   static constexpr u64 kAlignment = 256;
   mutable std::mutex mutex_;
   std::map<void*, u64> sizes_;
-  u64 next_ = u64(0xd) << 56;
+  u64 next_;
   u64 in_use_ = 0;
 };
 
@@ -105,7 +110,12 @@ class DryDevice final : public CudaDevice {
 namespace crenel::device {
 
 std::shared_ptr<Backend> make_dry_cuda_device() {
-  return std::make_shared<crenel::backend::cuda::DryDevice>();
+  return std::make_shared<crenel::backend::cuda::DryDevice>("cuda:dry", 0);
+}
+
+std::shared_ptr<Backend> make_dry_cuda_device(int index) {
+  return std::make_shared<crenel::backend::cuda::DryDevice>(cat("cuda:dry:", index),
+                                                            static_cast<u64>(index) + 1);
 }
 
 }  // namespace crenel::device

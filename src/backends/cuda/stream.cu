@@ -190,6 +190,7 @@ void GpuStream::copy_out_secret(void* to, const void* from, std::size_t bytes) {
 void GpuStream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   state_copy("copy", bytes, bytes);
+  const DeviceGuard guard(device_index());
   CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, handle()));
 }
 
@@ -198,6 +199,7 @@ void GpuStream::copy_rows(void* to, std::size_t to_pitch, const void* from, std:
   if (row_bytes == 0 || rows == 0) return;
   if (rows == 1) return copy(to, from, row_bytes);
   state_copy("copy", row_bytes * rows, row_bytes * rows);
+  const DeviceGuard guard(device_index());
   // cudaMemcpy2D limits pitches to 2 GiB; the rows of one context stay far below.
   CRENEL_CUDA_TRY(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, row_bytes, rows,
                                     cudaMemcpyDeviceToDevice, handle()));
@@ -206,6 +208,7 @@ void GpuStream::copy_rows(void* to, std::size_t to_pitch, const void* from, std:
 void GpuStream::fill_zero(void* data, std::size_t bytes) {
   if (bytes == 0) return;
   state_copy("fill_zero", 0, bytes);
+  const DeviceGuard guard(device_index());
   CRENEL_CUDA_TRY(cudaMemsetAsync(data, 0, bytes, handle()));
 }
 

@@ -94,6 +94,19 @@ TEST(Watch, OuterScopesArePolledAndStopInnerWork) {
   EXPECT_THROW(watch::point(), Cancelled);
 }
 
+// A loop of operations, each with a scope of its own, that are too short to be polled.
+TEST(Watch, AFlagOfAnOuterScopeStopsShortWork) {
+  const CancelToken token;
+  const Watch outer({.token = token});
+  const auto operation = [] {
+    const Watch inner({});
+    watch::point();
+  };
+  operation();
+  token.cancel();
+  EXPECT_THROW(operation(), Cancelled);
+}
+
 TEST(Watch, EachThreadHasItsOwn) {
   const CancelToken token;
   token.cancel();

@@ -1,0 +1,168 @@
+"""What several GPUs of one host would do, by the traffic account of one and measured links.
+
+Two ways to use them, each with what it takes:
+
+* **ciphertexts spread** (`ckks.DevicePool`): every GPU has all keys and computes whole bootstraps. Inputs
+  and results cross the links once.
+* **limbs spread** (a model; nothing computes so yet): a ciphertext's limbs are divided among the GPUs, and
+  the keys with them. Base conversion needs all source limbs: after an inverse transform each GPU stores its
+  share to the others (*gathered*), or each keeps the digits that it holds, and sums over digits are added up
+  over the links (*aggregated*).
+
+Pure arithmetic on the records of ``crenel.Account``; ``crenel gpus`` prints it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from crenel import analyze
+from crenel.account import Record
+from crenel.analyze import Ceilings
+
+WORD = 4  # bytes of a residue
+SPREAD_BY_DIGIT = ("mod_up", "key_switch")  # stages that know digits
+
+
+@dataclass(frozen=True)
+class Links:
+    """Rates between GPUs of one host, by bytes: of the copy engine, and of kernels that write to all peers;
+    seconds in which all GPUs wait for each other inside running kernels."""
+
+    copies: tuple[tuple[float, float], ...]
+    stores: tuple[tuple[float, float], ...]
+    barrier: float
+
+    def copied(self, nbytes: float) -> float:
+        """Seconds of one copy."""
+        return nbytes / _rate(self.copies, nbytes) if nbytes else 0.0
+
+    def stored(self, nbytes: float) -> float:
+        """Seconds in which a kernel's stores of so many bytes reach the peers, without the barrier."""
+        return nbytes / _rate(self.stores, nbytes) if nbytes else 0.0
+
+
+def load_links() -> Links:
+    """The rates of ceilings.json."""
+    found = analyze.data()["links"]
+    curves = {
+        name: tuple((float(size), float(rate)) for size, rate in found[name]["by_size"])
+        for name in ("copies", "stores")
+    }
+    return Links(**curves, barrier=float(found["barrier"]["value"]))
+
+
+def _rate(curve: Sequence[tuple[float, float]], nbytes: float) -> float:
+    """Of the nearest measured size, linear in the logarithm between two."""
+    if nbytes <= curve[0][0]:
+        return curve[0][1]
+    for (low, slow), (high, fast) in pairwise(curve):
+        if nbytes <= high:
+            return slow + (fast - slow) * math.log(nbytes / low) / math.log(high / low)
+    return curve[-1][1]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Ciphertexts spread over `gpus`: seconds of a batch, and what they are made of."""
+
+    gpus: int
+    batch: int
+    compute: float
+    copies: float
+    rate: float  # things a second
+    speedup: float  # against one GPU
+    peer_bytes: int  # through the first GPU's links, in both directions
+
+
+def spread(
+    one: float, bytes_in: int, bytes_out: int, gpus: int, each: int, links: Links, together: int = 1
+) -> Spread:
+    """`each` things a GPU of `one` second each, whose inputs and results lie on the first GPU.
+
+    Assumed: GPUs do not wait for each other but at the end; results cross one after the other, in copies of
+    one thing; nothing overlaps, which is so of `ckks.DevicePool`.
+    """
+    batch = each * gpus
+    others = batch - each
+    copies = others * (links.copied(bytes_in) + links.copied(bytes_out))
+    compute = one * each
+    rate = batch / (compute + copies)
+    return Spread(gpus, batch, compute, copies, rate, rate * one, others * (bytes_in + bytes_out))
+
+
+@dataclass(frozen=True)
+class Divided:
+    """One ciphertext's limbs over `gpus`: seconds of one operation.
+
+    ``latency``: links and arithmetic one after the other; ``overlapped``: the stores of an exchange hidden
+    behind the kernel that makes its data, as far as that is long; ``least``: links at no cost. ``exchanges``:
+    kernels after which all wait for all. Memory of keys divides by the GPUs.
+    """
+
+    gpus: int
+    way: str
+    compute: float
+    links: float
+    latency: float
+    overlapped: float
+    least: float
+    exchanges: int
+    peer_bytes: int  # written by one GPU to the others
+
+
+def divided(
+    records: Sequence[Record], ring_dim: int, gpus: int, way: str, ceilings: Ceilings, links: Links
+) -> Divided:
+    """The account of one operation of batch 1, its limbs over so many GPUs. `way`: 'gathered', 'aggregated'.
+
+    Assumed: limbs are dealt so that every launch has an equal share of them but for rounding up (a launch of
+    l limbs takes ceil(l / gpus) / l of its time); each launch takes at least what a graph takes to start one;
+    base conversions read all their sources everywhere. Where digits are spread, ModUp and the products with
+    keys of a switch of d digits take ceil(d / gpus) / d.
+    """
+    compute = link = hidden = 0.0
+    exchanges = peer = digits = 0
+    for record in records:
+        if record["work"] == "base_conversion" and _knows_digits(record):
+            digits = record["polys"]
+        by_digit = way == "aggregated" and _knows_digits(record)
+        alone = _share(record, gpus, max(digits, 1) if by_digit else max(record["limbs"], 1), ceilings)
+        compute += alone
+        sent = _sent(record, gpus, way, by_digit, ring_dim)
+        if sent:
+            took = links.stored(sent) + links.barrier
+            exchanges += 1
+            peer += sent
+            link += took
+            hidden += max(0.0, links.stored(sent) - alone) + links.barrier
+    return Divided(gpus, way, compute, link, compute + link, compute + hidden, compute, exchanges, peer)
+
+
+def _knows_digits(record: Record) -> bool:
+    last = record["stage"].split("/")[-1]
+    return record["work"] == "key_multiply" or last in SPREAD_BY_DIGIT
+
+
+def _share(record: Record, gpus: int, parts: int, ceilings: Ceilings) -> float:
+    """Seconds of a launch whose work is divided into `parts`, on the GPU that has most of them."""
+    share = math.ceil(parts / gpus) / parts
+    part: Any = dict(record)
+    for name in ("written_bytes", "streamed_bytes", "multiply_adds", "butterflies"):
+        part[name] = int(record[name] * share)
+    if record["work"] != "base_conversion":
+        part["read_bytes"] = int(record["read_bytes"] * share)
+    return max(*analyze.times(part, ceilings), ceilings.launch)
+
+
+def _sent(record: Record, gpus: int, way: str, by_digit: bool, ring_dim: int) -> int:
+    """Bytes that one GPU writes to the others after a launch: of its share to each of them, or of sums over
+    its digits all but its own share."""
+    gathered = record["kernel"] == "column_inverse" and not by_digit
+    if gathered or (way == "aggregated" and record["work"] == "key_multiply"):
+        return record["limbs"] * record["polys"] * ring_dim * WORD * (gpus - 1) // gpus
+    return 0

@@ -1,0 +1,166 @@
+"""What several GPUs would bring: the model against the account of simulated ones, and its own laws."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import toy
+from pool_world import require, seeded
+
+import crenel
+from crenel import analyze, ckks, gpus
+from crenel.cli import main
+
+CEILINGS, LINKS = analyze.load_ceilings(), gpus.load_links()
+
+
+def record(**fields):
+    sums = ("read_bytes", "written_bytes", "streamed_bytes", "multiply_adds", "butterflies")
+    empty = dict.fromkeys(sums, 0)
+    return {"kernel": "k", "work": "ntt", "stage": "", "limbs": 8, "polys": 1, **empty, **fields}
+
+
+@pytest.fixture(scope="module")
+def one():
+    """A bootstrap of one dry GPU: records, N, bytes in and out."""
+    require(["cuda:dry"])
+    context = ckks.Context(toy("toy-boot40"), device="cuda:dry")
+    client = context.keygen()
+    boot = context.bootstrapper(client.evaluation_keys(bootstrap=True))
+    a = client.encrypt([0.5], level=boot.levels.input)
+    result = boot(a)
+    with crenel.profile(context) as account:
+        boot(a)
+    return account.records(), 2 * context.params.slots, a.nbytes, result.nbytes
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_simulated_gpus_move_and_compute_what_the_model_says(one, count):
+    records, _, bytes_in, bytes_out = one
+    pool = ckks.DevicePool(toy("toy-boot40"), [f"cuda:dry:{i}" for i in range(count)])
+    client = pool.context.keygen()
+    boot = pool.evaluator(client.evaluation_keys(bootstrap=True)).bootstrapper()
+    inputs = [client.encrypt([0.5], level=boot.levels.input) for _ in range(2 * count)]
+    boot(inputs)
+    accounts = [crenel.Account() for _ in pool.contexts]
+    for account, context in zip(accounts, pool.contexts, strict=True):
+        account.attach(context)
+    boot(inputs)
+    moved, alone = (
+        0,
+        [r for r in records if r["work"] != "copy"],
+    )  # of those into graphs there may be one less
+    for account in accounts:
+        found = account.records()
+        copies = [r for r in found if r["kernel"] == "copy_peer"]
+        moved += sum(r["written_bytes"] for r in copies)
+        work = [r for r in found if r["work"] != "copy"]
+        assert len(work) == 2 * len(alone)
+        bound = analyze.total(work, CEILINGS).bound
+        assert bound == pytest.approx(2 * analyze.total(alone, CEILINGS).bound)
+        account.detach()
+    bound = analyze.total(records, CEILINGS).bound
+    model = gpus.spread(bound, bytes_in, bytes_out, count, 2, LINKS)
+    assert (model.batch, model.peer_bytes) == (2 * count, moved)
+    assert model.compute == pytest.approx(2 * bound)
+    assert 1 < model.speedup < count and model.rate == pytest.approx(model.speedup / bound)
+
+
+def test_rates_of_links_are_those_measured_and_between():
+    for curve, seconds in ((LINKS.copies, LINKS.copied), (LINKS.stores, LINKS.stored)):
+        for size, rate in curve:
+            assert seconds(size) == pytest.approx(size / rate)
+        assert [rate for _, rate in curve] == sorted(rate for _, rate in curve)
+        assert seconds(curve[0][0] / 4) == pytest.approx(curve[0][0] / 4 / curve[0][1])
+        assert seconds(curve[-1][0] * 4) == pytest.approx(curve[-1][0] * 4 / curve[-1][1])
+        assert seconds(0) == 0
+        rng = seeded()
+        sizes = sorted(rng.uniform(1e4, 1e9, 100))
+        assert [seconds(s) for s in sizes] == sorted(seconds(s) for s in sizes)
+
+
+def test_divided_limbs_on_one_gpu_are_the_account(one):
+    records, ring_dim, _, _ = one
+    for way in ("gathered", "aggregated"):
+        alone = gpus.divided(records, ring_dim, 1, way, CEILINGS, LINKS)
+        least = sum(max(*analyze.times(r, CEILINGS), CEILINGS.launch) for r in records)
+        assert alone.latency == alone.overlapped == alone.least == pytest.approx(least)
+        assert alone.exchanges == alone.peer_bytes == 0
+
+
+def test_divided_limbs_of_launches_counted_by_hand():
+    inverse = record(kernel="column_inverse", stage="x/mod_up", limbs=10, written_bytes=10 * 4096)
+    convert = record(kernel="base_convert", work="base_conversion", stage="x/mod_up", limbs=13, polys=3)
+    keys = record(kernel="key_switch_rows", work="key_multiply", stage="x/key_switch", limbs=13, polys=2)
+    down = record(kernel="column_inverse", stage="x/divide", limbs=3, polys=2)
+    launches = [inverse, convert, keys, down]
+    gathered = gpus.divided(launches, 1024, 4, "gathered", CEILINGS, LINKS)
+    sent = [10 * 4096 * 3 // 4, 6 * 4096 * 3 // 4]
+    assert (gathered.exchanges, gathered.peer_bytes) == (2, sum(sent))
+    assert gathered.links == pytest.approx(sum(LINKS.stored(s) + LINKS.barrier for s in sent))
+    assert gathered.compute == pytest.approx(4 * CEILINGS.launch)  # they are so small
+    aggregated = gpus.divided(launches, 1024, 4, "aggregated", CEILINGS, LINKS)
+    assert (aggregated.exchanges, aggregated.peer_bytes) == (2, 26 * 4096 * 3 // 4 + sent[1])
+
+
+def test_divided_work_rounds_up():
+    """13 limbs on 4 GPUs take as long as 16 do; 3 digits on 2 GPUs as long as 4."""
+    big = {"read_bytes": 1 << 30, "written_bytes": 0}
+    thirteen = record(kernel="column_forward", limbs=13, **big)
+    found = gpus.divided([thirteen], 1024, 4, "gathered", CEILINGS, LINKS).compute
+    part = dict(thirteen, read_bytes=int((1 << 30) * 4 / 13))
+    assert found == pytest.approx(max(analyze.times(part, CEILINGS)))
+    convert = record(kernel="base_convert", work="base_conversion", stage="mod_up", polys=3)
+    keys = record(kernel="key_switch_rows", work="key_multiply", stage="key_switch", limbs=12, **big)
+    found = gpus.divided([convert, keys], 1024, 2, "aggregated", CEILINGS, LINKS).compute - CEILINGS.launch
+    part = dict(keys, read_bytes=int((1 << 30) * 2 / 3))
+    assert found == pytest.approx(max(analyze.times(part, CEILINGS)))
+
+
+def test_more_gpus_are_no_slower_where_links_cost_nothing(one):
+    records, ring_dim, _, _ = one
+    for way in ("gathered", "aggregated"):
+        found = [gpus.divided(records, ring_dim, n, way, CEILINGS, LINKS) for n in (1, 2, 4, 8, 16)]
+        least = [row.least for row in found]
+        assert least == sorted(least, reverse=True)
+        for row in found:
+            assert row.least <= row.overlapped <= row.latency
+            assert row.latency == pytest.approx(row.compute + row.links)
+
+
+def test_the_command_prints_and_writes(tmp_path, capfd):
+    require(["cuda:dry"])
+    file = tmp_path / "gpus.json"
+    call = ["gpus", "toy-boot40", "--gpus", "1,4", "--each", "8", "--json", str(file)]
+    assert main([*call, "--measured-ms", "2.5"]) == 0
+    out = capfd.readouterr().out
+    assert "2.50 ms (measured)" in out and "gathered" in out and "aggregated" in out
+    written = json.loads(file.read_text())
+    assert [row["gpus"] for row in written["spread"]] == [1, 4]
+    assert written["spread"][1]["batch"] == 32 and written["one"]["seconds"] == pytest.approx(0.0025)
+    assert main(call) == 2 and "expected a new file" in capfd.readouterr().err
+    for wrong in (["--gpus", "0"], ["--gpus", "two"], ["--measured-ms", "-1"]):
+        assert main(["gpus", "toy-boot40", *wrong]) == 2
+        assert "expected" in capfd.readouterr().err
+
+
+def test_the_benchmark_of_pools(tmp_path, capfd):
+    file = tmp_path / "pool.json"
+    call = ["bench", "pool", "--devices", "cpu,cpu", "--set", "toy-boot40", "--gates", "toy-lut4"]
+    call += ["--each", "1"]
+    call += ["--size", "8", "--repeats", "1", "--together", "2", "--allow-insecure", "--json", str(file)]
+    assert main(call) == 0
+    assert "times one device" in capfd.readouterr().out
+    rows = json.loads(file.read_text())["results"]
+    rates = [row for row in rows if "rate" in row]
+    assert [(row["name"], row["devices"]) for row in rates] == [
+        *[("bootstrap", 1), ("bootstrap", 1), ("bootstrap", 2)],
+        *[("nand", 1), ("nand", 2)],
+    ]
+    assert all(row["same_bits"] for row in rates)
+    keys = [row for row in rows if "copies" in row]
+    assert all(row["copies"] == 1 and row["bytes"] > 0 and len(row["memory"]) == 2 for row in keys)
+    for wrong in (["--devices", ","], ["--devices", "cpu", "--together", "x"], ["--devices", "abacus"]):
+        assert main(["bench", "pool", *wrong, "--set", "toy-boot40", "--allow-insecure"]) == 2
+        capfd.readouterr()

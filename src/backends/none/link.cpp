@@ -1,0 +1,18 @@
+// Several GPUs, of a build without nvcc: nobody has a device to call these with.
+#include "crenel/core/error.h"
+#include "device/several.h"
+
+namespace crenel::device {
+
+std::shared_ptr<Backend> make_dry_cuda_device(int index) {
+  throw DeviceError(cat("cuda:dry:", index, ": ", cuda_missing_reason()),
+                    {{"device", cat("cuda:dry:", index)}});
+}
+
+Road cuda_road(const Device&, const Device&) { throw DeviceError(cuda_missing_reason()); }
+
+void cuda_copy_across(Stream&, void*, Stream&, const void*, std::size_t) {
+  throw DeviceError(cuda_missing_reason());
+}
+
+}  // namespace crenel::device
