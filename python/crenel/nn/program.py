@@ -210,7 +210,7 @@ class Program:
         return {"params": self.params.to_bytes().hex(), "batch": self.batch, "plan": plan_form(plan, arrays)}
 
     def _packed(self, decisions: bool) -> bytes:
-        arrays = Arrays()
+        arrays = Arrays(short=decisions)
         document = self._document(arrays, decisions)
         if decisions:
             document["expected"] = list(astuple(self.expected))

@@ -74,10 +74,15 @@ def prepare(
 
     costs : as of `nn.compile`, where the options name none
 
-    Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, and what
+    Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, for a task
+    without a network where no program is named, and what
     `nn.compile`, `nn.Program.load` and `CostModel.packaged` raise.
     """
     if options.program is None:
+        if task.model is None:
+            raise ParameterError(
+                f"{task.name} without its network: name a compiled program", {"missing": "--program"}
+            )
         if options.costs is not None:
             costs = CostModel.packaged(params, options.costs).with_stand_ins()
         with report.step("compile"):
