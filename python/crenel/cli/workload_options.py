@@ -72,6 +72,9 @@ class OfNetworks(Shared):
     degree: Annotated[
         int, typer.Option(help="Of the polynomials; 0: the least that agrees, or the network's own.")
     ] = 0
+    composite: Annotated[
+        str | None, typer.Option(help="Degrees of the sign of minimax, as 15,15,27; default: 15,15,15.")
+    ] = None
     margin: Annotated[
         float, typer.Option(help="Ranges, of what the calibration shows; 0: the network's own, 2 or less.")
     ] = 0.0
@@ -110,7 +113,7 @@ class OfNetworks(Shared):
         return NetworkOptions(
             self.batch or None, self.program, self.save, cast(Any, self.activation), self.degree or None,
             self.margin or None, self.warm, self.stages, self.errors, self.energy, self.graph,
-            self.inputs or self.clear, self.costs,
+            self.inputs or self.clear, self.costs, self.composite,
         )  # fmt: skip
 
 

@@ -89,8 +89,8 @@ def task(
     data : sentences as `sentences` reads them; None: `samples` of `tokens` random words
     tokens, length : of a random sentence with the two around it, and of a sequence with its padding
     tokenizer : by which sentences in words become tokens, as `tokenize.of_file` reads it
-    calibration : a text of sentences like those of `data`, a line each, cut into parts of equally many
-        tokens, `MOST` at most; None: random words, whose attention is less sharp than that of sentences
+    calibration : a text of sentences like those of `data`, a line each, of which `parts` makes some of
+        equally many tokens; None: random words, whose attention is less sharp than that of sentences
 
     Raises ParameterError where no weights are named or a sentence does not fit, for a tokenizer without
     sentences, for a seed below 0 and for samples or a length below 1, and what the readers raise.
@@ -153,17 +153,24 @@ def sentences(path: Path, count: int, tokenizer: Path | None = None) -> list[lis
 
 def parts(path: Path, tokens: int, tokenizer: Path | None) -> list[list[int]]:
     """A text, read as `sentences` reads it, as sentences of `tokens` tokens, the two around them included:
-    up to `MOST`, spread evenly. Raises ParameterError for a shorter text, and as `sentences`."""
-    found = _tokens(path, _lines(path), tokenizer)
-    words, size = [k for sentence in found for k in sentence[1:-1]], tokens - 2
-    count = len(words) // size if size > 0 else 0
-    if not count:
+    up to `MOST`, spread evenly. Sentences that are shorter are joined, and those that are longer lose what is
+    before their last token, a full stop, to which much attention goes. Raises ParameterError for a shorter
+    text, and as `sentences`."""
+    size = max(tokens - 2, 1)
+    made: list[list[int]] = []
+    words: list[int] = []
+    for sentence in _tokens(path, _lines(path), tokenizer):
+        inner = sentence[1:-1]
+        words += inner
+        if len(words) >= size:
+            made.append([FIRST, *words[: size - 1], *inner[-1:], LAST])
+            words = []
+    if not made:
         raise ParameterError(
-            f"{path}: {len(words)} tokens between those around sentences, expected {max(size, 1)} or more",
+            f"{path}: {len(words)} tokens between those around sentences, expected {size} or more",
             {"path": str(path), "tokens": len(words)},
         )
-    starts = np.linspace(0, count - 1, min(count, MOST)).round().astype(int) * size
-    return [[FIRST, *words[k : k + size], LAST] for k in map(int, starts)]
+    return [made[k] for k in np.linspace(0, len(made) - 1, min(len(made), MOST)).round().astype(int)]
 
 
 def _lines(path: Path) -> list[str]:
