@@ -138,7 +138,7 @@ def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotT
         step.out: prepared(plan, step) for step in plan.steps if isinstance(step, (Transform, Contract))
     }
     try:
-        levelled = Levels(params.normal_top_level)(plan)
+        levelled = Levels(params.normal_top_level, params.insecure)(plan)
     except UnsupportedError:
         if params.max_level <= params.normal_top_level:
             raise
