@@ -11,7 +11,7 @@ from crenel.errors import UnsupportedError
 from crenel.nn.passes.levels import enough
 
 FACTOR = 8.0  # of the stated error over that of a run, or the other way round
-ROUNDED = 2.0**-34  # of the result's bound: where coefficients of a constant are all that is rounded
+ROUNDED = 2.0**-28  # of the bound: coefficients, of some hundreds, times roundings of constants
 RUN = 16
 
 
