@@ -5,8 +5,9 @@
 
 Each run is a process of its own, by the command `crenel workload`, with timed layers behind the timed runs.
 Programs are compiled where FOLDER has none of parameters, activation and batch, which takes minutes and no
-device: with `--compile` nothing else is done, and `--clear` keeps the results in the clear beside them. A run
-whose result is wrong is recorded as such; one that ends with an error leaves a line in the summary and none
+device: with `--compile` nothing else is done, and `--clear` keeps the results in the clear beside them, with
+which, by `--inputs`, runs elsewhere need neither weights nor data. `--graph` replays recordings. A run whose
+result is wrong is recorded as such; one that ends with an error leaves a line in the summary and none
 in the file. Needs the package installed.
 """
 
@@ -36,8 +37,10 @@ def network(options: argparse.Namespace) -> list[str]:
 
 
 def polynomials(activation: str) -> list[str]:
-    """Arguments for ``fit:63`` or ``minimax``."""
+    """Arguments for ``fit:63``, ``minimax``, or ``minimax:15-15-27``."""
     strategy, _, degree = activation.partition(":")
+    if "-" in degree:
+        return ["--activation", strategy, "--composite", degree.replace("-", ",")]
     return ["--activation", strategy, *(["--degree", degree] if degree else [])]
 
 
@@ -57,11 +60,25 @@ def clear(options: argparse.Namespace, params: str, activation: str, batch: int)
     return ["--clear", str(file.with_suffix(f".{images(options, batch)}.npz"))] if options.clear else []
 
 
+def kept(options: argparse.Namespace, params: str, activation: str, batch: int) -> Path | None:
+    """The file of `clear` from which a run takes its samples, whatever their number; None: it makes its own.
+    Raises FileNotFoundError where there is none, or several."""
+    if not options.inputs:
+        return None
+    file = program_of(options, params, activation, batch)
+    found = sorted(file.parent.glob(f"{file.stem}.*.npz"))
+    if len(found) != 1:
+        raise FileNotFoundError(f"{len(found)} files {file.stem}.*.npz beside the program, expected one")
+    return found[0]
+
+
 def compiled(options: argparse.Namespace, params: str, activation: str, batch: int) -> str | None:
     """Makes the program where it is not there; why it could not be made."""
     target = program_of(options, params, activation, batch)
     if target.exists():
         return None
+    if options.inputs:
+        return f"{params}, {activation}, batch {batch}: there is no {target}"
     command = [sys.executable, "-m", "crenel", "workload", *network(options), "--device", "cpu"]
     command += ["--params", params, "--batch", str(batch), "--simulate-only"]
     command += ["--images", images(options, batch) if options.clear else "1"]
@@ -79,15 +96,15 @@ def compiled(options: argparse.Namespace, params: str, activation: str, batch: i
 def runs(options: argparse.Namespace, params: str, activation: str) -> list[Run]:
     """Of one file: a run a batch."""
     common = [*network(options), "--device", options.device, "--params", params, "--warm"]
-    common += ["--energy"] if options.energy else []
-    common += ["--errors"] if options.errors else []
+    common += [f"--{name}" for name in ("energy", "errors", "graph") if getattr(options, name)]
     return [
         Run(
             f"batch {batch}",
             [
                 *common, "--batch", str(batch), "--images", images(options, batch),
                 "--program", str(program_of(options, params, activation, batch)),
-                *clear(options, params, activation, batch),
+                *(["--inputs", str(found)] if (found := kept(options, params, activation, batch)) else
+                  clear(options, params, activation, batch)),
             ],
         )
         for batch in options.batches
@@ -106,11 +123,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--clear", action="store_true", help="results in the clear beside the programs")
     parser.add_argument("--compile", action="store_true", help="make programs that are missing, and end")
     parser.add_argument("--params", default=",".join(SETS), help="sets, with commas between")
-    parser.add_argument("--activations", default="fit:63", help="as fit:63,fit:27,minimax")
+    parser.add_argument("--activations", default="fit:63", help="as fit:63,fit:27,minimax:15-15-27")
     parser.add_argument("--batches", default="1,8,32", help="samples of a run, with commas between")
     parser.add_argument("--images", type=int, default=32, help="at least two batches of them are run")
     parser.add_argument("--errors", action="store_true", help="measure the error of every layer")
     parser.add_argument("--energy", action="store_true", help="sample the GPU's power")
+    parser.add_argument("--graph", action="store_true", help="replay each run as one recording")
+    parser.add_argument("--inputs", action="store_true", help="samples and results as --clear kept them")
     parser.add_argument("--timeout", type=float, default=500.0, help="seconds of one run")
     parser.add_argument("--folder", type=Path, default=RESULTS)
     parser.add_argument("--label", default="h200", help="of the device, in the names of the files")
@@ -127,6 +146,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     except ValueError:
         parser.error(f"--batches: {options.batches}, expected numbers with commas between")
     options.activations = options.activations.split(",")
+    if options.inputs and (options.clear or options.compile or any(getattr(options, f) for f in FILES)):
+        parser.error("--inputs: programs and samples are there; without --clear, --compile and files")
     return options
 
 
@@ -146,7 +167,8 @@ def main(arguments: list[str] | None = None) -> int:
             failed += errors
             if document is None:
                 continue
-            name = f"workload-{params}-{options.label}-{options.network}-{activation.replace(':', '')}.json"
+            polynomial = activation.replace(":", "") + ("-recorded" if options.graph else "")
+            name = f"workload-{params}-{options.label}-{options.network}-{polynomial}.json"
             (options.folder / name).write_text(json.dumps(document, indent=1) + "\n")
             print(f"wrote {options.folder / name}", flush=True)
     for line in failed:

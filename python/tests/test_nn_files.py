@@ -291,3 +291,24 @@ def test_nn_is_imported_at_its_first_use():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_weights_of_single_precision_take_four_bytes(rng):  # noqa: F811
+    """And come back as they were, with the same fingerprint; of double precision they take eight."""
+    sizes = {}
+    for kind in (np.float32, np.float64):
+        matrix = rng.standard_normal((40, 50)).astype(kind).astype(np.float64)
+        model = nn.Sequential(nn.Linear(matrix), nn.Square())
+        made = quiet_compile(
+            model, rng.standard_normal((30, 50)), params=toy("toy-leveled-n14-s40"), device="cpu"
+        )
+        data = made.to_bytes()
+        again = nn.Program.from_bytes(data, "cpu", allow_insecure=True)
+        assert again.fingerprint == made.fingerprint and again.to_bytes() == data
+        sizes[kind] = len(data)
+    assert sizes[np.float64] - sizes[np.float32] > 0.9 * 40 * 50 * 4
+    document, parts = archive.unpacked(data, "program")
+    text = json.dumps(document).replace('"type": "f4"', '"type": "O"')
+    if '"type": "O"' in text:
+        with pytest.raises(SerializationError, match="an array of type 'O'"):
+            nn.Program.from_bytes(archive.packed("program", json.loads(text), parts), allow_insecure=True)

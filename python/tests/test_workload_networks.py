@@ -12,8 +12,8 @@ from conftest import device_names, open_context, toy
 from crenel import nn
 from crenel.errors import MissingFileError, ParameterError, SerializationError
 from crenel.workloads import records
-from crenel.workloads.networks import RunOptions, Task, bert, cifar, layers, minilm
-from crenel.workloads.networks.clear import results
+from crenel.workloads.networks import RunOptions, Task, bert, cifar, layers, minilm, tokenize
+from crenel.workloads.networks.clear import kept, results
 from crenel.workloads.networks.measure import prepare
 from crenel.workloads.networks.resnet20 import BLOCKS, CHANNELS, normalised, resnet20
 from crenel.workloads.networks.task import least_cosine
@@ -89,6 +89,25 @@ def test_a_network_and_its_record(invoke, device, tmp_path):
     assert simulated.simulated and simulated.program == found.program and simulated.compile_s is None
     assert simulated.data_digest == found.data_digest and simulated.expected == found.expected
 
+    # And with that file's samples and results: nothing that makes the network is asked for.
+    far = tmp_path / "far.json"
+    kept = ["mlp", "--device", device, "--params", LEVELED, "--batch", "2"]
+    with_program = [*kept, "--program", str(saved)]
+    code, out, err = invoke(*with_program, "--inputs", str(clear), "--json", str(far))
+    assert code == 0 and "in the clear: as the file has it" in out, out + err
+    (elsewhere,), _ = records.read(far)
+    assert elsewhere.correct and elsewhere.program == found.program and elsewhere.steps == 5
+    assert elsewhere.accuracy == found.accuracy and elsewhere.expected == found.expected
+    assert (elsewhere.data, elsewhere.weights) == (found.data, found.weights)
+    for given, says in [
+        ([*kept, "--inputs", str(clear)], "--inputs has samples and results for a compiled program"),
+        ([*with_program, "--inputs", str(clear), "--data", str(tmp_path)], "without --clear and files"),
+        (["lenet", *with_program[1:], "--inputs", str(clear)], "has samples of mlp, not lenet"),
+        ([*with_program, "--inputs", str(tmp_path / "none.npz")], "none.npz"),
+    ]:
+        code, out, err = invoke(*given)
+        assert code == 2 and says in err, out + err
+
 
 def test_results_in_the_clear_are_kept_in_a_file(tmp_path, rng):
     """Made once; refused where network, program or samples are others, and what is no such file."""
@@ -115,6 +134,16 @@ def test_results_in_the_clear_are_kept_in_a_file(tmp_path, rng):
     with np.load(io.BytesIO(content)) as arrays:
         forged = {**arrays, "noisy": np.full_like(arrays["noisy"], np.nan)}
         del (short := {**arrays})["plan"]
+    (again := kept(file, "small")) and np.testing.assert_array_equal(again.samples, task.samples)
+    with pytest.raises(ParameterError, match="without its network: name a compiled program"):
+        prepare(again, toy(LEVELED), RunOptions(), Report())
+    with pytest.raises(ParameterError, match="small without its network: no results"):
+        results(again, program, None, Report())
+    nothing = {**forged, "inputs": forged["inputs"][:0]}
+    for there, what in [(nothing, "expected finite float64 samples"), ({"inputs": x}, "no array 'name'")]:
+        np.savez(other_file := tmp_path / "other.npz", **there)
+        with pytest.raises(SerializationError, match=what):
+            kept(other_file, "small")
     for there, what in [(forged, "expected finite float64"), (short, "no array 'plan'")]:
         np.savez(file, **there)
         with pytest.raises(SerializationError, match=what):
@@ -207,7 +236,7 @@ def test_sentences(invoke, tmp_path, rng):
     for text, count, error, what in [
         ("1 2 3", 2, ParameterError, "2 sentences, expected 1 to 1"),
         ("", 1, ParameterError, "1 sentences, expected 1 to 0"),
-        ("1 2 3\n4 5", 2, ParameterError, "2 to 3 tokens"),
+        ("1 2 3\n4 5", 2, ParameterError, "of 2 tokens, as sentence 2, to 3, as sentence 1"),
         ("1 2\n3 -4", 1, SerializationError, "sentence 2"),
         ("1 99999999999999999999", 1, SerializationError, "sentence 1"),
     ]:
@@ -216,6 +245,68 @@ def test_sentences(invoke, tmp_path, rng):
             minilm.sentences(file, count)
     with pytest.raises(ParameterError, match="2 tokens"):
         minilm.random_sentences(rng, 1, 2)
+    # A text that shows ranges: whatever its sentences' lengths, in parts of one length.
+    text = [minilm.random_sentences(rng, 1, int(n))[0] for n in rng.integers(3, 9, 400)]
+    file.write_text("\n".join(" ".join(map(str, s)) for s in text) + "\n")
+    cut = minilm.parts(file, 6, None)
+    ends = {s[-2] for s in text}
+    assert 64 < len(cut) <= minilm.MOST and all(len(s) == 6 and s[-2] in ends for s in cut)
+    assert {s[0] for s in cut} == {minilm.FIRST} and {s[-1] for s in cut} == {minilm.LAST}
+    words = [k for s in text[:6] for k in s[1:-1]]
+    assert cut[0][1:4] == words[:3]
+    with pytest.raises(ParameterError, match="expected 99998 or more"):
+        minilm.parts(file, 100000, None)
+
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cats", "un", "##aff", "##able", "are", ",", "cafe"]
+
+
+def test_sentences_in_words(invoke, tmp_path, rng):
+    """By WordPiece: lower case, accents off, punctuation apart, the longest pieces first."""
+    tokenizers = pytest.importorskip("tokenizers")
+    order = ["[PAD]", *rng.permutation(WORDS[1:])]  # numbers are places in the file
+    (vocabulary := tmp_path / "vocab.txt").write_text("\n".join(order) + "\n", encoding="utf-8")
+    (file := tmp_path / "sentences.txt").write_text("Cats are unaffable\n\nun , CAF\u00c9, zzz\n", "utf-8")
+    number = {word: k for k, word in enumerate(order)}
+    expected = [
+        ["[CLS]", "cats", "are", "un", "##aff", "##able", "[SEP]"],
+        ["[CLS]", "un", ",", "cafe", ",", "[UNK]", "[SEP]"],
+    ]
+    found = minilm.sentences(file, 2, vocabulary)
+    assert found == [[number[word] for word in sentence] for sentence in expected]
+    made = tokenize.of_file(vocabulary)
+    assert made(["cats cats"]) == [[number[w] for w in ("[CLS]", "cats", "cats", "[SEP]")]]
+    whole = tokenizers.Tokenizer(tokenizers.models.WordPiece(number, unk_token="[UNK]"))
+    whole.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    whole.normalizer = tokenizers.normalizers.BertNormalizer()
+    whole.post_processor = tokenizers.processors.BertProcessing(
+        ("[SEP]", number["[SEP]"]), ("[CLS]", number["[CLS]"])
+    )
+    whole.enable_padding(length=12)
+    whole.enable_truncation(3)  # neither is wanted: the network pads
+    whole.save(str(tmp_path / "tokenizer.json"))
+    assert minilm.sentences(file, 2, tmp_path / "tokenizer.json") == found
+    with pytest.raises(ParameterError, match="sentence 1 has no words"):
+        made([" \t "])
+    file.write_text("cats\ncats are\n")
+    with pytest.raises(ParameterError, match="of 3 tokens, as sentence 1, to 4, as sentence 2"):
+        minilm.sentences(file, 2, vocabulary)
+    for name, text, what in [
+        ("vocab.txt", "cats\n[UNK]\n", "vocab.txt: neither a vocabulary nor|no token"),
+        ("vocab.txt", "", "vocab.txt: "),
+        ("bad.json", "{}", "bad.json: neither"),
+        ("bad.json", json.dumps(json.loads(whole.to_str())["model"]), "bad.json: neither"),
+    ]:
+        (tmp_path / name).write_text(text)
+        with pytest.raises(SerializationError, match=what):
+            tokenize.of_file(tmp_path / name)
+    (tmp_path / "vocab.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(SerializationError, match="vocab.txt: neither"):
+        tokenize.of_file(tmp_path / "vocab.txt")
+    with pytest.raises(MissingFileError):
+        tokenize.of_file(tmp_path / "none.txt")
+    code, _, err = invoke("minilm", "--device", "cpu", "--tokenizer", str(vocabulary))
+    assert code == 2 and "--tokenizer without --data" in err
 
 
 @pytest.mark.parametrize(

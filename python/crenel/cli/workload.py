@@ -117,7 +117,10 @@ def resnet20(
     _check_network_files(common, json)
     from crenel.workloads.networks.resnet20 import task
 
-    _network(task(weights, common.data, calibration, common.samples), common, "boot35", json)
+    made = _kept("resnet20", common, weights, calibration) or task(
+        weights, common.data, calibration, common.samples
+    )
+    _network(made, common, "boot35", json)
 
 
 @app.command()
@@ -148,7 +151,8 @@ def bert_tiny(
 
     if common.data is not None:
         raise ParameterError("bert-tiny takes random sequences, no --data", {"data": str(common.data)})
-    _network(task(seed, common.samples, tokens), common, "boot40", json)
+    made = _kept("bert-tiny", common) or task(seed, common.samples, tokens)
+    _network(made, common, "boot40", json)
 
 
 @app.command()
@@ -159,13 +163,22 @@ def minilm(
     seed: Seed = 0,
     tokens: Annotated[int, typer.Option(help="Of a random sentence.")] = 16,
     length: Annotated[int, typer.Option(help="Of a sequence with padding, a power of two.")] = 32,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="vocab.txt or tokenizer.json of BERT: --data has sentences in words.")
+    ] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(help="A text like --data that shows the ranges; default: random words.")
+    ] = None,
     json: ValuesFile = None,
 ) -> None:
-    """Embed sentences of random words, or those of --data: a line each, numbers of tokens."""
+    """Embed sentences of random words, or those of --data: a line each, in words or numbers of tokens."""
     _check_network_files(common, json)
     from crenel.workloads.networks.minilm import task
 
-    made = task(weights, common.data, common.samples, tokens=tokens, length=length, seed=seed)
+    made = _kept("minilm", common, weights, tokenizer, calibration) or task(
+        weights, common.data, common.samples, tokens=tokens, length=length, seed=seed, tokenizer=tokenizer,
+        calibration=calibration,
+    )  # fmt: skip
     _network(made, common, "boot40", json)
 
 
@@ -173,7 +186,23 @@ def _digits_network(name: str, common: OfNetworks, seed: int, params: str, json:
     _check_network_files(common, json)
     from crenel.workloads.networks.digits import task
 
-    _network(task(name, common.data, common.samples, seed), common, params, json)
+    made = _kept(name, common) or task(name, common.data, common.samples, seed)
+    _network(made, common, params, json)
+
+
+def _kept(name: str, common: OfNetworks, *files: Path | None) -> Task | None:
+    """The task of --inputs; None: there is none. files: other options that would make one."""
+    if common.inputs is None:
+        return None
+    if common.program is None or any(f is not None for f in (common.data, common.clear, *files)):
+        raise ParameterError(
+            "--inputs has samples and results for a compiled program: with --program, and without --clear "
+            "and files of weights and data",
+            {"path": str(common.inputs)},
+        )
+    from crenel.workloads.networks.clear import kept
+
+    return kept(common.inputs, name)
 
 
 def _network(task: Task, common: OfNetworks, params: str, json: Path | None) -> None:

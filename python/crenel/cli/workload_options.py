@@ -64,12 +64,17 @@ class OfNetworks(Shared):
         str | None,
         typer.Option(help="A set of crenel params list; default: the network's own, full on CPUs too."),
     ] = None
-    samples: Annotated[int, typer.Option("--images", "--samples", help="To compute under encryption.")] = 10
+    samples: Annotated[
+        int, typer.Option("--images", "--samples", help="To compute under encryption; of --inputs all.")
+    ] = 10
     batch: Annotated[int, typer.Option(help="Samples of a run; 0: the program's, or 1.")] = 0
     activation: Annotated[str, typer.Option(help="fit, chebyshev or minimax.")] = "fit"
     degree: Annotated[
         int, typer.Option(help="Of the polynomials; 0: the least that agrees, or the network's own.")
     ] = 0
+    composite: Annotated[
+        str | None, typer.Option(help="Degrees of the sign of minimax, as 15,15,27; default: 15,15,15.")
+    ] = None
     margin: Annotated[
         float, typer.Option(help="Ranges, of what the calibration shows; 0: the network's own, 2 or less.")
     ] = 0.0
@@ -93,6 +98,10 @@ class OfNetworks(Shared):
         Path | None,
         typer.Option(help="A file .npz of the results in the clear: made, or read where it is there."),
     ] = None
+    inputs: Annotated[
+        Path | None,
+        typer.Option(help="A file of --clear: its samples and results, in place of weights and data."),
+    ] = None
     graph: Annotated[
         bool, typer.Option("--graph", help="Replay each run as one recording, which the first one makes.")
     ] = False
@@ -103,8 +112,8 @@ class OfNetworks(Shared):
 
         return NetworkOptions(
             self.batch or None, self.program, self.save, cast(Any, self.activation), self.degree or None,
-            self.margin or None, self.warm, self.stages, self.errors, self.energy, self.graph, self.clear,
-            self.costs,
+            self.margin or None, self.warm, self.stages, self.errors, self.energy, self.graph,
+            self.inputs or self.clear, self.costs, self.composite,
         )  # fmt: skip
 
 

@@ -3,12 +3,16 @@
 Errors live in all N/2 slots of the ring, independent of each other, while a vector of n slots repeats:
 reading it averages the copies, so that n slots show the share 2n/N of an error's variance. Where a vector
 gains slots, errors come to light that were averaged away before; `Slots.density` keeps account of them.
+
+The product with a matrix of zeros is a ciphertext of two zeros, and what constants make of it has no second
+polynomial: no error is multiplied by the secret key, and a key switch has nothing to switch. Of such vectors
+the operations only round (`Slots.public`), until they meet others or are bootstrapped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +32,8 @@ class Slots:
     level: int
     density: float = 0.0
     """Variance of the errors so far in a slot, over the number of slots."""
+    public: bool = False
+    """Is the second polynomial zero, so that the first alone is the message?"""
 
     @property
     def slots(self) -> int:
@@ -65,6 +71,10 @@ class Noise:
             found = start.variance
         return float(np.sqrt(max(found, 0.0) / 2.0))  # of a complex slot's two numbers the real one
 
+    def rounding(self, slots: int) -> float:
+        """Of coefficients to integers."""
+        return float(np.sqrt(slots / 12.0) / 2.0**self.params.log_scale)
+
     def of_series(self, coefficients: Reals, level: int, slots: int) -> float:
         """Of a Chebyshev series of numbers in [-1, 1]."""
         model = ckks.ErrorModel(self.params)
@@ -97,41 +107,46 @@ class Clear:
         """Errors of operations on operands of a's level."""
         if self.noise is None:
             return a
+        if a.public:
+            return a if what == ("switch",) else self._spread(a, self.noise.rounding(a.slots) ** 2)
         return self._spread(a, sum(self.noise.of(w, a.level, a.slots) ** 2 for w in what))
 
     def _spread(self, a: Slots, variance: float) -> Slots:
         if self.noise is None:
             return a
         errors = np.sqrt(variance) * self.noise.random.standard_normal(a.values.shape)
-        return Slots(a.values + errors, a.level, a.density + variance / a.slots)
+        return replace(a, values=a.values + errors, density=a.density + variance / a.slots)
 
     def at(self, a: Slots, level: int) -> Slots:
         if level == a.level:
             return a
-        lowered = self._with(a, "plain")
-        return Slots(lowered.values, level, lowered.density)
+        return replace(self._with(a, "plain"), level=level)
 
     def of_slots(self, a: Slots, slots: int) -> Slots:
         count = len(a.values)
         if slots <= a.slots:
             mean = a.values.reshape(count, a.slots // slots, slots).mean(axis=1)
-            return Slots(mean, a.level, a.density)
+            return replace(a, values=mean)
         copies = slots // a.slots
         values = np.tile(a.values, (1, copies))
         if self.noise is not None and a.density > 0.0:
             hidden = np.sqrt(a.density * slots) * self.noise.random.standard_normal((count, copies, a.slots))
             values = values + (hidden - hidden.mean(axis=1, keepdims=True)).reshape(count, slots)
-        return Slots(values, a.level, a.density)
+        return replace(a, values=values)
 
     def transform(self, step: Transform | Contract, inputs: Sequence[Slots]) -> list[Slots]:
         matrix, level = self.transforms[step.out], inputs[0].level
         made = []
         for row, values in zip(matrix.blocks, applied(matrix, [a.values for a in inputs]), strict=True):
             gains = [sum(float(np.mean(d**2)) for d in (block or {}).values()) for block in row]
+            if not any(d.any() for block in row for d in (block or {}).values()):
+                made.append(Slots(values, level - 1, public=True))
+                continue
             density = sum(gain * a.density for gain, a in zip(gains, inputs, strict=True))
+            public = all(a.public for block, a in zip(row, inputs, strict=True) if block)
             # Rotated inputs keep their errors below the final division's, which is a rotation's own.
-            found = self._with(Slots(values, level, density), "plain", "switch")
-            made.append(Slots(found.values, level - 1, found.density))
+            found = self._with(Slots(values, level, density, public), "plain", "switch")
+            made.append(replace(found, level=level - 1))
         return made
 
     def copies(self, step: Transform) -> tuple[int, int]:
@@ -140,8 +155,7 @@ class Clear:
 
     def rotated(self, a: Slots, steps: Sequence[int]) -> list[Slots]:
         return [
-            self._with(Slots(np.roll(a.values, -k, axis=1), a.level, a.density), "switch") if k else a
-            for k in steps
+            self._with(replace(a, values=np.roll(a.values, -k, axis=1)), "switch") if k else a for k in steps
         ]
 
     def inner(self, a: Sequence[Slots], b: Sequence[Slots]) -> Slots:
@@ -152,19 +166,20 @@ class Clear:
                 if self.noise is not None:
                     density += float(np.mean(x.values**2)) * y.density
                     density += float(np.mean(y.values**2)) * x.density
-        found = self._with(Slots(values, a[0].level, density), "product")
-        return Slots(found.values, a[0].level - 1, found.density)
+        public = all(x.public and y.public for x, y in zip(a, b, strict=True))
+        found = self._with(Slots(values, a[0].level, density, public), "product")
+        return replace(found, level=a[0].level - 1)
 
     def biased(self, step: Transform, output: int, a: Slots) -> Slots:
-        return Slots(a.values + self.transforms[step.out].bias[output], a.level, a.density)
+        bias = self.transforms[step.out].bias[output]
+        found = replace(a, values=a.values + bias)
+        return self._with(found, "plain") if a.public and bias.any() else found
 
     def sums(self, a: Slots, count: int, stride: int) -> Slots:
         while count > 1:
             count //= 2
-            rotated = self._with(
-                Slots(np.roll(a.values, -stride * count, axis=1), a.level, a.density), "switch"
-            )
-            a = Slots(a.values + rotated.values, a.level, a.density + rotated.density)
+            rotated = self._with(replace(a, values=np.roll(a.values, -stride * count, axis=1)), "switch")
+            a = replace(a, values=a.values + rotated.values, density=a.density + rotated.density)
         return a
 
     def series(self, a: Slots, coefficients: Reals) -> Slots:
@@ -173,37 +188,40 @@ class Clear:
         with np.errstate(over="ignore", invalid="ignore"):
             values: Reals = np.asarray(chebyshev.chebval(a.values, coefficients), dtype=np.float64)
             if self.noise is None:
-                return Slots(values, level)
+                return replace(a, values=values, level=level)
             slope = chebyshev.chebval(a.values, chebyshev.chebder(coefficients))
-            made = Slots(values, level, a.density * float(np.mean(slope**2)))
+            made = replace(a, values=values, level=level, density=a.density * float(np.mean(slope**2)))
+        if a.public:  # each polynomial is rounded, and then multiplied by its coefficient
+            grown = 1.0 + float(np.sum(coefficients**2))
+            return self._spread(made, self.noise.rounding(a.slots) ** 2 * grown)
         return self._spread(made, self.noise.of_series(coefficients, a.level, a.slots) ** 2)
 
     def add(self, a: Slots, b: Slots) -> Slots:
         density = 4.0 * a.density if a is b else a.density + b.density
-        return Slots(a.values + b.values, a.level, density)
+        return Slots(a.values + b.values, a.level, density, a.public and b.public)
 
     def add_number(self, a: Slots, number: float) -> Slots:
-        return Slots(a.values + number, a.level, a.density)
+        return replace(a, values=a.values + number)
 
     def negate(self, a: Slots) -> Slots:
-        return Slots(-a.values, a.level, a.density)
+        return replace(a, values=-a.values)
 
     def product(self, a: Slots, b: Slots) -> Slots:
         with np.errstate(over="ignore", invalid="ignore"):
             values = a.values * b.values
             if self.noise is None:
-                return Slots(values, a.level - 1)
+                return Slots(values, a.level - 1, public=a.public and b.public)
             sizes = float(np.mean(a.values**2)), float(np.mean(b.values**2))
         # A square's two operands have the same error.
         shared = 2.0 if a is b else 1.0
         density = shared * (sizes[0] * b.density + sizes[1] * a.density)
-        found = self._with(Slots(values, a.level, density), "product")
-        return Slots(found.values, a.level - 1, found.density)
+        found = self._with(Slots(values, a.level, density, a.public and b.public), "product")
+        return replace(found, level=a.level - 1)
 
     def refresh(self, a: Sequence[Slots], boot: Boot, level: int) -> list[Slots]:
         variance = 0.0 if self.noise is None else self.noise.of_bootstrap(boot) ** 2
         found = [self._spread(x, variance) for x in a]
-        return [Slots(x.values, level, x.density) for x in found]
+        return [replace(x, level=level, public=False) for x in found]
 
     def level(self, a: Slots) -> int:
         return a.level

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,14 +15,14 @@ from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.clear import Slots
 from crenel.nn.cost import CostModel
 from crenel.nn.graph import Graph, checked_samples
-from crenel.nn.headroom import first_beyond
+from crenel.nn.headroom import HEADROOM, first_beyond
 from crenel.nn.interpret import prepared
 from crenel.nn.layout import Layout
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Approximate, Strategy
 from crenel.nn.passes.approximate import agreement as agreement_of
-from crenel.nn.passes.calibrate import Calibrate, Range
+from crenel.nn.passes.calibrate import Calibrate, CalibrationWarning, Range
 from crenel.nn.passes.fold import Fold
 from crenel.nn.passes.interleave import Interleave
 from crenel.nn.passes.levels import Levels
@@ -138,7 +139,7 @@ def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotT
         step.out: prepared(plan, step) for step in plan.steps if isinstance(step, (Transform, Contract))
     }
     try:
-        levelled = Levels(params.normal_top_level)(plan)
+        levelled = Levels(params.normal_top_level, params.insecure)(plan)
     except UnsupportedError:
         if params.max_level <= params.normal_top_level:
             raise
@@ -191,7 +192,7 @@ def _contained(program: Program, samples: Reals) -> Reals:
 
 def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float | None) -> Expected:
     wanted = exact(samples)
-    clear, noisy = _contained(program, samples), program.simulate(samples, seed=0)
+    clear, noisy = _contained(program, samples), _steady(program, samples)
     return Expected(
         float(np.sqrt(np.mean((noisy - clear) ** 2))),
         float(np.sqrt(np.mean((clear - wanted) ** 2))),
@@ -200,6 +201,29 @@ def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float 
         milliseconds,
         len(samples),
     )
+
+
+def _steady(program: Program, samples: Reals) -> Reals:
+    """The plan's result with errors. Raises UnsupportedError naming the first value that they drive out of
+    range: a polynomial grows fast beyond its interval, and the next one faster."""
+    largest = {0: 1.0}
+
+    def keep(number: int, made: list[Slots]) -> None:
+        largest[number] = max(float(np.abs(a.values).max()) for a in made)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # said here
+        found = program.simulate(samples, seed=0, watch=keep)
+    if not np.isfinite(found).all():
+        number = next(k for k, reach in largest.items() if not reach <= HEADROOM)
+        origin = program.plan.values[number].origin
+        raise UnsupportedError(
+            f"{origin}: with errors of encryption values leave their range, reach {largest[number]:.3g} "
+            "times the bound and then no number: parameters of a larger scale, a fitted polynomial, or "
+            "a composite of lower degrees",
+            {"origin": origin, "largest": largest[number]},
+        )
+    return found
 
 
 def _largest(found: Range) -> float:

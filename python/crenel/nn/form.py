@@ -67,16 +67,27 @@ class Arrays:
     """Arrays of a document; equal ones are stored once, so that a document depends on their numbers alone
     and a program has one fingerprint before and after its file."""
 
-    def __init__(self) -> None:
+    def __init__(self, short: bool = False) -> None:
+        """short: numbers that single precision holds exactly, as trained weights are, take four bytes."""
         self.parts: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
+        self._short = short
 
     def put(self, array: Reals) -> Json:
         """What stands for it in the document."""
-        data = np.ascontiguousarray(array, dtype="<f8").tobytes()
-        name = self._names.setdefault(hashlib.sha256(data).digest(), f"array{len(self.parts)}")
-        self.parts[name] = data
-        return {"array": name, "shape": [int(n) for n in array.shape]}
+        found: dict[str, Json] = {"shape": [int(n) for n in array.shape]}
+        flat = np.ascontiguousarray(array, dtype="<f8")
+        data = flat.tobytes()
+        key = hashlib.sha256(data).digest()
+        if self._short:
+            with np.errstate(over="ignore"):
+                single = flat.astype("<f4")
+            if single.astype("<f8").tobytes() == data:
+                data = single.tobytes()
+                found["type"] = "f4"
+        found["array"] = self._names.setdefault(key, f"array{len(self.parts)}")
+        self.parts[str(found["array"])] = data
+        return found
 
 
 def layout_form(layout: Layout) -> Json:
@@ -148,7 +159,10 @@ def _op_of(form: Json, parts: Mapping[str, bytes]) -> Op:
 def _value(form: Json, parts: Mapping[str, bytes]) -> object:
     if isinstance(form, dict):
         shape = _counts(form, "shape", None)
-        flat = np.frombuffer(parts[str(form["array"])], dtype="<f8")
+        kind = form.get("type", "f8")
+        if kind not in ("f4", "f8"):
+            raise SerializationError(f"an array of type {str(kind)[:20]!r}, expected 'f4' or 'f8'")
+        flat = np.frombuffer(parts[str(form["array"])], dtype=f"<{kind}")
         array = flat.reshape(shape).astype(np.float64)
         if not np.isfinite(array).all():
             raise SerializationError("numbers that are not finite", {"array": str(form["array"])})

@@ -187,6 +187,11 @@ class Program:
         share, judged = self.expected.agreement, self.expected.judged
         if math.prod(self.plan.output_shape) > 1:
             return f"{share:.2%} of {judged} samples have the exact network's largest output"
+        if share == 0.0:
+            what = (
+                "in all of them the output is 0" if self.expected.largest == 0.0 else "the output is smaller"
+            )
+            return f"none: errors of {judged} samples are not small beside the output; {what}"
         return f"{share:.4f} = 1 - the error of {judged} samples relative to the output (root mean squares)"
 
     def on(self, device: str | Device) -> Program:
@@ -210,7 +215,7 @@ class Program:
         return {"params": self.params.to_bytes().hex(), "batch": self.batch, "plan": plan_form(plan, arrays)}
 
     def _packed(self, decisions: bool) -> bytes:
-        arrays = Arrays()
+        arrays = Arrays(short=decisions)
         document = self._document(arrays, decisions)
         if decisions:
             document["expected"] = list(astuple(self.expected))

@@ -173,7 +173,8 @@ def measure_of(shape: Shape) -> str:
 
 
 def agreement(exact: Reals, found: Reals) -> float:
-    """Share of samples of equal largest output; of single outputs 1 - relative root mean square error."""
+    """Share of samples of equal largest output; of single outputs 1 - relative root mean square error, or 0
+    where that exceeds 1."""
     wanted, got = exact.reshape(len(exact), -1), found.reshape(len(found), -1)
     finite = np.asarray(np.isfinite(got).all(axis=1))
     if wanted.shape[1] > 1:
@@ -181,4 +182,5 @@ def agreement(exact: Reals, found: Reals) -> float:
         return float(np.mean(finite & same))
     if not finite.all():
         return 0.0
-    return 1.0 - math.sqrt(float(np.mean((wanted - got) ** 2)) / max(float(np.mean(wanted**2)), 1e-300))
+    error, size = float(np.mean((wanted - got) ** 2)), float(np.mean(wanted**2))
+    return 1.0 if error == 0.0 else max(0.0, 1.0 - math.sqrt(error / max(size, 1e-300)))

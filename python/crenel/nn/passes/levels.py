@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
+from crenel import ckks
 from crenel.errors import UnsupportedError
+from crenel.nn.passes.priced import output_level
 from crenel.nn.plan import Plan, depth
 
 
@@ -15,6 +18,8 @@ class Levels:
 
     available: int
     """Highest level at which a client encrypts."""
+    insecure: bool = False
+    """Are other sets for tests too those that an error names?"""
 
     def __call__(self, plan: Plan) -> Plan:
         """Raises UnsupportedError where the steps consume more levels than there are: ``fields["needed"]``,
@@ -32,11 +37,37 @@ class Levels:
             late = next(s for s in steps if levels[s.out] < spent)
             raise UnsupportedError(
                 f"the program needs {levels[0]} levels and the parameters have {self.available}: "
-                f"none is left in {plan.values[late.out].origin}. Parameters with more levels, a lower "
-                "degree, or squares in the place of fitted activations would fit",
+                f"none is left in {plan.values[late.out].origin}. "
+                f"{enough(levels[0], max(map(depth, plan.steps)), self.insecure)}; or a lower degree, "
+                "or squares in the place of fitted activations",
                 {
                     "needed": levels[0], "available": self.available, "origin": plan.values[late.out].origin,
                 },
             )  # fmt: skip
         values = tuple(replace(value, level=level) for value, level in zip(plan.values, levels, strict=True))
         return replace(plan, values=values, steps=tuple(steps)).verify("levels")
+
+
+def enough(levels: int, deepest: int, insecure: bool) -> str:
+    """Which sets that come with Crenel have so many levels, or bootstraps and levels for the deepest step.
+
+    insecure : those for tests, in place of those for real data
+    """
+    leveled, bootstrapped = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
+        sets = [(name, ckks.preset(name, allow_insecure=True)) for name in ckks.preset_names()]
+    for name, params in sets:
+        if params.insecure != insecure:
+            continue
+        if params.max_level > params.normal_top_level:
+            bootstrapped += [name] if output_level(params) >= deepest else []
+        elif params.normal_top_level >= levels:
+            leveled.append(name)
+    found = f"so many have {', '.join(leveled)}" if leveled else "no set has so many"
+    if not bootstrapped:
+        return f"Of sets that come with Crenel {found}, and none bootstraps to the {deepest} of one step"
+    return (
+        f"Of sets that come with Crenel {found}; bootstraps, to the {deepest} that one step takes, have "
+        f"{', '.join(bootstrapped)}"
+    )

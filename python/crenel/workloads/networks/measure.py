@@ -41,7 +41,7 @@ class RunOptions:
     batch : samples of a run; None: the program's, or 1
     program : a compiled program in place of compiling
     save : a file for the program that was compiled
-    activation, degree, margin : as of `nn.compile`; None: those of the task
+    activation, degree, margin, composite : as of `nn.compile`; None: those of the task, of `nn.compile`
     costs : whose packaged times bootstraps are placed by, as "NVIDIA H200"; None: those of the device, where
         there are any, or operations are counted
     warm : run once before, untimed
@@ -65,6 +65,7 @@ class RunOptions:
     graph: bool = False
     clear: Path | None = None
     costs: str | None = None
+    composite: str | None = None
 
 
 def prepare(
@@ -74,10 +75,15 @@ def prepare(
 
     costs : as of `nn.compile`, where the options name none
 
-    Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, and what
+    Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, for a task
+    without a network where no program is named, and what
     `nn.compile`, `nn.Program.load` and `CostModel.packaged` raise.
     """
     if options.program is None:
+        if task.model is None:
+            raise ParameterError(
+                f"{task.name} without its network: name a compiled program", {"missing": "--program"}
+            )
         if options.costs is not None:
             costs = CostModel.packaged(params, options.costs).with_stand_ins()
         with report.step("compile"):
@@ -85,7 +91,7 @@ def prepare(
                 task.model, task.calibration, params=params, activation=options.activation,
                 degree=_degree(task, options),
                 margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
-                costs=costs,
+                costs=costs, **({} if options.composite is None else {"composite": options.composite}),
             )  # fmt: skip
     else:
         with report.step("load the program"):

@@ -20,11 +20,13 @@ from crenel.errors import ParameterError, SerializationError, UnsupportedError
 from crenel.nn.ops import Reals
 from crenel.workloads.checked import positive, seed_of
 from crenel.workloads.files import opened
+from crenel.workloads.networks import tokenize
 from crenel.workloads.networks.task import Task
 
 LAYERS, HEADS, FEATURES = 3, 12, 384
 EPSILON = 1e-12
 CALIBRATION = 32  # sentences of random words
+MOST = 128  # parts of a text
 # Inputs of the first GELU reach 22, and a lower degree there is most of the error.
 DEGREES = {"0.2.branch.1": 127, "1.2.branch.1": 63, "2.2.branch.1": 63}
 MARGIN = 1.5
@@ -76,6 +78,8 @@ def task(
     tokens: int = 16,
     length: int = 32,
     seed: int = 0,
+    tokenizer: Path | None = None,
+    calibration: Path | None = None,
 ) -> Task:
     """paraphrase-MiniLM-L3-v2 on sentences of equally many tokens.
 
@@ -84,10 +88,15 @@ def task(
     weights : its ONNX file
     data : sentences as `sentences` reads them; None: `samples` of `tokens` random words
     tokens, length : of a random sentence with the two around it, and of a sequence with its padding
+    tokenizer : by which sentences in words become tokens, as `tokenize.of_file` reads it
+    calibration : a text of sentences like those of `data`, a line each, of which `parts` makes some of
+        equally many tokens; None: random words, whose attention is less sharp than that of sentences
 
-    Raises ParameterError where no weights are named or a sentence does not fit, for a seed below 0 and for
-    samples or a length below 1, and what the readers raise.
+    Raises ParameterError where no weights are named or a sentence does not fit, for a tokenizer without
+    sentences, for a seed below 0 and for samples or a length below 1, and what the readers raise.
     """
+    if tokenizer is not None and data is None:
+        raise ParameterError("--tokenizer without --data: no sentences in words", {"missing": "--data"})
     seed, samples, length = seed_of(seed), positive("samples", samples), positive("length", length)
     if weights is None:
         raise ParameterError(
@@ -95,9 +104,11 @@ def task(
             {"missing": "--weights"},
         )
     model, rng = read(weights), np.random.default_rng([seed, 1])
-    given = random_sentences(rng, samples, tokens) if data is None else sentences(data, samples)
+    given = random_sentences(rng, samples, tokens) if data is None else sentences(data, samples, tokenizer)
     count = len(given[0])
     seen = random_sentences(np.random.default_rng(seed), CALIBRATION, count)
+    if calibration is not None:
+        seen = [*parts(calibration, count, tokenizer), *seen]
     return Task(
         "minilm", model.network(count, length), weights.name,
         f"{count} random words" if data is None else data.name,
@@ -114,34 +125,74 @@ def random_sentences(rng: np.random.Generator, samples: int, tokens: int) -> lis
     return [[FIRST, *map(int, sentence), LAST] for sentence in words]
 
 
-def sentences(path: Path, count: int) -> list[list[int]]:
-    """The first of a file: a sentence a line, its tokens as numbers with spaces between.
+def sentences(path: Path, count: int, tokenizer: Path | None = None) -> list[list[int]]:
+    """The first of a file: a sentence a line, in words, or, without a tokenizer, its tokens as numbers with
+    spaces between.
 
     Raises FileError, SerializationError naming a line that is none, and ParameterError for fewer lines and
-    for sentences of different length: the mask of padding is part of the network.
+    for sentences of different length: the mask of padding is part of the network. What `tokenize.of_file`
+    raises.
     """
-    with opened(path) as stream:
-        lines = stream.read().decode("ascii", errors="replace").split("\n")
-    found: list[list[int]] = []
-    for number, line in enumerate((line for line in lines if line.strip()), start=1):
-        words = line.split()
-        if not all(word.isdecimal() and len(word) < 8 for word in words):
-            raise SerializationError(
-                f"{path}: sentence {number} has what is no token's number",
-                {"path": str(path), "line": number},
-            )
-        found.append([int(word) for word in words])
-    if not 1 <= count <= len(found):
+    lines = _lines(path)
+    if not 1 <= count <= len(lines):
         raise ParameterError(
-            f"{count} sentences, expected 1 to {len(found)}: so many are there", {"count": count}
+            f"{count} sentences, expected 1 to {len(lines)}: so many are there", {"count": count}
         )
-    lengths = sorted({len(sentence) for sentence in found[:count]})
+    found = _tokens(path, lines, tokenizer)[:count]
+    lengths = sorted({len(sentence) for sentence in found})
     if len(lengths) > 1:
+        first = {n: next(k for k, s in enumerate(found, start=1) if len(s) == n) for n in lengths}
         raise ParameterError(
-            f"{path}: sentences of {lengths[0]} to {lengths[-1]} tokens, expected equally many in a run",
+            f"{path}: sentences of {lengths[0]} tokens, as sentence {first[lengths[0]]}, to {lengths[-1]}, "
+            f"as sentence {first[lengths[-1]]}; expected equally many in a run: the mask of padding is part "
+            "of the network",
             {"path": str(path), "lengths": lengths},
         )
-    return found[:count]
+    return found
+
+
+def parts(path: Path, tokens: int, tokenizer: Path | None) -> list[list[int]]:
+    """A text, read as `sentences` reads it, as sentences of `tokens` tokens, the two around them included:
+    up to `MOST`, spread evenly. Sentences that are shorter are joined, and those that are longer lose what is
+    before their last token, a full stop, to which much attention goes. Raises ParameterError for a shorter
+    text, and as `sentences`."""
+    size = max(tokens - 2, 1)
+    made: list[list[int]] = []
+    words: list[int] = []
+    for sentence in _tokens(path, _lines(path), tokenizer):
+        inner = sentence[1:-1]
+        words += inner
+        if len(words) >= size:
+            made.append([FIRST, *words[: size - 1], *inner[-1:], LAST])
+            words = []
+    if not made:
+        raise ParameterError(
+            f"{path}: {len(words)} tokens between those around sentences, expected {size} or more",
+            {"path": str(path), "tokens": len(words)},
+        )
+    return [made[k] for k in np.linspace(0, len(made) - 1, min(len(made), MOST)).round().astype(int)]
+
+
+def _lines(path: Path) -> list[str]:
+    with opened(path) as stream:
+        text = stream.read().decode("utf-8", errors="replace")
+    return [line for line in text.split("\n") if line.strip()]
+
+
+def _tokens(path: Path, lines: list[str], tokenizer: Path | None) -> list[list[int]]:
+    if tokenizer is not None:
+        return tokenize.of_file(tokenizer)(lines)
+    return [_numbers(path, number, line) for number, line in enumerate(lines, start=1)]
+
+
+def _numbers(path: Path, number: int, line: str) -> list[int]:
+    words = line.split()
+    if not all(word.isdecimal() and word.isascii() and len(word) < 8 for word in words):
+        raise SerializationError(
+            f"{path}: sentence {number} has what is no token's number; sentences in words need --tokenizer",
+            {"path": str(path), "line": number},
+        )
+    return [int(word) for word in words]
 
 
 def read(path: str | os.PathLike[str]) -> MiniLM:

@@ -20,6 +20,7 @@ class Task:
     Attributes
     ----------
     name : of the command
+    model : None where a compiled program stands for it (`clear.kept`)
     weights, data : where they come from, for the record
     calibration : (count, *input shape) of the training, from which `nn.compile` takes ranges
     samples : (count, *input shape) to be computed under encryption; not of the training
@@ -28,7 +29,7 @@ class Task:
     """
 
     name: str
-    model: Module
+    model: Module | None
     weights: str
     data: str
     calibration: Reals
