@@ -23,6 +23,7 @@
 #include "crenel/device/account.h"
 #include "crenel/device/device.h"
 #include "crenel/device/fhecore.h"
+#include "crenel/device/optimisations.h"
 #include "crenel/fhecore/unit.h"
 #include "crenel/tfhe/ciphertext.h"
 #include "crenel/tfhe/context.h"

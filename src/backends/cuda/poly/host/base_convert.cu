@@ -47,18 +47,21 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   const u32 tiles = divide_up(in_shape.ring_dim(), kConvertValues * kConvertThreads);
   const u32 rows = in_shape.polys() * tables.count;
   const u32 destinations = std::min(tables.max_destinations, last_limb - first_limb);
-  args.outputs = convert_outputs(
-      tiles * rows, destinations,
-      cuda_stream(stream).processors() * convert_blocks_per_sm(padded_sources(tables.max_sources)));
+  const CudaStream& queue = cuda_stream(stream);
+  const u32 resident =
+      queue.processors() * convert_blocks_per_sm(padded_sources(tables.max_sources));
+  args.outputs = queue.on(Optimisation::conversion_shape)
+                     ? convert_outputs(tiles * rows, destinations, resident)
+                     : kConvertPlainOutputs;
+  const bool fold_often = tables.fold_often || !queue.on(Optimisation::lazy_reduction);
   const dim3 grid(tiles, rows, divide_up(destinations, args.outputs));
   const u32 sources = tables.max_sources;
-  auto* kernel = scaled ? (tables.fold_often ? kernel_for<true, true>(sources)
-                                             : kernel_for<true, false>(sources))
-                        : (tables.fold_often ? kernel_for<false, true>(sources)
-                                             : kernel_for<false, false>(sources));
+  auto* kernel =
+      scaled ? (fold_often ? kernel_for<true, true>(sources) : kernel_for<true, false>(sources))
+             : (fold_often ? kernel_for<false, true>(sources) : kernel_for<false, false>(sources));
   const auto cost = [&] {
     return traffic::base_convert(tables, args.log_n, in_shape.polys(), first_limb, last_limb,
-                                 args.outputs, kConvertValues * kConvertThreads);
+                                 args.outputs, kConvertValues * kConvertThreads, fold_often);
   };
   launch(stream, cost, kernel, grid, kConvertThreads, 0, args);
 }

@@ -24,6 +24,8 @@ inline constexpr u32 kConvertTogether = 4;
 /// each.
 inline constexpr u32 kConvertMaxOutputs = 48;
 inline constexpr u32 kConvertSetup = 6;
+/// Destinations a block without Optimisation::conversion_shape.
+inline constexpr u32 kConvertPlainOutputs = 16;
 constexpr u32 convert_outputs(u32 blocks, u32 destinations, u32 resident_blocks) {
   u32 best = kConvertTogether, best_cost = ~0u;
   for (u32 outputs = kConvertTogether; outputs <= kConvertMaxOutputs; outputs += kConvertTogether) {
