@@ -80,17 +80,11 @@ void bind_optimisations(nb::module_& m) {
       .def_prop_ro(
           "off", [](const Optimisations& self) { return off(self); },
           nb::for_getter(nb::sig("def off(self, /) -> list[str]")), "Names of those that are off.")
-      .def(
-          "__eq__", [](const Optimisations& a, const Optimisations& b) { return a == b; },
-          nb::is_operator())
-      .def("__hash__", [](const Optimisations& self) { return self.bits(); })
-      .def("__reduce__",
-           [](const Optimisations& self) {
-             nb::dict names;
-             for (const char* name : off(self)) names[name] = false;
-             const nb::object partial = nb::module_::import_("functools").attr("partial");
-             return nb::make_tuple(partial(nb::type<Optimisations>(), **names), nb::tuple());
+      .def("__eq__",
+           [](const Optimisations& a, nb::handle b) {
+             return nb::isinstance<Optimisations>(b) && a == nb::cast<const Optimisations&>(b);
            })
+      .def("__hash__", [](const Optimisations& self) { return self.bits(); })
       .def("__repr__", &text);
   for (u32 i = 0; i < kOptimisations; ++i)
     c.def_prop_ro(
