@@ -64,7 +64,7 @@ class Switches : public test::DeviceTest {
     return words;
   }
 };
-CRENEL_SUITE_OVER(Switches, test::test_devices());
+CRENEL_CANDIDATE_SUITE(Switches);
 
 TEST_P(Switches, KeepTheBitsOfEveryOperation) {
   auto rng = test::test_rng();
