@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from crenel import dram
 from crenel.account import Record
+from crenel.dram import CacheCurve, dram_bytes, seconds
 
 WORKS = ("ntt", "base_conversion", "key_multiply", "elementwise", "automorphism", "sampling", "copy")
 LIMB_RANGE = 10  # output limbs in one row of the table by limb count
@@ -41,9 +41,9 @@ class Ceilings:
     l2_curve: tuple[tuple[float, float], ...] = ()
 
     @property
-    def curve(self) -> dram.CacheCurve | None:
+    def curve(self) -> CacheCurve | None:
         """None: everything stays in the cache."""
-        return dram.CacheCurve(self.l2_curve, self.dram) if self.l2_curve else None
+        return CacheCurve(self.l2_curve, self.dram) if self.l2_curve else None
 
 
 @dataclass
@@ -118,7 +118,7 @@ def memory_bytes(records: Iterable[Record], ceilings: Ceilings) -> list[tuple[fl
     curve = ceilings.curve
     if curve is None:
         return [(float(record["streamed_bytes"]), 0.0) for record in records]
-    return dram.dram_bytes(records, curve)
+    return dram_bytes(records, curve)
 
 
 def times(record: Record, ceilings: Ceilings, memory: tuple[float, float]) -> tuple[float, float, float]:
@@ -126,7 +126,7 @@ def times(record: Record, ceilings: Ceilings, memory: tuple[float, float]) -> tu
     multipliers."""
     moved = (record["read_bytes"] + record["written_bytes"]) / ceilings.l2
     l2 = max(moved, record["written_bytes"] / ceilings.l2_write)
-    at_memory = dram.seconds(*memory, (ceilings.dram_read, ceilings.dram_write, ceilings.dram))
+    at_memory = seconds(*memory, (ceilings.dram_read, ceilings.dram_write, ceilings.dram))
     others = record["multiply_adds"] - record["butterflies"]
     arithmetic = record["butterflies"] / ceilings.butterfly + others / ceilings.multiply_add
     return l2, at_memory, arithmetic

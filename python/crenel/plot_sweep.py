@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crenel.analyze import Ceilings
+from crenel.analyze import Ceilings, Row
 from crenel.sweep import GROUPS, Counted, Point, utilisation
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _bandwidth(axes: Axes, batches: Mapping[int, Sequence[Point]], group: str, c
 
 def _busy(axes: Axes, points: Sequence[Point], ceilings: Ceilings) -> None:
     x = [p.limbs for p in points]
-    measures = {
+    measures: dict[str, Callable[[Row], float]] = {
         "L2": lambda row: row.l2_time,
         "DRAM": lambda row: row.dram_time,
         "multipliers": lambda row: row.arithmetic_time,

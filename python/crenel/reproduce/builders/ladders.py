@@ -74,7 +74,7 @@ def take_rungs(work: Work, operation: str, ladder: str, figure: str) -> bool:
         moved = [None if row["bytes"] is None else row["bytes"] / 1e9 for row in each.rows]
         launches = [row["launches"] for row in each.rows]
         rows: list[tuple[Cell, ...]] = list(zip(each.names, ms, gains, launches, moved, strict=True))
-        columns = ("", f"ms, {what}", "speed-up", "launches", "GB at L2")
+        columns: tuple[str, ...] = ("", f"ms, {what}", "speed-up", "launches", "GB at L2")
         if ladder == WITHOUT:
             columns, rows = (*columns[:2], *columns[3:]), [(*row[:2], *row[3:]) for row in rows]
         work.table(f"ours: {of}: {each.title}", columns, rows)
