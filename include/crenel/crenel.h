@@ -25,6 +25,7 @@
 #include "crenel/device/device.h"
 #include "crenel/device/fhecore.h"
 #include "crenel/device/link.h"
+#include "crenel/device/optimisations.h"
 #include "crenel/fhecore/unit.h"
 #include "crenel/tfhe/ciphertext.h"
 #include "crenel/tfhe/context.h"

@@ -29,10 +29,16 @@ class Record(TypedDict):
     written_bytes: int
     streamed_bytes: int
     """Of those read: keys and plaintexts."""
+    repeated_bytes: int
+    """Of those read: tables, and data that the launch has read before."""
     multiply_adds: int
     """Core products: a butterfly, a source times a matrix entry, a digit times a key, two residues."""
     butterflies: int
     """Of these products."""
+    replayed: bool
+    """By a graph."""
+    overlapped: bool
+    """May begin while the launch before it ends."""
 
 
 @contextmanager

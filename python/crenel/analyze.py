@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from itertools import pairwise
 from typing import Any
 
 from crenel.account import Record
+from crenel.dram import CacheCurve, dram_bytes, seconds
 
 WORKS = ("ntt", "base_conversion", "key_multiply", "elementwise", "automorphism", "sampling", "copy")
 LIMB_RANGE = 10  # output limbs in one row of the table by limb count
@@ -25,33 +25,33 @@ class Ceilings:
     """Rates that were measured on one device; see ceilings.json for what each one is.
 
     ``l2_curve``: (bytes of working set, rate) in ascending order, what remains of ``l2`` as data falls out of
-    the cache; empty: ``l2`` throughout.
+    the cache; empty: nothing ever does.
     """
 
     device: str
     l2: float
     l2_write: float
     dram_read: float
+    dram_write: float
+    dram: float
     butterfly: float
     multiply_add: float
     launch: float
+    launch_queued: float
     l2_curve: tuple[tuple[float, float], ...] = ()
 
-    def l2_at(self, working_set: float) -> float:
-        """Bytes a second through the cache for a launch on so many bytes; linear between measurements."""
-        if not self.l2_curve or working_set <= self.l2_curve[0][0]:
-            return self.l2
-        for (low, fast), (high, slow) in pairwise(self.l2_curve):
-            if working_set <= high:
-                return fast + (slow - fast) * (working_set - low) / (high - low)
-        return self.l2_curve[-1][1]
+    @property
+    def curve(self) -> CacheCurve | None:
+        """None: everything stays in the cache."""
+        return CacheCurve(self.l2_curve, self.dram) if self.l2_curve else None
 
 
 @dataclass
 class Row:
     """Sums over a group of launches. Times are in seconds, each at one ceiling alone.
 
-    ``l2_time`` and ``bound`` take the rate of each launch's working set, ``best_l2_time`` the best for all.
+    ``dram_read_bytes`` and ``dram_written_bytes`` are keys and plaintexts, and what the model of
+    ``crenel.dram`` finds to have fallen out of the cache.
     """
 
     name: str
@@ -61,32 +61,43 @@ class Row:
     streamed_bytes: int = 0
     multiply_adds: int = 0
     butterflies: int = 0
+    dram_read_bytes: float = 0.0
+    dram_written_bytes: float = 0.0
     l2_time: float = 0.0
-    best_l2_time: float = 0.0
     dram_time: float = 0.0
     arithmetic_time: float = 0.0
-    bound: float = 0.0  # sum over the launches of the longest of the three
+    launch_time: float = 0.0  # of starting them, where nothing hides it
+    bound: float = 0.0  # sum over the launches of the longest of the first three
+    paced: float = 0.0  # the same, but no launch is shorter than it takes to start one
 
     @property
     def bytes(self) -> int:
         return self.read_bytes + self.written_bytes
 
-    def add(self, record: Record, ceilings: Ceilings) -> None:
+    @property
+    def dram_bytes(self) -> float:
+        return self.dram_read_bytes + self.dram_written_bytes
+
+    def add(self, record: Record, ceilings: Ceilings, memory: tuple[float, float]) -> None:
         self.launches += 1
         self.read_bytes += record["read_bytes"]
         self.written_bytes += record["written_bytes"]
         self.streamed_bytes += record["streamed_bytes"]
         self.multiply_adds += record["multiply_adds"]
         self.butterflies += record["butterflies"]
-        l2, dram, arithmetic = times(record, ceilings)
+        self.dram_read_bytes += memory[0]
+        self.dram_written_bytes += memory[1]
+        l2, at_memory, arithmetic = times(record, ceilings, memory)
         self.l2_time += l2
-        self.best_l2_time += l2_time(record, ceilings, ceilings.l2)
-        self.dram_time += dram
+        self.dram_time += at_memory
         self.arithmetic_time += arithmetic
-        self.bound += max(l2, dram, arithmetic)
+        start = ceilings.launch if record.get("replayed", True) else ceilings.launch_queued
+        self.launch_time += start
+        self.bound += max(l2, at_memory, arithmetic)
+        self.paced += max(l2, at_memory, arithmetic, start)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "bytes": self.bytes}
+        return {**vars(self), "bytes": self.bytes, "dram_bytes": self.dram_bytes}
 
 
 def data() -> dict[str, Any]:
@@ -102,25 +113,23 @@ def load_ceilings() -> Ceilings:
     return Ceilings(found["device"], **rates, l2_curve=curve)
 
 
-def working_set(record: Record) -> int:
-    """The least number of bytes that a launch can hold in the cache: what it reads of data and tables, or
-    writes, whichever is more. In place they are the same bytes; apart, the sum of both."""
-    return max(record["read_bytes"] - record["streamed_bytes"], record["written_bytes"])
+def memory_bytes(records: Iterable[Record], ceilings: Ceilings) -> list[tuple[float, float]]:
+    """(read, written) of the memory during each launch."""
+    curve = ceilings.curve
+    if curve is None:
+        return [(float(record["streamed_bytes"]), 0.0) for record in records]
+    return dram_bytes(records, curve)
 
 
-def l2_time(record: Record, ceilings: Ceilings, rate: float) -> float:
-    """Seconds at the cache, where ``rate`` is that of reading and writing together."""
-    moved = (record["read_bytes"] + record["written_bytes"]) / rate
-    return max(moved, record["written_bytes"] / ceilings.l2_write)
-
-
-def times(record: Record, ceilings: Ceilings) -> tuple[float, float, float]:
-    """Seconds that one launch needs at the cache, at the memory, and at the multipliers."""
-    l2 = l2_time(record, ceilings, ceilings.l2_at(working_set(record)))
-    dram = record["streamed_bytes"] / ceilings.dram_read
+def times(record: Record, ceilings: Ceilings, memory: tuple[float, float]) -> tuple[float, float, float]:
+    """Seconds that one launch needs at the cache, at the memory for these bytes (read, written), and at the
+    multipliers."""
+    moved = (record["read_bytes"] + record["written_bytes"]) / ceilings.l2
+    l2 = max(moved, record["written_bytes"] / ceilings.l2_write)
+    at_memory = seconds(*memory, (ceilings.dram_read, ceilings.dram_write, ceilings.dram))
     others = record["multiply_adds"] - record["butterflies"]
     arithmetic = record["butterflies"] / ceilings.butterfly + others / ceilings.multiply_add
-    return l2, dram, arithmetic
+    return l2, at_memory, arithmetic
 
 
 def stage_of(record: Record) -> str:
@@ -142,7 +151,9 @@ def group(
     key: str | Callable[[Record], str],
     order: Sequence[str] = (),
 ) -> list[Row]:
-    """One row a value of ``key``, in the given order, then in that of appearance."""
+    """One row a value of ``key``, in the given order, then in that of appearance. The launches of a whole
+    computation: what stays in the cache depends on those before."""
+    records = list(records)
 
     def of_field(record: Record) -> str:
         fields: Mapping[str, object] = record
@@ -150,8 +161,8 @@ def group(
 
     name = key if callable(key) else of_field
     rows: dict[str, Row] = {}
-    for record in records:
-        rows.setdefault(name(record), Row(name(record))).add(record, ceilings)
+    for record, memory in zip(records, memory_bytes(records, ceilings), strict=True):
+        rows.setdefault(name(record), Row(name(record))).add(record, ceilings, memory)
     first = [rows.pop(n) for n in order if n in rows]
     return first + list(rows.values())
 

@@ -10,7 +10,7 @@ import copyreg
 from typing import Any, NoReturn
 
 from crenel import _crenel
-from crenel._crenel import BootstrapOptions, Params, TfheParams
+from crenel._crenel import BootstrapOptions, Optimisations, Params, TfheParams
 from crenel.errors import UnsupportedError
 
 
@@ -119,6 +119,11 @@ def load_options(values: tuple) -> BootstrapOptions:
     return BootstrapOptions(**dict(zip(OPTIONS, values, strict=True)))
 
 
+def load_optimisations(off: list[str]) -> Optimisations:
+    """Optimisations that were pickled: the names of those that are off."""
+    return Optimisations(**dict.fromkeys(off, False))
+
+
 def _reduce_method(method: Any) -> tuple:
     """As Python's own bound methods, which bring their object: Pool.map(client.encrypt) meets its refusal."""
     return getattr, (method.__self__, method.__name__)
@@ -136,6 +141,7 @@ copyreg.pickle(TfheParams, lambda params: (load_tfhe_params, (params.to_bytes(),
 copyreg.pickle(
     BootstrapOptions, lambda options: (load_options, (tuple(getattr(options, name) for name in OPTIONS),))
 )
+copyreg.pickle(Optimisations, lambda wanted: (load_optimisations, (wanted.off,)))
 copyreg.pickle(type(_crenel.BootstrapOptions().__repr__), _reduce_method)
 for _name, _instead in INSTEAD.items():
     _refuse_class(getattr(_crenel, _name), _instead)

@@ -24,8 +24,11 @@ nb::list records(const std::vector<LaunchRecord>& launches) {
     d["read_bytes"] = r.read_bytes;
     d["written_bytes"] = r.written_bytes;
     d["streamed_bytes"] = r.streamed_bytes;
+    d["repeated_bytes"] = r.repeated_bytes;
     d["multiply_adds"] = r.multiply_adds;
     d["butterflies"] = r.butterflies;
+    d["replayed"] = r.replayed;
+    d["overlapped"] = r.overlapped;
     list.append(std::move(d));
   }
   return list;
@@ -81,7 +84,10 @@ void bind_account(nb::module_& m) {
           nb::sig("def records(self) -> list[Record]"),
           "One dictionary a launch, in order: kernel, work, stage, limbs and polys of the output,\n"
           "read_bytes and written_bytes at the second-level cache, streamed_bytes (of those read:\n"
-          "keys and plaintexts), multiply_adds (core products) and butterflies (of the products).")
+          "keys and plaintexts), repeated_bytes (of those read: tables, and data that the launch "
+          "has\n"
+          "read before), multiply_adds (core products), butterflies (of the products),\n"
+          "replayed (by a graph) and overlapped (may begin while the launch before it ends).")
       .def(
           "clear", [](Profile& p) { p.account->clear(); }, "Forget the launches so far.")
       .def("__len__", [](const Profile& p) { return p.account->total().launches; })

@@ -102,13 +102,15 @@ void bind_class(nb::module_& m) {
       m, "Device",
       "A processor with its memory, opened once. Contexts of any scheme and parameters that are\n"
       "given one Device share it, and objects of contexts with equal parameters work together.")
-      .def(nb::new_([](const std::string& name) {
-             return released([&] { return device::open(name); });
+      .def(nb::new_([](const std::string& name, std::optional<device::Optimisations> wanted) {
+             return released(
+                 [&] { return device::open(name, wanted.value_or(device::Optimisations())); });
            }),
-           "name"_a = "auto",
+           "name"_a = "auto", "optimisations"_a = nb::none(),
            "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
            "else the CPU), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only states\n"
-           "its launches. Raises DeviceError saying why a device cannot be had.")
+           "its launches; with the optimisations that are wanted: None: all. Raises DeviceError\n"
+           "saying why a device cannot be had.")
       .def_prop_ro(
           "info", [](const Device& d) { return d.info(); }, "Name, kind, description and memory.")
       .def_prop_ro(
@@ -134,6 +136,12 @@ void bind_class(nb::module_& m) {
           "what this object keeps idle. Requests that are surely larger raise OutOfMemoryError "
           "before\n"
           "anything is taken (docs/guide/memory.md).")
+      .def_prop_rw(
+          "optimisations", [](const Device& d) { return device::optimisations(d); },
+          &device::set_optimisations,
+          "Those of operations that are queued from now on; what was recorded into a graph keeps\n"
+          "what it was recorded with. Memory is estimated for all of them: without some,\n"
+          "operations take more.")
       .def("memory", &Device::memory, ReleaseGil(),
            "Bytes in use and in all, by the driver: every process is in it.")
       .def("pools", &Device::pools, ReleaseGil(),

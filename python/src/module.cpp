@@ -10,6 +10,7 @@ NB_MODULE(_crenel, m) {
   m.doc() = "C++ part of crenel; import crenel.ckks instead.";
   m.def("version", &crenel::version, "Version of the library.");
   bind_errors(m);
+  bind_optimisations(m);
   bind_device(m);
   bind_params(m);
   bind_ciphertext(m);

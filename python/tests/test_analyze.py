@@ -1,8 +1,8 @@
 """The traffic account: aggregation, `crenel analyze`, and the comparison with hardware counters."""
 
-import dataclasses
 import importlib.util
 import json
+import random
 import sys
 from pathlib import Path
 
@@ -10,18 +10,21 @@ import pytest
 from conftest import toy
 
 import crenel
-from crenel import analyze, ckks
+from crenel import analyze, ckks, dram, sweep
 from crenel.cli import main
+from crenel.errors import ParameterError, SerializationError
 
 ROOT = Path(__file__).resolve().parents[2]
-CEILINGS = analyze.Ceilings("test", l2=100.0, l2_write=10.0, dram_read=20.0, butterfly=4.0, multiply_add=8.0,
-                            launch=1.0)  # fmt: skip
+CEILINGS = analyze.Ceilings("test", l2=100.0, l2_write=10.0, dram_read=20.0, dram_write=10.0, dram=16.0,
+                            butterfly=4.0, multiply_add=8.0, launch=1.0, launch_queued=6.0)  # fmt: skip
 
 
-def record(work="ntt", stage="", limbs=5, read=0, written=0, streamed=0, products=0, butterflies=0, **more):
+def record(work="ntt", stage="", limbs=5, read=0, written=0, streamed=0, repeated=0, products=0,
+           butterflies=0, **more):  # fmt: skip
     return {"kernel": "k", "work": work, "stage": stage, "limbs": limbs, "polys": 1, "read_bytes": read,
-            "written_bytes": written, "streamed_bytes": streamed, "multiply_adds": products,
-            "butterflies": butterflies, **more}  # fmt: skip
+            "written_bytes": written, "streamed_bytes": streamed, "repeated_bytes": repeated,
+            "multiply_adds": products, "butterflies": butterflies, "replayed": True, "overlapped": True,
+            **more}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -35,26 +38,65 @@ def dry():
 
 def test_times_at_each_ceiling():
     r = record(read=150, written=50, streamed=100, products=24, butterflies=8)
-    assert analyze.times(r, CEILINGS) == (5.0, 5.0, 2.0 + 2.0)  # 200 / 100 < 50 / 10
-    assert analyze.times(record(read=190, written=10), CEILINGS)[0] == 2.0
+    assert analyze.times(r, CEILINGS, (100.0, 0.0)) == (5.0, 5.0, 2.0 + 2.0)  # 200 / 100 < 50 / 10
+    assert analyze.times(record(read=190, written=10), CEILINGS, (0.0, 0.0))[0] == 2.0
+    # 30 read alone, 10 both ways, nothing written alone.
+    assert analyze.times(r, CEILINGS, (40.0, 10.0))[1] == 30 / 20 + 20 / 16
+    assert analyze.times(r, CEILINGS, (0.0, 10.0))[1] == 1.0
 
 
-def test_a_launch_on_more_than_the_cache_holds_is_slower():
-    curve = ((100, 100.0), (200, 60.0), (400, 40.0))
-    ceilings = dataclasses.replace(CEILINGS, l2_curve=curve)
-    assert [ceilings.l2_at(n) for n in (0, 100, 150, 200, 300, 400, 10**9)] == [100, 100, 80, 60, 50, 40, 40]
-    assert CEILINGS.l2_at(10**9) == 100.0  # without a curve
-    in_place = record(read=300, written=1)
-    assert analyze.working_set(in_place) == 300
-    assert analyze.times(in_place, ceilings)[0] == 301 / 50
-    keys = record(read=900, written=1, streamed=800)  # what is read once lies in no cache
-    assert analyze.working_set(keys) == 100 and analyze.times(keys, ceilings)[0] == 901 / 100
-    row = analyze.total([in_place, keys], ceilings)
-    assert row.l2_time == pytest.approx(301 / 50 + 9.01) and row.best_l2_time == pytest.approx(3.01 + 9.01)
+CURVE = dram.CacheCurve(((100, 100.0), (200, 60.0), (400, 40.0)), memory=30.0)
+
+
+def test_what_stays_in_the_cache():
+    rates = [CURVE.rate(n) for n in (0, 100, 150, 200, 300, 400, 401)]
+    assert rates == [100, 100, 80, 60, 50, 40, 30]
+    assert CURVE.hit_share(100) == 1.0 and CURVE.hit_share(401) == 0.0
+    # A byte takes 1/100 where it hits and 1/30 where it misses, 1/60 on average.
+    assert CURVE.hit_share(200) == pytest.approx((1 / 30 - 1 / 60) / (1 / 30 - 1 / 100))
+    shares = [CURVE.hit_share(n) for n in range(0, 500, 10)]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_small_data_never_reach_the_memory_before_the_end():
+    chain = [record(written=20), record(read=20, written=20), record(read=20, written=20)]
+    for r in chain:
+        r["kernel"] = "column_forward"  # in place
+    assert dram.dram_bytes(chain, CURVE) == [(0.0, 0.0), (0.0, 0.0), (0.0, 20.0)]
+    apart = [{**r, "kernel": "k"} for r in chain]
+    assert dram.dram_bytes(apart, CURVE) == [(0.0, 0.0), (0.0, 0.0), (0.0, 60.0)]
+    assert dram.dram_bytes([], CURVE) == []
+
+
+def test_large_data_and_what_keys_push_out():
+    large = [record(written=1000), record(read=1000, written=8)]
+    assert dram.dram_bytes(large, CURVE) == [(0.0, 0.0), (1000.0, 1000.0 + 8.0)]
+    keys = [record(written=50), record(read=900, streamed=900), record(read=50)]
+    assert dram.dram_bytes(keys, CURVE) == [(0.0, 0.0), (900.0, 50.0), (50.0, 0.0)]
+    # Tables and what is read again are in the cache.
+    assert dram.dram_bytes([record(read=70, repeated=70)], CURVE) == [(0.0, 0.0)]
+
+
+def test_the_memory_carries_no_more_than_the_cache():
+    seed = random.SystemRandom().randrange(2**32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    records = []
+    for _ in range(200):
+        read, written = rng.randrange(300), rng.randrange(300)
+        streamed, repeated = (rng.randrange(read // 2 + 1) for _ in range(2))
+        kernel = rng.choice(["row_divide", "k"])
+        records.append({**record(read=read, written=written, streamed=streamed, repeated=repeated),
+                        "kernel": kernel})  # fmt: skip
+    found = dram.dram_bytes(records, CURVE)
+    for r, (read, _) in zip(records, found, strict=True):
+        assert -1e-6 <= read - r["streamed_bytes"] <= dram.distinct(r) + 1e-6
+    assert sum(back for _, back in found) <= sum(r["written_bytes"] for r in records) + 1e-3
 
 
 def test_the_measured_curve_falls():
     ceilings = analyze.load_ceilings()
+    assert ceilings.curve is not None and ceilings.dram < ceilings.l2_curve[-1][1]
     sizes, rates = zip(*ceilings.l2_curve, strict=True)
     assert list(sizes) == sorted(sizes) and list(rates) == sorted(rates, reverse=True)
     assert rates[0] == ceilings.l2 and rates[-1] < ceilings.l2 / 2
@@ -172,6 +214,62 @@ def test_analyze_says_what_is_wrong(capsys):
     assert "states no traffic" in capsys.readouterr().err
     assert main(["analyze", "toy-leveled-n14-s40", "--operation", "hmult", "--level", "99"]) == 2
     assert "level 99" in capsys.readouterr().err
+
+
+def test_starting_launches_costs_less_in_a_graph():
+    queued = {**record(), "replayed": False}
+    assert analyze.total([record(), queued], CEILINGS).launch_time == 1.0 + 6.0
+
+
+def test_levels_of_a_sweep():
+    limbs = [2, 3, 5, 5, 7, 9, 30]
+    assert sweep.levels_of(limbs, 20) == [0, 1, 2, 4, 5, 6]  # each limb count once
+    assert sweep.levels_of(limbs, 2) == [0, 6]
+    assert sweep.levels_of(limbs, 3) == [0, 5, 6]  # 16 is nearest to 9
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_sweep_on_the_dry_device(dry, counted, capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    file, picture = tmp_path / "sweep.json", tmp_path / "sweep.png"
+    arguments = ["analyze", "toy-leveled-n14-s40", "--operation", "hmult", "--sweep", "--batches", "1,4",
+                 "--steps", "3", "--json", str(file)]  # fmt: skip
+    if counted:
+        arguments += ["--counters", str(ROOT / "bench/results/ncu-account-h200.json"), "--plot", str(picture)]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "% multipliers" in out and ("By hardware counters" in out) is counted
+    assert not counted or picture.read_bytes().startswith(b"\x89PNG")
+    found = json.loads(file.read_text())
+    assert found["kind"] == "crenel-sweep" and [p["batch"] for p in found["points"]] == [1, 1, 1, 4, 4, 4]
+    for one, four in zip(found["points"][:3], found["points"][3:], strict=True):
+        assert one["limbs"] == four["limbs"] and one["total"]["launches"] == four["total"]["launches"]
+        assert four["total"]["multiply_adds"] == 4 * one["total"]["multiply_adds"]
+        assert four["largest_bytes"] > one["largest_bytes"] > 0
+
+
+def test_what_a_sweep_refuses(dry, capsys, tmp_path):
+    start = ["analyze", "toy-leveled-n14-s40", "--sweep"]
+    assert main(start) == 2  # a bootstrap
+    assert "which has one number of limbs" in capsys.readouterr().err
+    assert main([*start, "--operation", "hmult", "--batches", "two"]) == 2
+    assert "--batches two" in capsys.readouterr().err
+    broken = tmp_path / "x.json"
+    broken.write_text('{"kind": "crenel-bench"}')
+    with pytest.raises(SerializationError, match="expected a record of kind crenel-ncu-account"):
+        sweep.counters(broken)
+    with pytest.raises(ParameterError, match="no launches of sorting"):
+        sweep.counters(ROOT / "bench/results/ncu-account-h200.json", ["sorting"])
+
+
+def test_counted_kernels():
+    found = sweep.counters(ROOT / "bench/results/ncu-account-h200.json", ["hmult"])
+    assert [each.us for each in found] == sorted((each.us for each in found), reverse=True)
+    assert {"tensor", "key_switch_rows", "row_divide"} <= {each.kernel for each in found}
+    ceilings = analyze.load_ceilings()
+    for each in found:
+        l2, memory = sweep.utilisation(each, ceilings)
+        assert 0 < l2 < 1.2 and 0 <= memory < 1.2, each.kernel
 
 
 @pytest.fixture(scope="module")

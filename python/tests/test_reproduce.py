@@ -29,7 +29,7 @@ LISTED = {
 }
 COUNT = 56
 DIAGRAMS = {
-    "theodosian/figure-4", "cheddar/table-1", "cheddar/table-8", "cheddar/figure-4", "cheddar/figure-5",
+    "theodosian/figure-4", "cheddar/table-1", "cheddar/figure-4", "cheddar/figure-5",
     "cheddar/figure-6", "bolt-fhe/table-2", "bolt-fhe/table-3", "bolt-fhe/table-5",
 }  # fmt: skip
 

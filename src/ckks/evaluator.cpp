@@ -266,7 +266,8 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
   const auto acc = ks.switch_key(v.components(2, 1), key[0], a.level(), &low);
-  return s.wrap(ks.mod_down_rescale(acc, a.level()), rescaled_metadata(s.params(), a.metadata()));
+  return s.wrap(ks.mod_down_rescale(acc.view(), a.level()),
+                rescaled_metadata(s.params(), a.metadata()));
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {

@@ -1,6 +1,7 @@
 // Backend: what a device must additionally offer to the schemes. Implemented in backends/*.
 #pragma once
 
+#include "crenel/device/optimisations.h"
 #include "device/poly/kernels.h"
 #include "device/torus/kernels.h"
 
@@ -18,6 +19,13 @@ class Backend : public Device {
   virtual std::unique_ptr<TorusKernels> make_torus_kernels(TorusPlan plan);
   /// The FHECore instruction, emulated; UnsupportedError where there is none.
   virtual std::unique_ptr<FhecoreKernels> make_fhecore_kernels();
+  Optimisations optimisations() const {
+    return Optimisations::of_bits(optimisations_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  friend void set_optimisations(Device& device, Optimisations wanted);
+  std::atomic<u32> optimisations_{Optimisations().bits()};
 };
 
 /// Factories, each defined by its backend folder and named only in registry.cpp.

@@ -8,6 +8,7 @@
 #include "core/watch_lock.h"
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
+#include "crenel/device/optimisations.h"
 #include "device/pool.h"
 
 namespace crenel::device {
@@ -247,7 +248,8 @@ std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
   pool_->begin_recording();
   launches_ = std::make_shared<Account>();
   recording_ = true;
-  std::unique_ptr<GraphExec> graph = record(work);
+  const bool graphs = optimisations(*device_).has(Optimisation::graphs);
+  std::unique_ptr<GraphExec> graph = graphs ? record(work) : Stream::record(work);
   const auto launches = launches_;
   scope.end();
   // A graph keeps its stream: its memory is that stream's.

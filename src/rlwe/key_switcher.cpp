@@ -1,5 +1,7 @@
 #include "rlwe/key_switcher.h"
 
+#include "crenel/device/optimisations.h"
+
 namespace crenel::rlwe {
 
 Poly KeySwitcher::mod_up(ConstView a, u32 level) const {
@@ -31,9 +33,15 @@ Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) 
   return out;
 }
 
-Poly KeySwitcher::mod_down_rescale(const Poly& acc, u32 level) const {
-  Poly out(stream_, acc.shape(), ring_.window(level - 1), Domain::eval);
-  ring_.kernels().divide(stream_, out.view(), acc.view(), ring_.mod_down_rescale(level));
+Poly KeySwitcher::mod_down_rescale(ConstView acc, u32 level) const {
+  Poly out(stream_, acc.shape, ring_.window(level - 1), Domain::eval);
+  if (device::optimisations(stream_.device()).has(device::Optimisation::merged_rescale)) {
+    ring_.kernels().divide(stream_, out.view(), acc, ring_.mod_down_rescale(level));
+    return out;
+  }
+  Poly divided(stream_, acc.shape, ring_.window(level), Domain::eval);
+  ring_.kernels().divide(stream_, divided.view(), acc, ring_.mod_down(level));
+  ring_.kernels().divide(stream_, out.view(), divided.view(), ring_.rescale(level));
   return out;
 }
 

@@ -26,7 +26,7 @@ class KeySwitcher {
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
   /// ModDown and rescale in one division, by P q..., to level - 1: one rounding.
-  Poly mod_down_rescale(const Poly& acc, u32 level) const;
+  Poly mod_down_rescale(ConstView acc, u32 level) const;
   /// Applies X -> X^element to every component.
   Poly automorphism(ConstView in, u64 element) const;
   /// Full rotation of (b, a): the key decrypts under element^-1(s).

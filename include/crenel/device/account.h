@@ -34,9 +34,12 @@ struct LaunchRecord {
   u32 polys = 0;       ///< of the output: components times batch
   u64 read_bytes = 0;  ///< data, keys and tables
   u64 written_bytes = 0;
-  u64 streamed_bytes = 0;  ///< of those read: keys and plaintexts, which no cache will hold
-  u64 multiply_adds = 0;   ///< core products: a butterfly, a source times a matrix entry, ...
-  u64 butterflies = 0;     ///< of the products: those of transforms
+  u64 streamed_bytes = 0;   ///< of those read: keys and plaintexts, which no cache will hold
+  u64 repeated_bytes = 0;   ///< of those read: tables, and data that this launch has read before
+  u64 multiply_adds = 0;    ///< core products: a butterfly, a source times a matrix entry, ...
+  u64 butterflies = 0;      ///< of the products: those of transforms
+  bool replayed = false;    ///< by a graph; otherwise queued on its own
+  bool overlapped = false;  ///< may begin while the launch before it ends
 
   bool operator==(const LaunchRecord&) const = default;
 };

@@ -9,6 +9,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import crenel
 from crenel import analyze, ckks
 from crenel.account import Record
@@ -16,7 +18,7 @@ from crenel.analyze import Ceilings, Row
 from crenel.cli.output import size, table
 from crenel.errors import ParameterError, UnsupportedError
 
-HEADER = ("launches", "MB read", "MB written", "% of bytes", "10^6 products", "us L2", "us DRAM",
+HEADER = ("launches", "MB read", "MB written", "% of bytes", "MB DRAM", "10^6 products", "us L2", "us DRAM",
           "us arithmetic", "us bound", "% of bound")  # fmt: skip
 
 
@@ -40,9 +42,9 @@ class Lab:
         self.client = self.context.keygen()
         self.evaluator: ckks.Evaluator | None = None
 
-    def prepare(self, operation: Operation, level: int) -> Callable[[], object]:
+    def prepare(self, operation: Operation, level: int, batch: int = 1) -> Callable[[], object]:
         """The operation on fresh ciphertexts of this level, as a call."""
-        values = [0.5, -0.25]
+        values = [0.5, -0.25] if batch == 1 else np.tile([0.5, -0.25], (batch, 1))
         a = self.client.encrypt(values, level=level)
         if operation is Operation.bootstrap:
             boot = self.context.bootstrapper(self.client.evaluation_keys(bootstrap=True))
@@ -58,13 +60,20 @@ class Lab:
         product = ev.multiply(a, b)
         return lambda: ev.rescale(product)
 
-    def records(self, operation: Operation, level: int) -> list[Record]:
+    def records(self, operation: Operation, level: int, batch: int = 1) -> list[Record]:
         """The launches of one run; one run before warms the memory pool."""
-        work = self.prepare(operation, level)
+        work = self.prepare(operation, level, batch)
         work()
         with crenel.profile(self.context) as account:
             work()
         return account.records()
+
+
+def params_of(name: str) -> ckks.Params:
+    """A set by its name, toy ones too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
+        return ckks.preset(name, allow_insecure=True)
 
 
 def limbs_of(params: ckks.Params, level: int) -> int:
@@ -87,9 +96,7 @@ def run(
     every_limb_count: bool,
 ) -> None:
     """Print the tables; write the files that were asked for."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
-        params = ckks.preset(name, allow_insecure=True)
+    params = params_of(name)
     default = 0 if operation is Operation.bootstrap else params.max_level
     at = default if level is None else level
     if not 0 <= at <= params.max_level:
@@ -131,9 +138,9 @@ def _cells(row: Row, whole: Row) -> tuple[str, ...]:
 
     return (
         row.name, str(row.launches), f"{row.read_bytes / 1e6:.1f}", f"{row.written_bytes / 1e6:.1f}",
-        share(row.bytes, whole.bytes), f"{row.multiply_adds / 1e6:.1f}", f"{1e6 * row.l2_time:.1f}",
-        f"{1e6 * row.dram_time:.1f}", f"{1e6 * row.arithmetic_time:.1f}", f"{1e6 * row.bound:.1f}",
-        share(row.bound, whole.bound),
+        share(row.bytes, whole.bytes), f"{row.dram_bytes / 1e6:.1f}", f"{row.multiply_adds / 1e6:.1f}",
+        f"{1e6 * row.l2_time:.1f}", f"{1e6 * row.dram_time:.1f}", f"{1e6 * row.arithmetic_time:.1f}",
+        f"{1e6 * row.bound:.1f}", share(row.bound, whole.bound),
     )  # fmt: skip
 
 
@@ -153,13 +160,17 @@ def _print_tables(title: str, records: Sequence[Record], ceilings: Ceilings, eve
         table((name, *HEADER), [_cells(row, whole) for row in [*rows, whole]])
     c = ceilings
     print(
-        f"\nTimes at the ceilings of one {c.device} alone: L2 {c.l2 / 1e12:.1f} TB/s, falling to"
-        f" {c.l2_at(2**62) / 1e12:.1f} for launches on more than it holds (written"
-        f" {c.l2_write / 1e12:.1f}), DRAM {c.dram_read / 1e12:.2f} TB/s for keys and plaintexts,"
-        f" {c.butterfly / 1e12:.2f}e12 butterflies and {c.multiply_add / 1e12:.1f}e12 other products a"
-        f" second.\nBound: the longest of the three, launch by launch. L2 at its best rate for all would"
-        f" allow {1e6 * whole.best_l2_time:.1f} us in place of {1e6 * whole.l2_time:.1f}.\nStarting the"
-        f" launches of a graph takes {1e6 * whole.launches * c.launch:.0f} us where nothing hides it."
+        f"\nTimes at the ceilings of one {c.device} alone: L2 {c.l2 / 1e12:.1f} TB/s (written"
+        f" {c.l2_write / 1e12:.1f}), DRAM {c.dram_read / 1e12:.2f} TB/s read, {c.dram_write / 1e12:.2f}"
+        f" written, {c.dram / 1e12:.2f} both, {c.butterfly / 1e12:.2f}e12 butterflies and"
+        f" {c.multiply_add / 1e12:.1f}e12 other products a second."
+        f"\nDRAM: {whole.streamed_bytes / 1e9:.1f} GB of keys and plaintexts, and"
+        f" {(whole.dram_bytes - whole.streamed_bytes) / 1e9:.1f} GB that fell out of L2, by the model of"
+        f" crenel.dram: {whole.dram_read_bytes / 1e9:.1f} GB read,"
+        f" {whole.dram_written_bytes / 1e9:.1f} GB written."
+        "\nBound: the longest of the three, launch by launch."
+        f"\nStarting the launches takes {1e6 * whole.launch_time:.0f} us where nothing hides it,"
+        f" {1e6 * whole.launches * c.launch:.0f} us in a graph."
     )
 
 

@@ -82,6 +82,17 @@ def analyze(
     limbs: Annotated[bool, typer.Option("--limbs", help="Every limb count in a row of its own.")] = False,
     json: Annotated[Path | None, typer.Option(help="Write the tables as JSON.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw them.")] = None,
+    sweep: Annotated[bool, typer.Option("--sweep", help="Over limb counts and batches.")] = False,
+    batches: Annotated[str, typer.Option(help="Of a sweep, by commas.")] = "1,2,4,8,16",
+    steps: Annotated[int, typer.Option(help="Limb counts of a sweep, at most.", min=1)] = 12,
+    counters: Annotated[
+        Path | None, typer.Option(help="Of a sweep: a record of dev/kernels/ncu_account.sh beside it.")
+    ] = None,
 ) -> None:
     """Print what an operation moves and computes, against the measured ceilings."""
-    analysis.run(parameters, device, operation, level, json, plot, limbs)
+    if sweep:
+        from crenel.cli.analyze_sweep import run
+
+        run(parameters, device, operation, batches, steps, json, plot, counters)
+    else:
+        analysis.run(parameters, device, operation, level, json, plot, limbs)

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from crenel.cli.bench_ablation import ablation
 from crenel.cli.bench_integers import integers
 from crenel.cli.bench_pool import pool
 from crenel.errors import ParameterError, UnsupportedError
@@ -41,9 +42,10 @@ def without(context: typer.Context) -> None:
     """Measure this installation on this machine."""
     if context.invoked_subcommand is None:
         raise UnsupportedError(
-            "crenel bench boot measures bootstrapping, crenel bench tfhe gates and tables, crenel bench "
-            "integers operations on encrypted integers, crenel bench pool several devices; the other "
-            "benchmarks are not part of an installation: in the source tree, use ./run bench"
+            "crenel bench boot measures bootstrapping, crenel bench ablation what each optimisation is "
+            "worth, crenel bench tfhe gates and tables, crenel bench integers operations on encrypted "
+            "integers, crenel bench pool several devices; the other benchmarks are not part of an "
+            "installation: in the source tree, use ./run bench"
         )
 
 
@@ -63,6 +65,7 @@ def tfhe(context: typer.Context) -> None:
     _run(_crenel.bench_tfhe, "tfhe", context.args)
 
 
+app.command(name="ablation")(ablation)
 app.command(name="integers")(integers)
 app.command(name="pool")(pool)
 

@@ -101,6 +101,10 @@ def _all() -> dict[str, Command]:
         for operation in ("hrot", "hmult", "rescale"):
             name = f"operation:{operation}" + ("" if p == "boot40" else f":{p}")
             out[name] = _traffic(p, operation, "--level", "11", name=f"-{operation}-11")
+    start = ("bench", "ablation", "--device", "{device}", "--params")
+    file = ("--json", "{out}/ablation-boot40-{label}.json")
+    small = (*CRENEL, *start, "toy-boot40", "--repeats", "1", "--seconds", "0", *file)
+    out["ablation"] = _crenel(*start, "boot40", *file, devices=("cuda", "cuda:dry"), toy=small)
     out["operations"] = _run("bench", "ckks", "--device", "{device}", "--json", "{out}/ckks-{label}.json")
     out["batches"] = _run(
         "bench", "ckks", "--batches", "--device", "{device}", "--json", "{out}/ckks-batches-{label}.json"

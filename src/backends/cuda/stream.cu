@@ -83,6 +83,8 @@ CudaStream& cuda_stream(device::Stream& stream) {
 
 void CudaStream::state(device::Account& account, device::LaunchRecord record) const {
   record.stage = stage();
+  record.replayed = recording();
+  record.overlapped = record.work != device::Work::copy && can_overlap();
   account.add(std::move(record));
 }
 

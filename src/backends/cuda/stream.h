@@ -8,6 +8,8 @@
 
 namespace crenel::backend::cuda {
 
+using device::Optimisation;
+
 /// What decides launches.
 struct GpuModel {
   int index;  ///< of the GPU; kDry: none, nothing is executed
@@ -52,7 +54,10 @@ class CudaStream : public device::Stream {
   /// what other threads queue meanwhile does not reach.
   cudaStream_t handle() const { return recording() ? recorded_ : handle_; }
   /// Programmatic dependent launch.
-  bool can_overlap() const { return model_.compute_major >= 9; }
+  bool can_overlap() const { return model_.compute_major >= 9 && on(Optimisation::launch_overlap); }
+  bool on(Optimisation o) const {
+    return static_cast<const CudaDevice&>(device()).optimisations().has(o);
+  }
 
   /// Adds to the account, in the stage that the calling thread has open.
   void state(device::Account& account, device::LaunchRecord record) const;

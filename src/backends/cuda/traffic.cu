@@ -115,6 +115,7 @@ LaunchRecord small_transform(const char* kernel, const TransformArgs& args, u32 
   const Extent out{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of(kernel, Work::ntt, out);
   r.read_bytes = 2 * out.bytes();  // data, and twiddles for every polynomial
+  r.repeated_bytes = out.bytes();
   r.written_bytes = out.bytes();
   return compute(r, out.values() / 2 * args.log_n, 0);
 }
@@ -126,7 +127,8 @@ LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limb
   const u64 transformed = u64(limbs) * args.polys - named_limbs(left_out, args, limbs);
   LaunchRecord r = record_of(kernel, Work::ntt, {args.log_n, limbs, args.polys});
   r.written_bytes = (transformed << args.log_n) * kWord;
-  r.read_bytes = r.written_bytes + tiles * transformed * (kPair << bits);
+  r.repeated_bytes = tiles * transformed * (kPair << bits);
+  r.read_bytes = r.written_bytes + r.repeated_bytes;
   return compute(r, (transformed << args.log_n) / 2 * bits, 0);
 }
 
@@ -135,8 +137,8 @@ LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& o
   const Extent out{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("row_forward", Work::ntt, out);
   r.written_bytes = out.bytes();
-  r.read_bytes =
-      out.bytes() + row_twiddle_bytes(args, limbs, groups(args.polys, args.polys_per_block));
+  r.repeated_bytes = row_twiddle_bytes(args, limbs, groups(args.polys, args.polys_per_block));
+  r.read_bytes = out.bytes() + r.repeated_bytes;
   const u64 transformed = u64(limbs) * args.polys - named_limbs(own.component, args, limbs);
   return compute(r, row_butterflies(args, transformed), 0);
 }
@@ -147,8 +149,8 @@ LaunchRecord row_inverse(const TransformArgs& args, u32 limbs) {
   const Extent out{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("row_inverse", Work::ntt, out);
   r.written_bytes = out.bytes() << (bits < 7 ? 7 - bits : 0);
-  r.read_bytes =
-      out.bytes() + row_twiddle_bytes(args, limbs, groups(args.polys, args.polys_per_block));
+  r.repeated_bytes = row_twiddle_bytes(args, limbs, groups(args.polys, args.polys_per_block));
+  r.read_bytes = out.bytes() + r.repeated_bytes;
   return compute(r, row_butterflies(args, u64(limbs) * args.polys), 0);
 }
 
@@ -161,8 +163,8 @@ LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& 
   const u64 addend_limbs = u64(std::min(tail.addend_components, args.components)) * batch * limbs;
   LaunchRecord r = record_of("row_divide", Work::ntt, out);
   r.written_bytes = out.bytes();
-  r.read_bytes = out.bytes() + ((x_limbs + addend_limbs) << args.log_n) * kWord +
-                 row_twiddle_bytes(args, limbs, args.polys);
+  r.repeated_bytes = row_twiddle_bytes(args, limbs, args.polys);
+  r.read_bytes = out.bytes() + ((x_limbs + addend_limbs) << args.log_n) * kWord + r.repeated_bytes;
   return compute(r, row_butterflies(args, u64(limbs) * args.polys), x_limbs << args.log_n);
 }
 
@@ -172,7 +174,8 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
   LaunchRecord r = record_of("key_switch_rows", Work::key_multiply, out);
   r.written_bytes = out.bytes();
   r.streamed_bytes = 2 * raised.bytes();
-  r.read_bytes = raised.bytes() + r.streamed_bytes + row_twiddle_bytes(args, limbs, batch);
+  r.repeated_bytes = row_twiddle_bytes(args, limbs, batch);
+  r.read_bytes = raised.bytes() + r.streamed_bytes + r.repeated_bytes;
   const u32 added =
       std::min(limbs, tail.addend_limbs - std::min(tail.addend_limbs, tail.first_limb));
   const Extent addend{args.log_n, added, tail.addend_components * batch};
@@ -182,15 +185,15 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
 }
 
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
-                          u32 outputs, u32 values) {
+                          u32 outputs, u32 values, bool held) {
   const u64 tiles = groups(u64(1) << log_n, values) * polys;
-  const bool held = held_sources(tables.max_sources) != 0;
-  u32 limbs = 0;
+  u32 limbs = 0, sources = 0;
   u64 read = 0, converted = 0, products = 0;
   for (const ConversionTable& t : tables.host) {
     const u32 begin = t.destinations_below(first), end = t.destinations_below(last);
     limbs = std::max(limbs, std::min(last, t.output_limbs) - std::min(first, t.output_limbs));
     converted += end - begin;
+    sources += end > begin ? t.sources : 0;
     products += u64(end - begin) * (t.sources + (t.shift != 0));
     for (u32 at = begin; at < end; at += outputs) {
       const u32 count = std::min(outputs, end - at);
@@ -207,6 +210,7 @@ LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, 
   const u32 components = static_cast<u32>(tables.host.size()) * polys;
   LaunchRecord r = record_of("base_convert", Work::base_conversion, {log_n, limbs, components});
   r.read_bytes = tiles * read;
+  r.repeated_bytes = r.read_bytes - ((u64(sources) * polys) << log_n) * kWord;
   r.written_bytes = ((converted * polys) << log_n) * kWord;
   return compute(r, 0, (products * polys) << log_n);
 }

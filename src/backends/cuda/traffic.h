@@ -57,9 +57,9 @@ LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& 
 LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail);
 
 /// Output limbs [first, last) of `polys` input polynomials; `outputs` destinations a block, of
-/// `values` coefficients each.
+/// `values` coefficients each; `held`: sources are read once a block.
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
-                          u32 outputs, u32 values);
+                          u32 outputs, u32 values, bool held);
 
 }  // namespace traffic
 }  // namespace crenel::backend::cuda

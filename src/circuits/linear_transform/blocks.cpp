@@ -7,6 +7,7 @@
 #include "ckks/batch_request.h"
 #include "ckks/evaluator_state.h"
 #include "crenel/core/watch.h"
+#include "crenel/device/optimisations.h"
 #include "device/room.h"
 
 namespace crenel::circuits {
@@ -155,6 +156,35 @@ struct Blocks::Sums {
   }
 };
 
+namespace {
+
+// The inner sums without hoisting: a key switch of its own for every baby step. The same bits.
+void apart_sums(const Evaluator::State& s, std::span<const View> out, ConstView v,
+                std::span<const rlwe::KeyView> keys, std::span<const u64> elements,
+                const device::PlainGrid& plain, u32 level) {
+  const auto& ring = s.ring();
+  const rlwe::PolyShape shape{ring.log_n(), 2, v.shape.batch};
+  const ConstView b = v.components(0, 1);
+  std::vector<Poly> steps;
+  std::vector<ConstView> views;
+  for (std::size_t r = 0; r < elements.size(); ++r) {
+    if (elements[r] == 1) {
+      Poly step(*s.stream, shape, ring.extended(level), ring::Domain::eval);
+      s.stream->fill_zero(step.data(), step.bytes());
+      const View window = step.view().limb_window(0, ring.window(level).size());
+      s.kernels().mul_scalar(*s.stream, window, v, ring.special_scalars(level));
+      steps.push_back(std::move(step));
+    } else {
+      const Poly product = s.switcher().switch_key(v.components(1, 1), keys[r], level, &b);
+      steps.push_back(s.switcher().automorphism(product.view(), elements[r]));
+    }
+    views.push_back(steps.back().view());
+  }
+  s.kernels().plain_multiply_sum(*s.stream, out, views, plain);
+}
+
+}  // namespace
+
 // Double hoisting: baby steps stay in the extended basis (b times P), where they meet the
 // plaintexts; a giant step divides its `a` by P and switches it again; all is summed in the
 // extended basis, and divided once, together with the rescale.
@@ -171,8 +201,10 @@ void Blocks::hoisted_sums(const Evaluator& ev, std::span<const Ciphertext* const
     for (u64 step : column.babies)
       elements.push_back(s.rotation_element(static_cast<i64>(step), shape_.slots(), shape_.level));
     sums.add(column, [&](std::span<const View> out) {
-      const Poly digits = s.switcher().mod_up(a, level);
       const auto keys = s.lease(elements);
+      if (!device::optimisations(s.stream->device()).has(device::Optimisation::hoisting))
+        return apart_sums(s, out, v, keys.views(), elements, plaintexts_[i]->grid(), level);
+      const Poly digits = s.switcher().mod_up(a, level);
       s.kernels().hoisted_plain_sums(*s.stream, out, digits.view(), b, a, keys.views(), elements,
                                      plaintexts_[i]->grid(), ring.special_scalars(level),
                                      ring.first_digit(level));
@@ -218,11 +250,7 @@ Ciphertext Blocks::divided(const Evaluator& ev, Sums& sums, u32 output, ckks::Me
   const u32 level = shape_.level;
   meta.scale = s.rescaled(meta.scale * shape_.plain_scale, level);
   meta.level = level - 1;
-  Poly out(*s.stream, {s.ring().log_n(), 2, sums.batch}, s.ring().window(level - 1),
-           ring::Domain::eval);
-  s.kernels().divide(*s.stream, out.view(), ConstView(sums.rows(output)),
-                     s.ring().mod_down_rescale(level));
-  return s.wrap(std::move(out), meta);
+  return s.wrap(s.switcher().mod_down_rescale(sums.rows(output), level), meta);
 }
 
 // Min-KS (ARK): baby step b + 1 is baby step b rotated by the stride; giant steps are summed from

@@ -2,6 +2,7 @@
 #include "device/poly/kernels.h"
 
 #include "crenel/core/watch.h"
+#include "crenel/device/optimisations.h"
 #include "device/poly/checks.h"
 
 namespace crenel::device {
@@ -16,6 +17,8 @@ Prepared<Table> prepared(Table& table, std::shared_ptr<const DeviceTable> device
   return {std::make_shared<const Table>(std::move(table)), std::move(device),
           std::make_shared<const Conversions>(std::move(conversions))};
 }
+
+bool on(const Stream& stream, Optimisation o) { return optimisations(stream.device()).has(o); }
 
 }  // namespace
 
@@ -151,6 +154,7 @@ void PolyKernels::sample_error(Stream& stream, const View& out, const random::Se
 void PolyKernels::tensor(Stream& stream, const View& out, const ConstView& a, const ConstView& b) {
   watch::point();
   checks::tensor("tensor", ring(), out, a, b);
+  if (!on(stream, Optimisation::tensor)) return PolyKernels::do_tensor(stream, out, a, b);
   do_tensor(stream, out, a, b);
 }
 
@@ -158,13 +162,21 @@ void PolyKernels::tensor_square(Stream& stream, const View& out, const ConstView
                                 const Scalars* doubled) {
   watch::point();
   checks::tensor("tensor_square", ring(), out, a, a);
-  do_tensor_square(stream, out, a, doubled);
+  if (!on(stream, Optimisation::tensor_square))
+    return PolyKernels::do_tensor_square(stream, out, a, doubled);
+  const bool apart = doubled != nullptr && !on(stream, Optimisation::doubling);
+  do_tensor_square(stream, out, a, apart ? nullptr : doubled);
+  if (!apart) return;
+  add(stream, out, out, out);
+  add_scalar(stream, out.components(0, 1), out.components(0, 1), *doubled);
 }
 
 void PolyKernels::linear_combination(Stream& stream, const View& out, std::span<const ConstView> in,
                                      std::span<const Scalars> scalars, const Scalars* constant) {
   watch::point();
   checks::linear_combination(ring(), out, in, scalars);
+  if (!on(stream, Optimisation::linear_combination))
+    return PolyKernels::do_linear_combination(stream, out, in, scalars, constant);
   do_linear_combination(stream, out, in, scalars, constant);
 }
 
@@ -172,6 +184,8 @@ void PolyKernels::plain_multiply_sum(Stream& stream, std::span<const View> out,
                                      std::span<const ConstView> in, const Grid& plain) {
   watch::point();
   checks::plain_multiply_sum(ring(), out, in, plain);
+  if (!on(stream, Optimisation::plain_sums))
+    return PolyKernels::do_plain_multiply_sum(stream, out, in, plain);
   do_plain_multiply_sum(stream, out, in, plain);
 }
 
@@ -179,6 +193,8 @@ void PolyKernels::automorphism_add(Stream& stream, const View& out, const ConstV
                                    u64 element, const ConstView* addend) {
   watch::point();
   checks::automorphism_add(ring(), out, in, element, addend);
+  if (!on(stream, Optimisation::automorphism_add))
+    return PolyKernels::do_automorphism_add(stream, out, in, element, addend);
   do_automorphism_add(stream, out, in, element, addend);
 }
 
@@ -186,6 +202,8 @@ void PolyKernels::mod_up(Stream& stream, const View& out, const ConstView& in,
                          const Prepared<rns::ModUp>& table) {
   watch::point();
   checks::mod_up(ring(), out, in, table);
+  if (!on(stream, Optimisation::mod_up) || !on(stream, Optimisation::multi_polynomial))
+    return PolyKernels::do_mod_up(stream, out, in, table);
   do_mod_up(stream, out, in, table);
 }
 
@@ -193,6 +211,10 @@ void PolyKernels::key_multiply(Stream& stream, const View& out, const ConstView&
                                const Key& key, u32 first_digit) {
   watch::point();
   checks::key_multiply(ring(), out, digits, key, first_digit);
+  // What a slot in memory of the device holds is not known here: such a key has no composition.
+  const bool known = key.slot == nullptr || stream.device().in_host_memory();
+  if (known && !on(stream, Optimisation::key_multiply))
+    return PolyKernels::do_key_multiply(stream, out, digits, key, first_digit);
   do_key_multiply(stream, out, digits, key, first_digit);
 }
 
@@ -202,14 +224,36 @@ void PolyKernels::key_switch_extended(Stream& stream, const View& out, const Con
                                       const Scalars* factor) {
   watch::point();
   checks::key_switch_extended(ring(), out, in, table, key, first_digit, addend, factor);
-  do_key_switch_extended(stream, out, in, table, key, first_digit, addend, factor);
+  if (!on(stream, Optimisation::key_switch) || !on(stream, Optimisation::multi_polynomial))
+    return PolyKernels::do_key_switch_extended(stream, out, in, table, key, first_digit, addend,
+                                               factor);
+  if (addend == nullptr || on(stream, Optimisation::lift))
+    return do_key_switch_extended(stream, out, in, table, key, first_digit, addend, factor);
+  do_key_switch_extended(stream, out, in, table, key, first_digit, nullptr, nullptr);
+  const View window = out.components(0, addend->shape.components);
+  mul_add_scalar(stream, window.limb_window(0, addend->limbs.size()), *addend, *factor);
 }
 
 void PolyKernels::divide(Stream& stream, const View& out, const ConstView& in,
                          const Prepared<rns::Divide>& table, const ConstView* addend) {
   watch::point();
   checks::divide(ring(), out, in, table, addend);
-  do_divide(stream, out, in, table, addend);
+  const auto divided = [&](const View& to, const ConstView& from, const ConstView* added) {
+    if (on(stream, Optimisation::division)) return do_divide(stream, to, from, table, added);
+    PolyKernels::do_divide(stream, to, from, table, added);
+  };
+  const ConstView* fused = on(stream, Optimisation::division_addend) ? addend : nullptr;
+  if (on(stream, Optimisation::multi_polynomial))
+    divided(out, in, fused);
+  else
+    for (u32 c = 0; c < out.shape.components; ++c) {
+      const bool adds = fused != nullptr && c < fused->shape.components;
+      const ConstView part = adds ? fused->components(c, 1) : ConstView();
+      divided(out.components(c, 1), in.components(c, 1), adds ? &part : nullptr);
+    }
+  if (addend == fused) return;
+  const View sum = out.components(0, addend->shape.components);
+  add(stream, sum, sum, *addend);
 }
 
 void PolyKernels::hoisted_rotate_sum(Stream& stream, const View& out, const ConstView& digits,
@@ -218,6 +262,9 @@ void PolyKernels::hoisted_rotate_sum(Stream& stream, const View& out, const Cons
                                      const Scalars& special, u32 first_digit) {
   watch::point();
   checks::hoisted_rotate_sum(ring(), out, digits, b, a, keys, elements, first_digit);
+  if (!on(stream, Optimisation::hoisted_sums))
+    return PolyKernels::do_hoisted_rotate_sum(stream, out, digits, b, a, keys, elements, special,
+                                              first_digit);
   do_hoisted_rotate_sum(stream, out, digits, b, a, keys, elements, special, first_digit);
 }
 
@@ -228,6 +275,9 @@ void PolyKernels::hoisted_plain_sums(Stream& stream, std::span<const View> out,
                                      const Scalars& special, u32 first_digit) {
   watch::point();
   checks::hoisted_plain_sums(ring(), out, digits, b, a, keys, elements, plain, first_digit);
+  if (!on(stream, Optimisation::hoisted_sums))
+    return PolyKernels::do_hoisted_plain_sums(stream, out, digits, b, a, keys, elements, plain,
+                                              special, first_digit);
   do_hoisted_plain_sums(stream, out, digits, b, a, keys, elements, plain, special, first_digit);
 }
 

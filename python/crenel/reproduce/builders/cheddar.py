@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from crenel import ckks
-from crenel.reproduce.builders import common
+from crenel.reproduce.builders import common, ladders
 from crenel.reproduce.charts import Bars, Roofline, Stacks
-from crenel.reproduce.outcome import MEASURED, Work, builds
+from crenel.reproduce.outcome import COMPUTED, MEASURED, Work, builds
 from crenel.reproduce.registry import Cell, number, peers
 
 PAPER = "cheddar"
@@ -349,9 +349,23 @@ def levels_left(work: Work) -> None:
     work.lack("bootstrapping's share of ResNet-20", "resnet20:boot40")
 
 
+@builds(PAPER, "table", 8)
+def fusions(work: Work) -> None:
+    """Which of the fusions are here, and by which switch they are turned off."""
+    for file, data in work.results.of_kind("crenel-ablation"):
+        rows = [(f["name"], f["what"], ", ".join(f["switches"]), f["note"]) for f in data["fusions"]]
+        work.source(file, "what the library has switches for", COMPUTED)
+        work.table("ours", ("fusion", "what it is", "switches here", "note"), rows)
+        absent = data["operations"][0]["ladders"].get("cheddar", {}).get("absent", [])
+        work.table("what else its rungs have", ("optimisation", "here"), [tuple(each) for each in absent])
+        return
+
+
 @builds(PAPER, "figure", 8)
 def classes(work: Work) -> None:
-    """Measured time of a bootstrapping by class of kernel."""
+    """The ladder, and measured time of a bootstrapping by class of kernel."""
+    if not ladders.take_rungs(work, "bootstrap", "cheddar", "Fig. 8"):
+        work.lack("bootstrapping step by step", "ablation")
     found = common.predictions(work.results, "h200")
     if found is None:
         return

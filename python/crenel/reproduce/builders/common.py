@@ -112,15 +112,15 @@ def operation(results: Results, name: str, limbs: int) -> dict[str, Found]:
 def traffic(
     results: Results, params: str, name: str, level: int | None = None
 ) -> tuple[str, dict[str, Any]] | None:
-    """What the launches of an operation state: (file, record). Of several, one that knows how L2's rate falls
-    with the working set before one that does not; of these, of a real device."""
+    """What the launches of an operation state: (file, record). Of several, one that knows what falls out of
+    L2 before one that does not; of these, of a real device."""
     found = [
         (file, data)
         for file, data in results.of_kind("crenel-traffic")
         if (data["params"], data["operation"]) == (params, name) and level in (None, data["level"])
     ]
     return min(
-        found, key=lambda f: ("best_l2_time" not in f[1]["total"], "dry" in f[1]["device"]), default=None
+        found, key=lambda f: ("dram_bytes" not in f[1]["total"], "dry" in f[1]["device"]), default=None
     )
 
 

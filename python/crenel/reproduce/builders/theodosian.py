@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from crenel.reproduce.builders import common
+from crenel.reproduce.builders import common, ladders
 from crenel.reproduce.charts import Bars, Lines, Roofline, Stacks
 from crenel.reproduce.outcome import COMPUTED, MEASURED, Work, builds
 from crenel.reproduce.registry import Cell, number
@@ -292,7 +292,9 @@ def stages(work: Work) -> None:
 
 @builds(PAPER, "figure", 7)
 def key_switching(work: Work) -> None:
-    """Key switches eager and as a graph, and a batch of them at few limbs."""
+    """The ladder, key switches eager and as a graph, and a batch of them at few limbs."""
+    if not ladders.take_rungs(work, "key_switch", "theodosian-7a", "Fig. 7a"):
+        work.lack("the key switch step by step", "ablation")
     rows = []
     groups: list[str] = []
     series: dict[str, list[float | None]] = {"eager": [], "CUDA graph": []}
@@ -316,7 +318,10 @@ def key_switching(work: Work) -> None:
 
 @builds(PAPER, "figure", 8)
 def bootstrapping(work: Work) -> None:
-    """Eager, graph, minimal keys; and bytes by limb count."""
+    """The ladder; eager, graph, minimal keys; and bytes by limb count."""
+    if not ladders.take_rungs(work, "bootstrap", "theodosian-8a", "Fig. 8a"):
+        work.lack("bootstrapping step by step", "ablation")
+    ladders.take_rungs(work, "bootstrap", "without", "beside Fig. 8a")
     cases = [
         ("minimal keys, eager", False, "minimal"),
         ("minimal keys, CUDA graph", True, "minimal"),

@@ -186,8 +186,11 @@ TEST(DryDevice, NttOfAToyRing) {
   column.read_bytes = 2 * (4096 + 32 * 8);
   column.written_bytes = row.written_bytes = 2 * 4096;
   column.multiply_adds = column.butterflies = 2 * 512 * 5;
+  column.repeated_bytes = 2 * 32 * 8;
+  column.overlapped = row.overlapped = true;
   row.kernel = "row_forward";
   row.read_bytes = 2 * (4096 + 32 * (8 + 2 * 15 * 4));
+  row.repeated_bytes = 2 * 32 * (8 + 2 * 15 * 4);
   row.multiply_adds = row.butterflies = 2 * 512 * 5;
   EXPECT_EQ(records[0], column);
   EXPECT_EQ(records[1], row);
@@ -246,6 +249,9 @@ TEST(DryDevice, ModUpOfBoot40) {
   EXPECT_EQ(r[2].limbs, kExtended);
   EXPECT_EQ(r[2].polys, kDigits);
   EXPECT_EQ(r[2].multiply_adds - r[2].butterflies, kMatrix * 65536);
+  for (const auto& record : r)  // what is left is the data, each word once
+    EXPECT_EQ(record.read_bytes - record.repeated_bytes,
+              record.work == Work::base_conversion ? kL * kLimb : record.written_bytes);
   const Traffic conversion = sum({r.begin() + 2, r.end() - 1});
   EXPECT_EQ(conversion.read_bytes, kUp.reads());
   EXPECT_EQ(conversion.written_bytes, kUp.writes());

@@ -10,8 +10,8 @@ namespace crenel::backend::cuda {
 namespace {
 
 template <bool Scaled>
-void (*kernel_for(u32 sources))(ConvertArgs) {
-  switch (held_sources(sources)) {
+void (*kernel_for(u32 held))(ConvertArgs) {
+  switch (held) {
     case 4:
       return base_convert<4, Scaled>;
     case 8:
@@ -50,14 +50,17 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   const u32 tiles = divide_up(in_shape.ring_dim(), kValues);
   const u32 rows = in_shape.polys() * tables.count;
   const u32 destinations = std::min(tables.max_destinations, last_limb - first_limb);
-  args.outputs = convert_outputs(
-      tiles * rows, destinations,
-      cuda_stream(stream).processors() * convert_blocks_per_sm(held_sources(tables.max_sources)));
+  const CudaStream& queue = cuda_stream(stream);
+  const u32 held = queue.on(Optimisation::held_sources) ? held_sources(tables.max_sources) : 0;
+  args.outputs = queue.on(Optimisation::conversion_shape)
+                     ? convert_outputs(tiles * rows, destinations,
+                                       queue.processors() * convert_blocks_per_sm(held))
+                     : kConvertPlainOutputs;
   const dim3 grid(tiles, rows, divide_up(destinations, args.outputs));
-  auto* kernel = scaled ? kernel_for<true>(tables.max_sources) : kernel_for<false>(tables.max_sources);
+  auto* kernel = scaled ? kernel_for<true>(held) : kernel_for<false>(held);
   const auto cost = [&] {
     return traffic::base_convert(tables, args.log_n, in_shape.polys(), first_limb, last_limb,
-                                 args.outputs, kValues);
+                                 args.outputs, kValues, held != 0);
   };
   launch(stream, cost, kernel, grid, 32 * kConvertWarps, 0, args);
 }

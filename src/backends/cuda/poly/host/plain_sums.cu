@@ -106,7 +106,10 @@ void count_products(device::LaunchRecord& r, const Launch& l, const Grid& plain,
   const u64 out_bytes = l.args.giants * components * values * sizeof(u32);
   r.limbs = plain.limbs.size();
   r.read_bytes += plain_bytes + (l.args.add ? out_bytes : 0);
-  if (l.full) r.streamed_bytes += plain_bytes;
+  if (l.full)
+    r.streamed_bytes += plain_bytes;
+  else
+    r.repeated_bytes += plain_bytes;  // short, and read for every run of equal values
   r.written_bytes += out_bytes;
   r.multiply_adds += l.products * components * values;
 }
@@ -230,8 +233,11 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
           const u64 lifted = (u64(window) << shape.log_n) * shape.batch;
           const u64 products = u64(switched) * shape.components * 2 * values;
           const u64 lifts = (switched + 2 * (l.steps - switched)) * lifted;
+          const u64 once = values * shape.components + (switched == l.steps ? 1 : 2) * lifted;
           r.streamed_bytes = products * sizeof(u32);
           r.read_bytes = (products + products / 2 + lifts) * sizeof(u32);
+          r.repeated_bytes =
+              (products / 2 + lifts - std::min(products / 2 + lifts, once)) * sizeof(u32);
           r.multiply_adds = products + lifts;
           count_products(r, l, plain, shape.log_n, values, 2, shape.batch);
           return r;

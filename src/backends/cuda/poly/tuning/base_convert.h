@@ -29,6 +29,8 @@ inline constexpr u32 kConvertBlocksPerSm = convert_blocks_per_sm(Sources);
 inline constexpr u32 kConvertTogether = 8;
 inline constexpr u32 kConvertMaxOutputs = 64;
 inline constexpr u32 kConvertSetup = 8;
+/// Destinations a block without Optimisation::conversion_shape.
+inline constexpr u32 kConvertPlainOutputs = 16;
 constexpr u32 convert_outputs(u32 blocks, u32 destinations, u32 resident_blocks) {
   u32 best = kConvertTogether, best_cost = ~0u;
   for (u32 outputs = kConvertTogether; outputs <= kConvertMaxOutputs; outputs += kConvertTogether) {

@@ -1,0 +1,87 @@
+"""``crenel analyze --sweep``: an operation over limb counts and batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import crenel
+from crenel import analyze, sweep
+from crenel.cli.analyze import Lab, Operation, limbs_of, params_of
+from crenel.cli.output import table
+from crenel.errors import ParameterError, UnsupportedError
+from crenel.sweep import Counted, Point
+
+HEADER = ("limbs", "batch", "launches", "MB at L2", "MB DRAM", "of it keys", "largest MiB", "us bound",
+          "us a ciphertext", "% L2", "% DRAM", "% multipliers")  # fmt: skip
+
+
+def run(
+    name: str,
+    device: str,
+    operation: Operation,
+    batches: str,
+    steps: int,
+    json_path: Path | None,
+    plot: Path | None,
+    counters: Path | None,
+) -> None:
+    """Print the table; write the files that were asked for."""
+    words = [word.strip() for word in batches.split(",")]
+    if not all(word.isdigit() and int(word) > 0 for word in words):
+        raise ParameterError(f"--batches {batches}, expected numbers by commas", {"batches": batches})
+    if operation is Operation.bootstrap:
+        raise ParameterError(
+            "--sweep of a bootstrap, which has one number of limbs; expected hmult, hrot or rescale",
+            {"operation": operation.value},
+        )
+    counted = sweep.counters(counters, [operation.value]) if counters is not None else []
+    params = params_of(name)
+    lab = Lab(params, device)
+    by_level = [limbs_of(params, level) for level in range(params.max_level + 1)]
+    lowest = 0 if operation is Operation.hrot else 1  # a product needs a level to spend
+    levels = [lowest + level for level in sweep.levels_of(by_level[lowest:], steps)]
+    ceilings = analyze.load_ceilings()
+    points = sweep.sweep(
+        lambda level, batch: lab.records(operation, level, batch),
+        by_level, levels, sorted({int(word) for word in words}), ceilings,
+    )  # fmt: skip
+    title = f"{operation.value}, {name}, on {lab.context.device.name}"
+    table(HEADER, [_cells(p) for p in points], title=title)
+    if counted:
+        _print_counted(counted, ceilings)
+    if json_path is not None:
+        facts = {"kind": "crenel-sweep", "format": 1, "version": crenel.__version__, "params": name,
+                 "operation": operation.value, "device": lab.context.device.name,
+                 "ceilings": analyze.data()["rates"]}  # fmt: skip
+        document = {**facts, "points": [p.as_dict() for p in points]}
+        json_path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if plot is not None:
+        try:
+            from crenel.plot_sweep import draw
+
+            draw(points, ceilings, title, plot, counted)
+        except ImportError:
+            raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
+        print(f"\nwrote {plot}")
+
+
+def _cells(p: Point) -> tuple[str, ...]:
+    row = p.total
+    shares = [100 * part / row.bound for part in (row.l2_time, row.dram_time, row.arithmetic_time)]
+    return (
+        str(p.limbs), str(p.batch), str(row.launches), f"{row.bytes / 1e6:.1f}",
+        f"{row.dram_bytes / 1e6:.1f}", f"{row.streamed_bytes / 1e6:.1f}", f"{p.largest / (1 << 20):.1f}",
+        f"{1e6 * row.bound:.1f}", f"{1e6 * row.bound / p.batch:.1f}", *(f"{share:.0f}" for share in shares),
+    )  # fmt: skip
+
+
+def _print_counted(counted: Sequence[Counted], ceilings: analyze.Ceilings) -> None:
+    print("\nBy hardware counters:")
+    rows = []
+    for each in counted:
+        l2, memory = sweep.utilisation(each, ceilings)
+        rows.append((each.kernel, str(each.launches), f"{each.us:.1f}", f"{each.l2_bytes / 1e6:.1f}",
+                     f"{each.dram_bytes / 1e6:.1f}", f"{100 * l2:.0f}", f"{100 * memory:.0f}"))  # fmt: skip
+    table(("kernel", "launches", "us", "MB at L2", "MB DRAM", "% of L2", "% of DRAM"), rows)

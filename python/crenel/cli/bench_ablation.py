@@ -1,0 +1,150 @@
+"""``crenel bench ablation``: what each optimisation is worth, on any device."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crenel.errors import ParameterError, UnsupportedError
+
+if TYPE_CHECKING:
+    from crenel.ablation import Bench, Measured
+
+OPERATIONS = "bootstrap,key_switch"
+WITHOUT = "without"
+
+
+def ablation(
+    parameters: Annotated[str, typer.Option("--params", help="A set of CKKS; toy ones too.")] = "boot40",
+    device: Annotated[str, typer.Option(help="cuda, cuda:<index>, cuda:dry, cpu or ref.")] = "auto",
+    operations: Annotated[str, typer.Option(help="bootstrap, key_switch, or both by commas.")] = OPERATIONS,
+    limbs: Annotated[str, typer.Option(help="Of key switches, by commas.")] = "48,24",
+    repeats: Annotated[int, typer.Option(help="Times that a configuration is timed, at most.", min=1)] = 9,
+    seconds: Annotated[float, typer.Option(help="Of timing a configuration, about.", min=0)] = 0.3,
+    seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.")] = None,
+    file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the ladders: PNG, SVG or PDF.")] = None,
+) -> None:
+    """Ladders of optimisations after Theodosian (Fig. 7a, 8a) and Cheddar (Table 8), ours, and each switch
+    off alone. Results must keep their bits, or where an algorithm differs stay within its errors: exit
+    status 1 where one does not. On cuda:dry nothing runs: times are bounds of what would."""
+    import secrets
+
+    import crenel
+    from crenel import ablation as ladder
+    from crenel.workloads.records import provenance
+
+    names = [name.strip() for name in operations.split(",") if name.strip()]
+    for name in names:
+        if name not in ladder.LADDERS:
+            known = ", ".join(ladder.LADDERS)
+            raise ParameterError(f"operation '{name}', expected some of {known}", {"operation": name})
+    if file is not None and file.exists():
+        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    plan = [(name, count) for name in names for count in (_counts(limbs) if name == "key_switch" else [0])]
+    of_values = secrets.randbits(32) if seed is None else seed
+    on = crenel.Device(device)
+    params = ladder.of(parameters)
+    if plot is not None:
+        _need_matplotlib()
+    done = []
+    for name, count in plan:
+        bench = ladder.prepare(params, on, name, count, of_values)
+        rows = ladder.ladders(bench, repeats, seconds, _say)
+        _say("")
+        _print(bench, rows, parameters)
+        done.append((bench, rows))
+    _print_fusions()
+    where = {**provenance(on, " ".join(["crenel", *sys.argv[1:]])), "seed": of_values}
+    document = ladder.document(done, parameters, where)
+    if file is not None:
+        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if plot is not None:
+        from crenel.plot_ablation import draw
+
+        draw(document, plot)
+        print(f"wrote {plot}")
+    wrong = [row for _, rows in done for row in rows if row.correct is False]
+    for row in wrong:
+        print(f"WRONG: {row.ladder}, {row.rung}: other bits than with all optimisations", file=sys.stderr)
+    raise typer.Exit(1 if wrong else 0)
+
+
+def _need_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
+
+
+def _counts(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdigit() and int(word) > 0 for word in words):
+        raise ParameterError(f"--limbs {text}, expected numbers of limbs by commas", {"limbs": text})
+    return [int(word) for word in words]
+
+
+def _say(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{text:<78}", end="" if text else "\r", file=sys.stderr, flush=True)
+
+
+def _print(bench: Bench, rows: Sequence[Measured], parameters: str) -> None:
+    from crenel.ablation import LADDERS
+    from crenel.cli.output import table
+
+    print(f"\n{bench.title}, {parameters} on {bench.device.description}")
+    if bench.in_a_row > 1:
+        print(f"  {bench.in_a_row} in a row, figures of one")
+    if bench.device.kind == "cuda":
+        print("  bound: each launch at the longest of its times at the ceilings, no shorter than its start")
+    titles: Mapping[str, str] = {each.name: each.title for each in LADDERS[bench.operation]}
+    absent = {each.name: each.absent for each in LADDERS[bench.operation]}
+    whole = next(row for row in rows if row.ladder == WITHOUT)
+    stated = whole.launches is not None
+    header = ["rung", "us bound" if bench.dry else "median us", "speed-up"]
+    header += ["us bound"] if stated and not bench.dry else []
+    header += ["launches", "MB at L2", "MB DRAM"] if stated else []
+    header += [] if bench.dry else ["result"]
+    for name in dict.fromkeys(row.ladder for row in rows):
+        own = [row for row in rows if row.ladder == name]
+        print()
+        head = "each off alone" if name == WITHOUT else titles[name]
+        last: float | None = None
+        cells = []
+        for row in own:
+            reference = whole.us if name == WITHOUT else last
+            ratio = f"{reference / row.us:.3f}" if reference and row.us else "-"
+            cells.append(_cells(row, ratio, stated, bench.dry))
+            last = row.us
+        table(["without" if name == WITHOUT else "rung", *header[1:]], cells, title=head)
+        for row in own:
+            if row.note:
+                print(f"  {row.rung}: {row.note}")
+        for step, why in absent.get(name, ()):
+            print(f"  {step}: {why}")
+
+
+def _cells(row: Measured, ratio: str, stated: bool, dry: bool) -> list[str]:
+    cells = [row.rung, "-" if row.us is None else f"{row.us:.1f}", ratio]
+    if stated:
+        cells += [] if dry else [f"{row.paced_us:.1f}"]
+        cells += [str(row.launches), f"{(row.bytes or 0) / 1e6:.1f}", f"{(row.dram_bytes or 0) / 1e6:.1f}"]
+    if not dry:
+        cells.append("WRONG" if not row.correct else row.digest or "-")
+    return cells
+
+
+def _print_fusions() -> None:
+    from crenel.ablation import FUSIONS
+
+    print("\nFusions, as Cheddar names them, and their switches here:")
+    for fusion in FUSIONS:
+        switches = ", ".join(fusion.switches) or "-"
+        note = f" ({fusion.note})" if fusion.note else ""
+        print(f"  {fusion.name}  {fusion.what}: {switches}{note}")
