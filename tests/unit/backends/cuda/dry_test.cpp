@@ -209,10 +209,12 @@ struct Conversion {
   u64 sources, made;  ///< limbs of all polynomials: read, and converted
   u64 tables;         ///< digits or polynomials
   u64 groups;         ///< what the launcher chooses for 132 multiprocessors
+  u64 padded;         ///< columns of the matrix
+  bool rounded;       ///< a quotient, of reciprocals as many as columns
 
   u64 reads() const {
-    const u64 constants = 12 * 16 + 16;
-    return groups * sources * kLimb + 256 * (made * constants + groups * tables * 192) +
+    const u64 constants = padded * 16 + 16, head = 192 + (rounded ? padded * 4 : 0);
+    return groups * sources * kLimb + 256 * (made * constants + groups * tables * head) +
            made * (kLimb + kColumns);
   }
   u64 writes() const { return 2 * made * kLimb; }
@@ -222,7 +224,7 @@ struct Conversion {
 constexpr u64 kL = 47, kSpecial = 12, kDigits = 4, kExtended = kL + kSpecial;
 constexpr u64 kMade = kDigits * kExtended - kL;
 constexpr u64 kMatrix = 3 * 12 * 47 + 11 * 48;  // entries: sources times destinations
-constexpr Conversion kUp = {kL, kMade, kDigits, 1};
+constexpr Conversion kUp = {kL, kMade, kDigits, 1, 12, false};
 
 TEST(DryDevice, ModUpOfBoot40) {
   CRENEL_NEEDS_DRY();
@@ -280,7 +282,7 @@ TEST(DryDevice, HMultOfBoot40) {
   EXPECT_EQ(account->records(), first);
   context.stream().account(nullptr);
 
-  const Conversion down = {2 * kSpecial, 2 * kL, 2, 1};
+  const Conversion down = {2 * kSpecial, 2 * kL, 2, 3, 16, true};
   Traffic expected;
   expected.launches = 11;
   const u64 tensor = 4 * kL * kLimb;
@@ -293,7 +295,8 @@ TEST(DryDevice, HMultOfBoot40) {
   expected.written_bytes = (3 * kL + passes) * kLimb + kUp.writes() + down.writes();
   expected.streamed_bytes = 2 * kDigits * kExtended * kLimb;
   expected.butterflies = (kL + kMade + 2 * kSpecial + 2 * kL) * 32768 * 16;
-  const u64 products = 4 * kL + kMatrix + 2 * kDigits * kExtended + 2 * kSpecial * kL + 2 * kL;
+  const u64 divided = 2 * (kSpecial + 1) * kL + down.groups * 2 * kSpecial;
+  const u64 products = 4 * kL + kMatrix + 2 * kDigits * kExtended + divided + 2 * kL;
   expected.multiply_adds = expected.butterflies + 65536 * products;
   EXPECT_EQ(sum(first), expected);
 }
