@@ -122,6 +122,50 @@ TEST_P(TfheGroupsNoise, ReadingsErrAsTheModelSays) {
     }
 }
 
+// Look-ups at a margin of less than two deviations, where failures are frequent: as many as a
+// Gaussian of the judged variance gives, and no more than the bound that p_fail_log2 states.
+TEST_P(TfheGroupsNoise, TablesFailAsOftenAsStated) {
+  auto rng = test::test_rng();
+  constexpr int kKeys = 8;
+  constexpr u64 kCount = 250;
+  struct Case {
+    u32 lwe_dim, step, plain_modulus;
+    bool coarse;  ///< the switch errs most; otherwise the cuts
+  };
+  for (const Case& c :
+       {Case{48, 2, 16, true}, {48, 4, 16, true}, {480, 2, 64, false}, {480, 4, 64, false}}) {
+    Spec spec = spec_of(4, c.step, c.lwe_dim, false);
+    spec.plain_modulus = c.plain_modulus;
+    if (c.coarse) spec.log_switch_modulus = 13, spec.switch_digits = 6;
+    const Params params = Params::from_spec(spec, true);
+    const u32 messages = c.plain_modulus / 2;
+    double failures = 0, expected = 0, bound = 0;
+    for (int key = 0; key < kKeys; ++key) {
+      const Context context(params, GetParam());
+      Client client = context.keygen();
+      const Evaluator ev = context.evaluator(client.evaluation_keys(), {0.0});
+      Messages x = test::random_messages(rng, kCount, messages - 2);
+      for (u64& m : x) m += 1;  // neighbours on both sides
+      Lut identity;
+      for (u64 m = 0; m < messages; ++m) identity.table.push_back(m);
+      const Ciphertext in = client.encrypt(x);
+      const Messages found = client.decrypt(ev.lut(in, identity));
+      const double p = ev.state().failure(in.data().noise, spec.log_lwe_modulus,
+                                          table_margin(ev.state().plan(), c.plain_modulus));
+      for (u64 i = 0; i < kCount; ++i) failures += found[i] != x[i];
+      expected += kCount * std::erfc(std::sqrt(std::log(2.0) * (1 - p)));
+      bound += kCount * std::exp2(p);
+    }
+    std::printf("n = %u by %u, p = %u: %.0f failures, Gaussian tails %.0f, bound %.0f\n", c.lwe_dim,
+                c.step, c.plain_modulus, failures, expected, bound);
+    // keys of the coarse switch shift all their readings by up to half a deviation; phases are
+    // integers, so that a margin of 4 is 3.5 or 4.5
+    EXPECT_GT(failures, expected / 2) << "repeat with CRENEL_SEED=" << test::run_seed();
+    EXPECT_LT(failures, expected * 2) << "repeat with CRENEL_SEED=" << test::run_seed();
+    EXPECT_LT(failures, bound);
+  }
+}
+
 CRENEL_CANDIDATE_SUITE(TfheGroupsNoise);
 
 }  // namespace
