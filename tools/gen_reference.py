@@ -156,12 +156,13 @@ def ckks_key_bytes(params: ckks.Params) -> int:
 def tfhe_key_bytes(params: tfhe.Params) -> int:
     """Bytes of evaluation keys when sent, but for 64 of seeds: bodies of bootstrapping and switch key."""
     d = params.numbers
-    keys = 2 if d["secret"] == "ternary" else 1
+    group = int(d["group"])
+    keys = 2**group if group else 2 if d["secret"] == "ternary" else 1
     columns = int(d["glwe_dim"]) + params.slots
-    rows = int(d["lwe_dim"]) * keys * int(d["digits"]) * columns
+    rows = int(d["lwe_dim"]) // (group or 1) * keys * int(d["digits"]) * columns
     bootstrap = rows * params.slots * int(d["poly_size"]) * len(params.primes) * 4
     word = 4 if int(d["log_switch_modulus"]) <= 32 else 8
-    digits = int(d["switch_digits"]) * (2 ** int(d["switch_base_log"]) - 1)
+    digits = int(d["switch_digits"]) * (1 if group else 2 ** int(d["switch_base_log"]) - 1)
     switch = int(d["glwe_dim"]) * int(d["poly_size"]) * digits * params.slots * word
     return bootstrap + switch
 

@@ -53,16 +53,16 @@ struct Inputs {
     const auto& plan = kernels.plan();
     std::mt19937_64 rng(1);
     key = stream.allocate(kernels.bootstrap_key_bytes());
-    // One element's random polynomials serve all elements: timing does not depend on the values.
+    // One step's random polynomials serve all steps: timing does not depend on the values.
     std::vector<i64> polys(plan.key_polys() << plan.log_n);
     const i64 modulus = static_cast<i64>(plan.key_modulus());
     for (i64& x : polys) x = static_cast<i64>(rng() % plan.key_modulus()) - modulus / 2;
     const device::Buffer raw = stream.allocate(polys.size() * sizeof(i64));
     stream.copy_in(raw.data(), polys.data(), polys.size() * sizeof(i64));
-    for (u32 i = 0; i < plan.lwe_dim; ++i)
+    for (u32 i = 0; i < plan.steps(); ++i)
       kernels.load_bootstrap_key(stream, key.data(), i, 1, raw.as<i64>());
-    std::vector<u32> words(std::size_t(batch) * plan.words());
-    for (u32& w : words) w = static_cast<u32>(rng() & (~u64(0) >> (64 - plan.log_lwe_modulus)));
+    std::vector<u32> words(std::size_t(batch) * plan.read_words());
+    for (u32& w : words) w = static_cast<u32>(rng() & (~u64(0) >> (64 - plan.log_read_modulus())));
     rows = upload(stream, words);
     std::vector<u64> v(plan.ring_dim());
     for (u64& x : v) x = rng() % plan.modulus;
@@ -106,14 +106,16 @@ void tune(const Options& o, device::Device& device, u32 slots, Json::Array& resu
           continue;
         }
       const auto call = [&] {
-        kernels->blind_rotate(*stream, {inputs.out.as<u64>(), kernels->extracted(batch)},
-                              {inputs.rows.as<const u32>(), kernels->at_rest(batch)},
-                              inputs.key.data(),
-                              {inputs.lut.as<u64>(), inputs.offset.as<u64>(), 1, nullptr});
+        kernels->blind_rotate(
+            *stream,
+            {inputs.out.data(), kernels->extracted(batch), kernels->extracted_word_bytes()},
+            {inputs.rows.as<const u32>(), kernels->read(batch)}, inputs.key.data(),
+            {inputs.lut.as<u64>(), inputs.offset.as<u64>(), 1, nullptr});
       };
       call();
-      const std::string sum =
-          digest(*stream, inputs.out, u64(std::min(batch, 64u)) * plan.extracted_words() * 8);
+      const std::string sum = digest(
+          *stream, inputs.out,
+          u64(std::min(batch, 64u)) * plan.extracted_words() * kernels->extracted_word_bytes());
       const Timing t =
           measure(call, [&] { stream->synchronize(); },
                   {.group_seconds = 0.01, .total_seconds = 0.6, .min_groups = 3, .max_groups = 9});

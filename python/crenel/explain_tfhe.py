@@ -44,6 +44,7 @@ def tfhe_facts(params: TfheParams) -> list[tuple[str, str]]:
         ("for", params.description),
         ("messages", _messages(params)),
         ("LWE", f"n = {d['lwe_dim']}, q = 2^{d['log_lwe_modulus']}, {d['secret']} secret"),
+        *([("groups", f"{d['group']} secret bits, {d['step']} a step")] if d["group"] else []),
         ("GLWE", f"k = {d['glwe_dim']}, N = {d['poly_size']}"),
         ("noise path", _path(params)),
         ("primes", " ".join(map(str, params.primes))),
@@ -62,16 +63,19 @@ def tfhe_facts(params: TfheParams) -> list[tuple[str, str]]:
 def tfhe_explain(params: TfheParams) -> str:
     """What the set offers, in words."""
     d = params.numbers
-    keys = 2 if d["secret"] == "ternary" else 1
-    lwe_dim, columns = int(d["lwe_dim"]), int(d["glwe_dim"]) + params.slots
-    polynomials = lwe_dim * keys * int(d["digits"]) * columns**2
+    group, step = int(d["group"]), int(d["step"])
+    keys = 2**step if group else 2 if d["secret"] == "ternary" else 1
+    columns = int(d["glwe_dim"]) + params.slots
+    steps = int(d["lwe_dim"]) // (step or 1)
+    polynomials = steps * keys * int(d["digits"]) * columns**2
+    rest = int(d["glwe_dim"]) * int(d["poly_size"]) if group else int(d["lwe_dim"])
     lines = [
         f"{params.name}: {params.description}.",
         "",
-        f"Messages: {_messages(params)}. A ciphertext at rest is {lwe_dim + params.slots} words modulo "
+        f"Messages: {_messages(params)}. A ciphertext at rest is {rest + params.slots} words modulo "
         f"2^{d['log_lwe_modulus']} for {params.slots} message{'s' * (params.slots > 1)}.",
         f"A bootstrap rotates {columns} polynomials of {d['poly_size']} coefficients "
-        f"{d['lwe_dim']} times, by a key of {polynomials:,} polynomials "
+        f"{steps} times, by a key of {polynomials:,} polynomials "
         f"({_path(params)}, {params.arithmetic}).",
         f"Security: {security_line(params)}.",
         "",

@@ -29,6 +29,8 @@ nb::dict numbers(const Params& params) {
   d["log_switch_modulus"] = s.log_switch_modulus;
   d["switch_base_log"] = s.switch_base_log.value;
   d["switch_digits"] = params.switch_digits().value;
+  d["group"] = s.group;
+  d["step"] = s.step;
   return d;
 }
 
@@ -95,6 +97,14 @@ void bind_methods(nb::class_<Params>& c) {
           "The same set with 'exact', 'approx' or 'split' arithmetic. Raises UnsupportedError\n"
           "where the transform's error is not small against the set's noise, and for 'split'\n"
           "with modulus raising or where whole digits give exact products (one prime).")
+      .def(
+          "with_step",
+          [](const Params& p, i64 step) { return p.with_step(as_unsigned<u32>(step, "step")); },
+          "step"_a,
+          "The same set, keys and ciphertexts with this many secret bits a step of the rotation:\n"
+          "1, 2 or all of the set's group. Raises ParameterError for no divisor of the group and\n"
+          "where the failure probability needs allow_insecure, UnsupportedError for sets without\n"
+          "groups.")
       .def_static("from_bytes", &from_bytes, "data"_a, nb::kw_only(), "allow_insecure"_a = false,
                   "max_bytes"_a = nb::none(),
                   nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, "

@@ -78,7 +78,7 @@ def test_bytes_of_keys(name):
 
 @pytest.mark.filterwarnings("ignore::crenel.InsecureParametersWarning")
 @pytest.mark.parametrize(
-    "name", ["toy-lut4", "toy-gadget", "toy-gadget2", "toy-raising", "toy-raising-binary"]
+    "name", ["toy-lut4", "toy-lut4g4", "toy-gadget", "toy-gadget2", "toy-raising", "toy-raising-binary"]
 )
 def test_bytes_of_tfhe_keys(name):
     params = tfhe.preset(name, allow_insecure=True)

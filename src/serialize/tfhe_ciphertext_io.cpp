@@ -87,7 +87,7 @@ void check_masks(DocumentReader& file, const Source& source, const device::Torus
     reject("tensor " + quote(source.tensor->name), "masks from a seed under the secret key 'none'",
            "masks of zeros, or the id of a secret key", source.tensor->offset);
   const std::span<const u8> bytes = file.data(*source.tensor);
-  const u64 row = u64(plan.words()) * sizeof(u32), mask = u64(plan.lwe_dim) * sizeof(u32);
+  const u64 row = u64(plan.words()) * sizeof(u32), mask = u64(plan.rest_dim()) * sizeof(u32);
   for (u64 at = 0; at < bytes.size(); ++at)
     if (at % row < mask && bytes[at] != 0)
       reject("tensor " + quote(source.tensor->name), "a mask under the secret key 'none'",

@@ -6,6 +6,7 @@
 #include "serialize/reject.h"
 #include "serialize/tfhe_io.h"
 #include "tfhe/keygen.h"
+#include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -19,14 +20,15 @@ constexpr const char* kPacking = "packing";
 std::string half_name(const std::string& key) { return key + "/b"; }
 std::string seed_name(const std::string& key) { return key + "/seed"; }
 
-/// [n, keys, digits, rows, slots, primes, N]
-std::vector<u64> bootstrap_shape(const device::TorusPlan& plan) {
-  return {plan.lwe_dim, plan.keys_per_element(), plan.digits,    plan.polys(),
-          plan.slots,   plan.primes.size(),      plan.ring_dim()};
+/// [steps, keys, digits, rows, slots, primes, N]
+std::vector<u64> bootstrap_shape(const device::TorusPlan& used) {
+  const device::TorusPlan plan = made_plan(used);
+  return {plan.steps(), plan.keys_per_step(), plan.digits,    plan.polys(),
+          plan.slots,   plan.primes.size(),   plan.ring_dim()};
 }
 
 std::vector<u64> switch_shape(const device::SwitchShape& shape) {
-  return {shape.in_dim, shape.digits, (u64(1) << shape.base_log) - 1, shape.slots};
+  return {shape.in_dim, shape.digits, shape.digit_rows(), shape.slots};
 }
 
 /// Tensors of one key.
@@ -127,6 +129,8 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   file.require_params(context.params().id());
   const SecretKeyId id = file.secret_key_id(false);
   const bool has_packing = file.flag(kPacking);
+  if (has_packing && plan.rests_extracted())
+    file.refuse(kPacking, "no packing key, of sets with groups");
   const Source bootstrap = find(file, kBootstrap, DType::u32, bootstrap_shape(plan));
   const Source key_switch =
       find(file, kSwitch, word_type(to_rest.log_modulus), switch_shape(to_rest));

@@ -1,4 +1,5 @@
 // TFHE parameters to files and back: the numbers of the Spec, checked again when loaded.
+#include "device/torus/plan.h"
 #include "serialize/reject.h"
 #include "serialize/tfhe_io.h"
 
@@ -10,6 +11,8 @@ using namespace serialize;
 constexpr u64 kMaxU32 = ~u32{0};
 /// Of the fields of a set and of what its id covers.
 constexpr u64 kParamsVersion = 2;
+/// ... with groups of secret bits, which have fields of their own.
+constexpr u64 kGroupsVersion = 3;
 constexpr const char* kVersionField = "params_version";
 constexpr const char* kPaths[] = {"gadget", "raising"};
 constexpr const char* kSecrets[] = {"ternary", "binary"};
@@ -36,18 +39,23 @@ u32 word(DocumentReader& file, const std::string& name) {
 }
 
 // Version 1 had no such field, and ids that left out what a set claims of itself.
-void check_version(DocumentReader& file) {
+u64 read_version(DocumentReader& file) {
   if (!file.file().metadata().contains(kVersionField))
     throw SerializationError(
         cat("cannot load params: a file of version 1, whose id does not cover what it claims, "
             "expected version ",
             kParamsVersion, "; write the set anew with to_bytes"),
         {{"where", kVersionField}, {"found", 1}, {"expected", kParamsVersion}});
-  file.integer(kVersionField, kParamsVersion, kParamsVersion);
+  return file.integer(kVersionField, kParamsVersion, kGroupsVersion);
 }
 
-Spec read_spec(DocumentReader& file) {
+Spec read_spec(DocumentReader& file, u64 version) {
   Spec spec;
+  if (version == kGroupsVersion) {
+    spec.group = static_cast<u32>(file.integer("group", 1, device::kMaxGroup));
+    spec.step = word(file, "step");
+    spec.switch_digits = word(file, "switch_digits");
+  }
   spec.name = file.text("name");
   spec.description = file.text("description");
   spec.provenance = file.text("provenance");
@@ -93,7 +101,12 @@ Params checked(Spec spec, u32 slots, bool allow_insecure) {
 std::vector<u8> to_bytes(const Params& params) {
   const Spec& spec = params.spec();
   DocumentWriter file(kind::kTfheParams, params.id());
-  file.integer(kVersionField, kParamsVersion);
+  file.integer(kVersionField, spec.group != 0 ? kGroupsVersion : kParamsVersion);
+  if (spec.group != 0) {
+    file.integer("group", spec.group);
+    file.integer("step", spec.step);
+    file.integer("switch_digits", spec.switch_digits);
+  }
   file.text("name", spec.name);
   file.text("description", spec.description);
   file.text("provenance", spec.provenance);
@@ -121,8 +134,7 @@ std::vector<u8> to_bytes(const Params& params) {
 
 Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure, const LoadLimits& limits) {
   DocumentReader file(bytes, kind::kTfheParams, limits);
-  check_version(file);
-  Spec spec = read_spec(file);
+  Spec spec = read_spec(file, read_version(file));
   const u32 slots = static_cast<u32>(file.integer("slots", 1, 16));
   file.text("params_id");  // compared when the parameters are known
   file.finish();

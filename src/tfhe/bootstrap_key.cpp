@@ -2,12 +2,15 @@
 // made in batches by the kernels of the ring. With k masks, r bodies and g a digit's weight, row
 // t < k of the k + r rows of a digit is a sample of zero whose body j additionally gets -m_j S_j,t
 // g, row k + i one whose body i gets m_i g: the phase of row t under slot j is then -m_j S_j,t g,
-// that of row k + i is m_i g for slot i and zero for the others.
+// that of row k + i is m_i g for slot i and zero for the others. Of sets with groups m is [s = S],
+// a key for each of the 2^g values S of a group; keys of smaller groups are sums of these.
 #include <algorithm>
+#include <optional>
 
 #include "crenel/core/error.h"
 #include "crenel/core/watch.h"
 #include "tfhe/keygen.h"
+#include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -24,22 +27,33 @@ constexpr u64 kChunkPolys = 32768;
 // Chunks, at least, where somebody is told how far the key is.
 constexpr u32 kReports = 32;
 
-// A chunk of LWE elements. "Blocks" are the (element, key, digit) of it; a block has k + r rows.
+// [s = set] for the elements of a group.
+i64 indicator(const SecretKeys& secret, u32 slot, u32 first, u32 group, u32 set) {
+  i64 m = 1;
+  for (u32 l = 0; l < group; ++l) {
+    const i64 s = secret.lwe(slot, first + l), bit = set >> l & 1;
+    m *= bit * s + (1 - bit) * (1 - s);
+  }
+  return m;
+}
+
+// A chunk of steps, as keys are made. "Blocks" are the (step, key, digit) of it; a block has k + r
+// rows.
 class Chunk {
  public:
   Chunk(const Context::State& home, u32 first, u32 count)
       : home_(home),
-        plan_(home.plan),
+        plan_(made_plan(home.plan)),
         first_(first),
         count_(count),
         limbs_(LimbSet::range(0, static_cast<u32>(plan_.primes.size()))),
         rows_(blocks() * plan_.polys()),
         samples_(home.stream->allocate(u64(rows_) * plan_.polys() * poly_words() * sizeof(u32))) {}
 
-  u32 blocks() const { return count_ * blocks_an_element(); }
+  u32 blocks() const { return count_ * blocks_a_step(); }
   u64 poly_words() const { return u64(limbs_.size()) << plan_.log_n; }
   u64 body_words() const { return u64(rows_) * plan_.slots * poly_words(); }
-  u64 first_row() const { return u64(first_) * blocks_an_element() * plan_.polys(); }
+  u64 first_row() const { return u64(first_) * blocks_a_step() * plan_.polys(); }
 
   void expand_masks(const random::Seed& seed) {
     home_.poly->sample_uniform(*home_.stream, all().components(0, plan_.glwe_dim), seed,
@@ -55,6 +69,7 @@ class Chunk {
 
   void load(void* key) {
     auto& stream = *home_.stream;
+    if (home_.plan.group != plan_.group) return load_sums(key);
     device::Buffer lifted =
         stream.allocate((u64(rows_) * plan_.polys() << plan_.log_n) * sizeof(i64));
     home_.poly->lift_signed(stream, lifted.as<i64>(), all());
@@ -100,7 +115,43 @@ class Chunk {
   }
 
  private:
-  u32 blocks_an_element() const { return plan_.keys_per_element() * plan_.digits; }
+  // Keys of smaller groups: that of S' for the j-th part of a group is the sum of the keys of all S
+  // whose j-th part is S', reduced modulo T as any key is, so that it transforms as exactly.
+  void load_sums(void* key) {
+    auto& stream = *home_.stream;
+    const u32 small = home_.plan.group, parts = plan_.group / small, keys = 1u << small;
+    const u32 square = plan_.polys() * plan_.polys();
+    const u64 block = square * poly_words();
+    device::Buffer sums = stream.allocate(count_ * parts * keys * block * sizeof(u32));
+    const auto blocks_of = [&](u32* memory, u32 at, u32 stride) {
+      View v(memory + at * block, PolyShape{plan_.log_n, square, count_}, limbs_, Domain::coeff);
+      v.batch_stride = stride * block;
+      return v;
+    };
+    for (u32 part = 0; part < parts; ++part)
+      for (u32 set = 0; set < keys; ++set) {
+        const View sum = blocks_of(sums.as<u32>(), part * keys + set, parts * keys);
+        std::optional<ConstView> first;
+        u32 added = 0;
+        for (u32 whole = 0; whole < plan_.keys_per_step(); ++whole) {
+          if ((whole >> (part * small) & (keys - 1)) != set) continue;
+          const ConstView next = blocks_of(samples_.as<u32>(), whole, plan_.keys_per_step());
+          if (added++ == 0)
+            first = next;
+          else
+            home_.poly->add(stream, sum, added == 2 ? *first : ConstView(sum), next);
+        }
+      }
+    const u64 polys = u64(count_) * parts * keys * square;
+    device::Buffer lifted = stream.allocate((polys << plan_.log_n) * sizeof(i64));
+    const View dense(sums.as<u32>(), PolyShape{plan_.log_n, square, count_ * parts * keys}, limbs_,
+                     Domain::coeff);
+    home_.poly->lift_signed(stream, lifted.as<i64>(), dense);
+    home_.torus->load_bootstrap_key(stream, key, first_ * parts, count_ * parts,
+                                    lifted.as<const i64>());
+  }
+
+  u32 blocks_a_step() const { return plan_.keys_per_step() * plan_.digits; }
   PolyShape shape(u32 components, u32 batch) const { return {plan_.log_n, components, batch}; }
   View all() const {
     return View(samples_.as<u32>(), shape(plan_.polys(), rows_), limbs_, Domain::coeff);
@@ -121,13 +172,18 @@ class Chunk {
     // A constant has the same value at every point: N copies of m_j g for each (block, slot).
     core::SecretVector<i64> values(u64(blocks()) * r * n);
     u64 at = 0;
-    for (u32 element = first_; element < first_ + count_; ++element)
-      for (u32 key = 0; key < plan_.keys_per_element(); ++key)
+    for (u32 step = first_; step < first_ + count_; ++step)
+      for (u32 key = 0; key < plan_.keys_per_step(); ++key)
         for (u32 digit = 0; digit < plan_.digits; ++digit)
           for (u32 j = 0; j < r; ++j, at += n) {
             watch::point();
-            const i64 s = secret.lwe(j, element), sign = key == 0 ? 1 : -1;
-            const i64 m = (s * s + sign * s) / 2;
+            i64 m;
+            if (plan_.group != 0) {
+              m = indicator(secret, j, step * plan_.group, plan_.group, key);
+            } else {
+              const i64 s = secret.lwe(j, step), sign = key == 0 ? 1 : -1;
+              m = (s * s + sign * s) / 2;
+            }
             std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(at), n,
                         m * static_cast<i64>(gadget_weight(plan_, digit)));
           }
@@ -151,21 +207,22 @@ class Chunk {
   }
 
   const Context::State& home_;
-  const device::TorusPlan& plan_;
+  device::TorusPlan plan_;
   u32 first_, count_;
   LimbSet limbs_;
   u32 rows_;
   device::Buffer samples_;  ///< [row][k + r][prime][N], coefficient form
 };
 
-// f(first, count) over chunks of LWE elements.
+// f(first, count) over chunks of steps, as keys are made.
 template <class F>
-void for_each_chunk(const device::TorusPlan& plan, F f) {
+void for_each_chunk(const device::TorusPlan& used, F f) {
+  const device::TorusPlan plan = made_plan(used);
   const u64 polys = plan.key_polys() * plan.primes.size();
   u32 step = static_cast<u32>(std::max<u64>(1, kChunkPolys / polys));
-  if (watch::reported()) step = std::min(step, plan.lwe_dim / kReports + 1);
-  for (u32 first = 0; first < plan.lwe_dim; first += step) {
-    const u32 count = std::min(step, plan.lwe_dim - first);
+  if (watch::reported()) step = std::min(step, plan.steps() / kReports + 1);
+  for (u32 first = 0; first < plan.steps(); first += step) {
+    const u32 count = std::min(step, plan.steps() - first);
     f(first, count);
     watch::advance(count);
   }
@@ -173,8 +230,9 @@ void for_each_chunk(const device::TorusPlan& plan, F f) {
 
 }  // namespace
 
-u64 bootstrap_body_words(const device::TorusPlan& plan) {
-  return u64(plan.lwe_dim) * plan.keys_per_element() * plan.digits * plan.polys() * plan.slots *
+u64 bootstrap_body_words(const device::TorusPlan& used) {
+  const device::TorusPlan plan = made_plan(used);
+  return u64(plan.steps()) * plan.keys_per_step() * plan.digits * plan.polys() * plan.slots *
          plan.primes.size() * plan.ring_dim();
 }
 

@@ -29,7 +29,7 @@ core::SecretVector<u32> phases(const Client::State& state, const Ciphertext::Dat
   });
   core::SecretVector<u32> out(ct.rows() * ct.slots);
   device::Buffer memory = stream.allocate(out.size() * sizeof(u32), true);
-  home.torus->phase(stream, memory.as<u32>(), ct.view(), state.secret.lwe_device());
+  home.torus->phase(stream, memory.as<u32>(), ct.view(), state.secret.rest_device());
   stream.copy_out_secret(out.data(), memory.data(), memory.bytes());
   return out;
 }
@@ -72,7 +72,7 @@ Ciphertext Client::encrypt(std::span<const u64> messages, u32 plain_modulus, u32
   data->payload = stream.allocate(data->bytes());
   const auto errors = source.next(random::Purpose::error, data->rows());
   home.torus->sample_lwe(stream, data->view(), {*data->seed}, {source.seed(), errors.serial},
-                         state_->secret.lwe_device(), staged.as<const u64>());
+                         state_->secret.rest_device(), staged.as<const u64>());
   return Ciphertext(std::move(data));
 }
 

@@ -9,7 +9,8 @@
 namespace crenel::tfhe {
 
 u32 max_log_modulus(const Params& params) {
-  return std::min(params.spec().log_switch_modulus, kMaxLogModulus);
+  const Spec& spec = params.spec();
+  return std::min(spec.group != 0 ? spec.log_lwe_modulus : spec.log_switch_modulus, kMaxLogModulus);
 }
 
 u32 log_modulus_for(const Params& params, u32 p) {
@@ -25,7 +26,10 @@ u32 log_modulus_for(const Params& params, u32 p) {
   if (log_modulus > bound)
     throw ParameterError(
         cat("plain modulus ", p, " needs ciphertexts modulo 2^", log_modulus, ", expected at most ",
-            bound == kMaxLogModulus ? "2^" : "Q_KS = 2^", bound),
+            bound == kMaxLogModulus    ? "2^"
+            : params.spec().group != 0 ? "q = 2^"
+                                       : "Q_KS = 2^",
+            bound),
         {{"plain_modulus", p}, {"log_modulus", log_modulus}, {"bound", bound}});
   return log_modulus;
 }

@@ -13,7 +13,7 @@ inline constexpr u32 kGatePlainModulus = 8;
 inline constexpr u32 kMaxLogModulus = 32;
 
 /// log2 of the largest modulus of a set's ciphertexts: Q_KS, which is what the stated security is
-/// for (the same error modulo more is easier to solve), and at most 2^32.
+/// for (the same error modulo more is easier to solve), and at most 2^32. With groups q.
 u32 max_log_modulus(const Params& params);
 
 /// `plain_modulus`, or the set's when 0. Throws ParameterError unless it is even and

@@ -10,6 +10,7 @@
 #include "device/room.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"
+#include "tfhe/keygen.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -41,7 +42,10 @@ Evaluator::State::State(Context context_, EvaluationKeys keys_, const EvaluatorO
     throw ParameterError(cat("max_p_fail_log2 is ", max_p_fail_log2,
                              ", expected at most 0, a logarithm of a probability"),
                          {{"max_p_fail_log2", max_p_fail_log2}});
-  if (const auto* data = keys.data()) expect_home(data->params_id, data->bootstrap, home(), "keys");
+  if (const auto* data = keys.data()) {
+    expect_home(data->params_id, data->bootstrap, home(), "keys");
+    if (data->home->plan.group != plan().group) keys = with_steps_of(context, keys);
+  }
 }
 
 Evaluator Context::evaluator(EvaluationKeys keys, const EvaluatorOptions& options) const {
@@ -162,7 +166,7 @@ Ciphertext Evaluator::State::wrap(device::Buffer rows, u64 size, u32 plain_modul
 
 void Evaluator::State::combine(u32* out, std::span<const device::LweTerm> terms, u64 constant,
                                u64 rows, u32 log_modulus) const {
-  home().torus->linear(stream(), {out, {rows, plan().lwe_dim, plan().slots, log_modulus}}, terms,
+  home().torus->linear(stream(), {out, {rows, plan().rest_dim(), plan().slots, log_modulus}}, terms,
                        static_cast<u32>(constant));
 }
 
@@ -175,6 +179,7 @@ device::Buffer Evaluator::State::combined(std::span<const device::LweTerm> terms
 
 void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_in, u64 rows,
                                  const device::LutView& luts) const {
+  if (plan().rests_extracted()) return bootstrap_groups(out, in, rows, luts);
   const auto& data = bootstrap_keys();
   auto& kernels = home().variant(log_in, plan().slots);
   auto shape = home().torus->switch_shape();
@@ -203,6 +208,39 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
     home().torus->key_switch(
         stream(), shape, {out + first * luts.outputs * plan().words(), shape.out(outputs)},
         {middle.as<const u64>(), shape.in(outputs)}, shape.key(data.key_switch.data()));
+    watch::advance(units(count));
+  }
+}
+
+void Evaluator::State::bootstrap_groups(u32* out, const u32* in, u64 rows,
+                                        const device::LutView& luts) const {
+  const auto& data = bootstrap_keys();
+  auto& kernels = *home().torus;
+  const auto shape = kernels.switch_shape();
+  const u64 row = plan().read_words() * sizeof(u32);
+  u64 most = std::clamp<u64>(chunk_bytes / row, 1, rows);
+  if (watch::reported()) most = std::min(most, reported_rows(rows));
+  device::expect_room(stream(), {.device = most * row}, [&] {
+    return core::MemoryRequest{.what = cat("bootstraps of ", rows, " rows"),
+                               .advice = "take fewer messages at a time"};
+  });
+  const watch::Task task(units(rows), "bootstraps");
+  device::Buffer switched = stream().allocate(most * row);
+  for (u64 first = 0; first < rows; first += most) {
+    const u64 count = std::min(most, rows - first);
+    device::LutView part = luts;
+    if (part.index != nullptr) part.index += first * plan().slots;
+    {
+      const device::Stage stage(stream(), "key_switch");
+      kernels.key_switch(stream(), shape, {switched.as<u32>(), shape.out(count)},
+                         {in + first * plan().words(), shape.in(count)},
+                         shape.key(data.key_switch.data()));
+    }
+    const device::Stage stage(stream(), "blind_rotate");
+    const u64 outputs = count * luts.outputs;
+    kernels.blind_rotate(
+        stream(), {out + first * luts.outputs * plan().words(), kernels.extracted(outputs)},
+        {switched.as<const u32>(), kernels.read(count)}, data.bootstrap.data(), part);
     watch::advance(units(count));
   }
 }
@@ -264,7 +302,7 @@ Ciphertext Evaluator::trivial(std::span<const u64> messages, u32 plain_modulus) 
   const u32 p = checked_plain_modulus(s.params(), plain_modulus);
   check_messages(messages, s.params(), p);
   auto data = empty_ciphertext(s.home(), messages.size(), p, log_modulus_for(s.params(), p));
-  const u32 n = s.plan().lwe_dim, r = data->slots;
+  const u32 n = s.plan().rest_dim(), r = data->slots;
   std::vector<u32> rows(data->rows() * data->words);
   for (u64 i = 0; i < messages.size(); ++i)
     rows[i / r * data->words + n + i % r] =

@@ -78,6 +78,9 @@ struct Evaluator::State {
   /// `luts.outputs` rows, one after the other.
   void bootstrap(u32* out, u32 log_out, const u32* in, u32 log_in, u64 rows,
                  const device::LutView& luts) const;
+  /// The same where ciphertexts rest under the extracted key: the switch first, once for all
+  /// outputs of a row; rows modulo q only.
+  void bootstrap_groups(u32* out, const u32* in, u64 rows, const device::LutView& luts) const;
   /// The same for rows modulo q into a new buffer.
   device::Buffer bootstrapped(const u32* in, u64 rows, const device::LutView& luts) const;
   /// Units of a watch::Task for bootstraps of so many rows: messages, the last row's padding too.

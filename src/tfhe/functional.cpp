@@ -62,7 +62,7 @@ class Functional {
   /// Whether results modulo M have their place and little noise.
   void check_modulus() const {
     const u32 log_m = value_.log_modulus, log_switch = s_.plan().log_switch_modulus;
-    if (log_m > log_switch)
+    if (log_m > max_log_modulus(s_.params()))
       throw UnsupportedError(
           cat(operation_, " modulo 2^", log_m, ", expected at most Q_KS = 2^", log_switch),
           {{"log_modulus", log_m}, {"log_switch_modulus", log_switch}});
@@ -117,7 +117,7 @@ class Functional {
   void drop(u32 bits) {
     device::Buffer out = s_.allocate_rows(count_);
     const auto& plan = s_.plan();
-    device::LweShape shape{count_, plan.lwe_dim, plan.slots, value_.log_modulus};
+    device::LweShape shape{count_, plan.rest_dim(), plan.slots, value_.log_modulus};
     const device::ConstLweView from(value_.rows, shape);
     shape.log_modulus = value_.log_modulus -= bits;
     s_.home().torus->mod_switch(s_.stream(), {out.as<u32>(), shape}, from);

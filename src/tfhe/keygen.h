@@ -8,7 +8,8 @@
 
 namespace crenel::tfhe {
 
-/// Words u32 of EvaluationKeys::Data::bootstrap_bodies: n keys digits (k + r) r primes N.
+/// Words u32 of EvaluationKeys::Data::bootstrap_bodies: steps keys digits (k + r) r primes N, of
+/// the steps that keys are made by (made_plan).
 u64 bootstrap_body_words(const device::TorusPlan& plan);
 /// The switch that packs r ciphertexts at rest under slot 0's secret into one row, modulo the
 /// smaller of Q_KS and 2^32 with a base of at most 2^3, which keeps its key within the size of the
@@ -25,6 +26,11 @@ void expect_room_for_keys(const Context::State& home, bool packing, u64 host = 0
 
 EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
                                     const SecretKeyId& id, bool packing);
+
+/// The same keys for the steps of this context, whose set has groups: made anew from their bodies.
+EvaluationKeys with_steps_of(const Context& context, const EvaluationKeys& keys);
+/// UnsupportedError where a set has no packing.
+void expect_packing(const Context::State& home);
 
 /// What determines evaluation keys. Masks: mask polynomial t of row i of the bootstrapping key,
 /// rows counted through [element][key][digit][row], is device::PolyKernels::sample_uniform of

@@ -86,7 +86,8 @@ struct EvaluationKeys::Data {
   device::Buffer key_switch;                   ///< rows of TorusKernels::switch_shape()
   device::Buffer packing;                      ///< rows of packing_shape(), or empty
   random::Seed bootstrap_seed{}, switch_seed{}, packing_seed{};
-  /// Host memory, [element][key][digit][row][slot][prime][N] canonical residues, coefficient form.
+  /// Host memory, [step][key][digit][row][slot][prime][N] canonical residues, coefficient form;
+  /// steps are those that keys are made by (made_plan).
   std::vector<u32> bootstrap_bodies;
 };
 

@@ -83,9 +83,12 @@ SecretKeys::SecretKeys(const device::TorusPlan& plan, device::Stream& stream,
 void SecretKeys::upload(device::Stream& stream, device::PolyKernels& poly) {
   const u64 n = plan_.lwe_dim, kn = plan_.extracted_dim(), slot = slot_words(plan_);
   lwe_ = stream.allocate(plan_.slots * n, true);
+  if (plan_.rests_extracted()) rest_ = stream.allocate(plan_.slots * kn, true);
   core::SecretVector<i64> wide(plan_.slots * kn);
   for (u32 j = 0; j < plan_.slots; ++j) {
     stream.copy_in_secret(lwe_.as<i8>() + j * n, host_.data() + j * slot, n);
+    if (plan_.rests_extracted())
+      stream.copy_in_secret(rest_.as<i8>() + j * kn, host_.data() + j * slot + n, kn);
     for (u64 i = 0; i < kn; ++i) wide[j * kn + i] = host_[j * slot + n + i];
   }
   device::Buffer staged = stream.allocate(wide.size() * sizeof(i64), true);

@@ -40,6 +40,8 @@ class SecretKeys {
   }
   /// Device memory, [slot][n].
   const i8* lwe_device() const { return lwe_.as<const i8>(); }
+  /// What ciphertexts at rest are under: device memory, [slot][rest_dim].
+  const i8* rest_device() const { return (plan_.rests_extracted() ? rest_ : lwe_).as<const i8>(); }
   /// S, evaluation form, batch = slots, components = k; and its negation.
   ring::PolyView<const u32> glwe() const { return view(glwe_); }
   ring::PolyView<const u32> glwe_negated() const { return view(negated_); }
@@ -52,7 +54,7 @@ class SecretKeys {
   device::TorusPlan plan_;
   random::SecretSource source_;
   core::SecretVector<i8> host_;
-  device::Buffer lwe_, glwe_, negated_;
+  device::Buffer lwe_, rest_, glwe_, negated_;
 };
 
 }  // namespace crenel::tfhe

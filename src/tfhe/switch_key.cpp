@@ -4,6 +4,7 @@
 #include "crenel/core/error.h"
 #include "crenel/core/watch.h"
 #include "tfhe/keygen.h"
+#include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -18,7 +19,7 @@ struct RowIndex {
 };
 
 RowIndex row_index(const device::SwitchShape& shape, u64 row) {
-  const u64 values = (u64(1) << shape.base_log) - 1;
+  const u64 values = shape.digit_rows();
   return {static_cast<u32>(row / (values * shape.digits)),
           static_cast<u32>(row / values % shape.digits), row % values + 1};
 }
@@ -138,7 +139,15 @@ device::Need key_memory(const Context::State& home, bool packing) {
   return {device, bootstrap_body_words(home.plan) * sizeof(u32)};
 }
 
+void expect_packing(const Context::State& home) {
+  if (home.plan.rests_extracted())
+    throw UnsupportedError(cat("packing with '", home.params.name(), "', whose ciphertexts rest ",
+                               "under the extracted key, expected a set without groups"),
+                           {{"name", home.params.name()}, {"key", "packing"}});
+}
+
 u64 key_bytes(const Context& context, const KeyRequest& request) {
+  if (request.packing) expect_packing(context.state());
   return key_memory(context.state(), request.packing).device;
 }
 
@@ -160,7 +169,7 @@ u64 units(const Context::State& home, bool packing) {
   const auto calls = [](const device::SwitchShape& shape) {
     return (shape.key_rows() + kChunkRows - 1) / kChunkRows;
   };
-  return home.plan.lwe_dim + calls(home.torus->switch_shape()) +
+  return made_plan(home.plan).steps() + calls(home.torus->switch_shape()) +
          (packing ? calls(packing_shape(home.plan)) : 0);
 }
 
@@ -169,6 +178,7 @@ u64 units(const Context::State& home, bool packing) {
 EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
                                     const SecretKeyId& id, bool packing) {
   const Context::State& home = context.state();
+  if (packing) expect_packing(home);
   expect_room_for_keys(home, packing);
   auto data = new_data(context, id);
   const watch::Task task(units(home, packing), "evaluation keys");
@@ -178,7 +188,8 @@ EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
   data->key_switch =
       make_key(home, secret, shape, data->switch_seed, [&](const RowIndex& row, u32 slot) {
         const i64 s = secret.extracted(slot, row.word);
-        return (static_cast<u64>(s) * row.value) << (shape.base_log * row.digit);
+        return (static_cast<u64>(s) * row.value)
+               << (shape.log_weight() + shape.base_log * row.digit);
       });
   if (packing) {
     const auto pack = packing_shape(home.plan);
@@ -221,6 +232,22 @@ EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts&
     data->packing = expand_key(home, pack, *parts.packing_seed, parts.packing_bodies);
   }
   home.stream->trim();  // what the making took is more than evaluation will need
+  return EvaluationKeys(std::move(data));
+}
+
+EvaluationKeys with_steps_of(const Context& context, const EvaluationKeys& keys) {
+  const Context::State& home = context.state();
+  const EvaluationKeys::Data& from = *keys.data();
+  expect_room_for_keys(home, false, from.bootstrap_bodies.size() * sizeof(u32));
+  auto data = new_data(context, from.secret_key);
+  const watch::Task task(made_plan(home.plan).steps(), "keys of other steps");
+  data->bootstrap_seed = from.bootstrap_seed;
+  data->bootstrap_bodies = from.bootstrap_bodies;
+  load_bootstrap_key(home, *data);
+  data->switch_seed = from.switch_seed;
+  data->key_switch = home.stream->allocate(from.key_switch.bytes());
+  home.stream->copy(data->key_switch.data(), from.key_switch.data(), from.key_switch.bytes());
+  home.stream->trim();
   return EvaluationKeys(std::move(data));
 }
 

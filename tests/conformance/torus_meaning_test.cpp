@@ -115,7 +115,7 @@ std::vector<i64> plain_key(const TorusPlan& plan, const std::vector<i8>& secrets
   const i64 t = static_cast<i64>(plan.key_modulus());
   u64 poly = 0;
   for (u32 i = 0; i < plan.lwe_dim; ++i)
-    for (u32 k = 0; k < plan.keys_per_element(); ++k)
+    for (u32 k = 0; k < plan.keys_per_step(); ++k)
       for (u32 d = 0; d < plan.digits; ++d)
         for (u32 row = 0; row < plan.polys(); ++row)
           for (u32 out = 0; out < plan.polys(); ++out, ++poly) {

@@ -105,7 +105,7 @@ class SplitRotation final : public Schoolbook {
   // K0 + sign K1 of the keys that a piece multiplies; a binary key has no K1.
   Poly key_sum(u32 element, u64 term, u32 out, bool upper, i64 sign) const {
     Poly sum(p_.ring_dim(), 0);
-    for (u32 k = 0; k < p_.keys_per_element(); ++k)
+    for (u32 k = 0; k < p_.keys_per_step(); ++k)
       for (u64 c = 0; c < sum.size(); ++c) {
         const i128 key = key_poly(element, k, term, out)[c];
         sum[c] += (k == 0 ? 1 : sign) * (upper ? centre(key * weight_, p_.modulus) : key);

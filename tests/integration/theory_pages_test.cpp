@@ -222,6 +222,8 @@ TEST(TheoryPages, NoiseBudgets) {
   for (const auto& [name, slots] : {std::pair{"bool128", 1u},
                                     {"bool128", 5u},
                                     {"lut4-128", 1u},
+                                    {"bool128g4", 1u},
+                                    {"lut4-128g4", 1u},
                                     {"M3", 1u},
                                     {"M6", 1u},
                                     {"STD128", 1u},

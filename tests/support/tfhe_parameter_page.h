@@ -23,11 +23,13 @@ inline std::string tfhe_parameter_row(const tfhe::Params& params) {
   std::ostringstream row;
   row << "| `" << spec.name << "` | " << spec.lwe_dim << " | " << spec.glwe_dim << " | "
       << spec.poly_size << " | 2^" << spec.log_lwe_modulus << " | 2^" << spec.log_modulus << " | ";
+  const std::string kept = spec.group != 0 ? cat(", ", spec.switch_digits, " digits") : "";
   if (gadget)
     row << "2^" << spec.base_log << ", " << params.digits() << " digits";
   else
     row << "T = 2^" << spec.log_raised_modulus;
-  row << " | 2^" << spec.log_switch_modulus << ", 2^" << spec.switch_base_log << " | "
+  if (spec.group != 0) row << ", g = " << spec.group << ", steps of " << spec.step;
+  row << " | 2^" << spec.log_switch_modulus << ", 2^" << spec.switch_base_log << kept << " | "
       << tfhe::to_string(spec.arithmetic) << " | " << spec.plain_modulus
       << (spec.padded ? " padded" : "") << " | " << tfhe_decimals(spec.max_norm2, 0) << " | 2^"
       << tfhe_decimals(params.p_fail_log2(), 1) << " | " << tfhe_decimals(params.security_bits(), 1)
@@ -45,6 +47,7 @@ inline std::string tfhe_slots_table() {
   out << '\n';
   for (const std::string& name : tfhe::Params::preset_names()) {
     const tfhe::Params params = tfhe::Params::preset(name, true);
+    if (params.spec().group != 0) continue;  // one message a mask
     if (params.spec().path != tfhe::NoisePath::raising || params.spec().plain_modulus != 4 ||
         name.starts_with("toy-"))
       continue;
@@ -89,7 +92,8 @@ Named sets are the files `params/tfhe-*.toml`, each with its provenance; names m
 bootstrapped, whose squared factors add up to `norm2`, messages q / p apart, and for gates of two inputs
 ([0011](../design/0011-tfhe-parameters.md)); without padding and for p > 4 also for tables, whose second
 bootstrap reads the noise of the first. Security is the lattice estimator's, or interpolated from it, in bits.
-Sets below 2^-128 or 128 bits warn.
+Sets below 2^-128 or 128 bits warn. Sets with groups of g secret bits have binary LWE secrets, and their
+ciphertexts rest under the extracted key, kN + 1 words modulo q.
 
 | Set | n | k | N | q | Q | B_g or T | Q_KS, B_KS | arithmetic | p | norm2 | p_fail | security |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|

@@ -160,7 +160,7 @@ inline tfhe::Ciphertext at_phases(TfheWorld& w, const std::vector<u32>& phases, 
   auto data = tfhe::empty_ciphertext(home, phases.size(), plain_modulus, log_modulus);
   std::vector<u32> rows(data->rows() * data->words);
   for (u64 i = 0; i < phases.size(); ++i)
-    rows[i / data->slots * data->words + home.plan.lwe_dim + i % data->slots] = phases[i];
+    rows[i / data->slots * data->words + home.plan.rest_dim() + i % data->slots] = phases[i];
   data->payload = home.stream->allocate(data->bytes());
   home.stream->copy_in(data->payload.data(), rows.data(), data->bytes());
   return tfhe::Ciphertext(std::move(data));

@@ -56,8 +56,7 @@ class Schoolbook {
   /// Polynomial `out` of the key's row `term`, counted through [digit][row].
   const i64* key_poly(u32 element, u32 key, u64 term, u32 out) const {
     const u64 terms = u64(p_.digits) * p_.polys();
-    const u64 poly =
-        ((u64(element) * p_.keys_per_element() + key) * terms + term) * p_.polys() + out;
+    const u64 poly = ((u64(element) * p_.keys_per_step() + key) * terms + term) * p_.polys() + out;
     return &in_.key[poly * p_.ring_dim()];
   }
 
@@ -66,7 +65,7 @@ class Schoolbook {
   virtual Poly increment(const std::vector<Poly>& in, u32 element, u32 out, u64 e) const {
     const i128 t = p_.key_modulus(), q = p_.modulus;
     Poly total(p_.ring_dim(), 0);
-    for (u32 k = 0; k < p_.keys_per_element(); ++k) {
+    for (u32 k = 0; k < p_.keys_per_step(); ++k) {
       Poly sum(p_.ring_dim(), 0);
       for (u64 term = 0; term < in.size(); ++term)
         add_product(sum, in[term], key_poly(element, k, term, out), t);

@@ -63,6 +63,18 @@ inline TorusPlan raising_plan(u32 lwe_dim, u32 glwe_dim, u32 slots, u32 log_n, u
   return plan;
 }
 
+/// A raising plan whose steps take `group` elements each, of which there are `steps`.
+inline TorusPlan group_plan(u32 group, u32 steps, u32 glwe_dim, u32 log_n, u32 log_modulus,
+                            u32 bits) {
+  TorusPlan plan = raising_plan(group * steps, glwe_dim, 1, log_n, log_modulus, bits);
+  plan.group = group;
+  plan.secret = LweSecret::binary, plan.arithmetic = Arithmetic::approx;
+  plan.log_lwe_modulus = log_modulus;
+  plan.log_switch_modulus = std::min(log_modulus, log_n + 9);
+  plan.switch_base_log = 2, plan.switch_digits = plan.log_switch_modulus / 2;
+  return plan;
+}
+
 /// Every arithmetic that a plan of this shape has.
 inline std::vector<Arithmetic> kinds_of_arithmetic(const TorusPlan& plan) {
   std::vector<Arithmetic> out{Arithmetic::exact, Arithmetic::approx};
@@ -72,8 +84,8 @@ inline std::vector<Arithmetic> kinds_of_arithmetic(const TorusPlan& plan) {
 }
 
 inline std::string describe(const TorusPlan& p) {
-  return cat("n = ", p.lwe_dim, ", k = ", p.glwe_dim, ", r = ", p.slots, ", N = ", p.ring_dim(),
-             ", q = 2^", p.log_lwe_modulus,
+  return cat("n = ", p.lwe_dim, ", g = ", p.group, ", k = ", p.glwe_dim, ", r = ", p.slots,
+             ", N = ", p.ring_dim(), ", q = 2^", p.log_lwe_modulus,
              p.path == NoisePath::gadget ? ", gadget " : ", raising ", p.base_log, " x ", p.digits,
              ", Q = ", p.modulus, ", ", p.primes.size(), " primes, ",
              p.secret == LweSecret::ternary ? "ternary, " : "binary, ",
@@ -82,7 +94,7 @@ inline std::string describe(const TorusPlan& p) {
 
 /// Everything that a blind rotation reads, on the host.
 struct RotationInput {
-  std::vector<i64> key;   ///< [element][key][digit][row][out][N]
+  std::vector<i64> key;   ///< [step][key][digit][row][out][N]
   std::vector<u32> rows;  ///< [batch][n + r]
   std::vector<u64> tables, offsets;
   std::vector<u32> index;  ///< empty: table 0 for all
@@ -130,10 +142,10 @@ inline RotationInput rotation_input(const TorusPlan& plan, u32 batch, u32 luts, 
                                     TorusFill tables = TorusFill::random) {
   RotationInput in;
   in.batch = batch, in.luts = luts;
-  const u64 n = plan.ring_dim(), q = u64(1) << plan.log_lwe_modulus;
-  for (u64 i = 0; i < plan.lwe_dim * plan.key_polys() * n; ++i)
+  const u64 n = plan.ring_dim(), q = u64(1) << plan.log_read_modulus();
+  for (u64 i = 0; i < plan.steps() * plan.key_polys() * n; ++i)
     in.key.push_back(fill_key(key, i, plan.key_modulus(), rng));
-  for (u64 i = 0; i < u64(batch) * plan.words(); ++i)
+  for (u64 i = 0; i < u64(batch) * plan.read_words(); ++i)
     in.rows.push_back(static_cast<u32>(fill_word(rows, i, q, rng)));
   for (u64 i = 0; i < luts * n; ++i) in.tables.push_back(fill_word(tables, i, plan.modulus, rng));
   for (u32 i = 0; i < luts; ++i) in.offsets.push_back(fill_word(tables, i, plan.modulus, rng));
@@ -182,8 +194,8 @@ struct TorusWorld {
     auto out = stream->allocate(kernels->bootstrap_key_bytes());
     const auto polys = upload(key);
     const u64 words = plan.key_polys() * plan.ring_dim();
-    for (u32 first = 0; first < plan.lwe_dim; first += piece)
-      kernels->load_bootstrap_key(*stream, out.data(), first, std::min(piece, plan.lwe_dim - first),
+    for (u32 first = 0; first < plan.steps(); first += piece)
+      kernels->load_bootstrap_key(*stream, out.data(), first, std::min(piece, plan.steps() - first),
                                   polys.as<i64>() + first * words);
     stream->synchronize();
     return out;
@@ -200,11 +212,14 @@ struct TorusWorld {
     const u64 out_rows = u64(in.batch) * in.outputs;
     const u64 words = out_rows * kernels->plan().extracted_words();
     const auto out = upload(std::vector<u64>(words, 0xdeadbeefdeadbeefu));
-    kernels->blind_rotate(*stream, {out.as<u64>(), kernels->extracted(out_rows)},
-                          {rows.as<const u32>(), kernels->at_rest(in.batch)}, key.data(),
+    const u32 word_bytes = kernels->extracted_word_bytes();
+    kernels->blind_rotate(*stream, {out.data(), kernels->extracted(out_rows), word_bytes},
+                          {rows.as<const u32>(), kernels->read(in.batch)}, key.data(),
                           {tables.as<u64>(), offsets.as<u64>(), in.luts,
                            in.index.empty() ? nullptr : index.as<u32>(), in.outputs});
-    return download<u64>(out, words);
+    if (word_bytes == sizeof(u64)) return download<u64>(out, words);
+    const auto narrow = download<u32>(out, words);
+    return {narrow.begin(), narrow.end()};
   }
 
   std::shared_ptr<device::Device> device;

@@ -44,8 +44,17 @@ struct Spec {
   DecompBaseLog base_log;  ///< log2 [B_g], gadget only: ceil(log Q / base_log) - 1 digits are used
   u32 log_switch_modulus = 0;     ///< log2 [Q_KS]
   DecompBaseLog switch_base_log;  ///< log2 [B_KS]
-  u32 plain_modulus = 4;          ///< p: a message m is encoded as m q / p; 4 for gates
-  bool padded = false;  ///< the upper half of the p messages is kept free (programmable LUTs)
+  /// [g] Elements of a binary LWE secret that one step of the blind rotation takes, by a bundle of
+  /// 2^g keys: 1..6, dividing n. Ciphertexts then rest under the extracted key, before the key
+  /// switch, whose noise no sum multiplies. 0: one element a step, rest behind the key switch.
+  u32 group = 0;
+  /// Groups: elements of a step on this side, a divisor of `group`: its keys are sums of the ones
+  /// that were sent. Not part of the id. 0 without groups.
+  u32 step = 0;
+  /// Groups: digits that the key switch keeps, from the top. 0 without groups: all.
+  u32 switch_digits = 0;
+  u32 plain_modulus = 4;  ///< p: a message m is encoded as m q / p; 4 for gates
+  bool padded = false;    ///< the upper half of the p messages is kept free (programmable LUTs)
   /// Sum of squared factors of inputs that p_fail is stated for. Less than a gate's 2 states
   /// nothing better: p_fail covers gates always.
   double max_norm2 = 2.0;
@@ -82,6 +91,11 @@ class Params {
   /// error is not small against the set's noise (G4), and for split with modulus raising or where
   /// whole digits give exact products already (moduli of one prime), naming set and arithmetic.
   Params with_arithmetic(Arithmetic arithmetic) const;
+  /// The same set, keys and ciphertexts with `step` secret bits a step of the rotation: results
+  /// differ within their noise, and p_fail is restated (ParameterError where that needs
+  /// allow_insecure). ParameterError for a step that does not divide the set's group,
+  /// UnsupportedError for sets without groups.
+  Params with_step(u32 step) const;
 
   const Spec& spec() const;
   const std::string& name() const;
@@ -123,10 +137,10 @@ u32 message_bound(const Params& params, u32 plain_modulus = 0);
 struct NoiseBudget {
   double blind_rotation = 0.0;     ///< at Q, key noise and rounding of n external products
   double transform = 0.0;          ///< at Q, error of the double-precision transform (0 when exact)
-  double switch_rounding = 0.0;    ///< at Q_KS, modulus switch Q -> Q_KS
+  double switch_rounding = 0.0;    ///< at Q_KS, modulus switch Q -> Q_KS; groups: q -> Q_KS
   double key_switch = 0.0;         ///< at Q_KS
-  double rest_rounding = 0.0;      ///< at q, modulus switch Q_KS -> q
-  double rotation_rounding = 0.0;  ///< at 2N, only when q > 2N: modulus switch q -> 2N
+  double rest_rounding = 0.0;      ///< at q, modulus switch Q_KS -> q; groups: Q -> q
+  double rotation_rounding = 0.0;  ///< at 2N, when q > 2N: modulus switch to 2N; groups: cuts
 };
 
 /// BOLT-FHE appendix A and WLX+25 theorem 4.2 (raising); the gadget path by the standard variance

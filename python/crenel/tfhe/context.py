@@ -41,10 +41,13 @@ class Context(Place):
     packing : messages under a mask, 1 to 16: smaller ciphertexts and faster gates on whole arrays; slices
         begin with a mask then, and integers need 1
     arithmetic : 'exact', 'approx' or 'split', default the set's own: fast, and safe for it
+    step : of sets with groups, secret bits that a step of a bootstrap takes, a divisor of the group; default
+        the set's own. Keys and ciphertexts are the same for every step, the failure probability is not
 
     Warns with InsecureParametersWarning for sets below today's norm, which are for reproduction of published
     figures and for tests. Raises DeviceError saying why a device cannot be had, UnsupportedError where the
-    arithmetic is not safe for the set, or not made for it ('split' with modulus raising).
+    arithmetic is not safe for the set, or not made for it ('split' with modulus raising), and where a set
+    without groups is given a step; ParameterError for a step that does not divide the group.
     """
 
     __slots__ = ()
@@ -55,7 +58,10 @@ class Context(Place):
         device: str | _crenel.Device = "auto",
         packing: int = 1,
         arithmetic: str | None = None,
+        step: int | None = None,
     ) -> None:
+        if step is not None:
+            params = params.with_step(step)
         if arithmetic is not None:
             params = params.with_arithmetic(arithmetic)
         if packing != params.slots:

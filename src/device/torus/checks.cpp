@@ -48,8 +48,8 @@ void any_array(const char* op, const char* name, const ConstLweView& v, u32 most
 void load_bootstrap_key(const TorusPlan& plan, const void* key, u32 first, u32 count,
                         const i64* polys) {
   const char* op = "load_bootstrap_key";
-  range(op, "first", first, 0, plan.lwe_dim);
-  range(op, "count", count, 0, plan.lwe_dim - first);
+  range(op, "first", first, 0, plan.steps());
+  range(op, "count", count, 0, plan.steps() - first);
   if (count == 0) return;
   present(op, "key", key);
   present(op, "polys", polys);
@@ -58,13 +58,14 @@ void load_bootstrap_key(const TorusPlan& plan, const void* key, u32 first, u32 c
 void blind_rotate(const TorusKernels& kernels, const ConstLweView& out, const ConstLweView& in,
                   const void* key, const LutView& luts) {
   const char* op = "blind_rotate";
-  array(op, "in", in, kernels.at_rest(in.shape.rows), sizeof(u32));
+  array(op, "in", in, kernels.read(in.shape.rows), sizeof(u32));
   range(op, "outputs", luts.outputs, 1, kernels.plan().ring_dim());
   if (!std::has_single_bit(luts.outputs))
     throw ParameterError(cat(op, ": outputs = ", luts.outputs, ", expected a power of two"),
                          {{"operation", op}, {"outputs", luts.outputs}});
   range(op, "rows", in.shape.rows, 0, ~u32(0) / luts.outputs);
-  array(op, "out", out, kernels.extracted(in.shape.rows * luts.outputs), sizeof(u64));
+  array(op, "out", out, kernels.extracted(in.shape.rows * luts.outputs),
+        kernels.extracted_word_bytes());
   if (in.shape.rows == 0) return;
   present(op, "key", key);
   range(op, "count", luts.count, 1, ~u32(0));
@@ -83,11 +84,17 @@ void key_switch(const SwitchShape& shape, const ConstLweView& out, const ConstLw
         shape.log_modulus < 32 ? shape.log_modulus : 32);
   range(op, "base_log", shape.base_log, 1, 16);
   range(op, "digits", shape.digits, 1, 40);
-  // Every digit lies within the words of 64 bits.
-  range(op, "base_log * digits", u64(shape.base_log) * shape.digits, shape.log_modulus,
-        63 + shape.base_log);
+  const u64 kept = u64(shape.base_log) * shape.digits;
+  if (shape.products) {
+    range(op, "log_modulus", shape.log_modulus, 1, 32);
+    range(op, "log_in_modulus", shape.log_in_modulus, shape.log_modulus, 32);
+    range(op, "base_log * digits", kept, 1, shape.log_modulus);
+  } else {
+    // Every digit lies within the words of 64 bits.
+    range(op, "base_log * digits", kept, shape.log_modulus, 63 + shape.base_log);
+  }
   range(op, "rows", in.shape.rows, 0, ~u32(0));
-  array(op, "in", in, shape.in(in.shape.rows), sizeof(u64));
+  array(op, "in", in, shape.in(in.shape.rows), shape.in_word_bytes());
   array(op, "out", out, shape.out(in.shape.rows), sizeof(u32));
   if (in.shape.rows == 0) return;
   const ConstLweView expected = shape.key(key.data);

@@ -11,17 +11,24 @@ SwitchShape TorusKernels::switch_shape() const {
           .out_dim = plan_.lwe_dim,
           .slots = plan_.slots,
           .log_modulus = plan_.log_switch_modulus,
-          .log_out_modulus = plan_.log_lwe_modulus,
+          .log_out_modulus = plan_.log_read_modulus(),
           .base_log = plan_.switch_base_log,
-          .digits = plan_.switch_digits};
+          .digits = plan_.switch_digits,
+          .products = plan_.rests_extracted(),
+          .log_in_modulus = plan_.rests_extracted() ? plan_.log_lwe_modulus : 0};
 }
 
 LweShape TorusKernels::at_rest(u64 rows) const {
-  return {rows, plan_.lwe_dim, plan_.slots, plan_.log_lwe_modulus};
+  return {rows, plan_.rest_dim(), plan_.slots, plan_.log_lwe_modulus};
+}
+
+LweShape TorusKernels::read(u64 rows) const {
+  return {rows, plan_.lwe_dim, plan_.slots, plan_.log_read_modulus()};
 }
 
 LweShape TorusKernels::extracted(u64 rows) const {
-  return {rows, plan_.extracted_dim(), plan_.slots, plan_.log_switch_modulus};
+  return {rows, plan_.extracted_dim(), plan_.slots,
+          plan_.rests_extracted() ? plan_.log_lwe_modulus : plan_.log_switch_modulus};
 }
 
 void TorusKernels::load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,

@@ -3,7 +3,9 @@
 //
 // Ciphertexts (LweView). A row of dimension d with r slots is d + r words, (a_0..a_{d-1},
 // b_0..b_{r-1}), residues modulo 2^m: b_j = <a, s_j> + e_j + message_j, phase_j = b_j - <a, s_j>.
-// At rest: d = n, modulus q, u32 words. Extracted: d = kN, modulus Q_KS, u64 words.
+// At rest: d = n, modulus q, u32 words. Extracted: d = kN, modulus Q_KS, u64 words. Of plans with
+// groups: at rest and extracted: d = kN, modulus q; what a blind rotation reads: d = n, modulus
+// Q_KS; all u32 words.
 //
 // The rules of device/poly/kernels.h hold (stream order, no allocation, no synchronisation; out
 // must not overlap an input except where said; the public operations check and call do_*, here with
@@ -42,11 +44,21 @@ struct SwitchShape {
   u32 log_out_modulus = 0;  ///< of the output, at most 32 and at most log_modulus
   u32 base_log = 0;
   u32 digits = 0;
+  /// A key row for every digit, which multiplies it, in place of one for each of its values.
+  bool products = false;
+  u32 log_in_modulus = 0;  ///< products: of the input, at most 32; otherwise it is log_modulus
 
   u32 out_words() const { return out_dim + slots; }
-  LweShape in(u64 rows) const { return {rows, in_dim, slots, log_modulus}; }
+  LweShape in(u64 rows) const {
+    return {rows, in_dim, slots, products ? log_in_modulus : log_modulus};
+  }
+  u32 in_word_bytes() const { return products ? 4 : 8; }
   LweShape out(u64 rows) const { return {rows, out_dim, slots, log_out_modulus}; }
-  u64 key_rows() const { return u64(in_dim) * digits * ((u64(1) << base_log) - 1); }
+  /// Key rows of a digit.
+  u64 digit_rows() const { return products ? 1 : (u64(1) << base_log) - 1; }
+  u64 key_rows() const { return u64(in_dim) * digits * digit_rows(); }
+  /// log2 of the lowest digit's weight.
+  u32 log_weight() const { return products ? log_modulus - base_log * digits : 0; }
   /// Bytes of a word of the key: 4 when log_modulus <= 32, else 8.
   u32 key_word_bytes() const { return log_modulus <= 32 ? 4 : 8; }
   u64 key_bytes() const { return key_rows() * out_words() * key_word_bytes(); }
@@ -75,18 +87,23 @@ class TorusKernels {
   explicit TorusKernels(TorusPlan plan) : plan_(std::move(plan)) { check(plan_); }
   virtual ~TorusKernels() = default;
   const TorusPlan& plan() const { return plan_; }
-  /// The switch from extracted ciphertexts to those at rest.
+  /// The switch from extracted ciphertexts to those that a blind rotation reads.
   SwitchShape switch_shape() const;
   LweShape at_rest(u64 rows) const;
+  /// What a blind rotation reads: rows at rest, but with groups those behind the switch.
+  LweShape read(u64 rows) const;
+  /// What it gives: with groups rows at rest.
   LweShape extracted(u64 rows) const;
+  u32 extracted_word_bytes() const { return plan_.rests_extracted() ? 4 : 8; }
 
   // ---- bootstrapping
   /// Device bytes of a bootstrapping key in this backend's order.
   virtual u64 bootstrap_key_bytes() const = 0;
-  /// Brings the keys of the LWE elements [first, first + count) into this backend's order.
+  /// Brings the keys of the steps [first, first + count) into this backend's order.
   /// `polys`: device memory, [count][key][digit][row][out][N] centred integers modulo the product
   /// of the primes (|x| <= product / 2), with rows and outs in the accumulator's order (k masks,
-  /// then r bodies). Key 0 encrypts [s_i = 1], key 1 (ternary) [s_i = -1].
+  /// then r bodies). Key 0 encrypts [s_i = 1], key 1 (ternary) [s_i = -1]. With groups key S < 2^g
+  /// encrypts [s_(g i + l) = bit l of S for all l < g].
   void load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count, const i64* polys);
   /// Blind rotation, sample extraction and modulus switch to Q_KS (BOLT-FHE algorithms 1-3): rows
   /// at rest to luts.outputs = S times as many extracted ones, those of row y at [S y, S y + S).
@@ -125,6 +142,21 @@ class TorusKernels {
   ///     truncated to an integer (for Q above 2^52 it may be a half);
   ///   ACC += delta modulo Q.
   ///
+  /// Groups (plan.group = g > 0), m = 2^g, D = 2^(log Q_KS - log 2N). For every step i: x_S = sum
+  /// of the a_(g i + l) with bit l of S set, modulo Q_KS; f_S = x_S modulo D. Cuts are tried in the
+  /// order T = 0..m-1: u_S = f_S where f_S <= f_T, else f_S - D; the first with the least m sum u^2
+  /// - (sum u)^2 is taken. c_S = (x_S - u_S) / D modulo 2N. The body's exponent is
+  ///   E = floor((m b_j - sum of all u of all steps + m D / 2) / (m D)) modulo 2N,
+  /// and a step sets, rounded once,
+  ///   ACC = ACC (x) sum_S X^(c_S) K_S.
+  /// approx: load_bootstrap_key transforms every K_S. Per point f, row t and output o, with w_S =
+  /// roots[c_S exponents[f] mod 2N]: B = K_0 (c_0 is 0), then for S = 1..m-1
+  ///   B.re = fma(-w.im, K.im, fma(w.re, K.re, B.re)), B.im = fma(w.im, K.re, fma(w.re, K.im,
+  ///   B.im));
+  /// z = 0, then over rows ascending z.re = fma(-in.im, B.im, fma(in.re, B.re, z.re)), z.im =
+  /// fma(in.im, B.re, fma(in.re, B.im, z.im)). The inverse transform and delta as above; ACC =
+  /// delta modulo Q. Words of the output: modulo q, floor((x q + floor(Q / 2)) / Q).
+  ///
   /// split: as approx, with two operands in place of every digit x, in this order: its residue lo
   /// modulo 2^p in [-2^(p-1), 2^(p-1)), p = piece_log(plan), and hi = (x - lo) / 2^p. Where lo
   /// multiplies a key K, hi multiplies 2^p K modulo Q, centred: what sums P and D are formed of.
@@ -138,6 +170,10 @@ class TorusKernels {
   ///   out = (0, b) - sum_(i, j) row(i, j, digit j of a_i), digits in [0, 2^base_log), none for 0;
   /// then x becomes floor((x + half) / 2^(log_modulus - log_out_modulus)) modulo the output's
   /// modulus, half = half of that divisor (0 when it is 1).
+  /// Products: u32 words of input, [in_dim][digits] key rows; row (i, j) encrypts 2^(log_weight +
+  /// base_log j) times the word. a_i is rounded as x above to base_log * digits bits and cut into
+  /// digits in [-B/2, B/2), lowest first, what is carried out of the last one dropped; b is rounded
+  /// to log_modulus bits: out = (0, b) - sum_(i, j) digit_j(a_i) row(i, j).
   void key_switch(Stream& stream, const SwitchShape& shape, const LweView& out,
                   const ConstLweView& in, const ConstLweView& key);
   /// out = sum_t factor_t data_t + (0, constant, ..., constant) modulo 2^log_modulus, u32 words;

@@ -87,11 +87,13 @@ double operand_power(const TorusPlan& plan) {
 }
 
 // Standard deviation of a coefficient of the sum before scaling and reduction, for uniform keys and
-// operands: a monomial minus one doubles the mean square of the key it multiplies.
+// operands: a monomial minus one doubles the mean square of the key it multiplies, the monomials of
+// a bundle leave it.
 double sum_std(const TorusPlan& plan) {
   const double key = static_cast<double>(plan.key_modulus());
-  return std::sqrt(operand_power(plan) * 2 * plan.keys_per_element() * digit_power(key) *
-                   plan.ring_dim() * plan.polys());
+  const double monomials = (plan.group != 0 ? 1 : 2) * plan.keys_per_step();
+  return std::sqrt(operand_power(plan) * monomials * digit_power(key) * plan.ring_dim() *
+                   plan.polys());
 }
 
 double scale_of(const TorusPlan& plan) {
@@ -113,6 +115,40 @@ void check_split(const TorusPlan& plan) {
             "modulo ",
             plan.modulus),
         {{"arithmetic", "split"}, {"modulus", plan.modulus}});
+}
+
+void check_group(const TorusPlan& plan) {
+  range("group", plan.group, 1, kMaxGroup);
+  if (plan.lwe_dim % plan.group != 0)
+    refuse("group", plan.group, cat("a divisor of lwe_dim = ", plan.lwe_dim));
+  if (plan.key_group != 0) {
+    range("key_group", plan.key_group, 1, kMaxGroup);
+    if (plan.key_group % plan.group != 0 || plan.lwe_dim % plan.key_group != 0)
+      refuse("key_group", plan.key_group,
+             cat("a multiple of group = ", plan.group, " and a divisor of ", plan.lwe_dim));
+  }
+  if (plan.secret != LweSecret::binary)
+    throw ParameterError("secret = ternary, expected binary with groups of its elements",
+                         {{"secret", "ternary"}, {"group", plan.group}});
+  if (plan.path != NoisePath::raising)
+    throw ParameterError("path = gadget, expected modulus raising with groups of elements",
+                         {{"path", "gadget"}, {"group", plan.group}});
+  if (plan.arithmetic != Arithmetic::approx)
+    throw ParameterError("arithmetic = exact, expected approx: bundles of keys are made in doubles",
+                         {{"arithmetic", "exact"}, {"group", plan.group}});
+  if (plan.slots != 1)
+    refuse("slots", plan.slots, "1 message a mask where ciphertexts rest under the extracted key");
+  // The fractions of exponents, and 4^g times their squares, stay within words of 64 bits.
+  range("log_switch_modulus", plan.log_switch_modulus, plan.log_n + 1, plan.log_n + 25);
+  range("log_switch_modulus", plan.log_switch_modulus, 1, plan.log_lwe_modulus);
+  if (u64(1) << plan.log_lwe_modulus > plan.modulus)
+    refuse("log_lwe_modulus", plan.log_lwe_modulus, cat("at most log2 of Q = ", plan.modulus));
+  range("switch_base_log", plan.switch_base_log, 1, 16);
+  range("switch_digits", plan.switch_digits, 1, 40);
+  if (plan.switch_base_log * plan.switch_digits > plan.log_switch_modulus)
+    refuse("switch_digits", plan.switch_digits,
+           cat("switch_base_log * switch_digits of at most log_switch_modulus = ",
+               plan.log_switch_modulus));
 }
 
 void check_doubles(const TorusPlan& plan) {
@@ -166,6 +202,7 @@ void check(const TorusPlan& plan) {
   check_path(plan);
   check_split(plan);
   check_doubles(plan);
+  if (plan.group != 0) return check_group(plan);
   range("log_switch_modulus", plan.log_switch_modulus, 1, 40);
   if (plan.log_switch_modulus < plan.log_lwe_modulus)
     refuse("log_switch_modulus", plan.log_switch_modulus,

@@ -27,9 +27,16 @@ enum class LweSecret : u8 { ternary, binary };
 
 /// Symbols in brackets are those of BOLT-FHE, table 2.
 struct TorusPlan {
-  u32 lwe_dim = 0;          ///< [n]
-  u32 glwe_dim = 0;         ///< [k] mask polynomials of the accumulator
-  u32 slots = 1;            ///< [r] messages that share a mask
+  u32 lwe_dim = 0;   ///< [n]
+  u32 glwe_dim = 0;  ///< [k] mask polynomials of the accumulator
+  u32 slots = 1;     ///< [r] messages that share a mask
+  /// [g] elements of a binary LWE secret that a step of the rotation takes together, by a bundle of
+  /// 2^g keys: 1..6, dividing n. 0: one element a step, by differences of monomials. Ciphertexts
+  /// rest after the key switch where it is 0, and before it, under the extracted key, where not.
+  u32 group = 0;
+  /// Elements of a group of the keys as they were made: a multiple of `group`, whose keys are sums
+  /// of theirs. 0: the same.
+  u32 key_group = 0;
   u32 log_n = 0;            ///< log2 of the ring degree [N], 3..12
   u32 log_lwe_modulus = 0;  ///< log2 of the modulus [q] of ciphertexts at rest, 1..32
   NoisePath path = NoisePath::gadget;
@@ -45,20 +52,32 @@ struct TorusPlan {
   u32 digits = 1;
   u32 log_switch_modulus = 0;  ///< log2 of the modulus [Q_KS] of extracted ciphertexts, 1..40
   u32 switch_base_log = 0;     ///< log2 of the base [B_KS] of the key switch
-  u32 switch_digits = 0;       ///< [d_KS], switch_base_log * switch_digits >= log_switch_modulus
+  /// [d_KS], switch_base_log * switch_digits >= log_switch_modulus; with groups at most that, the
+  /// digits that are kept.
+  u32 switch_digits = 0;
 
   u32 ring_dim() const { return u32(1) << log_n; }
   u32 polys() const { return glwe_dim + slots; }               ///< of the accumulator
-  u32 words() const { return lwe_dim + slots; }                ///< of a ciphertext at rest
   u32 extracted_dim() const { return glwe_dim * ring_dim(); }  ///< kN
   u32 extracted_words() const { return extracted_dim() + slots; }
-  u32 keys_per_element() const { return secret == LweSecret::ternary ? 2 : 1; }
+  bool rests_extracted() const { return group != 0; }
+  u32 rest_dim() const { return rests_extracted() ? extracted_dim() : lwe_dim; }
+  u32 words() const { return rest_dim() + slots; }  ///< of a ciphertext at rest
+  /// Of what a blind rotation reads, and log2 of its modulus.
+  u32 read_words() const { return lwe_dim + slots; }
+  u32 log_read_modulus() const { return group != 0 ? log_switch_modulus : log_lwe_modulus; }
+  u32 steps() const { return group != 0 ? lwe_dim / group : lwe_dim; }  ///< of a blind rotation
+  u32 made_group() const { return key_group != 0 ? key_group : group; }
+  /// Keys of a step.
+  u32 keys_per_step() const {
+    return group != 0 ? u32(1) << group : secret == LweSecret::ternary ? 2 : 1;
+  }
   /// Pieces that a digit is multiplied in.
   u32 digit_pieces() const { return arithmetic == Arithmetic::split ? 2 : 1; }
   /// Polynomials that one polynomial of the accumulator enters the products as.
   u32 operands() const { return digits * digit_pieces(); }
-  /// Polynomials of one element's bootstrapping key: [key][digit][row][out].
-  u64 key_polys() const { return u64(keys_per_element()) * digits * polys() * polys(); }
+  /// Polynomials of the bootstrapping key of one step: [key][digit][row][out].
+  u64 key_polys() const { return u64(keys_per_step()) * digits * polys() * polys(); }
   /// Product of the primes: the modulus of the bootstrapping key.
   u64 key_modulus() const {
     u64 product = 1;
@@ -82,6 +101,8 @@ double transform_error_std(const TorusPlan& plan);
 /// gadgets, and for raising where the rounding trick alone could not hold the sums (|x| < 2^51,
 /// with fourteen standard deviations).
 bool reduces_product(const TorusPlan& plan);
+
+inline constexpr u32 kMaxGroup = 6;
 
 /// Throws ParameterError naming the field that is out of the ranges above.
 void check(const TorusPlan& plan);

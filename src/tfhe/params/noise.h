@@ -18,8 +18,10 @@ double failure_log2(const device::TorusPlan& plan, double sigma, double norm2, u
 /// Variance of a bootstrap's result modulo 2^log_modulus <= Q_KS, in units of that modulus.
 double bootstrap_variance(const device::TorusPlan& plan, const NoiseBudget& budget,
                           u32 log_modulus);
-/// What reading phases modulo 2^log_modulus on 2N steps adds, in units of that modulus.
+/// What reading phases modulo 2^log_modulus on 2N steps adds, in units of that modulus. With groups
+/// the key switch is a part of it.
 double reading_variance(const device::TorusPlan& plan, u32 log_modulus);
+double reading_variance(const device::TorusPlan& plan, const NoiseBudget& budget, u32 log_modulus);
 /// What the switch from 2^log_from to 2^log_to adds to ciphertexts at rest, in units of the latter.
 double switching_variance(const device::TorusPlan& plan, u32 log_from, u32 log_to);
 /// What Evaluator::pack adds, modulo q.
@@ -41,7 +43,8 @@ double promise_log2(const device::TorusPlan& plan, const Spec& spec);
 /// The transform's error is compared with all that a fresh ciphertext carries. Gadget sets are
 /// published for exact arithmetic with bases as large as that allows: it may be 1/32 of the
 /// variance. A set with modulus raising chooses the rounding of its products with Q, and
-/// failure_log2 counts the transform in full: it may be half.
-std::string plan_problem(const device::TorusPlan& plan);
+/// failure_log2 counts the transform in full: it may be half. With groups, whose results have
+/// little noise beside what reading adds: a quarter of what a sum of `max_norm2` is read with.
+std::string plan_problem(const device::TorusPlan& plan, double max_norm2);
 
 }  // namespace crenel::tfhe

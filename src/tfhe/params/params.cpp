@@ -56,6 +56,8 @@ std::string content_hash(const Spec& spec, const device::TorusPlan& plan) {
   put(std::bit_cast<u64>(spec.max_norm2));
   put(std::bit_cast<u64>(spec.security_bits + 0.0));
   put(u64(spec.paper));
+  if (spec.group != 0)
+    for (const u64 value : {u64(spec.group), u64(spec.switch_digits)}) put(value);
   put(spec.name.size());
   hash.update({reinterpret_cast<const u8*>(spec.name.data()), spec.name.size()});
   const Sha256::Digest digest = hash.finish();
@@ -152,7 +154,7 @@ Params Params::with_slots(SlotCount slots) const {
     throw ParameterError(
         cat("slots is ", slots, ", expected 1..", kMaxSlots, " messages under a mask"),
         {{"slots", slots.value}, {"max", kMaxSlots}});
-  const std::string problem = plan_problem(plan_of(state_->spec, slots));
+  const std::string problem = plan_problem(plan_of(state_->spec, slots), state_->spec.max_norm2);
   if (!problem.empty())
     throw UnsupportedError(cat("'", name(), "' with ", slots, " slots: ", problem),
                            {{"name", name()}, {"slots", slots.value}});
@@ -162,10 +164,29 @@ Params Params::with_slots(SlotCount slots) const {
 Params Params::with_arithmetic(Arithmetic arithmetic) const {
   Spec spec = state_->spec;
   spec.arithmetic = arithmetic;
-  const std::string problem = plan_problem(plan_of(spec, slots()));
+  const std::string problem = plan_problem(plan_of(spec, slots()), spec.max_norm2);
   if (!problem.empty())
     throw UnsupportedError(cat("'", spec.name, "': ", problem),
                            {{"name", spec.name}, {"arithmetic", to_string(arithmetic)}});
+  return checked(
+      std::make_shared<const State>(std::move(spec), state_->slots, state_->allow_insecure));
+}
+
+Params Params::with_step(u32 step) const {
+  Spec spec = state_->spec;
+  if (spec.group == 0)
+    throw UnsupportedError(
+        cat("'", name(), "' takes one secret bit a step, expected a set with ", "groups"),
+        {{"name", name()}, {"step", step}});
+  if (step == 0 || spec.group % step != 0)
+    throw ParameterError(cat("step is ", step, ", expected a divisor of ", spec.group,
+                             ", the group of '", name(), "'"),
+                         {{"step", step}, {"group", spec.group}});
+  spec.step = step;
+  const std::string problem = plan_problem(plan_of(spec, slots()), spec.max_norm2);
+  if (!problem.empty())
+    throw UnsupportedError(cat("'", spec.name, "' with steps of ", step, ": ", problem),
+                           {{"name", spec.name}, {"step", step}});
   return checked(
       std::make_shared<const State>(std::move(spec), state_->slots, state_->allow_insecure));
 }

@@ -75,11 +75,21 @@ device::TorusPlan assemble(const Spec& spec, SlotCount slots, std::vector<u64> p
   plan.digits = gadget ? ceil_div(spec.log_modulus, spec.base_log.value) - 1 : 1;
   plan.log_switch_modulus = spec.log_switch_modulus;
   plan.switch_base_log = spec.switch_base_log.value;
-  plan.switch_digits = ceil_div(spec.log_switch_modulus, spec.switch_base_log.value);
+  plan.switch_digits = spec.group != 0
+                           ? spec.switch_digits
+                           : ceil_div(spec.log_switch_modulus, spec.switch_base_log.value);
+  plan.group = spec.step;
+  plan.key_group = spec.group;
   return plan;
 }
 
 }  // namespace
+
+device::TorusPlan made_plan(const device::TorusPlan& plan) {
+  device::TorusPlan made = plan;
+  made.group = plan.made_group();
+  return made;
+}
 
 device::TorusPlan plan_of(const Spec& spec, SlotCount slots) {
   const u32 log_key = spec.path == NoisePath::gadget ? spec.log_modulus : spec.log_raised_modulus;

@@ -11,6 +11,8 @@ namespace crenel::tfhe {
 /// 2^20.
 device::TorusPlan plan_of(const Spec& spec, SlotCount slots);
 device::TorusPlan plan_of(const Params& params);
+/// The plan by whose steps keys are made and sent: that of whole groups.
+device::TorusPlan made_plan(const device::TorusPlan& plan);
 /// The arithmetic that plan_of made the plan's from.
 Arithmetic arithmetic_of(const device::TorusPlan& plan);
 

@@ -22,7 +22,7 @@ class Checker {
   std::vector<std::string> run() && {
     check_sizes();
     check_accumulator();
-    check_switch();
+    spec_.group == 0 ? check_switch() : check_groups();
     check_messages();
     check_labels();
     // What follows computes with all of these.
@@ -71,11 +71,37 @@ class Checker {
   }
 
   void check_switch() {
+    if (spec_.step != 0 || spec_.switch_digits != 0)
+      add("step is ", spec_.step, " and switch_digits ", spec_.switch_digits,
+          ", expected 0 without groups");
     range("log_switch_modulus", spec_.log_switch_modulus, 3, 40);
     if (spec_.log_switch_modulus < spec_.log_lwe_modulus)
       add("log_switch_modulus is ", spec_.log_switch_modulus, ", expected at least ",
           spec_.log_lwe_modulus, " = log_lwe_modulus");
     range("switch_base_log", spec_.switch_base_log.value, 1, 16);
+  }
+
+  void check_groups() {
+    const u32 g = spec_.group, n = spec_.lwe_dim.value;
+    range("group", g, 1, device::kMaxGroup);
+    if (g <= device::kMaxGroup && n % g != 0)
+      add("group is ", g, ", expected a divisor of lwe_dim = ", n);
+    if (spec_.step == 0 || g % spec_.step != 0)
+      add("step is ", spec_.step, ", expected a divisor of group = ", g);
+    if (spec_.path != NoisePath::raising)
+      add("path is gadget, expected raising with groups of secret bits");
+    if (spec_.secret != LweSecret::binary)
+      add("secret is ternary, expected binary with groups of its elements");
+    if (spec_.log_lwe_modulus > spec_.log_modulus)
+      add("log_lwe_modulus is ", spec_.log_lwe_modulus,
+          ", expected at most log_modulus = ", spec_.log_modulus, " with groups");
+    range("log_switch_modulus", spec_.log_switch_modulus, 3, spec_.log_lwe_modulus);
+    range("switch_base_log", spec_.switch_base_log.value, 1, 16);
+    if (spec_.switch_digits == 0 ||
+        u64(spec_.switch_digits) * spec_.switch_base_log.value > spec_.log_switch_modulus)
+      add("switch_digits is ", spec_.switch_digits,
+          ", expected at least 1, and with switch_base_log bits each at most log_switch_modulus = ",
+          spec_.log_switch_modulus);
   }
 
   void check_messages() {
@@ -106,7 +132,7 @@ class Checker {
           spec_.path == NoisePath::gadget ? spec_.log_modulus : spec_.log_raised_modulus, " bits");
       return;
     }
-    const std::string problem = plan_problem(plan);
+    const std::string problem = plan_problem(plan, spec_.max_norm2);
     if (!problem.empty()) problems_.push_back(problem);
     const double estimate = security_estimate(spec_);
     if (spec_.security_bits > estimate + kSecurityTolerance)
@@ -138,7 +164,8 @@ std::string one_digit(double value) {
 auto numbers(const Spec& s) {
   return std::tuple(s.lwe_dim.value, s.glwe_dim.value, s.poly_size.value, s.log_lwe_modulus, s.path,
                     s.secret, s.log_modulus, s.log_raised_modulus, s.base_log.value,
-                    s.log_switch_modulus, s.switch_base_log.value, s.plain_modulus, s.padded);
+                    s.log_switch_modulus, s.switch_base_log.value, s.plain_modulus, s.padded,
+                    s.group, s.switch_digits);
 }
 
 }  // namespace

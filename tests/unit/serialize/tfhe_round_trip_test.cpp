@@ -201,6 +201,10 @@ TEST(TfheSerializeParams, EverySetTravels) {
   for (const std::string& name : tfhe::Params::preset_names())
     for (const u32 slots : {1u, 4u}) {
       auto params = tfhe::Params::preset(name, true);
+      if (params.spec().group != 0) {  // one message a mask
+        if (slots != 1) continue;
+        params = params.with_step(4);
+      }
       // The transform is not safe for every set with many messages a mask.
       if (slots != 1) params = params.with_arithmetic(tfhe::Arithmetic::exact);
       params = params.with_slots(tfhe::SlotCount(slots));
@@ -209,6 +213,7 @@ TEST(TfheSerializeParams, EverySetTravels) {
       EXPECT_EQ(loaded, params) << name;
       EXPECT_EQ(loaded.name(), name);
       EXPECT_EQ(loaded.slots(), params.slots());
+      EXPECT_EQ(loaded.spec().step, params.spec().step);
       EXPECT_EQ(loaded.arithmetic(), params.arithmetic());
       EXPECT_EQ(loaded.p_fail_log2(), params.p_fail_log2());
       EXPECT_EQ(loaded.security_bits(), params.security_bits());

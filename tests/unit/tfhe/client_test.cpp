@@ -51,7 +51,9 @@ TEST(TfheEncoding, LargePlainModuliStandModuloMore) {
 TEST(TfheEncoding, NoModulusIsLargerThanTheSecurityIsStatedFor) {
   for (const std::string& name : Params::preset_names()) {
     const Params params = Params::preset(name, true);
-    const u32 bound = std::min(params.spec().log_switch_modulus, 32u);
+    const Spec& spec = params.spec();
+    const u32 bound =
+        spec.group != 0 ? spec.log_lwe_modulus : std::min(spec.log_switch_modulus, 32u);
     EXPECT_EQ(max_log_modulus(params), bound) << name;
     for (u32 log_p = 4; log_p < 32; ++log_p) {
       u32 log_modulus = 0;

@@ -70,14 +70,14 @@ TEST_P(TfheKeygen, BootstrappingRowsEncryptTheGgswOfTheirSecret) {
     const u32 n = plan.ring_dim(), k = plan.glwe_dim, r = plan.slots;
     const u64 row_words = u64(r) * plan.primes.size() * n;
     const u64 rows = keys.bootstrap_bodies.size() / row_words;
-    ASSERT_EQ(rows, u64(plan.lwe_dim) * plan.keys_per_element() * plan.digits * plan.polys());
+    ASSERT_EQ(rows, u64(plan.lwe_dim) * plan.keys_per_step() * plan.digits * plan.polys());
     auto& stream = *w.context.state().stream;
     for (int sample = 0; sample < 12; ++sample) {
       const u64 row = rng() % rows;
       const u32 inner = u32(row % plan.polys()), digit = u32(row / plan.polys() % plan.digits);
       const u64 block = row / plan.polys() / plan.digits;
-      const u32 key = u32(block % plan.keys_per_element());
-      const u32 element = u32(block / plan.keys_per_element());
+      const u32 key = u32(block % plan.keys_per_step());
+      const u32 element = u32(block / plan.keys_per_step());
       for (u32 l = 0; l < plan.primes.size(); ++l) {
         const u64 prime = plan.primes[l];
         // The masks are what the public seed says.

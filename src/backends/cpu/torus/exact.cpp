@@ -61,7 +61,7 @@ class ExactEngine final : public TorusEngine {
     const u64 n = plan_.ring_dim(), outs = plan_.polys();
     u32* row = reinterpret_cast<u32*>(work);
     for (u32 l = 0; l < primes(); ++l)
-      for (u32 k = 0; k < plan_.keys_per_element(); ++k)
+      for (u32 k = 0; k < plan_.keys_per_step(); ++k)
         for (u64 t = 0; t < terms(); ++t)
           for (u64 o = 0; o < outs; ++o) {
             isa_.arithmetic->reduce_signed(row, keys + ((k * terms() + t) * outs + o) * n, n,
@@ -83,7 +83,7 @@ class ExactEngine final : public TorusEngine {
     return (3 * terms() + 4 + u64(plan_.polys()) * primes()) * poly_bytes();
   }
   u64 key_at(u32 l, u32 k, u64 out, u64 term) const {
-    return (((u64(l) * plan_.keys_per_element() + k) * plan_.polys() + out) * terms() + term) *
+    return (((u64(l) * plan_.keys_per_step() + k) * plan_.polys() + out) * terms() + term) *
            plan_.ring_dim();
   }
 
@@ -116,7 +116,7 @@ class ExactEngine final : public TorusEngine {
         u32* const to = product + (o * primes() + l) * row;
         multiply(sum, in, element, l, o, reinterpret_cast<const u32**>(work + pointers_at()));
         isa_.arithmetic->mul(to, sum[0], monomial[0], n, primes_[l]);
-        if (plan_.keys_per_element() == 2)
+        if (plan_.keys_per_step() == 2)
           isa_.arithmetic->mul_add(to, sum[1], monomial[1], n, primes_[l]);
         inverse(to, l);
       }
@@ -133,7 +133,7 @@ class ExactEngine final : public TorusEngine {
     const u64 row = poly_bytes() / sizeof(u32), n = plan_.ring_dim();
     const u32** const key0 = rows + terms();
     const u32** const key1 = key0 + terms();
-    const u32 last = plan_.keys_per_element() - 1;
+    const u32 last = plan_.keys_per_step() - 1;
     for (u64 t = 0; t < terms(); ++t) {
       rows[t] = in + t * row;
       key0[t] = element + key_at(l, 0, out, t);

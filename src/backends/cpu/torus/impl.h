@@ -74,21 +74,29 @@ inline void accumulate_poly(i64* acc, const double* z, const TorusRounding& r) {
   }
 }
 
-// c - 1 and s of the roots of four vectors of points: the first by look-up, the others by quarter
-// turns of it, (0, 2, 1, 3) times e.
-inline void monomials(Point* out, const TorusSumArgs& args, u64 group, u32 e) {
+// The roots of four vectors of points: the first by look-up, the others by quarter turns of it,
+// (0, 2, 1, 3) times e.
+inline void roots(Point* out, const TorusSumArgs& args, u64 group, u32 e) {
   const u32* index = args.exponents + group * kLanes;
   const D c = Real::gather(args.cosine, index, 0, e, args.two_n - 1);
   const D s = Real::gather(args.cosine, index, args.two_n / 4 * 3, e, args.two_n - 1);
-  const D one = Real::set1(1.0), plus = Real::set1(0.0), minus = Real::set1(-0.0);
+  const D plus = Real::set1(0.0), minus = Real::set1(-0.0);
   const u32 turns[4] = {0, 2 * e % 4, e % 4, 3 * e % 4};
 #pragma GCC unroll 4
   for (u32 t = 0; t < 4; ++t) {
     const bool swapped = turns[t] % 2 != 0;
     const D re = swapped ? s : c, im = swapped ? c : s;
-    out[t].re = Real::sub(Real::flip_sign(re, turns[t] == 1 || turns[t] == 2 ? minus : plus), one);
+    out[t].re = Real::flip_sign(re, turns[t] == 1 || turns[t] == 2 ? minus : plus);
     out[t].im = Real::flip_sign(im, turns[t] >= 2 ? minus : plus);
   }
+}
+
+// c - 1 and s of these roots.
+inline void monomials(Point* out, const TorusSumArgs& args, u64 group, u32 e) {
+  roots(out, args, group, e);
+  const D one = Real::set1(1.0);
+#pragma GCC unroll 4
+  for (u32 t = 0; t < 4; ++t) out[t].re = Real::sub(out[t].re, one);
 }
 
 inline void multiply_add(Point& sum, const Point& in, const Point& key) {
@@ -147,8 +155,55 @@ inline void sum_rows(const TorusSumArgs& args) {
   }
 }
 
+// Of groups: key words pass once for `count` rows, each of which makes its own bundle of them.
+template <u32 count>
+inline void bundle_group(const TorusSumArgs& args, u64 group, u32 row) {
+  const u32 keys = args.bundle;
+  Point root[count * 4 << 6];  // at most 2^6 keys
+  for (u32 r = 0; r < count; ++r)
+    for (u32 set = 1; set < keys; ++set)
+      roots(root + (r * keys + set) * 4, args, group, args.exponent[(row + r) * keys + set]);
+  for (u32 t = 0; t < 4; ++t) {
+    const u64 vector = 4 * group + t, at = vector * args.terms * kPair;
+    const double* key = args.key + at * args.outs * keys;
+    for (u32 o = 0; o < args.outs; ++o) {
+      Point z[count];
+      for (u32 r = 0; r < count; ++r) z[r] = {Real::set1(0.0), Real::set1(0.0)};
+      for (u32 i = 0; i < args.terms; ++i, key += keys * kPair) {
+        if (row == 0)  // the later rows find the key in L1
+          for (u32 line = 0; line < keys * kPair * sizeof(double); line += 64)
+            __builtin_prefetch(reinterpret_cast<const char*>(key) + kTorusLead + line, 0, 3);
+        Point bundle[count];
+        for (u32 r = 0; r < count; ++r) bundle[r] = load_point(key);
+        for (u32 set = 1; set < keys; ++set) {
+          const Point k = load_point(key + set * kPair);
+          for (u32 r = 0; r < count; ++r)
+            multiply_add(bundle[r], root[(r * keys + set) * 4 + t], k);
+        }
+        for (u32 r = 0; r < count; ++r)
+          multiply_add(z[r], load_point(args.spectra[row + r] + at + i * kPair), bundle[r]);
+      }
+      for (u32 r = 0; r < count; ++r) store_point(args.buffer + (r * args.outs + o) * kPair, z[r]);
+    }
+    for (u32 r = 0; r < count; ++r)
+      for (u32 o = 0; o < args.outs; ++o)
+        store_point(args.spectra[row + r] + (vector * args.outs + o) * kPair,
+                    load_point(args.buffer + (r * args.outs + o) * kPair));
+  }
+}
+
+inline void bundle_rows(const TorusSumArgs& args) {
+  for (u64 group = 0; group < args.vectors / 4; ++group) {
+    u32 row = 0;
+    for (; row + 2 <= args.rows; row += 2) bundle_group<2>(args, group, row);
+    for (; row < args.rows; ++row) bundle_group<1>(args, group, row);
+  }
+}
+
 inline void torus_sum(const TorusSumArgs& args) {
-  if (args.ternary)
+  if (args.bundle != 0)
+    bundle_rows(args);
+  else if (args.ternary)
     sum_rows<true>(args);
   else
     sum_rows<false>(args);
@@ -169,6 +224,17 @@ inline void subtract_rows(W* sum, const W* const* rows, u32 count, u32 words) {
     for (u32 i = 0; i < words; ++i) sum[i] -= rows[k][i];
 }
 
+inline void subtract_products(u32* sum, const u32* rows, const u32* factors, u32 count, u32 words) {
+  u32 k = 0;
+  for (; k + 4 <= count; k += 4) {
+    const u32 *a = rows + u64(k) * words, *b = a + words, *c = b + words, *d = c + words;
+    const u32 p = factors[k], q = factors[k + 1], r = factors[k + 2], s = factors[k + 3];
+    for (u32 i = 0; i < words; ++i) sum[i] -= (a[i] * p + b[i] * q) + (c[i] * r + d[i] * s);
+  }
+  for (; k < count; ++k)
+    for (u32 i = 0; i < words; ++i) sum[i] -= rows[u64(k) * words + i] * factors[k];
+}
+
 template <class W>
 inline W dot(const W* a, const i8* s, u32 count) {
   W sum = 0;
@@ -176,11 +242,20 @@ inline W dot(const W* a, const i8* s, u32 count) {
   return sum;
 }
 
-inline constexpr TorusTable kTorus = {
-    kLanes,       decompose_poly,     forward_transform,  inverse_transform,
-    torus_sum,    accumulate_poly,    monomial_rows,      digit_rows,
-    combine_rows, subtract_rows<u32>, subtract_rows<u64>, dot<u32>,
-    dot<u64>};
+inline constexpr TorusTable kTorus = {kLanes,
+                                      decompose_poly,
+                                      forward_transform,
+                                      inverse_transform,
+                                      torus_sum,
+                                      accumulate_poly,
+                                      monomial_rows,
+                                      digit_rows,
+                                      combine_rows,
+                                      subtract_rows<u32>,
+                                      subtract_rows<u64>,
+                                      subtract_products,
+                                      dot<u32>,
+                                      dot<u64>};
 
 }  // namespace CRENEL_CPU_TORUS_ISA
 }  // namespace crenel::backend::cpu

@@ -25,7 +25,7 @@ using device::TorusPlan;
 class TorusEngine {
  public:
   virtual ~TorusEngine() = default;
-  /// Bytes of the key of one LWE element, a multiple of 64.
+  /// Bytes of the key of one step, a multiple of 64.
   virtual u64 element_bytes() const = 0;
   /// Bytes of workspace of each row of a step, and of a step or load in all; multiples of 64.
   virtual u64 row_bytes() const = 0;
@@ -33,6 +33,7 @@ class TorusEngine {
   /// keys: [key][digit][row][out][N], as load_bootstrap_key takes them.
   virtual void load(void* element, const i64* keys, u8* shared) const = 0;
   /// ACC += (X^e - 1)(ACC (x) K0) + (X^-e - 1)(ACC (x) K1) for `rows` rows; acc, e and work a row.
+  /// Of groups ACC = ACC (x) sum_S X^(c_S) K_S, e: [row][S].
   /// next: the element that follows in memory comes next.
   virtual void step(i64* const* acc, const u32* e, u32 rows, const void* element, bool next,
                     u8* const* work, u8* shared) const = 0;
@@ -67,17 +68,27 @@ class CpuTorusKernels final : public device::TorusKernels {
   void do_phase(Stream& stream, u32* out, const ConstLweView& in, const i8* secrets) override;
 
   u32 exponent(u32 x) const;
-  void start(i64* acc, const u32* in, const LutView& luts, const u32* index) const;
-  void extract(u64* out, const i64* acc, const LutView& luts, const u32* index) const;
+  /// Groups: the exponents of all steps, [step][S]; returns the sum of all u of the definition.
+  i64 cut_exponents(u32* out, const u32* in) const;
+  void start(i64* acc, const u32* bodies, const LutView& luts, const u32* index) const;
+  template <class Word>
+  void extract(Word* out, const i64* acc, const LutView& luts, const u32* index) const;
   /// Rows [first, first + rows) in lock-step.
-  void rotate_group(u64* out, const u32* in, u64 first, u32 rows, const void* key,
+  void rotate_group(const LweView& out, const u32* in, u64 first, u32 rows, const void* key,
                     const LutView& luts, u8* work) const;
   /// Rows that one thread takes through the key in lock-step.
   u32 group_rows() const;
   u64 group_bytes() const {
-    return group_rows() * (acc_bytes() + engine_->row_bytes()) + engine_->shared_bytes();
+    return group_rows() * (row_bytes() + exponent_bytes()) + engine_->shared_bytes();
   }
   u64 acc_bytes() const { return u64(plan().polys()) * plan().ring_dim() * sizeof(i64); }
+  /// What a step touches of a row.
+  u64 row_bytes() const { return acc_bytes() + engine_->row_bytes(); }
+  /// Groups: the exponents of a row.
+  u64 exponent_bytes() const {
+    if (plan().group == 0) return 0;
+    return (u64(plan().steps()) * plan().keys_per_step() * sizeof(u32) + 63) / 64 * 64;
+  }
 
   const TorusTable& table_;
   const SampleTable& sample_;

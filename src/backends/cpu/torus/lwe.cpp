@@ -73,6 +73,37 @@ void switch_rows(const TorusTable& table, const SwitchShape& shape, u64 rows, u3
   }
 }
 
+// Rows of a key switch by products, in lock-step: the key's rows of an element are read once.
+void product_rows(const TorusTable& table, const SwitchShape& shape, u64 rows, u32* out,
+                  const u32* in, const u32* key, u32* sums) {
+  constexpr u32 kPointEvery = 512;
+  const u32 words = shape.out_words(), in_words = shape.in_dim + shape.slots;
+  const u32 kept = shape.base_log * shape.digits, base = 1u << shape.base_log;
+  u64 middle = 0;  // of the digits, which makes them positive
+  for (u32 j = 0; j < shape.digits; ++j) middle += u64(base / 2) << (shape.base_log * j);
+  for (u64 y = 0; y < rows; ++y) {
+    std::fill_n(sums + y * words, shape.out_dim, 0u);
+    for (u32 j = 0; j < shape.slots; ++j)
+      sums[y * words + shape.out_dim + j] =
+          switched(in[y * in_words + shape.in_dim + j], shape.log_in_modulus, shape.log_modulus);
+  }
+  for (u32 i = 0; i < shape.in_dim; ++i) {
+    if (i % kPointEvery == 0) watch::point();
+    const u32* const element = key + u64(i) * shape.digits * words;
+    for (u64 y = 0; y < rows; ++y) {
+      const u64 x = switched(in[y * in_words + i], shape.log_in_modulus, kept) + middle;
+      u32 digits[40];
+      for (u32 j = 0; j < shape.digits; ++j)
+        digits[j] = (static_cast<u32>(x >> (shape.base_log * j)) & (base - 1)) - base / 2;
+      table.subtract_products(sums + y * words, element, digits, shape.digits, words);
+    }
+  }
+  for (u64 y = 0; y < rows; ++y)
+    for (u32 w = 0; w < words; ++w)
+      out[y * words + w] = switched(low_bits(sums[y * words + w], shape.log_modulus),
+                                    shape.log_modulus, shape.log_out_modulus);
+}
+
 // Words of type W that one keystream block yields.
 template <class W>
 constexpr u32 kWordsPerBlock = 64 / sizeof(W);
@@ -145,6 +176,7 @@ void CpuTorusKernels::do_key_switch(Stream& stream, const SwitchShape& shape, co
                                     const ConstLweView& in, const ConstLweView& key) {
   const u32 words = shape.out_words();
   const u64 batch = in.shape.rows;
+  // products: all words of the key have 32 bits
   const u64 sum_bytes = u64(words) * key.word_bytes;
   const u64 most = std::clamp<u64>(kSwitchBytes / sum_bytes, 1, kSwitchRows);
   // equal groups, as many for every thread
@@ -156,8 +188,11 @@ void CpuTorusKernels::do_key_switch(Stream& stream, const SwitchShape& shape, co
   parallel_for_workers(groups, cost, [&](u64 g, u32 worker) {
     const u64 first = g * batch / groups, rows = (g + 1) * batch / groups - first;
     u32* const to = out.as<u32>() + first * words;
-    const u64* const from = in.as<const u64>() + first * in.shape.words();
     u8* const sums = work.as<u8>() + worker * group_bytes;
+    if (shape.products)
+      return product_rows(table_, shape, rows, to, in.as<const u32>() + first * in.shape.words(),
+                          key.as<const u32>(), reinterpret_cast<u32*>(sums));
+    const u64* const from = in.as<const u64>() + first * in.shape.words();
     if (key.word_bytes == 4)
       switch_rows(table_, shape, rows, to, from, key.as<const u32>(), reinterpret_cast<u32*>(sums));
     else

@@ -45,17 +45,20 @@ struct TorusCrt {
   double key_modulus_inverse;
 };
 
-/// sum[o] = monomials of exponent e applied to sum_t in[t] key[o][t], for rows in lock-step. The
+/// sum[o] = monomials of exponent e applied to sum_t in[t] key[o][t], for rows in lock-step; of
+/// groups the products with the bundle sum_S X^(c_S) key[o][t][S]. The
 /// spectra of the `outs` <= `terms` sums replace those of the operands, from their start.
 struct TorusSumArgs {
-  const double* key;       ///< [vector][out][term][P re, P im, D re, D im (binary: P only)][lane]
+  /// [vector][out][term][P re, P im, D re, D im (binary: P only; groups: K_S, ascending)][lane]
+  const double* key;
   double* const* spectra;  ///< [row]
   double* buffer;          ///< 4 rows of `outs` vectors
-  const u32* exponent;     ///< [row] e < 2N
+  const u32* exponent;     ///< [row] e < 2N; groups: [row][S]
   u32 rows, terms, outs;
   u32 vectors;  ///< M / lanes
   u32 two_n;
   bool ternary;
+  u32 bundle;            ///< groups: keys of a bundle; else 0
   const double* cosine;  ///< [2N] of pi j / N
   /// [group of 4 vectors][lane] of ring/fft.h's exponents for the group's first vector; the other
   /// three lie N, N/2 and 3N/2 further.
@@ -89,6 +92,9 @@ struct TorusTable {
   /// sum -= rows[0] + ... + rows[count - 1], `words` words each.
   void (*subtract_rows32)(u32* sum, const u32* const* rows, u32 count, u32 words);
   void (*subtract_rows64)(u64* sum, const u64* const* rows, u32 count, u32 words);
+  /// sum -= factors[0] rows[0] + ... + factors[count - 1] rows[count - 1], rows of `words` words
+  /// one after the other; modulo 2^32.
+  void (*subtract_products)(u32* sum, const u32* rows, const u32* factors, u32 count, u32 words);
   /// sum_i a_i s_i; no branch and no address depends on s.
   u32 (*dot32)(const u32* a, const i8* s, u32 count);
   u64 (*dot64)(const u64* a, const i8* s, u32 count);

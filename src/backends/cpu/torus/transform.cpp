@@ -49,8 +49,13 @@ class TransformEngine final : public TorusEngine {
 
   void load(void* element, const i64* keys, u8* shared) const override {
     const u64 n = plan_.ring_dim(), outs = plan_.polys(), pair = 2 * u64(lanes_);
-    const u32 parts = plan_.keys_per_element();
+    const u32 parts = plan_.keys_per_step();
     double* z = reinterpret_cast<double*>(shared);
+    const auto coefficient = [&](const i64* first, const i64* second, u64 j, u32 part, u64 piece) {
+      if (plan_.group != 0) return first[part * terms() * outs * n + j];
+      const i64 k0 = weighted(first[j], piece), k1 = parts == 1 ? 0 : weighted(second[j], piece);
+      return part == 0 ? k0 + k1 : k0 - k1;
+    };
     for (u32 part = 0; part < parts; ++part)
       for (u64 t = 0; t < terms(); ++t)
         for (u64 o = 0; o < outs; ++o) {
@@ -60,9 +65,7 @@ class TransformEngine final : public TorusEngine {
           for (u64 half = 0; half < 2; ++half)
             for (u64 c = 0; c < points_; ++c) {
               const u64 j = half * points_ + c;
-              const i64 k0 = weighted(first[j], operand % pieces);
-              const i64 k1 = parts == 1 ? 0 : weighted(second[j], operand % pieces);
-              const i64 x = part == 0 ? k0 + k1 : k0 - k1;
+              const i64 x = coefficient(first, second, j, part, operand % pieces);
               z[c / lanes_ * pair + half * lanes_ + c % lanes_] = static_cast<double>(x);
             }
           table_.forward(static_cast<double*>(element) + ((o * terms() + t) * parts + part) * pair,
@@ -91,11 +94,13 @@ class TransformEngine final : public TorusEngine {
     }
     table_.sum({static_cast<const double*>(element), spectra, z + plan_.operands() * n, e, rows,
                 static_cast<u32>(terms()), plan_.polys(), points_ / lanes_, 2 * plan_.ring_dim(),
-                plan_.secret == device::LweSecret::ternary, cosine_.data(), exponents_.data()});
+                plan_.secret == device::LweSecret::ternary,
+                plan_.group != 0 ? plan_.keys_per_step() : 0, cosine_.data(), exponents_.data()});
     ahead = {key + element_bytes(), key + (next ? 2 : 1) * element_bytes(), ahead_bytes()};
     for (u32 r = 0; r < rows; ++r)
       for (u64 poly = 0; poly < polys; ++poly) {
         table_.inverse(z, spectra[r] + poly * pair, polys * pair, tables_, ahead.take());
+        if (plan_.group != 0) std::fill_n(acc[r] + poly * n, n, i64(0));
         table_.accumulate(acc[r] + poly * n, z, rounding_);
       }
   }

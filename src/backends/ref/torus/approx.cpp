@@ -25,20 +25,27 @@ class ApproxProduct final : public TorusProduct {
     return plan_.digit_pieces() * plan_.key_polys() * points() * sizeof(Complex);
   }
 
-  // [P, D][digit][piece][row][out][M].
+  // [P, D][digit][piece][row][out][M]; of groups [S][row][out][M].
   void load(void* element, const i64* keys) const override {
     const u64 n = plan_.ring_dim(), square = u64(plan_.polys()) * plan_.polys();
     const u64 second = plan_.digits * square * n;
     Complex* out = static_cast<Complex*>(element);
+    if (plan_.group != 0) {
+      for (u64 i = 0; i < plan_.key_polys(); ++i, out += points()) {
+        const Points values = forward(keys + i * n);
+        std::copy(values.begin(), values.end(), out);
+      }
+      return;
+    }
     std::vector<i64> poly(n);
-    for (u32 k = 0; k < plan_.keys_per_element(); ++k)
+    for (u32 k = 0; k < plan_.keys_per_step(); ++k)
       for (u32 operand = 0; operand < plan_.operands(); ++operand)
         for (u64 i = 0; i < square; ++i, out += points()) {
           const u32 piece = operand % plan_.digit_pieces();
           const i64* const from = keys + (operand / plan_.digit_pieces() * square + i) * n;
           for (u64 c = 0; c < n; ++c) {
             const i64 k0 = weighted(from[c], piece);
-            const i64 k1 = plan_.keys_per_element() == 2 ? weighted(from[second + c], piece) : 0;
+            const i64 k1 = plan_.keys_per_step() == 2 ? weighted(from[second + c], piece) : 0;
             poly[c] = k == 0 ? k0 + k1 : k0 - k1;
           }
           const Points values = forward(poly.data());
@@ -47,24 +54,13 @@ class ApproxProduct final : public TorusProduct {
   }
 
   void multiply(std::vector<i128>& increment, const std::vector<i64>& operands, const void* element,
-                u32 e) const override {
+                std::span<const u32> e) const override {
     const u64 n = plan_.ring_dim(), terms = u64(plan_.operands()) * plan_.polys();
-    const Complex* p = static_cast<const Complex*>(element);
-    const Complex* d = p + terms * plan_.polys() * points();
+    const Complex* keys = static_cast<const Complex*>(element);
     std::vector<Points> in;
     for (u64 t = 0; t < terms; ++t) in.push_back(forward(&operands[t * n]));
     for (u32 out = 0; out < plan_.polys(); ++out) {
-      Points z(points());
-      for (u32 f = 0; f < points(); ++f) {
-        Complex a, b;
-        for (u64 t = 0; t < terms; ++t) {
-          const u64 at = (t * plan_.polys() + out) * points() + f;
-          a = multiply_add(in[t][f], p[at], a);
-          if (plan_.keys_per_element() == 2) b = multiply_add(in[t][f], d[at], b);
-        }
-        const Complex root = fft_.roots[e * fft_.exponents[f] % (2 * n)];
-        z[f] = plan_.keys_per_element() == 2 ? ternary(root, a, b) : ternary(root, a, a);
-      }
+      Points z = plan_.group != 0 ? bundle_sum(in, keys, out, e) : difference(in, keys, out, e[0]);
       inverse(z);
       for (u32 j = 0; j < points(); ++j) {
         increment[out * n + j] = rounded(z[j].re);
@@ -75,6 +71,41 @@ class ApproxProduct final : public TorusProduct {
 
  private:
   u32 points() const { return fft_.points(); }
+
+  Complex root(u32 e, u32 f) const {
+    return fft_.roots[e * fft_.exponents[f] % (2 * plan_.ring_dim())];
+  }
+
+  Points difference(const std::vector<Points>& in, const Complex* p, u32 out, u32 e) const {
+    const Complex* d = p + in.size() * plan_.polys() * points();
+    Points z(points());
+    for (u32 f = 0; f < points(); ++f) {
+      Complex a, b;
+      for (u64 t = 0; t < in.size(); ++t) {
+        const u64 at = (t * plan_.polys() + out) * points() + f;
+        a = multiply_add(in[t][f], p[at], a);
+        if (plan_.keys_per_step() == 2) b = multiply_add(in[t][f], d[at], b);
+      }
+      z[f] = plan_.keys_per_step() == 2 ? ternary(root(e, f), a, b) : ternary(root(e, f), a, a);
+    }
+    return z;
+  }
+
+  // The products with sum_S X^(e_S) K_S.
+  Points bundle_sum(const std::vector<Points>& in, const Complex* keys, u32 out,
+                    std::span<const u32> e) const {
+    const u64 key_points = in.size() * plan_.polys() * points();
+    Points z(points());
+    for (u32 f = 0; f < points(); ++f)
+      for (u64 t = 0; t < in.size(); ++t) {
+        const Complex* const key = keys + (t * plan_.polys() + out) * points() + f;
+        Complex bundle = key[0];
+        for (u32 set = 1; set < e.size(); ++set)
+          bundle = multiply_add(root(e[set], f), key[set * key_points], bundle);
+        z[f] = multiply_add(in[t][f], bundle, z[f]);
+      }
+    return z;
+  }
 
   // What multiplies a piece of a digit whose key is `key`.
   i64 weighted(i64 key, u32 piece) const {

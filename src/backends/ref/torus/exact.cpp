@@ -40,7 +40,8 @@ class ExactProduct final : public TorusProduct {
   }
 
   void multiply(std::vector<i128>& increment, const std::vector<i64>& operands, const void* element,
-                u32 e) const override {
+                std::span<const u32> exponents) const override {
+    const u32 e = exponents[0];
     const u64 n = plan_.ring_dim(), terms = u64(plan_.digits) * plan_.polys();
     std::vector<std::vector<Words>> in(primes());
     for (u32 l = 0; l < primes(); ++l)
@@ -81,7 +82,7 @@ class ExactProduct final : public TorusProduct {
     const u64 n = plan_.ring_dim();
     const u32 p = prime(l);
     Words total(n, 0);
-    for (u32 k = 0; k < plan_.keys_per_element(); ++k) {
+    for (u32 k = 0; k < plan_.keys_per_step(); ++k) {
       const u64 power = k == 0 ? e : 2 * n - e;
       for (u64 f = 0; f < n; ++f) {
         u32 acc = 0;

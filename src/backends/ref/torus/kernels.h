@@ -2,6 +2,7 @@
 // of 128 bits or the double operations that device/torus/kernels.h fixes, one thread.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "backends/ref/poly/kernels.h"
@@ -24,14 +25,15 @@ using ring::Complex;
 class TorusProduct {
  public:
   virtual ~TorusProduct() = default;
-  /// Bytes of the stored keys (all of them) of one LWE element.
+  /// Bytes of the stored keys (all of them) of one step.
   virtual u64 element_bytes() const = 0;
   /// keys: [key][digit][row][out][N] centred integers.
   virtual void load(void* element, const i64* keys) const = 0;
-  /// increment[out][N] = the rounded sum for the exponent e; operands [operand][row][N]. Integers
-  /// to be added to the accumulator modulo Q.
+  /// increment[out][N] = the rounded sum; operands [operand][row][N]. Integers to be added to the
+  /// accumulator modulo Q. e: the exponent; of groups c_S for every key, and the integers are the
+  /// new accumulator.
   virtual void multiply(std::vector<i128>& increment, const std::vector<i64>& operands,
-                        const void* element, u32 e) const = 0;
+                        const void* element, std::span<const u32> e) const = 0;
 };
 
 std::unique_ptr<TorusProduct> make_exact_product(const TorusPlan& plan);
@@ -61,9 +63,20 @@ class RefTorusKernels final : public device::TorusKernels {
 
   /// E(x) of device/torus/kernels.h.
   u32 exponent(u32 x) const;
-  /// One row of blind_rotate; index: of the row's slots, may be null.
-  void bootstrap_row(u64* out, const u32* in, const u8* key, const LutView& luts,
-                     const u32* index) const;
+  /// One row of blind_rotate, from row `row` of `in` to those of its outputs.
+  void bootstrap_row(const LweView& out, const ConstLweView& in, u64 row, const u8* key,
+                     const LutView& luts) const;
+  /// Exponents of the monomials of every step, and that of each slot's body.
+  struct Exponents {
+    std::vector<std::vector<u32>> steps;
+    std::vector<u32> bodies;
+  };
+  Exponents exponents(const u32* in) const;
+  Exponents cut_exponents(const u32* in) const;  ///< of groups
+  std::vector<u64> rotated(const Exponents& exponents, const u8* key, const LutView& luts,
+                           const u32* index) const;  ///< the accumulator
+  void product_switch(const SwitchShape& shape, const LweView& out, const ConstLweView& in,
+                      const ConstLweView& key) const;
   /// Digits of the accumulator, or their pieces: [digit][piece][row][N].
   std::vector<i64> operands(const std::vector<u64>& acc) const;
 

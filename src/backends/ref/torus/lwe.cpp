@@ -45,8 +45,9 @@ void store_mask(const LweView& out, u64 at, const random::ChaChaState& state) {
 
 void RefTorusKernels::do_key_switch(Stream&, const SwitchShape& shape, const LweView& out,
                                     const ConstLweView& in, const ConstLweView& key) {
+  if (shape.products) return product_switch(shape, out, in, key);
   const u32 words = shape.out_words();
-  const u64 rows_a_digit = (u64(1) << shape.base_log) - 1;
+  const u64 rows_a_digit = shape.digit_rows();
   std::vector<u64> sum(words);
   for (u64 row = 0; row < in.shape.rows; ++row) {
     watch::point();
@@ -61,6 +62,33 @@ void RefTorusKernels::do_key_switch(Stream&, const SwitchShape& shape, const Lwe
         const u64 at = ((u64(i) * shape.digits + j) * rows_a_digit + digit - 1) * words;
         for (u32 w = 0; w < words; ++w) sum[w] -= load_word(key, at + w);
       }
+    for (u32 w = 0; w < words; ++w)
+      out.as<u32>()[row * words + w] =
+          switched(low_bits(sum[w], shape.log_modulus), shape.log_modulus, shape.log_out_modulus);
+  }
+}
+
+void RefTorusKernels::product_switch(const SwitchShape& shape, const LweView& out,
+                                     const ConstLweView& in, const ConstLweView& key) const {
+  const u32 words = shape.out_words();
+  const i64 base = i64(1) << shape.base_log;
+  std::vector<u64> sum(words);
+  for (u64 row = 0; row < in.shape.rows; ++row) {
+    watch::point();
+    const u32* a = in.as<const u32>() + row * in.shape.words();
+    for (u32 w = 0; w < words; ++w)
+      sum[w] = w < shape.out_dim ? 0
+                                 : switched(a[shape.in_dim + w - shape.out_dim],
+                                            shape.log_in_modulus, shape.log_modulus);
+    for (u32 i = 0; i < shape.in_dim; ++i) {
+      i64 rest = switched(a[i], shape.log_in_modulus, shape.base_log * shape.digits);
+      for (u32 j = 0; j < shape.digits; ++j) {
+        const i64 residue = rest % base, digit = residue >= base / 2 ? residue - base : residue;
+        rest = (rest - digit) / base;
+        const u64 at = (u64(i) * shape.digits + j) * words;
+        for (u32 w = 0; w < words; ++w) sum[w] -= static_cast<u64>(digit) * load_word(key, at + w);
+      }
+    }
     for (u32 w = 0; w < words; ++w)
       out.as<u32>()[row * words + w] =
           switched(low_bits(sum[w], shape.log_modulus), shape.log_modulus, shape.log_out_modulus);

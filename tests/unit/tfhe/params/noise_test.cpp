@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -209,6 +210,54 @@ TEST(TfheNoiseModel, TransformIsCountedUnlessExact) {
   EXPECT_LT(g4.transform, std::ldexp(g4.blind_rotation, -15));
 }
 
+// The cuts' variance by draws of uniform fractions, against the model's constants.
+TEST(TfheNoiseModel, CutsAreWhatUniformExponentsCost) {
+  auto rng = test::test_rng();
+  for (const u32 group : {1u, 2u, 3u, 4u, 6u}) {
+    const u32 keys = 1u << group;
+    constexpr u32 kDraws = 4000;
+    double sum = 0, squares = 0;
+    for (u32 draw = 0; draw < kDraws; ++draw) {
+      std::vector<double> f(keys, 0.0);
+      for (u32 l = 0; l < group; ++l) {
+        const double a = std::ldexp(double(rng() >> 11), -53);
+        for (u32 set = 0; set < 1u << l; ++set) f[set | 1u << l] = std::fmod(f[set] + a, 1.0);
+      }
+      std::sort(f.begin(), f.end());
+      double least = 1e9;
+      for (u32 cut = 0; cut < keys; ++cut) {
+        double mean = 0, square = 0;
+        for (u32 i = 0; i < keys; ++i) {
+          const double u = f[i] - (i > cut ? 1 : 0);
+          mean += u / keys, square += u * u / keys;
+        }
+        least = std::min(least, square - mean * mean);
+      }
+      sum += least, squares += least * least;
+    }
+    const double mean = sum / kDraws, std = std::sqrt((squares / kDraws - mean * mean) / kDraws);
+    Spec spec = Params::preset("toy-lut4g4", true).spec();
+    spec.group = spec.step = group, spec.lwe_dim = LweDim(60 * group);
+    const double model = noise_budget(plan_of(spec, SlotCount(1)), kSigma).rotation_rounding;
+    EXPECT_NEAR(1.0 / 12 + 60 * mean, model, 60 * (7 * std + 1e-5)) << group;
+  }
+}
+
+// Whatever step a server takes, it is within the norm, and coarser steps read with less noise.
+TEST(TfheNoiseModel, StepsOfAGroupRestateTheFailureProbability) {
+  for (const char* name : {"lut4-128g4", "bool128g4"}) {
+    const Params set = Params::preset(name);
+    const Params one = set.with_step(1), pairs = set.with_step(2), whole = set.with_step(4);
+    EXPECT_LE(one.p_fail_log2(), -128) << name;
+    EXPECT_LT(pairs.p_fail_log2(), one.p_fail_log2()) << name;
+    EXPECT_LT(whole.p_fail_log2(), pairs.p_fail_log2()) << name;
+    EXPECT_EQ(one.id(), whole.id()) << name;
+    EXPECT_THROW(set.with_step(3), ParameterError);
+    EXPECT_THROW(set.with_step(0), ParameterError);
+  }
+  EXPECT_THROW(Params::preset("bool128").with_step(1), UnsupportedError);
+}
+
 TEST(TfheNoiseModel, FreshNoiseAddsUpAtTheRestModulus) {
   for (const std::string& name : Params::preset_names()) {
     const Params params = Params::preset(name, true);
@@ -216,8 +265,10 @@ TEST(TfheNoiseModel, FreshNoiseAddsUpAtTheRestModulus) {
     const double q = std::exp2(params.spec().log_lwe_modulus);
     const double at_q = q / double(params.modulus());
     const double at_switch = q / std::exp2(params.spec().log_switch_modulus);
+    // with groups the switch belongs to the reading
+    const double switched = params.spec().group != 0 ? 0.0 : b.switch_rounding + b.key_switch;
     const double sum = at_q * at_q * (b.blind_rotation + b.transform) +
-                       at_switch * at_switch * (b.switch_rounding + b.key_switch) + b.rest_rounding;
+                       at_switch * at_switch * switched + b.rest_rounding;
     EXPECT_NEAR(fresh_std(params, kSigma) * fresh_std(params, kSigma) / sum, 1.0, 1e-12) << name;
   }
 }

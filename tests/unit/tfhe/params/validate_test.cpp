@@ -161,6 +161,12 @@ TEST(TfheParamsVariants, ArithmeticIsChosenWhereItIsSafe) {
 TEST(TfheParamsVariants, SplitIsForGadgetsOfTwoPrimes) {
   for (const std::string& name : Params::preset_names()) {
     const Params params = Params::preset(name, true);
+    if (params.spec().group != 0) {  // bundles are made in doubles
+      EXPECT_THROW(params.with_arithmetic(Arithmetic::exact), UnsupportedError) << name;
+      EXPECT_THROW(params.with_arithmetic(Arithmetic::split), UnsupportedError) << name;
+      EXPECT_THROW(params.with_slots(SlotCount(2)), UnsupportedError) << name;
+      continue;
+    }
     const bool possible = params.spec().path == NoisePath::gadget && params.primes().size() == 2;
     for (const u32 slots : {1u, 5u, 16u}) {
       const Params exact = params.with_arithmetic(Arithmetic::exact).with_slots(SlotCount(slots));
@@ -193,6 +199,37 @@ TEST(TfheParamsVariants, ArithmeticsHaveNames) {
       EXPECT_EQ(error.field("arithmetic"), name);
       EXPECT_EQ(error.field("expected"), "'exact', 'approx' or 'split'");
     }
+  }
+}
+
+TEST(TfheParamsVariants, GroupsAreCheckedFieldByField) {
+  const Spec spec = Params::preset("toy-lut4g4", true).spec();
+  const std::vector<std::pair<const char*, std::function<void(Spec&)>>> changes{
+      {"group is 7", [](Spec& s) { s.group = 7; }},
+      {"group is 3", [](Spec& s) { s.group = 3, s.step = 3; }},  // 16 elements
+      {"step is 3", [](Spec& s) { s.step = 3; }},
+      {"step is 0", [](Spec& s) { s.step = 0; }},
+      {"step is 2 and switch_digits 10", [](Spec& s) { s.group = 0; }},
+      {"secret is ternary", [](Spec& s) { s.secret = LweSecret::ternary; }},
+      {"path is gadget", [](Spec& s) { s.path = NoisePath::gadget; }},
+      {"switch_digits is 0", [](Spec& s) { s.switch_digits = 0; }},
+      {"switch_digits is 11", [](Spec& s) { s.switch_digits = 11; }},
+      {"log_lwe_modulus is 23", [](Spec& s) { s.log_lwe_modulus = 23; }},
+      {"log_switch_modulus is 23", [](Spec& s) { s.log_switch_modulus = 23; }},
+      {"arithmetic = exact", [](Spec& s) { s.arithmetic = Arithmetic::exact; }}};
+  for (const auto& [text, change] : changes) {
+    Spec changed = spec;
+    change(changed);
+    std::string all;
+    for (const std::string& problem : Params::validate(changed, true)) all += problem + "\n";
+    EXPECT_NE(all.find(text), std::string::npos) << text << " is not in: " << all;
+  }
+  std::set<std::string> ids{Params::from_spec(spec, true).id()};
+  for (const auto& change : std::vector<std::function<void(Spec&)>>{
+           [](Spec& s) { s.group = 2; }, [](Spec& s) { s.switch_digits = 9; }}) {
+    Spec changed = spec;
+    change(changed);
+    EXPECT_TRUE(ids.insert(Params::from_spec(changed, true).id()).second);
   }
 }
 

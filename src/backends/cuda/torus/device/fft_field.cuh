@@ -133,8 +133,8 @@ struct FftField : FftPoints {
     const u32 half = 1u << (log_n() - 1);
     return [=](u32 e) { return make_double2(cut(poly[e]), cut(poly[e + half])); };
   }
-  /// Adds points of the inverse transform to a polynomial of the accumulator.
-  template <u32 Count>
+  /// Adds points of the inverse transform to a polynomial of the accumulator, or puts them there.
+  template <bool Replace = false, u32 Count>
   __device__ __forceinline__ void store(Acc* poly, u32 base, u32 stride,
                                         const double2 (&z)[Count]) const {
     const auto add = [&](auto rounded) {
@@ -142,8 +142,8 @@ struct FftField : FftPoints {
 #pragma unroll
       for (u32 j = 0; j < Count; ++j) {
         Acc* const word = poly + base + j * stride;
-        word[0] = rules.add(word[0], rounded(z[j].x));
-        word[half] = rules.add(word[half], rounded(z[j].y));
+        word[0] = rules.add(Replace ? Acc(0) : word[0], rounded(z[j].x));
+        word[half] = rules.add(Replace ? Acc(0) : word[half], rounded(z[j].y));
       }
     };
     if (Rules::Raising && !rules.args.reduces)
@@ -165,6 +165,12 @@ struct FftField : FftPoints {
   /// Exponent of the root that point f evaluates at, 1 mod 4.
   __device__ __forceinline__ u32 exponent_of(u32 f) const {
     return (__brev(f) >> (33 - log_n())) * 4 + 1;
+  }
+  /// X^e at the root with this exponent.
+  __device__ __forceinline__ double2 root(u32 e, u32 exponent) const {
+    const u32 n = 1u << log_n(), j = e * exponent;
+    const u32 f = j & (n - 1), near = min(f, n - f);
+    return make_double2(quadrant(near, j + n / 2), quadrant(n / 2 - near, j));
   }
   /// (X^e - 1) and (X^-e - 1) applied to the sums at the root with this exponent.
   template <bool Ternary>

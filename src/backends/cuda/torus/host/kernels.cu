@@ -53,6 +53,7 @@ std::vector<CudaTorusKernels::Choice> CudaTorusKernels::choices_for(const device
                                                                     bool by_fft,
                                                                     std::size_t shared) {
   std::vector<Choice> choices;
+  if (plan.group != 0) return choices;
   const std::span<const RotateInstance> all[] = {
       torus::raising_instances(), torus::gadget_instances(),
       torus::exact_instances(),   torus::generic_instances(),
@@ -79,6 +80,15 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
       tables_(device_, this->plan(), by_fft_),
       choices_(choices_for(this->plan(), by_fft_, device_->model().shared_bytes)) {
   const auto& p = this->plan();
+  tables_.prepare(kLoadLevels);
+  if (p.group != 0) {
+    bundles_ = bundles_for(p, device_->model().shared_bytes);
+    tables_.prepare(bundles_.rmax);
+    if (device_->dry()) return;
+    const DeviceGuard guard(device_->index());
+    allow_bundles();
+    return;
+  }
   if (choices_.empty())
     throw UnsupportedError(
         cat(device_->info().name, ": no blind rotation for ", p.polys(),
@@ -90,7 +100,6 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
     throw UnsupportedError(
         cat(p.polys() * p.operands(), " rows of a bootstrapping key, expected at most 128"),
         {{"rows", p.polys() * p.operands()}});
-  tables_.prepare(kLoadLevels);
   for (const Choice& c : choices_) tables_.prepare(c.instance->rmax);
   if (device_->dry()) return;
   const DeviceGuard guard(device_->index());
@@ -102,11 +111,12 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
 }
 
 u64 CudaTorusKernels::bootstrap_key_bytes() const {
-  return plan().lwe_dim * key_points(plan(), by_fft_) * element_bytes(plan(), by_fft_);
+  return plan().steps() * key_points(plan(), by_fft_) * element_bytes(plan(), by_fft_);
 }
 
 void CudaTorusKernels::do_load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count,
                                              const i64* polys) {
+  if (plan().group != 0) return load_bundle_keys(stream, key, first, count, polys);
   torus::LoadArgs args = {tables_.arguments(kLoadLevels), polys, nullptr};
   const u64 element = key_points(plan(), by_fft_) * element_bytes(plan(), by_fft_);
   args.key = static_cast<u8*>(key) + first * element;
@@ -130,6 +140,32 @@ void CudaTorusKernels::do_load_bootstrap_key(Stream& stream, void* key, u32 firs
     launch(stream, cost, torus::load_key_ntt<2>, grid, torus::kLoadThreads, shared, args);
 }
 
+// Keys of a step as if each were the only one of an element: [step][S][row][out][f].
+void CudaTorusKernels::load_bundle_keys(Stream& stream, void* key, u32 first, u32 count,
+                                        const i64* polys) {
+  const u64 square = u64(plan().polys()) * plan().polys(), points = plan().ring_dim() / 2;
+  const u64 step_points = plan().key_polys() * points;
+  const u64 step_words = plan().key_polys() * plan().ring_dim();
+  const u32 keys = plan().keys_per_step(), most = 65535 / keys;  // the grid's limit
+  for (u32 done = 0; done < count; done += most) {
+    const u32 now = std::min(most, count - done);
+    const torus::LoadArgs args = {tables_.arguments(kLoadLevels), polys + done * step_words,
+                                  static_cast<double2*>(key) + (first + done) * step_points};
+    const auto cost = [&] {
+      device::LaunchRecord record;
+      record.kernel = "load_bootstrap_key";
+      record.work = device::Work::ntt;
+      record.polys = static_cast<u32>(now * plan().key_polys());
+      record.limbs = 1;
+      record.read_bytes = now * step_words * sizeof(i64);
+      record.written_bytes = now * step_points * sizeof(double2);
+      return record;
+    };
+    launch(stream, cost, torus::load_key_fft, dim3(static_cast<u32>(square), 1, now * keys),
+           torus::kLoadThreads, points * sizeof(double2), args);
+  }
+}
+
 CudaTorusKernels::Choice CudaTorusKernels::choose(u32 batch) const {
   if (forced_.instance != nullptr) return forced_;
   // Few rows: one a block, for latency. Otherwise the first shape, with no larger groups than it
@@ -148,6 +184,15 @@ CudaTorusKernels::Choice CudaTorusKernels::choose(u32 batch) const {
 
 std::vector<device::RotationShape> CudaTorusKernels::shapes() const {
   std::vector<device::RotationShape> shapes;
+  if (plan().group != 0) {
+    device::RotationShape shape;
+    shape.name = bundles_.name;
+    shape.threads = bundles_.threads;
+    shape.items_per_thread = 2u << bundles_.rmax;
+    shape.warps_per_poly = plan().ring_dim() / 32.0 / shape.items_per_thread;
+    shape.shared_bytes = bundles_.shared_bytes;
+    return {shape};
+  }
   for (const Choice& c : choices_) {
     const RotateInstance& instance = *c.instance;
     cudaFuncAttributes attributes = {};
@@ -170,9 +215,12 @@ std::vector<device::RotationShape> CudaTorusKernels::shapes() const {
 }
 
 void CudaTorusKernels::use_shape(std::size_t index, u32 rows) {
-  if (index >= choices_.size())
-    throw UnsupportedError(cat("shape ", index, ", expected below ", choices_.size()),
-                           {{"shape", index}});
+  const std::size_t known = plan().group != 0 ? 1 : choices_.size();
+  if (index >= known || (plan().group != 0 && rows > 1))
+    throw UnsupportedError(
+        cat("shape ", index, " with ", rows, " rows, expected a shape below ", known),
+        {{"shape", index}, {"rows", rows}});
+  if (plan().group != 0) return;
   const Choice& c = choices_[index];
   if (rows > c.group || rows % c.instance->bt != 0)
     throw UnsupportedError(
@@ -183,6 +231,7 @@ void CudaTorusKernels::use_shape(std::size_t index, u32 rows) {
 
 void CudaTorusKernels::do_blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in,
                                        const void* key, const LutView& luts) {
+  if (plan().group != 0) return rotate_bundles(stream, out, in, key, luts);
   const u32 batch = static_cast<u32>(in.shape.rows);
   const Choice choice = choose(batch);
   RotateArgs args = tables_.arguments(choice.instance->rmax);

@@ -5,6 +5,10 @@
 #include "device/torus/kernels.h"
 #include "device/torus/tuner.h"
 
+namespace crenel::backend::cuda::torus {
+struct BundleArgs;  // kernels/bundle_rotate.cuh
+}
+
 namespace crenel::backend::cuda {
 
 using device::ConstLweView;
@@ -51,10 +55,27 @@ class CudaTorusKernels final : public device::TorusKernels, public device::Rotat
   void allow_large_tiles() const;  ///< of the key switch, in shared memory
   void rotate(Stream& stream, const Choice& choice, torus::RotateArgs args);
 
+  // ---- plans with groups (host/bundle.cu)
+  /// The kernel of their blind rotation; null for other plans.
+  struct Bundles {
+    void (*kernel)(torus::BundleArgs) = nullptr;
+    u32 rmax = 0, threads = 0;
+    std::size_t shared_bytes = 0;
+    const char* name = nullptr;
+  };
+  static Bundles bundles_for(const device::TorusPlan& plan, std::size_t shared_bytes);
+  void allow_bundles() const;  ///< all of the shared memory
+  void load_bundle_keys(Stream& stream, void* key, u32 first, u32 count, const i64* polys);
+  void rotate_bundles(Stream& stream, const LweView& out, const ConstLweView& in, const void* key,
+                      const LutView& luts);
+  static void switch_by_products(Stream& stream, const SwitchShape& shape, const LweView& out,
+                                 const ConstLweView& in, const ConstLweView& key);
+
   std::shared_ptr<CudaDevice> device_;
   bool by_fft_;
   torus::TorusTables tables_;
-  std::vector<Choice> choices_;  ///< in order of preference
+  Bundles bundles_;
+  std::vector<Choice> choices_;  ///< in order of preference; none with groups
   Choice forced_;                ///< by use_shape
 };
 

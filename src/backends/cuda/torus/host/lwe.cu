@@ -91,6 +91,7 @@ void CudaTorusKernels::allow_large_tiles() const {
 
 void CudaTorusKernels::do_key_switch(Stream& stream, const SwitchShape& shape, const LweView& out,
                                      const ConstLweView& in, const ConstLweView& key) {
+  if (shape.products) return switch_by_products(stream, shape, out, in, key);
   torus::SwitchArgs args = {};
   args.out = out.as<u32>();
   args.in = in.as<const u64>();

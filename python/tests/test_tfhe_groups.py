@@ -1,0 +1,104 @@
+"""Sets with groups of secret bits: tables, gates and integers on them, and the choice of a step."""
+
+import numpy as np
+import pytest
+from tfhe_world import open_tfhe, quiet, tfhe_world
+
+from crenel import tfhe
+from crenel.explain_tfhe import tfhe_facts
+
+
+@pytest.fixture
+def world(device):
+    return tfhe_world("toy-lut4g4", device)
+
+
+def check(world, result, expected):
+    found = world.client.decrypt(result)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+def test_integers(world, rng, dtype):
+    info = np.iinfo(dtype)
+    x, y = rng.integers(info.min, info.max, (2, 5), dtype=dtype, endpoint=True)
+    a, b = world.client.encrypt(x), world.client.encrypt(y)
+    ev = world.ev
+    check(world, ev.add(a, b), x + y)
+    check(world, ev.sub(a, b), x - y)
+    check(world, ev.mul(a, b), x * y)
+    check(world, ev.less(a, b), x < y)
+    check(world, ev.max(a, b), np.maximum(x, y))
+    check(world, ev.shift_left(a, 3), x << dtype(3))
+    check(world, ev.select(ev.equal(a, b), a, b), y)
+
+
+def test_messages_and_bits(world, rng):
+    m = rng.integers(0, 16, 12).astype(np.uint8)
+    a = world.client.encrypt(m, bits=4)
+    check(world, world.ev.lut(a, lambda t: (5 * t + 3) % 16), (5 * m + 3) % 16)
+    x, y = rng.integers(0, 2, (2, 12)).astype(bool)
+    c, d = world.client.encrypt(x), world.client.encrypt(y)
+    check(world, world.ev.nand(c, d), ~(x & y))
+    check(world, world.ev.mux(c, d, world.ev.not_(d)), np.where(x, y, ~y))
+    hot = world.client.decrypt(world.ev.one_hot(a))
+    np.testing.assert_array_equal(hot, m[:, None] == np.arange(16))
+
+
+def test_one_clients_keys_serve_every_step(device, rng):
+    params = tfhe.preset("toy-lut4g4", allow_insecure=True)
+    home = open_tfhe(params, device)
+    client = home.keygen()
+    x = rng.integers(0, 256, 3).astype(np.uint8)
+    a, keys = client.encrypt(x).to_bytes(), client.evaluation_keys().to_bytes()
+    for step in (1, 2, 4):
+        server = open_tfhe(params, device, step=step)
+        assert server.params.numbers["step"] == step and server.params == params
+        ev = server.evaluator(server.evaluation_keys_from_bytes(keys), max_p_fail_log2=0)
+        result = ev.add(server.integers_from_bytes(a), 77)
+        np.testing.assert_array_equal(client.decrypt(result), x + np.uint8(77))
+
+
+def test_what_they_lack_is_said(device):
+    params = tfhe.preset("toy-lut4g4", allow_insecure=True)
+    open_tfhe(params, device)
+    with pytest.raises(tfhe.UnsupportedError, match="slots"):
+        tfhe.Context(params, device=device, packing=2)
+    with pytest.raises(tfhe.UnsupportedError, match="doubles"):
+        tfhe.Context(params, device=device, arithmetic="exact")
+    with pytest.raises(tfhe.ParameterError, match="divisor of 4"):
+        tfhe.Context(params, device=device, step=3)
+    with pytest.raises(tfhe.UnsupportedError, match="groups"):
+        tfhe.Context(tfhe.preset("bool128"), device=device, step=2)
+    world = tfhe_world("toy-lut4g4", device)
+    with pytest.raises(tfhe.UnsupportedError, match="packing"):
+        world.client.evaluation_keys(packing=True)
+
+
+def test_parameters_travel():
+    params = quiet(lambda: tfhe.preset("lut4-128g4")).with_step(4)
+    again = tfhe.Params.from_bytes(params.to_bytes())
+    assert again == params and again.numbers == params.numbers
+    assert not params.below_norm and params.security_bits >= 128
+    assert "4 secret bits" in dict(tfhe_facts(params))["groups"]
+
+
+def test_sets_for_use(rng):
+    """One addition of eight bits and a gate on the sets themselves."""
+    context = tfhe.Context(tfhe.preset("lut4-128g4"), device="cpu")
+    client = context.keygen()
+    ev = context.evaluator(client.evaluation_keys())
+    x, y = rng.integers(0, 256, (2, 2)).astype(np.uint8)
+    total = ev.add(client.encrypt(x), client.encrypt(y))
+    np.testing.assert_array_equal(client.decrypt(total), x + y)
+    squares = ev.lut(client.encrypt(x % 16, bits=4), lambda t: t * t % 16)
+    np.testing.assert_array_equal(client.decrypt(squares), x % 16 * (x % 16) % 16)
+    assert client.p_fail_log2(squares) < -128
+
+    gates = tfhe.Context(tfhe.preset("bool128g4"), device="cpu")
+    holder = gates.keygen()
+    a, b = rng.integers(0, 2, (2, 16)).astype(bool)
+    server = gates.evaluator(holder.evaluation_keys())
+    found = holder.decrypt(server.xor(holder.encrypt(a), holder.encrypt(b)))
+    np.testing.assert_array_equal(found, a ^ b)
