@@ -111,7 +111,8 @@ def gpus() -> str:
             x, y = [r["gpus"] for r in rows], [one / r["latency"] for r in rows]
             axes.plot(x, y, "s-", color=COLOURS[1 + i], label=f"one bootstrap's limbs, {way}")
         for i, pool in enumerate(pools):
-            rows = [r for r in pool["results"] if r["name"] == "bootstrap" and r["together"] == 1]
+            boots = [r for r in pool["results"] if (r["name"], r["params"]) == ("bootstrap", "boot40")]
+            rows = [r for r in boots if r["together"] == 1]
             x, y = [r["devices"] for r in rows], [r["times_one_device"] for r in rows]
             axes.plot(x, y, "*", markersize=12, color=COLOURS[3], label="" if i else "spread, measured")
         axes.set_xlabel("GPUs of one host")
