@@ -61,6 +61,8 @@ INSTEAD = {
     ),
     "Share": "send its values",
     "Account": "send its records",
+    "CancelToken": "it is of one process: tell a worker by a message",
+    "stoppable": "it is of one thread: make it in the worker",
 }
 
 

@@ -225,12 +225,12 @@ def test_ctrl_c_and_tokens_stop_all(pooled):
     x = pooled.encrypt(seeded(), len(pooled.pool))
     before = threading.active_count()
     main = threading.main_thread().ident
-    threading.Timer(0.3, lambda: _interrupt(main)).start()
     with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.3, lambda: _interrupt(main)).start()
         pooled.ev.map(endless, x)
     token = _crenel.CancelToken()
-    threading.Timer(0.3, token.cancel).start()
     with _crenel.stoppable(token), pytest.raises(Cancelled):
+        threading.Timer(0.3, token.cancel).start()
         pooled.ev.map(endless, x)
     deadline = time.monotonic() + 20
     while threading.active_count() > before and time.monotonic() < deadline:  # the timers' own

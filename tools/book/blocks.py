@@ -19,6 +19,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "picture.roofline": pictures.roofline,
     "picture.timeline": pictures.timeline,
     "picture.memory": pictures.memory,
+    "picture.gpus": pictures.gpus,
     "picture.errors": pictures.errors,
     "picture.noise": pictures.noise,
     "picture.stated": pictures.stated,

@@ -92,6 +92,38 @@ def timeline() -> str:
     )
 
 
+def gpus() -> str:
+    """Times faster than one GPU, by how many there are: the model of crenel gpus, and measured pools."""
+    model = data("gpus-boot40-model.json")
+    pools = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RESULTS.glob("pool-*.json"))]
+
+    def draw(axes: Any) -> None:
+        most = 8
+        axes.plot([1, most], [1, most], ":", color="grey", label="as many times as there are GPUs")
+        rows = [r for r in model["spread"] if r["gpus"] <= most]
+        label = "ciphertexts spread: bootstraps a second"
+        axes.plot(
+            [r["gpus"] for r in rows], [r["speedup"] for r in rows], "o-", color=COLOURS[0], label=label
+        )
+        one = next(r["latency"] for r in model["divided"] if r["gpus"] == 1)
+        for i, way in enumerate(("gathered", "aggregated")):
+            rows = [r for r in model["divided"] if r["way"] == way and r["gpus"] <= most]
+            x, y = [r["gpus"] for r in rows], [one / r["latency"] for r in rows]
+            axes.plot(x, y, "s-", color=COLOURS[1 + i], label=f"one bootstrap's limbs, {way}")
+        for i, pool in enumerate(pools):
+            boots = [r for r in pool["results"] if (r["name"], r["params"]) == ("bootstrap", "boot40")]
+            rows = [r for r in boots if r["together"] == 1]
+            x, y = [r["devices"] for r in rows], [r["times_one_device"] for r in rows]
+            axes.plot(x, y, "*", markersize=12, color=COLOURS[3], label="" if i else "spread, measured")
+        axes.set_xlabel("GPUs of one host")
+        axes.set_ylabel("times one GPU")
+        axes.legend(loc="upper left")
+
+    return drawn(
+        draw, 7.5, 4.2, "Bootstraps of boot40 on several GPUs, as the traffic account and links allow"
+    )
+
+
 def memory() -> str:
     """What a bootstrap keeps on the device, by parameter set."""
     found = {}
