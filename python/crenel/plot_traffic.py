@@ -57,7 +57,7 @@ def _roofline(
     axes.loglog(x, minimum(x * ceilings.dram_read, peak), label=f"DRAM, {ceilings.dram_read / 1e12:.1f} TB/s")
     axes.axhline(ceilings.butterfly, linestyle=":", color="grey", label="butterflies alone")
     shown = [row for row in rows if row.multiply_adds and row.bytes and row.bound > SHOWN * whole.bound]
-    named = len(shown) <= 7  # more lie too close for names beside them
+    named = by == "by operation"  # kernels lie too close for names beside them
     for i, row in enumerate((*shown, whole)):
         at = (row.multiply_adds / row.bytes, row.multiply_adds / row.bound)
         style = "k*" if row is whole else f"C{i % 10}{'o' if i < 10 else 's'}"
@@ -106,7 +106,7 @@ def _memory(axes: Axes, rows: Sequence[Row]) -> None:
     rows = sorted(rows, key=lambda row: -row.dram_bytes)[:12]
     parts = {
         "keys, plaintexts": [row.streamed_bytes / 1e9 for row in rows],
-        "fell out of L2": [(row.dram_read_bytes - row.streamed_bytes) / 1e9 for row in rows],
+        "other data read": [(row.dram_read_bytes - row.streamed_bytes) / 1e9 for row in rows],
         "written back": [row.dram_written_bytes / 1e9 for row in rows],
     }
     left = [0.0] * len(rows)
