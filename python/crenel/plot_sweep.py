@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crenel.analyze import Ceilings, Row
-from crenel.sweep import GROUPS, Counted, Point, utilisation
+from crenel.counters import Counted
+from crenel.plot_counters import floors, shares
+from crenel.sweep import GROUPS, Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +37,8 @@ def draw(
     _spilled(axes[2][0], batches)
     _kernels(axes[2][1], points)
     if counted:
-        _counted(axes[3][0], counted, ceilings)
-        _counted_roof(axes[3][1], counted, ceilings)
+        shares(axes[3][0], counted, ceilings)
+        floors(axes[3][1], counted, ceilings)
     figure.suptitle(title)
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
@@ -113,31 +115,3 @@ def _kernels(axes: Axes, points: Sequence[Point]) -> None:
     axes.set_xlabel("us a ciphertext, bound")
     axes.set_title(f"kernels at {most} limbs", fontsize=10)
     axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4)
-
-
-def _counted(axes: Axes, counted: Sequence[Counted], ceilings: Ceilings) -> None:
-    names = [each.kernel for each in counted]
-    shares = [utilisation(each, ceilings) for each in counted]
-    places = range(len(names))
-    axes.barh([k - 0.2 for k in places], [100 * l2 for l2, _ in shares], 0.4, label="L2")
-    axes.barh([k + 0.2 for k in places], [100 * memory for _, memory in shares], 0.4, label="DRAM")
-    axes.set_yticks(list(places), names, fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 100)
-    axes.set_xlabel("% of the measured rate")
-    axes.set_title("by hardware counters", fontsize=10)
-    axes.legend(fontsize=8)
-
-
-def _counted_roof(axes: Axes, counted: Sequence[Counted], ceilings: Ceilings) -> None:
-    """Time of each kernel against what its counted bytes take at the ceilings."""
-    floors = [1e6 * max(each.l2_bytes / ceilings.l2, each.dram_bytes / ceilings.dram) for each in counted]
-    for each, floor in zip(counted, floors, strict=True):
-        axes.loglog(floor, each.us, "o")
-        axes.annotate(each.kernel, (floor, each.us), xytext=(4, 4), textcoords="offset points", fontsize=7)
-    ends = [min(floors), max(each.us for each in counted)]
-    axes.plot(ends, ends, linestyle=":", color="grey", label="no faster than its bytes allow")
-    axes.set_xlabel("us for the counted bytes at the ceilings")
-    axes.set_ylabel("us measured")
-    axes.set_title("how near to its bytes each kernel is", fontsize=10)
-    axes.legend(fontsize=8)

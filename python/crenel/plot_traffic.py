@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from crenel.account import Record
 from crenel.analyze import Ceilings, Row, by_kernel, by_limbs, by_stage, by_work, total
+from crenel.counters import Counted
+from crenel.plot_counters import floors, shares
 
 SHOWN = 0.002  # of the bound: kernels below are no points of a roofline
 
@@ -16,15 +18,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw(records: Sequence[Record], ceilings: Ceilings, title: str, path: Path) -> None:
+def draw(
+    records: Sequence[Record], ceilings: Ceilings, title: str, path: Path, counted: Sequence[Counted] = ()
+) -> None:
     """Six panels: rooflines by operation and by kernel, shares by operation and by stage, time by limb count,
-    what reaches the memory by kernel."""
+    what reaches the memory by kernel; with counters two more."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(3, 2, figsize=(13, 14), layout="constrained")
+    lines = 4 if counted else 3
+    figure, axes = pyplot.subplots(lines, 2, figsize=(13, 4.7 * lines), layout="constrained")
     whole, kernels = total(records, ceilings), by_kernel(records, ceilings)
     _roofline(axes[0][0], by_work(records, ceilings), whole, ceilings)
     _roofline(axes[0][1], kernels, whole, ceilings, "by kernel")
@@ -32,6 +37,9 @@ def draw(records: Sequence[Record], ceilings: Ceilings, title: str, path: Path) 
     _shares(axes[1][1], by_stage(records, ceilings), "by stage")
     _limbs(axes[2][0], by_limbs(records, ceilings, exact=True))
     _memory(axes[2][1], kernels)
+    if counted:
+        shares(axes[3][0], counted, ceilings)
+        floors(axes[3][1], counted, ceilings)
     figure.suptitle(title)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
@@ -49,7 +57,7 @@ def _roofline(
     axes.loglog(x, minimum(x * ceilings.dram_read, peak), label=f"DRAM, {ceilings.dram_read / 1e12:.1f} TB/s")
     axes.axhline(ceilings.butterfly, linestyle=":", color="grey", label="butterflies alone")
     shown = [row for row in rows if row.multiply_adds and row.bytes and row.bound > SHOWN * whole.bound]
-    named = len(shown) <= 7  # more lie too close for names beside them
+    named = by == "by operation"  # kernels lie too close for names beside them
     for i, row in enumerate((*shown, whole)):
         at = (row.multiply_adds / row.bytes, row.multiply_adds / row.bound)
         style = "k*" if row is whole else f"C{i % 10}{'o' if i < 10 else 's'}"
@@ -98,7 +106,7 @@ def _memory(axes: Axes, rows: Sequence[Row]) -> None:
     rows = sorted(rows, key=lambda row: -row.dram_bytes)[:12]
     parts = {
         "keys, plaintexts": [row.streamed_bytes / 1e9 for row in rows],
-        "fell out of L2": [(row.dram_read_bytes - row.streamed_bytes) / 1e9 for row in rows],
+        "other data read": [(row.dram_read_bytes - row.streamed_bytes) / 1e9 for row in rows],
         "written back": [row.dram_written_bytes / 1e9 for row in rows],
     }
     left = [0.0] * len(rows)

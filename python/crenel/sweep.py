@@ -1,23 +1,18 @@
 """One operation over limb counts and batches: how far its kernels use L2, the memory and the multipliers.
 
-From the launches that a device states, at the ceilings of ``crenel.analyze``; and from hardware counters,
-where a record of them is given (``dev/kernels/ncu_account.sh`` makes one on a GPU host).
+From the launches that a device states, at the ceilings of ``crenel.analyze``.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from crenel import analyze, dram
 from crenel.account import Record
 from crenel.analyze import Ceilings, Row
-from crenel.errors import ParameterError, SerializationError
 
-COUNTERS = "crenel-ncu-account"
 # Kernels that bandwidth over limbs is drawn of, as groups of their names.
 GROUPS = {
     "NTT": (
@@ -91,51 +86,3 @@ def sweep(
 ) -> list[Point]:
     """`run(level, batch)` returns the launches of one run; `limbs` by level."""
     return [point(run(level, batch), ceilings, limbs[level], batch) for batch in batches for level in levels]
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A kernel under hardware counters, over all its launches."""
-
-    kernel: str
-    launches: int
-    us: float
-    l2_bytes: float
-    dram_bytes: float
-    products: float
-    """As the account states them; 0 where the record does not."""
-
-
-def counters(path: Path, stages: Sequence[str] = ()) -> list[Counted]:
-    """Kernels of a record of counters, longest first; of these outermost stages, or all.
-
-    Raises
-    ------
-    SerializationError : not such a record
-    ParameterError : it has none of these stages
-    """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["kind"] != COUNTERS:
-            raise ValueError(f"kind {data['kind']}")
-        rows = [r for r in data["rows"] if not stages or r["stage"].split("/")[0] in stages]
-        sums: dict[str, list[float]] = {}
-        for row in rows:
-            own = sums.setdefault(row["kernel"], [0, 0.0, 0.0, 0.0, 0.0])
-            moved = row["read"] + row["written"]
-            parts = (1, row["us"], moved, row["dram_bytes"], row.get("multiply_adds", 0))
-            sums[row["kernel"]] = [a + b for a, b in zip(own, parts, strict=True)]
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise SerializationError(
-            f"{path}: expected a record of kind {COUNTERS}, found {error!r}", {"path": str(path)}
-        ) from None
-    if not sums:
-        raise ParameterError(f"{path} has no launches of {', '.join(stages)}", {"path": str(path)})
-    found = [Counted(name, int(n), us, l2, memory, p) for name, (n, us, l2, memory, p) in sums.items()]
-    return sorted(found, key=lambda each: -each.us)
-
-
-def utilisation(counted: Counted, ceilings: Ceilings) -> tuple[float, float]:
-    """Shares of L2's and of the memory's measured rate that a kernel used, 0 to 1."""
-    seconds = 1e-6 * counted.us
-    return counted.l2_bytes / seconds / ceilings.l2, counted.dram_bytes / seconds / ceilings.dram

@@ -10,7 +10,7 @@ import pytest
 from conftest import toy
 
 import crenel
-from crenel import analyze, ckks, dram, sweep
+from crenel import analyze, ckks, counters, dram, sweep
 from crenel.cli import main
 from crenel.errors import ParameterError, SerializationError
 
@@ -257,18 +257,35 @@ def test_what_a_sweep_refuses(dry, capsys, tmp_path):
     broken = tmp_path / "x.json"
     broken.write_text('{"kind": "crenel-bench"}')
     with pytest.raises(SerializationError, match="expected a record of kind crenel-ncu-account"):
-        sweep.counters(broken)
-    with pytest.raises(ParameterError, match="no launches of sorting"):
-        sweep.counters(ROOT / "bench/results/ncu-account-h200.json", ["sorting"])
+        counters.read(broken, "hmult")
+    with pytest.raises(ParameterError, match="has counters of each, expected some of bootstrap"):
+        counters.read(ROOT / "bench/results/ncu-account-h200.json", "bootstrap")
+
+
+def test_counters_beside_the_account(dry, capsys, tmp_path):
+    """Of a bootstrap's own record, kernel by kernel."""
+    row = {"kernel": "tensor", "stage": "eval_mod", "us": 2.0, "read": 5e6, "written": 3e6, "dram_bytes": 4e6}
+    record = {"kind": "crenel-ncu-account", "provenance": {"operation": "bootstrap"}, "rows": [row, row]}
+    path = tmp_path / "counted.json"
+    path.write_text(json.dumps(record))
+    assert main(["analyze", "toy-boot40", "--counters", str(path)]) == 0
+    out = capsys.readouterr().out
+    line = next(
+        line.split() for line in out.partition("By hardware counters")[2].splitlines() if "tensor" in line
+    )
+    assert line[1] == "2" and line[3] == "4.0" and line[6] == "16.0" and line[8] == "8.0"
+    assert float(line[2]) > 0 and float(line[7]) > 0
+    assert main(["analyze", "toy-boot40", "--operation", "hrot", "--counters", str(path)]) == 2
+    assert "has counters of bootstrap, expected some of hrot" in capsys.readouterr().err
 
 
 def test_counted_kernels():
-    found = sweep.counters(ROOT / "bench/results/ncu-account-h200.json", ["hmult"])
+    found = counters.read(ROOT / "bench/results/ncu-account-h200.json", "hmult")
     assert [each.us for each in found] == sorted((each.us for each in found), reverse=True)
     assert {"tensor", "key_switch_rows", "row_divide"} <= {each.kernel for each in found}
     ceilings = analyze.load_ceilings()
     for each in found:
-        l2, memory = sweep.utilisation(each, ceilings)
+        l2, memory = counters.utilisation(each, ceilings)
         assert 0 < l2 < 1.2 and 0 <= memory < 1.2, each.kernel
 
 

@@ -16,6 +16,8 @@ from crenel import analyze, ckks
 from crenel.account import Record
 from crenel.analyze import Ceilings, Row
 from crenel.cli.output import size, table
+from crenel.counters import Counted
+from crenel.counters import read as read_counters
 from crenel.errors import ParameterError, UnsupportedError
 
 HEADER = ("launches", "MB read", "MB written", "% of bytes", "MB DRAM", "10^6 products", "us L2", "us DRAM",
@@ -94,8 +96,10 @@ def run(
     json_path: Path | None,
     plot: Path | None,
     every_limb_count: bool,
+    counters: Path | None = None,
 ) -> None:
     """Print the tables; write the files that were asked for."""
+    counted = [] if counters is None else read_counters(counters, operation.value)
     params = params_of(name)
     default = 0 if operation is Operation.bootstrap else params.max_level
     at = default if level is None else level
@@ -107,6 +111,8 @@ def run(
     title = f"{operation.value}, {name}, level {at}, on {lab.context.device.name}"
     _print_tables(title, records, ceilings, every_limb_count)
     switches = _key_switches(lab)
+    if counted:
+        _print_counted(counted, analyze.by_kernel(records, ceilings))
     _print_papers(analyze.total(records, ceilings), operation, switches)
     if json_path is not None:
         facts = {"kind": "crenel-traffic", "format": 1, "version": crenel.__version__, "params": name,
@@ -114,7 +120,7 @@ def run(
                  "ceilings": analyze.data()["rates"], "key_switch": switches}  # fmt: skip
         json_path.write_text(json.dumps({**facts, **analyze.document(records, ceilings)}, indent=1) + "\n")
     if plot is not None:
-        _plot(records, ceilings, title, plot)
+        _plot(records, ceilings, title, plot, counted)
 
 
 def _key_switches(lab: Lab) -> list[dict[str, Any]]:
@@ -195,11 +201,29 @@ def _print_papers(whole: Row, operation: Operation, switches: Sequence[dict[str,
         table(("limbs, ours", "paper", *head), rows)
 
 
-def _plot(records: Sequence[Record], ceilings: Ceilings, title: str, path: Path) -> None:
+def _print_counted(counted: Sequence[Counted], rows: Sequence[Row]) -> None:
+    print("\nBy hardware counters, and as stated; DRAM by the model:")
+    of = {row.name: row for row in rows}
+    cells = []
+    for each in counted:
+        own = of.get(each.kernel, Row(each.kernel))
+        cells.append((
+            each.kernel, str(each.launches), str(own.launches),
+            f"{each.us:.1f}", f"{1e6 * own.bound:.1f}", f"{1e8 * own.bound / each.us:.0f}",
+            f"{each.l2_bytes / 1e6:.1f}", f"{own.bytes / 1e6:.1f}",
+            f"{each.dram_bytes / 1e6:.1f}", f"{own.dram_bytes / 1e6:.1f}",
+        ))  # fmt: skip
+    head = ("launches", "stated", "us", "us bound", "% of us", "MB at L2", "stated", "MB DRAM", "model")
+    table(("kernel", *head), cells)
+
+
+def _plot(
+    records: Sequence[Record], ceilings: Ceilings, title: str, path: Path, counted: Sequence[Counted] = ()
+) -> None:
     try:
         from crenel.plot_traffic import draw
 
-        draw(records, ceilings, title, path)
+        draw(records, ceilings, title, path, counted)
     except ImportError:
         raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
     print(f"\nwrote {path}")

@@ -10,8 +10,10 @@ import crenel
 from crenel import analyze, sweep
 from crenel.cli.analyze import Lab, Operation, limbs_of, params_of
 from crenel.cli.output import table
+from crenel.counters import Counted, utilisation
+from crenel.counters import read as read_counters
 from crenel.errors import ParameterError, UnsupportedError
-from crenel.sweep import Counted, Point
+from crenel.sweep import Point
 
 HEADER = ("limbs", "batch", "launches", "MB at L2", "MB DRAM", "of it keys", "largest MiB", "us bound",
           "us a ciphertext", "% L2", "% DRAM", "% multipliers")  # fmt: skip
@@ -36,7 +38,7 @@ def run(
             "--sweep of a bootstrap, which has one number of limbs; expected hmult, hrot or rescale",
             {"operation": operation.value},
         )
-    counted = sweep.counters(counters, [operation.value]) if counters is not None else []
+    counted = [] if counters is None else read_counters(counters, operation.value)
     params = params_of(name)
     lab = Lab(params, device)
     by_level = [limbs_of(params, level) for level in range(params.max_level + 1)]
@@ -81,7 +83,7 @@ def _print_counted(counted: Sequence[Counted], ceilings: analyze.Ceilings) -> No
     print("\nBy hardware counters:")
     rows = []
     for each in counted:
-        l2, memory = sweep.utilisation(each, ceilings)
+        l2, memory = utilisation(each, ceilings)
         rows.append((each.kernel, str(each.launches), f"{each.us:.1f}", f"{each.l2_bytes / 1e6:.1f}",
                      f"{each.dram_bytes / 1e6:.1f}", f"{100 * l2:.0f}", f"{100 * memory:.0f}"))  # fmt: skip
     table(("kernel", "launches", "us", "MB at L2", "MB DRAM", "% of L2", "% of DRAM"), rows)

@@ -86,7 +86,7 @@ def analyze(
     batches: Annotated[str, typer.Option(help="Of a sweep, by commas.")] = "1,2,4,8,16",
     steps: Annotated[int, typer.Option(help="Limb counts of a sweep, at most.", min=1)] = 12,
     counters: Annotated[
-        Path | None, typer.Option(help="Of a sweep: a record of dev/kernels/ncu_account.sh beside it.")
+        Path | None, typer.Option(help="A record of dev/kernels/ncu_account.sh beside it.")
     ] = None,
 ) -> None:
     """Print what an operation moves and computes, against the measured ceilings."""
@@ -95,4 +95,4 @@ def analyze(
 
         run(parameters, device, operation, batches, steps, json, plot, counters)
     else:
-        analysis.run(parameters, device, operation, level, json, plot, limbs)
+        analysis.run(parameters, device, operation, level, json, plot, limbs, counters)
