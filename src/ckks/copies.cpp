@@ -61,10 +61,16 @@ EvaluationKeys copy_to(const Context& to, const EvaluationKeys& keys) {
   if (set.relinearisation) data->set.relinearisation = across(stream, *set.relinearisation);
   for (const auto& [element, key] : set.galois)
     data->set.galois.emplace(element, across(stream, key));
-  if (set.encapsulation)
-    data->set.encapsulation = rlwe::EncapsulationKeys{
-        across(stream, set.encapsulation->dense_to_sparse),
-        across(stream, set.encapsulation->sparse_to_dense), set.encapsulation->weight};
+  if (set.encapsulation) {
+    const rlwe::EncapsulationKeys& keys_of = *set.encapsulation;
+    data->set.encapsulation =
+        rlwe::EncapsulationKeys{.dense_to_sparse = across(stream, keys_of.dense_to_sparse),
+                                .sparse_to_dense = across(stream, keys_of.sparse_to_dense),
+                                .turned = {},
+                                .weight = keys_of.weight};
+    for (const auto& [element, key] : keys_of.turned)
+      data->set.encapsulation->turned.emplace(element, across(stream, key));
+  }
   return EvaluationKeys(std::move(data));
 }
 
