@@ -161,8 +161,7 @@ double raise_variance(const BootstrapModel& m) {
   // The message's scale is Q_0 / 2^rho. The switch back is one product with a key modulo Q P; only
   // its ModDown counts (docs/theory/bootstrapping.md, "Encapsulation"); OverModRaise has it in CtS.
   const double back = m.over_mod_raise ? 0.0 : key_switch_variance(m.alpha, m.dense_weight);
-  const double coefficient =
-      rescale_variance(m.encapsulation_primes, m.mod1.secret_weight) + back;
+  const double coefficient = rescale_variance(m.encapsulation_primes, m.mod1.secret_weight) + back;
   return 2.0 * static_cast<double>(m.slots) * coefficient *
          std::exp2(2 * (m.message_ratio - m.log_q0));
 }

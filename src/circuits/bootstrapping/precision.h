@@ -47,7 +47,7 @@ struct BootstrapModel {
   /// Double hoisting: one ModDown after the sum of products. false: Min-KS, one at every rotation.
   bool hoisted = true;
   /// The first level of CtS is of the ciphertext under the sparse secret: no switch before it, no
-  /// level (`dropped` 0, diagonals encoded at log_ratio all the same), and the trace comes after it.
+  /// level (`dropped` 0, diagonals encoded at log_ratio all the same), and the trace comes after.
   bool over_mod_raise = false;
   /// The conjugation after CtS acts on the ciphertext before the last rescale.
   bool conjugate_before_rescale = false;
