@@ -35,6 +35,7 @@ COVERED = {
     "circuits/mod1/": "unit/circuits/mod1/sine_fit_test.cpp",
     "ckks/bound_operand": "unit/ckks/error_model_test.cpp",
     "ckks/ciphertext": "unit/ckks/evaluator_test.cpp",
+    "ckks/combinations": "unit/ckks/evaluator_test.cpp",
     "ckks/decode": "unit/ckks/encoder_test.cpp",
     "ckks/encode": "unit/ckks/encoder_test.cpp",
     "ckks/keygen": "unit/ckks/context_test.cpp",

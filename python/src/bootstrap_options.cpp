@@ -70,7 +70,9 @@ std::string text_of(const BootstrapOptions& v) {
              ", keys=", !v.keys ? "None" : cat("'", name_of(kKeyModes, *v.keys), "'"),
              ", coeff_to_slot_stages=", list_text(v.coeff_to_slot_stages),
              ", slot_to_coeff_stages=", list_text(v.slot_to_coeff_stages), ", over_mod_raise=",
-             !v.savings.over_mod_raise ? "None" : *v.savings.over_mod_raise ? "True" : "False",
+             !v.savings.over_mod_raise   ? "None"
+             : *v.savings.over_mod_raise ? "True"
+                                         : "False",
              v.savings.folded_sums ? "" : ", folded_sums=False",
              ", graph=", v.graph ? "True" : "False");
 }
@@ -106,7 +108,8 @@ constexpr const char* kOptionsDoc =
     "over_mod_raise : raise the modulus beyond that of the level, so that the first factor of\n"
     "    CoeffToSlot takes no level and smaller keys; default wherever it is possible: with\n"
     "    hoisted keys, and parameters with enough special primes\n"
-    "folded_sums : make EvalMod's sums in place and read limbs where they lie: the same bits, moving\n"
+    "folded_sums : make EvalMod's sums in place and read limbs where they lie: the same bits, "
+    "moving\n"
     "    less; False is for ablations\n"
     "graph : replay a recorded graph where the device has them; the same bits as eager";
 

@@ -81,7 +81,8 @@ Ciphertext linear_combination(const Evaluator::State& s, std::span<const Ciphert
 
 Ciphertext add_constant(const Evaluator::State& s, Ciphertext a, double constant) {
   Metadata& meta = a.data().meta;
-  meta = magnitude::bounded(s.params(), meta, magnitude::sum(meta.bound, std::abs(constant)), "add");
+  meta =
+      magnitude::bounded(s.params(), meta, magnitude::sum(meta.bound, std::abs(constant)), "add");
   const rlwe::View first = a.data().poly.view().components(0, 1);
   s.kernels().add_scalar(*s.stream, first, first,
                          constant_scalars(s.context.state(), constant, a.scale(), a.level()));
@@ -98,8 +99,7 @@ Ciphertext CiphertextOps::linear_combination(std::span<const Ciphertext* const> 
   return s.wrap(std::move(out), sum.meta);
 }
 
-Ciphertext CiphertextOps::multiply_lazy(const Ciphertext& a, const Ciphertext& b,
-                                        u32 level) const {
+Ciphertext CiphertextOps::multiply_lazy(const Ciphertext& a, const Ciphertext& b, u32 level) const {
   const auto& s = ev.state();
   s.check_components(a, 2, "product");
   s.check_components(b, 2, "product");

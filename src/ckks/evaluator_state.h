@@ -34,7 +34,7 @@ Metadata rescaled_metadata(const Params& params, Metadata meta,
 /// Scale of a constant whose product with a message of this level (>= 1) and scale, rescaled, is
 /// canonical. StateError when the scale leaves no room for a constant: an unrescaled product, say.
 double constant_scale(const Params& params, u32 level, double scale);
-/// Metadata of a sum or difference, and of a product before its rescale; bounds are refused by name.
+/// Metadata of a sum or difference, and of a product before its rescale; `operation` is refused.
 Metadata sum_metadata(const Evaluator::State& s, const Metadata& a, const Metadata& b,
                       const char* operation);
 Metadata product_of(const Evaluator::State& s, const Metadata& a, const Metadata& b,

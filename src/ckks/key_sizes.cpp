@@ -153,7 +153,8 @@ void expect_room_for_keys(const Context::State& context, const KeyRequest& reque
   // The errors of one key, beside the keys.
   const u64 needed = sizes.bytes + sizes.each / 2;
   device::expect_room(context.ring->device(), {.device = needed}, [&] {
-    const u64 small = request.encapsulation ? 2 + turned_elements(context.params, request).size() : 0;
+    const u64 small =
+        request.encapsulation ? 2 + turned_elements(context.params, request).size() : 0;
     const u64 many = sizes.count - small;
     const std::string& name = context.params.name();
     return core::MemoryRequest{

@@ -22,7 +22,7 @@ struct CiphertextOps {
   using Operations = Evaluator;
   const Evaluator& ev;
   /// Limbs of operands of higher levels are read where they lie, and sums are made in place: the
-  /// same bits with less traffic than the compositions of ev's operations. An ablation turns it off.
+  /// same bits with less traffic than compositions of ev's operations. An ablation turns it off.
   bool folded = true;
 
   const Params& params() const { return ev.context().params(); }

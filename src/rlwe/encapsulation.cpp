@@ -90,8 +90,8 @@ Scalars over_scalars(const RingContext& ring, const LimbSet& limbs) {
     const auto& m = ring.modulus(limbs[i]);
     Word product = 1;
     for (u32 k = kOverPrimes; k < ring.special().size(); ++k)
-      product = math::mul_mod<Word>(
-          product, static_cast<Word>(ring.modulus(ring.special()[k]).q % m.q), m);
+      product = math::mul_mod<Word>(product,
+                                    static_cast<Word>(ring.modulus(ring.special()[k]).q % m.q), m);
     s.low[i] = s.high[i] = product;
   }
   return s;

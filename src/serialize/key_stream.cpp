@@ -108,7 +108,8 @@ std::vector<u8> EvaluationKeyStream::next() {
     s.append(bytes, tensors, keys.dense_to_sparse);
     s.append(bytes, s.entries[s.made + 1].tensors, keys.sparse_to_dense);
     s.made += 2;
-    for (u64 element : s.turned) s.append(bytes, s.entries[s.made++].tensors, keys.turned.at(element));
+    for (u64 element : s.turned)
+      s.append(bytes, s.entries[s.made++].tensors, keys.turned.at(element));
     return bytes;
   }
   s.append(bytes, tensors,

@@ -40,8 +40,8 @@ struct BootstrapSavings {
   /// factor more. Needs hoisted keys, two factors of CoeffToSlot, up to 5 stages in the first, and
   /// enough special primes.
   std::optional<bool> over_mod_raise;
-  /// EvalMod's sums are made in the memory of their first term, and limbs of higher levels read where
-  /// they lie: no copies, the same bits.
+  /// EvalMod's sums are made in the memory of their first term, and limbs of higher levels read
+  /// where they lie: no copies, the same bits.
   bool folded_sums = true;
 
   bool operator==(const BootstrapSavings&) const = default;
@@ -127,11 +127,11 @@ struct BootstrapReport {
   double worst_error = 0.0;   ///< largest slot error for any values bounded by 1
   double log2_failure = 0.0;  ///< of one bootstrap
   KeyMode keys = KeyMode::hoisted;
-  bool keys_decided = false;  ///< that, or the slots, by the keys at hand: they serve no other
+  bool keys_decided = false;    ///< that, or the slots, by the keys at hand: they serve no other
   bool over_mod_raise = false;  ///< BootstrapSavings: that it is done
-  u64 slots = 0;              ///< of the ciphertexts that it takes
-  u32 pack = 1;               ///< how many share one bootstrap
-  std::string notice;         ///< that the keys at hand were made for another bootstrap, or nothing
+  u64 slots = 0;                ///< of the ciphertexts that it takes
+  u32 pack = 1;                 ///< how many share one bootstrap
+  std::string notice;  ///< that the keys at hand were made for another bootstrap, or nothing
   std::string text() const;
 };
 

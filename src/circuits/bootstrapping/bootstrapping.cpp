@@ -36,10 +36,10 @@ Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
     stage.emplace(ev.stream(), "coeff_to_slot");
     return traced(ev, s.wrap((*raised_factor)(ev, raised), meta));
   }
-  return traced(ev,
-                s.wrap(encapsulation.raise(*s.stream, sparse.view(),
-                                           s.lease(rlwe::kSparseToDense)[0], plan.levels.raised),
-                       meta));
+  return traced(
+      ev, s.wrap(encapsulation.raise(*s.stream, sparse.view(), s.lease(rlwe::kSparseToDense)[0],
+                                     plan.levels.raised),
+                 meta));
 }
 
 // Of copies of fewer slots. Their rotations commute with the first factor, whose diagonals repeat
@@ -76,9 +76,8 @@ Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, const Ciphertext
     parts = one ? ev.add(a, ev.conjugate(a)) : split_real_imaginary(ev, a);
   }
   const Stage stage(ev.stream(), "eval_mod");
-  Ciphertext reduced =
-      eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine,
-               plan.options.savings.folded_sums);
+  Ciphertext reduced = eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine,
+                                plan.options.savings.folded_sums);
   if (plan.options.arcsine_degree != 0) reduced = arcsine(ev, reduced);
   watch::advance();
   if (plan.joined || plan.only_real()) return reduced;

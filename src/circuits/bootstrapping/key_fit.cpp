@@ -98,9 +98,8 @@ KeyFit fit_to_keys(const ckks::Evaluator& ev, const BootstrapOptions& options) {
   }
   chosen.decided = served || (made_for_other && options.slots == 0);
   if (served && made_for_other && options.slots != 0)
-    chosen.notice =
-        cat("these keys were made for bootstraps of ", name_of(*other), ", and serve ",
-            name_of(own), ", which is slower; fast ones: ", key_call(params, options));
+    chosen.notice = cat("these keys were made for bootstraps of ", name_of(*other), ", and serve ",
+                        name_of(own), ", which is slower; fast ones: ", key_call(params, options));
   return chosen;
 }
 

@@ -9,10 +9,10 @@ namespace {
 
 std::vector<u64> offsets_of(const DiagonalMatrix& matrix) {
   if (matrix.diagonals.empty() || matrix.diagonals.size() > kMostRaisedDiagonals)
-    throw ParameterError(cat("first factor after OverModRaise of ", matrix.diagonals.size(),
-                             " diagonals, expected 1 to ", kMostRaisedDiagonals),
-                         {{"diagonals", matrix.diagonals.size()},
-                          {"expected", cat("1..", kMostRaisedDiagonals)}});
+    throw ParameterError(
+        cat("first factor after OverModRaise of ", matrix.diagonals.size(),
+            " diagonals, expected 1 to ", kMostRaisedDiagonals),
+        {{"diagonals", matrix.diagonals.size()}, {"expected", cat("1..", kMostRaisedDiagonals)}});
   std::vector<u64> offsets;
   for (const auto& [offset, values] : matrix.diagonals) offsets.push_back(offset);
   return offsets;
@@ -22,8 +22,13 @@ DiagonalPlaintexts encoded(const ckks::Context& context, const DiagonalMatrix& m
                            std::span<const u64> steps, u32 level) {
   const DiagonalMatrix* const column[] = {&matrix};
   const BlockRow row[] = {{.output = 0, .giant = 0}};
-  return {context.state(), column, row, steps, matrix.slots,
-          std::exp2(log_over_scale(context.params())), context.state().ring->extended(level)};
+  return {context.state(),
+          column,
+          row,
+          steps,
+          matrix.slots,
+          std::exp2(log_over_scale(context.params())),
+          context.state().ring->extended(level)};
 }
 
 }  // namespace

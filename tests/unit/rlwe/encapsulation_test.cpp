@@ -180,7 +180,7 @@ TEST_P(EncapsulationBits, EqualRefInKeysAndResults) {
 TEST(EncapsulationKeys, BothAreSamplesWithTheWholeError) {
   EncapsulationWorld w("cpu", "toy-boot40");
   const rlwe::SecretKey sparse(w.context.state().ring, fixed_source(2), sparse_secret(w));
-  const auto& [to_sparse, to_dense, weight] = w.keys;
+  const auto& [to_sparse, to_dense, turned, weight] = w.keys;
   // P' and P are zero modulo their own primes: there the error is all that is left.
   const auto errors = [&](const rlwe::SecretKey& under, const rlwe::SwitchKey& key) {
     const auto special = key.pairs.limbs().minus(rns::LimbSet::range(0, w.ring.special()[0]));

@@ -231,58 +231,6 @@ TEST_P(Bootstrapping, SparseKeysAreExactlyThoseAskedFor) {
     }
 }
 
-TEST_P(Bootstrapping, SavingsTurnedOff) {
-  auto& w = boot_world();
-  auto rng = test::test_rng();
-  for (u64 slots : {w.slots(), u64(32)}) {
-    SCOPED_TRACE(cat(slots, " slots"));
-    const auto saved = options([&](auto& x) { x.slots = slots; });
-    const auto plain = options([&](auto& x) {
-      x.slots = slots;
-      x.savings.over_mod_raise = false;
-    });
-    EXPECT_TRUE(plan_bootstrap(w.params(), saved).over_mod_raise());
-    const auto keys = w.keys_for(plain);
-    Bootstrapper boot(w.context, keys, plain);
-    EXPECT_FALSE(boot.describe().over_mod_raise);
-    EXPECT_FALSE(boot.describe().keys_decided);
-    EXPECT_EQ(boot.levels().raised, boot.levels().eval_mod + 4);
-    expect_works(w, boot, rng);
-    // Keys that were made without it serve options that leave it open.
-    const Bootstrapper fitted(w.context, keys, saved);
-    EXPECT_FALSE(fitted.describe().over_mod_raise);
-    EXPECT_TRUE(fitted.describe().keys_decided);
-    auto demanded = saved;
-    demanded.savings.over_mod_raise = true;
-    test::expect_error<KeyMissingError>([&] { Bootstrapper(w.context, keys, demanded); });
-  }
-}
-
-TEST_P(Bootstrapping, FoldedSumsAreTheSameBits) {
-  auto& w = boot_world();
-  auto rng = test::test_rng();
-  const Values x = test::random_values(rng, 2 * w.slots());
-  Bootstrapper folded = w.boot();
-  Bootstrapper plain = w.boot(options([](auto& o) { o.savings.folded_sums = false; }));
-  const Ciphertext in = w.encrypt(folded, x);
-  const Ciphertext a = folded(in), b = plain(in);
-  EXPECT_EQ(test::bits(a), test::bits(b));
-  EXPECT_EQ(a.scale(), b.scale());
-}
-
-TEST_P(Bootstrapping, SavingsThatTakeALevelLess) {
-  auto& w = boot_world();
-  auto rng = test::test_rng();
-  // As many factors as without it: one level lower, the result where it was.
-  for (std::vector<u32> stages : {std::vector<u32>{3, 3, 2, 2}, std::vector<u32>{5, 5}}) {
-    const auto o = options([&](auto& x) { x.coeff_to_slot_stages = stages; });
-    Bootstrapper boot(w.context, w.keys_for(o), o);
-    EXPECT_EQ(boot.levels().raised, boot.levels().eval_mod + stages.size() - 1);
-    EXPECT_EQ(boot.levels().output, 13u);
-    expect_works(w, boot, rng);
-  }
-}
-
 TEST_P(Bootstrapping, MinimalKeys) {
   auto& w = boot_world();
   auto rng = test::test_rng();

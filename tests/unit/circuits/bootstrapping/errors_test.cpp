@@ -126,9 +126,9 @@ TEST(BootstrapOptions, SavingsThatArePossible) {
                         refused_saving([](auto& o) { o.coeff_to_slot_stages = {6, 4}; })})
     EXPECT_EQ(e.field("over_mod_raise"), "true");
   // A factor more than without it, and no more than that.
-  EXPECT_EQ(refused_saving([](auto& o) { o.coeff_to_slot_stages = {2, 2, 2, 2, 1, 1}; })
-                .field("factors"),
-            "6");
+  EXPECT_EQ(
+      refused_saving([](auto& o) { o.coeff_to_slot_stages = {2, 2, 2, 2, 1, 1}; }).field("factors"),
+      "6");
   EXPECT_EQ(refused([](auto& o) {
               o.savings.over_mod_raise = false;
               o.coeff_to_slot_stages = {2, 2, 2, 2, 2};
@@ -265,7 +265,8 @@ TEST_F(BootstrapInput, EveryMissingKeyIsNamedAtOnce) {
   EXPECT_EQ(without([](auto& r) {
               r.encapsulation = false;
               r.encapsulation_rotations.clear();
-            }), Names{"encapsulation"});
+            }),
+            Names{"encapsulation"});
   EXPECT_EQ(without([](auto& r) { r.conjugate = false; }), Names{"conjugate"});
   EXPECT_EQ(without([](auto& r) { r.relinearisation = false; }), Names{"relinearisation"});
   for (std::size_t i = 0; i < request.rotations.size(); ++i)

@@ -1,5 +1,5 @@
-// The first factor of CoeffToSlot under the sparse secret: against the ordinary way through the same
-// keys, the same words on every device, and what it refuses.
+// The first factor of CoeffToSlot under the sparse secret: against the ordinary way through keys of
+// the same call, the same words on every device, and what it refuses.
 #include "circuits/linear_transform/raised_transform.h"
 
 #include "support/boot_world.h"
@@ -73,14 +73,14 @@ TEST_P(RaisedTransforms, AreTheMatrixOfWhatIsRaised) {
       const auto c = w.client.encrypt(test::random_values(rng, 2 * slots), 0, 0.0, slots, 2);
       const rlwe::Poly sparse = w.sparse(ev, c);
       // The polynomial of every entry is m + q0 I: the scale makes its slots about 1.
-      const Values raised = w.decrypt(
-          ev,
-          w.encapsulation.raise(*ev.state().stream, sparse.view(),
-                                ev.state().lease(rlwe::kSparseToDense)[0], level),
-          level, q0);
-      const Values found = w.decrypt(
-          ev, t(ev, w.encapsulation.over_raise(*ev.state().stream, sparse.view(), level)), level,
-          q0);
+      const Values raised =
+          w.decrypt(ev,
+                    w.encapsulation.raise(*ev.state().stream, sparse.view(),
+                                          ev.state().lease(rlwe::kSparseToDense)[0], level),
+                    level, q0);
+      const Values found =
+          w.decrypt(ev, t(ev, w.encapsulation.over_raise(*ev.state().stream, sparse.view(), level)),
+                    level, q0);
       // What a key and a division add is below 2^-36 of q0; doubles decode to 2^-44 of the largest.
       Values expected;
       for (u64 row = 0; row < 2; ++row) {
@@ -108,9 +108,8 @@ TEST_P(RaisedTransforms, HaveTheSameWordsEverywhere) {
     const RaisedTransform t(world->context, m, world->context.params().max_level());
     const auto ev = world->evaluator(m);
     const auto c = world->client.encrypt(values, 0, 0.0, slots);
-    const rlwe::Poly out =
-        t(ev, world->encapsulation.over_raise(*ev.state().stream, world->sparse(ev, c).view(),
-                                              t.level()));
+    const rlwe::Poly out = t(ev, world->encapsulation.over_raise(
+                                     *ev.state().stream, world->sparse(ev, c).view(), t.level()));
     std::vector<u32> all(out.words());
     ev.stream().copy_out(all.data(), out.data(), out.bytes());
     words.push_back(std::move(all));
@@ -123,8 +122,9 @@ TEST_P(RaisedTransforms, Refuse) {
   auto rng = test::test_rng();
   const u64 slots = w.context.params().slots();
   const u32 level = w.context.params().max_level();
-  expect_error<ParameterError>(
-      [&] { RaisedTransform(w.context, some_diagonals(rng, slots, kMostRaisedDiagonals + 1), level); });
+  expect_error<ParameterError>([&] {
+    RaisedTransform(w.context, some_diagonals(rng, slots, kMostRaisedDiagonals + 1), level);
+  });
   expect_error<ParameterError>([&] { RaisedTransform(w.context, {slots, {}}, level); });
   const DiagonalMatrix m = some_diagonals(rng, slots, 3);
   const RaisedTransform t(w.context, m, level);
