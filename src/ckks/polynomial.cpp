@@ -47,8 +47,7 @@ void CiphertextOps::limit_chebyshev(Ciphertext& a, const Ciphertext& x, u32 i) c
 
 Ciphertext evaluate_polynomial(const Evaluator& ev, const Ciphertext& x, std::span<const double> c,
                                PolynomialBasis basis, u32 level, double scale) {
-  return PolynomialEvaluator<CiphertextOps>({ev}, x, degree_of(c), basis)
-      .evaluate(c, level, scale);
+  return PolynomialEvaluator<CiphertextOps>({ev}, x, degree_of(c), basis).evaluate(c, level, scale);
 }
 
 PolynomialTask polynomial_task(const Params& params, u32 level,

@@ -198,16 +198,18 @@ TEST(TheoryPages, RareIntegers) {
   const circuits::Mod1Params& params = model.mod1;
   const auto error = circuits::fit_error(params, circuits::fit_mod1(params));
   const auto gains = circuits::mod1_noise_gains(params);
-  const double one = std::sqrt(std::exp2(model.log_n) *
-                               circuits::rescale_variance(model.dense_weight)) *
-                     std::exp2(-model.log_mod1_scale);
+  const double one =
+      std::sqrt(std::exp2(model.log_n) * circuits::rescale_variance(model.dense_weight)) *
+      std::exp2(-model.log_mod1_scale);
   std::vector<Row> rows{{"abs(I) at least", "0", "4", "8", "9", "10", "11", "12", "13", "14", "15"},
-                        {"in a bootstrap, probability"}, {"fit"}, {"noise"}};
+                        {"in a bootstrap, probability"},
+                        {"fit"},
+                        {"noise"}};
   for (std::size_t k = 1; k < rows[0].size(); ++k) {
     const u32 i = static_cast<u32>(std::stoul(rows[0][k]));
-    const double p = i == 0 ? 0.0
-                            : circuits::log2_overflow_probability(params.secret_weight, i,
-                                                                  2 * model.slots);
+    const double p =
+        i == 0 ? 0.0
+               : circuits::log2_overflow_probability(params.secret_weight, i, 2 * model.slots);
     rows[1].push_back(p > -0.05 ? "1" : cat("`2^", fixed(p, 1), "`"));
     rows[2].push_back(fixed(6 + std::log2(error.by_integer[i]), 1));
     const double gain = std::max(gains[params.range + i], gains[params.range - i]);

@@ -17,9 +17,8 @@ Ciphertext eval_mod(const ckks::Evaluator& ev, const Ciphertext& y, const Mod1Pa
   for (u32 l = y.level(); l > y.level() - depth; --l)
     scale = scale * scale / chain.rescale_ratio(l);
   const Ciphertext shifted = ev.add(y, std::complex<double>(-1.0 / (4.0 * params.width)));
-  Ciphertext v =
-      ckks::evaluate_polynomial(ev, shifted, coefficients, ckks::PolynomialBasis::chebyshev,
-                                y.level() - depth, scale);
+  Ciphertext v = ckks::evaluate_polynomial(
+      ev, shifted, coefficients, ckks::PolynomialBasis::chebyshev, y.level() - depth, scale);
   // v_(i+1) = 2 v_i^2 - c_0^(2^(i+1)), the cosine of twice the angle scaled by c_0^(2^i)
   double constant =
       std::pow(0.5 / std::numbers::pi, 1.0 / std::exp2(static_cast<double>(params.double_angles)));

@@ -11,7 +11,7 @@ struct ConversionTable {
   u32 scale;   ///< offset of the source constants, times R; read only when the kernel scales
   u32 first;   ///< position of the first source limb in the input
   u32 sources;
-  u32 padded;  ///< row length of the matrix
+  u32 padded;    ///< row length of the matrix
   u32 quotient;  ///< offset among the matrices of the rounded quotient's constants, where shift != 0:
                  ///< [padded] reciprocals, [destination] -D, centred, times R
   u32 shift;

@@ -61,8 +61,8 @@ void append_quotient(const ConversionInput& input, const ring::Ring& ring, u32 p
                      std::vector<i32>& matrices) {
   const auto& conversion = *input.conversion;
   for (u32 j = 0; j < padded; ++j)
-    matrices.push_back(
-        j < conversion.reciprocal.size() ? static_cast<i32>(conversion.reciprocal[j]) : 0);
+    matrices.push_back(j < conversion.reciprocal.size() ? static_cast<i32>(conversion.reciprocal[j])
+                                                        : 0);
   for (u32 i = 0; i < conversion.product.size(); ++i) {
     const math::Modulus<u32>& m = ring.modulus(conversion.destination[i]);
     u32 value = mont(math::neg_mod<u32>(conversion.product[i], m.q), m);
