@@ -273,8 +273,8 @@ TEST(BootstrapNoise, EveryKindOnEverySet) {
                           w.params().scale(0));
         const double expected_rms = std::hypot(noise.rms, std::sqrt(fresh));
         const double ratio = test::rms_error(found, expected) / expected_rms;
-        // Roundings of SlotToCoeff's diagonals are taken for independent ones, which is low by up to
-        // a third where they are most of the noise: at a scale of 30 bits.
+        // Roundings of SlotToCoeff's diagonals are taken for independent ones, which is low by up
+        // to a third where they are most of the noise: at a scale of 30 bits.
         plain = e.stc.rms > 0.7 * noise.rms;
         EXPECT_NEAR(ratio, 1.0, plain ? 0.5 : 0.25);
         EXPECT_LT(test::max_error(found, expected), 4.0 * noise.max);

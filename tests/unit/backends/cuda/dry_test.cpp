@@ -201,15 +201,17 @@ constexpr u64 kRows = 256 * (15 * 8 + 16 * 15 * 4);
 
 // Conversion of limbs, then the first transform pass of the result. Blocks of 512 values serve one
 // of `groups` of the destinations and read the sources, the row of the matrix and the constants of
-// each destination, and the head of a table.
+// each destination, and the head of a table; a rounded one (of twelve sources) its reciprocals and
+// one more constant a destination.
 struct Conversion {
   u64 sources, made, passed;  ///< limbs of all polynomials: read, converted, and of the column pass
   u64 tables;                 ///< digits or polynomials
   u64 groups;                 ///< what the launcher chooses for 132 multiprocessors
+  bool rounded = false;
 
   u64 reads() const {
-    const u64 constants = 12 * 4 + 48;
-    return groups * sources * kLimb + 128 * (made * constants + groups * tables * 192) +
+    const u64 constants = 12 * 4 + 48 + (rounded ? 4 : 0), head = 192 + (rounded ? 12 * 4 : 0);
+    return groups * sources * kLimb + 128 * (made * constants + groups * tables * head) +
            made * kLimb + passed * kColumns;
   }
   u64 writes() const { return 2 * made * kLimb; }
@@ -274,7 +276,7 @@ TEST(DryDevice, HMultOfBoot40) {
   EXPECT_EQ(account->records(), first);
   context.stream().account(nullptr);
 
-  const Conversion down = {2 * kSpecial, 2 * kL, 2 * kL, 2, 2};
+  const Conversion down = {2 * kSpecial, 2 * kL, 2 * kL, 2, 2, true};
   Traffic expected;
   expected.launches = 11;
   const u64 tensor = 4 * kL * kLimb;
@@ -287,7 +289,10 @@ TEST(DryDevice, HMultOfBoot40) {
   expected.written_bytes = (3 * kL + passes) * kLimb + kUp.writes() + down.writes();
   expected.streamed_bytes = 2 * kDigits * kExtended * kLimb;
   expected.butterflies = (kL + kMade + 2 * kSpecial + 2 * kL) * 32768 * 16;
-  const u64 products = 4 * kL + kMatrix + 2 * kDigits * kExtended + 2 * kSpecial * kL + 2 * kL;
+  // The quotient is a product a source in every group, and one a destination.
+  const u64 quotient = 2 * (down.groups * kSpecial + kL);
+  const u64 products =
+      4 * kL + kMatrix + 2 * kDigits * kExtended + 2 * kSpecial * kL + quotient + 2 * kL;
   expected.multiply_adds = expected.butterflies + 65536 * products;
   EXPECT_EQ(sum(first), expected);
 }
