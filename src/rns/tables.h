@@ -14,7 +14,7 @@ using Moduli = std::vector<math::Modulus<u32>>;
 /// What becomes of the multiple of D in the sum of a base conversion.
 enum class Quotient : u8 {
   kept,     ///< it stays: x + u D, |u| <= (#source)/2
-  rounded,  ///< it is taken off: a value in (-D/2, D/2), up to Conversion's reciprocals
+  rounded,  ///< it is taken off: a value in (-D/2, D/2), up to what the reciprocals round
 };
 
 /// Centred base conversion from D = prod d_j (source) to the primes p_i (destination):
@@ -34,8 +34,8 @@ enum class Quotient : u8 {
 ///   u = floor(sum_j y_j * reciprocal_j / 2^shift + 1/2),     |u| <= (#source)/2
 ///   out_i = sum_j y_j * (D/d_j) - u * D  mod p_i
 ///
-/// A value of at most (1/2 + sum_j d_j / 2^(shift + 1)) D: the variance is 1/12, whatever the number
-/// of sources. u is an integer function of integers, the same everywhere.
+/// A value of at most (1/2 + sum_j d_j / 2^(shift + 1)) D: the variance is 1/12, whatever the
+/// number of sources. u is an integer function of integers, the same everywhere.
 struct BaseConversion {
   LimbSet source;
   LimbSet destination;

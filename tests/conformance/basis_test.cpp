@@ -58,10 +58,10 @@ void check_one(Pair& pair, Rng& rng, PolyShape shape, const rns::BaseConversion&
 void check(Pair& pair, Rng& rng, PolyShape shape, const LimbSet& source, const LimbSet& destination,
            const LimbSet& factor = {}, Padding pad = {}) {
   for (const auto quotient : {rns::Quotient::kept, rns::Quotient::rounded})
-    check_one(pair, rng, shape,
-              rns::make_base_conversion(moduli_of(pair.ring()), source, destination, factor,
-                                        quotient),
-              pad);
+    check_one(
+        pair, rng, shape,
+        rns::make_base_conversion(moduli_of(pair.ring()), source, destination, factor, quotient),
+        pad);
 }
 
 TEST_P(Basis, ConvertChain) {

@@ -184,7 +184,7 @@ TEST(TheoryPages, GainOfEvalMod) {
   std::vector<Row> rows{{"half of the interval", "gain", "sqrt, bits"}};
   circuits::Mod1Params params;
   const double chosen = params.width;
-  for (const double width : {16.0, 14.0, 12.0, 11.0, 10.5, 10.0, 9.5, 9.0, 8.0}) {
+  for (const double width : {16.0, 14.0, 12.0, 11.0, 10.5, 10.0, 9.5, 9.0}) {
     params.width = width;
     const double gain = circuits::mod1_noise_gain(params);
     rows.push_back({fixed(width, 1) + (width == chosen ? " (what the code does)" : ""),
@@ -198,16 +198,18 @@ TEST(TheoryPages, RareIntegers) {
   const circuits::Mod1Params& params = model.mod1;
   const auto error = circuits::fit_error(params, circuits::fit_mod1(params));
   const auto gains = circuits::mod1_noise_gains(params);
-  const double one = std::sqrt(std::exp2(model.log_n) *
-                               circuits::rescale_variance(model.dense_weight)) *
-                     std::exp2(-model.log_mod1_scale);
+  const double one =
+      std::sqrt(std::exp2(model.log_n) * circuits::rescale_variance(model.dense_weight)) *
+      std::exp2(-model.log_mod1_scale);
   std::vector<Row> rows{{"abs(I) at least", "0", "4", "8", "9", "10", "11", "12", "13", "14", "15"},
-                        {"in a bootstrap, probability"}, {"fit"}, {"noise"}};
+                        {"in a bootstrap, probability"},
+                        {"fit"},
+                        {"noise"}};
   for (std::size_t k = 1; k < rows[0].size(); ++k) {
     const u32 i = static_cast<u32>(std::stoul(rows[0][k]));
-    const double p = i == 0 ? 0.0
-                            : circuits::log2_overflow_probability(params.secret_weight, i,
-                                                                  2 * model.slots);
+    const double p =
+        i == 0 ? 0.0
+               : circuits::log2_overflow_probability(params.secret_weight, i, 2 * model.slots);
     rows[1].push_back(p > -0.05 ? "1" : cat("`2^", fixed(p, 1), "`"));
     rows[2].push_back(fixed(6 + std::log2(error.by_integer[i]), 1));
     const double gain = std::max(gains[params.range + i], gains[params.range - i]);

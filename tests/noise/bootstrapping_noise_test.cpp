@@ -73,8 +73,7 @@ TEST(CircuitNoise, MinimalTransformAddsAKeySwitchARotation) {
   // scale, which the rescale divides away.
   double switches = 0.0;
   for (u64 k : offsets) switches += static_cast<double>(k % t.baby_steps()) * 2.0 / 3.0;
-  const double variance = switches * key_switch(w.params(), level, w.h) +
-                          division(w.h);
+  const double variance = switches * key_switch(w.params(), level, w.h) + division(w.h);
   EXPECT_NEAR(measured / std::sqrt(slot_variance(variance, w.n(), out.scale())), 1.0, 0.15);
 }
 
@@ -201,8 +200,8 @@ TEST(BootstrapStages, EvalModAlone) {
       for (u64 i = 0; i < y.size(); ++i) {
         const double e = std::abs(plain[i] - std::sin(tau * f[i]) / tau);
         // Each integer has its own noise; the secret is larger in some slots than in others, which
-        // makes 12 standard deviations of what 6 would be. Outside the interval of the basis all grows with its last
-        // element: measured at up to 2^-50 of it.
+        // makes 12 standard deviations of what 6 would be. Outside the interval of the basis all
+        // grows with its last element: measured at up to 2^-50 of it.
         if (radius > plan.mod1.fit_radius) continue;
         const auto index = static_cast<std::size_t>(integers[i] + plan.mod1.range);
         const auto size = static_cast<std::size_t>(std::abs(integers[i]));
@@ -229,8 +228,8 @@ TEST(BootstrapStages, EvalModAlone) {
     const auto e = estimate_precision(model, {});
     const double to_message =
         2.0 * static_cast<double>(w.slots()) * std::exp2(2.0 * model.message_ratio);
-    const double variance = e.eval_mod.rms * e.eval_mod.rms / to_message +
-                            e.fit.rms * e.fit.rms / to_message + fresh;
+    const double variance =
+        e.eval_mod.rms * e.eval_mod.rms / to_message + e.fit.rms * e.fit.rms / to_message + fresh;
     EXPECT_NEAR(rms / std::sqrt(variance), 1.0, 0.25) << "2^" << std::log2(rms);
     // Rare integers are fitted with little weight, and lie outside the basis's interval.
     run(each, plan.mod1.fit_radius, rms, worst);
@@ -269,19 +268,20 @@ TEST(BootstrapNoise, EveryKindOnEverySet) {
         const auto e = estimate_precision(model, {test::kMessageKinds[i]});
         const SlotError noise = test::noise_of(e);
         // On rings this small a fresh ciphertext's own error is not far below a rounding.
-        const double fresh = slot_variance(kErrorVariance + kRounding,
-                                           static_cast<double>(w.params().ring_dim()),
-                                           w.params().scale(0));
+        const double fresh =
+            slot_variance(kErrorVariance + kRounding, static_cast<double>(w.params().ring_dim()),
+                          w.params().scale(0));
         const double expected_rms = std::hypot(noise.rms, std::sqrt(fresh));
         const double ratio = test::rms_error(found, expected) / expected_rms;
-        // Roundings of SlotToCoeff's diagonals are taken for independent ones, which is low by up to a
-        // third where they are most of the noise: at a scale of 30 bits.
+        // Roundings of SlotToCoeff's diagonals are taken for independent ones, which is low by up
+        // to a third where they are most of the noise: at a scale of 30 bits.
         plain = e.stc.rms > 0.7 * noise.rms;
         EXPECT_NEAR(ratio, 1.0, plain ? 0.5 : 0.25);
         EXPECT_LT(test::max_error(found, expected), 4.0 * noise.max);
         product *= ratio;
       }
-      EXPECT_NEAR(std::pow(product, 1.0 / static_cast<double>(rows.size())), 1.0, plain ? 0.3 : 0.15)
+      EXPECT_NEAR(std::pow(product, 1.0 / static_cast<double>(rows.size())), 1.0,
+                  plain ? 0.3 : 0.15)
           << name << ", ratio 2^" << rho;
     }
   }

@@ -29,8 +29,7 @@ void squarings(bool merge) {
     for (auto& x : z) x *= x;
     const double ratio = p.rescale_ratio(level + 1);
     const double fresh = merge ? merged(p, level + 1, w.h)
-                               : division(w.h) +
-                                     key_switch(p, level + 1, w.h) / (ratio * ratio);
+                               : division(w.h) + key_switch(p, level + 1, w.h) / (ratio * ratio);
     v = 4.0 * before + slot_variance(fresh, w.n(), c.scale());
     const double measured = std::sqrt(mean_square(w.client.decrypt(c), z));
     EXPECT_NEAR(measured / std::sqrt(v), 1.0, 0.1) << "level " << level;

@@ -112,8 +112,7 @@ TEST(Noise, HoistedSumsDivideOnce) {
   const Ciphertext separate = w.ev.add(w.ev.add(parts[0], parts[1]), parts[2]);
   // One ModDown against three: four independent divisions and twice the gadget terms apart... the
   // gadget terms are the same products, so they cancel up to rounding.
-  expect_noise(w.difference(separate, w.ev.rotate_sum(a, steps)),
-               4 * division(w.h));
+  expect_noise(w.difference(separate, w.ev.rotate_sum(a, steps)), 4 * division(w.h));
 }
 
 TEST(Noise, PlaintextProduct) {
@@ -140,8 +139,7 @@ TEST(Noise, Product) {
     const double ratio = w.params().rescale_ratio(level);
     const auto exact = w.integers(w.product(p, q));
     expect_noise(minus(w.integers(w.decrypt(w.ev.rescale(c))), exact, 1.0 / ratio),
-                 (tensor + key_switch(w.params(), level, w.h)) / (ratio * ratio) +
-                     division(w.h));
+                 (tensor + key_switch(w.params(), level, w.h)) / (ratio * ratio) + division(w.h));
     expect_noise(minus(w.integers(w.decrypt(w.ev.multiply_rescale(a, b))), exact, 1.0 / ratio),
                  tensor / (ratio * ratio) + merged(w.params(), level, w.h));
   }

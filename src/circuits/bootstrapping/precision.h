@@ -88,9 +88,9 @@ double modular_error(double x, u32 arcsine_degree);
 double mean_square(const Message& message, u64 slots);
 
 /// Variance of a coefficient's error: division of a ciphertext by any number of primes, rounded to
-/// the nearest in both polynomials (rns::Quotient), under a secret of `weight` nonzero coefficients.
-/// Rescale, ModDown and both merged are one each. The gadget term of a key switch is below 2^-15 of
-/// its ModDown, and left out.
+/// the nearest in both polynomials (rns::Quotient), under a secret of `weight` nonzero
+/// coefficients. Rescale, ModDown and both merged are one each. The gadget term of a key switch is
+/// below 2^-15 of its ModDown, and left out.
 inline double rescale_variance(double weight) { return ckks::noise::division(weight); }
 /// Coefficient variance to root mean square and expected maximum of the (complex) slots.
 SlotError slot_error(double coefficient_variance, u32 log_n, u64 slots, double log_scale);

@@ -36,7 +36,7 @@ double log2_overflow_probability(u32 secret_weight, u32 range, u64 coefficients)
 double mod1_amplitude(u32 double_angles);
 
 /// Chebyshev coefficients T_0..T_degree (odd ones exactly 0) of c0 cos(2 pi width y / 2^r),
-/// y = (x - 1/4) / width: least squares weighted by sqrt(P(I)), floor 2^-26 of the largest weight, over
+/// y = (x - 1/4) / width: least squares weighted by sqrt(P(I)), floor 2^-26 of the largest, over
 /// the union of |x - I| <= fit_radius. Throws ParameterError on parameters out of range.
 std::vector<double> fit_mod1(const Mod1Params& params);
 

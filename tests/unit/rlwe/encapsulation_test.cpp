@@ -52,13 +52,12 @@ double sparse_std(const EncapsulationWorld& w) {
     log_ratio += (i < base ? 1 : -1) * std::log2(w.ring.modulus(small[i]).q);
   const double digit = static_cast<double>(w.ring_dim()) * kErrorVariance * base / 12.0;
   return std::sqrt(kErrorVariance + digit * std::exp2(2 * log_ratio) +
-                   2.0 / 12.0 * (1 + w.keys.weight));
+                   (1 + w.keys.weight) / 12.0);
 }
 
-/// Error that raise adds: rounding of a division by alpha primes under a dense secret of h = N/2.
+/// Error that raise adds: rounding of a division under a dense secret of h = N/2.
 double raised_std(const EncapsulationWorld& w) {
-  const double rounding =
-      w.ring.special().size() / 12.0 * (1.0 + static_cast<double>(w.ring_dim()) / 2);
+  const double rounding = (1.0 + static_cast<double>(w.ring_dim()) / 2) / 12.0;
   return std::sqrt(sparse_std(w) * sparse_std(w) + rounding);
 }
 

@@ -171,7 +171,8 @@ void CpuPolyKernels::do_divide(Stream& stream, View out, ConstView in,
                                const Prepared<rns::Divide>& table, const ConstView* addend) {
   const ConvertTable& fast = table.on_device<ConvertTable>();
   const u64 n = ring().ring_dim();
-  const u32 components = out.shape.components, dropped = table->dropped.size(), rows_of_z = fast.rows();
+  const u32 components = out.shape.components, dropped = table->dropped.size(),
+            rows_of_z = fast.rows();
   const u64 words = std::max<u64>(u64(rows_of_z) * components, 1) * z_stride();
   const auto buffer = stream.allocate(words * sizeof(u32));
   u32* const z = buffer.as<u32>();
@@ -181,8 +182,8 @@ void CpuPolyKernels::do_divide(Stream& stream, View out, ConstView in,
         [&](u64 i) {
           const u32 j = static_cast<u32>(i / components), c = static_cast<u32>(i % components);
           const u32 id = table->dropped[j], l = static_cast<u32>(table->input.find(id));
-          inverse_row(z + (c * rows_of_z + j) * z_stride(), in.limb(b, c, l), id, fast.intt_scale[j],
-                      fast.intt_scale_root[j], table->conversion.half[j]);
+          inverse_row(z + (c * rows_of_z + j) * z_stride(), in.limb(b, c, l), id,
+                      fast.intt_scale[j], fast.intt_scale_root[j], table->conversion.half[j]);
         },
         components);
     const u64 pieces = convert_pieces();

@@ -84,7 +84,7 @@ struct ConvertTarget {
 struct ConvertArgs {
   u32* z;  ///< source rows, z_stride words apart
   u64 z_stride;
-  u32 sources;  ///< rows that are there
+  u32 sources;            ///< rows that are there
   const u64* reciprocal;  ///< one a source, null where the quotient is kept
   u64 reciprocal_start;
   u32 reciprocal_unit;  ///< 2^(64 - shift)

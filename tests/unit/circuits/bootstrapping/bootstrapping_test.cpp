@@ -554,8 +554,7 @@ TEST_P(Bootstrapping, ADepthOfAHundred) {
     for (auto& x : u) x = std::polar(radius(rng), angle(rng));
     c = ev.multiply_rescale(c, c);
     c = ev.add(c, w.context.encode(u, c.level()));
-    const double fresh =
-        n * (w.params().alpha() + 3.0) * (1.0 + h) / 12.0 / (c.scale() * c.scale());
+    const double fresh = n * (1.0 + h) / 12.0 / (c.scale() * c.scale());
     for (u64 i = 0; i < z.size(); ++i) {
       square[i] = 4.0 * std::norm(z[i]) * square[i] + fresh;
       z[i] = z[i] * z[i] + u[i];

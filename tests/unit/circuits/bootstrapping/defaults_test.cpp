@@ -55,12 +55,12 @@ TEST(BootstrapDefaults, OfBoot40) {
   EXPECT_EQ(ratio(BootstrapValues::unknown), 10u);
   EXPECT_EQ(ratio(BootstrapValues::centred), 6u);
   EXPECT_EQ(ratio(BootstrapValues::centred, [](auto& o) { o.message = BootstrapMessage::real; }),
-            5u);
-  EXPECT_EQ(ratio(BootstrapValues::non_negative), 9u);
+            6u);
+  EXPECT_EQ(ratio(BootstrapValues::non_negative), 10u);
   EXPECT_EQ(ratio(BootstrapValues::constant), 10u);
   EXPECT_EQ(ratio(BootstrapValues::unknown, [](auto& o) { o.arcsine_degree = 3; }), 7u);
   const auto report = report_of(params, plan_bootstrap(params, {}));
-  EXPECT_LT(report.values_error, 0x1p-15) << "2^-7 with the ratio 2^5";
+  EXPECT_LT(report.values_error, 0x1p-16) << "2^-7 with the ratio 2^5";
   EXPECT_NE(report.text().find("2^10, chosen for unknown values"), std::string::npos)
       << report.text();
 }

@@ -259,6 +259,8 @@ TEST(BootstrapPrecision, BoundsOfTheTestPlan) {
   EXPECT_GT(total(MessageKind::uniform_real, 5), 20);
   EXPECT_GT(total(MessageKind::constant, 5), 6.5);
   EXPECT_GT(total(MessageKind::constant, 8), 12);
+  EXPECT_GT(total(MessageKind::uniform_complex, 6), 22);
+  EXPECT_GT(total(MessageKind::constant, 10), 16.5);
 }
 
 TEST(BootstrapPrecision, RecommendedRatio) {
