@@ -49,7 +49,10 @@ def tfhe_facts(params: TfheParams) -> list[tuple[str, str]]:
         ("noise path", _path(params)),
         ("primes", " ".join(map(str, params.primes))),
         ("key switch", moduli),
-        ("messages a mask", f"{params.slots}; Context(..., packing=r) changes it, 1 to 16"),
+        (
+            "messages a mask",
+            "1" if d["group"] else f"{params.slots}; Context(..., packing=r) changes it, 1 to 16",
+        ),
         ("arithmetic", params.arithmetic),
         (
             "p_fail holds for",

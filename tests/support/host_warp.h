@@ -23,7 +23,7 @@
 #define __launch_bounds__(threads)
 #define __forceinline__ inline
 #define __shared__
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;

@@ -32,13 +32,13 @@ __global__ void __launch_bounds__(kProductWords)
   begin_kernel();
   __shared__ u32 cut[kProductPart * kProductDigits][kProductRows];
   const u32 words = args.out_dim + args.slots, in_words = args.in_dim + args.slots;
-  const u32 word = blockIdx.x * kProductWords + threadIdx.x, first = blockIdx.y * kProductRows;
+  const u32 word = blockIdx.x * blockDim.x + threadIdx.x, first = blockIdx.y * kProductRows;
   const u32 kept = args.base_log * args.digits, base = 1u << args.base_log;
   u32 sum[kProductRows] = {};
   for (u32 part = 0; part < args.in_dim; part += kProductPart) {
     const u32 count = min(kProductPart, args.in_dim - part);
     __syncthreads();
-    for (u32 t = threadIdx.x; t < count * kProductRows; t += kProductWords) {
+    for (u32 t = threadIdx.x; t < count * kProductRows; t += blockDim.x) {
       const u32 row = t / count, i = t % count;
       u64 x = 0;
       if (first + row < args.batch)

@@ -1,0 +1,195 @@
+// CUDA's kernels of groups of secret bits on the host, blocks of one thread: their bits are those
+// of ref. What is left for a GPU to show is that barriers and launches are right.
+#include "support/host_warp.h"
+
+//
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+// Sizes of blocks do not matter to the kernels: loops step by blockDim.
+static void __syncthreads() {}
+struct double2 {
+  double x, y;
+};
+static double2 make_double2(double x, double y) { return {x, y}; }
+static double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+static double __dadd_rn(double a, double b) { return a + b; }
+static double __dsub_rn(double a, double b) { return a - b; }
+static double __dmul_rn(double a, double b) { return a * b; }
+static int __double2hiint(double x) {
+  return static_cast<int>(std::bit_cast<unsigned long long>(x) >> 32);
+}
+static int __double2loint(double x) {
+  return static_cast<int>(std::bit_cast<unsigned long long>(x));
+}
+static double __hiloint2double(int hi, int lo) {
+  return std::bit_cast<double>(static_cast<unsigned long long>(static_cast<unsigned>(hi)) << 32 |
+                               static_cast<unsigned>(lo));
+}
+[[maybe_unused]] static long long __double_as_longlong(double x) {
+  return std::bit_cast<long long>(x);
+}
+[[maybe_unused]] static long long __double2ll_rz(double x) { return static_cast<long long>(x); }
+[[maybe_unused]] static double __ll2double_rn(long long x) { return static_cast<double>(x); }
+static unsigned __brev(unsigned x) {
+  unsigned reversed = 0;
+  for (int i = 0; i < 32; ++i) reversed |= (x >> i & 1) << (31 - i);
+  return reversed;
+}
+static void atomicAdd(unsigned long long* sum, unsigned long long x) { *sum += x; }
+
+#include "backends/cuda/torus/kernels/bundle_rotate.cuh"
+#include "backends/cuda/torus/kernels/product_switch.cuh"
+#include "ring/fft.h"
+#include "support/torus_world.h"
+
+namespace crenel::backend::cuda::torus {
+alignas(16) u8 shared[1 << 18];
+}  // namespace crenel::backend::cuda::torus
+
+namespace crenel::test {
+namespace {
+
+using namespace backend::cuda::torus;
+
+// Tables and keys as the host makes them.
+struct Rotation {
+  Rotation(const TorusPlan& plan, const RotationInput& in, u32 rmax)
+      : passes(plan.log_n - 1, rmax), fft(plan.log_n) {
+    for (const auto& w : fft.twiddles) tree.push_back({w.re, w.im});
+    for (u32 j = 0; j <= plan.ring_dim() / 2; ++j) cosines.push_back(fft.roots[j].re);
+    order_twiddles();
+    RotateArgs& r = args.rotate;
+    r.lwe_dim = plan.lwe_dim, r.glwe_dim = plan.glwe_dim, r.slots = 1, r.polys = plan.polys();
+    r.log_n = plan.log_n, r.log_points = plan.log_n - 1;
+    r.log_switch_modulus = plan.log_switch_modulus, r.digits = r.operands = 1;
+    r.modulus = plan.modulus, r.log_modulus = static_cast<u32>(std::countr_zero(plan.modulus));
+    const double q = static_cast<double>(plan.modulus);
+    r.scale = q / static_cast<double>(plan.key_modulus()) / fft.points();
+    r.reduces = device::reduces_product(plan), r.q = q, r.q_inverse = 1 / q;
+    r.cosines = cosines.data(), r.twiddles = twiddles.data();
+    r.twiddle_count = static_cast<u32>(twiddles.size());
+    std::copy_n(twiddles.begin(), twiddle_slots<true>(passes.bits[0]), r.first);
+    r.luts = in.tables.data(), r.offsets = in.offsets.data(), r.index = in.index.data();
+    r.outputs = in.outputs, r.batch = in.batch, r.in = in.rows.data();
+    args.steps = plan.steps(), args.log_keys = plan.group;
+    args.log_rest_modulus = plan.log_lwe_modulus;
+    transform_key(plan, in.key);
+    r.key = key.data();
+    exponents.resize(u64(in.batch) * args.row_exponents());
+    out.resize(u64(in.batch) * in.outputs * plan.words());
+    args.exponents = exponents.data(), args.out = out.data();
+  }
+
+  void order_twiddles() {
+    twiddles.resize(twiddle_offset<true>(passes, passes.count));
+    for (u32 p = 0; p < passes.count; ++p)
+      for (u32 t = 0; t < passes.bits[p]; ++t)
+        for (u32 s = 0; s < 1u << t; s += 2)
+          for (u32 b = 0; b < 1u << passes.depth[p]; ++b)
+            twiddles[twiddle_offset<true>(passes, p) +
+                     (twiddle_slot<true>(t, s) << passes.depth[p]) + b] =
+                tree[(std::size_t(1) << (passes.depth[p] + t)) + (b << t) + s];
+  }
+  void transform_key(const TorusPlan& plan, const std::vector<i64>& polys) {
+    const u32 points = fft.points();
+    const FftPoints field{nullptr, args.rotate};
+    for (u64 at = 0; at < polys.size(); at += plan.ring_dim()) {
+      std::vector<double2> z;
+      for (u32 j = 0; j < points; ++j)
+        z.push_back(
+            {static_cast<double>(polys[at + j]), static_cast<double>(polys[at + j + points])});
+      for (u32 width = 1; width < points; width *= 2)
+        for (u32 b = 0, half = points / width / 2; b < width; ++b)
+          for (u32 j = 2 * half * b; j < 2 * half * b + half; ++j)
+            field.forward(z[j], z[j + half], tree[width + b]);
+      key.insert(key.end(), z.begin(), z.end());
+    }
+  }
+
+  PassPlan passes;
+  ring::NegacyclicFft fft;
+  std::vector<double2> tree, twiddles, key;
+  std::vector<double> cosines;
+  std::vector<u16> exponents;
+  std::vector<u32> out;
+  BundleArgs args = {};
+};
+
+void expect_ref(const TorusPlan& plan, void (*kernel)(BundleArgs), u32 rmax, u32 outputs,
+                Rng& rng) {
+  auto in = rotation_input(plan, 2, 2, true, rng);
+  in.outputs = outputs;
+  Rotation rotation(plan, in, rmax);
+  blockDim = {1, 1, 1}, threadIdx = {0, 0, 0};
+  for (u32 row = 0; row < in.batch; ++row) {
+    blockIdx = {row, 0, 0};
+    cut_exponents(rotation.args);
+    kernel(rotation.args);
+  }
+  const std::vector<u64> found(rotation.out.begin(), rotation.out.end());
+  EXPECT_EQ(first_difference(found, TorusWorld(device::make_ref_device(), plan).blind_rotate(in)),
+            "")
+      << describe(plan);
+}
+
+TEST(CudaBundles, GiveTheBitsOfRef) {
+  Rng rng = test_rng();
+  for (const u32 group : {1u, 2u, 4u}) {
+    for (const u32 log_n : {3u, 6u, 9u})
+      expect_ref(group_plan(group, 2, 2, log_n, 17, 20), bundle_rotate<0, 1, 0, 256>, 1, 4, rng);
+    // the shapes of lut4-128g4 and bool128g4
+    TorusPlan tables = group_plan(group, 2, 1, 11, 23, 26),
+              gates = group_plan(group, 2, 3, 9, 17, 20);
+    tables.log_switch_modulus = 21, gates.log_switch_modulus = 16;
+    expect_ref(tables, bundle_rotate<10, 4, 2, 256>, 4, 16, rng);
+    expect_ref(gates, bundle_rotate<8, 4, 4, 128>, 4, 1, rng);
+    TorusPlan coarse = group_plan(group, 2, 2, 7, 20, 24);  // rest coarser than Q, whole places
+    coarse.log_lwe_modulus = 17, coarse.log_switch_modulus = 8, coarse.switch_digits = 4;
+    expect_ref(coarse, bundle_rotate<0, 1, 0, 256>, 1, 1, rng);
+  }
+}
+
+TEST(CudaBundles, SwitchByProductsGivesTheBitsOfRef) {
+  Rng rng = test_rng();
+  constexpr u32 kBatch = 37;  // not a multiple of the rows of a tile
+  const device::SwitchShape shapes[] = {{33, 61, 1, 21, 21, 2, 10, true, 23},
+                                        {16, 7, 3, 32, 20, 8, 4, true, 32},
+                                        {7, 130, 1, 20, 20, 1, 20, true, 20},
+                                        {40, 6, 1, 5, 3, 5, 1, true, 5}};
+  for (const auto& s : shapes) {
+    std::vector<u32> key(s.key_rows() * s.out_words()), in(kBatch * (s.in_dim + s.slots));
+    for (u32& x : key) x = static_cast<u32>(rng() & ((u64(1) << s.log_modulus) - 1));
+    for (u32& x : in) x = static_cast<u32>(rng() & ((u64(1) << s.log_in_modulus) - 1));
+    std::vector<u32> expected(kBatch * s.out_words()), found(expected.size());
+    const TorusWorld ref(device::make_ref_device(), raising_plan(6, 1, 1, 5, 17, 20));
+    const u32* const rows = in.data();
+    ref.kernels->key_switch(*ref.stream, s, {expected.data(), s.out(kBatch)}, {rows, s.in(kBatch)},
+                            s.key<const void>(key.data()));
+    ProductSwitchArgs args = {found.data(),
+                              rows,
+                              key.data(),
+                              kBatch,
+                              s.in_dim,
+                              s.out_dim,
+                              s.slots,
+                              s.base_log,
+                              s.digits,
+                              s.log_in_modulus,
+                              s.log_modulus,
+                              s.log_out_modulus,
+                              0};
+    for (u32 j = 0; j < s.digits; ++j) args.middle += u64(1) << (s.base_log * (j + 1) - 1);
+    blockDim = {1, 1, 1}, threadIdx = {0, 0, 0};
+    for (u32 y = 0; y < (kBatch + kProductRows - 1) / kProductRows; ++y)
+      for (u32 x = 0; x < s.out_words(); ++x) {
+        blockIdx = {x, y, 0};
+        product_switch(args);
+      }
+    EXPECT_EQ(first_difference(found, expected), "") << s.log_modulus;
+  }
+}
+
+}  // namespace
+}  // namespace crenel::test
