@@ -51,8 +51,7 @@ double sparse_std(const EncapsulationWorld& w) {
   for (u32 i = 0; i < small.size(); ++i)
     log_ratio += (i < base ? 1 : -1) * std::log2(w.ring.modulus(small[i]).q);
   const double digit = static_cast<double>(w.ring_dim()) * kErrorVariance * base / 12.0;
-  return std::sqrt(kErrorVariance + digit * std::exp2(2 * log_ratio) +
-                   (1 + w.keys.weight) / 12.0);
+  return std::sqrt(kErrorVariance + digit * std::exp2(2 * log_ratio) + (1 + w.keys.weight) / 12.0);
 }
 
 /// Error that raise adds: rounding of a division under a dense secret of h = N/2.
