@@ -41,7 +41,7 @@ class RunOptions:
     batch : samples of a run; None: the program's, or 1
     program : a compiled program in place of compiling
     save : a file for the program that was compiled
-    activation, degree, margin, composite : as of `nn.compile`; None: those of the task, of `nn.compile`
+    activation, degree, margin, composite : as of `nn.compile`; None: those of the task
     costs : whose packaged times bootstraps are placed by, as "NVIDIA H200"; None: those of the device, where
         there are any, or operations are counted
     warm : run once before, untimed
@@ -65,7 +65,7 @@ class RunOptions:
     graph: bool = False
     clear: Path | None = None
     costs: str | None = None
-    composite: str | None = None
+    composite: str = "15,15,15"
 
 
 def prepare(
@@ -97,7 +97,7 @@ def prepare(
                 task.model, task.calibration, params=params, activation=options.activation,
                 degree=_degree(task, options),
                 margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
-                costs=costs, **({} if options.composite is None else {"composite": options.composite}),
+                costs=costs, composite=options.composite,
             )  # fmt: skip
     else:
         with report.step("load the program"):
