@@ -73,6 +73,7 @@ PYTHON_ALLOWED = {
     "crenel/nn": (
         "numpy",
         "matplotlib",
+        "crenel._crenel.Account",
         "crenel._crenel.Device",
         "crenel.ckks",
         "crenel.container",

@@ -5,7 +5,8 @@
     tools/gen_costs.py --check    fail where it is not what this program makes
 
 Rows come as measured from the suites ckks and boot (medians; replayed graphs where there are any) and from
-the tables of tools/measure_costs.py, bench/results/costs-*.json, whose rows go before others. What no suite
+the tables of tools/measure_costs.py, bench/results/costs-*.json, whose rows go before others; what launches
+cost on a machine from tools/fit_machine.py, bench/results/machine-*.json. What no suite
 measures is derived from what they do, and its row says how (FORMULAS).
 """
 
@@ -199,6 +200,12 @@ def merge(out: list[Json], measured: Json, name: str) -> None:
     out.append(table(measured["device"], shape, rows, boots, sources))
 
 
+def machines() -> list[Json]:
+    """What launches cost on each machine, from the results of tools/fit_machine.py."""
+    found: list[Json] = [read(path.name)["machine"] for path in sorted(RESULTS.glob("machine-*.json"))]
+    return found
+
+
 def rendered() -> str:
     """The text of the file, one row a line."""
     lines = []
@@ -208,7 +215,8 @@ def rendered() -> str:
         for name in ("rows", "bootstraps"):
             parts.append(f' "{name}": [\n' + ",\n".join(f"  {json.dumps(r)}" for r in made[name]) + "\n ]")
         lines.append(",\n".join(parts) + "\n}")
-    return '{"tables": [\n' + ",\n".join(lines) + "\n]}\n"
+    known = ",\n".join(f"  {json.dumps(machine)}" for machine in machines())
+    return '{"tables": [\n' + ",\n".join(lines) + '\n],\n"machines": [\n' + known + "\n]}\n"
 
 
 def main() -> int:

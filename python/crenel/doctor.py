@@ -23,6 +23,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "plot": ("matplotlib",),
     "torch": ("torch",),
     "onnx": ("onnx",),
+    "text": ("tokenizers",),
     "weights": ("safetensors",),
 }
 REQUIREMENT = re.compile(r"""([\w.-]+)[^;]*;.*\bextra\s*==\s*['"]([\w-]+)['"]""")

@@ -8,6 +8,7 @@ from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 
 from crenel import ckks, nn
 from crenel.errors import UnsupportedError
+from crenel.nn.clear import Noise
 from crenel.nn.passes.levels import enough
 
 FACTOR = 8.0  # of the stated error over that of a run, or the other way round
@@ -111,6 +112,15 @@ def test_steps_that_no_set_holds():
     assert enough(99, 30, True) == (
         "Of sets that come with Crenel no set has so many, and none bootstraps to the 30 of one step"
     )
+
+
+def test_values_that_errors_drive_out_of_range_are_refused(rng, monkeypatch):  # noqa: F811
+    """Of polynomials that grow fast beyond their interval; the layer is named."""
+    monkeypatch.setattr(Noise, "of_bootstrap", lambda *_: 1.0)
+    model = nn.Sequential(*[part for _ in range(3) for part in (nn.Linear(weights(rng, 5, 5)), nn.ReLU())])
+    with pytest.raises(UnsupportedError, match="with errors of encryption values leave their range") as error:
+        quiet_compile(model, rng.normal(size=(40, 5)), params=toy("toy-boot40"), degree=127, device="cpu")
+    assert error.value.fields["origin"] in {"0", "1", "2", "3", "4", "5"}
 
 
 def top(name: str) -> int:

@@ -248,6 +248,13 @@ def test_maxima_are_refused_or_replaced(rng, last):  # noqa: F811
     del proto.graph.node[-1]
     x = rng.standard_normal((2, 1, 10, 10))
     np.testing.assert_allclose(network(x), ReferenceEvaluator(proto).run(None, {"x": x})[0], atol=1e-6)
+    seen = rng.standard_normal((60, 1, 10, 10))
+    program = quiet_compile(network, seen, params=toy("toy-leveled-n16-s40"), degree=7, device="cpu")
+    spec = program.client
+    client = spec.keygen(device="cpu")
+    server = program.bind(client.evaluation_keys(spec))
+    found = client.decrypt(server.run(client.encrypt(seen[:1], spec)), spec)
+    np.testing.assert_allclose(found, program.simulate(seen[:1], noise=False), atol=1e-6)
 
 
 def test_a_softmax_within_a_network_is_refused(rng):  # noqa: F811

@@ -73,8 +73,8 @@ class OfNetworks(Shared):
         int, typer.Option(help="Of the polynomials; 0: the least that agrees, or the network's own.")
     ] = 0
     composite: Annotated[
-        str | None, typer.Option(help="Degrees of the sign of minimax, as 15,15,27; default: 15,15,15.")
-    ] = None
+        str, typer.Option(help="Degrees of the sign that minimax composes, as 15,15,27.")
+    ] = "15,15,15"
     margin: Annotated[
         float, typer.Option(help="Ranges, of what the calibration shows; 0: the network's own, 2 or less.")
     ] = 0.0

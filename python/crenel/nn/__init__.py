@@ -20,6 +20,8 @@ Modules
     the client's file, ``program.client``; ``spec.keygen()`` is a `Client`: keys, ``encrypt``, ``decrypt``
 `Server`
     ``program.bind(keys)``; ``run`` takes and returns an `EncryptedTensor`
+`duration`
+    how long a run takes on a known GPU, by its launches, without one
 `footprint`
     what a program takes of a GPU's memory, without one
 `report`
@@ -51,6 +53,8 @@ from crenel.nn.importers.imported import Imported
 from crenel.nn.importers.onnx_graph import from_onnx
 from crenel.nn.importers.replacements import ReplacementWarning
 from crenel.nn.importers.torch_graph import from_torch
+from crenel.nn.launches import duration
+from crenel.nn.machine import Duration
 from crenel.nn.modules import AvgPool2d, BatchNorm, Conv2d, Flatten, GlobalAvgPool, Linear
 from crenel.nn.networks import Add, Concat, Residual, Sequential
 from crenel.nn.passes.approximate import AgreementWarning
@@ -82,6 +86,7 @@ __all__ = [
     "Concat",
     "Conv2d",
     "Decision",
+    "Duration",
     "EncryptedTensor",
     "Erf",
     "Expected",
@@ -117,6 +122,7 @@ __all__ = [
     "TokenMean",
     "bert",
     "compile",
+    "duration",
     "encoder_layer",
     "footprint",
     "from_onnx",

@@ -214,13 +214,13 @@ def _steady(program: Program, samples: Reals) -> Reals:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # said here
         found = program.simulate(samples, seed=0, watch=keep)
-    if not np.isfinite(found).all():
-        number = next(k for k, reach in largest.items() if not reach <= HEADROOM)
+    number = next((k for k, reach in largest.items() if not reach <= HEADROOM), None)
+    if number is not None:
         origin = program.plan.values[number].origin
         raise UnsupportedError(
             f"{origin}: with errors of encryption values leave their range, reach {largest[number]:.3g} "
-            "times the bound and then no number: parameters of a larger scale, a fitted polynomial, or "
-            "a composite of lower degrees",
+            "times the bound, more than a ciphertext holds: parameters of a larger scale, a fitted polynomial, "
+            "or a composite of lower degrees",
             {"origin": origin, "largest": largest[number]},
         )
     return found

@@ -26,6 +26,7 @@ from crenel.nn.graph import checked_samples
 from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import Watch, walk
 from crenel.nn.linear import SlotTransform
+from crenel.nn.machine import Duration
 from crenel.nn.ops import Reals
 from crenel.nn.passes.calibrate import CalibrationWarning
 from crenel.nn.plan import Boot, Plan, Refresh
@@ -159,8 +160,11 @@ class Program:
         """The plan, a step a line, and what each pass decided."""
         return self.plan.explain()
 
-    def describe(self) -> str:
-        """What a run needs and how good its result will be, as text, before anything runs."""
+    def describe(self, time: Duration | None = None) -> str:
+        """What a run needs and how good its result will be, as text, before anything runs.
+
+        time : of a run on a known machine (`crenel.nn.duration`), in place of that by the costs of `compile`
+        """
         demand, expected, first = self.demand, self.expected, self.plan.values[0]
         counts = ", ".join(f"{count} {what}" for what, count in demand.operations.items())
         levels = f"{self.plan.input_level} of {self.params.normal_top_level}"
@@ -179,7 +183,9 @@ class Program:
                                f"{expected.largest:.4g})"),
             ("agreement", self._agreement()),
         ]  # fmt: skip
-        if expected.milliseconds is not None:
+        if time is not None:
+            rows.insert(6, ("time", str(time)))
+        elif expected.milliseconds is not None:
             rows.insert(6, ("time", f"about {expected.milliseconds:.4g} ms a run, by measured operations"))
         return "\n".join(f"{name:<18}{text}" for name, text in rows)
 

@@ -66,7 +66,7 @@ def load(data: Path | None, count: int) -> Split:
 def _random(rng: np.random.Generator, *shape: int) -> Reals:
     """Weights that keep the variance of their input, of single precision as trained ones are."""
     found = (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
-    return found.astype(np.float64)
+    return np.asarray(found, dtype=np.float64)
 
 
 def _fitted(body: list[nn.Module], x: Reals, y: NDArray[np.int64]) -> nn.Module:

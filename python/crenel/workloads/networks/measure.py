@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crenel import ckks, device_info, nn
-from crenel.errors import ParameterError
+from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.cost import CostModel
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Strategy
@@ -41,7 +41,7 @@ class RunOptions:
     batch : samples of a run; None: the program's, or 1
     program : a compiled program in place of compiling
     save : a file for the program that was compiled
-    activation, degree, margin, composite : as of `nn.compile`; None: those of the task, of `nn.compile`
+    activation, degree, margin, composite : as of `nn.compile`; None: those of the task
     costs : whose packaged times bootstraps are placed by, as "NVIDIA H200"; None: those of the device, where
         there are any, or operations are counted
     warm : run once before, untimed
@@ -65,15 +65,21 @@ class RunOptions:
     graph: bool = False
     clear: Path | None = None
     costs: str | None = None
-    composite: str | None = None
+    composite: str = "15,15,15"
 
 
 def prepare(
-    task: Task, params: ckks.Params, options: RunOptions, report: Report, costs: CostModel | None = None
+    task: Task,
+    params: ckks.Params,
+    options: RunOptions,
+    report: Report,
+    costs: CostModel | None = None,
+    machine: str | None = None,
 ) -> nn.Program:
-    """The task's program for parameters, compiled or loaded.
+    """The task's program for parameters, compiled or loaded, and described.
 
     costs : as of `nn.compile`, where the options name none
+    machine : of which the description says the time, where its launches are known; None: of no machine
 
     Raises ParameterError for a program of other parameters, shapes, or fewer samples a run, for a task
     without a network where no program is named, and what
@@ -91,7 +97,7 @@ def prepare(
                 task.model, task.calibration, params=params, activation=options.activation,
                 degree=_degree(task, options),
                 margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
-                costs=costs, **({} if options.composite is None else {"composite": options.composite}),
+                costs=costs, composite=options.composite,
             )  # fmt: skip
     else:
         with report.step("load the program"):
@@ -99,8 +105,18 @@ def prepare(
         _check(program, task, params, options)
     if options.save is not None:
         program.save(options.save)
-    report.line(program.describe())
+    with report.step("time, by a dry run"):
+        taken = predicted(program, machine)
+    report.line(program.describe(taken))
     return program
+
+
+def predicted(program: nn.Program, machine: str | None) -> nn.Duration | None:
+    """Of a run on a machine; None: its launches are not known."""
+    try:
+        return None if machine is None else nn.duration(program, machine)
+    except UnsupportedError:
+        return None
 
 
 def _degree(task: Task, options: RunOptions) -> int | Mapping[str, int] | None:
@@ -134,8 +150,8 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
 
     Raises DeviceError, OutOfMemoryError, and what `prepare` raises, before anything is encrypted.
     """
-    costs = CostModel.of_device(params, device_info(device).description)
-    program = prepare(task, params, options, report, costs)
+    machine = device_info(device).description
+    program = prepare(task, params, options, report, CostModel.of_device(params, machine), machine)
     clear = results(task, program, options.clear, report)
     held = Session(params, device, report, timed_stages=False, energy=options.energy)
     spec, client = program.client, nn.Client(held.client)
@@ -172,12 +188,15 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
         "decrypt_s": held.seconds_of("client: decrypt"),
         "wire_bytes": sum(len(x.to_bytes()) for x in sent[:1]) * len(sent),
     }
-    return _record(task, program, clear, found, options, report, facts, times, found_layers)
+    ms = program.expected.milliseconds
+    if size == program.batch and (taken := predicted(program, machine)) is not None:
+        ms = taken.recorded_ms if options.graph else taken.ms
+    return _record(task, program, clear, found, options, report, facts, times, found_layers, ms)
 
 
 def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Report) -> Network:
     """As `run`, but what is compared with float64 is the program in the clear, with errors drawn."""
-    program = prepare(task, params, options, report)
+    program = prepare(task, params, options, report, machine=options.costs)
     with report.step("memory, by a dry run"):
         taken = nn.footprint(program)
     report.line(f"{'memory of a GPU':<18}{taken}")
@@ -200,6 +219,7 @@ def simulated(task: Task, params: ckks.Params, options: RunOptions, report: Repo
         facts,
         [],
         tuple(layers.of_plan(program.plan).values()),
+        program.expected.milliseconds,
     )
 
 
@@ -228,11 +248,11 @@ def _record(
     facts: dict[str, Any],
     times: list[float],
     found_layers: tuple[Layer, ...],
+    ms: float | None,
 ) -> Network:
     error = float(np.abs(found - clear.plan).max())
     bound = DEVIATIONS * clear.noise
     every = -(-found.size // MOST_VALUES)
-    ms = program.expected.milliseconds
     demand = program.demand
     return Network(
         **facts,
