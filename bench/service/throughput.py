@@ -55,9 +55,13 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         alone = _Alone(program, sessions, inner)
         _piped(sessions, 1)
         alone.run(2)
+        result = len(submitted(*sessions[0]).encrypted(300))
+        key_file = int(sessions[0][0].service.keys()[0]["bytes"])
         rounds = [_round(sessions, alone, given.jobs, pid, worker) for _ in range(given.rounds)]
     return _summary(rounds, given) | {
         "input_bytes": len(sessions[0][1]),
+        "result_bytes": result,
+        "key_file_bytes": key_file,
         "key_bytes_on_device": served.key_memory,
     }
 

@@ -355,9 +355,7 @@ class Job:
         while True:
             left = 20.0 if end is None else max(0.0, min(20.0, end - time.monotonic()))
             try:
-                answer = self.session.service.request(
-                    "GET", f"/jobs/{self.id}/result", params={"wait": left}
-                )
+                answer = self.session.service.request("GET", f"/jobs/{self.id}/result", params={"wait": left})
                 break
             except StateError as error:
                 state = error.fields.get("state")

@@ -225,7 +225,7 @@ class Worker:
         self._beat()
 
     def _answer(self, claimed: list[Claimed]) -> None:
-        """One after the other; results are committed together, but none waits much longer than `PATIENCE_S`."""
+        """One after the other; results are committed together, but none waits long, `PATIENCE_S`."""
         answered: list[Answered] = []
         waiting, since = list(claimed), time.monotonic()
         try:
