@@ -132,6 +132,7 @@ def _serving(
     program.save(file)
     settings = {
         "allow_insecure": "true", "requests_per_second": 1e5, "burst": 10**6, "jobs": 10_000,
+        "waiting": 10_000,
         "device_bytes": given.tenants * served.key_memory, "min_free_bytes": 0,
     }  # fmt: skip
     command = [sys.executable, "-m", "crenel", "serve", str(file), "--engine", "local", "--device", "cpu"]
