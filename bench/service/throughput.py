@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,8 @@ def _round(sessions: list, alone: _Alone, jobs: int, server: int, worker: int) -
     done = max(1, jobs // len(sessions)) * len(sessions)
     found = {f"{name}_cpu": (read() - before[name]) / done for name, read in cpu.items()}
     wall, used = alone.run(done)
+    full, worked = _full(sessions, max(1, jobs // len(sessions)), worker)
+    found |= {"full_seconds": full / done, "full_worker_cpu": worked / done}
     return found | {"seconds": seconds / done, "library_seconds": wall / done, "library_cpu": used / done}
 
 
@@ -83,6 +86,7 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
     """Medians over rounds; the share is of one round, where both met the same other work."""
     middle = {name: sorted(r[name] for r in rounds)[len(rounds) // 2] for name in rounds[0]}
     shares = sorted(r["library_seconds"] / r["seconds"] for r in rounds)
+    full = sorted(r["library_seconds"] / r["full_seconds"] for r in rounds)
     return {
         "samples_a_second": round(given.batch / middle["seconds"], 2),
         "library_samples_a_second": round(given.batch / middle["library_seconds"], 2),
@@ -90,10 +94,17 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
             "median": round(shares[len(shares) // 2], 3), "least": round(shares[0], 3),
             "most": round(shares[-1], 3),
         },
+        "queue_full": {
+            "samples_a_second": round(given.batch / middle["full_seconds"], 2),
+            "share_of_the_library": {"median": round(full[len(full) // 2], 3), "least": round(full[0], 3),
+                                     "most": round(full[-1], 3)},
+            "worker_cpu_ms": round(1000 * middle["full_worker_cpu"], 2),
+            "library_over_worker_cpu": round(middle["library_cpu"] / middle["full_worker_cpu"], 3),
+        },
         "cpu_ms_a_request": {
             name: round(1000 * middle[f"{name}_cpu"], 2) for name in ("client", "server", "worker", "library")
         },
-        "worker_over_library_cpu": round(middle["library_cpu"] / middle["worker_cpu"], 3),
+        "library_over_worker_cpu": round(middle["library_cpu"] / middle["worker_cpu"], 3),
         "rounds": [{name: round(value, 5) for name, value in r.items()} for r in rounds],
     }  # fmt: skip
 
@@ -134,6 +145,7 @@ def _serving(
         "allow_insecure": "true", "requests_per_second": 1e5, "burst": 10**6, "jobs": 10_000,
         "waiting": 10_000,
         "device_bytes": given.tenants * served.key_memory, "min_free_bytes": 0,
+        "lease_seconds": 300,
     }  # fmt: skip
     command = [sys.executable, "-m", "crenel", "serve", str(file), "--engine", "local", "--device", "cpu"]
     command += ["--port", str(given.port), "--data", str(folder / "data")]
@@ -191,6 +203,21 @@ def _piped(sessions: list, rounds: int) -> None:
     with ThreadPoolExecutor(len(sessions)) as pool:
         for done in [pool.submit(tenant, s, d) for s, d in sessions]:
             done.result()
+
+
+def _full(sessions: list, rounds: int, worker: int) -> tuple[float, float]:
+    """Seconds and the worker's CPU seconds of jobs that all wait already when the worker goes on."""
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(len(sessions)) as pool:
+            jobs = list(pool.map(lambda s: [submitted(*s) for _ in range(rounds)], sessions))
+        before = _cpu(worker)
+        start = time.perf_counter()
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        list(pool.map(lambda some: [job.encrypted(300) for job in some], jobs))
+    return time.perf_counter() - start, _cpu(worker) - before
 
 
 def submitted(session: client.Session, data: bytes) -> client.Job:

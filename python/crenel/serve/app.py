@@ -343,7 +343,9 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
             found = await _large_body(service, request, content_digest)
         else:
             found = await _small_body(service, request, content_digest)
-        return await run_in_threadpool(accepted, tenant, Submission(*names, *found))
+        data, blob, size, sha256 = found
+        asked = Submission(*names, data, blob, size, sha256)
+        return await run_in_threadpool(accepted, tenant, asked)
 
     @app.get("/jobs", dependencies=SECURED)
     def all_jobs(

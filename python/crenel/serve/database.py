@@ -95,7 +95,7 @@ def _second(connection: sql.Connection) -> None:
     """Whether a result was fetched, and what counting a tenant's jobs reads."""
     found = sql.inspect(connection)
     if "fetched" not in {column["name"] for column in found.get_columns(jobs.name)}:
-        connection.execute(sql.DDL("ALTER TABLE jobs ADD COLUMN fetched DOUBLE PRECISION"))
+        connection.exec_driver_sql("ALTER TABLE jobs ADD COLUMN fetched DOUBLE PRECISION")
     for index in jobs.indexes:
         index.create(connection, checkfirst=True)
 

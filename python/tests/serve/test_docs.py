@@ -56,13 +56,15 @@ def _rows(suite: str, given: dict, found: dict) -> str:
             f"{found['began_more_than_once']} began again; {found['seconds']:g} s"
         )
     if suite == "service-throughput":
-        share, cpu = found["share_of_the_library"], found["cpu_ms_a_request"]
+        cpu, full = found["cpu_ms_a_request"], found["queue_full"]
+        shares = [f["share_of_the_library"] for f in (full, found)]
+        waits, comes = (f"{s['median']:.0%} ({s['least']:.0%} to {s['most']:.0%})" for s in shares)
         return (
             f"{given['params']}, {given['batch']} samples a job, keys resident, worker and library alone on "
-            f"one core each with one thread | {share['median']:.0%} of the library's samples a second "
-            f"({share['least']:.0%} to {share['most']:.0%}, {len(found['rounds'])} rounds); CPU a request: "
-            f"library {cpu['library']:g} ms, worker {cpu['worker']:g}, server {cpu['server']:g}, client "
-            f"{cpu['client']:g}"
+            f"one core each with one thread, {len(found['rounds'])} rounds | of the library's samples a second, "
+            f"median: {waits} where all jobs wait already, {comes} while they come. CPU a request: library "
+            f"{cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and {cpu['worker']:g}, server "
+            f"{cpu['server']:g}, client {cpu['client']:g}"
         )
     if suite == "service-hostile":
         grown = sum(found["resident_bytes_after"].values()) - sum(found["resident_bytes_before"].values())
