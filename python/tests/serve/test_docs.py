@@ -62,8 +62,8 @@ def _rows(suite: str, given: dict, found: dict) -> str:
         return (
             f"{given['params']}, {given['batch']} samples a job, keys resident, worker and library alone on "
             f"one core each with one thread, {len(found['rounds'])} rounds | of the library's samples a "
-            f"second, median: {waits} where all jobs wait already, {comes} while they come. CPU a request: library "
-            f"{cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and {cpu['worker']:g}, server "
+            f"second, median: {waits} where all jobs wait already, {comes} while they come. CPU a request: "
+            f"library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and {cpu['worker']:g}, server "
             f"{cpu['server']:g}, client {cpu['client']:g}"
         )
     if suite == "service-hostile":
