@@ -186,7 +186,7 @@ export class ClientSpec {
     spec.program = form.program;
     if (!Array.isArray(form.bootstraps)) throw new SerializationError("bootstraps is no list");
     if (form.bootstraps.length > 0)
-      throw new UnsupportedError("a program with bootstraps: its keys do not fit a browser",
+      throw new UnsupportedError("a program with bootstraps: the module makes no keys for them, which have gigabytes; crenel.client does",
         { bootstraps: form.bootstraps });
     spec.input = new Layout(form.input);
     spec.output = new Layout(form.output);

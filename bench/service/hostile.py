@@ -250,6 +250,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             burst=10**6,
             refusals_per_second=1e5,
             jobs=200,
+            waiting=10**4,
             min_free_bytes=0,
             body_seconds=5.0,
         )

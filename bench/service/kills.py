@@ -31,6 +31,8 @@ def measure(given: argparse.Namespace) -> dict:
             data=str(Path(folder) / "data"),
             allow_insecure=True,
             jobs=given.requests,
+            waiting=10 * given.requests,
+            finished_jobs=10 * given.requests,
             burst=100 * given.requests,
             requests_per_second=1e5,
             lease_seconds=3.0,

@@ -29,6 +29,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             requests_per_second=1e5,
             burst=10**6,
             jobs=10_000,
+            waiting=10_000,
             device_bytes=given.resident * served.key_memory,
             host_bytes=given.host_mib << 20,
             min_free_bytes=0,

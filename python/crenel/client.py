@@ -188,7 +188,7 @@ class Service:
                 if answer.status_code < 400:
                     return answer
                 error, again, pause = _problem(answer, pause)
-            if not again or left == 0:
+            if not again or left == 0 or isinstance(error, StateError):  # what waits, its caller waits for
                 raise error
             time.sleep(min(pause, LONGEST_PAUSE_S))
             pause *= 2
@@ -350,15 +350,23 @@ class Job:
 
     def encrypted(self, timeout: float | None = None) -> bytes:
         """The result as it travels, once it is there. Raises the job's error, SerializationError for bytes
-        that are not those of the hash."""
-        found: Json = {}
-        for found in self.states(timeout):
-            if found["error"]:
-                raise error_of(found["error"])
-        data = self.session.service.request("GET", f"/jobs/{self.id}/result").content
-        if hashlib.sha256(data).hexdigest() != found["result"]["sha256"]:
+        that are not those of the hash, UnavailableError after so many seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = 20.0 if end is None else max(0.0, min(20.0, end - time.monotonic()))
+            try:
+                answer = self.session.service.request("GET", f"/jobs/{self.id}/result", params={"wait": left})
+                break
+            except StateError as error:
+                state = error.fields.get("state")
+                if state not in ("queued", "running"):
+                    raise
+                if end is not None and time.monotonic() >= end:
+                    raise UnavailableError(f"the job is still {state}", {"state": state}) from None
+        digest = base64.b64encode(hashlib.sha256(answer.content).digest()).decode()
+        if answer.headers.get("Content-Digest") != f"sha-256=:{digest}:":
             raise SerializationError("the result's SHA-256 is another one than the service says")
-        return data
+        return answer.content
 
     def result(self, timeout: float | None = None) -> Reals:
         """The result, decrypted. Raises as `encrypted`."""

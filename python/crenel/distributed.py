@@ -2,6 +2,12 @@
 
 >>> from crenel import distributed, nn
 >>> answers = distributed.map(distributed.program(program_file, key_file), inputs)
+
+Actors and not Ray Data: inputs are a few large byte strings that are computed on for long, not many small
+rows. Ray Data gave the same bytes when it was tried on files of ciphertexts, but begins later (it plans and
+starts its own reading tasks), keeps order only by a setting of the process, holds rows in Arrow blocks whose
+retry repeats all of them, and needs pyarrow and pandas. Here a worker that dies repeats its own inputs,
+`ahead` bounds what is on its way, and answers come as they are ready.
 """
 
 from __future__ import annotations

@@ -135,6 +135,66 @@ def test_a_drawn_digit_is_classified(world, program) -> None:
         assert bytes.fromhex("".join(shown)) == body[at : at + 160]
 
 
+def test_a_table_is_classified(world, program, tmp_path) -> None:
+    """More rows than a ciphertext takes, with names, labels of which one is wrong, numbers to be divided."""
+    seed = int(np.random.default_rng().integers(2**31))
+    print("seed", seed)
+    pixels, _ = demo_serve.digits()
+    sixteenths = np.round(16 * np.random.default_rng(seed).permutation(pixels)).astype(int)
+    scores = program.simulate(sixteenths / 16, noise=False)
+    clear_ones = np.sort(scores)[:, -1] - np.sort(scores)[:, -2] > 2**-5  # no rounding changes their class
+    samples = sixteenths[clear_ones][: 2 * program.client.batch + 3]
+    scores = scores[clear_ones][: len(samples)]
+    clear = scores.argmax(axis=1)
+    labels = clear.copy()
+    labels[1] = (labels[1] + 1) % 10
+    lines = [",".join([*(f"pixel{k}" for k in range(64)), '"what, it is"'])]
+    lines += [",".join(map(str, [*row, label])) for row, label in zip(samples, labels, strict=True)]
+    file = tmp_path / "digits.csv"
+    file.write_text("\r\n".join(lines) + "\r\n")
+    world.tab.set_input_files("#table", file)
+    world.tab.fill("#divisor", "16")
+    world.tab.click("#classify-table")
+    done = "#table-answer[data-classes], #state[data-error]"
+    world.tab.wait_for_selector(done, state="attached", timeout=120_000)
+    assert world.tab.get_attribute("#state", "data-error") is None, world.tab.inner_text("#state")
+    found = world.tab.get_attribute("#table-answer", "data-classes")
+    assert found == " ".join(map(str, clear))
+    assert f"{len(clear)} rows" in world.tab.inner_text("#table-answer")
+    assert f"{len(clear) - 1} as their label says" in world.tab.inner_text("#table-answer")
+    assert world.tab.locator("#results tr.wrong").count() == 1
+    assert len([r for r in posts(world.sent, "/jobs") if r.url.endswith("/jobs")]) == 3
+    with world.tab.expect_download() as saved:
+        world.tab.click("#save")
+    rows = saved.value.path().read_text().splitlines()
+    assert rows[0].startswith("row,class,score0,") and len(rows) == 1 + len(clear)
+    assert [int(row.split(",")[1]) for row in rows[1:]] == list(clear)
+    shown = np.array([[float(x) for x in row.split(",")[2:]] for row in rows[1:]])
+    assert np.abs(shown - scores).max() < 2**-6
+
+
+def test_tables_that_are_none_are_said(world, tmp_path) -> None:
+    """Nothing is sent, no key is made, and no number of the file is shown."""
+    good = ",".join(["1"] * 64)
+    for text in (
+        "",
+        "a,b\n",
+        "1,2,3\n",
+        f"{good}\n{good},9,9\n",
+        f"{good}\n77123{good[1:]}\n",
+        f'{good}\n"1',
+    ):
+        file = tmp_path / "wrong.csv"
+        file.write_text(text)
+        world.tab.set_input_files("#table", file)
+        world.tab.evaluate("() => { delete document.querySelector('#state').dataset.error }")
+        world.tab.click("#classify-table")
+        world.tab.wait_for_selector("#state[data-error]", state="attached", timeout=10_000)
+        assert world.tab.get_attribute("#state", "data-error") == "ParameterError", text
+        assert "77123" not in world.tab.inner_text("#state")
+    assert posts(world.sent, "/keys/uploads") == posts(world.sent, "/jobs") == []
+
+
 def test_an_upload_that_breaks_goes_on(world, program) -> None:
     broken = []
 

@@ -2,10 +2,11 @@
 import { KeyHolder } from "./keyholder.mjs";
 import { Service } from "./service.mjs";
 import { bytesPicture, grid, inkOf, pixels } from "./picture.mjs";
+import { classesOf, csvOf, samplesOf } from "./table.mjs";
 
 const $ = (id) => document.getElementById(id);
 const steps = [];
-let holder, service, program, key = null;
+let holder, service, program, spec, key = null;
 
 const human = (bytes) => {
   const units = ["bytes", "KiB", "MiB", "GiB"];
@@ -39,15 +40,22 @@ async function connect() {
   const base = new URL("/", location.href);
   service = await Service.asGuest(base);
   const wanted = new URLSearchParams(location.search).get("program");
-  const all = (await service.programs()).filter((p) => p.kind === "nn" && grid(p.input_shape) !== null);
-  program = all.find((p) => p.name === wanted) ?? all[0];
-  if (program === undefined) throw new Error("the service has no program that takes a picture");
+  const all = (await service.programs()).filter((p) => p.kind === "nn");
+  program = all.find((p) => p.name === wanted) ?? all.find((p) => grid(p.input_shape) !== null) ?? all[0];
+  if (program === undefined) throw new Error("the service has no program that takes numbers");
   const file = await service.clientFile(program);
   if (program.insecure) {
     $("warning").textContent = "The service runs parameters of less than 128 bits of security: for a demonstration only.";
     $("warning").hidden = false;
   }
-  return holder.program(file, { allowInsecure: program.insecure });
+  try {
+    return await holder.program(file, { allowInsecure: program.insecure });
+  } catch (error) {
+    if (error.fields?.bootstraps !== undefined)
+      error.message = `${program.name} bootstraps: the server needs keys of about ${human(program.key_bytes)}, and this page makes none ` +
+        "for bootstraps. crenel.client, in Python, does.";
+    throw error;
+  }
 }
 
 async function makeKeys() {
@@ -79,36 +87,105 @@ function showScores(scores) {
   $("answer").dataset.digit = String(best);
 }
 
-function showSeen(sent, result, job) {
+function showSeen(sent, result, what) {
   bytesPicture($("sent"), sent);
   bytesPicture($("returned"), result);
-  $("sent-caption").textContent = `your digit, ${human(sent.length)}`;
+  $("sent-caption").textContent = `what was sent, ${human(sent.length)}`;
   $("returned-caption").textContent = `its answer, ${human(result.length)}`;
-  $("seen").textContent = "These bytes, and that they are one picture for this program. They look like this whatever you draw.";
+  $("seen").textContent = `${what}. They look like this whatever your numbers are.`;
   const middle = sent.subarray(sent.length >> 1, (sent.length >> 1) + 160);
   $("bytes").textContent = Array.from(middle, (b) => b.toString(16).padStart(2, "0")).join(" ");
 }
 
-async function classify() {
-  $("classify").disabled = true;
+/** Work that needs keys, with the buttons off: errors are shown. */
+async function guarded(work) {
+  for (const button of ["classify", "classify-table"]) $(button).disabled = true;
   try {
-    if (key === null) await makeKeys();
-    const sample = pixels(inkOf($("drawing")), grid(program.input_shape));
-    const sent = await step("Encrypt the digit", "your browser", () => holder.encrypt([sample], { single: true }), (b) => b.length);
-    const { result, job } = await step("Classify it, encrypted", "network, server", () => service.run(program.program, key, sent), ({ result }) => result.length);
-    if (job.seconds?.run != null) record("of this, computing", "server", 1000 * job.seconds.run);
-    const [scores] = await step("Decrypt the answer", "your browser", () => holder.decrypt(result));
-    showSeen(sent, result, job);
-    showScores(scores);
-    say("Done. Draw another: the keys are there.");
+    await work();
   } catch (error) {
     // The service may have let the keys go: they are made and sent again.
     if (error.code === "KeysNeededError") key = null;
     say(`${error.code ?? "Error"}: ${error.message}`);
     $("state").dataset.error = error.code ?? error.name;
   } finally {
-    $("classify").disabled = false;
+    $("classify").disabled = grid(program.input_shape) === null;
+    $("classify-table").disabled = false;
   }
+}
+
+function showTable(results, labels) {
+  const { classes, right } = classesOf(results, labels);
+  const several = classes[0] !== null, cells = (kind, texts) => texts.map((text) => {
+    const cell = document.createElement(kind);
+    cell.textContent = text;
+    return cell;
+  });
+  const row = (kind, texts) => {
+    const made = document.createElement("tr");
+    made.append(...cells(kind, texts));
+    return made;
+  };
+  const head = ["Row", several ? "Class" : "Result", ...(labels ? ["Label"] : [])];
+  $("results").tHead.replaceChildren(row("th", head));
+  $("results").tBodies[0].replaceChildren(...results.map((scores, k) => {
+    const made = row("td", [k + 1, several ? classes[k] : scores[0].toPrecision(6), ...(labels ? [labels[k]] : [])]);
+    if (labels && several) made.classList.toggle("wrong", String(classes[k]) !== String(Number(labels[k])));
+    return made;
+  }));
+  $("results").hidden = false;
+  if ($("save").href) URL.revokeObjectURL($("save").href);
+  $("save").href = URL.createObjectURL(new Blob([csvOf(results)], { type: "text/csv" }));
+  $("save").hidden = false;
+  const compared = right === null || !several ? "" : `, ${right} as their label says`;
+  $("table-answer").textContent = `${results.length} rows, decrypted here${compared}.`;
+  $("table-answer").dataset.classes = several ? classes.join(" ") : "";
+}
+
+/** As many rows a ciphertext as the program takes; the next are encrypted while the server computes. */
+async function computeRows(samples) {
+  const results = [], groups = [];
+  for (let k = 0; k < samples.length; k += spec.batch) groups.push(samples.slice(k, k + spec.batch));
+  let sent = null, answer = null;
+  $("progress").value = 0;
+  for (const [number, group] of groups.entries()) {
+    sent ??= await holder.encrypt(group);
+    const asked = service.run(program.program, key, sent), now = sent;
+    asked.catch(() => {}); // it is awaited below
+    sent = number + 1 < groups.length ? await holder.encrypt(groups[number + 1]) : null;
+    answer = await asked;
+    results.push(...(await holder.decrypt(answer.result)));
+    $("progress").value = (number + 1) / groups.length;
+    if (number + 1 === groups.length) showSeen(now, answer.result, `${groups.length} ciphertext files, of up to ${spec.batch} rows each`);
+  }
+  return results;
+}
+
+async function classifyTable() {
+  const file = $("table").files[0];
+  await guarded(async () => {
+    if (file === undefined) throw new Error("choose a CSV file first");
+    const size = program.input_shape.reduce((a, b) => a * b, 1);
+    const wanted = { size, bound: program.input_bound, divisor: Number($("divisor").value) };
+    const { samples, labels } = samplesOf(await file.text(), wanted);
+    if (key === null) await makeKeys();
+    const results = await step(`Compute ${samples.length} rows, encrypted`, "your browser, network, server", () => computeRows(samples));
+    showTable(results, labels);
+    say("Done. The keys are there for another.");
+  });
+}
+
+async function classify() {
+  await guarded(async () => {
+    if (key === null) await makeKeys();
+    const sample = pixels(inkOf($("drawing")), grid(program.input_shape));
+    const sent = await step("Encrypt the digit", "your browser", () => holder.encrypt([sample], { single: true }), (b) => b.length);
+    const { result, job } = await step("Classify it, encrypted", "network, server", () => service.run(program.program, key, sent), ({ result }) => result.length);
+    if (job.seconds?.run != null) record("of this, computing", "server", 1000 * job.seconds.run);
+    const [scores] = await step("Decrypt the answer", "your browser", () => holder.decrypt(result));
+    showSeen(sent, result, "These bytes, and that they are one picture for this program");
+    showScores(scores);
+    say("Done. Draw another: the keys are there.");
+  });
 }
 
 function drawing(canvas) {
@@ -119,7 +196,7 @@ function drawing(canvas) {
     showSample();
   };
   const showSample = () => {
-    const side = program ? grid(program.input_shape) : 8;
+    const side = (program && grid(program.input_shape)) ?? 8;
     const shown = pixels(inkOf(canvas), side);
     $("sample").width = $("sample").height = side;
     const image = new ImageData(side, side);
@@ -156,19 +233,23 @@ async function start() {
   const showSample = drawing($("drawing"));
   try {
     holder = await step("Load the module", "your browser", () => KeyHolder.start());
-    const spec = await step("Ask for the program", "network", connect);
+    spec = await step("Ask for the program", "network", connect);
     const about = await holder.about();
     $("about").textContent = `${program.name}: ${spec.params.name}, ${Math.floor(spec.params.securityBits)} bits of security, ` +
       `${spec.rotations} rotations. Crenel ${about.library}, ${about.threads} thread. A browser locks no memory: ` +
       "what is secret lies in this tab's, until you close it.";
     showSample();
-    $("classify").disabled = false;
-    say("Ready. Your keys are made with the first digit.");
+    const drawn = grid(program.input_shape) !== null;
+    for (const part of ["draw", "classify", "clear", "scores"]) $(part).hidden = !drawn;
+    $("classify").disabled = !drawn;
+    $("classify-table").disabled = false;
+    say(`Ready. Keys for the server, about ${human(program.key_bytes)}, are made and sent with the first ${drawn ? "digit" : "table"}.`);
   } catch (error) {
     say(`${error.code ?? "Error"}: ${error.message}`);
     $("state").dataset.error = error.code ?? error.name;
   }
   $("classify").addEventListener("click", classify);
+  $("classify-table").addEventListener("click", classifyTable);
 }
 
 /** For measurements and tests: the steps so far. */

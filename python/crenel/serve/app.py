@@ -18,6 +18,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import RedirectResponse, StreamingResponse
 from fastapi.security import HTTPBearer
 from fastapi.staticfiles import StaticFiles
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
@@ -25,9 +26,10 @@ import crenel
 from crenel.errors import LimitError, NotFoundError, ParameterError, SerializationError, StateError
 from crenel.serve import edge
 from crenel.serve.auth import Tenant
-from crenel.serve.edge import Refusal, Waiter, add_errors, bearer, body, final, until
+from crenel.serve.blobs import Reserved
+from crenel.serve.edge import PIECE, Refusal, Waiter, add_errors, bearer, body, final, until
 from crenel.serve.errors import error_of
-from crenel.serve.jobs import QUEUED, Submission
+from crenel.serve.jobs import SMALL, Submission
 from crenel.serve.schemas import (
     IDEMPOTENCY,
     PROTOCOL,
@@ -48,6 +50,7 @@ from crenel.serve.schemas import (
     utc,
 )
 from crenel.serve.service import Service
+from crenel.serve.statements import QUEUED
 from crenel.serve.uploads import EXTENSIONS, Chunk, Upload, checksum_of, metadata_of
 
 OCTETS = "application/octet-stream"
@@ -89,10 +92,8 @@ def create(service: Service) -> FastAPI:
     return app
 
 
-def _tenant(request: Request) -> Tenant:
-    found = bearer(request.app.state.service, request)
-    assert isinstance(found, Tenant)
-    return found
+async def _tenant(request: Request) -> Tenant:
+    return await bearer(request.app.state.service, request)
 
 
 _scheme = HTTPBearer(auto_error=False, description="A token of the service")
@@ -247,34 +248,42 @@ def _add_uploads(app: FastAPI, service: Service) -> None:
 
 async def _received(service: Service, tenant: Tenant, chunk: Chunk, request: Request) -> Upload:
     """Takes a chunk's body. Where the sender goes away, what came stays, unless it has a checksum."""
-    settings, upload = service.settings, chunk.upload
-    blob = service.uploads.blob_of(upload)
-    limit = min(settings.chunk_bytes, upload.length - upload.offset)
+    blob = service.uploads.blob_of(chunk.upload)
+    most = min(service.settings.chunk_bytes, chunk.upload.length - chunk.upload.offset)
+    with service.blobs.reserved(min(most, _length(request) or most)) as room:
+        size, broken = await _written(service, chunk, request, most, blob, room)
+    service.metrics.received.labels("/keys/uploads/{upload}").inc(size)
+    done = await run_in_threadpool(service.uploads.append, tenant, chunk.upload, blob, size)
+    if broken is not None:
+        raise broken
+    return done
+
+
+async def _written(
+    service: Service, chunk: Chunk, request: Request, most: int, blob: str, room: Reserved
+) -> tuple[int, Exception | None]:
+    """Bytes of a chunk that were kept, and what ended it before its end."""
     broken: Exception | None = None
     writer = await run_in_threadpool(service.blobs.writer, blob)
     try:
         try:
-            async for piece in body(request, limit, settings.body_seconds):
+            async for piece in body(request, most, service.settings.body_seconds):
                 chunk.seen(piece)
                 await run_in_threadpool(writer.write, piece)
+                room.used(len(piece))
         except (ClientDisconnect, Refusal) as error:
             if chunk.checksum is not None or isinstance(error, Refusal) and error.problem.status == 413:
                 raise
             broken = error
         else:
             chunk.check()
-        size = await run_in_threadpool(writer.commit)
+        return await run_in_threadpool(writer.commit), broken
     except SerializationError as error:
         await run_in_threadpool(writer.abort)
         raise Refusal(error, 460, retry=True) from None
     except BaseException:
         writer.abort()
         raise
-    service.metrics.received.labels("/keys/uploads/{upload}").inc(size)
-    done = await run_in_threadpool(service.uploads.append, tenant, upload, blob, size)
-    if broken is not None:
-        raise broken
-    return done
 
 
 def _add_keys(app: FastAPI, service: Service) -> None:
@@ -308,29 +317,35 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
     def shown(row: Any) -> JobModel:
         return JobModel.of(row, jobs.position(row) if row.state == QUEUED else None)
 
+    def accepted(tenant: Tenant, asked: Submission) -> Response:
+        with service.blobs.reserved(asked.size if asked.body is not None else 0):
+            row, new = jobs.submit(tenant, asked)
+        return _model(shown(row), 202 if new else 200, {"Location": f"/jobs/{row.id}"})
+
     @app.post(
-        "/jobs", status_code=202, dependencies=SECURED, responses={200: {"model": JobModel}},
-        openapi_extra={"requestBody": {"required": True, **BINARY}},
+        "/jobs", status_code=202, response_model=JobModel, dependencies=SECURED,
+        responses={200: {"model": JobModel}}, openapi_extra={"requestBody": {"required": True, **BINARY}},
     )  # fmt: skip
     async def submit(
         tenant: Who,
         request: Request,
-        response: Response,
         crenel_program: Annotated[Hash, Header()],
         crenel_key: Annotated[Hash, Header()],
         idempotency_key: Annotated[str, Header(pattern=IDEMPOTENCY)],
         content_digest: Annotated[str | None, Header(max_length=200)] = None,
-    ) -> JobModel:
+    ) -> Response:
         """A new job, or the one that this idempotency key stands for."""
         if request.headers.get("content-type") != OCTETS:
             raise Refusal(ParameterError(f"Content-Type must be {OCTETS}"), 415)
-        await run_in_threadpool(jobs.precheck, tenant, crenel_program, crenel_key, idempotency_key)
-        blob, size, sha256 = await _body_of_job(service, request, content_digest)
-        asked = Submission(crenel_program, crenel_key, idempotency_key, blob, size, sha256)
-        row, new = await run_in_threadpool(jobs.submit, tenant, asked)
-        response.status_code = 202 if new else 200
-        response.headers["Location"] = f"/jobs/{row.id}"
-        return await run_in_threadpool(shown, row)
+        names = crenel_program, crenel_key, idempotency_key
+        if int(_length(request) or PIECE + 1) > PIECE:
+            await run_in_threadpool(jobs.precheck, tenant, *names)
+            found = await _large_body(service, request, content_digest)
+        else:
+            found = await _small_body(service, request, content_digest)
+        data, blob, size, sha256 = found
+        asked = Submission(*names, data, blob, size, sha256)
+        return await run_in_threadpool(accepted, tenant, asked)
 
     @app.get("/jobs", dependencies=SECURED)
     def all_jobs(
@@ -340,15 +355,20 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
         """The newest ones."""
         return JobList(jobs=[JobModel.of(row) for row in jobs.all(tenant, state)])
 
-    @app.get("/jobs/{job}", dependencies=SECURED)
-    async def job(tenant: Who, job: Id, wait: Wait = 0) -> JobModel:
+    @app.get("/jobs/{job}", response_model=JobModel, dependencies=SECURED)
+    async def job(tenant: Who, job: Id, wait: Wait = 0) -> Response:
         """One of them, at the latest after `wait` seconds once it has ended."""
         waiter: Waiter = app.state.waiter
-        row = await until(
-            lambda: jobs.get(tenant, job), final, lambda left: waiter.changed(job, left),
+
+        def look() -> tuple[Any, JobModel]:
+            row = jobs.get(tenant, job)
+            return row, shown(row)
+
+        _, found = await until(
+            look, lambda seen: final(seen[0]), lambda left: waiter.changed(job, left),
             min(wait, settings.wait_seconds),
         )  # fmt: skip
-        return await run_in_threadpool(shown, row)
+        return _model(found)
 
     @app.post("/jobs/{job}/cancel", dependencies=SECURED)
     def cancel(tenant: Who, job: Id) -> JobModel:
@@ -362,26 +382,55 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
         return Response(status_code=204)
 
 
-async def _body_of_job(
-    service: Service, request: Request, content_digest: str | None
-) -> tuple[str, int, str]:
-    """Name, size and hash of the blob that a body became. Raises Refusal, SerializationError."""
+def _model(found: JobModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A job as it is sent; it is checked already."""
+    return Response(found.model_dump_json(), status, headers, "application/json")
+
+
+def _length(request: Request) -> int | None:
+    """What a body says of its length; None where it says nothing that `edge.body` would take."""
+    stated = request.headers.get("content-length", "")
+    return int(stated) if stated.isdigit() else None
+
+
+Body = tuple[bytes | None, str, int, str]
+"""Bytes or the name of their blob, size, hash."""
+
+
+async def _small_body(service: Service, request: Request, content_digest: str | None) -> Body:
+    """In memory. Raises Refusal, SerializationError."""
+    settings = service.settings
+    data = b"".join([piece async for piece in body(request, settings.input_bytes, settings.body_seconds)])
+    digest = hashlib.sha256(data)
+    _same_digest(digest.digest(), content_digest)
+    service.metrics.received.labels("/jobs").inc(len(data))
+    return data, "", len(data), digest.hexdigest()
+
+
+async def _large_body(service: Service, request: Request, content_digest: str | None) -> Body:
+    """In a blob. Raises Refusal, SerializationError, StorageError."""
     settings, digest = service.settings, hashlib.sha256()
     blob = f"incoming/{uuid.uuid4().hex}"
-    writer = await run_in_threadpool(service.blobs.writer, blob)
-    try:
-        async for piece in body(request, settings.input_bytes, settings.body_seconds):
-            digest.update(piece)
-            await run_in_threadpool(writer.write, piece)
-        stated = f"sha-256=:{base64.b64encode(digest.digest()).decode()}:"
-        if content_digest is not None and content_digest != stated:
-            raise SerializationError("the body's digest is another one than Content-Digest says")
-        size = await run_in_threadpool(writer.commit)
-    except BaseException:
-        writer.abort()
-        raise
+    most = min(_length(request) or settings.input_bytes, settings.input_bytes)
+    with service.blobs.reserved(most) as room:
+        writer = await run_in_threadpool(service.blobs.writer, blob)
+        try:
+            async for piece in body(request, settings.input_bytes, settings.body_seconds):
+                digest.update(piece)
+                await run_in_threadpool(writer.write, piece)
+                room.used(len(piece))
+            _same_digest(digest.digest(), content_digest)
+            size = await run_in_threadpool(writer.commit)
+        except BaseException:
+            writer.abort()
+            raise
     service.metrics.received.labels("/jobs").inc(size)
-    return blob, size, digest.hexdigest()
+    return None, blob, size, digest.hexdigest()
+
+
+def _same_digest(digest: bytes, stated: str | None) -> None:
+    if stated is not None and stated != f"sha-256=:{base64.b64encode(digest).decode()}:":
+        raise SerializationError("the body's digest is another one than Content-Digest says")
 
 
 def _add_results(app: FastAPI, service: Service) -> None:
@@ -393,21 +442,43 @@ def _add_results(app: FastAPI, service: Service) -> None:
         row = await run_in_threadpool(jobs.get, tenant, job)
         return StreamingResponse(_told(app, tenant, row), media_type="text/event-stream")
 
-    @app.get(
-        "/jobs/{job}/result", dependencies=SECURED, response_class=StreamingResponse, responses={200: BINARY}
-    )
-    def result(tenant: Who, job: Id) -> StreamingResponse:
-        """The encrypted result."""
-        try:
-            row, pieces = jobs.result(tenant, job)
-        except StateError as error:
-            raise _not_done(jobs.get(tenant, job), error) from None
-        digest = base64.b64encode(bytes.fromhex(row.result_sha256)).decode()
-        headers = {
-            "ETag": f'"{row.result_sha256}"', "Content-Length": str(row.result_bytes),
-            "Content-Digest": f"sha-256=:{digest}:", "Cache-Control": "no-store",
-        }  # fmt: skip
-        return StreamingResponse(pieces, media_type=OCTETS, headers=headers)
+    @app.get("/jobs/{job}/result", dependencies=SECURED, response_class=Response, responses={200: BINARY})
+    async def result(tenant: Who, job: Id, wait: Wait = 0) -> Response:
+        """The encrypted result, at the latest after `wait` seconds once it is there."""
+        waiter: Waiter = app.state.waiter
+        found: Response | Refusal = await until(
+            lambda: _result(service, tenant, job),
+            lambda seen: isinstance(seen, Response) or not _waits(seen),
+            lambda left: waiter.changed(job, left), min(wait, service.settings.wait_seconds),
+        )  # fmt: skip
+        if isinstance(found, Refusal):
+            raise found
+        return found
+
+
+def _result(service: Service, tenant: Tenant, job: str) -> Response | Refusal:
+    """The answer with a job's result, or why there is none. Raises NotFoundError."""
+    try:
+        row, pieces = service.jobs.result(tenant, job)
+    except StateError as error:
+        return _not_done(service.jobs.get(tenant, job), error)
+    digest = base64.b64encode(bytes.fromhex(row.result_sha256)).decode()
+    headers = {
+        "ETag": f'"{row.result_sha256}"', "Content-Length": str(row.result_bytes),
+        "Content-Digest": f"sha-256=:{digest}:", "Cache-Control": "no-store",
+    }  # fmt: skip
+    sent = BackgroundTask(_sent, service, job)
+    if row.result_bytes <= SMALL:
+        return Response(next(pieces), 200, headers, OCTETS, sent)
+    return StreamingResponse(pieces, 200, headers, OCTETS, sent)
+
+
+async def _sent(service: Service, job: str) -> None:
+    service.fetched(job)
+
+
+def _waits(refusal: Refusal) -> bool:
+    return refusal.problem.code == "StateError" and refusal.problem.retry
 
 
 def _not_done(row: Any, error: StateError) -> Refusal:

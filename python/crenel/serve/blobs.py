@@ -8,8 +8,9 @@ import hashlib
 import os
 import re
 import shutil
+import threading
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class Blobs:
     """
 
     def __init__(self, url: str, min_free_bytes: int = 0) -> None:
+        self._reserving, self._reserved = threading.Lock(), 0
         self.files, self.root = fsspec.core.url_to_fs(url)
         self.local = "file" in _protocols(self.files)
         self.min_free_bytes = min_free_bytes
@@ -43,12 +45,35 @@ class Blobs:
         """Raises StorageError where a local disk has no room for so many bytes."""
         if not self.local:
             return
-        free = shutil.disk_usage(self.root).free
+        with self._reserving:
+            self._room(needed)
+
+    def _room(self, needed: int) -> None:
+        free = shutil.disk_usage(self.root).free - self._reserved
         if free - needed < self.min_free_bytes:
             raise StorageError(
-                f"no room for {needed} bytes: {free} are free, of which {self.min_free_bytes} stay so",
-                {"needed": needed, "available": free, "retry_after": 30},
+                f"no room for {needed} bytes: {free} are free and not promised to other requests, of which "
+                f"{self.min_free_bytes} stay so",
+                {"needed": needed, "available": max(0, free), "retry_after": 30},
             )
+
+    @contextmanager
+    def reserved(self, needed: int) -> Iterator[Reserved]:
+        """Room for so many bytes until the block ends, beside what other requests of this process reserved.
+        Raises StorageError."""
+        with self._reserving:
+            if self.local:
+                self._room(needed)
+            self._reserved += needed
+        made = Reserved(self, needed)
+        try:
+            yield made
+        finally:
+            made.used(made.left)
+
+    def _unreserve(self, nbytes: int) -> None:
+        with self._reserving:
+            self._reserved -= nbytes
 
     def write(self, name: str, data: Iterable[bytes]) -> int:
         """A new blob, or the old one replaced; on the disk when this returns. Returns its size.
@@ -68,8 +93,26 @@ class Blobs:
         """A blob that is written piece by piece; there once it is committed. Raises StorageError."""
         path = self._path(name)
         with _translated():
-            self.files.makedirs(self.files._parent(path), exist_ok=True)
+            self._folder_of(path)
             return Writer(self, path)
+
+    def put(self, found: Mapping[str, bytes]) -> None:
+        """Several blobs at once, all on the disk when this returns: one sync of each folder for all of them.
+        Raises StorageError; those that were written before stay, and may be written again."""
+        if not self.local:
+            for name, data in found.items():
+                self.write(name, [data])
+            return
+        paths = {self._path(name): data for name, data in found.items()}
+        with _translated():
+            for path, data in paths.items():
+                self._folder_of(path)
+                _put(path, data)
+            for folder in {os.path.dirname(path) for path in paths}:
+                _sync(folder)
+
+    def _folder_of(self, path: str) -> None:
+        self.files.makedirs(self.files._parent(path), exist_ok=True)
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """Its bytes, piece after piece. Raises NotFoundError."""
@@ -79,7 +122,10 @@ class Blobs:
 
     def read(self, name: str) -> bytes:
         """All its bytes. Raises NotFoundError."""
-        return b"".join(self.pieces(name))
+        if not self.local:
+            return b"".join(self.pieces(name))
+        with _translated(name), open(self._path(name), "rb", buffering=0) as file:
+            return file.read()
 
     def join(self, names: list[str], target: str) -> str:
         """One blob of several, in their order. Returns its SHA-256. Raises NotFoundError, StorageError."""
@@ -98,7 +144,7 @@ class Blobs:
         """Another name for a blob, in the place of what had it. Raises NotFoundError."""
         path = self._path(target)
         with _translated(source):
-            self.files.makedirs(self.files._parent(path), exist_ok=True)
+            self._folder_of(path)
             if self.local:
                 os.replace(self._path(source), path)
                 _sync_folder(path)
@@ -110,11 +156,20 @@ class Blobs:
         with _translated():
             return bool(self.files.exists(self._path(name)))
 
+    def size(self, name: str) -> int:
+        """Bytes of a blob. Raises NotFoundError."""
+        with _translated(name):
+            return int(self.files.size(self._path(name)))
+
     def delete(self, name: str) -> None:
         """Deletes a blob, or all below a name; none is no error."""
         path = self._path(name)
         with _translated():
             try:
+                if self.local:
+                    with contextlib.suppress(IsADirectoryError):
+                        os.unlink(path)
+                        return
                 self.files.rm(path, recursive=True)
             except FileNotFoundError:
                 return
@@ -127,6 +182,19 @@ class Blobs:
         if not NAME.fullmatch(name):
             raise ParameterError(f"{name!r} is no name of a blob", {"name": name})
         return f"{self.root}/{name}"
+
+
+class Reserved:
+    """Bytes of a disk that a request will write. See `Blobs.reserved`."""
+
+    def __init__(self, blobs: Blobs, nbytes: int) -> None:
+        self._blobs, self.left = blobs, nbytes
+
+    def used(self, nbytes: int) -> None:
+        """So many are written: the disk itself says that they are gone."""
+        nbytes = min(nbytes, self.left)
+        self.left -= nbytes
+        self._blobs._unreserve(nbytes)
 
 
 class Writer:
@@ -166,6 +234,7 @@ class Writer:
                 self._file.close()
             else:
                 self._file.discard()  # of fsspec's buffered files: parts that were sent are given up
+                self._file.closed = True  # else collecting it writes what was given up
         if self._blobs.local:
             Path(self._beside).unlink(missing_ok=True)
 
@@ -181,9 +250,29 @@ def _protocols(files: Any) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else tuple(found)
 
 
+def _put(path: str, data: bytes) -> None:
+    """A file whose bytes are on the disk; its name is once its folder is synced."""
+    beside = f"{path}.{uuid.uuid4().hex}.part"
+    try:
+        with open(beside, "wb", buffering=0) as file:
+            left = memoryview(data)
+            while left:
+                left = left[file.write(left) :]
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
 def _sync_folder(path: str) -> None:
     """The new name, too, is on the disk."""
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    _sync(os.path.dirname(path))
+
+
+def _sync(path: str) -> None:
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

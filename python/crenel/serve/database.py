@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy as sql
-from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.event import listen
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
@@ -62,8 +75,10 @@ jobs = Table(
     Column("attempts", Integer, nullable=False), Column("created", Float, nullable=False),
     Column("changed", Float, nullable=False, index=True), Column("started", Float), Column("finished", Float),
     Column("expires", Float, index=True), Column("worker", ID), Column("lease", Float),
-    Column("seconds_keys", Float), Column("seconds_run", Float),
+    Column("seconds_keys", Float), Column("seconds_run", Float), Column("fetched", Float),
     UniqueConstraint("tenant", "idempotency"),
+    Index("jobs_of_tenant", "tenant", "state", "input_bytes", "result_bytes"),
+    Index("jobs_in_line", "state", "created"),
 )  # fmt: skip
 workers = Table(
     "workers", TABLES,
@@ -76,7 +91,20 @@ def _first(connection: sql.Connection) -> None:
     TABLES.create_all(connection)
 
 
-MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first,)
+def _second(connection: sql.Connection) -> None:
+    """Whether a result was fetched, and what counting a tenant's jobs reads."""
+    found = sql.inspect(connection)
+    if "fetched" not in {column["name"] for column in found.get_columns(jobs.name)}:
+        connection.exec_driver_sql("ALTER TABLE jobs ADD COLUMN fetched DOUBLE PRECISION")
+    for index in jobs.indexes:
+        index.create(connection, checkfirst=True)
+
+
+ANYTHING = (
+    "SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued') "
+    "OR EXISTS (SELECT 1 FROM keys WHERE state = 'received')"
+)
+MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first, _second)
 """What brings a database from version k to k + 1. A change of a table is a further function, never an edit
 of an old one; the first makes the tables as they are now, so that later ones ask what is there."""
 
@@ -99,6 +127,10 @@ class Database:
             listen(self.engine, "begin", _begun)
         with self.writing() as connection:
             _migrate(connection)
+        self._looking = threading.Lock()
+        self._look: sqlite3.Connection | None = None
+        if self.lite and parsed.database:
+            self._look = sqlite3.connect(parsed.database, check_same_thread=False, isolation_level=None)
 
     @contextmanager
     def writing(self) -> Iterator[sql.Connection]:
@@ -114,8 +146,33 @@ class Database:
             with connection.begin():
                 yield connection
 
+    def version(self) -> int | None:
+        """Another number after every commit of anybody, for some microseconds; None where the database has no
+        such number, and whoever waits has to ask what he waits for."""
+        with self._looking:
+            if self._look is None:
+                return None
+            try:
+                return int(self._look.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error:  # busy: what is asked next says it better
+                return None
+
+    def anything(self) -> bool:
+        """May there be something that waits for a worker? As quick as `version`; True where nobody knows."""
+        with self._looking:
+            if self._look is None:
+                return True
+            try:
+                return bool(self._look.execute(ANYTHING).fetchone()[0])
+            except sqlite3.Error:
+                return True
+
     def close(self) -> None:
         """Closes all connections."""
+        with self._looking:
+            if self._look is not None:
+                self._look.close()
+                self._look = None
         self.engine.dispose()
 
 

@@ -24,13 +24,16 @@ from crenel.errors import (
     NotFoundError,
     ParameterError,
 )  # fmt: skip
+from crenel.serve.auth import Tenant
 from crenel.serve.errors import Problem
-from crenel.serve.jobs import FINAL
 from crenel.serve.observe import log
 from crenel.serve.schemas import PROTOCOL, TUS
 from crenel.serve.service import Service
+from crenel.serve.statements import FINAL, QUEUED
 
 PIECE = 1 << 20
+GLANCE_S, ASK_S = 0.004, 1.0
+"""Between two looks whether anybody wrote to the database, and between two at what is waited for."""
 ISOLATED = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-embedder-policy", b"require-corp"),
@@ -122,6 +125,9 @@ class Edge:
                 error500 = CrenelError("the service failed", {"id": name})
                 await answer(Problem.of(error500))(scope, receive, sent)
         finally:
+            waiting = scope.get("state", {}).get("waiting")
+            if waiting is not None:
+                self.service.waiting.leave(waiting)
             self._count(scope, status, time.monotonic() - start)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
@@ -168,19 +174,24 @@ def refused(service: Service, request: Request) -> None:
         service.refusals.take(address)
 
 
-def bearer(service: Service, request: Request) -> Any:
-    """The tenant of a request, within its rate. Raises AuthenticationError, LimitError.
+async def bearer(service: Service, request: Request) -> Tenant:
+    """The tenant of a request, within its rate and its number. Raises AuthenticationError, LimitError.
 
     A good token is never refused for its address: behind a proxy all tenants may have one address, and
     wrong tokens of a stranger would lock all of them out.
     """
-    try:
-        tenant = service.auth.tenant(request.headers.get("authorization"))
-    except AuthenticationError:
-        refused(service, request)
-        raise
+    given = request.headers.get("authorization")
+    tenant = service.auth.known(given)
+    if tenant is None:
+        try:
+            tenant = await run_in_threadpool(service.auth.tenant, given)
+        except AuthenticationError:
+            refused(service, request)
+            raise
     request.state.tenant = tenant.id
     service.requests.take(tenant.id)
+    service.waiting.enter(tenant.id)
+    request.state.waiting = tenant.id  # until `Edge` has sent the answer
     return tenant
 
 
@@ -247,17 +258,34 @@ class Waiter:
                 del self._events[job]
 
     async def _look(self) -> None:
-        """While anybody waits. Clocks of machines may differ by some seconds, so it looks back a while."""
-        back = 10.0
+        """While anybody waits: at once where the database says that something was written, now and then
+        where it does not."""
+        database, settings = self._service.database, self._service.settings
+        seen: int | None = None
+        asked = 0.0
         while self._events:
-            with contextlib.suppress(CrenelError):
-                found = await run_in_threadpool(self._service.jobs.changed_since, time.time() - back)
-                for job, state in found.items():
-                    if self._known.get(job) != state:
-                        for event in self._events.get(job, ()):
-                            event.set()
-                self._known = found
-            await asyncio.sleep(self._service.settings.watch_seconds)
+            version, start = database.version(), time.monotonic()
+            pause = settings.watch_seconds
+            if version is not None:
+                pause = min(pause, GLANCE_S)
+            if version is None or version != seen or start - asked > ASK_S:
+                seen, asked = version, start
+                with contextlib.suppress(CrenelError):
+                    self._tell(await run_in_threadpool(self._service.jobs.states, list(self._events)))
+                pause = max(
+                    pause, 4 * (time.monotonic() - start)
+                )  # at most a fifth of the time is spent here
+            await asyncio.sleep(pause)
+        self._known = {}
+
+    def _tell(self, found: dict[str, str]) -> None:
+        for job, events in self._events.items():
+            state = found.get(job, "gone")
+            if self._known.get(job, QUEUED) != state:
+                for event in events:
+                    event.set()
+            self._known[job] = state
+        self._known = {job: state for job, state in self._known.items() if job in self._events}
 
 
 async def until(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sql
@@ -28,23 +29,45 @@ from crenel.serve.auth import Tenant
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database, jobs
 from crenel.serve.errors import Problem
-from crenel.serve.keys import Keys, needed
+from crenel.serve.keys import REFUSED, Keys, needed
 from crenel.serve.programs import Programs
 from crenel.serve.settings import Settings
+from crenel.serve.statements import (
+    ALL_OPEN,
+    BEFORE,
+    CANCELLED,
+    CLAIM,
+    DONE,
+    ENDED_OF,
+    FAILED,
+    FINISH,
+    INSERT,
+    LOST,
+    ONE,
+    OPEN,
+    OPEN_OF,
+    QUEUED,
+    READ_OF,
+    RUNNING,
+    SAME,
+    STATES,
+    WAITING,
+)
 
-QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
-OPEN, FINAL = (QUEUED, RUNNING), (DONE, FAILED, CANCELLED)
-CANDIDATES = 64  # of the queue, that a worker looks at
+GROUP_S = 0.1  # of computing: jobs that are taken, and whose results are committed, together
+TOUCH_S = 60.0  # between two notes that keys are in use
+SMALL = 4 << 20  # bytes of results that are read at once
 Row = Any
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What a client asks for; the body lies in a blob already."""
+    """What a client asks for. A body that is large lies in a blob already."""
 
     program: str
     key: str
     idempotency: str
+    body: bytes | None
     blob: str
     size: int
     sha256: str
@@ -60,6 +83,25 @@ class Claimed:
     key: str
     attempt: int
     waited: float
+    keys: bool = True
+    """Are its keys still the tenant's?"""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a worker computed for a job."""
+
+    job: Claimed
+    result: bytes
+    keys: float
+    """Seconds that preparing the keys took."""
+    run: float
+    """Seconds of computing."""
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the result."""
+        return hashlib.sha256(self.result).hexdigest()
 
 
 def input_of(job: str) -> str:
@@ -69,7 +111,7 @@ def input_of(job: str) -> str:
 
 def result_of(job: str, sha256: str) -> str:
     """The name of its result's: by content, so that two runs write one."""
-    return f"results/{job}/{sha256}"
+    return f"results/{job}-{sha256}"
 
 
 class Jobs:
@@ -80,25 +122,26 @@ class Jobs:
     ) -> None:
         self._database, self._blobs, self._settings = database, blobs, settings
         self._programs, self._keys = programs, stored
+        self._asked = 0.0
+        """When jobs of dead workers were last asked for."""
 
     # ---- what tenants do -------------------------------------------------------------------------------
 
     def precheck(self, tenant: Tenant, program: str, key: str, idempotency: str) -> None:
-        """Before a body is read. Raises NotFoundError, KeysNeededError, StateError, LimitError,
-        UnavailableError, StorageError; a job that is there already may be asked for again."""
+        """Before a large body is read. Raises NotFoundError, KeysNeededError, StateError, LimitError,
+        UnavailableError; a job that is there already may be asked for again."""
         self._programs.get(program)
         with self._database.reading() as connection:
-            if connection.execute(self._same(tenant, idempotency)).one_or_none() is not None:
-                return
-            self._within(connection, tenant)
-        self._keys.usable(tenant, key, program)
-        self._blobs.room(self._settings.input_bytes)
+            if connection.execute(SAME, {"tenant": tenant.id, "key": idempotency}).one_or_none() is None:
+                self._within(connection, tenant, 0)
+                self._keys.usable_in(connection, tenant, key, program)
 
     def submit(self, tenant: Tenant, asked: Submission) -> tuple[Row, bool]:
         """The job, and whether it is new; when this returns, body and job survive any crash.
 
         Raises StateError where the idempotency key stands for another request; else as `precheck`.
         """
+        self.precheck(tenant, asked.program, asked.key, asked.idempotency)
         job, now = uuid.uuid4().hex, time.time()
         row = {
             "id": job, "tenant": tenant.id, "program": asked.program, "key": asked.key,
@@ -106,25 +149,44 @@ class Jobs:
             "input_sha256": asked.sha256, "attempts": 0, "created": now, "changed": now,
         }  # fmt: skip
         try:
-            self._blobs.move(asked.blob, input_of(job))
-            with self._database.writing() as connection:
-                there = connection.execute(self._same(tenant, asked.idempotency)).one_or_none()
-                if there is None:
-                    self._within(connection, tenant)
-                    connection.execute(sql.insert(jobs).values(**row))
+            if asked.body is None:
+                self._blobs.move(asked.blob, input_of(job))
+            else:
+                self._blobs.put({input_of(job): asked.body})
+            there, dropped = self._entered(tenant, asked, row)
         except IntegrityError:  # another process was faster with the same idempotency key
             self._blobs.delete(input_of(job))
             with self._database.reading() as connection:
-                there = connection.execute(self._same(tenant, asked.idempotency)).one()
+                there = connection.execute(SAME, {"tenant": tenant.id, "key": asked.idempotency}).one()
+            return self._compared(there, asked), False
         except CrenelError:
             self._blobs.delete(input_of(job))
             raise
-        if there is None:
-            return self.get(tenant, job), True
+        self._forget(dropped)
+        if there.id == job:
+            return there, True
         self._blobs.delete(input_of(job))
+        return self._compared(there, asked), False
+
+    def _entered(
+        self, tenant: Tenant, asked: Submission, row: dict[str, Any]
+    ) -> tuple[Row, list[tuple[str, str | None]]]:
+        """The row that stands for the request, and finished jobs that made room for it."""
+        with self._database.writing() as connection:
+            there = connection.execute(SAME, {"tenant": tenant.id, "key": asked.idempotency}).one_or_none()
+            if there is not None:
+                return there, []
+            self._within(connection, tenant, asked.size)
+            dropped = self._make_room(connection, tenant)
+            connection.execute(INSERT, row)
+            return connection.execute(ONE, {"job": row["id"], "tenant": tenant.id}).one(), dropped
+
+    @staticmethod
+    def _compared(there: Row, asked: Submission) -> Row:
+        """Raises StateError where what is there was another request."""
         if (there.program, there.key, there.input_sha256) != (asked.program, asked.key, asked.sha256):
             raise StateError("this idempotency key stands for another request", {"job": there.id})
-        return there, False
+        return there
 
     def get(self, tenant: Tenant, job: str) -> Row:
         """Raises NotFoundError."""
@@ -145,9 +207,8 @@ class Jobs:
         """Jobs before it in the queue; None where it does not wait."""
         if row.state != QUEUED:
             return None
-        before = (jobs.c.state == QUEUED) & (jobs.c.created < row.created)
         with self._database.reading() as connection:
-            return int(connection.scalar(sql.select(sql.func.count()).where(before)) or 0)
+            return int(connection.scalar(BEFORE, {"created": row.created}) or 0)
 
     def result(self, tenant: Tenant, job: str) -> tuple[Row, Iterator[bytes]]:
         """The job and its result's bytes. Raises StateError before it is done, NotFoundError."""
@@ -155,9 +216,17 @@ class Jobs:
         if row.state != DONE:
             raise StateError(f"the job is {row.state}: it has no result", {"state": row.state})
         name = result_of(job, row.result_sha256)
+        if row.result_bytes <= SMALL:
+            return row, iter([self._blobs.read(name)])
         if not self._blobs.exists(name):
             raise NotFoundError("the result is not in the storage any more")
         return row, self._blobs.pieces(name)
+
+    def fetched(self, found: Sequence[str]) -> None:
+        """Their results were read to the end: where room is needed they go first."""
+        with self._database.writing() as connection:
+            unmarked = jobs.c.id.in_(found) & jobs.c.fetched.is_(None)
+            connection.execute(sql.update(jobs).where(unmarked).values(fetched=time.time()))
 
     def cancel(self, tenant: Tenant, job: str) -> Row:
         """Ends what waits or runs; the worker notices at its next step. Raises NotFoundError."""
@@ -177,56 +246,76 @@ class Jobs:
     def delete(self, tenant: Tenant, job: str) -> None:
         """Cancels, and forgets. Raises NotFoundError."""
         with self._database.writing() as connection:
-            self._found(connection, tenant, job)
+            row = self._found(connection, tenant, job)
             connection.execute(sql.delete(jobs).where(jobs.c.id == job, jobs.c.tenant == tenant.id))
-        self._forget([job])
+        self._forget([(job, row.result_sha256)])
 
     # ---- what workers do -------------------------------------------------------------------------------
 
-    def claim(self, worker: str, resident: set[str], elsewhere: set[str]) -> Claimed | None:
-        """A job for this worker until its lease ends; None: there is none for it now.
+    def claim(
+        self,
+        worker: str,
+        resident: set[str],
+        elsewhere: set[str],
+        cost: Callable[[str], float] | None = None,
+        others: int = 0,
+    ) -> list[Claimed]:
+        """Jobs for this worker until their lease ends: one, or several that are short.
 
         resident : keys that it has ready; elsewhere : keys that other workers have: their jobs wait a little
         for them
+        cost : seconds that a job of a program will take; jobs of together `GROUP_S` are taken at once
+        others : workers that want their part of what waits
         """
-        now = time.time()
-        free = sql.or_(jobs.c.state == QUEUED, (jobs.c.state == RUNNING) & (jobs.c.lease < now))
-        wanted = sql.select(jobs).where(free).order_by(jobs.c.created).limit(CANDIDATES)
-        with self._database.reading() as connection:
-            found = list(connection.execute(wanted))
-        row = self._chosen(found, resident, elsewhere, now)
-        if row is None:
-            return None
-        same = (jobs.c.id == row.id) & (jobs.c.state == row.state) & (jobs.c.attempts == row.attempts)
-        mine = same & (jobs.c.lease.is_(None) if row.lease is None else jobs.c.lease == row.lease)
-        if row.attempts >= self._settings.attempts:
-            self._end(
-                mine,
-                row.id,
-                UnavailableError("workers died while they ran this job", {"attempts": row.attempts}),
-            )
-            return None
-        values = {
-            "state": RUNNING, "worker": worker, "lease": now + self._settings.lease_seconds,
-            "attempts": row.attempts + 1, "changed": now, "started": row.started or now,
-        }  # fmt: skip
+        now, ttl = time.time(), self._settings.key_ttl
         with self._database.writing() as connection:
-            if connection.execute(sql.update(jobs).where(mine).values(**values)).rowcount != 1:
-                return None
-        return Claimed(row.id, row.tenant, row.program, row.key, row.attempts + 1, now - row.created)
+            found = self._free(connection, now)
+            some = self._chosen(found, resident, elsewhere, now)
+            if cost is not None:
+                most = -(-len(found) // (others + 1))
+                some = _together(some, found, resident, cost, most)
+            ended = [row for row in some if row.attempts >= self._settings.attempts]
+            taken = [row for row in some if row.attempts < self._settings.attempts]
+            if taken:
+                values = {"by": worker, "new_lease": now + self._settings.lease_seconds, "now": now}
+                connection.execute(CLAIM, [values | {"job": row.id} for row in taken])
+                self._keys.touch(
+                    connection, [(row.tenant, row.key) for row in taken if _stale(row, now, ttl)]
+                )
+        for row in ended:
+            same = (jobs.c.id == row.id) & (jobs.c.state == row.state) & (jobs.c.attempts == row.attempts)
+            text = "workers died while they ran this job"
+            self._end(same, row.id, UnavailableError(text, {"attempts": row.attempts}))
+        return [
+            Claimed(
+                row.id, row.tenant, row.program, row.key, row.attempts + 1, now - row.created,
+                row.key_expires is not None and row.key_expires > now and row.key_state != REFUSED,
+            )
+            for row in taken
+        ]  # fmt: skip
 
-    def _chosen(self, found: list[Row], resident: set[str], elsewhere: set[str], now: float) -> Row | None:
-        """The oldest whose keys are here; then the oldest that no other worker should take."""
+    def _free(self, connection: sql.Connection, now: float) -> list[Row]:
+        """What waits, oldest first; and, where nothing does or it was not asked for long, what a dead worker
+        had."""
+        found = list(connection.execute(WAITING))
+        if not found or now - self._asked > self._settings.lease_seconds / 8:
+            self._asked = now
+            lost = list(connection.execute(LOST, {"now": now}))
+            found = sorted([*lost, *found], key=lambda row: float(row.created))
+        return found
+
+    def _chosen(self, found: list[Row], resident: set[str], elsewhere: set[str], now: float) -> list[Row]:
+        """The oldest whose keys are here; else the oldest that no other worker should take."""
         patience = self._settings.steal_seconds
         if found and now - found[0].created > 10 * patience:
-            return found[0]  # however many come whose keys are here, none waits for ever
+            return [found[0]]  # however many come whose keys are here, none waits for ever
         for row in found:
             if row.key in resident:
-                return row
+                return [row]
         for row in found:
             if row.key not in elsewhere or now - row.changed > patience:
-                return row
-        return None
+                return [row]
+        return []
 
     def extend(self, claimed: Claimed, worker: str) -> bool:
         """The worker still runs it; False: the job is not its own any more."""
@@ -241,27 +330,38 @@ class Jobs:
         """The body. Raises NotFoundError where the job was deleted."""
         return self._blobs.read(input_of(claimed.id))
 
-    def done(self, claimed: Claimed, worker: str, result: bytes, keys: float, run: float) -> bool:
-        """Writes the result; False: the job is not the worker's any more, and nothing changed.
-
-        keys, run : seconds that it took to prepare the keys and to compute
-        """
-        sha256, now = hashlib.sha256(result).hexdigest(), time.time()
-        self._blobs.write(result_of(claimed.id, sha256), [result])
-        values = {
-            "state": DONE, "changed": now, "finished": now, "expires": now + self._settings.result_ttl,
-            "lease": None, "result_bytes": len(result), "result_sha256": sha256,
-            "seconds_keys": keys, "seconds_run": run,
-        }  # fmt: skip
+    def done(self, worker: str, found: Sequence[Answered]) -> list[bool]:
+        """Writes results, all in one transaction; False: the job is not the worker's any more, and nothing
+        of it changed. Raises ServiceError, and nothing changed at all."""
+        self._blobs.put({result_of(a.job.id, a.sha256): a.result for a in found})
+        now = time.time()
+        fixed = {"now": now, "over": now + self._settings.result_ttl, "by": worker}
         with self._database.writing() as connection:
-            ended = connection.execute(
-                sql.update(jobs).where(_mine(claimed, worker)).values(**values)
-            ).rowcount
-        if ended:
-            self._blobs.delete(input_of(claimed.id))
-        elif not self._there(claimed.id):
-            self._forget([claimed.id])
-        return bool(ended)
+            ours = [
+                connection.execute(
+                    FINISH, fixed | {
+                        "job": a.job.id, "attempt": a.job.attempt, "size": len(a.result), "digest": a.sha256,
+                        "took_keys": a.keys, "took_run": a.run,
+                    },
+                ).rowcount == 1
+                for a in found
+            ]  # fmt: skip
+        for a, mine in zip(found, ours, strict=True):
+            if mine:
+                self._blobs.delete(input_of(a.job.id))
+            else:
+                self._superfluous(a)
+        return ours
+
+    def _superfluous(self, answered: Answered) -> None:
+        """Deletes a result that came too late, unless another run gave the same one."""
+        with self._database.reading() as connection:
+            wanted = sql.select(jobs.c.result_sha256).where(jobs.c.id == answered.job.id)
+            kept = connection.execute(wanted).one_or_none()
+        if kept is None:
+            self._forget([(answered.job.id, answered.sha256)])
+        elif kept.result_sha256 not in (None, answered.sha256):
+            self._blobs.delete(result_of(answered.job.id, answered.sha256))
 
     def failed(self, claimed: Claimed, worker: str, error: CrenelError) -> None:
         """The job ends with an error of the library."""
@@ -281,10 +381,12 @@ class Jobs:
 
     def expire(self) -> int:
         """Deletes finished jobs whose time is over, with their results; returns how many."""
-        wanted = sql.select(jobs.c.id).where(jobs.c.expires < time.time())
+        wanted = sql.select(jobs.c.id, jobs.c.result_sha256).where(jobs.c.expires < time.time())
         with self._database.writing() as connection:
-            found = [str(j) for j in connection.scalars(wanted)]
-            connection.execute(sql.delete(jobs).where(jobs.c.id.in_(found)))
+            found = [(str(row.id), row.result_sha256) for row in connection.execute(wanted)]
+            for start in range(0, len(found), 500):  # databases bound what one statement may name
+                some = [job for job, _ in found[start : start + 500]]
+                connection.execute(sql.delete(jobs).where(jobs.c.id.in_(some)))
         self._forget(found)
         return len(found)
 
@@ -294,11 +396,14 @@ class Jobs:
         with self._database.reading() as connection:
             return {str(state): int(count) for state, count in connection.execute(wanted)}
 
-    def changed_since(self, start: float) -> dict[str, str]:
-        """Jobs that changed from then on, and their states: what long polls wake by."""
-        wanted = sql.select(jobs.c.id, jobs.c.state).where(jobs.c.changed >= start)
+    def states(self, found: Sequence[str]) -> dict[str, str]:
+        """Of jobs, what state they are in: what long polls wake by."""
+        states: dict[str, str] = {}
         with self._database.reading() as connection:
-            return {str(job): str(state) for job, state in connection.execute(wanted)}
+            for start in range(0, len(found), 500):
+                rows = connection.execute(STATES, {"ids": found[start : start + 500]})
+                states |= {str(job): str(state) for job, state in rows}
+        return states
 
     def _end(self, which: sql.ColumnElement[bool], job: str, error: CrenelError) -> None:
         now = time.time()
@@ -312,33 +417,78 @@ class Jobs:
         if ended:
             self._blobs.delete(input_of(job))
 
-    def _forget(self, found: list[str]) -> None:
-        for job in found:
+    def _forget(self, found: Sequence[tuple[str, str | None]]) -> None:
+        for job, sha256 in found:
             self._blobs.delete(input_of(job))
-            self._blobs.delete(f"results/{job}")
-
-    def _there(self, job: str) -> bool:
-        with self._database.reading() as connection:
-            return connection.scalar(sql.select(jobs.c.id).where(jobs.c.id == job)) is not None
-
-    def _same(self, tenant: Tenant, idempotency: str) -> sql.Select[Any]:
-        return sql.select(jobs).where(jobs.c.tenant == tenant.id, jobs.c.idempotency == idempotency)
+            if sha256 is not None:
+                self._blobs.delete(result_of(job, sha256))
 
     def _found(self, connection: sql.Connection, tenant: Tenant, job: str) -> Row:
-        wanted = sql.select(jobs).where(jobs.c.id == job, jobs.c.tenant == tenant.id)
-        row = connection.execute(wanted).one_or_none()
+        row = connection.execute(ONE, {"job": job, "tenant": tenant.id}).one_or_none()
         if row is None:
             raise NotFoundError("no such job")
         return row
 
-    def _within(self, connection: sql.Connection, tenant: Tenant) -> None:
-        """Raises LimitError and UnavailableError where one more job is too many."""
-        settings, open_ = self._settings, jobs.c.state.in_(OPEN)
-        count = sql.select(sql.func.count()).where(open_)
-        if int(connection.scalar(count.where(jobs.c.tenant == tenant.id)) or 0) >= settings.jobs:
+    def _within(self, connection: sql.Connection, tenant: Tenant, size: int) -> None:
+        """Raises LimitError and UnavailableError where one more job, of so many bytes, is too many."""
+        settings = self._settings
+        count, held = connection.execute(OPEN_OF, {"tenant": tenant.id}).one()
+        if count >= settings.jobs:
             raise LimitError(f"{settings.jobs} jobs wait or run", {"limit": settings.jobs, "retry_after": 2})
-        if int(connection.scalar(count) or 0) >= settings.queue:
+        if held + size > settings.job_bytes and count:
+            raise LimitError(
+                f"the inputs of jobs that wait or run have {held} bytes, and {size} more are too many",
+                {"limit": settings.job_bytes, "retry_after": 2},
+            )
+        if int(connection.scalar(ALL_OPEN) or 0) >= settings.queue:
             raise UnavailableError("the queue is full", {"retry_after": 5})
+
+    def _make_room(self, connection: sql.Connection, tenant: Tenant) -> list[tuple[str, str | None]]:
+        """Drops the tenant's oldest jobs whose results were fetched, or that have none, where more ended than
+        are kept. Raises LimitError where that is not enough: an answer that nobody has read stays."""
+        settings = self._settings
+        count, held = connection.execute(ENDED_OF, {"tenant": tenant.id}).one()
+        if count < settings.finished_jobs and held < settings.result_bytes:
+            return []
+        wanted = max(1, count - settings.finished_jobs + 1 + settings.finished_jobs // 10)
+        dropped: list[tuple[str, str | None]] = []
+        for row in connection.execute(READ_OF, {"tenant": tenant.id}):
+            if len(dropped) >= wanted and held < settings.result_bytes:
+                break
+            dropped.append((str(row.id), row.result_sha256))
+            count, held = count - 1, held - (row.result_bytes or 0)
+        if count >= settings.finished_jobs or held >= settings.result_bytes:
+            raise LimitError(
+                f"{count} finished jobs with {held} bytes of results are kept: fetch them, or delete some",
+                {"limit": settings.finished_jobs, "held": held, "retry_after": 10},
+            )
+        for start in range(0, len(dropped), 500):
+            some = [job for job, _ in dropped[start : start + 500]]
+            connection.execute(sql.delete(jobs).where(jobs.c.id.in_(some)))
+        return dropped
+
+
+def _together(
+    first: list[Row], found: list[Row], resident: set[str], cost: Callable[[str], float], most: int
+) -> list[Row]:
+    """Jobs beside the first whose keys are here too, while all of them are short. One that was begun before
+    may be what its worker died of, and is taken alone."""
+    if not first or first[0].attempts or first[0].key not in resident:
+        return first
+    some, left = list(first), GROUP_S - cost(first[0].program)
+    for row in found:
+        if len(some) >= most or left <= 0:
+            break
+        if row.id != first[0].id and row.key in resident and not row.attempts:
+            left -= cost(row.program)
+            if left > 0:
+                some.append(row)
+    return some
+
+
+def _stale(row: Row, now: float, ttl: float) -> bool:
+    """Is it long since the use of its keys was noted?"""
+    return row.key_used is not None and now - row.key_used > min(TOUCH_S, ttl / 100)
 
 
 def _mine(claimed: Claimed, worker: str) -> sql.ColumnElement[bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import sqlalchemy as sql
@@ -15,6 +16,12 @@ from crenel.serve.errors import Problem
 from crenel.serve.settings import Settings
 
 RECEIVED, READY, REFUSED = "received", "ready", "refused"
+ONE = sql.select(keys).where(keys.c.tenant == sql.bindparam("tenant"), keys.c.key == sql.bindparam("key"))
+UNCHECKED = (
+    sql.select(keys)
+    .where(keys.c.state == RECEIVED, sql.or_(keys.c.lease.is_(None), keys.c.lease < sql.bindparam("now")))
+    .order_by(keys.c.created).limit(1)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,16 +72,19 @@ class Keys:
     def get(self, tenant: Tenant, key: str) -> sql.Row[tuple[object, ...]]:
         """Raises NotFoundError."""
         with self._database.reading() as connection:
-            row = connection.execute(sql.select(keys).where(_is(tenant, key))).one_or_none()
+            return self._got(connection, tenant, key)
+
+    def _got(self, connection: sql.Connection, tenant: Tenant, key: str) -> sql.Row[tuple[object, ...]]:
+        row = connection.execute(ONE, {"tenant": tenant.id, "key": key}).one_or_none()
         if row is None or row.expires < time.time():
             raise NotFoundError("no such keys")
         return row
 
-    def usable(self, tenant: Tenant, key: str, program: str) -> None:
+    def usable_in(self, connection: sql.Connection, tenant: Tenant, key: str, program: str) -> None:
         """Raises KeysNeededError where the keys are not there (any more) or were refused, StateError where
         they are another program's."""
         try:
-            row = self.get(tenant, key)
+            row = self._got(connection, tenant, key)
         except NotFoundError:
             raise needed(key) from None
         if row.state == REFUSED:
@@ -97,13 +107,11 @@ class Keys:
     def to_check(self, worker: str, lease: float) -> ToCheck | None:
         """The oldest file that is not checked, for this worker until its lease ends; None: there is none."""
         now = time.time()
-        free = sql.or_(keys.c.lease.is_(None), keys.c.lease < now)
-        wanted = sql.select(keys).where(keys.c.state == RECEIVED, free).order_by(keys.c.created).limit(1)
         with self._database.reading() as connection:  # mostly there is none, which costs no writer's lock
-            if connection.execute(wanted).one_or_none() is None:
+            if connection.execute(UNCHECKED, {"now": now}).one_or_none() is None:
                 return None
         with self._database.writing() as connection:
-            row = connection.execute(wanted.with_for_update(skip_locked=True)).one_or_none()
+            row = connection.execute(UNCHECKED.with_for_update(skip_locked=True), {"now": now}).one_or_none()
             if row is None:
                 return None
             taken = {"worker": worker, "lease": now + lease, "attempts": row.attempts + 1}
@@ -137,14 +145,12 @@ class Keys:
                 gone.append(str(replaced))
         self._sweep(gone)
 
-    def present(self, tenant: str, key: str) -> bool:
-        """May a job of this tenant still use the keys? Their time begins anew."""
+    def touch(self, connection: sql.Connection, found: Collection[tuple[str, str]]) -> None:
+        """Jobs use these keys of tenants: their time begins anew."""
         now = time.time()
-        row = _row(tenant, key)
-        alive = row & (keys.c.expires > now) & (keys.c.state != REFUSED)
-        with self._database.writing() as connection:
+        for tenant, key in set(found):
             values = {"used": now, "expires": now + self._settings.key_ttl}
-            return connection.execute(sql.update(keys).where(alive).values(**values)).rowcount == 1
+            connection.execute(sql.update(keys).where(_row(tenant, key)).values(**values))
 
     def lost(self, tenant: str, key: str) -> None:
         """The file is not in the storage any more: the tenant must send it again."""

@@ -45,3 +45,29 @@ class Rate:
             if len(self._buckets) > MOST:
                 self._buckets.popitem(last=False)
         return missing
+
+
+class AtOnce:
+    """So many requests of each name that are being answered, in this process."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._found: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def enter(self, name: str) -> None:
+        """One more. Raises LimitError."""
+        with self._lock:
+            count = self._found.get(name, 0)
+            if count >= self.most:
+                raise LimitError(
+                    f"{count} requests are being answered", {"limit": self.most, "retry_after": 1}
+                )
+            self._found[name] = count + 1
+
+    def leave(self, name: str) -> None:
+        """One less."""
+        with self._lock:
+            self._found[name] -= 1
+            if not self._found[name]:
+                del self._found[name]

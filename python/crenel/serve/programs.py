@@ -90,6 +90,12 @@ class Servable(Protocol):
         """Bytes of the largest of them."""
         ...
 
+    @property
+    def most_key_memory(self) -> int:
+        """The same where every key that the program needs serves the highest level: what is larger holds
+        something else."""
+        ...
+
     def facts(self) -> dict[str, object]:
         """Members of its description that are its kind's own."""
         ...
@@ -149,6 +155,15 @@ class NnProgram:
             return self.params.key_bytes()
         return rotation_key_bytes(self.params, max([*demand.rotations.values(), demand.relinearisation or 0]))
 
+    @cached_property
+    def most_key_memory(self) -> int:
+        """Of the highest level; with bootstraps as counted."""
+        demand = self._program.demand
+        if demand.bootstraps:
+            return demand.key_bytes
+        multiplies = demand.relinearisation is not None
+        return self.params.key_bytes(rotations=list(demand.rotations), relinearisation=multiplies)
+
     def facts(self) -> dict[str, object]:
         """Shapes, bound and packing."""
         spec = self._program.client
@@ -166,7 +181,8 @@ class NnProgram:
 
 def _packing(layout: Layout) -> dict[str, object]:
     return {
-        "ciphertexts": layout.ciphertexts, "slots": layout.slots, "positions": layout.positions().tolist(),
+        "ciphertexts": layout.ciphertexts, "slots": layout.slots, "images": layout.images,
+        "positions": layout.positions().tolist(),
     }  # fmt: skip
 
 
@@ -257,6 +273,11 @@ class Function:
         """All are as large."""
         return self.params.key_bytes()
 
+    @property
+    def most_key_memory(self) -> int:
+        """They are at the highest level."""
+        return self.key_memory
+
     def facts(self) -> dict[str, object]:
         """None but that it takes one ciphertext."""
         return {
@@ -294,6 +315,19 @@ class _PreparedFunction:
         x = self.context.ciphertext_from_bytes(data, max_bytes=self.reading.input_memory)
         check()
         return self.call(self.evaluator, x).to_bytes()
+
+
+HEADER = 1 << 20  # bytes of names and numbers beside keys, at most
+
+
+def key_file_bytes(servable: Servable) -> int:
+    """The largest file that holds the program's keys: seeds stand for half of each."""
+    return servable.most_key_memory // 2 + HEADER
+
+
+def key_reading_bytes(servable: Servable) -> int:
+    """What reading them takes at most: the keys, and one of them on its way."""
+    return servable.most_key_memory + servable.params.key_bytes() + HEADER
 
 
 class Programs:

@@ -41,7 +41,11 @@ class Limits(BaseModel):
     key_bytes: int
     input_bytes: int
     jobs: int
+    job_bytes: int
+    finished_jobs: int
+    result_bytes: int
     stored_key_bytes: int
+    waiting: int
     wait_seconds: float
 
 
@@ -96,10 +100,11 @@ class ProgramModel(BaseModel):
 
 
 class Packing(BaseModel):
-    """Where elements of a sample lie."""
+    """Where elements of a sample lie, and how many samples share a ciphertext."""
 
     ciphertexts: int
     slots: int
+    images: int
     positions: list[int]
 
 

@@ -12,13 +12,13 @@ from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database
 from crenel.serve.jobs import Jobs
 from crenel.serve.keys import Keys
-from crenel.serve.limits import Rate
+from crenel.serve.limits import AtOnce, Rate
 from crenel.serve.observe import Metrics, log
 from crenel.serve.programs import Programs
 from crenel.serve.settings import Settings
 from crenel.serve.uploads import Uploads
 
-HOUSEKEEPING_S = 20.0
+HOUSEKEEPING_S, NOTE_S = 20.0, 0.5
 
 
 class Service:
@@ -33,9 +33,11 @@ class Service:
         self.uploads = Uploads(self.database, self.blobs, settings, programs, self.keys)
         self.jobs = Jobs(self.database, self.blobs, settings, programs, self.keys)
         self.requests = Rate(settings.requests_per_second, settings.burst)
+        self.waiting = AtOnce(settings.waiting)
         self.refusals = Rate(settings.refusals_per_second, 20 * settings.refusals_per_second)
         self.metrics = Metrics(self.jobs.counts, self.workers)
         self._described: dict[str, dict[str, object]] = {}
+        self._fetched: set[str] = set()
         self._stop = threading.Event()
         self._house: threading.Thread | None = None
 
@@ -64,6 +66,16 @@ class Service:
             found["database"] = found["workers"] = error.code
         return found
 
+    def fetched(self, job: str) -> None:
+        """Its result was sent. Noted in memory: what a crash forgets stays until its time is over."""
+        self._fetched.add(job)
+
+    def note(self) -> None:
+        """Writes which results were sent."""
+        found, self._fetched = list(self._fetched), set()
+        for start in range(0, len(found), 500):
+            self.jobs.fetched(found[start : start + 500])
+
     def start(self) -> None:
         """Begins to keep house."""
         self._house = threading.Thread(target=self._keep, daemon=True, name="housekeeping")
@@ -84,9 +96,13 @@ class Service:
             log("tidied", status=sum(counts))
 
     def _keep(self) -> None:
-        while not self._stop.wait(HOUSEKEEPING_S):
+        tidied = time.monotonic()
+        while not self._stop.wait(NOTE_S):
             start = time.monotonic()
             try:
-                self.tidy()
+                self.note()
+                if start - tidied > HOUSEKEEPING_S:
+                    tidied = start
+                    self.tidy()
             except ServiceError as error:
                 log("housekeeping_waits", code=error.code, seconds=time.monotonic() - start)

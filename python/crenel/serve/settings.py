@@ -42,7 +42,13 @@ class Settings:
     stored_key_bytes: int = _setting(32 * GIB, "key files of a tenant, uploads included", 1)
     uploads: int = _setting(8, "unfinished uploads of a tenant", 1)
     jobs: int = _setting(64, "queued and running jobs of a tenant", 1)
+    job_bytes: int = _setting(GIB, "inputs of queued and running jobs of a tenant", 1)
+    finished_jobs: int = _setting(
+        1000, "finished jobs of a tenant; beyond, the oldest whose results were fetched go first", 1
+    )
+    result_bytes: int = _setting(2 * GIB, "results of a tenant; beyond, the same", 1)
     queue: int = _setting(10_000, "queued and running jobs of all tenants", 1)
+    waiting: int = _setting(256, "requests of a tenant that are being answered at a time", 1)
     requests_per_second: float = _setting(100.0, "requests of a tenant, in the long run", 0.001)
     burst: int = _setting(400, "requests of a tenant at once", 1)
     refusals_per_second: float = _setting(5.0, "requests with a wrong token, of one address", 0.001)

@@ -31,7 +31,7 @@ from crenel.serve.auth import Tenant
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database, keys, parts, uploads
 from crenel.serve.keys import Keys
-from crenel.serve.programs import Programs
+from crenel.serve.programs import Programs, key_file_bytes
 from crenel.serve.settings import Settings
 
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -97,11 +97,10 @@ class Uploads:
             raise ParameterError("Upload-Metadata needs program and sha256, and replaces only as a hash")
         if length < 1:
             raise ParameterError("Upload-Length must be positive", {"length": length})
-        if length > settings.key_bytes:
-            raise LimitError(
-                f"{length} bytes, at most {settings.key_bytes} are taken", {"limit": settings.key_bytes}
-            )
-        program = self._programs.get(metadata.get("program", "")).program
+        servable = self._programs.get(metadata.get("program", ""))
+        program, most = servable.program, min(settings.key_bytes, key_file_bytes(servable))
+        if length > most:
+            raise LimitError(f"{length} bytes; keys of {servable.name} have at most {most}", {"limit": most})
         self._blobs.room(2 * length)  # chunks, and the file that they become
         now = time.time()
         row = {
@@ -188,7 +187,8 @@ class Uploads:
             names = [str(n) for n in connection.scalars(wanted)]
             row = connection.execute(sql.select(uploads).where(uploads.c.id == upload)).one()
         joined = f"uploads/{upload}/joined-{uuid.uuid4().hex}"
-        digest = self._blobs.join(names, joined)
+        with self._blobs.reserved(found.length):
+            digest = self._blobs.join(names, joined)
         if digest != found.sha256:
             self.delete(tenant, upload)
             raise SerializationError(

@@ -7,8 +7,8 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -28,15 +28,20 @@ from crenel.errors import (
 from crenel.serve import keys as keysets
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database, workers
-from crenel.serve.jobs import Claimed, Jobs
+from crenel.serve.jobs import GROUP_S, Answered, Claimed, Jobs
 from crenel.serve.keys import Keys, ToCheck
 from crenel.serve.observe import BUCKETS, STAGES, log
-from crenel.serve.programs import Loaded, Prepared, Programs, Reading, Servable
+from crenel.serve.programs import Loaded, Prepared, Programs, Reading, Servable, key_reading_bytes
 from crenel.serve.residency import MemoryFile, Residency
 from crenel.serve.settings import Settings
 
 LANES = 2
 """Threads of a worker: while one computes, the other fetches an input, prepares keys or writes a result."""
+
+
+PATIENCE_S = 5 * GROUP_S  # on a machine that is busy with other things, a group takes longer than it should
+LOOK_S = 0.25
+"""Between two looks of an idle lane where nobody wrote to the database."""
 
 
 class Stopping(Exception):
@@ -87,7 +92,12 @@ class Worker:
         self.resident: Residency[Prepared] = Residency(settings.device_bytes)
         self.files: Residency[MemoryFile] = Residency(settings.host_bytes)
         self.counts = Counts()
-        self._held: dict[int, _Held] = {}
+        self._held: dict[str, _Held] = {}
+        self._now = threading.local()
+        self._typical: dict[str, float] = {}
+        self._unstarted: set[str] = set()
+        self._turn = threading.Condition()
+        self._others = 0
         self._device, self._counting = threading.Lock(), threading.Lock()
         self._stop = threading.Event()
         self._elsewhere: set[str] = set()
@@ -107,6 +117,10 @@ class Worker:
     def _lane(self) -> None:
         idle = self.settings.poll_seconds
         while not self._stop.is_set():
+            with self._turn:  # while the other lane has work, what comes gathers, and is taken together
+                if not self._turn.wait_for(lambda: not self._unstarted, LOOK_S):
+                    continue
+            version = self._database.version()
             try:
                 busy = self.step()
             except ServiceError as error:
@@ -117,9 +131,22 @@ class Worker:
                 busy, idle = False, max(1.0, idle)
             if busy:
                 idle = self.settings.poll_seconds
-            else:
+            elif version is None:
                 self._stop.wait(idle)
                 idle = min(1.5 * idle, 3 * self.settings.poll_seconds)
+            else:
+                self._await_change(version, max(LOOK_S, idle))
+
+    def _await_change(self, version: int, seconds: float) -> None:
+        """Until somebody wrote to the database, or so long: leases and patience end without a word."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self._stop.wait(self.settings.poll_seconds / 4):
+                return
+            now = self._database.version()
+            if now != version and self._database.anything():
+                return
+            version = now if now is not None else version
 
     def close(self) -> None:
         """Others need not wait for it any more."""
@@ -132,11 +159,11 @@ class Worker:
         self._stop.set()
 
     def step(self) -> bool:
-        """Checks one key file or runs one job; False: there was nothing to do.
+        """Checks one key file or runs one job, or some that are short; False: there was nothing to do.
 
         In turn where there are both: whoever sends files without end keeps nobody's jobs from running.
         """
-        kinds = (self._run_one, self._check_one) if self._checked_last else (self._check_one, self._run_one)
+        kinds = (self._run_some, self._check_one) if self._checked_last else (self._check_one, self._run_some)
         return kinds[0]() or kinds[1]()
 
     def _check_one(self) -> bool:
@@ -144,18 +171,32 @@ class Worker:
         self._checked_last = found is not None
         if found is None:
             return False
-        with self._holding(found):
+        with self._holding([found]):
             self._check(found)
         return True
 
-    def _run_one(self) -> bool:
+    def _run_some(self) -> bool:
         self._checked_last = False
-        claimed = self._jobs.claim(self.id, self._keys_here(), self._elsewhere)
-        if claimed is None:
+        cost = self._typical.get
+        claimed = self._jobs.claim(
+            self.id, self._keys_here(), self._elsewhere, lambda p: cost(p, GROUP_S), self._others
+        )
+        if not claimed:
             return False
-        with self._holding(claimed):
-            self._answer(claimed)
+        with self._turn:
+            self._unstarted |= {job.id for job in claimed}
+        try:
+            with self._holding(claimed):
+                self._answer(claimed)
+        finally:
+            self._started(*claimed)
         return True
+
+    def _started(self, *found: Claimed) -> None:
+        """The device has them, or they ended: the other lane may look for more once none is left."""
+        with self._turn:
+            self._unstarted -= {job.id for job in found}
+            self._turn.notify_all()
 
     # ---- one thing after the other ---------------------------------------------------------------------
 
@@ -183,47 +224,81 @@ class Worker:
             code=error.code if error else None)  # fmt: skip
         self._beat()
 
-    def _answer(self, claimed: Claimed) -> None:
-        start = time.time()
+    def _answer(self, claimed: list[Claimed]) -> None:
+        """One after the other; results are committed together, but none waits long, `PATIENCE_S`."""
+        answered: list[Answered] = []
+        waiting, since = list(claimed), time.monotonic()
         try:
-            if not self._keys.present(claimed.tenant, claimed.key):
+            while waiting:
+                made = self._computed(waiting[0])
+                del waiting[0]
+                if made is not None:
+                    answered.append(made)
+                if time.monotonic() - since > PATIENCE_S:
+                    self._commit(answered)
+                    answered, since = [], time.monotonic()
+            self._commit(answered)
+        except (Stopping, ServiceError) as trouble:  # what was not committed waits again
+            log("job_waits", worker=self.id, job=claimed[0].id, code=type(trouble).__name__)
+            if isinstance(trouble, Stopping):
+                with suppress(ServiceError):  # what is ready need not be computed again
+                    self._commit(answered)
+                    answered = []
+            for left in [*(a.job for a in answered), *waiting]:
+                self._jobs.release(left, self.id)
+            if isinstance(trouble, ServiceError):
+                raise
+
+    def _computed(self, claimed: Claimed) -> Answered | None:
+        """The result; None where the job ended otherwise. Raises Stopping, ServiceError."""
+        self._now.job = claimed.id
+        try:
+            if not claimed.keys:
                 self._jobs.without_keys(claimed, self.id)
-                return
+                return None
             data = self._jobs.input(claimed)
+            start = time.time()
             warm = bound(claimed.program, claimed.key) in self.resident.names
             with self._prepared(claimed.program, claimed.key) as prepared:
                 ready = time.time()
                 if not warm:
                     self._beat()  # others learn where these keys are
                 with self._device, crenel.progress(lambda *_: self._checkpoint()):
+                    self._started(claimed)
                     begun = time.time()
                     self._checkpoint()
                     result = prepared.run(data, self._checkpoint)
-                    end = time.time()
-            ours = self._jobs.done(claimed, self.id, result, 0.0 if warm else ready - start, end - begun)
-            with self._counting:
-                self.counts.done += ours
-                self.counts.observe("wait", claimed.waited)
-                self.counts.observe("keys", 0.0 if warm else ready - start)
-                self.counts.observe("run", end - begun)
-            log("job", worker=self.id, job=claimed.id, state="done" if ours else "lost", seconds=end - start,
-                attempt=claimed.attempt)  # fmt: skip
-        except Stopping:
-            self._jobs.release(claimed, self.id)
+                    run = time.time() - begun
         except (Cancelled, NotFoundError) as ended:
             self._jobs.failed(claimed, self.id, ended)  # nothing where it was cancelled or deleted
         except KeysNeededError:
             self._keys.lost(claimed.tenant, claimed.key)
             self._jobs.without_keys(claimed, self.id)
-        except ServiceError as trouble:  # storage or database: not the job's fault
-            log("job_waits", worker=self.id, job=claimed.id, code=trouble.code)
-            self._jobs.release(claimed, self.id)
+        except (Stopping, ServiceError):  # storage or database: not the job's fault
             raise
         except CrenelError as error:
             self._failed(claimed, error)
         except Exception as error:  # a mistake of ours must not end the worker, nor be shown
             log("mistake", worker=self.id, job=claimed.id, code=type(error).__name__)
             self._failed(claimed, CrenelError("the service failed while it computed"))
+        else:
+            # What it takes where nothing disturbs it; a program that became slower is believed in time.
+            self._typical[claimed.program] = min(run, 1.02 * self._typical.get(claimed.program, run))
+            return Answered(claimed, result, 0.0 if warm else ready - start, run)
+        return None
+
+    def _commit(self, answered: list[Answered]) -> None:
+        """Writes results. Raises ServiceError, and none is written."""
+        if not answered:
+            return
+        for a, ours in zip(answered, self._jobs.done(self.id, answered), strict=True):
+            with self._counting:
+                self.counts.done += ours
+                self.counts.observe("wait", a.job.waited)
+                self.counts.observe("keys", a.keys)
+                self.counts.observe("run", a.run)
+            log("job", worker=self.id, job=a.job.id, state="done" if ours else "lost",
+                seconds=a.keys + a.run, attempt=a.job.attempt)  # fmt: skip
 
     def _failed(self, claimed: Claimed, error: CrenelError) -> None:
         with self._counting:
@@ -236,8 +311,15 @@ class Worker:
         """The program with these keys, resident until the block ends. Out of memory: once more, alone."""
         servable = self._programs.get(program)
         needed, budget = servable.key_memory, self.settings.device_bytes
+        if bound(program, key) not in self.resident.names:
+            with self._needed(key):
+                # Keys may serve higher levels than the program needs.
+                needed = max(
+                    needed, min(2 * self._blobs.size(keysets.blob_of(key)), servable.most_key_memory)
+                )
         staged = budget if needed > budget else None
-        reading = Reading(self.settings.key_memory, self.settings.input_memory, staged)
+        most = min(self.settings.key_memory, key_reading_bytes(servable))
+        reading = Reading(most, self.settings.input_memory, staged)
 
         def make() -> tuple[Prepared, int]:
             with self._file(key) as file:
@@ -260,7 +342,7 @@ class Worker:
     def _file(self, key: str) -> Iterator[Path]:
         """The key file: in host memory where it has room, else on the disk. Raises KeysNeededError."""
         name = keysets.blob_of(key)
-        try:
+        with self._needed(key):
             path = self._blobs.path(name) or self._copied(key, name)
             size = path.stat().st_size
             if size > self.settings.host_bytes:
@@ -268,6 +350,12 @@ class Worker:
                 return
             with self.files.lease(key, size, lambda: (MemoryFile(path), size)) as held:
                 yield held.path
+
+    @contextmanager
+    def _needed(self, key: str) -> Iterator[None]:
+        """What is not in the storage must be sent again."""
+        try:
+            yield
         except (NotFoundError, FileNotFoundError):
             raise keysets.needed(key) from None
 
@@ -303,20 +391,22 @@ class Worker:
     # ---- signs of life ---------------------------------------------------------------------------------
 
     def _checkpoint(self) -> None:
-        held = self._held.get(threading.get_ident())
+        held = self._held.get(getattr(self._now, "job", ""))
         if held is not None and held.lost.is_set():
             raise Cancelled("the job is not this worker's any more")
         if self._stop.is_set():
             raise Stopping
 
     @contextmanager
-    def _holding(self, found: Claimed | ToCheck) -> Iterator[None]:
-        lane = threading.get_ident()
-        self._held[lane] = _Held(found, threading.Event())
+    def _holding(self, found: Sequence[Claimed | ToCheck]) -> Iterator[None]:
+        names = [each.id if isinstance(each, Claimed) else f"{each.tenant}/{each.key}" for each in found]
+        self._held |= {name: _Held(each, threading.Event()) for name, each in zip(names, found, strict=True)}
+        self._now.job = names[0]
         try:
             yield
         finally:
-            del self._held[lane]
+            for name in names:
+                self._held.pop(name, None)
 
     def _beats(self) -> None:
         while not self._stop.wait(self.settings.lease_seconds / 4):
@@ -348,8 +438,10 @@ class Worker:
                 == 0
             ):
                 connection.execute(sql.insert(workers).values(id=self.id, **row))
-            others = connection.scalars(sql.select(workers.c.info).where(workers.c.id != self.id, alive))
-            self._elsewhere = {key for text in others for key in json.loads(text)["resident"]}
+            wanted = sql.select(workers.c.info).where(workers.c.id != self.id, alive)
+            others = [json.loads(text) for text in connection.scalars(wanted)]
+        self._others = len(others)
+        self._elsewhere = {key for other in others for key in other["resident"]}
 
 
 def bound(program: str, key: str) -> str:

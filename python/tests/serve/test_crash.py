@@ -21,6 +21,7 @@ from crenel.errors import StorageError
 from crenel.serve import running
 from crenel.serve.blobs import Blobs, Writer
 from crenel.serve.database import MIGRATIONS, Database, schema_version
+from crenel.serve.jobs import Answered
 from crenel.serve.settings import Settings
 
 QUICK = {"lease_seconds": 1.0, "allow_insecure": True, "min_free_bytes": 0}
@@ -32,15 +33,16 @@ def test_a_worker_that_dies_loses_its_lease_and_not_the_job(world: World):
     m, key = made(), world.ready(made().keys[0])
     job = world.submit(m.sent[0], key).json()["job"]
     jobs = world.service.jobs
-    dead = jobs.claim("dead", set(), set())
-    assert jobs.claim("other", set(), set()) is None  # the lease holds
+    (dead,) = jobs.claim("dead", set(), set())
+    assert jobs.claim("other", set(), set()) == []  # the lease holds
     time.sleep(3.1)
     world.work()
     found = world.ask("GET", f"/jobs/{job}").json()
     assert (found["state"], found["attempts"]) == ("done", 2)
-    assert not jobs.done(dead, "dead", b"late", 0, 0) and not jobs.extend(dead, "dead")
+    assert jobs.done("dead", [Answered(dead, b"late", 0, 0)]) == [False] and not jobs.extend(dead, "dead")
     jobs.failed(dead, "dead", StorageError("late"))
     assert world.ask("GET", f"/jobs/{job}/result").content == m.answer
+    assert len(list((world.folder / "data/results").iterdir())) == 1  # the late one is gone
 
 
 def test_a_job_that_kills_workers_ends(world: World):
@@ -48,9 +50,9 @@ def test_a_job_that_kills_workers_ends(world: World):
     key = world.ready(made().keys[0])
     job = world.submit(made().sent[0], key).json()["job"]
     for _ in range(2):
-        assert world.service.jobs.claim("dead", set(), set()) is not None
+        assert world.service.jobs.claim("dead", set(), set())
         time.sleep(0.25)
-    assert world.service.jobs.claim("dead", set(), set()) is None
+    assert world.service.jobs.claim("dead", set(), set()) == []
     found = world.ask("GET", f"/jobs/{job}").json()
     assert (found["state"], found["error"]["code"], found["error"]["retry"]) == (
         "failed",
@@ -116,18 +118,17 @@ def test_a_full_disk_does_not_end_a_job(world: World, monkeypatch):
     """The worker cannot write the result: the job waits, and is answered once there is room."""
     m, key = made(), world.ready(made().keys[0])
     job = world.submit(m.sent[0], key).json()["job"]
-    honest = Blobs.write
+    honest = Blobs.put
 
-    def full(self, name, data):
-        if name.startswith("results/"):
-            raise StorageError("the disk is full")
-        return honest(self, name, data)
+    def full(self, found):
+        assert all(name.startswith("results/") for name in found)
+        raise StorageError("the disk is full")
 
-    monkeypatch.setattr(Blobs, "write", full)
+    monkeypatch.setattr(Blobs, "put", full)
     with pytest.raises(StorageError):
         world.worker().step()
     assert world.ask("GET", f"/jobs/{job}").json()["state"] == "queued"
-    monkeypatch.setattr(Blobs, "write", honest)
+    monkeypatch.setattr(Blobs, "put", honest)
     world.work()
     assert world.ask("GET", f"/jobs/{job}/result").content == m.answer
 

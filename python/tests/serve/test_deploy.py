@@ -53,3 +53,26 @@ def test_the_image_and_the_manifest_have_one_version_of_ray():
     assert image and image[1] == manifest()["spec"]["rayClusterConfig"]["rayVersion"]
     for name in ("Dockerfile", "rayservice.yaml"):
         assert "UNTESTED" in (ROOT / "deploy" / name).read_text()
+
+
+def test_kubernetes_own_schema_takes_its_pods():
+    """RayService is KubeRay's kind, of which no package has a schema; what its pods are is Kubernetes'."""
+    reason = "needs kubernetes-validate: pip install kubernetes-validate"
+    validate = pytest.importorskip("kubernetes_validate", reason=reason)
+    cluster = manifest()["spec"]["rayClusterConfig"]
+    for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, **group["template"]}
+        version = validate.latest_version()
+        validate.validate(pod, version, strict=True)
+        wrong = {**pod, "spec": {**pod["spec"], "container": []}}
+        with pytest.raises(validate.ValidationError):
+            validate.validate(wrong, version, strict=True)
+
+
+def test_the_manifest_is_tidy():
+    lint = pytest.importorskip("yamllint.linter", reason="needs yamllint: pip install yamllint")
+    from yamllint.config import YamlLintConfig
+
+    rules = "extends: default\nrules: {line-length: {max: 120}, braces: {max-spaces-inside: 1}}"
+    text = (ROOT / "deploy/rayservice.yaml").read_text()
+    assert [str(p) for p in lint.run(text, YamlLintConfig(rules))] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -54,6 +55,17 @@ def _rows(suite: str, given: dict, found: dict) -> str:
             f"{sum(found['errors'].values())} errors, {found['jobs_in_database']} jobs, "
             f"{found['began_more_than_once']} began again; {found['seconds']:g} s"
         )
+    if suite == "service-throughput":
+        cpu, full = found["cpu_ms_a_request"], found["queue_full"]
+        shares = [f["share_of_the_library"] for f in (full, found)]
+        waits, comes = (f"{s['median']:.0%} ({s['least']:.0%} to {s['most']:.0%})" for s in shares)
+        return (
+            f"{given['params']}, {given['batch']} samples a job, keys resident, worker and library alone on "
+            f"one core each with one thread, {len(found['rounds'])} rounds | of the library's samples a "
+            f"second, median: {waits} where all jobs wait already, {comes} while they come. CPU a request: "
+            f"library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and {cpu['worker']:g}, server "
+            f"{cpu['server']:g}, client {cpu['client']:g}"
+        )
     if suite == "service-hostile":
         grown = sum(found["resident_bytes_after"].values()) - sum(found["resident_bytes_before"].values())
         return (
@@ -79,6 +91,55 @@ def test_the_table_of_measurements():
         page.write_text(f"{head}<!-- measured -->\n{measured()}<!-- /measured -->{tail}")
     else:
         assert written == measured(), "CRENEL_UPDATE_DOCS=1 writes it"
+
+
+GPU = ("workload-boot35-h100-resnet20-fit63-*.json", "workload-boot40-h100-bert-tiny-fit.json")
+
+
+def capacity() -> str:
+    """What a request costs, from what was measured; nothing of it is typed."""
+    head = (
+        "Program", "Measured on", "Samples a request", "Device's time a request", "Server's CPU",
+        "Requests an hour", "In, out", "Keys: file, device", "File",
+    )  # fmt: skip
+    rows = [head, ("---",) * len(head)]
+    folder = DOCS.parent / "bench/results"
+    for file in sorted(folder.glob("service-throughput-*.json")):
+        document = json.loads(file.read_text())
+        given, found = document["settings"], document["results"]
+        cpu = found["cpu_ms_a_request"]
+        rows.append((
+            f"dense 64-32-10, {given['params']}", "one CPU core", str(given["batch"]),
+            f"{cpu['worker']:.1f} ms", f"{cpu['server']:.1f} ms",
+            f"{3.6e6 / cpu['worker']:,.0f} a worker's core, {3.6e6 / cpu['server']:,.0f} a server's",
+            f"{_size(found['input_bytes'])}, {_size(found['result_bytes'])}",
+            f"{_size(found['key_file_bytes'])}, {_size(found['key_bytes_on_device'])}", f"`{file.name}`",
+        ))  # fmt: skip
+    for file in sorted(f for pattern in GPU for f in folder.glob(pattern)):
+        document = json.loads(file.read_text())
+        (row,) = [r for r in document["results"] if r["name"] == "network"]
+        device = document["provenance"]["device_description"].split(",")[0]
+        rows.append((
+            f"{row['network']}, {row['params']}", device, str(row["batch"]),
+            f"{row['latency_us'] / 1000:.0f} ms", "not measured", f"{3.6e9 / row['latency_us']:,.0f} a GPU",
+            "not stated", "not stated", f"`{file.name}`",
+        ))  # fmt: skip
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _size(nbytes: float) -> str:
+    power = min(3, int(math.log2(max(1, nbytes)) // 10))
+    return f"{nbytes / 2 ** (10 * power):.3g} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def test_the_capacity_page():
+    page = DOCS / "guide/serve.md"
+    head, rest = page.read_text().split("<!-- capacity -->\n")
+    written, tail = rest.split("<!-- /capacity -->")
+    if UPDATE:
+        page.write_text(f"{head}<!-- capacity -->\n{capacity()}<!-- /capacity -->{tail}")
+    else:
+        assert written == capacity(), "CRENEL_UPDATE_DOCS=1 writes it"
 
 
 def test_the_openapi_document(world: World):

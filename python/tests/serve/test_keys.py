@@ -120,8 +120,10 @@ def test_nobody_replaces_anothers(world: World):
 
 
 def test_time_to_live_counts_from_the_last_use(world: World, monkeypatch):
+    from crenel.serve import jobs
     from crenel.serve import keys as module
 
+    monkeypatch.setattr(jobs, "TOUCH_S", 0.0)  # else a use is noted once a minute
     key = world.ready(made().keys[0])
     ends = world.ask("GET", f"/keys/{key}").json()["expires"]
     world.submit(made().sent[0], key)
