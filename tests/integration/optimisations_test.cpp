@@ -98,6 +98,8 @@ TEST_P(Switches, AreOfTheTimeOfTheRecording) {
   }
 }
 
+// Rounding twice differs from rounding once where what the second division leaves lies next to a
+// half: in one coefficient of 2^29 or so. Equal bits are the rule, and nothing to rely on.
 TEST_P(Switches, MergedRescaleChangesResultsWithinTheirErrors) {
   auto rng = test::test_rng();
   const auto w = make(rng);
@@ -105,13 +107,10 @@ TEST_P(Switches, MergedRescaleChangesResultsWithinTheirErrors) {
   const auto merged = run(*w);
   set_optimisations(*device_, Optimisations().without(Optimisation::merged_rescale));
   const auto apart = run(*w);
-  bool differs = false;
   for (std::size_t i = 0; i < merged.size(); ++i) {
     EXPECT_EQ(apart[i].level(), merged[i].level());
     EXPECT_LT(test::max_error(w->client.decrypt(apart[i]), w->client.decrypt(merged[i])), bound);
-    differs |= test::bits(apart[i]) != test::bits(merged[i]);
   }
-  EXPECT_TRUE(differs);
 }
 
 TEST(Optimisations, HaveNamesAndAreASet) {

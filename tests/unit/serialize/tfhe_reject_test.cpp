@@ -193,7 +193,7 @@ TEST(TfheSerializeParams, ClaimsAreNoSafety) {
   // 186 bits to 185.5: no mistake, but another id
   EXPECT_EQ(edited("\"security_bits\":\"0x1.74p+7\"", "\"security_bits\":\"0x1.73p+7\""),
             "params_id");
-  const std::string newer = edited("\"params_version\":\"2\"", "\"params_version\":\"3\"");
+  const std::string newer = edited("\"params_version\":\"2\"", "\"params_version\":\"4\"");
   EXPECT_NE(newer.find("params_version"), std::string::npos) << newer;
 }
 
