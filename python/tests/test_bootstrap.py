@@ -185,10 +185,12 @@ def test_lists_give_the_bits_of_ref():
 
 def test_levels_and_report(world):
     levels, report = world.boot.levels, world.boot.report()
-    assert (levels.input, levels.output, levels.raised) == (0, 13, world.params.max_level)
+    assert (levels.input, levels.output, levels.raised) == (0, 13, levels.eval_mod + 2)
     assert levels.raised > levels.eval_mod > levels.eval_mod_end >= levels.slot_to_coeff > levels.output
     assert report.levels.output == 13 and repr(levels) == "<ckks.BootstrapLevels 0 -> 13>"
-    assert report.key_bytes == world.keys.nbytes and report.key_count == len(world.keys.rotations) + 4
+    turned = 16  # keys that lead back from the sparse secret: a diagonal of the first factor each
+    assert report.over_mod_raise and report.key_bytes == world.keys.nbytes
+    assert report.key_count == len(world.keys.rotations) + 4 + turned
     assert report.plaintext_bytes > 0 < report.workspace_bytes
     assert 0 < report.expected_rms < report.expected_error < report.worst_error < 1
     assert report.log2_failure < -100

@@ -206,16 +206,16 @@ void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
       std::all_of(rotations.begin(), rotations.end(), served))
     return;
   ckks::KeyDemand demand(log_n);
+  std::vector<rlwe::KeyId> turned;
   for (const RotationNeed& need : rotations)
     for (i64 k : need.steps) {
-      if (need.turned) {
-        const auto id = rlwe::turned_key(ring::galois_element_for_rotation(k, log_n));
-        demand.key(id, {need.level, s.key_level(id)});
-      } else {
+      if (need.turned)
+        turned.push_back(rlwe::turned_key(ring::galois_element_for_rotation(k, log_n)));
+      else
         demand.rotation(k, {need.level, s.rotation_level(k, need.slots)});
-      }
     }
   for (rlwe::KeyId id : others) demand.key(id, {level, s.key_level(id)});
+  for (rlwe::KeyId id : turned) demand.key(id, {level, s.key_level(id)});
   demand.expect("bootstrap", key_call(s.params(), options));
 }
 

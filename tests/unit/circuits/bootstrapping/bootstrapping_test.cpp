@@ -104,7 +104,7 @@ TEST_P(Bootstrapping, EverySetWithExactlyTheKeysItAsksFor) {
   };
   for (const auto& [params, output] :
        {Row{"toy-boot30", 18}, Row{"toy-boot35", 15}, Row{"toy-boot40", 13}, Row{"toy-boot45", 11},
-        Row{"toy-boot50", 9}, Row{"toy-boot48dr", 9}}) {
+        Row{"toy-boot50", 9}, Row{"toy-boot48dr", 9}, Row{"toy-boot35-h1024", 15}}) {
     SCOPED_TRACE(params);
     BootWorld w(params, GetParam(), test::run_seed());  // not kept: keys are large
     Bootstrapper boot = w.boot();

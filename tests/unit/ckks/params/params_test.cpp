@@ -83,7 +83,8 @@ TEST(CkksParams, BootstrappingSetsReproduceTheTable) {
   for (const Set& set :
        {Set{"boot40", 16, 47, 1745.85, 0.0020}, Set{"boot35", 18, 47, 1740.92, 0.0055},
         Set{"boot30", 21, 47, 1745.73, 0.0096}, Set{"boot45", 14, 47, 1744.03, 0.0036},
-        Set{"boot50", 12, 46, 1713.91, 0.0063}, Set{"boot48dr", 12, 50, 1709.81, 0.0080}}) {
+        Set{"boot50", 12, 46, 1713.91, 0.0063}, Set{"boot48dr", 12, 50, 1709.81, 0.0080},
+        Set{"boot35-h1024", 18, 46, 1710.93, 0.0055}}) {
     SCOPED_TRACE(set.name);
     const Params params = Params::preset(set.name);
     EXPECT_EQ(params.normal_top_level(), set.normal_levels);
