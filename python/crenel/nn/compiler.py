@@ -219,8 +219,8 @@ def _steady(program: Program, samples: Reals) -> Reals:
         origin = program.plan.values[number].origin
         raise UnsupportedError(
             f"{origin}: with errors of encryption values leave their range, reach {largest[number]:.3g} "
-            "times the bound, more than a ciphertext holds: parameters of a larger scale, a fitted polynomial, "
-            "or a composite of lower degrees",
+            "times the bound, more than a ciphertext holds: parameters of a larger scale, a fitted "
+            "polynomial, or a composite of lower degrees",
             {"origin": origin, "largest": largest[number]},
         )
     return found
