@@ -6,7 +6,8 @@
 
 namespace crenel::backend::cuda {
 
-/// `in` is scaled and shifted already (base_convert.cuh), or canonical and to be multiplied by the source constants (scaled).
+/// `in` is scaled and shifted already (base_convert.cuh), or canonical and to be multiplied by the
+/// source constants (scaled).
 /// With several tables, output component d is that of table d and the input has one component. Only
 /// output limbs [first_limb, last_limb) are made, at positions from 0 on.
 void launch_base_convert(device::Stream& stream, const RingTables& ring,

@@ -60,8 +60,8 @@ void column_forward_of(device::Stream& stream, const TransformArgs& args, u32 li
                        const LimbBytes& skip) {
   const dim3 grid = column_grid(stream, args, limbs);
   const auto cost = [&] { return traffic::column_pass("column_forward", args, limbs, skip); };
-  launch(stream, cost, column_forward<LogN>, grid, kColumnThreads<kColumnBits<LogN>>, 0, args,
-         skip, limbs);
+  launch(stream, cost, column_forward<LogN>, grid, kColumnThreads<kColumnBits<LogN>>, 0, args, skip,
+         limbs);
 }
 
 template <u32 LogN>

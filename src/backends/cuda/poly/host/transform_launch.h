@@ -24,7 +24,8 @@ void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 li
 void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
                             const KeySwitchTail& tail);
 void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs);
-/// With `scales` (one a limb) the result is multiplied and shifted for a base conversion, otherwise canonical.
+/// With `scales` (one a limb) the result is multiplied and shifted for a base conversion, otherwise
+/// canonical.
 void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
                            const InverseScale* scales);
 

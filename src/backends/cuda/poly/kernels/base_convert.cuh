@@ -3,11 +3,11 @@
 // out_i = sum_j z_j m_ij + offset_i mod p_i, where z_j, a word, is the centred source plus half. The
 // bytes of z_j are exact small integers: with m_ijb = m_ij 2^8b mod p_i,
 //   sum_j z_j m_ij = sum_(j,b) byte_b(z_j) m_ijb = sum_c 2^8c sum_(j,b) byte_b(z_j) byte_c(m_ijb),
-// and the inner sums, of products of bytes, are what mma.sync computes in 32 bits. So a destination
-// costs four sums of a matrix unit in place of a wide product a source, and a word of a source is an
-// operand as it lies in memory. Four sums make a number below 2^49, which one reduction brings to
-// [0, p_i): the same bits as any other way, since all of it is exact. A rounded quotient, a small
-// integer, is one more source.
+// and the inner sums, of products of bytes, are what mma.sync computes in 32 bits. So a
+// destination costs four sums of a matrix unit in place of a wide product a source, and a word of a
+// source is an operand as it lies in memory. Four sums make a number below 2^49, which one reduction
+// brings to [0, p_i): the same bits as any other way, since all of it is exact. A rounded quotient,
+// a small integer, is one more source.
 #pragma once
 
 #include "backends/cuda/poly/device/conversion.cuh"
@@ -100,10 +100,10 @@ __device__ __forceinline__ void quotients(u32 (&u)[kConvertRun], const i64 (&sum
 }
 
 /// A warp converts strips of 32 coefficients, four a column of a product of matrices: the k-th
-/// product has the k-th one of every column. Grid: x tiles
-/// of kConvertWarps * kConvertWarpValues coefficients, y (batch * components + component) * digits +
-/// digit, z groups of args.outputs destinations. Sources, a multiple of four: held in registers;
-/// 0: any number, read again for every eight destinations.
+/// product has the k-th one of every column. Grid: x tiles of kConvertWarps * kConvertWarpValues
+/// coefficients, y (batch * components + component) * digits + digit, z groups of args.outputs
+/// destinations. Sources, a multiple of four: held in registers; 0: any number, read again for
+/// every eight destinations.
 template <u32 Sources, bool Scaled>
 __global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Sources>)
     base_convert(const __grid_constant__ ConvertArgs args) {
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Source
     const auto reduce = [&](u64 sum) {
       return add_mod(mont_reduce(sum, target.q, target.q_inv), target.offset, target.q);
     };
-    const auto store = [&](u32 column, u32 k, const u32 (&v)[4]) {
+    const auto store = [&](u32 column, u32 k, const u32(&v)[4]) {
       const u32 place = 8 * k + first_of_column(2 * quad + column);
       if (group + row < end && at + place < n)
         store4(to + place, make_uint4(v[0], v[1], v[2], v[3]));

@@ -59,14 +59,14 @@ __device__ __forceinline__ void fetch_columns(u32* tile, uint2* heap, const Tran
                                               const ColumnItem<LogN>& item) {
   constexpr u32 Bits = kColumnBits<LogN>, kColumns = kTileColumns<Bits>;
   constexpr u32 kThreads = kColumnThreads<Bits>, kChunks = kColumns / 4;
-  const u32* from = args.in.limb(item.batch, item.component, args.in_position.at[item.limb], LogN) +
-                    item.column;
+  const u32* from =
+      args.in.limb(item.batch, item.component, args.in_position.at[item.limb], LogN) + item.column;
 #pragma unroll
   for (u32 k = 0; k < 4; ++k) {
     const u32 chunk = threadIdx.x + k * kThreads;
     const u32 row = chunk / kChunks, at = 4 * (chunk % kChunks);
     copy_async(tile + row * kColumns + (row >> 4) * kColumnPad<Bits> + at,
-               from + (row << kRowBits<LogN>) + at);
+               from + (row << kRowBits<LogN>)+at);
   }
   const uint2* roots = shoup_twiddles(args, args.prime.at[item.limb], LogN).table;
   for (u32 k = threadIdx.x; k < (1u << Bits) / 2; k += kThreads)
@@ -119,8 +119,7 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kColumnBloc
       args, limbs, &skip, [&](const ColumnItem<LogN>& item, u32* tile, const uint2* heap) {
         const u32 q = args.primes[args.prime.at[item.limb]].q;
         const SharedTwiddles twiddles = {heap, q};
-        u32* to =
-            args.out.limb(item.batch, item.component, item.limb, LogN) + item.column + lane;
+        u32* to = args.out.limb(item.batch, item.component, item.limb, LogN) + item.column + lane;
         u32 x[kPerThread];
 #pragma unroll
         for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits>(group, e, lane)];
@@ -149,10 +148,8 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kColumnBloc
         const PrimeConstants& m = args.primes[args.prime.at[item.limb]];
         const u32 q = m.q;
         const SharedTwiddles twiddles = {heap, q};
-        const InverseScale scale =
-            scales ? scales[item.limb] : InverseScale{m.n_inv, m.n_inv_root};
-        u32* to =
-            args.out.limb(item.batch, item.component, item.limb, LogN) + item.column + lane;
+        const InverseScale scale = scales ? scales[item.limb] : InverseScale{m.n_inv, m.n_inv_root};
+        u32* to = args.out.limb(item.batch, item.component, item.limb, LogN) + item.column + lane;
         u32 x[kPerThread];
 #pragma unroll
         for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[joined_slot<Bits>(group, e, lane)];
