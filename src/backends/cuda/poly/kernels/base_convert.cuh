@@ -1,13 +1,14 @@
 // Base conversion on the matrix units.
 //
-// out_i = sum_j z_j m_ij + offset_i mod p_i, where z_j, a word, is the centred source plus half. The
-// bytes of z_j are exact small integers: with m_ijb = m_ij 2^8b mod p_i,
-//   sum_j z_j m_ij = sum_(j,b) byte_b(z_j) m_ijb = sum_c 2^8c sum_(j,b) byte_b(z_j) byte_c(m_ijb),
+// out_i = sum_j z_j m_ij + offset_i mod p_i, where z_j, a word, is the centred source plus half.
+// The bytes of z_j are exact small integers: with m_ijb = m_ij 2^8b mod p_i,
+//   sum_j z_j m_ij = sum_(j,b) byte_b(z_j) m_ijb
+//                  = sum_c 2^8c sum_(j,b) byte_b(z_j) byte_c(m_ijb),
 // and the inner sums, of products of bytes, are what mma.sync computes in 32 bits. So a
 // destination costs four sums of a matrix unit in place of a wide product a source, and a word of a
-// source is an operand as it lies in memory. Four sums make a number below 2^49, which one reduction
-// brings to [0, p_i): the same bits as any other way, since all of it is exact. A rounded quotient,
-// a small integer, is one more source.
+// source is an operand as it lies in memory. Four sums make a number below 2^49, which one
+// reduction brings to [0, p_i): the same bits as any other way, since all of it is exact. A rounded
+// quotient, a small integer, is one more source.
 #pragma once
 
 #include "backends/cuda/poly/device/conversion.cuh"
