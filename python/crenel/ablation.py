@@ -23,7 +23,7 @@ from crenel._crenel import Optimisations
 
 ALL = tuple(Optimisations.meanings())
 IN_A_ROW = 8  # key switches of a call: a replayed graph copies its inputs and results, once a call
-INEXACT = frozenset({"merged_rescale"})  # without these results differ, within their errors
+INEXACT = frozenset({"merged_rescale"})  # without these results may differ, within their errors
 
 
 @dataclass(frozen=True)

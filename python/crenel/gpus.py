@@ -122,16 +122,18 @@ def divided(
 
     Assumed: limbs are dealt so that every launch has an equal share of them but for rounding up (a launch of
     l limbs takes ceil(l / gpus) / l of its time); each launch takes at least what a graph takes to start one;
-    base conversions read all their sources everywhere. Where digits are spread, ModUp and the products with
+    base conversions read all their sources everywhere; of what reaches one GPU's memory a launch's share
+    does, although several caches together hold more. Where digits are spread, ModUp and the products with
     keys of a switch of d digits take ceil(d / gpus) / d.
     """
     compute = link = hidden = 0.0
     exchanges = peer = digits = 0
-    for record in records:
+    for record, memory in zip(records, analyze.memory_bytes(records, ceilings), strict=True):
         if record["work"] == "base_conversion" and _knows_digits(record):
             digits = record["polys"]
         by_digit = way == "aggregated" and _knows_digits(record)
-        alone = _share(record, gpus, max(digits, 1) if by_digit else max(record["limbs"], 1), ceilings)
+        parts = max(digits, 1) if by_digit else max(record["limbs"], 1)
+        alone = _share(record, memory, gpus, parts, ceilings)
         compute += alone
         sent = _sent(record, gpus, way, by_digit, ring_dim)
         if sent:
@@ -148,7 +150,7 @@ def _knows_digits(record: Record) -> bool:
     return record["work"] == "key_multiply" or last in SPREAD_BY_DIGIT
 
 
-def _share(record: Record, gpus: int, parts: int, ceilings: Ceilings) -> float:
+def _share(record: Record, memory: tuple[float, float], gpus: int, parts: int, ceilings: Ceilings) -> float:
     """Seconds of a launch whose work is divided into `parts`, on the GPU that has most of them."""
     share = math.ceil(parts / gpus) / parts
     part: Any = dict(record)
@@ -156,7 +158,8 @@ def _share(record: Record, gpus: int, parts: int, ceilings: Ceilings) -> float:
         part[name] = int(record[name] * share)
     if record["work"] != "base_conversion":
         part["read_bytes"] = int(record["read_bytes"] * share)
-    return max(*analyze.times(part, ceilings), ceilings.launch)
+    shared = (memory[0] * share, memory[1] * share)
+    return max(*analyze.times(part, ceilings, shared), ceilings.launch)
 
 
 def _sent(record: Record, gpus: int, way: str, by_digit: bool, ring_dim: int) -> int:

@@ -58,7 +58,8 @@ def test_simulated_gpus_move_and_compute_what_the_model_says(one, count):
         work = [r for r in found if r["work"] != "copy"]
         assert len(work) == 2 * len(alone)
         bound = analyze.total(work, CEILINGS).bound
-        assert bound == pytest.approx(2 * analyze.total(alone, CEILINGS).bound)
+        # The second one finds in the caches what the first one left there.
+        assert bound == pytest.approx(2 * analyze.total(alone, CEILINGS).bound, rel=0.05)
         account.detach()
     bound = analyze.total(records, CEILINGS).bound
     model = gpus.spread(bound, bytes_in, bytes_out, count, 2, LINKS)
@@ -84,7 +85,9 @@ def test_divided_limbs_on_one_gpu_are_the_account(one):
     records, ring_dim, _, _ = one
     for way in ("gathered", "aggregated"):
         alone = gpus.divided(records, ring_dim, 1, way, CEILINGS, LINKS)
-        least = sum(max(*analyze.times(r, CEILINGS), CEILINGS.launch) for r in records)
+        memory = analyze.memory_bytes(records, CEILINGS)
+        bounds = [analyze.times(r, CEILINGS, m) for r, m in zip(records, memory, strict=True)]
+        least = sum(max(*bound, CEILINGS.launch) for bound in bounds)
         assert alone.latency == alone.overlapped == alone.least == pytest.approx(least)
         assert alone.exchanges == alone.peer_bytes == 0
 
@@ -107,15 +110,20 @@ def test_divided_limbs_of_launches_counted_by_hand():
 def test_divided_work_rounds_up():
     """13 limbs on 4 GPUs take as long as 16 do; 3 digits on 2 GPUs as long as 4."""
     big = {"read_bytes": 1 << 30, "written_bytes": 0}
+
+    def memory(launch, share):
+        read, written = analyze.memory_bytes([launch], CEILINGS)[0]
+        return read * share, written * share
+
     thirteen = record(kernel="column_forward", limbs=13, **big)
     found = gpus.divided([thirteen], 1024, 4, "gathered", CEILINGS, LINKS).compute
     part = dict(thirteen, read_bytes=int((1 << 30) * 4 / 13))
-    assert found == pytest.approx(max(analyze.times(part, CEILINGS)))
+    assert found == pytest.approx(max(analyze.times(part, CEILINGS, memory(thirteen, 4 / 13))))
     convert = record(kernel="base_convert", work="base_conversion", stage="mod_up", polys=3)
     keys = record(kernel="key_switch_rows", work="key_multiply", stage="key_switch", limbs=12, **big)
     found = gpus.divided([convert, keys], 1024, 2, "aggregated", CEILINGS, LINKS).compute - CEILINGS.launch
     part = dict(keys, read_bytes=int((1 << 30) * 2 / 3))
-    assert found == pytest.approx(max(analyze.times(part, CEILINGS)))
+    assert found == pytest.approx(max(analyze.times(part, CEILINGS, memory(keys, 2 / 3))))
 
 
 def test_more_gpus_are_no_slower_where_links_cost_nothing(one):

@@ -98,7 +98,10 @@ def _account(parameters: str) -> _Account:
         boot.eager(a)
     records = account.records()
     ceilings = analyze.load_ceilings()
-    bound = sum(max(*analyze.times(record, ceilings), ceilings.launch) for record in records)
+    bound = sum(
+        max(*analyze.times(record, ceilings, memory), ceilings.launch)
+        for record, memory in zip(records, analyze.memory_bytes(records, ceilings), strict=True)
+    )
     held = context.device.pools().peak
     ring_dim = 2 * params.slots
     return _Account(records, ring_dim, bound, a.nbytes, result.nbytes, keys.nbytes, held)
