@@ -319,7 +319,7 @@ def test_a_pool_says_what_it_is(pooled):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_uses_the_pool_of_its_parent(pooled):
     if pooled.pool.devices[0].kind == "cuda":
-        pytest.skip("a GPU does not survive a fork")
+        pytest.skip("what lies in the memory of another processor does not survive a fork")
     a = pooled.encrypt(seeded(), 4, level=pooled.boot.levels.input)
     expected = files(pooled.boot(a))
     assert in_child(lambda: files(pooled.boot(a))) == expected
