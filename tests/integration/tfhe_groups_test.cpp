@@ -14,7 +14,7 @@ using tfhe::Params;
 class TfheGroups : public TfheTest {
  protected:
   Context context(u32 step) const {
-    return Context(Params::preset("toy-lut4g4", true).with_step(step), GetParam());
+    return Context(Params::preset("toy-lut4g4", true).with_step(step), device_);
   }
 };
 CRENEL_DEVICE_SUITE(TfheGroups);

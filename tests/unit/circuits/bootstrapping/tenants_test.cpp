@@ -337,8 +337,10 @@ TEST_P(Tenants, StagedKeysGiveTheSameBits) {
   const Ciphertext in = t.client.encrypt(test::random_values(rng, 128), 0u, 0.0, 64, 2);
   const auto expected = test::bits(boot.eager(t.ev, in));
   const u64 all = t.keys.bytes();
-  const EvaluationKeys roomy = t.keys.staged(all), tight = t.keys.staged(all / 2);
-  EXPECT_LE(tight.bytes(), all / 2);
+  // CoeffToSlot's first factor reads sixteen keys at once: there is room for these.
+  const u64 some = all / 10 * 9;
+  const EvaluationKeys roomy = t.keys.staged(all), tight = t.keys.staged(some);
+  EXPECT_LE(tight.bytes(), some);
   EXPECT_GT(tight.host_bytes(), 0u);
   EXPECT_EQ(tight.rotations(), t.keys.rotations());
   EXPECT_EQ(tight.wire_bytes(), t.keys.wire_bytes());
