@@ -42,12 +42,11 @@ u32 row_tiles(const TransformArgs& args) {
   return (1u << (args.log_n - bits)) / tile_rows(bits);
 }
 
-// As many blocks as the GPU holds at most, with the same number of tiles each.
+// As many blocks as the GPU holds, or one a tile.
 dim3 column_grid(device::Stream& stream, const TransformArgs& args, u32 limbs) {
   const u32 bits = column_bits(args.log_n);
   const u32 tiles = (1u << (args.log_n - bits)) / tile_columns(bits) * args.polys * limbs;
-  const u32 rounds = divide_up(tiles, cuda_stream(stream).processors() * kColumnBlocksPerSm);
-  return divide_up(tiles, std::max(rounds, 1u));
+  return std::min(tiles, cuda_stream(stream).processors() * kColumnBlocksPerSm);
 }
 // Also sets args.polys_per_block.
 dim3 row_grid(TransformArgs& args, u32 limbs) {
