@@ -156,13 +156,17 @@ class NnProgram:
         return rotation_key_bytes(self.params, max([*demand.rotations.values(), demand.relinearisation or 0]))
 
     @cached_property
-    def most_key_memory(self) -> int:
-        """Of the highest level; with bootstraps as counted."""
+    def _most(self) -> int:
         demand = self._program.demand
         if demand.bootstraps:
             return demand.key_bytes
         multiplies = demand.relinearisation is not None
         return self.params.key_bytes(rotations=list(demand.rotations), relinearisation=multiplies)
+
+    @property
+    def most_key_memory(self) -> int:
+        """Of the highest level; with bootstraps as counted."""
+        return self._most
 
     def facts(self) -> dict[str, object]:
         """Shapes, bound and packing."""
