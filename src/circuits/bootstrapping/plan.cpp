@@ -118,6 +118,18 @@ void check_options(const ckks::Params& params, const BootstrapOptions& o) {
                          {{"iterations", o.iterations}});
 }
 
+// The top EvalMod level divides by about this much: squaring and rescaling then keep the scale.
+double eval_scale_of(const ckks::Params& params) {
+  const u32 top = params.normal_top_level() + kEvalModLevels;
+  return std::exp2(std::round(std::log2(params.rescale_ratio(top))));
+}
+
+// Product of the factors of the CoeffToSlot matrices.
+double coeff_to_slot_gain(const ckks::Params& params, const Mod1Params& mod1) {
+  return eval_scale_of(params) /
+         (static_cast<double>(params.ring_dim()) * exact_q0(params) * mod1.width);
+}
+
 // Why OverModRaise is not possible, or nothing; `stages` of CoeffToSlot as they were given.
 std::string hindrance(const ckks::Params& params, const BootstrapOptions& o, u32 log_slots) {
   const auto& stages = o.coeff_to_slot_stages;
@@ -125,6 +137,8 @@ std::string hindrance(const ckks::Params& params, const BootstrapOptions& o, u32
   if (!supports_over_mod_raise(params))
     return cat(params.alpha(), " special primes of ", params.log_p(), " bits, expected ",
                rlwe::kOverPrimes, " and more than those of level 0 besides");
+  if (coeff_to_slot_gain(params, BootstrapPlan().mod1) > 1.0)  // at a scale of 2^62
+    return "CoeffToSlot matrices of values above 1";
   if (!stages.empty() && stages.size() < 2)
     return cat(stages.size(), " factor of CoeffToSlot, expected at least 2");
   // Where the first stage is the largest, +-slots/2 are one diagonal.
@@ -189,16 +203,15 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   p.q0 = exact_q0(params);
   p.scale_up =
       static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - *o.message_ratio);
-  // The top EvalMod level divides by about this much: squaring and rescaling then keep the scale.
   const u32 bottom = params.normal_top_level(), top = bottom + kEvalModLevels;
-  p.eval_scale = std::exp2(std::round(std::log2(params.rescale_ratio(top))));
+  p.eval_scale = eval_scale_of(params);
   p.reduced = {bottom, p.eval_scale, 0};
   for (u32 l = top; l > bottom; --l)
     p.reduced.scale = p.reduced.scale * p.reduced.scale / params.rescale_ratio(l);
   if (o.arcsine_degree) p.reduced = plan_arcsine(params, bottom, p.reduced.scale);
   p.levels = plan_levels(params, o, p.reduced);
 
-  const double cts = p.eval_scale / (static_cast<double>(params.ring_dim()) * p.q0 * p.mod1.width);
+  const double cts = coeff_to_slot_gain(params, p.mod1);
   p.coeff_to_slot_factor = std::pow(cts, 1.0 / static_cast<double>(o.coeff_to_slot_stages.size()));
   if (o.order == BootstrapOrder::slot_to_coeff_first) return p;
   const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());

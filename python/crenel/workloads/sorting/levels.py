@@ -59,7 +59,7 @@ def noise(params: Params, slots: int, message_ratio: int, seed: int = 0) -> Nois
 
 def _rounding(params: Params) -> float:
     """Standard deviation of a coefficient after a division that is merged with a key switch."""
-    return sqrt((params.alpha + 2) * (1 + params.ring_dim / 2) / 12)
+    return sqrt((1 + params.ring_dim / 2) / 12)
 
 
 def _operation(params: Params, slots: int) -> float:
