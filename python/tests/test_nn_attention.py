@@ -136,8 +136,8 @@ def test_an_encoder_under_encryption(rng, device):  # noqa: F811
     np.testing.assert_allclose(found, model(x[:2]), atol=2.0**-5)
 
 
-def steady(rng, device):
-    """A layer of wide scores that compiles: of one draw in twenty errors leave the range, which is refused."""
+def steady(rng, device):  # noqa: F811
+    """A layer of wide scores that compiles: of one draw in twenty errors leave the range, refused then."""
     for _ in range(8):
         sharp = attention(rng, 16, 2, sharp=1.8)
         x = rng.standard_normal((40, 8, 16))
