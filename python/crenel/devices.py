@@ -6,6 +6,7 @@ What `ckks.DevicePool` and `tfhe.DevicePool` have in common; ciphertexts and key
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,6 +82,19 @@ class Replication:
     nbytes: int
     seconds: float
     roads: tuple[str, ...]
+
+
+def replicated(
+    keys: T, nbytes: int, devices: Sequence[Device], copy: Callable[[int], T], wait: Callable[[], None]
+) -> tuple[list[T], Replication]:
+    """Keys on each of the devices, the first of which has them, and how they came there: by `copy`, which
+    takes the number of a device, until `wait` returns."""
+    began = time.perf_counter()
+    copies = [keys, *(copy(number) for number in range(1, len(devices)))]
+    wait()
+    took = time.perf_counter() - began
+    roads = tuple(_crenel.road_between(devices[0], device) for device in devices[1:])
+    return copies, Replication(nbytes * len(roads), took if roads else 0.0, roads)
 
 
 class _Call:

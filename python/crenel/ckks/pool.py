@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar, cast, overload
 
@@ -21,7 +20,7 @@ from crenel._crenel import (
     Plaintext,
 )
 from crenel.ckks.arrays import Array
-from crenel.devices import Each, Progress, Replication, Step, Workers, describe, opened, shares
+from crenel.devices import Each, Progress, Replication, Step, Workers, describe, opened, replicated, shares
 from crenel.errors import ParameterError, StateError
 from crenel.pickling import refuse
 
@@ -120,13 +119,12 @@ class DevicePool:
         home = self.context.evaluator(keys)  # refuses keys of another context
         if keys is None:
             return PoolEvaluator(self, [context.evaluator() for context in self._contexts], None)
-        began = time.perf_counter()
-        copies = [keys, *(_crenel.copy_to(context, keys) for context in self._contexts[1:])]
-        self.synchronize()
-        took = time.perf_counter() - began
-        roads = tuple(_crenel.road_between(self.devices[0], device) for device in self.devices[1:])
+
+        def copy(number: int) -> EvaluationKeys:
+            return _crenel.copy_to(self._contexts[number], keys)
+
+        copies, found = replicated(keys, keys.nbytes, self.devices, copy, self.synchronize)
         evaluators = [home, *(c.evaluator(k) for c, k in zip(self._contexts[1:], copies[1:], strict=True))]
-        found = Replication(keys.nbytes * len(roads), took if roads else 0.0, roads)
         return PoolEvaluator(self, evaluators, found, copies)
 
     def _first(self, count: int) -> DevicePool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
@@ -11,7 +10,7 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 
 from crenel import _crenel
-from crenel.devices import Progress, Replication, Step, Workers, describe, opened, shares
+from crenel.devices import Progress, Replication, Step, Workers, describe, opened, replicated, shares
 from crenel.errors import ParameterError
 from crenel.pickling import refuse
 from crenel.tfhe.arithmetic import Circuits
@@ -106,12 +105,11 @@ class DevicePool:
                 {"circuits": str(circuits), "expected": "lean, fast"},
             )
         self.context._context.evaluator(keys, max_p_fail_log2)  # refuses before anything is copied
-        began = time.perf_counter()
-        copies = [keys, *(_crenel.copy_to(context._context, keys) for context in self._contexts[1:])]
-        self.synchronize()
-        took = time.perf_counter() - began
-        roads = tuple(_crenel.road_between(self.devices[0], device) for device in self.devices[1:])
-        found = Replication(keys.nbytes * len(roads), took if roads else 0.0, roads)
+
+        def copy(number: int) -> _crenel.TfheEvaluationKeys:
+            return _crenel.copy_to(self._contexts[number]._context, keys)
+
+        copies, found = replicated(keys, keys.nbytes, self.devices, copy, self.synchronize)
         evaluators = [
             context.evaluator(copy, max_p_fail_log2=max_p_fail_log2, circuits=circuits)
             for context, copy in zip(self._contexts, copies, strict=True)
