@@ -130,7 +130,11 @@ _THEODOSIAN = (
 THEODOSIAN_7A = Ladder("theodosian-7a", "Theodosian, Fig. 7a: a key switch", _THEODOSIAN, (_PIPELINING,))
 THEODOSIAN_8A = Ladder(
     "theodosian-8a", "Theodosian, Fig. 8a: a bootstrapping", _THEODOSIAN,
-    (_PIPELINING, ("OverModRaise, subring encapsulation", "no switch: not here")),
+    (
+        _PIPELINING,
+        ("OverModRaise", "no switch of the device: BootstrapOptions(over_mod_raise=False); on in every rung"),
+        ("subring encapsulation", "not here"),
+    ),
 )  # fmt: skip
 OURS = Ladder(
     "crenel", "in our own order",

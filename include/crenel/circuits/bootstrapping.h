@@ -37,8 +37,8 @@ struct BootstrapSavings {
   /// The modulus is raised beyond that of the level by two special primes, and the first factor of
   /// CoeffToSlot works on what is raised: it takes no level, its keys are a dnum-th of the size and
   /// lead back from the sparse secret at once, and nothing is decomposed. CoeffToSlot may have a
-  /// factor more. Needs hoisted keys, two factors of CoeffToSlot, up to 5 stages in the first, and
-  /// enough special primes.
+  /// factor more. Needs hoisted keys, two factors of CoeffToSlot, up to 5 stages in the first,
+  /// enough special primes, and matrices of CoeffToSlot whose factors multiply by 1 at most.
   std::optional<bool> over_mod_raise;
   /// EvalMod's sums are made in the memory of their first term, and limbs of higher levels read
   /// where they lie: no copies, the same bits.

@@ -75,8 +75,8 @@ void transform(Walk& w, const BootstrapModel& m, const TransformLevel& level, u3
   w.value *= gain;
 }
 
-// Errors of t / (q0 K) in slots, at the scale E, to errors of message slots. EvalMod multiplies by
-// K (the slope of sin(2 pi K y) / 2 pi), the change to the message's unit by 2^rho, and StC sums
+// Errors of t / (q0 w) in slots, at the scale E, to errors of message slots. EvalMod multiplies by
+// w (the slope of sin(2 pi w y) / 2 pi), the change to the message's unit by 2^rho, and StC sums
 // the 2 * slots coefficients.
 double to_message(const BootstrapModel& m, double mod1_variance) {
   return 2.0 * static_cast<double>(m.slots) * std::exp2(2 * m.message_ratio) * mod1_variance;
