@@ -197,8 +197,8 @@ def test_more_noise_is_less_precision(rng):
 
 
 def test_imaginary_errors_are_taken_away_where_they_would_explode():
-    """At 30 bits of scale, where all four factors follow each other without a bootstrap between, and errors are
-    those of divisions that round each of 14 primes' parts (one rounding leaves them just short of it)."""
+    """At 30 bits of scale, where all four factors follow each other without a bootstrap between, with errors
+    of divisions that round the parts of 14 primes (one rounding leaves them just short of it)."""
     plan = workloads.Sorting(ckks.preset("boot30"), 2**14, radix=2)
     values = np.random.default_rng(0).random(2**14)
     assert plan.comparator.real
