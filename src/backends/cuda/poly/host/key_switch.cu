@@ -81,17 +81,22 @@ Poly<u32> from(const Poly<u32>& p, u32 first, u32 log_n) {
   return {p.data + (u64(first) << log_n), p.component_stride, p.batch_stride};
 }
 
-// Limbs of `limb_bytes` each that a chain of launches works on at a time: `limbs` in equal parts.
-u32 limbs_at_a_time(Stream& stream, u32 limbs, u64 limb_bytes) {
+// Bytes of one limb of all polynomials.
+u64 limb_bytes(const ring::PolyShape& shape) {
+  return u64(shape.polys()) * sizeof(u32) << shape.log_n;
+}
+
+// Limbs that a chain of launches works on at a time: `limbs` in equal parts.
+u32 limbs_at_a_time(Stream& stream, const ring::PolyShape& shape, u32 limbs) {
   const u64 room = chain_bytes(cuda_stream(stream).model().l2_bytes);
-  const u64 parts = (limbs * limb_bytes + room - 1) / room;
+  const u64 parts = (limbs * limb_bytes(shape) + room - 1) / room;
   return divide_up(limbs, static_cast<u32>(std::max<u64>(parts, 1)));
 }
 
 // f(first, count) for such parts.
 template <class F>
 void in_parts(Stream& stream, const ring::PolyShape& shape, u32 limbs, const F& f) {
-  const u32 most = limbs_at_a_time(stream, limbs, u64(shape.polys()) * sizeof(u32) << shape.log_n);
+  const u32 most = limbs_at_a_time(stream, shape, limbs);
   for (u32 first = 0; first < limbs; first += most) f(first, std::min(most, limbs - first));
 }
 
@@ -151,11 +156,10 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
   const ring::PolyShape raised{in.shape.log_n, digits, in.shape.batch};
-  const u64 limb_bytes = u64(raised.polys()) * sizeof(u32) << in.shape.log_n;
-  const u32 chunk = limbs_at_a_time(stream, limbs, limb_bytes);
   const device::Buffer source =
       stream.allocate(u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n);
-  const device::Buffer workspace = stream.allocate(chunk * limb_bytes);
+  const device::Buffer workspace =
+      stream.allocate(limbs_at_a_time(stream, raised, limbs) * limb_bytes(raised));
   const Poly<u32> sources = dense(source, in.shape, in.limbs.size());
   inverse_shifted(stream, tables_, conversion, in, in.limbs, sources);
   const OwnLimbs own = own_limbs(*table, in);

@@ -58,7 +58,7 @@ struct ByteSums {
   }
 };
 
-/// First of the four coefficients that column n, 0 to 7, has in a strip of kConvertStrip: those of
+/// First of the four coefficients that column n, 0 to 7, has in a strip of 32: those of
 /// even columns lie before those of odd ones, so that what four threads store is one run.
 __device__ __forceinline__ u32 first_of_column(u32 n) { return 16 * (n % 2) + 4 * (n / 2); }
 
@@ -134,8 +134,7 @@ __global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Source
     i64 sum[kConvertRun] = {};
     if constexpr (Sources != 0) {
 #pragma unroll
-      for (u32 s = 0; s < kSteps; ++s)
-        if (4 * s < table.padded) add_quotient(sum, z[s], reciprocals[4 * s]);
+      for (u32 s = 0; s < kSteps; ++s) add_quotient(sum, z[s], reciprocals[4 * s]);
     } else {
       for (u32 j = 0; j < table.padded; j += 4) {
         load_source<Scaled>(z[0], args, table, from, j + quad, there);
