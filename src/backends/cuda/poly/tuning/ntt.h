@@ -44,13 +44,9 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 //     (an earlier version, no hmult) 4: 127.9 80.3 | 50.9 53.4   5: 125.5 82.0 | 53.7 55.1 (spills)
 //   kRowPolysPerBlock     4: 129.0 82.0   1: 128.3 82.1
 //   kKeySwitchBlocksPerSm (key_switch)  2: 212.3   3: 215.1 (spills)   4: 224.5
-// (before b12 of dev/kernels/README.md: kNttBlocksPerSm bounded column passes, too)
 
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
-inline constexpr u32 kNttBlocksPerSm = 4;  // row passes
-/// Of a column pass, which has no more blocks than these: each takes one tile after the other. Not
-/// told apart from other changes yet (b12).
-inline constexpr u32 kColumnBlocksPerSm = 5;
+inline constexpr u32 kNttBlocksPerSm = 4;
 inline constexpr u32 kKeySwitchBlocksPerSm = 2;
 
 /// What a chain of launches (base conversion, column pass, row pass) writes at a time, beside a
