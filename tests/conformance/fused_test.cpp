@@ -291,6 +291,42 @@ TEST_P(Fused, Divide) {
   });
 }
 
+// Rings whose conversions a backend may fuse with the first transform pass, with 1 to 13 sources (12
+// and a rounded quotient) and digits that do not end with the window. The largest only where they are
+// quick.
+TEST_P(Fused, ConversionsOfLargeRings) {
+  Rng rng = test_rng();
+  std::vector<ChainCase> cases{{"eleven sources", 14, toy_chain(2, 16, 11), 3, 17, 2, {1, 2, 1, 0}},
+                               {"seven sources", 14, toy_chain(2, 14, 7), 1, 16, 1, {}},
+                               {"one source", 15, toy_chain(1, 3, 1), 0, 4, 1, {}}};
+  if (device_->info().kind == device::Kind::cuda) {
+    cases.push_back({"twelve sources", 16, toy_chain(4, 20, 12), 0, 24, 1, {}});
+    cases.push_back({"cut digits", 16, toy_chain(2, 20, 8), 3, 20, 2, {}});
+    const Chain largest{mixed_primes(17, 18), 13, 5, 5};
+    cases.push_back({"largest ring", 17, largest, 2, 12, 1, {}});
+  }
+  for (const auto& s : cases) {
+    SCOPED_TRACE(s.name);
+    auto pair = make_pair(device_, s.log_n, s.chain.primes);
+    const auto table =
+        rns::make_mod_up(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
+    const auto in_candidate = pair.candidate.kernels->prepare(table);
+    const auto in_reference = pair.reference.kernels->prepare(table);
+    auto in = input(pair.ring(), rng, s, 1, s.window());
+    for (const Fill fill : {Fill::random, Fill::top}) {
+      SCOPED_TRACE(name_of(fill));
+      fill_canonical(in, pair.ring(), rng, fill);
+      expect_same(
+          pair, {output(rng, s, digit_count(s), s.extended()), in}, 1,
+          [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_candidate); },
+          [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_reference); });
+    }
+    check_divide(pair, rng, s, 2, s.extended(), s.window(), 1);
+    if (s.end - s.begin > 3)
+      check_divide(pair, rng, s, 2, s.window(), LimbSet::range(s.begin, s.end - 2), 0);
+  }
+}
+
 TEST_P(Fused, HoistedRotateSum) {
   Rng rng = test_rng();
   for_each_case(device_, [&](Pair& pair, const ChainCase& s) {

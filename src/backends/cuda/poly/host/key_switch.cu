@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include "backends/cuda/launch.cuh"
-#include "backends/cuda/poly/host/base_convert_launch.h"
+#include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
-#include "backends/cuda/poly/host/transform_launch.h"
 #include "backends/cuda/poly/kernels/key_multiply.cuh"
 
 namespace crenel::backend::cuda {
@@ -116,9 +115,8 @@ void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
     const Poly<u32> part = from(poly(out), first, out.shape.log_n);
     const TransformArgs args =
         forward_args(tables_, part, out.shape, out.limb_window(first, count).limbs);
-    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
-                        first, first + count);
-    launch_column_forward(stream, args, count, from(own.component, first));
+    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
+                           count, from(own.component, first));
     launch_row_forward(stream, args, count, from(own, first));
   });
 }
@@ -175,9 +173,8 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
   in_parts(stream, raised, limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = dense(workspace, raised, count);
     TransformArgs args = forward_args(tables_, part, raised, out.limb_window(first, count).limbs);
-    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
-                        first, first + count);
-    launch_column_forward(stream, args, count, from(own.component, first));
+    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
+                           count, from(own.component, first));
     args.out = poly(out);
     tail.own = from(own, first);
     tail.in_key = from(in_key, first);
@@ -208,9 +205,8 @@ void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
     tail.x_position = from(x_position, first);
     tail.x_scale = conversion.x_scale + first;
     if (addend != nullptr) tail.addend = poly(addend->limb_window(first, count));
-    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
-                        first, first + count);
-    launch_column_forward(stream, args, count, no_limbs());
+    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
+                           count, no_limbs());
     launch_row_divide(stream, args, count, tail);
   });
 }
