@@ -101,13 +101,13 @@ def _generated(log_n: int, plan: Plan) -> ckks.Params:
 def _over_rings(device: crenel.Device, plan: Plan) -> Iterator[Row]:
     for log_n in plan.log_n:
         params = _generated(log_n, plan)
-        world = _World(params, device, plan)
+        world = World(params, device, plan)
         for name in OPERATIONS:
             yield {"x": log_n, **world.row(name, params.max_level, 1)}
 
 
 def _over_limbs(device: crenel.Device, plan: Plan) -> Iterator[Row]:
-    world = _World(ablation.of(plan.params), device, plan)
+    world = World(ablation.of(plan.params), device, plan)
     limbs = [sum(level) for level in world.params.levels]
     for level in levels_of(limbs, plan.steps):
         for name in OPERATIONS:
@@ -116,7 +116,7 @@ def _over_limbs(device: crenel.Device, plan: Plan) -> Iterator[Row]:
 
 
 def _over_batches(device: crenel.Device, plan: Plan) -> Iterator[Row]:
-    world = _World(ablation.of(plan.params), device, plan)
+    world = World(ablation.of(plan.params), device, plan)
     level = min(range(1, world.params.max_level + 1), key=lambda k: abs(sum(world.params.levels[k]) - 24))
     for batch in plan.batches:
         for name in OPERATIONS:
@@ -193,7 +193,7 @@ def _vector(rng: np.random.Generator, count: int) -> np.ndarray[Any, Any]:
     return rng.uniform(-0.7, 0.7, count) + 1j * rng.uniform(-0.7, 0.7, count)
 
 
-class _World:
+class World:
     """Keys of one parameter set on one device, and what its operations are given."""
 
     def __init__(self, params: ckks.Params, device: crenel.Device, plan: Plan) -> None:
@@ -205,6 +205,11 @@ class _World:
 
     def row(self, name: str, level: int, batch: int) -> Row:
         """One operation on `batch` ciphertexts of a level."""
+        bench = self.bench(name, level, batch)
+        return {"name": name, **_facts(self.params, bench.limbs, batch), **_timed(bench, self.plan)}
+
+    def bench(self, name: str, level: int, batch: int) -> ablation.Bench:
+        """The same, ready to run, with inputs of its own; on a GPU several in a row."""
         limbs = sum(self.params.levels[level])
         work, inputs, expected = self._work(name, level, batch)
         times = IN_A_ROW if self._context.device.kind == "cuda" else 1
@@ -214,10 +219,9 @@ class _World:
                 work(*given)
             return work(*given)
 
-        bench = ablation.Bench(
+        return ablation.Bench(
             self._context, name, limbs, several, inputs, self._ev, self._client, expected, times
         )
-        return {"name": name, **_facts(self.params, limbs, batch), **_timed(bench, self.plan)}
 
     def _work(
         self, name: str, level: int, batch: int

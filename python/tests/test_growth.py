@@ -62,13 +62,13 @@ def test_records_become_curves(record):
 
 
 def test_a_wrong_result_is_told(monkeypatch, capfd):
-    right = growth._World._work
+    right = growth.World._work
 
     def wrong(self, name, level, batch):
         work, inputs, expected = right(self, name, level, batch)
         return work, inputs, np.roll(expected, 1, axis=-1)
 
-    monkeypatch.setattr(growth._World, "_work", wrong)
+    monkeypatch.setattr(growth.World, "_work", wrong)
     assert main(["bench", "growth", "--device", "cpu", *SMALL, "--axes", "batch", "--batches", "1"]) == 1
     assert "WRONG: hmult at batch 1" in capfd.readouterr().err
 

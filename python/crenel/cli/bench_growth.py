@@ -44,6 +44,7 @@ def growth(
     """
     import crenel
     from crenel import growth as curves
+    from crenel.cli.output import say
     from crenel.workloads.records import provenance
 
     if file is not None and file.exists():
@@ -62,8 +63,8 @@ def growth(
     )
     on = crenel.Device(device)
     names = [name.strip() for name in axes.split(",") if name.strip()] if axes else _all_of(on)
-    rows = curves.measure(on, names, plan, _say)
-    _say("")
+    rows = curves.measure(on, names, plan, say)
+    say("")
     _print(rows, on.description)
     if file is not None:
         where = provenance(on, " ".join(["crenel", *sys.argv[1:]]))
@@ -82,11 +83,6 @@ def _numbers(text: str, name: str) -> tuple[int, ...]:
     if not all(word.isdigit() and int(word) > 0 for word in words):
         raise ParameterError(f"{name} {text}, expected numbers from 1 on, by commas", {name: text})
     return tuple(int(word) for word in words)
-
-
-def _say(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{text:<78}", end="" if text else "\r", file=sys.stderr, flush=True)
 
 
 def _print(rows: list[Row], description: str) -> None:
