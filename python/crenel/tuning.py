@@ -157,6 +157,8 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     _expect(len(text) <= MOST_BYTES, name, f"at most {MOST_BYTES} bytes")
     try:
         body = json.loads(text, object_pairs_hook=once)
+    except SerializationError:
+        raise
     except (ValueError, RecursionError):
         body = None
     _expect(isinstance(body, dict) and body.get("kind") == KIND, name, f"JSON of kind {KIND}")
