@@ -247,7 +247,7 @@ class World:
 
 def _facts(params: ckks.Params, limbs: int, batch: int) -> Row:
     return {
-        "params": params.name,
+        "params": params.name or "generated",
         "params_id": params.id,
         "log_n": params.log_n,
         "scale_bits": params.log_scale,
