@@ -57,7 +57,7 @@ def test_every_point_is_timed_and_right(record):
 def test_records_become_curves(record):
     found = {curve.name: curve for curve in curves.curves(Results([record.parent], toy=True))}
     assert {"rings", "ring-limbs", "together", "few-slots"} <= set(found)
-    assert "below 128 bits of security: N = 2^10, 2^11" in found["rings"].title
+    assert "N (below 128 bits of security: 2^10, 2^11)" in found["rings"].chart.x
     assert {x for points in found["rings"].chart.series.values() for x, _ in points} == {1024, 2048}
 
 

@@ -12,6 +12,7 @@ from crenel.reproduce.registry import Cell
 from crenel.reproduce.results import Found, Results, by_device
 
 Points = dict[str, list[tuple[float, float]]]
+ORDER = ("hmult", "hrot", "rescale", "hadd", "bootstrap")  # of curves of crenel bench growth
 
 
 @dataclass(frozen=True)
@@ -139,24 +140,28 @@ def staged(results: Results) -> Curve | None:
     return _curve("staged", "Bootstrapping with keys in host memory", chart, files)
 
 
-def _grown(results: Results, axis: str, name: str, title: str, x: str, logx: int) -> Curve | None:
+def _grown(
+    results: Results, axis: str, name: str, title: str, x: str, logx: int, unit: str = "us"
+) -> Curve | None:
     """Operations over one axis of ``crenel bench growth``, the newest record of each device."""
     points: Points = {}
     files = []
     weak: set[int] = set()
     for device, own in by_device(results.rows("growth", axis=axis)).items():
         last = max(own, key=lambda f: f.date).file
-        for f in own:
+        where = device.removesuffix(" that executes nothing")
+        for f in sorted(own, key=lambda f: ORDER.index(f.row["name"])):
             us = f.row["bound_us"] if f.row["latency_us"] is None else f.row["latency_us"]
-            if f.file == last and us is not None:
-                at = 1 << f.row["x"] if axis == "log_n" else f.row["x"]
-                points.setdefault(f"{f.row['name']}, {device}", []).append((at, us))
-                files.append(f.file)
-                if f.row["security_bits"] < 128:
-                    weak.add(f.row["log_n"])
+            if f.file != last or us is None:
+                continue
+            at = 1 << f.row["x"] if axis == "log_n" else f.row["x"]
+            points.setdefault(f"{f.row['name']}, {where}", []).append((at, us if unit == "us" else us / 1e3))
+            files.append(f.file)
+            if f.row["security_bits"] < 128:
+                weak.add(f.row["log_n"])
     if weak and axis == "log_n":
-        title += f" (below 128 bits of security: N = 2^{', 2^'.join(map(str, sorted(weak)))})"
-    chart = Lines(title, x, "us", points, logx=logx, logy=True)
+        x += f" (below 128 bits of security: 2^{', 2^'.join(map(str, sorted(weak)))})"
+    chart = Lines(title, x, unit, points, logx=logx, logy=unit == "us")
     return _curve(name, title, chart, files)
 
 
@@ -177,7 +182,7 @@ def together(results: Results) -> Curve | None:
 
 def few_slots(results: Results) -> Curve | None:
     """Bootstraps made for few slots, from the full ring's down."""
-    return _grown(results, "slots", "few-slots", "Bootstrapping made for so many slots", "slots", 2)
+    return _grown(results, "slots", "few-slots", "Bootstrapping made for so many slots", "slots", 2, "ms")
 
 
 def threads(results: Results) -> Curve | None:
