@@ -12,6 +12,7 @@ NB_MODULE(_crenel, m) {
   bind_errors(m);
   bind_optimisations(m);
   bind_device(m);
+  bind_tuning(m);
   bind_params(m);
   bind_ciphertext(m);
   bind_context(m);

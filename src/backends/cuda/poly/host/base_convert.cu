@@ -61,7 +61,9 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   const u32 held = queue.on(Optimisation::held_sources) ? held_sources(tables.max_sources) : 0;
   args.outputs = queue.on(Optimisation::conversion_shape)
                      ? convert_outputs(tiles * rows, destinations,
-                                       queue.processors() * convert_blocks_per_sm(held))
+                                       queue.processors() * convert_blocks_per_sm(held),
+                                       static_cast<u32>(queue.tuned(Tunable::conversion_start)),
+                                       static_cast<u32>(queue.tuned(Tunable::conversion_outputs)))
                      : kConvertPlainOutputs;
   const dim3 grid(tiles, rows, divide_up(destinations, args.outputs));
   auto* kernel = scaled ? kernel_for<true>(held) : kernel_for<false>(held);

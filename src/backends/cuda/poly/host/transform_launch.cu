@@ -46,9 +46,12 @@ dim3 column_grid(const TransformArgs& args, u32 limbs) {
   return {(1u << (args.log_n - bits)) / tile_columns(bits), args.polys, limbs};
 }
 // Also sets args.polys_per_block.
-dim3 row_grid(TransformArgs& args, u32 limbs) {
+dim3 row_grid(device::Stream& stream, TransformArgs& args, u32 limbs) {
+  const CudaStream& queue = cuda_stream(stream);
   const u32 tiles = row_tiles(args);
-  args.polys_per_block = row_polys_per_block(tiles * limbs, args.polys);
+  args.polys_per_block = row_polys_per_block(tiles * limbs, args.polys,
+                                             static_cast<u32>(queue.tuned(Tunable::row_polys)),
+                                             static_cast<u32>(queue.tuned(Tunable::row_blocks)));
   return {tiles, divide_up(args.polys, args.polys_per_block), limbs};
 }
 
@@ -74,14 +77,14 @@ void column_inverse_of(device::Stream& stream, const TransformArgs& args, u32 li
 
 template <u32 Bits>
 void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, const OwnLimbs& own) {
-  const dim3 grid = row_grid(args, limbs);
+  const dim3 grid = row_grid(stream, args, limbs);
   const auto cost = [&] { return traffic::row_forward(args, limbs, own); };
   launch(stream, cost, row_forward<Bits>, grid, kRowThreads<Bits>, 0, args, own);
 }
 
 template <u32 Bits>
 void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
-  const dim3 grid = row_grid(args, limbs);
+  const dim3 grid = row_grid(stream, args, limbs);
   const auto cost = [&] { return traffic::row_inverse(args, limbs); };
   launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
 }

@@ -59,10 +59,11 @@ constexpr u64 chain_bytes(u64 l2_bytes) { return l2_bytes / 4 * 5; }
 /// other, so that it reads its twiddles from L1 after the first; at most this many, and fewer when
 /// the blocks of one polynomial each would not fill the GPU several times.
 inline constexpr u32 kRowPolysPerBlock = 4;
-inline constexpr u32 kRowMinBlocks = 2112;  // 4 blocks an SM, 132 SMs, 4 rounds
-constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys) {
-  u32 count = kRowPolysPerBlock;
-  while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < kRowMinBlocks) --count;
+inline constexpr u32 kRowRounds = 4;
+constexpr u32 row_min_blocks(u32 processors) { return processors * kNttBlocksPerSm * kRowRounds; }
+constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 min_blocks) {
+  u32 count = most;
+  while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < min_blocks) --count;
   return count;
 }
 

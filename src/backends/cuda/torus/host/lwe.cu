@@ -3,7 +3,7 @@
 #include "backends/cuda/torus/host/kernels.h"
 #include "backends/cuda/torus/kernels/key_switch.cuh"
 #include "backends/cuda/torus/kernels/lwe.cuh"
-#include "backends/cuda/torus/tuning/rotation.h"
+#include "backends/cuda/torus/tuning/key_switch.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -26,7 +26,8 @@ auto cost_of(const char* kernel, Work work, u64 read, u64 written) {
 
 template <class Word>
 void run_switch(Stream& stream, torus::SwitchArgs args, const device::SwitchShape& shape) {
-  const u32 words = shape.out_words(), processors = cuda_stream(stream).processors();
+  const CudaStream& queue = cuda_stream(stream);
+  const u32 words = shape.out_words(), processors = queue.processors();
   const u64 sums = u64(args.batch) * words * sizeof(Word);
   const device::Buffer workspace = stream.allocate(sums);
   args.sums = workspace.data();
@@ -34,12 +35,13 @@ void run_switch(Stream& stream, torus::SwitchArgs args, const device::SwitchShap
   const u64 in_bytes = u64(args.batch) * (shape.in_dim + shape.slots) * sizeof(u64);
   const std::size_t tiles =
       torus::kSwitchStages * (std::size_t(torus::kSwitchColumns) << shape.base_log) * sizeof(Word);
-  const bool tiled = args.batch >= torus::kTiledSwitchRows &&
+  const bool tiled = args.batch >= queue.tuned(Tunable::switch_rows) &&
                      shape.base_log <= torus::kTiledSwitchBaseLog &&
-                     tiles <= cuda_stream(stream).model().shared_bytes;
+                     tiles <= queue.model().shared_bytes;
   const u32 columns = divide_up(words, tiled ? torus::kSwitchColumns : torus::kDirectThreads);
   const u32 rows = tiled ? divide_up(args.batch, torus::kSwitchBlockRows<Word>) : args.batch;
-  const u32 wanted = divide_up(u64(processors) * torus::kSwitchBlocksEach, columns * rows);
+  const u32 wanted =
+      divide_up(u64(processors) * queue.tuned(Tunable::switch_blocks), columns * rows);
   args.part = divide_up(shape.in_dim, std::min(std::max(1u, wanted), shape.in_dim));
   const u32 parts = divide_up(shape.in_dim, args.part);
   if (tiled)
