@@ -299,7 +299,7 @@ TEST_P(Fused, ConversionsOfLargeRings) {
       SCOPED_TRACE(name_of(fill));
       fill_canonical(in, pair.ring(), rng, fill);
       expect_same(
-          pair, {output(rng, s, digit_count(s), s.extended()), in}, 1,
+          pair, {output(rng, s, s.digits(), s.extended()), in}, 1,
           [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_candidate); },
           [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_reference); });
     }

@@ -83,9 +83,12 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
   args.prime = passes.prime;
   const u32 tiles = in_shape.ring_dim() / kFusedValues, rows = in_shape.polys() * tables.count;
   const u32 destinations = std::min(tables.max_destinations, limbs);
-  args.convert.outputs = queue.on(Optimisation::conversion_shape)
-                             ? fused_outputs(tiles * rows, destinations, queue.processors())
-                             : kConvertPlainOutputs;
+  const u32 most =
+      std::min(kFusedMaxOutputs, static_cast<u32>(queue.tuned(Tunable::conversion_outputs)));
+  args.convert.outputs =
+      queue.on(Optimisation::conversion_shape)
+          ? convert_outputs(tiles * rows, destinations, queue.processors(), kFusedSetup, most)
+          : kConvertPlainOutputs;
   const dim3 grid(tiles, rows, divide_up(destinations, args.convert.outputs));
   const auto cost = [&] {
     return traffic::convert_columns(tables, in_shape.log_n, in_shape.polys(), first_limb,
