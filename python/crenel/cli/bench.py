@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from crenel.cli.bench_ablation import ablation
+from crenel.cli.bench_bridge import bridge
 from crenel.cli.bench_integers import integers
 from crenel.cli.bench_pool import pool
 from crenel.errors import ParameterError, UnsupportedError
@@ -44,7 +45,7 @@ def without(context: typer.Context) -> None:
         raise UnsupportedError(
             "crenel bench boot measures bootstrapping, crenel bench ablation what each optimisation is "
             "worth, crenel bench tfhe gates and tables, crenel bench integers operations on encrypted "
-            "integers, crenel bench pool several devices; the other benchmarks are not part of an "
+            "integers, crenel bench bridge tables between CKKS and TFHE, crenel bench pool several devices; the other benchmarks are not part of an "
             "installation: in the source tree, use ./run bench"
         )
 
@@ -66,6 +67,7 @@ def tfhe(context: typer.Context) -> None:
 
 
 app.command(name="ablation")(ablation)
+app.command(name="bridge")(bridge)
 app.command(name="integers")(integers)
 app.command(name="pool")(pool)
 
