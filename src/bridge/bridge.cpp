@@ -212,6 +212,17 @@ void Bridge::State::check(const Keys& keys) const {
   ckks::expect_same_device(keys.data().ring->device(), ckks.state(), "bridge keys");
 }
 
+void Bridge::State::check(const tfhe::Evaluator& ev, const Keys& keys) const {
+  const auto& s = ev.state();
+  if (s.params().id() != tfhe.params().id())
+    throw StateError(
+        cat("evaluator of parameters ", s.params().id(), ", expected ", tfhe.params().id()),
+        {{"found", s.params().id()}, {"expected", tfhe.params().id()}});
+  s.bootstrap_keys();
+  expect_same_secret_key(s.keys.secret_key_id(), keys.tfhe_secret_key_id(), "evaluator",
+                         "these bridge keys");
+}
+
 void Bridge::State::check_keys(const ckks::Evaluator& ev) const {
   ev.state().check_serves(ckks);
   if (&ev.stream() != &tfhe.stream())

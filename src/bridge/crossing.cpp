@@ -136,6 +136,7 @@ ckks::Ciphertext Bridge::to_slots(const ckks::Evaluator& ev, const tfhe::Evaluat
   const Values v = prepared(values, messages());
   s.check_keys(ev);
   s.check(keys);
+  s.check(tfhe, keys);
   expect_same_secret_key(ev.keys().secret_key_id(), keys.ckks_secret_key_id(), "evaluator",
                          "these bridge keys");
   expect_same_secret_key(a.secret_key_id(), keys.tfhe_secret_key_id(), "ciphertext",
@@ -146,10 +147,6 @@ ckks::Ciphertext Bridge::to_slots(const ckks::Evaluator& ev, const tfhe::Evaluat
   t.check_plain_modulus(a, s.plain_modulus(), "bridge");
   t.check_log_modulus(a, s.log_q(), "bridge");
   const auto& home = t.home();
-  if (home.params.id() != s.tfhe.params().id())
-    throw StateError(cat("evaluator of ", home.params.id(), ", expected ", s.tfhe.params().id()),
-                     {{"found", home.params.id()}, {"expected", s.tfhe.params().id()}});
-  t.bootstrap_keys();
   t.judge(a.data().noise, s.log_q(), tfhe::table_margin(t.plan(), s.plain_modulus()), "bridge");
   tfhe::ContentKey key("bridge table");
   key.add(s.plain_modulus()).add(std::span<const u64>(v.phases));
@@ -166,6 +163,7 @@ ckks::Ciphertext Bridge::lut(const ckks::Evaluator& ev, const tfhe::Evaluator& t
                              const Keys& keys, const ckks::Ciphertext& a, const Grid& grid,
                              std::span<const double> values) const {
   prepared(values, messages());
+  state_->check(tfhe, keys);
   return to_slots(ev, tfhe, keys, to_messages(ev, keys, a, grid), values);
 }
 
@@ -177,13 +175,8 @@ ckks::Ciphertext Bridge::compare(const ckks::Evaluator& ev, const tfhe::Evaluato
   const auto circle = s.circle(threshold, bound);
   s.check(ev, keys, a);
   check_range(a, threshold - bound, threshold + bound);
+  s.check(tfhe, keys);
   const auto& t = tfhe.state();
-  expect_same_secret_key(t.keys.secret_key_id(), keys.tfhe_secret_key_id(), "evaluator",
-                         "these bridge keys");
-  if (t.params().id() != s.tfhe.params().id())
-    throw StateError(cat("evaluator of ", t.params().id(), ", expected ", s.tfhe.params().id()),
-                     {{"found", t.params().id()}, {"expected", s.tfhe.params().id()}});
-  t.bootstrap_keys();
   const device::Buffer rows = s.extracted(ev, keys, a, circle);
   // A quarter turn on the upper half of the numbers; the lower half reads its negative.
   const bool rising = values[1] > values[0];

@@ -42,6 +42,7 @@ struct Bridge::State {
 
   void check(const ckks::Evaluator& ev, const Keys& keys, const Ct& a) const;
   void check(const Keys& keys) const;
+  void check(const tfhe::Evaluator& ev, const Keys& keys) const;
   void check_keys(const ckks::Evaluator& ev) const;
   /// Rows at rest, one a slot.
   device::Buffer extracted(const ckks::Evaluator& ev, const Keys& keys, const Ct& a,
