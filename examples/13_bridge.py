@@ -1,7 +1,7 @@
-"""CKKS and TFHE together: scores are computed in CKKS, compared and graded by tables of TFHE, and used in CKKS again.
+"""CKKS and TFHE together: scores of CKKS are compared and graded by tables of TFHE, and used in CKKS again.
 
-A lender scores applicants by a weighted sum of encrypted numbers, approves scores from a threshold on, and sets the rate
-by a table of four grades. Polynomials would approximate the steps; the bridge looks them up.
+A lender scores applicants by a weighted sum of encrypted numbers, approves scores from a threshold on, and
+sets the rate by a table of four grades. Polynomials would approximate the steps; the bridge looks them up.
 """
 
 import warnings

@@ -5,8 +5,8 @@
 `Bridge`
     two contexts on one device: which keys are needed, what noise is added
 `Crossing`
-    the operations of one pair of evaluators, `bridge.crossing(ev, tfhe_ev, keys)`: `lut` and `compare` there and
-    back, `to_messages` and `to_slots` one way
+    the operations of one pair of evaluators, `bridge.crossing(ev, tfhe_ev, keys)`: `lut` and `compare` there
+    and back, `to_messages` and `to_slots` one way
 
 >>> from crenel import bridge
 >>> b = bridge.Bridge(context, tfhe_context, slots=1024)
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def keys_from_bytes(
 
     max_bytes : the most memory that they may take, default 2 GiB or eight times the file where that is more
 
-    Raises SerializationError for bytes that are no keys for these two contexts, saying what is wrong and where.
+    Raises SerializationError for bytes that are no keys for these two contexts, saying what is wrong where.
     """
     return _crenel.bridge_keys_from_bytes(
         _instance(ckks_context, ckks.Context), _tfhe_context(tfhe_context)._context, data, max_bytes
@@ -73,7 +73,7 @@ class Bridge:
     Parameters
     ----------
     ckks_context : of a set for bootstrapping with two primes at level 0, such as boot40
-    tfhe_context : of a padded set with groups and one polynomial, such as lut4-128g4, on the same crenel.Device
+    tfhe_context : of a padded set with groups and one polynomial, such as lut4-128g4, on the same Device
     slots : of the CKKS ciphertexts, a power of two; default all N/2
 
     Raises UnsupportedError for sets that do not fit together, ParameterError for CKKS parameters without
@@ -110,7 +110,7 @@ class Bridge:
         return self._core.output_level
 
     def key_options(self) -> KeyOptions:
-        """What `ckks.Client.evaluation_keys(**options)` is to make: keys of a bootstrap, rotations for packing."""
+        """What `ckks.Client.evaluation_keys(**options)` makes: keys of a bootstrap, rotations for packing."""
         return {"rotations": dict.fromkeys(self._core.rotations, 0), "bootstrap": self._core.bootstrap}
 
     def noise(self, step: float) -> Noise:
@@ -126,7 +126,9 @@ class Bridge:
         noise = self._core.noise_of_comparison(float(bound))
         return 2.0 * float(bound) * math.hypot(noise.extracted, noise.reading)
 
-    def crossing(self, ckks_evaluator: ckks.Evaluator, tfhe_evaluator: tfhe.Evaluator, keys: Keys) -> Crossing:
+    def crossing(
+        self, ckks_evaluator: ckks.Evaluator, tfhe_evaluator: tfhe.Evaluator, keys: Keys
+    ) -> Crossing:
         """The operations with these keys; TypeError for other objects (of pools, say)."""
         return Crossing(self, ckks_evaluator, tfhe_evaluator, keys)
 
@@ -138,7 +140,7 @@ class Crossing:
     """Operations of a `Bridge` by two evaluators and the keys between their secrets.
 
     All raise StateError for ciphertexts of other parameters, devices, slots, levels or secret keys,
-    KeyMissingError where a key is missing, and ParameterError for numbers that are not finite or out of range.
+    KeyMissingError where a key is missing, ParameterError for numbers that are not finite or out of range.
     """
 
     __slots__ = ("_bridge", "_ckks", "_keys", "_tfhe")
@@ -151,26 +153,26 @@ class Crossing:
         self._tfhe = _instance(tfhe_evaluator, tfhe.Evaluator)
         self._keys = _instance(keys, Keys)
 
-    def to_messages(
-        self, a: ckks.Ciphertext | ckks.Operand, *, low: float, step: float
-    ) -> tfhe.Ciphertext:
+    def to_messages(self, a: ckks.Ciphertext | ckks.Operand, *, low: float, step: float) -> tfhe.Ciphertext:
         """Real slots as messages for TFHE: slot `low + m step` becomes m, others what is nearest.
 
-        The result has the shape (slots,) and carries the noise that the bridge adds. Numbers between two of the
-        grid come out as either of them where a table reads them. What lies outside of the grid by more than half
-        a step comes out as another message; StateError where the ciphertext's bound is known and allows it.
+        The result has the shape (slots,) and carries the noise that the bridge adds. Numbers between two of
+        the grid come out as either of them where a table reads them. What lies outside of the grid by more
+        than half a step is another message; StateError where the ciphertext's bound is known and allows it.
         """
         data = self._core.to_messages(self._ckks, self._keys, a, float(low), float(step))
         return tfhe.Ciphertext(self._bridge._tfhe, data, (self._bridge.slots,), np.dtype(np.uint8))
 
     def to_slots(self, a: tfhe.Ciphertext, values: Iterable[float]) -> ckks.Ciphertext:
-        """``values[m]`` in slot j for message m in place j (in C order): one bootstrap a message, one of CKKS.
+        """``values[m]`` in slot j for message m in place j (in C order): a bootstrap a message, one of CKKS.
 
         values : one for each message; they must span 1/8 at least. The largest and the smallest come out
             with the precision of the bootstrap, others with noise (`Bridge.noise`)
         """
         array = _instance(a, tfhe.Ciphertext)
-        return self._core.to_slots(self._ckks, self._tfhe._evaluator, self._keys, array._data, _values(values))
+        return self._core.to_slots(
+            self._ckks, self._tfhe._evaluator, self._keys, array._data, _values(values)
+        )
 
     def lut(
         self,
@@ -211,8 +213,8 @@ class Crossing:
     ) -> ckks.Ciphertext:
         """`less` in slots below the threshold, `otherwise` in the others.
 
-        bound : the largest distance of a slot from the threshold; StateError where the ciphertext's own bound
-            allows more. The smaller, the finer: `Bridge.resolution` is the standard deviation of the threshold
+        bound : the largest distance of a slot from the threshold; StateError where the ciphertext's own
+            allows more. The smaller, the finer: `Bridge.resolution` is the threshold's standard deviation
         progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
         """
         return self._core.compare(
@@ -247,7 +249,10 @@ def _values(values: Iterable[float]) -> npt.NDArray[np.float64]:
     return array
 
 
-def _instance(value, kind):
+T = TypeVar("T")
+
+
+def _instance(value: object, kind: type[T]) -> T:
     if not isinstance(value, kind):
         raise TypeError(f"expected {kind.__module__}.{kind.__name__}, got {type(value).__name__}")
     return value

@@ -34,9 +34,8 @@ BridgeKeys keys_from_bytes(const ckks::Context& ckks, const tfhe::Context& tfhe,
 TfheCiphertext to_messages(const BoundBridge& b, const ckks::Evaluator& ev, const BridgeKeys& keys,
                            nb::handle object, double low, double step) {
   const ckks::Ciphertext& a = as_ciphertext(object);
-  return released([&] {
-    return TfheCiphertext{b.tfhe, b.value.to_messages(ev, keys.value, a, {low, step})};
-  });
+  return released(
+      [&] { return TfheCiphertext{b.tfhe, b.value.to_messages(ev, keys.value, a, {low, step})}; });
 }
 
 Ciphertext to_slots(const BoundBridge& b, const ckks::Evaluator& ev, const tfhe::Evaluator& tfhe,
@@ -52,9 +51,8 @@ Ciphertext lut(const BoundBridge& b, const ckks::Evaluator& ev, const tfhe::Eval
   const ckks::Ciphertext& a = as_ciphertext(object);
   const auto span = as_span(values);
   const Progress told(progress);
-  return released([&] {
-    return Ciphertext{b.ckks, b.value.lut(ev, tfhe, keys.value, a, {low, step}, span)};
-  });
+  return released(
+      [&] { return Ciphertext{b.ckks, b.value.lut(ev, tfhe, keys.value, a, {low, step}, span)}; });
 }
 
 Ciphertext compare(const BoundBridge& b, const ckks::Evaluator& ev, const tfhe::Evaluator& tfhe,
@@ -64,8 +62,7 @@ Ciphertext compare(const BoundBridge& b, const ckks::Evaluator& ev, const tfhe::
   const Progress told(progress);
   return released([&] {
     const std::array values{less, otherwise};
-    return Ciphertext{b.ckks,
-                      b.value.compare(ev, tfhe, keys.value, a, threshold, bound, values)};
+    return Ciphertext{b.ckks, b.value.compare(ev, tfhe, keys.value, a, threshold, bound, values)};
   });
 }
 

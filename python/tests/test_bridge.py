@@ -111,8 +111,8 @@ def test_numbers_of_slots(fresh, slots):
 
 
 def test_noise_is_the_model_s(fresh):
-    """1,024 phases each. Deviations of a ratio from 1: 2.2 % for the sample, 3 % for the errors of one key and the
-    weights of its secrets; what is allowed is more than seven times that."""
+    """1,024 phases each. Deviations of a ratio from 1: 2.2 % for the sample, 3 % for the errors of one key
+    and the weights of its secrets; what is allowed is more than seven times that."""
     world = made("cpu", 1024)
     noise = world.bridge.noise(STEP)
     m = fresh.integers(0, 16, 1024)
@@ -123,7 +123,9 @@ def test_noise_is_the_model_s(fresh):
     assert 0.75 < np.sqrt(np.mean(phases**2)) / noise.extracted < 1.3
     values = np.sin(2 * np.pi * np.linspace(-0.25, 0.25, 16))
     errors = world.client.decrypt(world.across.to_slots(crossed, values)) - values[m]
-    slope = 2 * np.pi * np.sqrt(1 - np.clip(values[m], -1, 1) ** 2) * math.hypot(noise.looked_up, noise.packed)
+    slope = (
+        2 * np.pi * np.sqrt(1 - np.clip(values[m], -1, 1) ** 2) * math.hypot(noise.looked_up, noise.packed)
+    )
     steep = slope > slope.max() / 4  # elsewhere other errors count
     assert steep.sum() > 300
     assert 0.7 < np.sqrt(np.mean((errors[steep] / slope[steep]) ** 2)) < 1.35

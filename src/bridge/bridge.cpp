@@ -44,9 +44,8 @@ std::shared_ptr<circuits::Bootstrapper::State> make_bootstrap(const ckks::Contex
 
 [[noreturn]] void refuse_set(const tfhe::Params& params, const std::string& found,
                              const std::string& expected) {
-  throw UnsupportedError(
-      cat("a bridge to '", params.name(), "', ", found, ", expected ", expected),
-      {{"name", params.name()}, {"found", found}, {"expected", expected}});
+  throw UnsupportedError(cat("a bridge to '", params.name(), "', ", found, ", expected ", expected),
+                         {{"name", params.name()}, {"found", found}, {"expected", expected}});
 }
 
 }  // namespace
@@ -57,8 +56,9 @@ void expect_fitting(const ckks::Context& ckks, const tfhe::Context& tfhe) {
   const tfhe::Params& set = tfhe.params();
   rlwe::expect_ring_switch(ring);
   if (!plan.rests_extracted() || plan.glwe_dim != 1)
-    refuse_set(set, cat("whose ciphertexts rest under ",
-                        plan.rests_extracted() ? cat(plan.glwe_dim, " polynomials") : "an LWE key"),
+    refuse_set(set,
+               cat("whose ciphertexts rest under ",
+                   plan.rests_extracted() ? cat(plan.glwe_dim, " polynomials") : "an LWE key"),
                "a set with groups and one polynomial, such as lut4-128g4");
   if (!set.spec().padded) refuse_set(set, "without padding", "a padded set such as lut4-128g4");
   if (plan.slots != 1) refuse_set(set, cat(plan.slots, " messages a mask"), "1");
@@ -69,17 +69,14 @@ void expect_fitting(const ckks::Context& ckks, const tfhe::Context& tfhe) {
   const double most = std::log2(static_cast<double>(
       plan.path == device::NoisePath::raising ? plan.key_modulus() : plan.modulus));
   if (bits > most)
-    throw UnsupportedError(
-        cat("a bridge from ", ckks.params().name(), ", whose level 0 has ", bits,
-            " bits, to a ring of ", set.name(), " whose security is stated for ", most,
-            ": expected a set such as boot40"),
-        {{"log_q0", bits}, {"expected", cat("at most ", most)}});
+    throw UnsupportedError(cat("a bridge from ", ckks.params().name(), ", whose level 0 has ", bits,
+                               " bits, to a ring of ", set.name(), " whose security is stated for ",
+                               most, ": expected a set such as boot40"),
+                           {{"log_q0", bits}, {"expected", cat("at most ", most)}});
   ckks::expect_same_device(tfhe.device(), ckks.state(), "context of messages");
 }
 
-u64 Keys::bytes() const {
-  return data_->keys.down.pairs.bytes() + data_->keys.up.pairs.bytes();
-}
+u64 Keys::bytes() const { return data_->keys.down.pairs.bytes() + data_->keys.up.pairs.bytes(); }
 u64 Keys::wire_bytes() const { return bytes() / 2 + 2 * sizeof(random::Seed); }
 const SecretKeyId& Keys::ckks_secret_key_id() const { return data_->ckks_secret_key; }
 const SecretKeyId& Keys::tfhe_secret_key_id() const { return data_->tfhe_secret_key; }
@@ -104,7 +101,8 @@ Bridge::State::State(const ckks::Context& c, const tfhe::Context& t, u64 slots)
       tfhe(t),
       boot(make_bootstrap(c, slots)),
       rings(*c.state().ring),
-      packing(*c.state().ring, boot->plan.slots(), small_degree(t), t.state().plan.log_lwe_modulus) {
+      packing(*c.state().ring, boot->plan.slots(), small_degree(t),
+              t.state().plan.log_lwe_modulus) {
   const u64 count = boot->plan.slots(), stride = c.params().ring_dim() / (2 * count);
   std::vector<u32> where(count);
   for (u64 j = 0; j < count; ++j) where[j] = static_cast<u32>(place_of(j, count) * stride);
@@ -187,7 +185,8 @@ Noise Bridge::noise(const Grid& grid) const {
   noise.extracted = std::sqrt(s.extracted_variance(s.circle(grid))) * unit;
   noise.reading = std::sqrt(tfhe::reading_variance(plan, s.log_q())) * unit;
   noise.looked_up = std::sqrt(tfhe::bootstrap_variance(plan, budget, s.log_q())) * unit;
-  // Rows are multiplied by an integer near q0 / q; what that is off by meets their masks' quotients.
+  // Rows are multiplied by an integer near q0 / q; what that is off by meets their masks'
+  // quotients.
   const double rows = 1 / unit, off = std::round(s.q0() / rows) * rows - s.q0();
   noise.packed = std::sqrt((1 + (weight != 0 ? weight : n / 2)) / 12 *
                                (doubled * doubled + (doubled * doubled - 1) / 3) +

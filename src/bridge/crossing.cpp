@@ -83,8 +83,7 @@ device::Buffer Bridge::State::extracted(const ckks::Evaluator& ev, const Keys& k
   low = boot->to_coefficients(ev, ev.adjust_level(low, input, params.scale(input) * factor));
   if (up != 0) low = ev.multiply_integer(low, i64(1) << up);
   const Stage stage(stream, "extract");
-  const rlwe::Poly under =
-      rings.down(stream, low.data().poly.view(), keys.data().keys.down.view());
+  const rlwe::Poly under = rings.down(stream, low.data().poly.view(), keys.data().keys.down.view());
   const auto& home = tfhe.state();
   const device::LweShape shape{slots(), home.plan.rest_dim(), 1, log_q()};
   device::Buffer rows = stream.allocate(shape.rows * shape.words() * sizeof(u32));
@@ -151,8 +150,8 @@ ckks::Ciphertext Bridge::to_slots(const ckks::Evaluator& ev, const tfhe::Evaluat
   tfhe::ContentKey key("bridge table");
   key.add(s.plain_modulus()).add(std::span<const u64>(v.phases));
   const auto table = home.tables.get(*home.stream, key, [&] {
-    return tfhe::table_words(std::vector{
-        tfhe::table_polynomial(home.plan, s.plain_modulus(), v.phases, kPhaseUnit)});
+    return tfhe::table_words(
+        std::vector{tfhe::table_polynomial(home.plan, s.plain_modulus(), v.phases, kPhaseUnit)});
   });
   const device::Buffer rows =
       t.bootstrapped(a.data().payload.as<const u32>(), s.slots(), tfhe::lut_view(t.plan(), *table));

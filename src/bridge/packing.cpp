@@ -94,8 +94,8 @@ Ciphertext Packing::merged(const ckks::Evaluator& ev, Ciphertext a, u32 level) c
   for (; a.batch() > 1; ++level) {
     const u32 half = a.batch() / 2;
     const Ciphertext even = a.slice(0, half);
-    const Ciphertext odd = ev.multiply_monomial(a.slice(half, half),
-                                                static_cast<i64>(ring_.ring_dim() >> level));
+    const Ciphertext odd =
+        ev.multiply_monomial(a.slice(half, half), static_cast<i64>(ring_.ring_dim() >> level));
     const Ciphertext turned = ev.rotate(ev.sub(even, odd), i64(1) << (level - 2));
     a = ev.add(ev.add(even, odd), turned);
     watch::advance();

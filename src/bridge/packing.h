@@ -21,8 +21,9 @@ class Packing {
   /// Rotations that it needs keys for: 1, 2, 4, ..., count / 2.
   std::vector<i64> rotations() const;
   u64 bytes() const { return rows_.bytes() + monomials_.bytes(); }
-  /// Row j's phase, times q0 / 2^log_modulus, as coefficient place_of(j) N / (2 count) of a ciphertext
-  /// of level 0 whose other coefficients mean nothing. StateError where there is no room.
+  /// Row j's phase, times q0 / 2^log_modulus, as coefficient place_of(j) N / (2 count) of a
+  /// ciphertext of level 0 whose other coefficients mean nothing. StateError where there is no
+  /// room.
   rlwe::Poly operator()(const ckks::Evaluator& evaluator, device::TorusKernels& torus,
                         const rlwe::RingSwitch& rings, const rlwe::KeyView& key,
                         const u32* rows) const;

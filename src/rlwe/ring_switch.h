@@ -1,6 +1,6 @@
-// Ring switching (docs/theory/bridge.md): the last level goes under a secret that lies in a subring,
-// z(X^D) with z of degree N / D, where coefficients are ciphertexts of a scheme of that degree, and
-// comes back.
+// Ring switching (docs/theory/bridge.md): the last level goes under a secret that lies in a
+// subring, z(X^D) with z of degree N / D, where coefficients are ciphertexts of a scheme of that
+// degree, and comes back.
 #pragma once
 
 #include <memory>
@@ -31,8 +31,8 @@ class RingSwitch {
 
   /// The prime that ciphertexts under z(X^D) have: q, the first of level 0.
   u32 modulus() const { return static_cast<u32>(ring_.modulus(low_[0]).q); }
-  /// (b, a) of level 0, evaluation form, batch 1: (b, a) modulo q under z(X^D), coefficient form, of
-  /// a message divided by p. Adds errors of variance N 10.5 (q / p)^2 / 12, of the digit of one
+  /// (b, a) of level 0, evaluation form, batch 1: (b, a) modulo q under z(X^D), coefficient form,
+  /// of a message divided by p. Adds errors of variance N 10.5 (q / p)^2 / 12, of the digit of one
   /// prime, (1 + |s|^2) / 12 and (1 + |z|^2) / 12, of two divisions by p.
   Poly down(device::Stream& stream, ConstView ciphertext, const KeyView& key) const;
   /// (b, a) under z(X^D) of any batch at level 0, evaluation form: the same under s.

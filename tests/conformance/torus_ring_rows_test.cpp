@@ -1,5 +1,5 @@
-// Rows out of rings of larger degree and into them: every device gives the bits of ref, and phases are
-// the coefficients that they are said to be.
+// Rows out of rings of larger degree and into them: every device gives the bits of ref, and phases
+// are the coefficients that they are said to be.
 #include "support/devices.h"
 #include "support/torus_world.h"
 
@@ -62,8 +62,8 @@ TEST_P(TorusRingRows, Extract) {
           ASSERT_EQ(first_difference(found, on<u32>(device::make_ref_device(), words, run)), "");
           if (fill != TorusFill::random) continue;
           const auto z = torus_secrets(dim, rng);
-          const auto product =
-              times_secret(std::vector<i64>(polys.begin() + static_cast<i64>(degree), polys.end()), z);
+          const auto product = times_secret(
+              std::vector<i64>(polys.begin() + static_cast<i64>(degree), polys.end()), z);
           for (u64 y = 0; y < shape.rows; ++y) {
             double phase = found[y * (dim + 1) + dim];
             for (u64 j = 0; j < dim; ++j) phase -= double(z[j]) * found[y * (dim + 1) + j];
@@ -83,8 +83,8 @@ TEST_P(TorusRingRows, Embed) {
     for (const u32 log_modulus : {1u, 9u, 23u, 32u})
       for (const u32 count : {1u, 3u})
         for (const auto fill : kTorusFills) {
-          SCOPED_TRACE(cat("degree 2^", c.log_degree, " by 2^", c.log_dim, ", 2^", log_modulus, ", ",
-                           name_of(fill)));
+          SCOPED_TRACE(cat("degree 2^", c.log_degree, " by 2^", c.log_dim, ", 2^", log_modulus,
+                           ", ", name_of(fill)));
           const u64 degree = u64(1) << c.log_degree, dim = u64(1) << c.log_dim;
           const u64 stride = degree / dim;
           const device::LweShape shape{7, static_cast<u32>(dim), 1, log_modulus};
@@ -108,8 +108,8 @@ TEST_P(TorusRingRows, Embed) {
           for (u32 e = 0; e < count; ++e) {
             const auto at = found.begin() + static_cast<i64>(2 * e * degree);
             const std::vector<i64> b(at, at + static_cast<i64>(degree));
-            const auto product = times_secret(
-                {at + static_cast<i64>(degree), at + static_cast<i64>(2 * degree)}, z);
+            const auto product =
+                times_secret({at + static_cast<i64>(degree), at + static_cast<i64>(2 * degree)}, z);
             for (u64 v = 0; v < stride; ++v) {
               const u32 y = which[e * stride + v];
               u64 phase = 0;

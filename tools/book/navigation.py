@@ -46,6 +46,7 @@ ROOMS: dict[str, list[str]] = {
         "guide/bootstrapping",
         "guide/bootstrap_precision",
         "guide/tfhe",
+        "guide/bridge",
         "notation",
         "theory/ckks-primes",
         "theory/bootstrapping",

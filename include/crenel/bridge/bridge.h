@@ -1,7 +1,8 @@
 // The bridge between CKKS and TFHE: encrypted numbers to encrypted messages and back
-// (docs/theory/bridge.md). It goes through the middle of a bootstrap with SlotToCoeff first, where a
-// ciphertext holds its message in coefficients: each is an LWE ciphertext, which look-up tables of
-// TFHE read, and what they give is packed into coefficients again, which EvalMod brings to slots.
+// (docs/theory/bridge.md). It goes through the middle of a bootstrap with SlotToCoeff first, where
+// a ciphertext holds its message in coefficients: each is an LWE ciphertext, which look-up tables
+// of TFHE read, and what they give is packed into coefficients again, which EvalMod brings to
+// slots.
 #pragma once
 
 #include <memory>
@@ -55,11 +56,11 @@ struct Noise {
 class Bridge {
  public:
   struct State;
-  /// `slots`: of the CKKS ciphertexts, a power of two; 0: all N/2. UnsupportedError for sets that do
-  /// not fit: of CKKS other than two primes at level 0, or more than the TFHE ring's security allows;
-  /// of TFHE a set that rests under anything but one ring of degree up to N, without padding, or
-  /// with packing. ParameterError for CKKS parameters without bootstrapping, StateError for contexts
-  /// of two Device objects.
+  /// `slots`: of the CKKS ciphertexts, a power of two; 0: all N/2. UnsupportedError for sets that
+  /// do not fit: of CKKS other than two primes at level 0, or more than the TFHE ring's security
+  /// allows; of TFHE a set that rests under anything but one ring of degree up to N, without
+  /// padding, or with packing. ParameterError for CKKS parameters without bootstrapping, StateError
+  /// for contexts of two Device objects.
   Bridge(const ckks::Context& ckks, const tfhe::Context& tfhe, u64 slots = 0);
 
   u64 slots() const;
@@ -77,17 +78,17 @@ class Bridge {
   /// Of sign(a, threshold, bound).
   Noise noise(double bound) const;
 
-  /// The real parts of the slots as messages modulo the set's p: message j is slot j's nearest number
-  /// of the grid, read when a table reads it, and the result carries the noise that the bridge adds;
-  /// errors that slots have move numbers. What lies outside of the grid, by more than half a step, is
-  /// read as another message: StateError where the ciphertext's bound does not exclude it and is
-  /// known. ParameterError for a grid that is none, StateError for level, slots, batch, components,
-  /// parameters, device or secret keys that are not those expected.
+  /// The real parts of the slots as messages modulo the set's p: message j is slot j's nearest
+  /// number of the grid, read when a table reads it, and the result carries the noise that the
+  /// bridge adds; errors that slots have move numbers. What lies outside of the grid, by more than
+  /// half a step, is read as another message: StateError where the ciphertext's bound does not
+  /// exclude it and is known. ParameterError for a grid that is none, StateError for level, slots,
+  /// batch, components, parameters, device or secret keys that are not those expected.
   tfhe::Ciphertext to_messages(const ckks::Evaluator& ckks, const Keys& keys,
                                const ckks::Ciphertext& a, const Grid& grid) const;
   /// values[m] in slot j for message m in place j: a table of reals, one bootstrap a message, and a
-  /// bootstrap of CKKS. The noise of a value is that of the table on the slope of the sine: none, to
-  /// first order, for the largest and smallest value. ParameterError unless there are messages()
+  /// bootstrap of CKKS. The noise of a value is that of the table on the slope of the sine: none,
+  /// to first order, for the largest and smallest value. ParameterError unless there are messages()
   /// values, finite, and apart by 1/8 at least; StateError and KeyMissingError as above, and what
   /// tfhe::Evaluator::lut throws.
   ckks::Ciphertext to_slots(const ckks::Evaluator& ckks, const tfhe::Evaluator& tfhe,
@@ -97,10 +98,10 @@ class Bridge {
   ckks::Ciphertext lut(const ckks::Evaluator& ckks, const tfhe::Evaluator& tfhe, const Keys& keys,
                        const ckks::Ciphertext& a, const Grid& grid,
                        std::span<const double> values) const;
-  /// values[1] where a slot is at least `threshold`, values[0] where it is less: on the whole circle,
-  /// so finer than a table. `bound`: the largest |slot - threshold|, positive; StateError where the
-  /// ciphertext's own allows more. Slots nearer to the threshold than noise(bound) moves them come
-  /// out as either.
+  /// values[1] where a slot is at least `threshold`, values[0] where it is less: on the whole
+  /// circle, so finer than a table. `bound`: the largest |slot - threshold|, positive; StateError
+  /// where the ciphertext's own allows more. Slots nearer to the threshold than noise(bound) moves
+  /// them come out as either.
   ckks::Ciphertext compare(const ckks::Evaluator& ckks, const tfhe::Evaluator& tfhe,
                            const Keys& keys, const ckks::Ciphertext& a, double threshold,
                            double bound, std::span<const double> values) const;

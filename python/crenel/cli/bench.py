@@ -45,8 +45,8 @@ def without(context: typer.Context) -> None:
         raise UnsupportedError(
             "crenel bench boot measures bootstrapping, crenel bench ablation what each optimisation is "
             "worth, crenel bench tfhe gates and tables, crenel bench integers operations on encrypted "
-            "integers, crenel bench bridge tables between CKKS and TFHE, crenel bench pool several devices; the other benchmarks are not part of an "
-            "installation: in the source tree, use ./run bench"
+            "integers, crenel bench bridge tables between CKKS and TFHE, crenel bench pool several devices; "
+            "the other benchmarks are not part of an installation: in the source tree, use ./run bench"
         )
 
 

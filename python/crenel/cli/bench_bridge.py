@@ -1,4 +1,4 @@
-"""``crenel bench bridge``: tables and comparisons of CKKS slots by TFHE, timed and compared with the model."""
+"""``crenel bench bridge``: tables and comparisons of CKKS slots by TFHE, their time and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Json = dict[str, Any]
 
 def bridge(
     parameters: Annotated[str, typer.Option("--set", help="Of CKKS, with bootstrapping.")] = "boot40",
-    messages: Annotated[str, typer.Option("--tfhe", help="Of TFHE, by groups of secret bits.")] = "lut4-128g4",
+    messages: Annotated[
+        str, typer.Option("--tfhe", help="Of TFHE, by groups of secret bits.")
+    ] = "lut4-128g4",
     slots: Annotated[int, typer.Option(help="Of a ciphertext, a power of two.", min=1)] = 1024,
     device: Annotated[str, typer.Option(help="ref, cpu, cuda, cuda:<index> or auto.")] = "auto",
     repeats: Annotated[int, typer.Option(help="Times that each is measured; medians are told.", min=1)] = 5,
@@ -44,8 +46,8 @@ def bridge(
         facts, results, used = _measure(parameters, messages, slots, device, repeats, seed, allow_insecure)
     print(
         f"{parameters} and {messages} on {used.name}, {slots} slots: keys of the bridge "
-        f"{facts['bridge_key_bytes'] / 2**20:.2f} MiB, of CKKS {facts['ckks_key_bytes'] / 2**30:.2f} GiB, of TFHE "
-        f"{facts['tfhe_key_bytes'] / 2**20:.0f} MiB; level {facts['level']} or above to level "
+        f"{facts['bridge_key_bytes'] / 2**20:.2f} MiB, of CKKS {facts['ckks_key_bytes'] / 2**30:.2f} GiB, "
+        f"of TFHE {facts['tfhe_key_bytes'] / 2**20:.0f} MiB; level {facts['level']} or above to level "
         f"{facts['output_level']}\n"
     )
     table(["what", "ms", "wrong", "error rms", "by the model", "largest error"], [_row(r) for r in results])
@@ -109,7 +111,9 @@ def _measure(
     results.append(row | _judged(moved, noise.extracted * circle, step / 8))
     back, row = timed("table and back", lambda: across.to_slots(crossed, values))
     # Of each value: the phase's deviation on the slope of the sine.
-    slope = 2 * math.pi * np.sqrt(np.maximum(0.0, 1.0 - values**2)) * math.hypot(noise.looked_up, noise.packed)
+    slope = (
+        2 * math.pi * np.sqrt(np.maximum(0.0, 1.0 - values**2)) * math.hypot(noise.looked_up, noise.packed)
+    )
     expected = float(np.sqrt(np.mean(slope[chosen] ** 2)))
     results.append(row | _judged(np.real(client.decrypt(back)) - values[chosen], expected, 0.01))
     whole, row = timed("lut", lambda: across.lut(a, values, low=-1.0, step=step))

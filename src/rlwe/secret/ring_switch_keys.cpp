@@ -17,10 +17,8 @@ RingSwitchKeys SecretKey::make_ring_switch_keys(std::span<const i8> small) {
   RingSwitchKeys keys{sample_zero(embedded.view(), base, 0, 1, 1), {}};
   const LimbSet low = LimbSet::range(base[0], base[0] + 1);
   Scalars p;
-  p.low[0] = p.high[0] =
-      static_cast<Word>(ring_->modulus(base[1]).q % ring_->modulus(base[0]).q);
-  k.mul_add_scalar(ring_->stream(),
-                   keys.down.pairs.view().components(0, 1).restrict_to(low),
+  p.low[0] = p.high[0] = static_cast<Word>(ring_->modulus(base[1]).q % ring_->modulus(base[0]).q);
+  k.mul_add_scalar(ring_->stream(), keys.down.pairs.view().components(0, 1).restrict_to(low),
                    key_.view().restrict_to(low), p);
   keys.up = make_switch_key(embedded.view(), key_.view(), 0);
   return keys;

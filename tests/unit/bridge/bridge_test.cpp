@@ -1,4 +1,5 @@
-// The bridge: packing against the clear and the model, both ways together, refusals. Toy sets: NOT secure.
+// The bridge: packing against the clear and the model, both ways together, refusals. Toy sets: NOT
+// secure.
 #include "crenel/bridge/bridge.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ namespace crenel::test {
 namespace {
 
 class Bridging : public DeviceTest {};
-CRENEL_DEVICE_SUITE(Bridging);
+CRENEL_CANDIDATE_SUITE(Bridging);  // ref takes part in python/tests/test_bridge.py
 
 struct World {
   explicit World(const std::string& name, u64 slots)
@@ -60,9 +61,8 @@ TEST_P(Bridging, RowsArePackedIntoCoefficients) {
     const auto& ring = *w.ckks.state().ring;
     const bridge::Packing packing(ring, count, home.plan.rest_dim(), log_q);
     const rlwe::RingSwitch rings(ring);
-    const rlwe::Poly packed =
-        packing(w.ev, *home.torus, rings, w.keys.data().keys.up.view(),
-                rows.data().payload.as<const u32>());
+    const rlwe::Poly packed = packing(w.ev, *home.torus, rings, w.keys.data().keys.up.view(),
+                                      rows.data().payload.as<const u32>());
     const auto found = integers_of(ring, w.client.state().secret.decrypt(packed.view()));
     double q0 = 1;
     for (u32 i = 0; i < 2; ++i) q0 *= static_cast<double>(ring.modulus(ring.window(0)[i]).q);
