@@ -51,12 +51,14 @@ def survives() -> str:
     slope = 2 * math.pi * math.hypot(noise["looked_up"], noise["packed"])
     signs = next(r for r in record["results"] if r["name"] == "comparison")
     step = 1 / (PLACES * reading)
+    lost = math.log2(slope)
+    largest = math.log2(signs["largest"])
     return (
         f"\n\n`{record['params']}` with `{record['tfhe_params']}`, {record['slots']:,} slots: a table reads "
         f"a number with a standard deviation of 1/{step:.0f} of the step, half a step is {step / 2:.0f} "
         f"deviations away; a comparison moves its threshold by 1/{1 / record['resolution']:.0f} of the "
-        f"bound; values in the middle of a table's range come back with 2^{math.log2(slope):.1f} of half the span, "
-        f"and of the slots that were compared the largest error was 2^{math.log2(signs['largest']):.1f}.\n"
+        f"bound; values in the middle of a table's range come back with 2^{lost:.1f} of half the span, "
+        f"and of the slots that were compared the largest error was 2^{largest:.1f}.\n"
     )
 
 

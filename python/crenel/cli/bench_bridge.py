@@ -106,7 +106,7 @@ def _measure(
     crossed, row = timed("to messages", lambda: across.to_messages(a, low=-1.0, step=step))
     errors = holder._client.phase_errors(crossed._data, chosen.astype(np.uint64))
     circle = 2.0 * made.messages * step  # what one turn of a phase is
-    q = 2.0 ** small.params.numbers["log_lwe_modulus"]
+    q = 2.0 ** int(small.params.numbers["log_lwe_modulus"])
     moved = errors / q * circle - (numbers - (-1.0 + step * chosen))
     results.append(row | _judged(moved, noise.extracted * circle, step / 8))
     back, row = timed("table and back", lambda: across.to_slots(crossed, values))
