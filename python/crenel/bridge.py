@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypedDict, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,14 @@ from crenel import _crenel, ckks, tfhe
 from crenel._crenel import BridgeKeys as Keys
 from crenel._crenel import BridgeNoise as Noise
 from crenel.errors import ParameterError
+from crenel.pickling import refuse
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crenel.progress_bar import Callback
 
+_AGAIN = "send what it was made from, and make it in the worker"
 Bytes = bytes | bytearray | memoryview
 # A table: its values message by message, or a function of the numbers that messages stand for.
 Table = Iterable[float] | Callable[[float], float]
@@ -131,6 +133,9 @@ class Bridge:
     ) -> Crossing:
         """The operations with these keys; TypeError for other objects (of pools, say)."""
         return Crossing(self, ckks_evaluator, tfhe_evaluator, keys)
+
+    def __reduce__(self) -> NoReturn:
+        refuse(self, _AGAIN)
 
     def __repr__(self) -> str:
         return f"<Bridge {self._ckks.params.name} and {self._tfhe.params.name}, {self.slots} slots>"
@@ -232,6 +237,9 @@ class Crossing:
     @property
     def _core(self) -> _crenel.BridgeCore:
         return self._bridge._core
+
+    def __reduce__(self) -> NoReturn:
+        refuse(self, _AGAIN)
 
     def __repr__(self) -> str:
         return f"<Crossing of {self._bridge!r}>"

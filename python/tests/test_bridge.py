@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from functools import cache
 
 import numpy as np
@@ -256,3 +257,6 @@ def test_keys_of_others(world):
     with pytest.raises(TypeError, match="Evaluator"):
         world.bridge.crossing(world.tev, world.ev, world.keys)
     assert "secret" not in repr(world.keys)
+    for thing in (world.bridge, world.across, world.keys, world.bridge.noise(STEP)):
+        with pytest.raises(crenel.UnsupportedError, match="not pickled"):
+            pickle.dumps(thing)
