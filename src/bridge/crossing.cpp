@@ -5,6 +5,7 @@
 
 #include "bridge/objects.h"
 #include "ckks/levels.h"
+#include "ckks/observer.h"
 #include "crenel/core/watch.h"
 #include "crenel/device/account.h"
 #include "tfhe/encoding.h"
@@ -62,6 +63,12 @@ void check_range(const ckks::Ciphertext& a, double low, double high) {
   if (-a.bound() < low || a.bound() > high) refuse_bound(a.bound(), low, high);
 }
 
+// Steps between hold what no model of slots knows: of Evaluator::checked the evaluator behind it.
+const ckks::Evaluator& behind(const ckks::Evaluator& ev) {
+  const auto& observer = ev.state().observer;
+  return observer ? observer->evaluator() : ev;
+}
+
 // The phase of -x on a circle of this length, modulo 2^log_q.
 u32 offset_of(double x, double length, u32 log_q) {
   const double turns = -x / length;
@@ -71,8 +78,9 @@ u32 offset_of(double x, double length, u32 log_q) {
 
 }  // namespace
 
-device::Buffer Bridge::State::extracted(const ckks::Evaluator& ev, const Keys& keys, const Ct& a,
-                                        const Circle& c) const {
+device::Buffer Bridge::State::extracted(const ckks::Evaluator& caller, const Keys& keys,
+                                        const Ct& a, const Circle& c) const {
+  const ckks::Evaluator& ev = behind(caller);
   auto& stream = ev.stream();
   const auto& params = ckks.params();
   const u32 input = boot->plan.levels.input, up = scale_up(c);
@@ -96,8 +104,9 @@ device::Buffer Bridge::State::extracted(const ckks::Evaluator& ev, const Keys& k
   return rows;
 }
 
-ckks::Ciphertext Bridge::State::slots_of(const ckks::Evaluator& ev, const Keys& keys,
+ckks::Ciphertext Bridge::State::slots_of(const ckks::Evaluator& caller, const Keys& keys,
                                          const u32* rows, double middle, double reach) const {
+  const ckks::Evaluator& ev = behind(caller);
   std::optional<Stage> stage(std::in_place, ev.stream(), "pack");
   const auto& s = ev.state();
   rlwe::Poly poly = packing(ev, *tfhe.state().torus, rings, keys.data().keys.up.view(), rows);

@@ -51,8 +51,8 @@ struct Noise {
 
 /// Made once for two contexts on one device and a number of slots; cheap to copy. Clients' keys are
 /// arguments: any number of threads may call it. `ckks` evaluators need the keys of key_request(),
-/// `tfhe` evaluators their evaluation keys. Operations are fit for a recording where those of both
-/// schemes are.
+/// `tfhe` evaluators their evaluation keys. Of evaluators that check (ckks::Evaluator::checked)
+/// nothing is compared here: messages leave CKKS. Not for recordings.
 class Bridge {
  public:
   struct State;
