@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import device_names, open_context, toy
 from tfhe_world import open_tfhe
+from wire import assembled, parts, resealed
 
 import crenel
 from crenel import bridge, ckks, tfhe
@@ -180,6 +181,42 @@ def test_files(world):
         bridge.Bridge(other, world.small, 64).crossing(world.ev, world.tev, world.keys).to_messages(
             a, low=LOW, step=STEP
         )
+
+
+def test_files_that_someone_edited(world, fresh):
+    """With checksums that are right, every field, shape and residue is looked at."""
+    data = world.keys.to_bytes()
+
+    def load(changed: bytes) -> bridge.Keys:
+        return bridge.keys_from_bytes(world.context, world.small, changed)
+
+    other = world.small.params.id[::-1]
+    edits = {"tfhe_params_id": other, "tfhe_secret_key_id": "none", "secret_key_id": "none", "kind": "params"}
+    for key, value in edits.items():
+        with pytest.raises(crenel.SerializationError):
+            load(resealed(data, key, value))
+    for name in ("down/b", "up/b"):
+        header, payload = parts(data)
+        words = bytearray(payload)
+        begin, end = header[name]["data_offsets"]
+        at = begin + 4 * int(fresh.integers((end - begin) // 4))
+        words[at : at + 4] = b"\xff" * 4  # no residue of any prime
+        with pytest.raises(crenel.SerializationError, match=name):
+            load(assembled(header, bytes(words)))
+    for name in ("down/b", "down/seed", "up/b", "up/seed"):
+        header, payload = parts(data)
+        header[name]["shape"] = [1, *header[name]["shape"]]
+        with pytest.raises(crenel.SerializationError, match=name):
+            load(assembled(header, payload))
+    with pytest.raises(crenel.SerializationError, match="unknown"):
+        header, payload = parts(data)
+        header["__metadata__"]["unknown"] = "1"
+        load(assembled(header, payload))
+    with pytest.raises(crenel.SerializationError):
+        bridge.keys_from_bytes(world.context, world.small, data, max_bytes=len(data) // 2)
+    # Keys of another client that are named as this one's give nonsense, not a crash: the name is no proof.
+    swapped = load(resealed(data, "tfhe_secret_key_id", "ab" * 16))
+    assert swapped.tfhe_secret_key_id == "ab" * 16
 
 
 def test_sets_that_do_not_fit(world):

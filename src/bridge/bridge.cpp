@@ -223,6 +223,7 @@ void Bridge::State::check(const tfhe::Evaluator& ev, const Keys& keys) const {
 }
 
 void Bridge::State::check_keys(const ckks::Evaluator& ev) const {
+  ev.stream().expect_no_capture("a crossing between CKKS and TFHE");
   ev.state().check_serves(ckks);
   if (&ev.stream() != &tfhe.stream())
     throw StateError("an evaluator on a stream of its own, expected the stream of its device",
