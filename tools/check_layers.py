@@ -36,8 +36,9 @@ ALLOWED = {
     "ckks": DEVICE | {"rlwe"},
     "circuits": DEVICE | {"rlwe", "ckks"},
     "tfhe": DEVICE,
+    "bridge": DEVICE | {"rlwe", "ckks", "circuits", "tfhe"},
     "fhecore": DEVICE | MODEL,
-    "serialize": DEVICE | {"rlwe", "ckks", "tfhe"},
+    "serialize": DEVICE | {"rlwe", "ckks", "tfhe", "bridge"},
 }
 # Rooms of device and of every backend -> rooms that they may include besides their own.
 ROOMS = {"poly": set(), "torus": {"poly"}, "fhecore": {"poly"}}

@@ -1,4 +1,6 @@
 // Key switch, samples and element-wise operations of LWE rows.
+#include <bit>
+
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/torus/host/kernels.h"
 #include "backends/cuda/torus/kernels/key_switch.cuh"
@@ -155,6 +157,41 @@ void CudaTorusKernels::do_mod_switch(Stream& stream, const LweView& out, const C
   launch(stream, cost_of("lwe_mod_switch", Work::elementwise, count * 4, count * 4),
          torus::lwe_mod_switch, dim3(divide_up(count, torus::kLweThreads)), torus::kLweThreads, 0,
          out.as<u32>(), out.shape.log_modulus, in.as<const u32>(), in.shape.log_modulus, count);
+}
+
+void CudaTorusKernels::do_extract(Stream& stream, const LweView& out, const device::RingView& in,
+                                  const u32* positions) {
+  torus::ExtractArgs args = {};
+  args.out = out.as<u32>();
+  args.b = in.polys;
+  args.a = in.polys + (u64(1) << in.log_degree);
+  args.positions = positions;
+  args.count = out.shape.rows * out.shape.words();
+  args.dim = out.shape.dim;
+  args.log_stride = in.log_degree - static_cast<u32>(std::bit_width(out.shape.dim) - 1);
+  args.log_modulus = out.shape.log_modulus;
+  args.modulus = in.modulus;
+  launch(stream, cost_of("lwe_extract", Work::elementwise, args.count * 4, args.count * 4),
+         torus::lwe_extract, dim3(divide_up(args.count, torus::kLweThreads)), torus::kLweThreads, 0,
+         args);
+}
+
+void CudaTorusKernels::do_embed(Stream& stream, i64* out, u32 log_degree, u32 count,
+                                const ConstLweView& in, const u32* rows) {
+  torus::EmbedArgs args = {};
+  args.out = out;
+  args.in = in.as<const u32>();
+  args.rows = rows;
+  args.count = u64(count) << log_degree;
+  args.dim = in.shape.dim;
+  args.log_stride = log_degree - static_cast<u32>(std::bit_width(in.shape.dim) - 1);
+  args.log_degree = log_degree;
+  args.log_modulus = in.shape.log_modulus;
+  launch(stream,
+         cost_of("lwe_embed", Work::elementwise, in.shape.rows * in.shape.words() * 4,
+                 2 * args.count * sizeof(i64)),
+         torus::lwe_embed, dim3(divide_up(args.count, torus::kLweThreads)), torus::kLweThreads, 0,
+         args);
 }
 
 void CudaTorusKernels::do_sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
