@@ -227,6 +227,8 @@ def plan_form(plan: Plan, arrays: Arrays) -> Json:
             found["babies"] = step.babies
         elif isinstance(step, (Multiply, Contract)):
             found["op"] = _op_form(step.op, arrays)
+            if isinstance(step, Contract) and step.babies:
+                found["babies"] = step.babies  # not of programs of before, which keep their fingerprint
         elif isinstance(step, Evaluate):
             found["series"] = _op_form(step.series, arrays)
         elif isinstance(step, Refresh):
@@ -303,7 +305,7 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
         if kind is Multiply and isinstance(op, Product):
             return Multiply(out, (first, second), op, level)
         if kind is Contract and isinstance(op, (Scores, Attend)):
-            return Contract(out, (first, second), op, level)
+            return Contract(out, (first, second), op, level, count(form.get("babies", 0), 0, MAX_SLOTS))
         raise SerializationError("a product of another operation", {"value": out})
     (operand,) = inputs
     if kind is Refresh:

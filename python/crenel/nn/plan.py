@@ -101,6 +101,9 @@ class Contract:
     inputs: tuple[int, int]
     op: Scores | Attend
     level: int
+    babies: int = 0
+    """A power of two, at most op.width: the operand is moved by baby steps, and sums of products by giant
+    steps (`crenel.nn.blocks.moves`); 0: the operand is moved once for each product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +313,7 @@ class Plan:
             fits = groups == {step.op.groups} and wide == rolled and tokens == x.layout.size[1]
             fits = fits and rolled.slots == rolled.total // step.op.groups
             fits = fits and narrow.slots == rolled.slots // tokens * step.op.width
+            fits = fits and 0 <= step.babies <= step.op.width and not step.babies & (step.babies - 1)
         else:
             fits = x.layout == result.layout and y.layout.ciphertexts in (1, x.layout.ciphertexts)
             fits = fits and y.layout.slots <= x.layout.slots and step.op.groups == y.layout.groups
@@ -326,6 +330,8 @@ class Plan:
         if isinstance(step, Transform):
             what += " " + " + ".join("*".join(op.name for op in chain) or "identity" for chain in step.chains)
             what += f" by {step.babies}" if step.babies else ""
+        elif isinstance(step, Contract):
+            what += f" {step.op.name}{f' by {step.babies}' if step.babies else ''}"
         elif isinstance(step, Evaluate):
             degrees = ",".join(str(len(f) - 1) for f in step.series.factors)
             what += f" {step.series.function} of degree {degrees}{' gated' if step.series.gated else ''}"
