@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from crenel.errors import StateError
 from crenel.nn.blocks import by_feature, feature_transform, moves, roll_transform, shift_transform
 from crenel.nn.layout import Layout
-from crenel.nn.linear import SlotTransform, chain_map, slot_transform
+from crenel.nn.linear import SlotTransform, chain_map, empty_slots, slot_transform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import (
     Boot,
@@ -101,19 +103,24 @@ class Operations(Protocol[V]):
         ...
 
 
-def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
-    """The matrices of a step, as diagonals: decided by the plan alone. Of one group
-    where all have the same."""
+def prepared(plan: Plan, step: Transform | Contract, outline: bool = False) -> SlotTransform:
+    """The matrices of a step, as diagonals: decided by the plan alone. Of one group where all have the same.
+
+    outline : numbers may be left out, for `SlotTransform`'s counts alone
+    """
     result = plan.values[step.out]
     operands = [plan.values[k] for k in step.inputs]
     layouts = [v.layout for v in operands]
     if isinstance(step, Contract):
         return shift_transform(step.op, layouts[1], step.babies)
-    return replace(_matrix(step, layouts, operands, result), babies=step.babies)
+    found = replace(_matrix(step, layouts, operands, result, outline), babies=step.babies)
+    if not result.fill:
+        return found
+    return replace(found, bias=np.where(empty_slots(result.layout), result.fill, found.bias))
 
 
 def _matrix(
-    step: Transform, layouts: Sequence[Layout], operands: Sequence[Value], result: Value
+    step: Transform, layouts: Sequence[Layout], operands: Sequence[Value], result: Value, outline: bool
 ) -> SlotTransform:
     factors = [v.bound / result.bound for v in operands]
     roll = roll_of(step)
@@ -122,7 +129,8 @@ def _matrix(
     if by_feature(step.chains, [*layouts, result.layout]):
         return feature_transform(step.chains, layouts, result.layout, factors, result.bound)
     maps = [chain_map(chain, v.shape) for chain, v in zip(step.chains, layouts, strict=True)]
-    alone = slot_transform(maps, [v.alone() for v in layouts], result.layout.alone(), factors, result.bound)
+    inputs, output = [v.alone() for v in layouts], result.layout.alone()
+    alone = slot_transform(maps, inputs, output, factors, result.bound, outline)
     return alone.interleaved(result.layout.images)
 
 

@@ -40,6 +40,8 @@ class Value:
     level: int
     """Of the ciphertexts that a step leaves; readers drop what they do not need."""
     origin: str
+    fill: float = 0.0
+    """What a transform leaves in slots without an element, in bounds: within [-1, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +239,8 @@ class Plan:
             operands, result = [self.values[k] for k in step.inputs], self.values[step.out]
             gains = isinstance(step, Refresh) and result.level > step.level
             ends = result.level == step.level - depth(step) or gains
+            if result.fill and not (isinstance(step, Transform) and abs(result.fill) <= 1.0):
+                raise StateError(f"{what}: filled slots", {"value": step.out, "fill": result.fill})
             if any(v.level < step.level for v in operands) or not ends:
                 raise StateError(f"{what}: levels do not fit", {"level": step.level, "value": step.out})
             if result.level < 0:
@@ -337,9 +341,10 @@ class Plan:
             what += f" {step.series.function} of degree {degrees}{' gated' if step.series.gated else ''}"
         elif isinstance(step, Refresh) and step.boot != Boot(result.layout.slots):
             what += f" in {step.boot}"
+        filled = f" fill {result.fill:.4g}" if result.fill else ""
         return (
             f"%{step.out} = {what}({operands}) level {step.level} -> {result.level} "
-            f"[{result.layout}] bound {result.bound:.4g} # {result.origin}"
+            f"[{result.layout}] bound {result.bound:.4g}{filled} # {result.origin}"
         )
 
     def explain(self) -> str:
