@@ -85,8 +85,8 @@ def sources(plan: Plan, numbers: list[int]) -> set[int]:
 
 
 def behind_identity(graph: Graph, bounds: tuple[float, ...]) -> tuple[Graph, tuple[float, ...]]:
-    """Everything reads a copy of the input that a transform makes, for a level: a client leaves zeros in slots
-    without an element, and a transform may leave anything."""
+    """Everything reads a copy of the input that a transform makes, for a level: a client leaves zeros in
+    slots without an element, and a transform may leave anything."""
     first = graph.nodes[0]
     ones = np.ones(first.shape[0])
     copy = Node(Affine(ones, np.zeros_like(ones)), (0,), first.shape, first.origin)

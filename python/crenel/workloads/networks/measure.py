@@ -20,7 +20,7 @@ from crenel.nn.passes.approximate import Strategy
 from crenel.nn.plan import Refresh
 from crenel.workloads import records, session
 from crenel.workloads.networks import layers
-from crenel.workloads.networks.clear import Clear, results
+from crenel.workloads.networks.clear import DRAWN, Clear, results
 from crenel.workloads.networks.task import Task, agreement, least_cosine
 from crenel.workloads.progress import Steps
 from crenel.workloads.records import Energy, Layer, Memory, Network
@@ -168,7 +168,7 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
     """
     machine = device_info(device).description
     program = prepare(task, params, options, report, CostModel.of_device(params, machine), machine)
-    clear = results(task, program, options.clear, report)
+    clear = results(task, program, options.clear, report, DRAWN)
     held = Session(params, device, report, timed_stages=False, energy=options.energy)
     spec, client = program.client, nn.Client(held.client)
     keys = held.keys(lambda _: client.evaluation_keys(spec))
@@ -296,7 +296,7 @@ def _record(
         float_accuracy=task.accuracy(clear.exact),
         simulated_accuracy=task.accuracy(clear.noisy),
         agreement=agreement(found, clear.exact),
-        simulated_agreement=agreement(clear.noisy, clear.exact),
+        simulated_agreement=agreement(clear.noisy, clear.exact[: len(clear.noisy)]),
         cosine=least_cosine(found, clear.exact),
         expected_noise=clear.noise,
         float_error=float(np.abs(found - clear.exact).max()),
