@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from crenel.errors import ParameterError, SerializationError, UnsupportedError
+from crenel.errors import CrenelError, ParameterError, SerializationError, UnsupportedError
 from crenel.nn.archive import read
 from crenel.nn.importers.imported import Call, Imported, Ref, checked, needs
 from crenel.nn.importers.keras_layers import ACTIVATIONS, LAYERS, Layer, Order, make_of
@@ -59,6 +59,8 @@ def from_keras(
             layers = _layers(file)
             weights = {name: _weights(file, name) for name, *_ in layers}
             major = _major(file.attrs.get("keras_version", "2"))
+    except CrenelError:
+        raise
     except (OSError, KeyError, RuntimeError, RecursionError, TypeError, ValueError) as error:
         raise SerializationError(f"no HDF5 file of a Keras network: {printable(error)}") from None
     return _imported(layers, weights, major, asked)
