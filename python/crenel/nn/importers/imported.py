@@ -116,7 +116,8 @@ def _named(place: str, operator: str, reason: str = "") -> str:
 
 @dataclass(frozen=True, eq=False)
 class Imported(Module):
-    """A network of another framework, in that one's own names; of `from_torch` and `from_onnx`."""
+    """A network of another framework, in that one's own names; of `from_torch`, `from_onnx` and
+    `from_keras`."""
 
     calls: tuple[Call, ...]
     source: str
