@@ -111,7 +111,7 @@ class Layouts:
 
 def _choices(graph: Graph, plain: Plan) -> Iterator[Choice]:
     """All there are, planes as they are first."""
-    padded = (False,)
+    padded: tuple[bool, ...] = (False,)
     shape = graph.nodes[0].shape
     if len(shape) == 3:
         first = Layout.of(shape, plain.values[0].layout.capacity)
@@ -149,6 +149,6 @@ def _pattern(op: Op) -> object:
     for each in fields(op):  # type: ignore[arg-type]  # every operation is a dataclass
         value = getattr(op, each.name)
         if isinstance(value, np.ndarray):
-            value = (value.shape, hashlib.sha256(np.packbits(value != 0.0)).hexdigest())
+            value = (value.shape, hashlib.sha256(np.packbits(value != 0.0).tobytes()).hexdigest())
         parts.append(value)
     return tuple(parts)
