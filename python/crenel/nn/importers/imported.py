@@ -139,7 +139,8 @@ class Imported(Module):
             return "within the network"
         if wanted is None or wanted in self.replace:
             return None
-        return f"{HINTS[wanted]}: replace={{{wanted!r}: {' or '.join(map(repr, REPLACEMENTS[wanted]))}}}"
+        ways = " or ".join(f"{{{wanted!r}: {by!r}}}" for by in REPLACEMENTS[wanted])
+        return f"{HINTS[wanted]}: replace={ways}"
 
     def _run(self, tracer: Tracer, value: int | None, place: str) -> Tensor:
         scope = Scope(tracer, {}, self.samples, self.replace)

@@ -163,7 +163,7 @@ def max_pooled(
     if s.replace.get("MaxPool") != "relu" or kernel == (1, 1):
         return pooled(s, x, kernel, stride, pads, ceil)
     if any(pads) or ceil:
-        s.refuse("zeros around maxima")
+        s.refuse("padding around maxima, which would have to be less than everything")
     channels = _planes(s, x)[0]
     for size, k, step in zip(_planes(s, x)[1:], kernel, stride, strict=True):
         windows(size, k, step, 0, 1)
