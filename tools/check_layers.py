@@ -64,7 +64,8 @@ PYTHON_ALLOWED = {
     ),
     "crenel/nn/importers": (
         "numpy",
-        "onnx",  # these three only where a user has them
+        "h5py",  # these four only where a user has them
+        "onnx",
         "safetensors",
         "torch",
         "crenel.errors",

@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from crenel.cli.bench_ablation import ablation
-from crenel.cli.bench_growth import growth
 from crenel.cli.bench_bridge import bridge
+from crenel.cli.bench_growth import growth
 from crenel.cli.bench_integers import integers
 from crenel.cli.bench_pool import pool
 from crenel.errors import ParameterError, UnsupportedError
