@@ -94,7 +94,8 @@ def _everything(options, total: Counts) -> None:
     typed.install()
     with stage("build and install the package"):
         package.install(toolchain)
-    extra = {"CRENEL_REQUIRE": "cuda"} if options.gpu else {}
+    # What a GPU is compared with takes part all the same; ref and the CPU alone need no GPU host.
+    extra = {"CRENEL_REQUIRE": "cuda", "CRENEL_DEVICES": "cuda:0"} if options.gpu else {}
 
     def cxx_lane(own: Counts) -> None:
         with stage("build the C++ tests"):
@@ -142,7 +143,8 @@ def _hardening(options) -> list[Lane]:
     """Bounded: what is left out is said each time."""
     if options.gpu:
         remember(
-            "sanitizers, fuzzers, clang-tidy and types: ./run test runs them, where no GPU is waited for"
+            "ref and cpu by themselves, sanitizers, fuzzers, clang-tidy and types: ./run test runs them, "
+            "where no GPU is waited for"
         )
         return []
 
