@@ -148,6 +148,23 @@ def test_results_in_the_clear_are_kept_in_a_file(tmp_path, rng):
         np.savez(file, **there)
         with pytest.raises(SerializationError, match=what):
             results(task, program, file, Report())
+
+
+def test_errors_may_be_drawn_for_the_first_samples_alone(tmp_path, rng):
+    """Enough where the others are computed under encryption; not where they are what is drawn."""
+    x, file = rng.normal(size=(30, 5)), tmp_path / "clear.npz"
+    model = nn.Sequential(nn.Linear(rng.normal(size=(3, 5))), nn.Square())
+    task = Task("small", model, "random", "random", x[:20], x[20:], rng.integers(0, 3, 10))
+    program = nn.compile(model, x[:20], params=toy(LEVELED), device="cpu")
+    made = results(task, program, file, Report(), drawn=4)
+    assert made.noisy.shape == (4, 3) and made.plan.shape == made.exact.shape == (10, 3)
+    assert made.noise == pytest.approx(np.sqrt(np.mean((made.noisy - made.plan[:4]) ** 2))) and made.noise > 0
+    first = (made.noisy.argmax(axis=1) == task.labels[:4]).mean()
+    assert task.accuracy(made.noisy) == first
+    again = results(task, program, file, Report(), drawn=8)
+    np.testing.assert_array_equal(again.noisy, made.noisy)
+    with pytest.raises(ParameterError, match="errors of 4 samples, expected 10"):
+        results(task, program, file, Report())
     file.write_bytes(content[: len(content) // 2])
     with pytest.raises(SerializationError, match="no arrays of numbers"):
         results(task, program, file, Report())

@@ -9,6 +9,7 @@ import numpy as np
 
 from crenel.nn.clear import Clear, Slots
 from crenel.nn.graph import Graph, Node
+from crenel.nn.headroom import first_beyond
 from crenel.nn.interpret import perform
 from crenel.nn.linear import SlotTransform, empty_slots
 from crenel.nn.ops import Affine
@@ -53,21 +54,24 @@ class Fill:
 
 
 def strange(plan: Plan, transforms: Mapping[int, SlotTransform]) -> list[int]:
-    """Values whose slots without an element hold more than elements reach."""
+    """Values whose slots without an element hold more than elements reach, where one of them is more than a
+    ciphertext holds."""
     ops = Clear({})
     held: dict[int, list[Slots]] = {0: [_one(0.0, plan.values[0].level)]}
     found: list[int] = []
+    largest = dict.fromkeys(range(len(plan.values)), 0.0)
     for step in plan.steps:
         value = plan.values[step.out]
         if isinstance(step, Transform) and fillable(plan, step, transforms[step.out]):
             held[step.out] = [_one(value.fill, value.level)]
         elif isinstance(step, BY_ELEMENT) and all(k in held for k in step.inputs):
             held[step.out] = perform(plan, step, ops, [held[k] for k in step.inputs])
-            one = _one(float(held[step.out][0].values[0, 0]), value.level)
-            held[step.out] = [one]
-            if empty_slots(value.layout).any() and not abs(float(one.values[0, 0])) <= MOST:
+            reach = float(held[step.out][0].values[0, 0])
+            held[step.out] = [_one(reach, value.level)]
+            largest[step.out] = abs(reach) if empty_slots(value.layout).any() else 0.0
+            if not largest[step.out] <= MOST:
                 found.append(step.out)
-    return found
+    return [] if first_beyond(plan, largest) is None else found
 
 
 def sources(plan: Plan, numbers: list[int]) -> set[int]:
