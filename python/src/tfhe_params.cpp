@@ -10,7 +10,12 @@ using tfhe::Params;
 Params from_bytes(nb::handle data, bool allow_insecure, std::optional<Bytes> max_bytes) {
   const BufferView view(data, max_bytes);
   const LoadLimits limits = limits_of(max_bytes);
-  return released([&] { return tfhe::params_from_bytes(view.bytes(), allow_insecure, limits); });
+  std::string migration;
+  Params params = released(
+      [&] { return tfhe::params_from_bytes(view.bytes(), allow_insecure, limits, &migration); });
+  if (!migration.empty() && PyErr_WarnEx(PyExc_UserWarning, migration.c_str(), 1) < 0)
+    throw nb::python_error();
+  return params;
 }
 
 nb::dict numbers(const Params& params) {
@@ -36,6 +41,9 @@ nb::dict numbers(const Params& params) {
 
 void bind_numbers(nb::class_<Params>& c) {
   c.def_prop_ro("name", &Params::name, "Name of the set.")
+      .def_prop_ro("former_name", &Params::former_name,
+                   "The name that the set had when its id was first made, or an empty text.\n"
+                   "Files of that name and these numbers are of this set.")
       .def_prop_ro(
           "description", [](const Params& p) { return p.spec().description; },
           "What the set is for.")
@@ -112,7 +120,8 @@ void bind_methods(nb::class_<Params>& c) {
                           "TfheParams"),
                   "Parameters from `to_bytes`, checked like any others: what they claim of\n"
                   "themselves makes them no safer. Sets below the norm need allow_insecure, but\n"
-                  "for the library's published ones.\n\n"
+                  "for the library's published ones. A set that has another name since the file\n"
+                  "was written gets it, with a UserWarning that says so.\n\n"
                   "max_bytes : refuse a header that takes more memory; default 256 MiB\n\n"
                   "Raises SerializationError.")
       .def("__repr__", [](const Params& p) {

@@ -1,8 +1,11 @@
 """Sets with groups of secret bits: tables, gates and integers on them, and the choice of a step."""
 
+import warnings
+
 import numpy as np
 import pytest
 from tfhe_world import open_tfhe, quiet, tfhe_world
+from wire import assembled, parts
 
 from crenel import tfhe
 from crenel.explain_tfhe import tfhe_facts
@@ -70,14 +73,14 @@ def test_what_they_lack_is_said(device):
     with pytest.raises(tfhe.ParameterError, match="divisor of 4"):
         tfhe.Context(params, device=device, step=3)
     with pytest.raises(tfhe.UnsupportedError, match="groups"):
-        tfhe.Context(tfhe.preset("bool128"), device=device, step=2)
+        tfhe.Context(tfhe.preset("bool128-classic"), device=device, step=2)
     world = tfhe_world("toy-lut4g4", device)
     with pytest.raises(tfhe.UnsupportedError, match="packing"):
         world.client.evaluation_keys(packing=True)
 
 
 def test_parameters_travel():
-    params = quiet(lambda: tfhe.preset("lut4-128g4")).with_step(4)
+    params = quiet(lambda: tfhe.preset("lut4-128")).with_step(4)
     again = tfhe.Params.from_bytes(params.to_bytes())
     assert again == params and again.numbers == params.numbers
     assert not params.below_norm and params.security_bits >= 128
@@ -86,7 +89,7 @@ def test_parameters_travel():
 
 def test_sets_for_use(rng):
     """One addition of eight bits and a gate on the sets themselves."""
-    context = tfhe.Context(tfhe.preset("lut4-128g4"), device="cpu")
+    context = tfhe.Context(tfhe.preset("lut4-128"), device="cpu")
     client = context.keygen()
     ev = context.evaluator(client.evaluation_keys())
     x, y = rng.integers(0, 256, (2, 2)).astype(np.uint8)
@@ -96,9 +99,35 @@ def test_sets_for_use(rng):
     np.testing.assert_array_equal(client.decrypt(squares), x % 16 * (x % 16) % 16)
     assert client.p_fail_log2(squares) < -128
 
-    gates = tfhe.Context(tfhe.preset("bool128g4"), device="cpu")
+    gates = tfhe.Context(tfhe.preset("bool128"), device="cpu")
     holder = gates.keygen()
     a, b = rng.integers(0, 2, (2, 16)).astype(bool)
     server = gates.evaluator(holder.evaluation_keys())
     found = holder.decrypt(server.xor(holder.encrypt(a), holder.encrypt(b)))
     np.testing.assert_array_equal(found, a ^ b)
+
+
+def test_files_of_a_renamed_set_stay_with_it(rng):
+    """bool128 and lut4-128 of 0.1.0 are the classic sets now: same ids, and whoever mixes them is told."""
+    for name in ("bool128", "lut4-128"):
+        old, new = tfhe.preset(f"{name}-classic"), tfhe.preset(name)
+        assert old.former_name == name and old != new and not old.numbers["group"]
+        header, payload = parts(old.to_bytes())
+        header["__metadata__"]["name"] = name  # as 0.1.0 wrote it
+        with pytest.warns(UserWarning, match=f"{name}-classic"):
+            found = tfhe.Params.from_bytes(assembled(header, payload))
+        assert found == old and found.name == old.name
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert tfhe.Params.from_bytes(old.to_bytes()) == old
+            assert tfhe.Params.from_bytes(new.to_bytes()) == new
+    home = tfhe.Context(tfhe.preset("bool128-classic"), device="cpu")
+    client = home.keygen()
+    bits = rng.integers(0, 2, 3).astype(bool)
+    a, key = client.encrypt(bits).to_bytes(), client.export_secret_key()
+    server = tfhe.Context(tfhe.preset("bool128"), device="cpu")
+    for load, data in ((server.ciphertext_from_bytes, a), (server.client_from_secret_key, key)):
+        with pytest.raises(tfhe.SerializationError, match="of the set 'bool128-classic'"):
+            load(data)
+    again = home.client_from_secret_key(key)
+    np.testing.assert_array_equal(again.decrypt(home.ciphertext_from_bytes(a)), bits)

@@ -126,7 +126,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   const device::SwitchShape to_rest = context.state().torus->switch_shape();
   const device::SwitchShape pack = packing_shape(plan);
   DocumentReader file(bytes, kind::kTfheEvaluationKeys, limits, LoadLimits::kKeyBytes);
-  file.require_params(context.params().id());
+  require_set(file, context.params());
   const SecretKeyId id = file.secret_key_id(false);
   const bool has_packing = file.flag(kPacking);
   if (has_packing && plan.rests_extracted())

@@ -132,14 +132,23 @@ std::vector<u8> to_bytes(const Params& params) {
   return file.finish();
 }
 
-Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure, const LoadLimits& limits) {
+Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure, const LoadLimits& limits,
+                         std::string* migration) {
   DocumentReader file(bytes, kind::kTfheParams, limits);
   Spec spec = read_spec(file, read_version(file));
+  const std::string name = spec.name;
   const u32 slots = static_cast<u32>(file.integer("slots", 1, 16));
   file.text("params_id");  // compared when the parameters are known
   file.finish();
   Params params = checked(std::move(spec), slots, allow_insecure);
   file.require_params(params.id());
+  if (migration != nullptr) {
+    *migration = {};
+    if (name != params.name())
+      *migration = cat("the set of this file, ", quote(name), ", is called ", quote(params.name()),
+                       " now: tfhe.preset(", quote(params.name()), ") has it, while ", quote(name),
+                       " names another set or is gone with a later version");
+  }
   return params;
 }
 

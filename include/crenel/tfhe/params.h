@@ -32,6 +32,9 @@ Arithmetic arithmetic_from_string(std::string_view name);
 /// are those of BOLT-FHE, table 2.
 struct Spec {
   std::string name;
+  /// What a set of the library was called when its id was first made, which covers names: files of
+  /// that name and of these numbers are of this set. "" for others. Params fill it in themselves.
+  std::string former_name;
   std::string description;
   LweDim lwe_dim;           ///< [n]
   GlweDim glwe_dim;         ///< [k]
@@ -77,15 +80,19 @@ class Params {
   /// Throws ParameterError listing all problems. With allow_insecure, sets made from this one
   /// (with_slots, with_arithmetic) may be below the norm too.
   static Params from_spec(Spec spec, bool allow_insecure = false);
-  /// A set of params/tfhe-*.toml by name: "bool128", "lut4-128", "M3", "G1", "STD128"; "toy-..."
-  /// need allow_insecure. Throws ParameterError naming the known names.
+  /// A set of params/tfhe-*.toml by name: "bool128", "lut4-128", "M3", "G1", "STD128", or by the
+  /// name that it had, where no other has it now; "toy-..." need allow_insecure. Throws
+  /// ParameterError naming the known names.
   static Params preset(const std::string& name, bool allow_insecure = false);
   static std::vector<std::string> preset_names();  ///< sorted
   static std::string preset_description(const std::string& name);
+  /// The name of the set of params/tfhe-*.toml, with any number of slots and any
+  /// arithmetic, whose id this is, or "".
+  static std::string preset_of_id(const std::string& id);
   /// The same set with r messages under each mask (1..16, else ParameterError); p_fail is restated,
   /// and ParameterError where that needs allow_insecure. Throws UnsupportedError where `approx`
   /// cannot round the products of so many rows, or where its error is no longer small against the
-  /// noise (lut4-128 above 10), as with_arithmetic does.
+  /// noise (lut4-128-classic above 10), as with_arithmetic does.
   Params with_slots(SlotCount slots) const;
   /// The same set with another arithmetic. Throws UnsupportedError for approx where the transform's
   /// error is not small against the set's noise (G4), and for split with modulus raising or where
@@ -99,6 +106,7 @@ class Params {
 
   const Spec& spec() const;
   const std::string& name() const;
+  const std::string& former_name() const;  ///< Spec::former_name
   SlotCount slots() const;
   Arithmetic arithmetic() const;
   u64 modulus() const;                     ///< Q: a power of two, or the product of primes
