@@ -35,6 +35,7 @@ nb::dict numbers(const Params& params) {
   d["switch_base_log"] = s.switch_base_log.value;
   d["switch_digits"] = params.switch_digits().value;
   d["group"] = s.group;
+  d["key_group"] = s.made_group();
   d["step"] = s.step;
   return d;
 }
@@ -110,9 +111,22 @@ void bind_methods(nb::class_<Params>& c) {
           [](const Params& p, i64 step) { return p.with_step(as_unsigned<u32>(step, "step")); },
           "step"_a,
           "The same set, keys and ciphertexts with this many secret bits a step of the rotation:\n"
-          "1, 2 or all of the set's group. Raises ParameterError for no divisor of the group and\n"
+          "a divisor of the keys' group. Raises ParameterError for no divisor of the group and\n"
           "where the failure probability needs allow_insecure, UnsupportedError for sets without\n"
           "groups.")
+      .def(
+          "with_key_group",
+          [](const Params& p, i64 group) {
+            return p.with_key_group(as_unsigned<u32>(group, "key_group"));
+          },
+          "key_group"_a,
+          "The same set and secret keys, with evaluation keys for groups of this many secret "
+          "bits:\n"
+          "those of 3 or 6 serve steps of 3. Context.key_wire_bytes and key_bytes say how\n"
+          "large they are before any is made. Raises ParameterError for a size that does not "
+          "divide\n"
+          "the LWE dimension, UnsupportedError where approx could not add up so many and for sets\n"
+          "without groups.")
       .def_static("from_bytes", &from_bytes, "data"_a, nb::kw_only(), "allow_insecure"_a = false,
                   "max_bytes"_a = nb::none(),
                   nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, "

@@ -63,6 +63,59 @@ def test_one_clients_keys_serve_every_step(device, rng):
         np.testing.assert_array_equal(client.decrypt(result), x + np.uint8(77))
 
 
+def test_keys_of_other_groups_are_a_request_of_their_own(device, rng):
+    """One secret, keys for groups of 2 beside those of 4: sizes said before, and who mixes them is told."""
+    params = tfhe.preset("toy-lut4g4", allow_insecure=True)
+    assert params.with_key_group(2) == params and params.with_key_group(4).numbers == params.numbers
+    home = open_tfhe(params, device)
+    client = home.keygen()
+    secret, m = client.export_secret_key(), rng.integers(0, 16, 4).astype(np.uint8)
+    a = client.encrypt(m, bits=4).to_bytes()
+    small = open_tfhe(params, device, key_group=2)
+    assert (small.params.numbers["key_group"], small.params.numbers["step"]) == (2, 2)
+    holder = small.client_from_secret_key(secret)
+    said, taken = small.key_wire_bytes(), small.key_bytes()
+    keys = holder.evaluation_keys()
+    assert (keys.wire_bytes, keys.nbytes) == (said, taken) and said < home.key_wire_bytes()
+    for step in (1, 2):
+        server = open_tfhe(params, device, key_group=2, step=step)
+        ev = server.evaluator(server.evaluation_keys_from_bytes(keys.to_bytes()), max_p_fail_log2=0)
+        found = ev.lut(server.ciphertext_from_bytes(a), lambda t: 15 - t)
+        np.testing.assert_array_equal(client.decrypt(found), 15 - m)
+    with pytest.raises(tfhe.StateError, match="groups of 2"):
+        home.evaluator(keys)
+    with pytest.raises(tfhe.SerializationError, match="bootstrap"):
+        home.evaluation_keys_from_bytes(keys.to_bytes())
+    for bad in (0, 3, 7):
+        with pytest.raises(tfhe.ParameterError, match="divisor of n = 16"):
+            tfhe.Context(params, device=device, key_group=bad)
+    with pytest.raises(tfhe.ParameterError, match="divisor of 2"):
+        tfhe.Context(params, device=device, key_group=2, step=4)
+    with pytest.raises(tfhe.UnsupportedError, match="groups"):
+        tfhe.preset("toy-lut4", allow_insecure=True).with_key_group(2)
+
+
+def test_groups_of_six():
+    """Sizes of the set for use; steps that `approx` errs too much for are refused."""
+    params = tfhe.preset("lut4-128")
+    six = params.with_key_group(6)
+    assert six == params and (six.numbers["key_group"], six.numbers["step"]) == (6, 2)
+    assert tfhe.Params.from_bytes(six.with_step(3).to_bytes()).numbers == six.with_step(3).numbers
+    for step in (2, 3):
+        assert six.with_step(step).p_fail_log2 <= -128
+    with pytest.raises(tfhe.UnsupportedError, match="steps of 6: arithmetic is approx"):
+        six.with_step(6)
+    with pytest.raises(tfhe.ParameterError, match="allow_insecure"):
+        six.with_step(1)  # 64 errors of keys add up in each of its keys
+    context = tfhe.Context(six, device="cpu")
+    assert context.key_wire_bytes() > 2 * tfhe.Context(params, device="cpu").key_wire_bytes()
+    thirds = tfhe.Context(six.with_step(3), device="cpu")
+    assert thirds.key_bytes() > context.key_bytes() and thirds.key_wire_bytes() == context.key_wire_bytes()
+    assert tfhe.Context(params.with_key_group(3), device="cpu").key_wire_bytes() < context.key_wire_bytes() / 2
+    with pytest.raises(tfhe.ParameterError, match="divisor of n = 664"):
+        tfhe.preset("bool128").with_key_group(6)
+
+
 def test_what_they_lack_is_said(device):
     params = tfhe.preset("toy-lut4g4", allow_insecure=True)
     open_tfhe(params, device)

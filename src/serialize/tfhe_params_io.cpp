@@ -54,6 +54,8 @@ Spec read_spec(DocumentReader& file, u64 version) {
   if (version == kGroupsVersion) {
     spec.group = static_cast<u32>(file.integer("group", 1, device::kMaxGroup));
     spec.step = word(file, "step");
+    if (file.file().metadata().contains("key_group"))
+      spec.key_group = static_cast<u32>(file.integer("key_group", 1, device::kMaxGroup));
     spec.switch_digits = word(file, "switch_digits");
   }
   spec.name = file.text("name");
@@ -105,6 +107,7 @@ std::vector<u8> to_bytes(const Params& params) {
   if (spec.group != 0) {
     file.integer("group", spec.group);
     file.integer("step", spec.step);
+    if (spec.key_group != 0) file.integer("key_group", spec.key_group);
     file.integer("switch_digits", spec.switch_digits);
   }
   file.text("name", spec.name);

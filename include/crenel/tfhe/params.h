@@ -51,8 +51,11 @@ struct Spec {
   /// 2^g keys: 1..6, dividing n. Ciphertexts then rest under the extracted key, before the key
   /// switch, whose noise no sum multiplies. 0: one element a step, rest behind the key switch.
   u32 group = 0;
-  /// Groups: elements of a step on this side, a divisor of `group`: its keys are sums of the ones
-  /// that were sent. Not part of the id. 0 without groups.
+  /// Groups: elements of a group of the keys on this side, where they are not the set's `group`: a
+  /// request of its own, of other keys for the same secret. Not part of the id. 0: `group`.
+  u32 key_group = 0;
+  /// Groups: elements of a step on this side, a divisor of made_group(): its keys are sums of the
+  /// ones that were sent. Not part of the id. 0 without groups.
   u32 step = 0;
   /// Groups: digits that the key switch keeps, from the top. 0 without groups: all.
   u32 switch_digits = 0;
@@ -67,6 +70,8 @@ struct Spec {
   double security_bits = 0.0;
   bool paper = false;  ///< a label: for reproduction of published figures
   std::string provenance;
+
+  u32 made_group() const { return key_group != 0 ? key_group : group; }
 };
 
 /// Immutable, checked parameters with their slots. Cheap to copy.
@@ -100,9 +105,15 @@ class Params {
   Params with_arithmetic(Arithmetic arithmetic) const;
   /// The same set, keys and ciphertexts with `step` secret bits a step of the rotation: results
   /// differ within their noise, and p_fail is restated (ParameterError where that needs
-  /// allow_insecure). ParameterError for a step that does not divide the set's group,
+  /// allow_insecure). ParameterError for a step that does not divide the keys' group,
   /// UnsupportedError for sets without groups.
   Params with_step(u32 step) const;
+  /// The same set and secret keys with evaluation keys of another group size, 1 to 6, and of
+  /// another length (key_wire_bytes and key_bytes say which before any is made): keys of 3 or 6
+  /// serve steps of 3. The step stays where it divides the new size, else it becomes that size.
+  /// ParameterError for a size that does not divide n and as with_step, UnsupportedError for sets
+  /// without groups.
+  Params with_key_group(u32 group) const;
 
   const Spec& spec() const;
   const std::string& name() const;

@@ -28,6 +28,9 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext,
                          const ArrayInfo& info = {});
 std::vector<u8> to_bytes(const Context& context, const Integers& integers,
                          const ArrayInfo& info = {});
+/// `info` of integers is that of the integers, not of their blocks.
+std::vector<u8> to_bytes(const Context& context, const Compressed& compressed,
+                         const ArrayInfo& info = {});
 std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
 
 /// Each validates every field against the context before touching data and throws
@@ -45,6 +48,8 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
                                  ArrayInfo* info = nullptr, const LoadLimits& limits = {});
 Integers integers_from_bytes(const Context& context, std::span<const u8> bytes,
                              ArrayInfo* info = nullptr, const LoadLimits& limits = {});
+Compressed compressed_from_bytes(const Context& context, std::span<const u8> bytes,
+                                 ArrayInfo* info = nullptr, const LoadLimits& limits = {});
 EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes,
                                           const LoadLimits& limits = {});
 

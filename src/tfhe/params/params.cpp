@@ -208,10 +208,10 @@ Params Params::with_step(u32 step) const {
     throw UnsupportedError(
         cat("'", name(), "' takes one secret bit a step, expected a set with ", "groups"),
         {{"name", name()}, {"step", step}});
-  if (step == 0 || spec.group % step != 0)
-    throw ParameterError(cat("step is ", step, ", expected a divisor of ", spec.group,
+  if (step == 0 || spec.made_group() % step != 0)
+    throw ParameterError(cat("step is ", step, ", expected a divisor of ", spec.made_group(),
                              ", the group of '", name(), "'"),
-                         {{"step", step}, {"group", spec.group}});
+                         {{"step", step}, {"group", spec.made_group()}});
   spec.step = step;
   const std::string problem = plan_problem(plan_of(spec, slots()), spec.max_norm2);
   if (!problem.empty())
@@ -219,6 +219,24 @@ Params Params::with_step(u32 step) const {
                            {{"name", spec.name}, {"step", step}});
   return checked(
       std::make_shared<const State>(std::move(spec), state_->slots, state_->allow_insecure));
+}
+
+Params Params::with_key_group(u32 group) const {
+  Spec spec = state_->spec;
+  if (spec.group == 0)
+    throw UnsupportedError(
+        cat("'", name(), "' takes one secret bit a step, expected a set with groups"),
+        {{"name", name()}, {"key_group", group}});
+  const u32 n = spec.lwe_dim.value;
+  if (group == 0 || group > device::kMaxGroup || n % group != 0)
+    throw ParameterError(cat("key_group is ", group, ", expected 1..", device::kMaxGroup,
+                             " and a divisor of n = ", n, " of '", name(), "'"),
+                         {{"key_group", group}, {"lwe_dim", n}});
+  spec.key_group = group == spec.group ? 0 : group;
+  const u32 step = group % spec.step == 0 ? spec.step : group;
+  const auto grouped =
+      std::make_shared<const State>(std::move(spec), state_->slots, state_->allow_insecure);
+  return Params(grouped).with_step(step);
 }
 
 // What from_spec saw had one slot and another arithmetic: p_fail may have crossed the norm.

@@ -102,8 +102,9 @@ TEST(TfheParamsVariants, Slots) {
   }
 }
 
-// M2 and lut4-128-classic: products near 2^51, which are reduced modulo Q before their last rounding. The
-// error that `approx` adds grows with the slots, and lut4-128-classic has room for that of 10.
+// M2 and lut4-128-classic: products near 2^51, which are reduced modulo Q before their last
+// rounding. The error that `approx` adds grows with the slots, and lut4-128-classic has room for
+// that of 10.
 TEST(TfheParamsVariants, LargeProductsKeepTheirSlots) {
   for (const std::string name : {"M2", "lut4-128-classic"})
     for (const auto arithmetic : {Arithmetic::approx, Arithmetic::exact}) {
