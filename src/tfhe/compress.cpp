@@ -1,5 +1,5 @@
 // Storage form: switched ciphertexts, rounded to the steps of a rotation with the secret's mean
-// taken off (docs/theory/tfhe.md "One bootstrap").
+// taken off (docs/theory/tfhe.md "Bootstrapping").
 #include <algorithm>
 #include <cmath>
 

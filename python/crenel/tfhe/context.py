@@ -88,7 +88,7 @@ class Context(Place):
         return self._context.key_bytes(packing)
 
     def key_wire_bytes(self, packing: bool = False) -> int:
-        """Bytes that travel of what Client.evaluation_keys makes, but its file's header, without making it."""
+        """Bytes to send of what Client.evaluation_keys makes, but its file's header, without making it."""
         return self._context.key_wire_bytes(packing)
 
     def keygen(self) -> Client:
