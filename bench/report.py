@@ -25,6 +25,7 @@ from report.pool import pool_sections
 from report.profile import profile_sections
 from report.python import python_sections
 from report.scheme import batches, client, operations, versus_openfhe, versus_peer
+from report.sets import under_present_names
 from report.targets import targets_section
 from report.text import provenance_line
 from report.tfhe import openfhe_tfhe_sections, tfhe_sections
@@ -56,7 +57,7 @@ def json_lines(path: Path) -> list[dict]:
 
 
 def load(results: Path) -> dict[str, dict]:
-    return {f.name: json.loads(f.read_text()) for f in sorted(results.glob("*.json"))}
+    return {f.name: under_present_names(json.loads(f.read_text())) for f in sorted(results.glob("*.json"))}
 
 
 def render(results: Path) -> str:

@@ -15,6 +15,7 @@ from gen_params import text, tomllib
 # field of tfhe::Spec -> how its value is written, in the order of the struct
 FIELDS = {
     "name": text,
+    "former_name": text,
     "description": text,
     "lwe_dim": "LweDim{{{}}}".format,
     "glwe_dim": "GlweDim{{{}}}".format,
@@ -40,6 +41,7 @@ FIELDS = {
 }
 # what a file may leave out
 DEFAULTS = {
+    "former_name": "",
     "secret": "ternary",
     "log_raised_modulus": 0,
     "base_log": 0,

@@ -1,7 +1,7 @@
 // Tuner of the blind rotation: every shape that serves a parameter set, at every packing asked for,
 // timed on random keys (BOLT-FHE, figure 5 and tables 8 and 10).
 //
-//   torus_tune --set bool128 --slots 1,2,5 --json out.json
+//   torus_tune --set bool128-classic --slots 1,2,5 --json out.json
 //
 // A block takes the most rows that fit, with --all every count is tried,
 // and the shapes for any size too. Outputs of all shapes must agree to the bit: the digest is
@@ -25,7 +25,7 @@ using namespace crenel;
 using namespace crenel::bench;
 
 struct Options {
-  std::string set = "bool128", device = "auto", arithmetic, json;
+  std::string set = "bool128-classic", device = "auto", arithmetic, json;
   std::vector<u32> slots{1};
   u32 batch = 16384;
   bool all = false;
@@ -35,7 +35,7 @@ std::optional<Options> parse(const Words& words) {
   Options o;
   Arguments arguments("Every shape of the blind rotation that serves a set, timed on random keys.");
   arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
-      .text("--set", o.set, "a set of crenel params list; default bool128")
+      .text("--set", o.set, "a set of crenel params list; default bool128-classic")
       .numbers("--slots", o.slots, "packings, by commas; default 1")
       .number("--batch", o.batch, "messages; default 16384", 1)
       .text("--arithmetic", o.arithmetic, "exact, approx or split; default the set's own")

@@ -24,8 +24,8 @@ TARGETS = [
     {"params": "G2", "slots": 1, "published": 9489, "floor": 20000, "aim": 45000},
     {"params": "G4", "slots": 1, "published": 2660, "floor": 5000, "aim": 10000, "operation": "lut"},
     {"params": "G5", "slots": 1, "published": 2457, "floor": 5000, "aim": 10000, "operation": "floor"},
-    {"params": "bool128", "slots": 1, "published": None, "floor": 80000, "aim": 200000},
-    {"params": "bool128", "slots": 5, "published": None, "floor": 80000, "aim": 200000},
+    {"params": "bool128-classic", "slots": 1, "published": None, "floor": 80000, "aim": 200000},
+    {"params": "bool128-classic", "slots": 5, "published": None, "floor": 80000, "aim": 200000},
 ]
 ABOUT = """
 One call works on a whole batch through the public interface. Resident: inputs and outputs stay on the device.

@@ -20,6 +20,7 @@ tfhe::Comparison comparison(const std::string& name);
 
 using TfheCiphertext = Bound<tfhe::Ciphertext, tfhe::Context>;
 using TfheIntegers = Bound<tfhe::Integers, tfhe::Context>;
+using TfheCompressed = Bound<tfhe::Compressed, tfhe::Context>;
 using TfheKeys = Bound<tfhe::EvaluationKeys, tfhe::Context>;
 
 }  // namespace crenel::python

@@ -107,6 +107,18 @@ void bind_messages(nb::module_& m) {
           [](const Evaluator& ev, const TfheCiphertext& a) { return wrap(ev, ev.sign(a.value)); },
           "a"_a, ReleaseGil())
       .def(
+          "compress",
+          [](const Evaluator& ev, const TfheCiphertext& a) {
+            return TfheCompressed{ev.context(), ev.compress(a.value)};
+          },
+          "a"_a, ReleaseGil())
+      .def(
+          "decompress",
+          [](const Evaluator& ev, const TfheCompressed& c) {
+            return wrap(ev, ev.decompress(c.value));
+          },
+          "compressed"_a, ReleaseGil())
+      .def(
           "pack",
           [](const Evaluator& ev, const TfheCiphertext& a) { return wrap(ev, ev.pack(a.value)); },
           "single"_a, ReleaseGil());

@@ -150,6 +150,16 @@ void bind_others(Class& c) {
           },
           "a"_a, "bits"_a, "signed"_a, ReleaseGil())
       .def(
+          "compress",
+          [](const E& ev, const TfheIntegers& a) {
+            return TfheCompressed{ev.evaluator().context(), ev.compress(a.value)};
+          },
+          "a"_a, ReleaseGil())
+      .def(
+          "decompress",
+          [](const E& ev, const TfheCompressed& c) { return wrap(ev, ev.decompress(c.value)); },
+          "compressed"_a, ReleaseGil())
+      .def(
           "trivial",
           [](const E& ev, const Array<u64>& words, u32 bits, bool is_signed) {
             return wrap(ev, ev.trivial_words(as_span(words), bits, is_signed));

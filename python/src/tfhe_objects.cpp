@@ -59,6 +59,10 @@ void bind_tfhe_context(nb::module_& m) {
       .def(
           "key_bytes", [](const Context& c, bool packing) { return tfhe::key_bytes(c, {packing}); },
           "packing"_a = false)
+      .def(
+          "key_wire_bytes",
+          [](const Context& c, bool packing) { return tfhe::key_wire_bytes(c, {packing}); },
+          "packing"_a = false)
       .def("keygen", &Context::keygen, ReleaseGil())
       .def("client_from_secret_key", &import_client, "data"_a)
       .def(
@@ -72,6 +76,9 @@ void bind_tfhe_context(nb::module_& m) {
            "max_bytes"_a = nb::none())
       .def("integers_from_bytes", &array_from_bytes<tfhe::Integers, tfhe::integers_from_bytes>,
            "data"_a, "max_bytes"_a = nb::none())
+      .def("compressed_from_bytes",
+           &array_from_bytes<tfhe::Compressed, tfhe::compressed_from_bytes>, "data"_a,
+           "max_bytes"_a = nb::none())
       .def("evaluation_keys_from_bytes", &keys_from_bytes, "data"_a, "max_bytes"_a = nb::none(),
            "progress"_a = nb::none())
       .def(
@@ -131,6 +138,18 @@ void bind_arrays(nb::module_& m) {
       .def("to_bytes", &array_to_bytes<tfhe::Integers>, "shape"_a, "element"_a);
   m.def("tfhe_concatenate", &concatenate<tfhe::Ciphertext>, "parts"_a, ReleaseGil());
   m.def("tfhe_concatenate", &concatenate<tfhe::Integers>, "parts"_a, ReleaseGil());
+}
+
+void bind_compressed(nb::module_& m) {
+  nb::class_<TfheCompressed>(m, "TfheCompressed", "Encrypted messages in the form for storage.")
+      .def_prop_ro("size", [](const TfheCompressed& c) { return c.value.size(); })
+      .def_prop_ro("plain_modulus", [](const TfheCompressed& c) { return c.value.plain_modulus(); })
+      .def_prop_ro("nbytes", [](const TfheCompressed& c) { return c.value.bytes(); })
+      .def_prop_ro("integer_bits", [](const TfheCompressed& c) { return c.value.integer_bits(); })
+      .def_prop_ro("signed", [](const TfheCompressed& c) { return c.value.is_signed(); })
+      .def_prop_ro("secret_key_id",
+                   [](const TfheCompressed& c) { return c.value.secret_key_id().text(); })
+      .def("to_bytes", &array_to_bytes<tfhe::Compressed>, "shape"_a, "element"_a);
 }
 
 void bind_keys(nb::module_& m) {
@@ -234,6 +253,7 @@ void bind_tfhe_client(nb::module_& m) {
 void bind_tfhe_objects(nb::module_& m) {
   bind_tfhe_context(m);
   bind_arrays(m);
+  bind_compressed(m);
   bind_keys(m);
   bind_tfhe_client(m);
 }

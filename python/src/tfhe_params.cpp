@@ -10,7 +10,12 @@ using tfhe::Params;
 Params from_bytes(nb::handle data, bool allow_insecure, std::optional<Bytes> max_bytes) {
   const BufferView view(data, max_bytes);
   const LoadLimits limits = limits_of(max_bytes);
-  return released([&] { return tfhe::params_from_bytes(view.bytes(), allow_insecure, limits); });
+  std::string migration;
+  Params params = released(
+      [&] { return tfhe::params_from_bytes(view.bytes(), allow_insecure, limits, &migration); });
+  if (!migration.empty() && PyErr_WarnEx(PyExc_UserWarning, migration.c_str(), 1) < 0)
+    throw nb::python_error();
+  return params;
 }
 
 nb::dict numbers(const Params& params) {
@@ -30,12 +35,16 @@ nb::dict numbers(const Params& params) {
   d["switch_base_log"] = s.switch_base_log.value;
   d["switch_digits"] = params.switch_digits().value;
   d["group"] = s.group;
+  d["key_group"] = s.made_group();
   d["step"] = s.step;
   return d;
 }
 
 void bind_numbers(nb::class_<Params>& c) {
   c.def_prop_ro("name", &Params::name, "Name of the set.")
+      .def_prop_ro("former_name", &Params::former_name,
+                   "The name that the set had when its id was first made, or an empty text.\n"
+                   "Files of that name and these numbers are of this set.")
       .def_prop_ro(
           "description", [](const Params& p) { return p.spec().description; },
           "What the set is for.")
@@ -102,9 +111,22 @@ void bind_methods(nb::class_<Params>& c) {
           [](const Params& p, i64 step) { return p.with_step(as_unsigned<u32>(step, "step")); },
           "step"_a,
           "The same set, keys and ciphertexts with this many secret bits a step of the rotation:\n"
-          "1, 2 or all of the set's group. Raises ParameterError for no divisor of the group and\n"
+          "a divisor of the keys' group. Raises ParameterError for no divisor of the group and\n"
           "where the failure probability needs allow_insecure, UnsupportedError for sets without\n"
           "groups.")
+      .def(
+          "with_key_group",
+          [](const Params& p, i64 group) {
+            return p.with_key_group(as_unsigned<u32>(group, "key_group"));
+          },
+          "key_group"_a,
+          "The same set and secret keys, with evaluation keys for groups of this many secret "
+          "bits:\n"
+          "those of 3 or 6 serve steps of 3. Context.key_wire_bytes and key_bytes say how\n"
+          "large they are before any is made. Raises ParameterError for a size that does not "
+          "divide\n"
+          "the LWE dimension, UnsupportedError where approx could not add up so many and for sets\n"
+          "without groups.")
       .def_static("from_bytes", &from_bytes, "data"_a, nb::kw_only(), "allow_insecure"_a = false,
                   "max_bytes"_a = nb::none(),
                   nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, "
@@ -112,7 +134,8 @@ void bind_methods(nb::class_<Params>& c) {
                           "TfheParams"),
                   "Parameters from `to_bytes`, checked like any others: what they claim of\n"
                   "themselves makes them no safer. Sets below the norm need allow_insecure, but\n"
-                  "for the library's published ones.\n\n"
+                  "for the library's published ones. A set that has another name since the file\n"
+                  "was written gets it, with a UserWarning that says so.\n\n"
                   "max_bytes : refuse a header that takes more memory; default 256 MiB\n\n"
                   "Raises SerializationError.")
       .def("__repr__", [](const Params& p) {

@@ -57,6 +57,11 @@ def tfhe_loaders(device: str) -> list[Loader]:
     keys = client.evaluation_keys()
     messages = client.encrypt(np.arange(20000, dtype=np.uint64) % 16, bits=4)
 
+    groups = open_tfhe(tfhe.preset("toy-lut4g4", allow_insecure=True), device)
+    holder = groups.keygen()
+    ev = groups.evaluator(holder.evaluation_keys(), max_p_fail_log2=0)
+    stored = ev.compress(holder.encrypt(np.arange(900) % 16, bits=4))
+
     def save(x) -> bytes:
         return x.to_bytes()
 
@@ -69,12 +74,13 @@ def tfhe_loaders(device: str) -> list[Loader]:
         Loader("tfhe rows", messages[:999].to_bytes(), context.ciphertext_from_bytes, save),
         Loader("tfhe integers", client.encrypt(np.arange(500, dtype=np.uint16)).to_bytes(),
                context.integers_from_bytes, save),
+        Loader("tfhe compressed", stored.to_bytes(), groups.compressed_from_bytes, save),
         Loader("tfhe keys", keys.to_bytes(), context.evaluation_keys_from_bytes, save),
     ]  # fmt: skip
 
 
 NAMES = ["params", "seeded", "product", "plaintext", "keys", "public"]
-NAMES += ["tfhe params", "tfhe seeded", "tfhe rows", "tfhe integers", "tfhe keys"]
+NAMES += ["tfhe params", "tfhe seeded", "tfhe rows", "tfhe integers", "tfhe compressed", "tfhe keys"]
 
 
 def header_bytes(data: bytes) -> int:

@@ -199,7 +199,7 @@ def test_what_the_library_itself_runs_out_of():
 
 def test_tfhe():
     run("""
-        home = tfhe.Context(tfhe.preset("bool128"), device="cpu")
+        home = tfhe.Context(tfhe.preset("bool128-classic"), device="cpu")
         holder = home.keygen()
         leave(60 * MIB)
         error = refused(holder.evaluation_keys)

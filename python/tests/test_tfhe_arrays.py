@@ -213,15 +213,15 @@ def test_files_that_are_refused(bits, device):
 
 def test_params(bits):
     assert {"bool128", "lut4-128", "M3", "G1", "STD128"} <= set(tfhe.preset_names())
-    for name in ("bool128", "lut4-128"):
+    for name in ("bool128", "lut4-128", "bool128-classic", "lut4-128-classic"):
         p = tfhe.preset(name, allow_insecure=True)
         assert p.p_fail_log2 <= -128 and p.security_bits >= 128 and not p.warning
     assert tfhe.preset("M1").warning and tfhe.preset("M1").paper
     with pytest.raises(tfhe.ParameterError, match="bool128"):
         tfhe.preset("bool129")
-    p = tfhe.preset("bool128")
+    assert {tfhe.preset("bool128"): 1}[tfhe.preset("BOOL128")] == 1
+    p = tfhe.preset("bool128-classic")
     assert p.with_slots(4).slots == 4 and p.with_slots(4) != p and p.with_slots(1) == p
-    assert {p: 1}[tfhe.preset("BOOL128")] == 1
     assert p.with_arithmetic("exact").arithmetic == "exact"
     for call in (lambda: p.with_arithmetic("fast"), lambda: p.with_slots(0), lambda: p.with_slots(17)):
         with pytest.raises(tfhe.ParameterError):

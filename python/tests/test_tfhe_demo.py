@@ -151,7 +151,7 @@ def test_params_commands(run):
         assert re.search(rf"^{re.escape(name)} ", out, re.MULTILINE)
     code, out, _ = run("params", "show", "m3")
     assert code == 0 and "BELOW THE NORM" in out and "n = 512" in out and "raising 2^18 to 2^41" in out
-    code, out, _ = run("params", "explain", "bool128")
+    code, out, _ = run("params", "explain", "bool128-classic")
     assert code == 0 and "128.8 bits" in out and "BELOW" not in out and "656 times" in out
     for name in tfhe.preset_names():
         assert run("params", "explain", name)[0] == 0

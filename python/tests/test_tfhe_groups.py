@@ -1,8 +1,11 @@
 """Sets with groups of secret bits: tables, gates and integers on them, and the choice of a step."""
 
+import warnings
+
 import numpy as np
 import pytest
 from tfhe_world import open_tfhe, quiet, tfhe_world
+from wire import assembled, parts
 
 from crenel import tfhe
 from crenel.explain_tfhe import tfhe_facts
@@ -60,6 +63,60 @@ def test_one_clients_keys_serve_every_step(device, rng):
         np.testing.assert_array_equal(client.decrypt(result), x + np.uint8(77))
 
 
+def test_keys_of_other_groups_are_a_request_of_their_own(device, rng):
+    """One secret, keys for groups of 2 beside those of 4: sizes said before, and who mixes them is told."""
+    params = tfhe.preset("toy-lut4g4", allow_insecure=True)
+    assert params.with_key_group(2) == params and params.with_key_group(4).numbers == params.numbers
+    home = open_tfhe(params, device)
+    client = home.keygen()
+    secret, m = client.export_secret_key(), rng.integers(0, 16, 4).astype(np.uint8)
+    a = client.encrypt(m, bits=4).to_bytes()
+    small = open_tfhe(params, device, key_group=2)
+    assert (small.params.numbers["key_group"], small.params.numbers["step"]) == (2, 2)
+    holder = small.client_from_secret_key(secret)
+    said, taken = small.key_wire_bytes(), small.key_bytes()
+    keys = holder.evaluation_keys()
+    assert (keys.wire_bytes, keys.nbytes) == (said, taken) and said < home.key_wire_bytes()
+    for step in (1, 2):
+        server = open_tfhe(params, device, key_group=2, step=step)
+        ev = server.evaluator(server.evaluation_keys_from_bytes(keys.to_bytes()), max_p_fail_log2=0)
+        found = ev.lut(server.ciphertext_from_bytes(a), lambda t: 15 - t)
+        np.testing.assert_array_equal(client.decrypt(found), 15 - m)
+    with pytest.raises(tfhe.StateError, match="groups of 2"):
+        home.evaluator(keys)
+    with pytest.raises(tfhe.SerializationError, match="bootstrap"):
+        home.evaluation_keys_from_bytes(keys.to_bytes())
+    for bad in (0, 3, 7):
+        with pytest.raises(tfhe.ParameterError, match="divisor of n = 16"):
+            tfhe.Context(params, device=device, key_group=bad)
+    with pytest.raises(tfhe.ParameterError, match="divisor of 2"):
+        tfhe.Context(params, device=device, key_group=2, step=4)
+    with pytest.raises(tfhe.UnsupportedError, match="groups"):
+        tfhe.preset("toy-lut4", allow_insecure=True).with_key_group(2)
+
+
+def test_groups_of_six():
+    """Sizes of the set for use; steps that `approx` errs too much for are refused."""
+    params = tfhe.preset("lut4-128")
+    six = params.with_key_group(6)
+    assert six == params and (six.numbers["key_group"], six.numbers["step"]) == (6, 2)
+    assert tfhe.Params.from_bytes(six.with_step(3).to_bytes()).numbers == six.with_step(3).numbers
+    for step in (2, 3):
+        assert six.with_step(step).p_fail_log2 <= -128
+    with pytest.raises(tfhe.UnsupportedError, match="steps of 6: arithmetic is approx"):
+        six.with_step(6)
+    with pytest.raises(tfhe.ParameterError, match="allow_insecure"):
+        six.with_step(1)  # 64 errors of keys add up in each of its keys
+    context = tfhe.Context(six, device="cpu")
+    assert context.key_wire_bytes() > 2 * tfhe.Context(params, device="cpu").key_wire_bytes()
+    thirds = tfhe.Context(six.with_step(3), device="cpu")
+    assert thirds.key_bytes() > context.key_bytes() and thirds.key_wire_bytes() == context.key_wire_bytes()
+    three = tfhe.Context(params.with_key_group(3), device="cpu")
+    assert three.key_wire_bytes() < context.key_wire_bytes() / 2
+    with pytest.raises(tfhe.ParameterError, match="divisor of n = 664"):
+        tfhe.preset("bool128").with_key_group(6)
+
+
 def test_what_they_lack_is_said(device):
     params = tfhe.preset("toy-lut4g4", allow_insecure=True)
     open_tfhe(params, device)
@@ -70,14 +127,14 @@ def test_what_they_lack_is_said(device):
     with pytest.raises(tfhe.ParameterError, match="divisor of 4"):
         tfhe.Context(params, device=device, step=3)
     with pytest.raises(tfhe.UnsupportedError, match="groups"):
-        tfhe.Context(tfhe.preset("bool128"), device=device, step=2)
+        tfhe.Context(tfhe.preset("bool128-classic"), device=device, step=2)
     world = tfhe_world("toy-lut4g4", device)
     with pytest.raises(tfhe.UnsupportedError, match="packing"):
         world.client.evaluation_keys(packing=True)
 
 
 def test_parameters_travel():
-    params = quiet(lambda: tfhe.preset("lut4-128g4")).with_step(4)
+    params = quiet(lambda: tfhe.preset("lut4-128")).with_step(4)
     again = tfhe.Params.from_bytes(params.to_bytes())
     assert again == params and again.numbers == params.numbers
     assert not params.below_norm and params.security_bits >= 128
@@ -86,7 +143,7 @@ def test_parameters_travel():
 
 def test_sets_for_use(rng):
     """One addition of eight bits and a gate on the sets themselves."""
-    context = tfhe.Context(tfhe.preset("lut4-128g4"), device="cpu")
+    context = tfhe.Context(tfhe.preset("lut4-128"), device="cpu")
     client = context.keygen()
     ev = context.evaluator(client.evaluation_keys())
     x, y = rng.integers(0, 256, (2, 2)).astype(np.uint8)
@@ -96,9 +153,35 @@ def test_sets_for_use(rng):
     np.testing.assert_array_equal(client.decrypt(squares), x % 16 * (x % 16) % 16)
     assert client.p_fail_log2(squares) < -128
 
-    gates = tfhe.Context(tfhe.preset("bool128g4"), device="cpu")
+    gates = tfhe.Context(tfhe.preset("bool128"), device="cpu")
     holder = gates.keygen()
     a, b = rng.integers(0, 2, (2, 16)).astype(bool)
     server = gates.evaluator(holder.evaluation_keys())
     found = holder.decrypt(server.xor(holder.encrypt(a), holder.encrypt(b)))
     np.testing.assert_array_equal(found, a ^ b)
+
+
+def test_files_of_a_renamed_set_stay_with_it(rng):
+    """bool128 and lut4-128 of 0.1.0 are the classic sets now: same ids, and whoever mixes them is told."""
+    for name in ("bool128", "lut4-128"):
+        old, new = tfhe.preset(f"{name}-classic"), tfhe.preset(name)
+        assert old.former_name == name and old != new and not old.numbers["group"]
+        header, payload = parts(old.to_bytes())
+        header["__metadata__"]["name"] = name  # as 0.1.0 wrote it
+        with pytest.warns(UserWarning, match=f"{name}-classic"):
+            found = tfhe.Params.from_bytes(assembled(header, payload))
+        assert found == old and found.name == old.name
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert tfhe.Params.from_bytes(old.to_bytes()) == old
+            assert tfhe.Params.from_bytes(new.to_bytes()) == new
+    home = tfhe.Context(tfhe.preset("bool128-classic"), device="cpu")
+    client = home.keygen()
+    bits = rng.integers(0, 2, 3).astype(bool)
+    a, key = client.encrypt(bits).to_bytes(), client.export_secret_key()
+    server = tfhe.Context(tfhe.preset("bool128"), device="cpu")
+    for load, data in ((server.ciphertext_from_bytes, a), (server.client_from_secret_key, key)):
+        with pytest.raises(tfhe.SerializationError, match="of the set 'bool128-classic'"):
+            load(data)
+    again = home.client_from_secret_key(key)
+    np.testing.assert_array_equal(again.decrypt(home.ciphertext_from_bytes(a)), bits)

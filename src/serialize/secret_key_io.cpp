@@ -1,7 +1,6 @@
 #include "serialize/secret_key_io.h"
 
 #include <cstring>
-#include <functional>
 #include <numeric>
 
 #include "ckks/objects.h"
@@ -25,7 +24,8 @@ std::vector<u8> write_secret_key(std::string_view kind, const std::string& param
   return file.finish();
 }
 
-SecretKeyFile read_secret_key(std::string_view kind, const std::string& params_id,
+SecretKeyFile read_secret_key(std::string_view kind,
+                              const std::function<void(DocumentReader&)>& require_params,
                               std::span<const u64> shape, std::span<const u8> bytes) {
   const u64 count = std::accumulate(shape.begin(), shape.end(), u64{1}, std::multiplies<>());
   // A file of that many coefficients is longer than they are.
@@ -33,7 +33,7 @@ SecretKeyFile read_secret_key(std::string_view kind, const std::string& params_i
     reject("secret key", "bare coefficients, the export of crenel before files of version 2",
            cat("a file of kind ", quote(kind), "; export the key anew"));
   DocumentReader file(bytes, kind);
-  file.require_params(params_id);
+  require_params(file);
   SecretKeyFile key;
   key.id = file.secret_key_id(false);
   const Tensor& tensor = file.tensor(kCoefficients, DType::u8, shape);
@@ -58,7 +58,8 @@ std::vector<u8> Client::export_secret_key() const {
 
 Client Client::import_secret_key(const Context& context, std::span<const u8> bytes) {
   const u64 shape[] = {context.params().ring_dim()};
-  const auto key = read_secret_key(kind::kSecretKey, context.params().id(), shape, bytes);
+  const auto require = [&](DocumentReader& file) { file.require_params(context.params().id()); };
+  const auto key = read_secret_key(kind::kSecretKey, require, shape, bytes);
   return client_of(context, key.coefficients, key.id);
 }
 

@@ -159,7 +159,7 @@ Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> byt
                                  const LoadLimits& limits) {
   const Context::State& home = context.state();
   DocumentReader file(bytes, kind::kTfheCiphertext, limits);
-  file.require_params(context.params().id());
+  require_set(file, context.params());
   const SecretKeyId id = file.secret_key_id(true);
   const u64 size = file.integer("size", 1, kMaxSize);
   const Encoding encoding = read_encoding(file, context.params());
@@ -206,7 +206,7 @@ Integers integers_from_bytes(const Context& context, std::span<const u8> bytes, 
                              const LoadLimits& limits) {
   const Context::State& home = context.state();
   DocumentReader file(bytes, kind::kTfheIntegers, limits);
-  file.require_params(context.params().id());
+  require_set(file, context.params());
   const SecretKeyId id = file.secret_key_id(true);
   const u64 size = file.integer("size", 1, kMaxSize);
   const Encoding encoding = read_encoding(file, context.params());

@@ -29,6 +29,20 @@ bool is_shape(std::span<const u64> shape, u64 size) {
 
 }  // namespace
 
+void require_set(DocumentReader& file, const tfhe::Params& params) {
+  const auto& metadata = file.file().metadata();
+  const auto found = metadata.find("params_id");
+  if (found != metadata.end() && found->second.value != params.id()) {
+    const std::string set = tfhe::Params::preset_of_id(found->second.value);
+    if (!set.empty() && set != params.name())
+      reject("params_id",
+             cat(quote(found->second.value), " (of the set ", quote(set),
+                 "; open it in a context of that set)"),
+             cat(quote(params.id()), ", of ", quote(params.name())), found->second.offset);
+  }
+  file.require_params(params.id());
+}
+
 void write_optional_real(DocumentWriter& file, const std::string& name, double value) {
   if (value > 0)
     file.real(name, value);

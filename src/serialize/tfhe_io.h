@@ -11,8 +11,12 @@ namespace kind {
 inline constexpr std::string_view kTfheParams = "tfhe_params";
 inline constexpr std::string_view kTfheCiphertext = "tfhe_ciphertext";
 inline constexpr std::string_view kTfheIntegers = "tfhe_integers";
+inline constexpr std::string_view kTfheCompressed = "tfhe_compressed";
 inline constexpr std::string_view kTfheEvaluationKeys = "tfhe_evaluation_keys";
 }  // namespace kind
+
+/// DocumentReader::require_params, with the set of the library that the file is of, if any.
+void require_set(DocumentReader& file, const tfhe::Params& params);
 
 /// Reals that may be 0, which is written as "0".
 void write_optional_real(DocumentWriter& file, const std::string& name, double value);

@@ -96,6 +96,7 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
     throw StateError("cannot save evaluation keys: there are none", {{"found", "no keys"}});
   const EvaluationKeys::Data& data = *keys.data();
   require_context("evaluation keys", data.params_id, id);
+  expect_key_group(data, context.state());
   const device::TorusPlan& plan = context.state().plan;
   const device::SwitchShape to_rest = context.state().torus->switch_shape();
   const device::SwitchShape pack = packing_shape(plan);
@@ -126,7 +127,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   const device::SwitchShape to_rest = context.state().torus->switch_shape();
   const device::SwitchShape pack = packing_shape(plan);
   DocumentReader file(bytes, kind::kTfheEvaluationKeys, limits, LoadLimits::kKeyBytes);
-  file.require_params(context.params().id());
+  require_set(file, context.params());
   const SecretKeyId id = file.secret_key_id(false);
   const bool has_packing = file.flag(kPacking);
   if (has_packing && plan.rests_extracted())

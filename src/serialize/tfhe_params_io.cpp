@@ -54,6 +54,8 @@ Spec read_spec(DocumentReader& file, u64 version) {
   if (version == kGroupsVersion) {
     spec.group = static_cast<u32>(file.integer("group", 1, device::kMaxGroup));
     spec.step = word(file, "step");
+    if (file.file().metadata().contains("key_group"))
+      spec.key_group = static_cast<u32>(file.integer("key_group", 1, device::kMaxGroup));
     spec.switch_digits = word(file, "switch_digits");
   }
   spec.name = file.text("name");
@@ -105,6 +107,7 @@ std::vector<u8> to_bytes(const Params& params) {
   if (spec.group != 0) {
     file.integer("group", spec.group);
     file.integer("step", spec.step);
+    if (spec.key_group != 0) file.integer("key_group", spec.key_group);
     file.integer("switch_digits", spec.switch_digits);
   }
   file.text("name", spec.name);
@@ -132,14 +135,23 @@ std::vector<u8> to_bytes(const Params& params) {
   return file.finish();
 }
 
-Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure, const LoadLimits& limits) {
+Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure, const LoadLimits& limits,
+                         std::string* migration) {
   DocumentReader file(bytes, kind::kTfheParams, limits);
   Spec spec = read_spec(file, read_version(file));
+  const std::string name = spec.name;
   const u32 slots = static_cast<u32>(file.integer("slots", 1, 16));
   file.text("params_id");  // compared when the parameters are known
   file.finish();
   Params params = checked(std::move(spec), slots, allow_insecure);
   file.require_params(params.id());
+  if (migration != nullptr) {
+    *migration = {};
+    if (name != params.name())
+      *migration = cat("the set of this file, ", quote(name), ", is called ", quote(params.name()),
+                       " now: tfhe.preset(", quote(params.name()), ") has it, while ", quote(name),
+                       " names another set or is gone with a later version");
+  }
   return params;
 }
 

@@ -1,5 +1,6 @@
 // Secret keys of TFHE to files and back.
 #include "serialize/secret_key_io.h"
+#include "serialize/tfhe_io.h"
 #include "tfhe/objects.h"
 
 namespace crenel::tfhe {
@@ -16,7 +17,8 @@ std::vector<u8> Client::export_secret_key() const {
 Client Client::import_secret_key(const Context& context, std::span<const u8> bytes) {
   const auto& home = context.state();
   const u64 shape[] = {home.plan.slots, SecretKeys::slot_words(home.plan)};
-  const auto key = read_secret_key(kind::kTfheSecretKey, context.params().id(), shape, bytes);
+  const auto require = [&](DocumentReader& file) { require_set(file, context.params()); };
+  const auto key = read_secret_key(kind::kTfheSecretKey, require, shape, bytes);
   return Client(
       std::make_shared<State>(State{context,
                                     SecretKeys(home.plan, *home.stream, *home.poly,

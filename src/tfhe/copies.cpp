@@ -33,6 +33,7 @@ EvaluationKeys copy_to(const Context& to, const EvaluationKeys& keys) {
   const EvaluationKeys::Data* from = keys.data();
   if (from == nullptr) return EvaluationKeys(nullptr);
   expect_parameters(from->params_id, to, "evaluation keys");
+  expect_key_group(*from, to.state());
   const Context::State& home = to.state();
   expect_room_for_keys(home, keys.has_packing());
   auto& stream = *home.stream;

@@ -44,6 +44,7 @@ Evaluator::State::State(Context context_, EvaluationKeys keys_, const EvaluatorO
                          {{"max_p_fail_log2", max_p_fail_log2}});
   if (const auto* data = keys.data()) {
     expect_home(data->params_id, data->bootstrap, home(), "keys");
+    expect_key_group(*data, home());
     if (data->home->plan.group != plan().group) keys = with_steps_of(context, keys);
   }
 }
@@ -118,8 +119,13 @@ double Evaluator::State::failure(const Noise& noise, u32 log_modulus, double mar
 
 void Evaluator::State::judge(const Noise& noise, u32 log_modulus, double margin,
                              const char* operation) const {
+  judge_reading(noise.variance() + reading_variance(plan(), log_modulus), noise, margin, operation);
+}
+
+void Evaluator::State::judge_reading(double variance, const Noise& noise, double margin,
+                                     const char* operation) const {
   constexpr double kRounding = 1e-9;  // relative, of the order in which variances were added up
-  const double found = failure(noise, log_modulus, margin);
+  const double found = tail_log2(variance, margin);
   if (found <= max_p_fail_log2 * (1 - kRounding)) return;
   throw ParameterError(
       cat(operation, ": a bootstrap of these inputs fails with a probability of up to 2^",
@@ -214,9 +220,7 @@ void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_i
 
 void Evaluator::State::bootstrap_groups(u32* out, const u32* in, u64 rows,
                                         const device::LutView& luts) const {
-  const auto& data = bootstrap_keys();
-  auto& kernels = *home().torus;
-  const auto shape = kernels.switch_shape();
+  bootstrap_keys();
   const u64 row = plan().read_words() * sizeof(u32);
   u64 most = std::clamp<u64>(chunk_bytes / row, 1, rows);
   if (watch::reported()) most = std::min(most, reported_rows(rows));
@@ -230,19 +234,27 @@ void Evaluator::State::bootstrap_groups(u32* out, const u32* in, u64 rows,
     const u64 count = std::min(most, rows - first);
     device::LutView part = luts;
     if (part.index != nullptr) part.index += first * plan().slots;
-    {
-      const device::Stage stage(stream(), "key_switch");
-      kernels.key_switch(stream(), shape, {switched.as<u32>(), shape.out(count)},
-                         {in + first * plan().words(), shape.in(count)},
-                         shape.key(data.key_switch.data()));
-    }
-    const device::Stage stage(stream(), "blind_rotate");
-    const u64 outputs = count * luts.outputs;
-    kernels.blind_rotate(
-        stream(), {out + first * luts.outputs * plan().words(), kernels.extracted(outputs)},
-        {switched.as<const u32>(), kernels.read(count)}, data.bootstrap.data(), part);
+    switch_groups(switched.as<u32>(), in + first * plan().words(), count);
+    rotate_groups(out + first * luts.outputs * plan().words(), switched.as<const u32>(), count,
+                  part);
     watch::advance(units(count));
   }
+}
+
+void Evaluator::State::switch_groups(u32* switched, const u32* in, u64 rows) const {
+  auto& kernels = *home().torus;
+  const auto shape = kernels.switch_shape();
+  const device::Stage stage(stream(), "key_switch");
+  kernels.key_switch(stream(), shape, {switched, shape.out(rows)}, {in, shape.in(rows)},
+                     shape.key(bootstrap_keys().key_switch.data()));
+}
+
+void Evaluator::State::rotate_groups(u32* out, const u32* switched, u64 rows,
+                                     const device::LutView& luts) const {
+  auto& kernels = *home().torus;
+  const device::Stage stage(stream(), "blind_rotate");
+  kernels.blind_rotate(stream(), {out, kernels.extracted(rows * luts.outputs)},
+                       {switched, kernels.read(rows)}, bootstrap_keys().bootstrap.data(), luts);
 }
 
 u64 Evaluator::State::reported_rows(u64 rows) const {

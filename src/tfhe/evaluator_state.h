@@ -12,6 +12,18 @@ namespace crenel::tfhe {
 /// p's halves do not begin at one.
 double table_margin(const device::TorusPlan& plan, u32 p);
 
+/// How Evaluator::refresh reads messages of one modulus.
+struct RefreshFunction {
+  bool is_message = false;  ///< by the identity's table; otherwise a bit, by AND with a known 1
+  u32 plain_modulus = 0;    ///< that messages stand modulo
+  double margin = 0;        ///< how far a phase modulo q may be off
+  /// Added to the phase modulo 2^log_modulus before it is read.
+  u64 constant(u32 log_modulus) const;
+};
+
+/// Bytes of switched rows that compression holds at a time, on the device and on the host.
+inline constexpr u64 kStoredChunk = u64(64) << 20;
+
 struct Evaluator::State {
   State(Context context, EvaluationKeys keys, const EvaluatorOptions& options);
 
@@ -44,6 +56,12 @@ struct Evaluator::State {
   /// ParameterError where a phase modulo 2^log_modulus with this noise is read wrongly, that is off
   /// by more than `margin`, with more than the probability allowed.
   void judge(const Noise& noise, u32 log_modulus, double margin, const char* operation) const;
+  /// The same of what decompression reads of a compressed array whose messages had this noise.
+  void judge_stored(const Noise& noise, u32 plain_modulus, const char* operation) const;
+  /// ParameterError where a phase with this variance when it is read is off by more than `margin`
+  /// too often.
+  void judge_reading(double variance, const Noise& noise, double margin,
+                     const char* operation) const;
   /// log2 of the bound that judge compares.
   double failure(const Noise& noise, u32 log_modulus, double margin) const;
   /// Of the result of a bootstrap of `size` messages, modulo 2^log_modulus: a source of its own.
@@ -81,6 +99,12 @@ struct Evaluator::State {
   /// The same where ciphertexts rest under the extracted key: the switch first, once for all
   /// outputs of a row; rows modulo q only.
   void bootstrap_groups(u32* out, const u32* in, u64 rows, const device::LutView& luts) const;
+  /// Its halves: from rows at rest to read_words() words a row, and from these.
+  void switch_groups(u32* switched, const u32* in, u64 rows) const;
+  void rotate_groups(u32* out, const u32* switched, u64 rows, const device::LutView& luts) const;
+  /// ParameterError for a modulus that refresh does not take.
+  RefreshFunction refresh_function(u32 plain_modulus) const;
+  device::LutView refresh_view(const RefreshFunction& function) const;
   /// The same for rows modulo q into a new buffer.
   device::Buffer bootstrapped(const u32* in, u64 rows, const device::LutView& luts) const;
   /// Units of a watch::Task for bootstraps of so many rows: messages, the last row's padding too.

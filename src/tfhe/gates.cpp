@@ -42,11 +42,6 @@ void judge_mux(const Evaluator::State& s, bool by_sums, u32 p, const Noise& cond
   judge(sum_noise({{&first, 1}, {&second, 1}}), margin);
 }
 
-// Of a phase that stands for a bit modulo 4, or a message of a padded set.
-double refresh_margin(const Evaluator::State& s, bool is_message, u32 p) {
-  return is_message ? message_margin(p, s.log_q()) : gate_margin(s.plan(), constants(Gate::and_));
-}
-
 device::LutView gate_function(const Evaluator::State& s, const GateConstants& g) {
   const auto key = ContentKey("gate").add(g.numerator).add(g.denominator).add(g.plain_modulus);
   return s.function(key, [&] {
@@ -177,32 +172,43 @@ Ciphertext Evaluator::mux(const Ciphertext& condition, const Ciphertext& a,
                      s.bootstrap_noise(condition.size(), log_q)));
 }
 
+u64 RefreshFunction::constant(u32 log_modulus) const {
+  return is_message ? 0 : encode_message(1, 4, log_modulus);
+}
+
+RefreshFunction Evaluator::State::refresh_function(u32 plain_modulus) const {
+  const bool is_message = holds_sums(params(), plain_modulus, 1);
+  const u32 p = is_message ? plain_modulus : 4;
+  return {is_message, p,
+          is_message ? message_margin(p, log_q()) : gate_margin(plan(), constants(Gate::and_))};
+}
+
+device::LutView Evaluator::State::refresh_view(const RefreshFunction& function) const {
+  if (function.is_message)
+    return message_function(*this, ContentKey("identity"), [](u64 m) { return m; });
+  return gate_function(*this, constants(Gate::and_));
+}
+
 Ciphertext Evaluator::refresh(const Ciphertext& a) const {
   const State& s = *state_;
   const Ciphertext* input = &a;
-  const bool is_message = holds_sums(s.params(), a.plain_modulus(), 1);
-  const u32 p = is_message ? a.plain_modulus() : 4;
-  s.check_inputs({&input, 1}, p, "refresh");
+  const RefreshFunction function = s.refresh_function(a.plain_modulus());
+  s.check_inputs({&input, 1}, function.plain_modulus, "refresh");
   s.bootstrap_keys();
-  s.judge(a.data().noise, s.log_q(), refresh_margin(s, is_message, p), "refresh");
-  Noise noise = s.bootstrap_noise(a.size(), s.log_q());
+  s.judge(a.data().noise, s.log_q(), function.margin, "refresh");
+  if (!function.is_message) s.check_bits(a, "refresh");
   const u64 rows = a.data().rows();
   const u32* in = a.data().payload.as<const u32>();
-  if (is_message) {
-    const auto identity = message_function(s, ContentKey("identity"), [](u64 m) { return m; });
-    Ciphertext out =
-        s.wrap(s.bootstrapped(in, rows, identity), a.size(), p, s.log_q(), std::move(noise));
-    out.data().bound = a.bound();
-    return out;
+  device::Buffer sum;
+  if (const u64 constant = function.constant(s.log_q()); constant != 0) {
+    const device::LweTerm term{in, 1};
+    sum = s.combined({&term, 1}, constant, rows, s.log_q());
+    in = sum.as<const u32>();
   }
-  s.check_bits(a, "refresh");
-  // AND with a known 1.
-  const device::LweTerm term{in, 1};
-  const device::Buffer sum =
-      s.combined({&term, 1}, encode_message(1, 4, s.log_q()), rows, s.log_q());
-  return bits(
-      s.wrap(s.bootstrapped(sum.as<const u32>(), rows, gate_function(s, constants(Gate::and_))),
-             a.size(), p, s.log_q(), std::move(noise)));
+  Ciphertext out = s.wrap(s.bootstrapped(in, rows, s.refresh_view(function)), a.size(),
+                          a.plain_modulus(), s.log_q(), s.bootstrap_noise(a.size(), s.log_q()));
+  out.data().bound = function.is_message ? a.bound() : 2;
+  return out;
 }
 
 double Evaluator::p_fail_log2(Gate gate) const {
@@ -223,8 +229,7 @@ double Evaluator::p_fail_log2(std::string_view operation) const {
   const u32 p = spec.plain_modulus;
   const Noise input = s.input_noise();
   if (operation == "refresh") {
-    const bool is_message = holds_sums(s.params(), p, 1);
-    return s.failure(input, s.log_q(), refresh_margin(s, is_message, p));
+    return s.failure(input, s.log_q(), s.refresh_function(p).margin);
   }
   if (operation == "lut") {
     if (spec.padded) return s.failure(input, s.log_q(), table_margin(s.plan(), p));

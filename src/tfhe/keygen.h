@@ -29,6 +29,8 @@ EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
 
 /// The same keys for the steps of this context, whose set has groups: made anew from their bodies.
 EvaluationKeys with_steps_of(const Context& context, const EvaluationKeys& keys);
+/// StateError for keys made for groups of another size than this context's parameters expect.
+void expect_key_group(const EvaluationKeys::Data& keys, const Context::State& home);
 /// UnsupportedError where a set has no packing.
 void expect_packing(const Context::State& home);
 

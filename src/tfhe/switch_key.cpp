@@ -235,6 +235,14 @@ EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts&
   return EvaluationKeys(std::move(data));
 }
 
+void expect_key_group(const EvaluationKeys::Data& keys, const Context::State& home) {
+  const u32 found = keys.home->plan.made_group(), expected = home.plan.made_group();
+  if (found != expected)
+    throw StateError(cat("keys made for groups of ", found, " secret bits, expected ", expected,
+                         "; take parameters with_key_group(", found, ")"),
+                     {{"found", found}, {"expected", expected}});
+}
+
 EvaluationKeys with_steps_of(const Context& context, const EvaluationKeys& keys) {
   const Context::State& home = context.state();
   const EvaluationKeys::Data& from = *keys.data();
@@ -264,15 +272,26 @@ u64 EvaluationKeys::bytes() const {
   return data_ ? data_->bootstrap.bytes() + data_->key_switch.bytes() + data_->packing.bytes() : 0;
 }
 
-u64 EvaluationKeys::wire_bytes() const {
-  if (!data_) return 0;
+namespace {
+
+u64 wire_bytes_of(const Context::State& home, bool packing) {
   const auto body_bytes = [](const device::SwitchShape& s) {
     return s.key_rows() * s.slots * s.key_word_bytes() + sizeof(random::Seed);
   };
-  u64 total = data_->bootstrap_bodies.size() * sizeof(u32) + sizeof(random::Seed) +
-              body_bytes(data_->home->torus->switch_shape());
-  if (has_packing()) total += body_bytes(packing_shape(data_->home->plan));
-  return total;
+  return bootstrap_body_words(home.plan) * sizeof(u32) + sizeof(random::Seed) +
+         body_bytes(home.torus->switch_shape()) +
+         (packing ? body_bytes(packing_shape(home.plan)) : 0);
+}
+
+}  // namespace
+
+u64 EvaluationKeys::wire_bytes() const {
+  return data_ ? wire_bytes_of(*data_->home, has_packing()) : 0;
+}
+
+u64 key_wire_bytes(const Context& context, const KeyRequest& request) {
+  if (request.packing) expect_packing(context.state());
+  return wire_bytes_of(context.state(), request.packing);
 }
 
 SecretKeyId EvaluationKeys::secret_key_id() const {

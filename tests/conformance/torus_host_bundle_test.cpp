@@ -139,7 +139,7 @@ TEST(CudaBundles, GiveTheBitsOfRef) {
   for (const u32 group : {1u, 2u, 4u}) {
     for (const u32 log_n : {3u, 6u, 9u})
       expect_ref(group_plan(group, 2, 2, log_n, 17, 20), bundle_rotate<0, 1, 0, 256>, 1, 4, rng);
-    // the shapes of lut4-128g4 and bool128g4
+    // the shapes of lut4-128 and bool128
     TorusPlan tables = group_plan(group, 2, 1, 11, 23, 26),
               gates = group_plan(group, 2, 3, 9, 17, 20);
     tables.log_switch_modulus = 21, gates.log_switch_modulus = 16;

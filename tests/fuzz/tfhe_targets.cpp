@@ -120,6 +120,19 @@ std::map<std::string, Bytes> integer_seeds() {
           {"signed", tfhe::to_bytes(w.context, tfhe::encrypt_signed(w.client, negative, 8))}};
 }
 
+std::map<std::string, Bytes> compressed_seeds() {
+  const Context& context = small_groups();
+  tfhe::Client client = context.keygen();
+  const tfhe::Evaluator ev =
+      context.evaluator(client.evaluation_keys(), {.max_p_fail_log2 = 0.0});
+  const tfhe::IntegerEvaluator integers(ev);
+  const std::vector<u64> values{3, 1};
+  return {
+      {"messages", tfhe::to_bytes(context, ev.compress(client.encrypt(values)))},
+      {"integers",
+       tfhe::to_bytes(context, integers.compress(tfhe::encrypt_unsigned(client, values, 4)))}};
+}
+
 }  // namespace
 
 std::vector<FuzzTarget> tfhe_targets() {
@@ -134,6 +147,8 @@ std::vector<FuzzTarget> tfhe_targets() {
        ciphertext_seeds},
       {"tfhe_integers", [](Span b) { run_array(b, small_lut4(), tfhe::integers_from_bytes); },
        integer_seeds},
+      {"tfhe_compressed", [](Span b) { run_array(b, small_groups(), tfhe::compressed_from_bytes); },
+       compressed_seeds},
       {"tfhe_evaluation_keys", run_keys, key_seeds},
       {"tfhe_secret_key", run_secret_key,
        [] { return std::map<std::string, Bytes>{{"key", world().client.export_secret_key()}}; }},

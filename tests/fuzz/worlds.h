@@ -44,4 +44,10 @@ inline const tfhe::Context& small_lut4() {
   return context;
 }
 
+/// A set with groups.
+inline const tfhe::Context& small_groups() {
+  static const tfhe::Context context(tfhe::Params::preset("toy-lut4g4", true), "ref");
+  return context;
+}
+
 }  // namespace crenel::test

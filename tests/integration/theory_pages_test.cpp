@@ -222,10 +222,10 @@ TEST(TheoryPages, NoiseBudgets) {
   std::vector<Row> rows{{"set", "r", "margin", "blind rotation", "transform", "key switch",
                          "rest rounding", "fresh std", "p_fail"}};
   for (const auto& [name, slots] : {std::pair{"bool128", 1u},
-                                    {"bool128", 5u},
                                     {"lut4-128", 1u},
-                                    {"bool128g4", 1u},
-                                    {"lut4-128g4", 1u},
+                                    {"bool128-classic", 1u},
+                                    {"bool128-classic", 5u},
+                                    {"lut4-128-classic", 1u},
                                     {"M3", 1u},
                                     {"M6", 1u},
                                     {"STD128", 1u},

@@ -159,15 +159,16 @@ TEST_P(TfheNoise, DefaultSetErrsAsTheModelSays) {
   const bool gpu = GetParam().rfind("cuda", 0) == 0;
   const u64 count = gpu ? 20000 : 400;
   Sample sample;
-  measure(Params::preset("bool128"), GetParam(), count, rng, sample);
+  measure(Params::preset("bool128-classic"), GetParam(), count, rng, sample);
   const double ratio = sample.measured / sample.expected;
-  std::printf("%-24s std %9.2f model %9.2f ratio of variances %.3f\n", "bool128",
+  std::printf("%-24s std %9.2f model %9.2f ratio of variances %.3f\n", "bool128-classic",
               std::sqrt(sample.measured), std::sqrt(sample.expected), ratio);
   // sqrt(2 / 400) = 0.071 or sqrt(2 / 20000) = 0.01, and 0.01 of the one key; six deviations of a
   // chi-square of 400 are exceeded once in 2^24 runs
   EXPECT_NEAR(ratio, 1.0, gpu ? 0.09 : 0.43);
   EXPECT_EQ(sample.wrong, 0u);
-  EXPECT_NEAR(std::sqrt(sample.expected), fresh_std(Params::preset("bool128"), kErrorStd), 0.6);
+  EXPECT_NEAR(std::sqrt(sample.expected), fresh_std(Params::preset("bool128-classic"), kErrorStd),
+              0.6);
 }
 
 TEST_P(TfheNoise, LookUpTablesErrAsGatesDo) {

@@ -202,7 +202,7 @@ def gpu_latency() -> str:
     for params in ("lut4-128", "bool128"):
         name = f"tfhe-{params}-h200.json"
         provenance, (row, *_) = rows(name, mode="latency")
-        cells = [f"**Crenel**, {params}", f"`{row['operation']}`, {row['security_bits']:.0f} bits"]
+        cells = [f"**Crenel**, {row['params']}", f"`{row['operation']}`, {row['security_bits']:.0f} bits"]
         cells += [provenance["device_description"].split(",")[0], duration(row["latency_us"])]
         body.append([*cells, f"2^{row['p_fail_log2']:.0f}", f"`{name}`"])
     return table(header, body)

@@ -10,6 +10,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 sys.path.insert(0, str(ROOT / "bench"))
+from report.sets import under_present_names  # noqa: E402
 from report.text import duration, table  # noqa: E402
 
 Row = dict[str, Any]
@@ -18,7 +19,7 @@ HEADER = ["what", "reaches", "variant", "security", "on", "error or failures"]
 
 def rows(file: str, /, **same: object) -> tuple[Row, list[Row]]:
     """Provenance of a file, and its rows that have these values; there has to be one."""
-    data = json.loads((RESULTS / file).read_text(encoding="utf-8"))
+    data = under_present_names(json.loads((RESULTS / file).read_text(encoding="utf-8")))
     found = [r for r in data["results"] if all(r.get(k) == v for k, v in same.items())]
     if not found:
         raise ValueError(f"bench/results/{file} has no row of {same}")

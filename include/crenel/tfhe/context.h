@@ -87,6 +87,8 @@ struct KeyRequest {
 
 /// EvaluationKeys::bytes() of what a request makes on a context's device, exact.
 u64 key_bytes(const Context& context, const KeyRequest& request = {});
+/// EvaluationKeys::wire_bytes() of it.
+u64 key_wire_bytes(const Context& context, const KeyRequest& request = {});
 
 /// Holder of the secret. Any number of threads may encrypt and decrypt with one client.
 class Client {

@@ -9,10 +9,11 @@
 // when it is recorded, by the ciphertexts it is recorded with.
 //
 // Capturable, that is fit for Stream::capture and then without a copy from the host, a wait for the
-// device or an allocation of its memory: every operation but `trivial`, and but `lut` of tables by
-// value, which may have to bring them to the device (prepare them before). Also Ciphertext::clone,
-// Ciphertext::slice and concatenate. What the operations need beside keys and prepared tables stays
-// in the context. Other threads may go on while one records: their work is no part of it.
+// device or an allocation of its memory: every operation but `trivial`, `compress`, `decompress`,
+// and `lut` of tables by value, which may have to bring them to the device (prepare them
+// before). Also Ciphertext::clone, Ciphertext::slice and concatenate. What the operations need
+// beside keys and prepared tables stays in the context. Other threads may go on while one records:
+// their work is no part of it.
 #pragma once
 
 #include <memory>
@@ -20,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "crenel/tfhe/compressed.h"
 #include "crenel/tfhe/context.h"
 
 namespace crenel::tfhe {
@@ -122,6 +124,15 @@ class Evaluator {
   /// From single messages of the same secret keys (a context with slots = 1 made from this client)
   /// to r under a mask: Client::single gives such a context. KeyMissingError without a packing key.
   Ciphertext pack(const Ciphertext& single) const;
+
+  // ---- storage (sets with groups; UnsupportedError for others) ----------------------------------
+  /// The messages in host memory, a fraction of their size: what may be stored or sent. Its
+  /// rounding is noise, which decompression reads: ParameterError where that would fail too often.
+  /// StateError for plain moduli that refresh does not take. Waits for the device; not capturable.
+  Compressed compress(const Ciphertext& a) const;
+  /// The messages again, with the noise of a bootstrap: one rotation each, in the order in which
+  /// they were. StateError for another context's or other secret keys' array. Not capturable.
+  Ciphertext decompress(const Compressed& compressed) const;
 
   const State& state() const { return *state_; }
 

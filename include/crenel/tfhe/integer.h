@@ -113,6 +113,11 @@ class IntegerEvaluator {
   const Evaluator& evaluator() const { return evaluator_; }
   CircuitForm form() const { return form_; }
 
+  /// Evaluator::compress of all blocks, and the reverse: one rotation a block. ParameterError for a
+  /// compressed array of anything but integers.
+  Compressed compress(const Integers& a) const;
+  Integers decompress(const Compressed& compressed) const;
+
   Integers trivial(std::span<const u64> values, u32 bits, bool is_signed) const;
   /// As encrypt_words.
   Integers trivial_words(std::span<const u64> words, u32 bits, bool is_signed) const;

@@ -32,6 +32,9 @@ Arithmetic arithmetic_from_string(std::string_view name);
 /// are those of BOLT-FHE, table 2.
 struct Spec {
   std::string name;
+  /// What a set of the library was called when its id was first made, which covers names: files of
+  /// that name and of these numbers are of this set. "" for others. Params fill it in themselves.
+  std::string former_name;
   std::string description;
   LweDim lwe_dim;           ///< [n]
   GlweDim glwe_dim;         ///< [k]
@@ -48,8 +51,11 @@ struct Spec {
   /// 2^g keys: 1..6, dividing n. Ciphertexts then rest under the extracted key, before the key
   /// switch, whose noise no sum multiplies. 0: one element a step, rest behind the key switch.
   u32 group = 0;
-  /// Groups: elements of a step on this side, a divisor of `group`: its keys are sums of the ones
-  /// that were sent. Not part of the id. 0 without groups.
+  /// Groups: elements of a group of the keys on this side, where they are not the set's `group`: a
+  /// request of its own, of other keys for the same secret. Not part of the id. 0: `group`.
+  u32 key_group = 0;
+  /// Groups: elements of a step on this side, a divisor of made_group(): its keys are sums of the
+  /// ones that were sent. Not part of the id. 0 without groups.
   u32 step = 0;
   /// Groups: digits that the key switch keeps, from the top. 0 without groups: all.
   u32 switch_digits = 0;
@@ -64,6 +70,8 @@ struct Spec {
   double security_bits = 0.0;
   bool paper = false;  ///< a label: for reproduction of published figures
   std::string provenance;
+
+  u32 made_group() const { return key_group != 0 ? key_group : group; }
 };
 
 /// Immutable, checked parameters with their slots. Cheap to copy.
@@ -77,15 +85,19 @@ class Params {
   /// Throws ParameterError listing all problems. With allow_insecure, sets made from this one
   /// (with_slots, with_arithmetic) may be below the norm too.
   static Params from_spec(Spec spec, bool allow_insecure = false);
-  /// A set of params/tfhe-*.toml by name: "bool128", "lut4-128", "M3", "G1", "STD128"; "toy-..."
-  /// need allow_insecure. Throws ParameterError naming the known names.
+  /// A set of params/tfhe-*.toml by name: "bool128", "lut4-128", "M3", "G1", "STD128", or by the
+  /// name that it had, where no other has it now; "toy-..." need allow_insecure. Throws
+  /// ParameterError naming the known names.
   static Params preset(const std::string& name, bool allow_insecure = false);
   static std::vector<std::string> preset_names();  ///< sorted
   static std::string preset_description(const std::string& name);
+  /// The name of the set of params/tfhe-*.toml, with any number of slots and any
+  /// arithmetic, whose id this is, or "".
+  static std::string preset_of_id(const std::string& id);
   /// The same set with r messages under each mask (1..16, else ParameterError); p_fail is restated,
   /// and ParameterError where that needs allow_insecure. Throws UnsupportedError where `approx`
   /// cannot round the products of so many rows, or where its error is no longer small against the
-  /// noise (lut4-128 above 10), as with_arithmetic does.
+  /// noise (lut4-128-classic above 10), as with_arithmetic does.
   Params with_slots(SlotCount slots) const;
   /// The same set with another arithmetic. Throws UnsupportedError for approx where the transform's
   /// error is not small against the set's noise (G4), and for split with modulus raising or where
@@ -93,12 +105,19 @@ class Params {
   Params with_arithmetic(Arithmetic arithmetic) const;
   /// The same set, keys and ciphertexts with `step` secret bits a step of the rotation: results
   /// differ within their noise, and p_fail is restated (ParameterError where that needs
-  /// allow_insecure). ParameterError for a step that does not divide the set's group,
+  /// allow_insecure). ParameterError for a step that does not divide the keys' group,
   /// UnsupportedError for sets without groups.
   Params with_step(u32 step) const;
+  /// The same set and secret keys with evaluation keys of another group size, 1 to 6, and of
+  /// another length (key_wire_bytes and key_bytes say which before any is made): keys of 3 or 6
+  /// serve steps of 3. The step stays where it divides the new size, else it becomes that size.
+  /// ParameterError for a size that does not divide n and as with_step, UnsupportedError for sets
+  /// without groups.
+  Params with_key_group(u32 group) const;
 
   const Spec& spec() const;
   const std::string& name() const;
+  const std::string& former_name() const;  ///< Spec::former_name
   SlotCount slots() const;
   Arithmetic arithmetic() const;
   u64 modulus() const;                     ///< Q: a power of two, or the product of primes

@@ -28,6 +28,9 @@ std::vector<u8> to_bytes(const Context& context, const Ciphertext& ciphertext,
                          const ArrayInfo& info = {});
 std::vector<u8> to_bytes(const Context& context, const Integers& integers,
                          const ArrayInfo& info = {});
+/// `info` of integers is that of the integers, not of their blocks.
+std::vector<u8> to_bytes(const Context& context, const Compressed& compressed,
+                         const ArrayInfo& info = {});
 std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
 
 /// Each validates every field against the context before touching data and throws
@@ -37,13 +40,16 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys);
 /// info, or null.
 /// Parameters are refused too where they are below the norm (Params::below_norm) and no published
 /// set of the library by their numbers, unless `allow_insecure`: nothing that a file says of itself
-/// makes it safer.
+/// makes it safer. A set of the library that has another name since (Spec::former_name) gets it:
+/// `migration`, unless null, is then a sentence about that, and else empty.
 Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure = false,
-                         const LoadLimits& limits = {});
+                         const LoadLimits& limits = {}, std::string* migration = nullptr);
 Ciphertext ciphertext_from_bytes(const Context& context, std::span<const u8> bytes,
                                  ArrayInfo* info = nullptr, const LoadLimits& limits = {});
 Integers integers_from_bytes(const Context& context, std::span<const u8> bytes,
                              ArrayInfo* info = nullptr, const LoadLimits& limits = {});
+Compressed compressed_from_bytes(const Context& context, std::span<const u8> bytes,
+                                 ArrayInfo* info = nullptr, const LoadLimits& limits = {});
 EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<const u8> bytes,
                                           const LoadLimits& limits = {});
 

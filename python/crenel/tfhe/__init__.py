@@ -15,6 +15,8 @@ The objects, in the order in which they are made:
     the operations, ``context.evaluator(keys)``, on whole arrays: the more elements, the faster each
 `Ciphertext`, `Integers`
     encrypted arrays of bits or small messages, and of integers of 2 to 256 bits
+`Compressed`
+    an encrypted array in few bytes, in host memory, for storage
 `BoundCiphertext`, `BoundIntegers`
     the same with operators: ``ev(a)``
 `DevicePool`
@@ -39,6 +41,7 @@ from crenel.errors import (
 )
 from crenel.tfhe.arrays import Ciphertext, Integers, concatenate
 from crenel.tfhe.bound import BoundCiphertext, BoundIntegers
+from crenel.tfhe.compressed import Compressed
 from crenel.tfhe.context import Client, Context
 from crenel.tfhe.evaluator import Evaluator
 from crenel.tfhe.pool import DevicePool, PoolEvaluator
@@ -49,6 +52,7 @@ __all__ = [
     "BoundIntegers",
     "Ciphertext",
     "Client",
+    "Compressed",
     "Context",
     "CrenelError",
     "DeviceError",

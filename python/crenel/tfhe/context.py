@@ -12,6 +12,7 @@ from crenel.errors import InsecureParametersWarning, ParameterError, Serializati
 from crenel.pickling import SECRET, refuse
 from crenel.tfhe.arithmetic import CIRCUITS
 from crenel.tfhe.arrays import Ciphertext, Integers
+from crenel.tfhe.compressed import Compressed
 from crenel.tfhe.evaluator import Evaluator
 from crenel.tfhe.kinds import as_array
 from crenel.tfhe.messages import bit_modulus, check_bits, plain_modulus_for
@@ -41,8 +42,11 @@ class Context(Place):
     packing : messages under a mask, 1 to 16: smaller ciphertexts and faster gates on whole arrays; slices
         begin with a mask then, and integers need 1
     arithmetic : 'exact', 'approx' or 'split', default the set's own: fast, and safe for it
-    step : of sets with groups, secret bits that a step of a bootstrap takes, a divisor of the group; default
-        the set's own. Keys and ciphertexts are the same for every step, the failure probability is not
+    key_group : of sets with groups, secret bits of a group of the evaluation keys; default the set's own, 4.
+        Keys of 3 or 6 are a request of their own, for steps of 3; `key_wire_bytes` says what they take.
+        Client and server name the same; secret keys and ciphertexts are the same for all
+    step : of sets with groups, secret bits that a step of a bootstrap takes, a divisor of the keys' group;
+        default the set's own. Keys and ciphertexts are the same for all, the failure probability is not
 
     Warns with InsecureParametersWarning for sets below today's norm, which are for reproduction of published
     figures and for tests. Raises DeviceError saying why a device cannot be had, UnsupportedError where the
@@ -59,7 +63,10 @@ class Context(Place):
         packing: int = 1,
         arithmetic: str | None = None,
         step: int | None = None,
+        key_group: int | None = None,
     ) -> None:
+        if key_group is not None:
+            params = params.with_key_group(key_group)
         if step is not None:
             params = params.with_step(step)
         if arithmetic is not None:
@@ -79,6 +86,10 @@ class Context(Place):
     def key_bytes(self, packing: bool = False) -> int:
         """Bytes on the device of what Client.evaluation_keys makes, exactly, without making it."""
         return self._context.key_bytes(packing)
+
+    def key_wire_bytes(self, packing: bool = False) -> int:
+        """Bytes to send of what Client.evaluation_keys makes, but its file's header, without making it."""
+        return self._context.key_wire_bytes(packing)
 
     def keygen(self) -> Client:
         """New secret keys, from the randomness of the operating system."""
@@ -140,6 +151,22 @@ class Context(Place):
                 {"where": "element", "found": element, "expected": expected.name},
             )
         return Integers(self, array, tuple(shape))
+
+    def compressed_from_bytes(self, data: Bytes, *, max_bytes: int | None = None) -> Compressed:
+        """A compressed array from untrusted bytes; `max_bytes` as for ciphertext_from_bytes.
+
+        Raises SerializationError.
+        """
+        array, shape, element = self._context.compressed_from_bytes(data, max_bytes)
+        if array.integer_bits:
+            kind = IntegerType(array.integer_bits, array.signed)
+            if element != kind.name:
+                raise SerializationError(
+                    f"cannot load integers: found type {element} for {kind.bits} bits, signed {kind.signed}",
+                    {"where": "element", "found": element, "expected": kind.name},
+                )
+            return Compressed(self, array, tuple(shape), kind.dtype)
+        return Compressed(self, array, tuple(shape), _element(element, "bool uint8 uint16 uint32 uint64"))
 
     def evaluation_keys_from_bytes(
         self, data: Bytes, *, max_bytes: int | None = None, progress: bool | Callback | None = None

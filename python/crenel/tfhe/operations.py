@@ -10,7 +10,8 @@ import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError
-from crenel.tfhe.arrays import Ciphertext, Shape
+from crenel.tfhe.arrays import Ciphertext, Integers, Shape
+from crenel.tfhe.compressed import Compressed
 from crenel.tfhe.kinds import expect_kind
 from crenel.tfhe.operands import Pair, common_shape
 from crenel.tfhe.place import Place
@@ -196,6 +197,35 @@ class Operations(Reductions):
         """
         expect_kind("pack", single, "bit", "message")
         return self._wrap(self._evaluator.pack(single._data), single.shape, single.dtype)
+
+    # ---- storage ---------------------------------------------------------------------------------------
+
+    def compress(self, a: Ciphertext | Integers) -> Compressed:
+        """The array in host memory in a fraction of its bytes, for storage: sets with groups of secret bits.
+
+        Each message, or block of an integer, is switched to the LWE secret and rounded to the 2N steps of a
+        rotation: n + 1 words of log2 2N bits, 1.3 KB with lut4-128. The rounding is noise: raises
+        ParameterError where the array could not be read again with the failure probability that the evaluator
+        allows, UnsupportedError for sets without groups, StateError for bits encrypted with fan_in=3 or 4.
+        """
+        expect_kind("compress", a, "bit", "message", "integer")
+        if isinstance(a, Integers):
+            data = self._engine_i().compress(a._data)
+        else:
+            data = self._evaluator.compress(a._data)
+        return Compressed(self._context, data, a.shape, a.dtype)
+
+    def decompress(self, compressed: Compressed) -> Ciphertext | Integers:
+        """The array that was compressed, with fresh noise: one rotation a message, or block of an integer.
+
+        Raises StateError for what was compressed in another context or with other keys, ParameterError as
+        `compress`, OutOfMemoryError, before anything is taken, where there is no room for the array.
+        """
+        if not isinstance(compressed, Compressed):
+            raise TypeError(f"decompress: expected a compressed array, got {type(compressed).__name__}")
+        if compressed.kind == "integer":
+            return Integers(self._context, self._engine_i().decompress(compressed._data), compressed.shape)
+        return self._wrap(self._evaluator.decompress(compressed._data), compressed.shape, compressed.dtype)
 
     # ---- inside --------------------------------------------------------------------------------------------
 

@@ -20,8 +20,9 @@ from crenel.tfhe.kinds import is_encrypted
 
 T = TypeVar("T")
 Data = _crenel.TfheCiphertext | _crenel.TfheIntegers
-# Operations without a bootstrap, of no array, or on another context: the first device does them alone.
-AT_HOME = {"trivial", "linear", "invert", "pack", "random"}
+# Operations without a bootstrap, of no array, on another context or in host memory: the first device does
+# them alone.
+AT_HOME = {"trivial", "linear", "invert", "pack", "random", "compress", "decompress"}
 
 
 class DevicePool(Pool["_crenel.TfheParams", Context]):

@@ -2,11 +2,35 @@
 // products of arrays, tables.
 #include "crenel/core/error.h"
 #include "crenel/tfhe/integer.h"
+#include "tfhe/compressed.h"
 #include "tfhe/integer/checks.h"
 #include "tfhe/integer/division.h"
 #include "tfhe/integer/job.h"
 
 namespace crenel::tfhe {
+
+Compressed IntegerEvaluator::compress(const Integers& a) const {
+  std::vector<const Ciphertext*> blocks;
+  for (const Ciphertext& block : a.blocks()) blocks.push_back(&block);
+  const Compressed all = evaluator_.compress(concatenate(blocks));
+  auto data = std::make_shared<Compressed::Data>(all.data());
+  data->integer_bits = a.bits();
+  data->is_signed = a.is_signed();
+  return Compressed(std::move(data));
+}
+
+Integers IntegerEvaluator::decompress(const Compressed& compressed) const {
+  const u32 bits = compressed.integer_bits();
+  if (bits == 0)
+    throw ParameterError(cat("decompression of ", compressed.size(),
+                             " messages as integers, expected compressed integers"),
+                         {{"bits", 0}, {"size", compressed.size()}});
+  const Ciphertext all = evaluator_.decompress(compressed);
+  const u64 size = compressed.size() / (bits / 2);
+  std::vector<Ciphertext> blocks;
+  for (u32 j = 0; j < bits / 2; ++j) blocks.push_back(all.slice(j * size, size));
+  return Integers(std::move(blocks), bits, compressed.is_signed());
+}
 namespace {
 
 using radix::Blocks;

@@ -10,7 +10,7 @@ namespace crenel::tfhe::radix {
 namespace {
 
 /// Messages of one batched look-up: more gains nothing and costs memory (a message of lut4-128
-/// is 3.5 kB, held about three times).
+/// is 8 kB, held about three times).
 constexpr u64 kBatch = u64(1) << 16;
 
 class Run {

@@ -168,6 +168,16 @@ double reading_variance(const TorusPlan& plan, const NoiseBudget& budget, u32 lo
          switching_variance(plan, log_modulus, steps);
 }
 
+double stored_variance(const TorusPlan& plan, const NoiseBudget& budget) {
+  const u32 steps = plan.log_n + 1;
+  // masks rounded one by one, their errors centred on the secrets' mean as a cut's of one element
+  const double rounding =
+      plan.log_switch_modulus > steps ? (1 + plan.lwe_dim * kCutSquare[1]) / 12 : 0.0;
+  return squared(two_to(double(plan.log_lwe_modulus) - plan.log_switch_modulus)) *
+             (budget.switch_rounding + budget.key_switch) +
+         squared(two_to(double(plan.log_lwe_modulus) - steps)) * rounding;
+}
+
 double packing_variance(const TorusPlan& plan, const device::SwitchShape& shape, double sigma) {
   const u32 last = shape.log_modulus - shape.base_log * (shape.digits - 1);
   const double rows =

@@ -24,6 +24,8 @@ double reading_variance(const device::TorusPlan& plan, u32 log_modulus);
 double reading_variance(const device::TorusPlan& plan, const NoiseBudget& budget, u32 log_modulus);
 /// What the switch from 2^log_from to 2^log_to adds to ciphertexts at rest, in units of the latter.
 double switching_variance(const device::TorusPlan& plan, u32 log_from, u32 log_to);
+/// The same of a ciphertext that was switched and rounded for storage (Evaluator::compress).
+double stored_variance(const device::TorusPlan& plan, const NoiseBudget& budget);
 /// What Evaluator::pack adds, modulo q.
 double packing_variance(const device::TorusPlan& plan, const device::SwitchShape& shape,
                         double sigma);

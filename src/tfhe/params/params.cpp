@@ -58,8 +58,9 @@ std::string content_hash(const Spec& spec, const device::TorusPlan& plan) {
   put(u64(spec.paper));
   if (spec.group != 0)
     for (const u64 value : {u64(spec.group), u64(spec.switch_digits)}) put(value);
-  put(spec.name.size());
-  hash.update({reinterpret_cast<const u8*>(spec.name.data()), spec.name.size()});
+  const std::string& name = spec.former_name.empty() ? spec.name : spec.former_name;
+  put(name.size());
+  hash.update({reinterpret_cast<const u8*>(name.data()), name.size()});
   const Sha256::Digest digest = hash.finish();
   return hex(std::span(digest).first(16));
 }
@@ -84,9 +85,9 @@ std::string lower(std::string text) {
 const Spec& find_preset(const std::string& name) {
   const std::vector<Spec>& specs = preset_specs();
   const std::string wanted = lower(name);
-  const auto it = std::find_if(specs.begin(), specs.end(),
-                               [&](const Spec& spec) { return lower(spec.name) == wanted; });
-  if (it != specs.end()) return *it;
+  for (const auto field : {&Spec::name, &Spec::former_name})
+    for (const Spec& spec : specs)
+      if (!wanted.empty() && lower(spec.*field) == wanted) return spec;
   std::string known;
   for (const Spec& spec : specs) known += (known.empty() ? "" : " ") + spec.name;
   throw ParameterError(cat("no TFHE parameter set is named '", name, "'; known: ", known),
@@ -105,8 +106,23 @@ Arithmetic arithmetic_from_string(std::string_view name) {
                        {{"arithmetic", std::string(name)}, {"expected", kExpected}});
 }
 
+namespace {
+
+// A set of the library under its present name, whichever of its names it came by.
+Spec renamed(Spec spec) {
+  const Spec* own = own_set(spec);
+  spec.former_name.clear();
+  if (own == nullptr || own->former_name.empty()) return spec;
+  if (spec.name != own->name && spec.name != own->former_name) return spec;
+  spec.name = own->name;
+  spec.former_name = own->former_name;
+  return spec;
+}
+
+}  // namespace
+
 Params::State::State(Spec wanted, SlotCount r, bool allowed)
-    : spec(std::move(wanted)), slots(r), allow_insecure(allowed) {
+    : spec(renamed(std::move(wanted))), slots(r), allow_insecure(allowed) {
   const device::TorusPlan plan = plan_of(spec, slots);
   primes = plan.primes;
   modulus = plan.modulus;
@@ -149,12 +165,26 @@ std::string Params::preset_description(const std::string& name) {
   return find_preset(name).description;
 }
 
+std::string Params::preset_of_id(const std::string& id) {
+  for (const Spec& spec : preset_specs()) {
+    device::TorusPlan plan = plan_of(spec, SlotCount(1));
+    for (plan.slots = 1; plan.slots <= kMaxSlots; ++plan.slots)
+      for (u8 kind = 0; kind < std::size(kArithmetics); ++kind) {
+        plan.arithmetic = static_cast<device::Arithmetic>(kind);
+        if (content_hash(spec, plan) == id) return spec.name;
+      }
+  }
+  return {};
+}
+
 Params Params::with_slots(SlotCount slots) const {
   if (slots.value < 1 || slots.value > kMaxSlots)
     throw ParameterError(
         cat("slots is ", slots, ", expected 1..", kMaxSlots, " messages under a mask"),
         {{"slots", slots.value}, {"max", kMaxSlots}});
-  const std::string problem = plan_problem(plan_of(state_->spec, slots), state_->spec.max_norm2);
+  std::string problem = plan_problem(plan_of(state_->spec, slots), state_->spec.max_norm2);
+  if (!problem.empty() && state_->spec.group != 0)
+    problem += "; sets of one secret bit a step have slots, such as bool128-classic";
   if (!problem.empty())
     throw UnsupportedError(cat("'", name(), "' with ", slots, " slots: ", problem),
                            {{"name", name()}, {"slots", slots.value}});
@@ -178,10 +208,10 @@ Params Params::with_step(u32 step) const {
     throw UnsupportedError(
         cat("'", name(), "' takes one secret bit a step, expected a set with ", "groups"),
         {{"name", name()}, {"step", step}});
-  if (step == 0 || spec.group % step != 0)
-    throw ParameterError(cat("step is ", step, ", expected a divisor of ", spec.group,
+  if (step == 0 || spec.made_group() % step != 0)
+    throw ParameterError(cat("step is ", step, ", expected a divisor of ", spec.made_group(),
                              ", the group of '", name(), "'"),
-                         {{"step", step}, {"group", spec.group}});
+                         {{"step", step}, {"group", spec.made_group()}});
   spec.step = step;
   const std::string problem = plan_problem(plan_of(spec, slots()), spec.max_norm2);
   if (!problem.empty())
@@ -189,6 +219,24 @@ Params Params::with_step(u32 step) const {
                            {{"name", spec.name}, {"step", step}});
   return checked(
       std::make_shared<const State>(std::move(spec), state_->slots, state_->allow_insecure));
+}
+
+Params Params::with_key_group(u32 group) const {
+  Spec spec = state_->spec;
+  if (spec.group == 0)
+    throw UnsupportedError(
+        cat("'", name(), "' takes one secret bit a step, expected a set with groups"),
+        {{"name", name()}, {"key_group", group}});
+  const u32 n = spec.lwe_dim.value;
+  if (group == 0 || group > device::kMaxGroup || n % group != 0)
+    throw ParameterError(cat("key_group is ", group, ", expected 1..", device::kMaxGroup,
+                             " and a divisor of n = ", n, " of '", name(), "'"),
+                         {{"key_group", group}, {"lwe_dim", n}});
+  spec.key_group = group == spec.group ? 0 : group;
+  const u32 step = group % spec.step == 0 ? spec.step : group;
+  const auto grouped =
+      std::make_shared<const State>(std::move(spec), state_->slots, state_->allow_insecure);
+  return Params(grouped).with_step(step);
 }
 
 // What from_spec saw had one slot and another arithmetic: p_fail may have crossed the norm.
@@ -206,6 +254,7 @@ Params Params::checked(std::shared_ptr<const State> state) {
 
 const Spec& Params::spec() const { return state_->spec; }
 const std::string& Params::name() const { return state_->spec.name; }
+const std::string& Params::former_name() const { return state_->spec.former_name; }
 SlotCount Params::slots() const { return state_->slots; }
 Arithmetic Params::arithmetic() const { return state_->spec.arithmetic; }
 u64 Params::modulus() const { return state_->modulus; }

@@ -79,7 +79,7 @@ device::TorusPlan assemble(const Spec& spec, SlotCount slots, std::vector<u64> p
                            ? spec.switch_digits
                            : ceil_div(spec.log_switch_modulus, spec.switch_base_log.value);
   plan.group = spec.step;
-  plan.key_group = spec.group;
+  plan.key_group = spec.made_group();
   return plan;
 }
 

@@ -71,9 +71,9 @@ class Checker {
   }
 
   void check_switch() {
-    if (spec_.step != 0 || spec_.switch_digits != 0)
-      add("step is ", spec_.step, " and switch_digits ", spec_.switch_digits,
-          ", expected 0 without groups");
+    if (spec_.step != 0 || spec_.switch_digits != 0 || spec_.key_group != 0)
+      add("step is ", spec_.step, ", switch_digits ", spec_.switch_digits, " and key_group ",
+          spec_.key_group, ", expected 0 without groups");
     range("log_switch_modulus", spec_.log_switch_modulus, 3, 40);
     if (spec_.log_switch_modulus < spec_.log_lwe_modulus)
       add("log_switch_modulus is ", spec_.log_switch_modulus, ", expected at least ",
@@ -86,8 +86,12 @@ class Checker {
     range("group", g, 1, device::kMaxGroup);
     if (g <= device::kMaxGroup && n % g != 0)
       add("group is ", g, ", expected a divisor of lwe_dim = ", n);
-    if (spec_.step == 0 || g % spec_.step != 0)
-      add("step is ", spec_.step, ", expected a divisor of group = ", g);
+    const u32 made = spec_.made_group();
+    if (made > device::kMaxGroup || (made != 0 && n % made != 0))
+      add("key_group is ", made, ", expected 1..", device::kMaxGroup,
+          " and a divisor of lwe_dim = ", n);
+    if (spec_.step == 0 || made % spec_.step != 0)
+      add("step is ", spec_.step, ", expected a divisor of the keys' group = ", made);
     if (spec_.path != NoisePath::raising)
       add("path is gadget, expected raising with groups of secret bits");
     if (spec_.secret != LweSecret::binary)

@@ -132,7 +132,7 @@ TEST(TfheSerializeReject, ModuliUpToThatOfTheKeySwitchLoad) {
 
 // Slots that the set cannot have are a bad file, not an unsupported request.
 TEST(TfheSerializeReject, SlotsThatTheSetDoesNotServe) {
-  const Bytes lut = to_bytes(tfhe::Params::preset("lut4-128"));
+  const Bytes lut = to_bytes(tfhe::Params::preset("lut4-128-classic"));
   expect_refused("params", edit(lut, "\"slots\":\"1\"", "\"slots\":\"16\""), "params", "16 slots");
   expect_refused("params", edit(lut, "\"slots\":\"1\"", "\"slots\":\"2\""), "params_id", "2 slots");
 }
@@ -177,7 +177,7 @@ TEST(TfheSerializeParams, ClaimsAreNoSafety) {
     }
     return std::string("loaded");
   };
-  tfhe::Spec weak = tfhe::Params::preset("bool128").spec();
+  tfhe::Spec weak = tfhe::Params::preset("bool128-classic").spec();
   weak.lwe_dim = tfhe::LweDim(500), weak.security_bits = 0;
   EXPECT_EQ(where(to_bytes(tfhe::Params::from_spec(weak, true)), false), "params");
   EXPECT_EQ(where(to_bytes(tfhe::Params::from_spec(weak, true)), true), "loaded");
@@ -189,7 +189,7 @@ TEST(TfheSerializeParams, ClaimsAreNoSafety) {
   };
   EXPECT_EQ(edited("\"max_norm2\":\"0x1p+1\"", "\"max_norm2\":\"0x1p+0\""), "params_id");
   EXPECT_EQ(edited("\"paper\":\"true\"", "\"paper\":\"false\""), "params_id");
-  EXPECT_EQ(edited("\"name\":\"M6\"", "\"name\":\"bool128\""), "params_id");
+  EXPECT_EQ(edited("\"name\":\"M6\"", "\"name\":\"bool128-classic\""), "params_id");
   // 186 bits to 185.5: no mistake, but another id
   EXPECT_EQ(edited("\"security_bits\":\"0x1.74p+7\"", "\"security_bits\":\"0x1.73p+7\""),
             "params_id");
@@ -199,7 +199,7 @@ TEST(TfheSerializeParams, ClaimsAreNoSafety) {
 
 // A file of before: without a version, with an id of what determines keys alone.
 TEST(TfheSerializeParams, FilesOfVersion1SaySo) {
-  const Bytes good = to_bytes(tfhe::Params::preset("bool128"));
+  const Bytes good = to_bytes(tfhe::Params::preset("bool128-classic"));
   try {
     tfhe::params_from_bytes(edit(good, "\"params_version\":\"2\",", ""));
     ADD_FAILURE();

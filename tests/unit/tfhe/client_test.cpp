@@ -72,13 +72,13 @@ TEST(TfheEncoding, NoModulusIsLargerThanTheSecurityIsStatedFor) {
       }
     }
   }
-  const Params gates = Params::preset("bool128");  // q = 2^10, Q_KS = 2^17, p = 4
+  const Params gates = Params::preset("bool128-classic");  // q = 2^10, Q_KS = 2^17, p = 4
   EXPECT_EQ(checked_plain_modulus(gates, 512), 512u);
   EXPECT_THROW(checked_plain_modulus(gates, 514), ParameterError);
   EXPECT_THROW(checked_plain_modulus(gates, 1024), ParameterError);
   // Q_KS = q: nothing beyond the set's own p, and 8
-  EXPECT_EQ(log_modulus_for(Params::preset("lut4-128"), 32), 23u);
-  EXPECT_THROW(log_modulus_for(Params::preset("lut4-128"), 34), ParameterError);
+  EXPECT_EQ(log_modulus_for(Params::preset("lut4-128-classic"), 32), 23u);
+  EXPECT_THROW(log_modulus_for(Params::preset("lut4-128-classic"), 34), ParameterError);
 }
 
 TEST(TfheSecret, IsUniform) {

@@ -25,7 +25,7 @@ Evaluator without_keys(const std::string& set, const EvaluatorOptions& options =
 }
 
 TEST(TfheFailures, OperationsOfTheDefaultSetsStateTheirOwn) {
-  const Evaluator gates = without_keys("bool128");
+  const Evaluator gates = without_keys("bool128-classic");
   EXPECT_EQ(gates.max_p_fail_log2(), -128);
   for (const char* name : {"and", "or", "nand", "nor", "xor", "xnor", "mux"})
     EXPECT_NEAR(gates.p_fail_log2(name), -136.0, 0.05) << name;
@@ -37,7 +37,7 @@ TEST(TfheFailures, OperationsOfTheDefaultSetsStateTheirOwn) {
   EXPECT_NEAR(gates.p_fail_log2("and3"), -39.6, 1.5);
   EXPECT_GT(gates.p_fail_log2("and3"), -39.6);
   EXPECT_NEAR(gates.p_fail_log2(Gate::or3), -39.6, 1.5);
-  const Evaluator tables = without_keys("lut4-128");
+  const Evaluator tables = without_keys("lut4-128-classic");
   for (const char* name : {"nand", "majority", "and4", "mux", "refresh", "lut"})
     EXPECT_LT(tables.p_fail_log2(name), -128) << name;
   EXPECT_THROW(gates.p_fail_log2("nandy"), ParameterError);
@@ -48,7 +48,7 @@ TEST(TfheFailures, OperationsOfTheDefaultSetsStateTheirOwn) {
 }
 
 TEST(TfheFailures, MarginsAreThoseOfTheWindows) {
-  for (const std::string name : {"bool128", "STD128", "M1", "G4"}) {
+  for (const std::string name : {"bool128-classic", "STD128", "M1", "G4"}) {
     const auto plan = plan_of(Params::preset(name));
     const double q = std::exp2(plan.log_lwe_modulus);
     for (const Gate gate : kAll) {
@@ -63,8 +63,8 @@ TEST(TfheFailures, MarginsAreThoseOfTheWindows) {
 
 TEST(TfheFailures, OptionsAreLogarithmsOfProbabilities) {
   for (const double bad : {0.5, 1e9, std::numeric_limits<double>::quiet_NaN()})
-    EXPECT_THROW(without_keys("bool128", {bad}), ParameterError) << bad;
-  EXPECT_EQ(without_keys("bool128", {-10.0}).max_p_fail_log2(), -10);
+    EXPECT_THROW(without_keys("bool128-classic", {bad}), ParameterError) << bad;
+  EXPECT_EQ(without_keys("bool128-classic", {-10.0}).max_p_fail_log2(), -10);
   EXPECT_EQ(without_keys("M1").max_p_fail_log2(), Params::preset("M1").p_fail_log2());
 }
 

@@ -147,8 +147,8 @@ TEST(TfheNoiseModel, Roundings) {
   const Estimate rest = rounded(16, 10);
   EXPECT_NEAR(noise_budget(m6, kSigma).rest_rounding / (1 + 1024 * 2.0 / 3), rest.mean, rest.slack);
   // no rounding where the modulus does not change or grows
-  EXPECT_EQ(noise_budget(Params::preset("bool128"), kSigma).switch_rounding, 0.0);
-  const NoiseBudget lut = noise_budget(Params::preset("lut4-128"), kSigma);
+  EXPECT_EQ(noise_budget(Params::preset("bool128-classic"), kSigma).switch_rounding, 0.0);
+  const NoiseBudget lut = noise_budget(Params::preset("lut4-128-classic"), kSigma);
   EXPECT_EQ(lut.switch_rounding, 0.0);
   EXPECT_EQ(lut.rest_rounding, 0.0);
   EXPECT_EQ(noise_budget(m6, kSigma).rotation_rounding, 0.0);
@@ -158,7 +158,7 @@ TEST(TfheNoiseModel, Roundings) {
 
 TEST(TfheNoiseModel, KeySwitchRows) {
   test::Rng rng = test::test_rng();
-  for (const char* name : {"M1", "M5", "bool128", "lut4-128", "G5"}) {
+  for (const char* name : {"M1", "M5", "bool128-classic", "lut4-128-classic", "G5"}) {
     const device::TorusPlan plan = plan_of(Params::preset(name, true));
     const Estimate rows = mean_of(kTrials, [&] {
       u64 x = rng() & ((u64(1) << plan.log_switch_modulus) - 1);
@@ -174,8 +174,8 @@ TEST(TfheNoiseModel, KeySwitchRows) {
 }
 
 TEST(TfheNoiseModel, RaisingByHand) {
-  // bool128: per step (k+1) N Q^2/12 10.5 4 (Q/T)^2 + (1 + 2/3 kN) / 12
-  const Params params = Params::preset("bool128").with_arithmetic(Arithmetic::exact);
+  // bool128-classic: per step (k+1) N Q^2/12 10.5 4 (Q/T)^2 + (1 + 2/3 kN) / 12
+  const Params params = Params::preset("bool128-classic").with_arithmetic(Arithmetic::exact);
   const double scale = std::exp2(17) / (double(params.primes()[0]) * double(params.primes()[1]));
   const double key = 4 * 512 * std::exp2(34) / 12 * 10.5 * 4 * scale * scale;
   EXPECT_NEAR(noise_budget(params, kSigma).blind_rotation, 656 * (key + 1025.0 / 12), 1e-3);
@@ -193,7 +193,7 @@ TEST(TfheNoiseModel, RaisingByHand) {
 }
 
 TEST(TfheNoiseModel, TransformIsCountedUnlessExact) {
-  for (const char* name : {"M2", "M3", "bool128", "toy-lut4", "G4"}) {
+  for (const char* name : {"M2", "M3", "bool128-classic", "toy-lut4", "G4"}) {
     const Params params = Params::preset(name, true);
     ASSERT_NE(params.arithmetic(), Arithmetic::exact) << name;
     const NoiseBudget budget = noise_budget(params, kSigma);
@@ -245,7 +245,7 @@ TEST(TfheNoiseModel, CutsAreWhatUniformExponentsCost) {
 
 // Whatever step a server takes, it is within the norm, and coarser steps read with less noise.
 TEST(TfheNoiseModel, StepsOfAGroupRestateTheFailureProbability) {
-  for (const char* name : {"lut4-128g4", "bool128g4"}) {
+  for (const char* name : {"lut4-128", "bool128"}) {
     const Params set = Params::preset(name);
     const Params one = set.with_step(1), pairs = set.with_step(2), whole = set.with_step(4);
     EXPECT_LE(one.p_fail_log2(), -128) << name;
@@ -255,7 +255,7 @@ TEST(TfheNoiseModel, StepsOfAGroupRestateTheFailureProbability) {
     EXPECT_THROW(set.with_step(3), ParameterError);
     EXPECT_THROW(set.with_step(0), ParameterError);
   }
-  EXPECT_THROW(Params::preset("bool128").with_step(1), UnsupportedError);
+  EXPECT_THROW(Params::preset("bool128-classic").with_step(1), UnsupportedError);
 }
 
 TEST(TfheNoiseModel, FreshNoiseAddsUpAtTheRestModulus) {
@@ -274,7 +274,7 @@ TEST(TfheNoiseModel, FreshNoiseAddsUpAtTheRestModulus) {
 }
 
 TEST(TfheNoiseModel, FailureBound) {
-  const Params params = Params::preset("bool128");
+  const Params params = Params::preset("bool128-classic");
   // q / 8 against the sum of two: 1 - t^2 / (2 var) log2 e
   const double variance = 2 * std::pow(fresh_std(params, kSigma), 2);
   const double expected = 1 - 128.0 * 128.0 / (2 * variance) / std::log(2.0);
@@ -300,7 +300,7 @@ TEST(TfheNoiseModel, FailureBound) {
 }
 
 TEST(TfheNoiseModel, RotationRoundingIsNotScaledByTheFactors) {
-  const Params params = Params::preset("lut4-128");
+  const Params params = Params::preset("lut4-128-classic");
   const NoiseBudget b = noise_budget(params, kSigma);
   const double to_rotation = 8192.0 / std::exp2(23);
   const double margin = 8192.0 / 64;

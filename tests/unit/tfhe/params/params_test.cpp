@@ -74,9 +74,10 @@ TEST(TfheParams, OpenFheSets) {
 
 TEST(TfheParams, DigitsInUse) {
   const std::map<std::string, u32> digits{
-      {"G1", 3},     {"G2", 1},       {"G3", 3},        {"G4", 1},     {"G5", 5},
-      {"STD128", 3}, {"STD128_4", 5}, {"STD128Q_4", 2}, {"STD192", 2}, {"STD256Q", 4},
-      {"M3", 1},     {"bool128", 1},  {"toy-gadget", 3}};
+      {"G1", 3},        {"G2", 1},      {"G3", 3},       {"G4", 1},
+      {"G5", 5},        {"STD128", 3},  {"STD128_4", 5}, {"STD128Q_4", 2},
+      {"STD192", 2},    {"STD256Q", 4}, {"M3", 1},       {"bool128-classic", 1},
+      {"toy-gadget", 3}};
   for (const auto& [name, count] : digits) {
     const Params params = Params::preset(name, true);
     EXPECT_EQ(params.digits().value, count) << name;
@@ -103,7 +104,7 @@ TEST(TfheParams, EveryPresetIsValidAndItsPlanIsAccepted) {
     EXPECT_TRUE(ids.insert(params.id()).second);
     for (const u32 slots : {1u, 2u, 5u, 16u}) {
       // its transform's error is refused: SlotsThatApproxCannotServeAreRefusedInAnyOrder
-      if (name == "lut4-128" && slots > 10) continue;
+      if (name == "lut4-128-classic" && slots > 10) continue;
       if (params.spec().group != 0 && slots > 1) continue;
       const device::TorusPlan plan = plan_of(params.with_slots(SlotCount(slots)));
       EXPECT_NO_THROW(device::check(plan));
@@ -145,9 +146,9 @@ TEST(TfheParams, Primes) {
 }
 
 TEST(TfheParams, DefaultsHoldBothPromises) {
-  for (const char* name : {"bool128", "lut4-128", "bool128g4", "lut4-128g4"}) {
+  for (const char* name : {"bool128", "lut4-128", "bool128-classic", "lut4-128-classic"}) {
     for (const u32 slots : {1u, 5u}) {
-      if (name != std::string("bool128") && slots > 1) continue;
+      if (name != std::string("bool128-classic") && slots > 1) continue;
       const Params params = Params::preset(name, true).with_slots(SlotCount(slots));
       EXPECT_LE(params.p_fail_log2(), -128) << name << ' ' << slots;
       EXPECT_GE(params.security_bits(), 128) << name;
@@ -209,14 +210,14 @@ TEST(TfheParams, BinaryFitFollowsTheEstimator) {
 }
 
 TEST(TfheParams, BinarySecretsAreHeldForWeaker) {
-  for (const char* name : {"bool128", "STD128", "G5"}) {
+  for (const char* name : {"bool128-classic", "STD128", "G5"}) {
     Spec spec = Params::preset(name, true).spec();
     spec.security_bits = 0;
     const double ternary = security_estimate(spec);
     spec.secret = LweSecret::binary;
     EXPECT_LT(Params::from_spec(spec, true).security_bits(), ternary - 4) << name;
   }
-  Spec spec = Params::preset("bool128").spec();  // states 128.8 bits, with ternary secrets
+  Spec spec = Params::preset("bool128-classic").spec();  // states 128.8 bits, with ternary secrets
   spec.secret = LweSecret::binary;
   EXPECT_THROW(Params::from_spec(spec), ParameterError);
 }
@@ -247,10 +248,39 @@ TEST(TfheParams, NamesInAnyCase) {
   }
 }
 
+// A name may pass to another set; ids and files stay with the numbers that they were made for.
+TEST(TfheParams, RenamedSetsKeepTheirIds) {
+  const std::pair<const char*, const char*> sets[] = {
+      {"bool128-classic", "bool128"},  // ids of 0.1.0
+      {"lut4-128-classic", "lut4-128"},
+      {"bool128", "bool128g4"},
+      {"lut4-128", "lut4-128g4"}};
+  for (const auto& [name, former] : sets) {
+    const Params params = Params::preset(name);
+    EXPECT_EQ(params.name(), name);
+    EXPECT_EQ(params.former_name(), former);
+    Spec before = params.spec();
+    before.name = former, before.former_name = "anything";
+    const Params again = Params::from_spec(before);
+    EXPECT_EQ(again, params);
+    EXPECT_EQ(again.name(), name);
+    before.name = "mine";
+    EXPECT_FALSE(Params::from_spec(before) == params);
+    EXPECT_EQ(Params::from_spec(before).former_name(), "");
+    EXPECT_EQ(Params::preset_of_id(params.id()), name);
+  }
+  EXPECT_EQ(Params::preset("bool128-classic").id(), "2fbba3596477f124778ca06c0ea05027");
+  EXPECT_EQ(Params::preset("lut4-128-classic").id(), "3393ab3824535114afff9da747b0c2db");
+  EXPECT_EQ(Params::preset("lut4-128g4"), Params::preset("lut4-128"));
+  EXPECT_EQ(Params::preset_of_id(Params::preset("M3").with_slots(SlotCount(5)).id()), "M3");
+  EXPECT_EQ(Params::preset_of_id(std::string(32, '0')), "");
+}
+
 TEST(TfheParams, SecurityIsEstimatedWhenNotStated) {
-  Spec spec = Params::preset("bool128").spec();
+  Spec spec = Params::preset("bool128-classic").spec();
   spec.security_bits = 0;  // of the library's own sets it knows the estimator's figure
-  EXPECT_EQ(Params::from_spec(spec).security_bits(), Params::preset("bool128").security_bits());
+  EXPECT_EQ(Params::from_spec(spec).security_bits(),
+            Params::preset("bool128-classic").security_bits());
   spec.lwe_dim = LweDim(spec.lwe_dim.value + 1);
   EXPECT_DOUBLE_EQ(Params::from_spec(spec).security_bits(), security_estimate(spec));
 }

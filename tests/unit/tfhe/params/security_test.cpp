@@ -53,13 +53,13 @@ TEST(TfheSecurityGate, ToysNeedTheFlag) {
 TEST(TfheSecurityGate, PublishedSetsAreKnownByTheirNumbers) {
   for (const char* name : {"M1", "M3", "G1", "STD128_3", "STD256"}) {
     Spec spec = spec_of(name);
-    spec.name = "bool128", spec.paper = false, spec.description = "safe";
+    spec.name = "bool128-classic", spec.paper = false, spec.description = "safe";
     const Params renamed = Params::from_spec(spec);
     EXPECT_FALSE(renamed.warning().empty()) << name;
     EXPECT_EQ(renamed.security_bits(), Params::preset(name).security_bits());
     EXPECT_EQ(renamed.p_fail_log2(), Params::preset(name).p_fail_log2());
     EXPECT_FALSE(renamed == Params::preset(name));
-    EXPECT_FALSE(renamed == Params::preset("bool128"));
+    EXPECT_FALSE(renamed == Params::preset("bool128-classic"));
     spec.name = name, spec.paper = true;
     spec.lwe_dim = LweDim(spec.lwe_dim.value - 1), spec.security_bits = 0;
     expect_flag_needed(spec);
@@ -70,7 +70,7 @@ TEST(TfheSecurityGate, NoClaimRaisesWhatIsKnown) {
   test::Rng rng = test::test_rng();
   u32 taken = 0;
   for (int round = 0; round < 200; ++round) {
-    Spec spec = spec_of("bool128");
+    Spec spec = spec_of("bool128-classic");
     spec.lwe_dim = LweDim(600 + static_cast<u32>(rng() % 120));
     const double estimate = security_estimate(spec);
     spec.security_bits = estimate - 4 + double(rng() % 1000) / 100;
@@ -79,8 +79,9 @@ TEST(TfheSecurityGate, NoClaimRaisesWhatIsKnown) {
       const Params params = Params::from_spec(spec, true);
       ++taken;
       const bool own = own_set(spec) != nullptr;
-      EXPECT_EQ(params.security_bits(),
-                std::min(spec.security_bits, own ? spec_of("bool128").security_bits : estimate));
+      EXPECT_EQ(
+          params.security_bits(),
+          std::min(spec.security_bits, own ? spec_of("bool128-classic").security_bits : estimate));
       EXPECT_EQ(params.below_norm(), params.security_bits() < 128 || params.p_fail_log2() > -128);
       if (params.below_norm() && !own) expect_flag_needed(spec);
     } catch (const ParameterError&) {  // more than the fit can err by is no claim but a mistake
@@ -104,7 +105,7 @@ TEST(TfheSecurityGate, PFailIsThatOfRealGates) {
     spec.max_norm2 = 4;
     EXPECT_GT(Params::from_spec(spec, true).p_fail_log2(), honest.p_fail_log2()) << name;
   }
-  Spec weak = spec_of("bool128");  // 2^-66 for gates
+  Spec weak = spec_of("bool128-classic");  // 2^-66 for gates
   weak.lwe_dim = LweDim(700), weak.log_switch_modulus = 15, weak.security_bits = 0;
   weak.switch_base_log = DecompBaseLog(5), weak.max_norm2 = 1;
   const Params taken = Params::from_spec(weak, true);
@@ -119,24 +120,24 @@ TEST(TfheSecurityGate, PFailCoversFreshInputs) {
   const double fresh = 1 - 16.0 * 16 / (2 * 2 * 10.5) / std::log(2.0);
   EXPECT_NEAR(toy.p_fail_log2(), fresh, 1e-9);
   EXPECT_LT(failure_log2(toy, std::sqrt(10.5), 2, 4), -90);
-  const Params real = Params::preset("bool128");
+  const Params real = Params::preset("bool128-classic");
   EXPECT_DOUBLE_EQ(real.p_fail_log2(), failure_log2(real, std::sqrt(10.5), 2, 4));
 }
 
 // The numbers of a set within the norm and a claim, or slots, that are not: an evaluator takes the
 // failure probability that a set states for its limit, so a file that states 2^0 would turn it off.
 TEST(TfheSecurityGate, PublishedNumbersExcuseWhatWasPublishedOnly) {
-  for (const char* name : {"bool128", "lut4-128", "STD128", "STD128Q"}) {
+  for (const char* name : {"bool128-classic", "lut4-128-classic", "STD128", "STD128Q"}) {
     Spec sums = spec_of(name);
     sums.max_norm2 = 1 << 20;
     EXPECT_EQ(Params::from_spec(sums, true).p_fail_log2(), 0) << name;
     expect_flag_needed(sums);
   }
-  Spec claim = spec_of("lut4-128");
+  Spec claim = spec_of("lut4-128-classic");
   claim.security_bits = 1;
   expect_flag_needed(claim);
   for (const auto& [name, slots] :
-       {std::pair{"STD128Q", 16u}, {"STD128Q_3", 16u}, {"lut4-128", 8u}}) {
+       {std::pair{"STD128Q", 16u}, {"STD128Q_3", 16u}, {"lut4-128-classic", 8u}}) {
     EXPECT_THROW(Params::preset(name).with_slots(SlotCount(slots)), ParameterError) << name;
     EXPECT_TRUE(Params::preset(name, true).with_slots(SlotCount(slots)).below_norm()) << name;
   }
@@ -146,7 +147,7 @@ TEST(TfheSecurityGate, PublishedNumbersExcuseWhatWasPublishedOnly) {
 // What with_slots and with_arithmetic add may cross the norm: as refused as the set itself
 // would be.
 TEST(TfheSecurityGate, VariantsThatCrossTheNormNeedTheFlag) {
-  Spec spec = spec_of("bool128");
+  Spec spec = spec_of("bool128-classic");
   spec.switch_base_log = DecompBaseLog(3);
   const Params narrow = Params::from_spec(spec);
   EXPECT_LE(narrow.p_fail_log2(), -128);
@@ -161,7 +162,7 @@ TEST(TfheSecurityGate, VariantsThatCrossTheNormNeedTheFlag) {
   EXPECT_FALSE(allowed.warning().empty());
   EXPECT_NO_THROW(narrow.with_slots(SlotCount(2)));
 
-  Spec tables = spec_of("lut4-128");
+  Spec tables = spec_of("lut4-128-classic");
   tables.lwe_dim = LweDim(890), tables.security_bits = 0, tables.arithmetic = Arithmetic::exact;
   tables.max_norm2 = 36;
   const Params exact = Params::from_spec(tables);

@@ -32,7 +32,7 @@ void expect_problems(const std::string& preset, const std::vector<Mutation>& mut
 
 TEST(TfheParamsValidate, ValidateNamesWhatIsWrong) {
   expect_problems(
-      "bool128",
+      "bool128-classic",
       {{"lwe_dim is 0", [](Spec& s) { s.lwe_dim = LweDim(0); }},
        {"lwe_dim is 70000", [](Spec& s) { s.lwe_dim = LweDim(70000); }},
        {"glwe_dim is 17", [](Spec& s) { s.glwe_dim = GlweDim(17); }},
@@ -68,7 +68,7 @@ TEST(TfheParamsValidate, ValidateNamesWhatIsWrong) {
                               [](Spec& s) { s.log_modulus = 11, s.base_log = DecompBaseLog(4); }}});
   expect_problems("G4",
                   {{"arithmetic is approx", [](Spec& s) { s.arithmetic = Arithmetic::approx; }}});
-  for (const char* name : {"bool128", "STD128"})
+  for (const char* name : {"bool128-classic", "STD128"})
     expect_problems(name,
                     {{"arithmetic = split", [](Spec& s) { s.arithmetic = Arithmetic::split; }}});
 }
@@ -102,23 +102,24 @@ TEST(TfheParamsVariants, Slots) {
   }
 }
 
-// M2 and lut4-128: products near 2^51, which are reduced modulo Q before their last rounding. The
-// error that `approx` adds grows with the slots, and lut4-128 has room for that of 10.
+// M2 and lut4-128-classic: products near 2^51, which are reduced modulo Q before their last
+// rounding. The error that `approx` adds grows with the slots, and lut4-128-classic has room for
+// that of 10.
 TEST(TfheParamsVariants, LargeProductsKeepTheirSlots) {
-  for (const std::string name : {"M2", "lut4-128"})
+  for (const std::string name : {"M2", "lut4-128-classic"})
     for (const auto arithmetic : {Arithmetic::approx, Arithmetic::exact}) {
-      const u32 most = name == "lut4-128" && arithmetic == Arithmetic::approx ? 10 : 16;
+      const u32 most = name == "lut4-128-classic" && arithmetic == Arithmetic::approx ? 10 : 16;
       const Params p =
           Params::preset(name, true).with_arithmetic(arithmetic).with_slots(SlotCount(most));
       EXPECT_EQ(p.slots().value, most) << name;
       EXPECT_TRUE(device::reduces_product(plan_of(p))) << name;
     }
-  EXPECT_FALSE(device::reduces_product(plan_of(Params::preset("bool128"))));
+  EXPECT_FALSE(device::reduces_product(plan_of(Params::preset("bool128-classic"))));
 }
 
 // Slots first or arithmetic first: the same is refused.
 TEST(TfheParamsVariants, SlotsThatApproxCannotServeAreRefusedInAnyOrder) {
-  const Params lut = Params::preset("lut4-128", true);
+  const Params lut = Params::preset("lut4-128-classic", true);
   ASSERT_EQ(lut.arithmetic(), Arithmetic::approx);
   for (u32 slots = 11; slots <= 16; ++slots) {
     try {
@@ -126,7 +127,7 @@ TEST(TfheParamsVariants, SlotsThatApproxCannotServeAreRefusedInAnyOrder) {
       ADD_FAILURE() << slots;
     } catch (const UnsupportedError& error) {
       EXPECT_EQ(error.field("slots"), std::to_string(slots));
-      EXPECT_EQ(error.field("name"), "lut4-128");
+      EXPECT_EQ(error.field("name"), "lut4-128-classic");
       EXPECT_NE(std::string(error.what()).find("transform's error"), std::string::npos);
     }
     const Params exact = lut.with_arithmetic(Arithmetic::exact).with_slots(SlotCount(slots));
@@ -139,10 +140,10 @@ TEST(TfheParamsVariants, SlotsThatApproxCannotServeAreRefusedInAnyOrder) {
 }
 
 TEST(TfheParamsVariants, ArithmeticIsChosenWhereItIsSafe) {
-  const Params exact = Params::preset("bool128").with_arithmetic(Arithmetic::exact);
+  const Params exact = Params::preset("bool128-classic").with_arithmetic(Arithmetic::exact);
   EXPECT_EQ(exact.arithmetic(), Arithmetic::exact);
-  EXPECT_FALSE(exact == Params::preset("bool128"));
-  EXPECT_EQ(exact.with_arithmetic(Arithmetic::approx), Params::preset("bool128"));
+  EXPECT_FALSE(exact == Params::preset("bool128-classic"));
+  EXPECT_EQ(exact.with_arithmetic(Arithmetic::approx), Params::preset("bool128-classic"));
   EXPECT_EQ(exact.with_slots(SlotCount(3)).with_arithmetic(Arithmetic::approx).slots().value, 3u);
   for (const char* name : {"G1", "G2", "G3", "G5", "M1", "M2", "M3", "M4", "M5", "M6", "STD128"})
     EXPECT_EQ(Params::preset(name, true).with_arithmetic(Arithmetic::approx).arithmetic(),
@@ -234,7 +235,7 @@ TEST(TfheParamsVariants, GroupsAreCheckedFieldByField) {
 }
 
 TEST(TfheParamsVariants, IdCoversWhatChangesTheMeaning) {
-  const Spec spec = Params::preset("bool128").spec();
+  const Spec spec = Params::preset("bool128-classic").spec();
   const std::string id = Params::from_spec(spec).id();
   Spec other = spec;
   other.description = "", other.provenance = "";  // prose promises nothing

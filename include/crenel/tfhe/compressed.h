@@ -1,0 +1,34 @@
+// Ciphertexts in the form for storage and transport: host memory, a fraction of their size at rest.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "crenel/core/secret_key_id.h"
+#include "crenel/core/types.h"
+
+namespace crenel::tfhe {
+
+/// What Evaluator::compress gives and Evaluator::decompress reads: each message switched to the LWE
+/// secret and rounded to the 2N steps of a blind rotation, n + 1 words of log2 2N bits. Immutable,
+/// cheap to copy.
+class Compressed {
+ public:
+  struct Data;
+  explicit Compressed(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+
+  u64 size() const;           ///< messages
+  u32 plain_modulus() const;  ///< of the messages
+  u64 bytes() const;          ///< of the payload, in host memory
+  const std::string& params_id() const;
+  const SecretKeyId& secret_key_id() const;
+  /// Of encrypted integers: bits of each, whose blocks are the messages, block by block. 0: none.
+  u32 integer_bits() const;
+  bool is_signed() const;  ///< of integers
+  const Data& data() const { return *data_; }
+
+ private:
+  std::shared_ptr<const Data> data_;
+};
+
+}  // namespace crenel::tfhe
