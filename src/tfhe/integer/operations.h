@@ -23,14 +23,15 @@ Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 std::vector<Blocks> product_columns(Circuit& circuit, const Blocks& a, const Blocks& b);
 
 /// `one` where the comparison holds, else 0. Order, lean: n rotations in n rounds, one more for
-/// signed integers; fast: n look-ups and about n / 2 more in 1 + about log_3 n rounds (8 bits: 5,
-/// 2; 64 bits: 47, 4). Equality: n + 1, 2 rounds (n <= 15), 64 bits 36, 3.
+/// signed integers; else signs of pairs of blocks (of blocks, where the set's max_norm2 is below 34),
+/// four at a time: 8 bits 3, 2 (5, 2), 64 bits 21, 3 (43, 4). Equality: signs of pairs, three at a
+/// time, 64 bits 23, 3; else blocks, fifteen at a time: 36, 3.
 Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Blocks& b,
             bool is_signed, Form form, u64 one = 1);
 
 /// Value of `condition` that stands for true in select().
 inline constexpr u64 kCondition = 8;
-/// condition (0 or kCondition) ? a : b. 2 n look-ups, 2 rounds.
+/// condition (0 or kCondition) ? a : b. 2 n look-ups, 2 rounds; n in 1 where one of them is known.
 Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blocks& b);
 
 /// The smaller and then the larger of each pair: one comparison, 3 n look-ups.

@@ -10,8 +10,8 @@ namespace {
 
 using Argument = std::pair<std::vector<std::pair<u32, i64>>, i64>;
 
-// Outputs that a rotation has room for, whose argument is at most `high`.
-u32 room(i64 high) { return high <= 3 ? 4 : high <= 7 ? 2 : 1; }
+// Outputs that a rotation has room for, whose argument is at most `high`, or negative.
+u32 room(i64 low, i64 high) { return low < 0 ? 1 : high <= 3 ? 4 : high <= 7 ? 2 : 1; }
 
 class Sharing {
  public:
@@ -24,7 +24,8 @@ class Sharing {
     }
     group_.resize(circuit.nodes().size(), 0);
     for (const auto& [argument, nodes] : by_argument_) {
-      const u32 most = room(high_of(nodes));
+      const auto [low, high] = range_of(nodes);
+      const u32 most = room(low, high);
       for (std::size_t first = 0; first < nodes.size(); first += most) {
         ++groups_;
         for (std::size_t i = first; i < std::min<std::size_t>(first + most, nodes.size()); ++i)
@@ -38,7 +39,7 @@ class Sharing {
   void separate(const Blocks& outputs) {
     std::set<u32> apart;
     for (u32 i = 0; i < group_.size(); ++i)
-      if (group_[i] != 0) separate(circuit_.nodes()[i].argument, kMaxNorm2, apart);
+      if (group_[i] != 0) separate(circuit_.nodes()[i].argument, circuit_.max_norm2(), apart);
     std::map<u32, std::set<u32>> exposed;
     for (const Sum& sum : outputs)
       for (const auto& [node, factor] : sum.terms)
@@ -77,10 +78,13 @@ class Sharing {
     return needed;
   }
 
-  i64 high_of(const std::vector<u32>& nodes) const {
-    i64 high = 0;
-    for (const u32 i : nodes) high = std::max(high, circuit_.nodes()[i].argument.high);
-    return high;
+  std::pair<i64, i64> range_of(const std::vector<u32>& nodes) const {
+    i64 low = 0, high = 0;
+    for (const u32 i : nodes) {
+      low = std::min(low, circuit_.nodes()[i].argument.low);
+      high = std::max(high, circuit_.nodes()[i].argument.high);
+    }
+    return {low, high};
   }
 
   void separate(const Sum& sum, double limit, std::set<u32>& apart) const {

@@ -18,16 +18,23 @@ using test::width_mask;
 
 constexpr u32 kWidths[] = {2, 4, 6, 8, 10, 12, 14, 16, 26, 32, 62, 64};
 
-constexpr Form kForms[] = {Form::lean, Form::fast};
+constexpr Form kForms[] = {Form::lean, Form::middle, Form::fast};
+// Of sets: the least that integers take, pairs of blocks, spans without second states.
+constexpr double kNorms[] = {25, 34, 88};
 
 // Runs a circuit of two integers and compares with `expected` modulo 2^bits.
 template <class Build, class Expected>
-void expect_binary(u32 bits, Build build, Expected expected) {
+void expect_binary(u32 bits, Build build, Expected expected, double max_norm2 = kMaxNorm2) {
   SCOPED_TRACE(bits);
   test::Rng rng = test::test_rng();
   std::vector<u64> a, b;
-  test::integer_pairs(a, b, bits, 200, rng);
-  Circuit circuit;
+  if (bits <= 6) {
+    for (u64 x = 0; x >> bits == 0; ++x)
+      for (u64 y = 0; y >> bits == 0; ++y) a.push_back(x), b.push_back(y);
+  } else {
+    test::integer_pairs(a, b, bits, 200, rng);
+  }
+  Circuit circuit(max_norm2);
   const Blocks x = circuit.inputs(bits / 2), y = circuit.inputs(bits / 2);
   const Blocks out = build(circuit, x, y);
   auto inputs = test::radix_blocks(a, bits);
@@ -38,13 +45,14 @@ void expect_binary(u32 bits, Build build, Expected expected) {
     ASSERT_EQ(found[i], u64(expected(a[i], b[i])) & width_mask(bits)) << a[i] << ' ' << b[i];
 }
 
-// The same for both forms: build(circuit, x, y, form).
+// The same for all forms: build(circuit, x, y, form).
 template <class Build, class Expected>
 void expect_forms(u32 bits, Build build, Expected expected) {
-  for (const Form form : kForms)
-    expect_binary(
-        bits, [&](Circuit& c, const Blocks& x, const Blocks& y) { return build(c, x, y, form); },
-        expected);
+  for (const double norm2 : kNorms)
+    for (const Form form : kForms)
+      expect_binary(
+          bits, [&](Circuit& c, const Blocks& x, const Blocks& y) { return build(c, x, y, form); },
+          expected, norm2);
 }
 
 TEST(TfheRadixCircuit, AddSubtractMultiply) {
