@@ -13,8 +13,8 @@ using Last = std::function<u64(u64)>;
 /// with its carry is at most 7 and one rotation gives its block and the next carry. Middle: carries
 /// of three columns by one look-up, then of three times as many. Fast: spans of four columns, then
 /// of sixteen. Look-ups and rounds for n columns that can all carry, middle and fast (where sums of
-/// 88 squared factors are too many, in brackets): n = 4: 9, 3 and MID4; 8: 22, 4 and MID8; 16: 48, 5
-/// and MID16; 32: 104, 7 and MID32. Look-ups of one column share rotations.
+/// 88 squared factors are too many, in brackets): n = 4: 9, 3 and 9, 3; 8: 22, 4 and 24, 3 (27);
+/// 16: 48, 5 and 56, 4 (67); 32: 104, 7 and 135, 4 (177). Look-ups of one column share rotations.
 Blocks propagate(Circuit& circuit, const Blocks& columns, Form form, const Last& last = {});
 
 /// A number whose sign counts: a look-up gives -1, 0 or 1 of its value.

@@ -16,11 +16,15 @@ bool is_known(const Blocks& blocks) {
 // a_j + (3 - b_j): columns of a + not b, in [0, 6]; above 3 where a_j > b_j, 3 where equal.
 Sum difference_column(const Sum& a, const Sum& b) { return a - b + 3; }
 
-// Differences of pairs of blocks where their factors are not too many, else of blocks, least
-// significant first.
-Blocks differences(const Circuit& circuit, const Blocks& a, const Blocks& b) {
+// May a pair of blocks be compared at once?
+bool takes_pairs(const Circuit& circuit) {
   constexpr double kPairNorm2 = 16 + 16 + 1 + 1;
-  const u32 step = circuit.max_norm2() >= kPairNorm2 ? 2 : 1;
+  return circuit.max_norm2() >= kPairNorm2;
+}
+
+// Differences of pairs of blocks, or of blocks, least significant first.
+Blocks differences(const Circuit& circuit, const Blocks& a, const Blocks& b) {
+  const u32 step = takes_pairs(circuit) ? 2 : 1;
   Blocks out;
   for (u32 j = 0; j < count_of(a); j += step) {
     const Sum low = a[j] - b[j];
@@ -32,7 +36,7 @@ Blocks differences(const Circuit& circuit, const Blocks& a, const Blocks& b) {
 Sum equal_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool negate, u64 one) {
   constexpr std::size_t kSigns = 3;  // s_0 + 2 s_1 + 4 s_2 is 0 where all are
   const Blocks parts = differences(circuit, a, b);
-  const bool pairs = parts.size() < a.size();
+  const bool pairs = takes_pairs(circuit);
   Blocks differ;
   for (std::size_t i = 0; i < parts.size(); i += pairs ? kSigns : 1) {
     Sum sum = parts[i];
@@ -71,7 +75,8 @@ Sum greater_by_ripple(Circuit& circuit, const Blocks& a, const Blocks& b, bool o
 // one message.
 Sum greater_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool or_equal,
                    bool is_signed, Form form, u64 one) {
-  if (form == Form::lean) return greater_by_ripple(circuit, a, b, or_equal, is_signed, one);
+  if (form == Form::lean && !takes_pairs(circuit))
+    return greater_by_ripple(circuit, a, b, or_equal, is_signed, one);
   Blocks low_a = a, low_b = b;
   if (is_signed) low_a.pop_back(), low_b.pop_back();
   std::vector<Signed> numbers;

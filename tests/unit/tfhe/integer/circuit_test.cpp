@@ -212,40 +212,63 @@ struct Cost {
   u32 rounds;
 };
 template <class Build>
-void expect_cost(const char* what, u32 bits, Cost cost, Build build) {
-  Circuit circuit;
+void expect_cost(const char* what, u32 bits, Cost cost, Build build, double max_norm2 = kMaxNorm2) {
+  Circuit circuit(max_norm2);
   const Blocks x = circuit.inputs(bits / 2), y = circuit.inputs(bits / 2);
   build(circuit, x, y);
-  EXPECT_EQ(circuit.look_ups(), cost.look_ups) << what << ", " << bits << " bits";
-  EXPECT_EQ(circuit.rounds(), cost.rounds) << what << ", " << bits << " bits";
+  EXPECT_EQ(circuit.look_ups(), cost.look_ups) << what << ", " << bits << " bits, " << max_norm2;
+  EXPECT_EQ(circuit.rounds(), cost.rounds) << what << ", " << bits << " bits, " << max_norm2;
 }
 
 // The figures of the comments in src/tfhe/integer.
 TEST(TfheRadixCircuit, StatedCosts) {
-  const std::pair<u32, Cost> additions[] = {{2, {1, 1}},   {4, {3, 2}},   {8, {9, 3}},
-                                            {16, {22, 4}}, {32, {48, 5}}, {64, {104, 7}}};
-  for (const auto& [bits, cost] : additions)
-    expect_cost("add", bits, cost,
-                [](Circuit& c, const Blocks& x, const Blocks& y) { add(c, x, y, Form::fast); });
+  struct Row {
+    double max_norm2;
+    Form form;
+    Cost costs[6];
+  };
+  const u32 widths[] = {2, 4, 8, 16, 32, 64};
+  const Row additions[] = {
+      {25, Form::middle, {{1, 1}, {3, 2}, {9, 3}, {22, 4}, {48, 5}, {104, 7}}},
+      {25, Form::fast, {{1, 1}, {3, 2}, {9, 3}, {27, 3}, {67, 4}, {177, 4}}},
+      {88, Form::fast, {{1, 1}, {3, 2}, {9, 3}, {24, 3}, {56, 4}, {135, 4}}},
+  };
+  for (const Row& row : additions)
+    for (std::size_t i = 0; i < std::size(widths); ++i)
+      expect_cost(
+          "add", widths[i], row.costs[i],
+          [&](Circuit& c, const Blocks& x, const Blocks& y) { add(c, x, y, row.form); },
+          row.max_norm2);
   const auto product = [](Circuit& c, const Blocks& x, const Blocks& y) {
     multiply(c, x, y, Form::fast);
   };
   expect_cost("mul", 8, {24, 4}, product);
-  expect_cost("mul", 16, {106, 7}, product);
-  expect_cost("mul", 32, {424, 11}, product);
-  expect_cost("mul", 64, {1668, 14}, product);
-  const auto less = [](Circuit& c, const Blocks& x, const Blocks& y) {
-    compare(c, Comparison::less, x, y, false, Form::fast);
+  expect_cost("mul", 16, {108, 7}, product);
+  expect_cost("mul", 32, {441, 10}, product);
+  expect_cost("mul", 64, {1735, 12}, product);
+  const auto comparison = [](Comparison comparison, Form form) {
+    return [=](Circuit& c, const Blocks& x, const Blocks& y) {
+      compare(c, comparison, x, y, false, form);
+    };
   };
-  expect_cost("less", 8, {5, 2}, less);
-  expect_cost("less", 64, {47, 4}, less);
-  const auto equal = [](Circuit& c, const Blocks& x, const Blocks& y) {
-    compare(c, Comparison::equal, x, y, false, Form::fast);
-  };
-  expect_cost("equal", 8, {5, 2}, equal);
-  expect_cost("equal", 64, {36, 3}, equal);
+  for (const Form form : kForms) {
+    const auto less = comparison(Comparison::less, form);
+    expect_cost("less", 8, {3, 2}, less, 34);
+    expect_cost("less", 64, {21, 3}, less, 34);
+    const auto equal = comparison(Comparison::equal, form);
+    expect_cost("equal", 8, {3, 2}, equal, 34);
+    expect_cost("equal", 64, {23, 3}, equal, 34);
+    expect_cost("equal", 8, {5, 2}, equal);
+    expect_cost("equal", 64, {36, 3}, equal);
+  }
+  expect_cost("less", 8, {5, 2}, comparison(Comparison::less, Form::fast));
+  expect_cost("less", 64, {43, 4}, comparison(Comparison::less, Form::fast));
+  expect_cost("less", 64, {32, 32}, comparison(Comparison::less, Form::lean));
   expect_cost("min", 8, {13, 4}, [](Circuit& c, const Blocks& x, const Blocks& y) {
     select(c, compare(c, Comparison::less, x, y, false, Form::fast, kCondition), x, y);
+  });
+  expect_cost("or 0", 64, {32, 1}, [](Circuit& c, const Blocks& x, const Blocks& y) {
+    select(c, 2 * y[0], x, constant_blocks(u64(0), 64));
   });
   expect_cost("shift", 64, {0, 0}, [](Circuit& c, const Blocks& x, const Blocks&) {
     shift_right(c, shift_left(c, x, 6), 2, false);
