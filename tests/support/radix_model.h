@@ -70,8 +70,8 @@ class RadixModel {
 
 /// What a schedule must keep: rotations have room for their functions, and every sum is quiet
 /// enough where errors of one rotation count as one.
-inline void expect_runnable(const Circuit& circuit, const Blocks& outputs) {
-  const auto plan = tfhe::radix::schedule(circuit, outputs);
+inline void expect_runnable(const Circuit& circuit, const Blocks& outputs, bool few_calls = false) {
+  const auto plan = tfhe::radix::schedule(circuit, outputs, few_calls);
   std::map<u32, std::size_t> rotation_of;
   std::size_t count = 0;
   for (std::size_t round = 0; round < plan.rounds.size(); ++round) {
@@ -106,6 +106,7 @@ inline void expect_runnable(const Circuit& circuit, const Blocks& outputs) {
   for (const auto& [node, rotation] : rotation_of)
     EXPECT_LE(noise(circuit.nodes()[node].argument), circuit.max_norm2());
   for (const Sum& output : outputs) EXPECT_LE(output.terms.size(), 1u);
+  if (!few_calls) expect_runnable(circuit, outputs, true);
 }
 
 /// Blocks of integers, as inputs of a model.

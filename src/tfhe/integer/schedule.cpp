@@ -1,6 +1,7 @@
 #include "tfhe/integer/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -50,7 +51,7 @@ class Sharing {
       if (apart.contains(group)) group = ++groups_;  // 0 is in no group
   }
 
-  Schedule schedule() const {
+  Schedule schedule(bool few_calls) const {
     Schedule plan;
     plan.rounds.resize(circuit_.rounds() + 1);
     std::map<u32, std::vector<u32>> members;
@@ -62,6 +63,8 @@ class Sharing {
       plan.rounds[round].push_back({std::move(nodes), outputs});
     }
     while (plan.rounds.size() > 1 && plan.rounds.back().empty()) plan.rounds.pop_back();
+    if (few_calls)
+      for (auto& round : plan.rounds) join_calls(round);
     return plan;
   }
 
@@ -76,6 +79,23 @@ class Sharing {
     for (std::size_t i = needed.size(); i-- > 0;)  // arguments come before their nodes
       if (needed[i]) mark(circuit_.nodes()[i].argument);
     return needed;
+  }
+
+  // Rotations with `from` outputs get `to`, where all of them have the room and there are such.
+  void join_calls(std::vector<Rotation>& round) const {
+    constexpr std::array<std::array<u32, 2>, 3> kSteps{{{1, 4}, {2, 4}, {1, 2}}};
+    for (const auto& step : kSteps) {
+      const u32 from = step[0], to = step[1];
+      const bool wanted = std::any_of(round.begin(), round.end(),
+                                      [&](const Rotation& r) { return r.outputs == to; });
+      const bool fit = std::all_of(round.begin(), round.end(), [&](const Rotation& r) {
+        const auto [low, high] = range_of(r.nodes);
+        return r.outputs != from || room(low, high) >= to;
+      });
+      if (!wanted || !fit) continue;
+      for (Rotation& r : round)
+        if (r.outputs == from) r.outputs = to;
+    }
   }
 
   std::pair<i64, i64> range_of(const std::vector<u32>& nodes) const {
@@ -136,10 +156,10 @@ u64 Schedule::turns(u64 size, u32 processors) const {
   return turns;
 }
 
-Schedule schedule(const Circuit& circuit, const Blocks& outputs) {
+Schedule schedule(const Circuit& circuit, const Blocks& outputs, bool few_calls) {
   Sharing sharing(circuit, outputs);
   sharing.separate(outputs);
-  return sharing.schedule();
+  return sharing.schedule(few_calls);
 }
 
 }  // namespace crenel::tfhe::radix

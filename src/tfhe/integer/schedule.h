@@ -31,7 +31,9 @@ struct Schedule {
 /// Errors of one rotation's results may depend on each other, so results that meet in one sum count
 /// as one error there; where that would exceed max_norm2(), and among `outputs`, whose further use is
 /// not known, they get rotations of their own.
-Schedule schedule(const Circuit& circuit, const Blocks& outputs);
+/// `few_calls`: rotations of a round that have the room take as many outputs as the others, so that
+/// they are one call; what is not used costs a key switch where ciphertexts rest behind it.
+Schedule schedule(const Circuit& circuit, const Blocks& outputs, bool few_calls = false);
 
 /// A circuit, what it gives, and its schedule.
 struct Program {
@@ -47,7 +49,7 @@ Program compose(CircuitForm form, u64 size, u32 processors, double max_norm2, co
   const auto made = [&](Form f) {
     Program program{Circuit(max_norm2), {}, {}};
     program.outputs = build(program.circuit, f);
-    program.plan = schedule(program.circuit, program.outputs);
+    program.plan = schedule(program.circuit, program.outputs, f != Form::lean);
     return program;
   };
   if (form == CircuitForm::lean) return made(Form::lean);
