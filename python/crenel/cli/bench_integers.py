@@ -1,5 +1,5 @@
-"""``crenel bench integers``: operations on encrypted integers, by type: circuits, times on any device, and what
-a GPU would take by its measured look-ups."""
+"""``crenel bench integers``: operations on encrypted integers by type: circuits, times on any device, and what a
+GPU would take by its measured look-ups."""
 
 from __future__ import annotations
 
@@ -152,7 +152,17 @@ def integers(
         f"{MANY:,}. Here: {context.device.description}, arrays of {size}, circuits {circuits}. Look-ups "
         "are of one integer, / rounds"
     )
-    header = ["operation", "type", "GPU look-ups", "ms", "a second", "here look-ups", "ms", "ms each", "result"]
+    header = [
+        "operation",
+        "type",
+        "GPU look-ups",
+        "ms",
+        "a second",
+        "here look-ups",
+        "ms",
+        "ms each",
+        "result",
+    ]
     table(header, [_row(r) for r in results], title=title)
     if file is not None:
         document = {
@@ -195,9 +205,7 @@ def _measure(
     kind, size, form = arrays[0].type, arrays[0].size, ev.circuits
     processors = ev.context.device.processors
     norm2 = ev.context.params.max_norm2
-    bootstraps, _, depth, _ = _crenel.tfhe_integer_cost(
-        name, kind.bits, False, form, size, processors, norm2
-    )
+    bootstraps, _, depth, _ = _crenel.tfhe_integer_cost(name, kind.bits, False, form, size, processors, norm2)
     result = Measured(name, kind.name, size, form, bootstraps, depth, predicted(name, kind.bits, norm2))
     if bootstraps > most:
         result.skipped = f"more than the limit: {bootstraps} bootstraps"

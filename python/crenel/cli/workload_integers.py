@@ -1,4 +1,4 @@
-"""``crenel workload transfer``, ``search``, ``filter`` and ``aes``: exact work on encrypted integers and bits."""
+"""``crenel workload transfer``, ``search``, ``filter``, ``aes``: exact work on encrypted integers and bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ TEXT = (
 WHERE = "40 <= age < 65 and (city == 3 or not income < 2500)"
 
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.")]
-Params = Annotated[str, typer.Option("--set", help="A set for tables; default: a toy on CPUs, lut4-128 on GPUs.")]
+Params = Annotated[
+    str, typer.Option("--set", help="A set for tables; default: a toy on CPUs, lut4-128 on GPUs.")
+]
 Seed = Annotated[int, typer.Option(help="Of the values.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
 
@@ -64,7 +66,8 @@ def search(
             content = source.read()
     if not 1 <= len(pattern.encode()) <= len(content):
         raise ParameterError(
-            f"a pattern of {len(pattern.encode())} characters in a text of {len(content)}, expected 1 to as many",
+            f"a pattern of {len(pattern.encode())} characters in a text of {len(content)}, expected 1 to as "
+            "many",
             {"pattern": len(pattern.encode()), "text": len(content)},
         )
     session = _session(parameters, device, file)
@@ -90,7 +93,9 @@ def rows(
     from crenel.workloads.integers.measure import made_table, run_filter
 
     if data is not None and not where:
-        raise ParameterError("--data without --where, expected a condition on its columns", {"path": str(data)})
+        raise ParameterError(
+            "--data without --where, expected a condition on its columns", {"path": str(data)}
+        )
     table = made_table(count, seed) if data is None else read_csv(data)
     summed = total or ("income" if data is None else None)
     condition = parse(where or WHERE)
@@ -123,7 +128,9 @@ def _session(parameters: str, device: str, file: Path | None) -> Session:
     from crenel.workloads.report import Report
 
     if file is not None and (file.exists() or not file.parent.is_dir()):
-        raise ParameterError(f"--json: {file}, expected a new file in a folder that is there", {"path": str(file)})
+        raise ParameterError(
+            f"--json: {file}, expected a new file in a folder that is there", {"path": str(file)}
+        )
     report, info = Report(), crenel.device_info(device)
     if not parameters and info.kind != "cuda":
         report.line(f"{QUICK}: INSECURE, so that this ends soon; --set {ON_GPU} is for real data")

@@ -216,7 +216,7 @@ class _Array(Generic[Data]):
         return self._like(self._data, found)
 
     @property
-    def T(self: A) -> A:  # noqa: N802: NumPy's name
+    def T(self: A) -> A:  # noqa: N802
         """The array with its axes in reverse order, copied."""
         places = np.arange(self.size, dtype=np.uint64).reshape(self._shape).T
         return self.reshape(-1)[places.reshape(-1)].reshape(places.shape) if self.ndim > 1 else self

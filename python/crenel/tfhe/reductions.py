@@ -103,8 +103,8 @@ class Reductions(IntegerOperations):
     ) -> Ciphertext:
         """Bits: 1 where one at least is 1 along `axis`, all by default.
 
-        Sets for tables take 15 bits a bootstrap (with lut4-128), others two. Raises TypeError for other kinds,
-        ParameterError for axes that are not there.
+        Sets for tables take 15 bits a bootstrap (with lut4-128), others two. Raises TypeError for other
+        kinds, ParameterError for axes that are not there.
         """
         expect_kind("any", a, "bit")
         axes = self._axes("any", a.shape, axis)

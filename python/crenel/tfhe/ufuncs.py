@@ -174,16 +174,6 @@ def _clipped(ev: Operations, a: Any, a_min: Any = None, a_max: Any = None, out: 
     return low if a_max is None else ev.min(low, a_max)
 
 
-def _taken(ev: Operations, a: Any, indices: Any, axis: int | None = None, out: Any = None) -> object:
-    """A public table at encrypted places, or elements at public ones."""
-    _refuse("np.take", {"out": out})
-    if not is_encrypted(indices):
-        return _moved(np.take)(ev, a, indices, axis)
-    if is_encrypted(a) or (axis is not None and np.ndim(a) > 1):
-        raise TypeError("np.take: encrypted places look up public tables of one axis: ev.take(table, index)")
-    return ev.take(np.asarray(a), indices)
-
-
 def _moved(function: Callable[..., Any]) -> Callable[..., object]:
     """A function that gives elements of one array in other places: NumPy's own, on their numbers."""
 
@@ -225,11 +215,12 @@ _FUNCTIONS: dict[object, Callable[..., object]] = {
     np.all: _along("all"),
     np.clip: _clipped,
     np.dot: lambda ev, a, b: matmul(ev, a, b, "np.dot"),
-    np.take: _taken,
     np.stack: _stacked,
 }
 _MOVES = (np.broadcast_to, np.expand_dims, np.flip, np.moveaxis, np.ravel, np.repeat, np.roll, np.squeeze)
-_FUNCTIONS |= {function: _moved(function) for function in (*_MOVES, np.swapaxes, np.tile, np.transpose)}
+_FUNCTIONS |= {
+    function: _moved(function) for function in (*_MOVES, np.swapaxes, np.take, np.tile, np.transpose)
+}
 _FUNCTIONS |= {getattr(np, name): _along(f"a{name}") for name in ("min", "max")}
 
 

@@ -17,7 +17,12 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Gt: "greater",
     ast.GtE: "greater_equal",
 }
-_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+_MIRRORED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,9 @@ class Condition:
         """Names of all columns."""
         return _columns(self.tree)
 
-    def evaluate(self, compare: Callable[[Comparison], Any], combine: Mapping[str, Callable[..., Any]]) -> Any:
+    def evaluate(
+        self, compare: Callable[[Comparison], Any], combine: Mapping[str, Callable[..., Any]]
+    ) -> Any:
         """The condition by what compares and by what combines bits: "and" and "or" of two, "not" of one."""
 
         def value(tree: Any) -> Any:

@@ -37,7 +37,8 @@ class Table:
         """Raises ParameterError for names that are not there."""
         if name not in self.columns:
             raise ParameterError(
-                f"the table has no column '{name}', expected one of {', '.join(self.columns)}", {"column": name}
+                f"the table has no column '{name}', expected one of {', '.join(self.columns)}",
+                {"column": name},
             )
         return self.columns[name]
 
@@ -70,7 +71,7 @@ def read_csv(path: Path) -> Table:
     names = [name.strip() for name in lines[0]]
     if len(set(names)) != len(names) or not all(map(_is_name, names)):
         raise ParameterError(
-            f"{path}: header {', '.join(map(repr, names))}, expected different names of letters, digits and _",
+            f"{path}: header {', '.join(map(repr, names))}, expected different names of letters, digits, _",
             {"path": str(path)},
         )
     values: list[list[int]] = [[] for _ in names]
@@ -110,7 +111,9 @@ def _integer(path: Path, line: int, name: str, field: str) -> int:
 def narrow(values: list[int]) -> np.ndarray:
     """An array of NumPy's smallest type of integers that holds all."""
     low, high = min(values), max(values)
-    kinds = (np.int8, np.int16, np.int32, np.int64) if low < 0 else (np.uint8, np.uint16, np.uint32, np.uint64)
+    kinds = (
+        (np.int8, np.int16, np.int32, np.int64) if low < 0 else (np.uint8, np.uint16, np.uint32, np.uint64)
+    )
     kind = next(k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
     return np.array(values, dtype=kind)
 
@@ -174,8 +177,6 @@ def select_rows_clear(
         other = table.column(c.other).astype(object) if isinstance(c.other, str) else c.other
         return np.asarray(getattr(np, c.operation)(column, other), dtype=bool)
 
-    rows = condition.evaluate(
-        compare, {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not}
-    )
+    rows = condition.evaluate(compare, {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not})
     found = None if total is None else int(table.column(total).astype(object)[rows].sum())
     return rows, int(rows.sum()), found

@@ -59,7 +59,13 @@ class Session:
         self.report = report
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InsecureParametersWarning)
-            self.context = tfhe.Context(tfhe.preset(params, allow_insecure=True), device=device)
+            chosen = tfhe.preset(params, allow_insecure=True)
+            if not chosen.padded or chosen.plain_modulus != 32:  # before keys are made
+                raise ParameterError(
+                    f"'{params}' is no set for integers, expected one for tables such as lut4-128",
+                    {"params": params},
+                )
+            self.context = tfhe.Context(chosen, device=device)
         with report.step("client: keys"):
             self.client = self.context.keygen()
             keys = self.client.evaluation_keys().to_bytes()
@@ -87,12 +93,10 @@ class Session:
 
     def serve(self, work: Callable[[], Any]) -> tuple[Any, float]:
         """The server's work, timed, with its bootstraps counted."""
-        last = [0]
 
         def told(done: int, total: int, _: str) -> None:
             if done == total:
                 self.bootstraps += total
-            last[0] = done
 
         start = time.perf_counter()
         with crenel.progress(told):
@@ -160,7 +164,9 @@ def run_search(session: Session, text: bytes, pattern: bytes, hide_pattern: bool
         int(session.answer(hits.first)),
     )
     kind = "an encrypted" if hide_pattern else "a public"
-    what = f"{kind} pattern of {len(pattern)} in {len(text)} characters: {found[1]} times, first at {found[2]}"
+    what = (
+        f"{kind} pattern of {len(pattern)} in {len(text)} characters: {found[1]} times, first at {found[2]}"
+    )
     return session.outcome("search", what, found == find_clear(text, pattern), seconds)
 
 
@@ -180,7 +186,9 @@ def run_filter(session: Session, table: Table, where: str, total: str | None, hi
         found.append(int(session.answer(answer.total)))
     rows, count, summed = select_rows_clear(table, condition, total)
     wanted = [rows.tolist(), count] + ([] if summed is None else [summed])
-    what = f"{found[1]} of {table.rows} rows have {where}" + (f"; {total} sums to {found[2]}" if total else "")
+    what = f"{found[1]} of {table.rows} rows have {where}" + (
+        f"; {total} sums to {found[2]}" if total else ""
+    )
     return session.outcome("filter", what, found == wanted, seconds)
 
 

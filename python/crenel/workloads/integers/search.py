@@ -39,8 +39,8 @@ def find(ev: Evaluator, text: Integers, pattern: Integers | bytes) -> Hits:
     length = len(known) if known is not None else pattern.size  # type: ignore[union-attr]
     if text.ndim != 1 or not 1 <= length <= text.size:
         raise ParameterError(
-            f"find: a pattern of {length} characters in a text of shape {text.shape}, expected 1 to as many as "
-            "a text of one axis has",
+            f"find: a pattern of {length} characters in a text of shape {text.shape}, expected 1 to as many "
+            "as a text of one axis has",
             {"pattern": length, "shape": list(text.shape)},
         )
     windows = np.arange(text.size - length + 1)[:, None] + np.arange(length)
