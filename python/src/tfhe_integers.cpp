@@ -216,8 +216,8 @@ void bind_tfhe_integers(nb::module_& m) {
                                size, processors, max_norm2);
         return std::make_tuple(cost.bootstraps, cost.key_switches, cost.depth, cost.rounds);
       },
-      "operation"_a, "bits"_a, "signed"_a, "form"_a = "automatic", "size"_a = 1,
-      "processors"_a = 1, "max_norm2"_a = 25.0);
+      "operation"_a, "bits"_a, "signed"_a, "form"_a = "automatic", "size"_a = 1, "processors"_a = 1,
+      "max_norm2"_a = 25.0);
 }
 
 }  // namespace crenel::python

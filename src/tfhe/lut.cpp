@@ -69,13 +69,13 @@ void check_halves(const Lut& lut, std::size_t t, u32 out_modulus) {
   for (std::size_t m = 0; m < half; ++m) {
     const std::size_t at = m + 1 == half ? 0 : m + 1;  // the least message last: few think of it
     if (sum(at) != sum(1 % half))
-      throw ParameterError(
-          cat("signed table ", t, ": the entries of ", at, " and ",
-              static_cast<i64>(at) - static_cast<i64>(half), " add up to ", sum(at),
-              ", expected those of all messages and ", half, " less to have one sum, ",
-              sum(1 % half), ", modulo ", out_modulus),
-          {{"table", t}, {"message", static_cast<i64>(at) - static_cast<i64>(half)},
-           {"expected", sum(1 % half)}});
+      throw ParameterError(cat("signed table ", t, ": the entries of ", at, " and ",
+                               static_cast<i64>(at) - static_cast<i64>(half), " add up to ",
+                               sum(at), ", expected those of all messages and ", half,
+                               " less to have one sum, ", sum(1 % half), ", modulo ", out_modulus),
+                           {{"table", t},
+                            {"message", static_cast<i64>(at) - static_cast<i64>(half)},
+                            {"expected", sum(1 % half)}});
   }
 }
 

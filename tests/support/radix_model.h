@@ -36,7 +36,8 @@ class RadixModel {
       }
       if (node.is_signed()) {  // what a rotation gives of both halves
         for (std::size_t v = 1; v < 16; ++v)
-          EXPECT_EQ((node.table[v] + node.table[v + 16]) % 32, (node.table[0] + node.table[16]) % 32);
+          EXPECT_EQ((node.table[v] + node.table[v + 16]) % 32,
+                    (node.table[0] + node.table[16]) % 32);
         EXPECT_GT(node.argument.low, -16);
       }
       values_.push_back(std::move(out));

@@ -1,5 +1,5 @@
-"""``crenel bench integers``: operations on encrypted integers by type: circuits, times on any device, and what a
-GPU would take by its measured look-ups."""
+"""``crenel bench integers``: operations on encrypted integers by type: circuits, times on any device, and
+what a GPU would take by its measured look-ups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``crenel workload transfer``, ``search``, ``filter``, ``aes``: exact work on encrypted integers and bits."""
+"""``crenel workload transfer``, ``search``, ``filter``, ``aes``: exact work on integers and bits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-// Carries in the middle form. Three neighbouring stages with states v in {0, 1, 2} and an incoming carry c
-// act like binary digits: a carry leaves stage j exactly when c + v_0 + 2 v_1 + ... + 2^j v_j >=
-// 2^(j+1). With three stages that sum is at most 15, one message. Look-ups give states already
-// multiplied by their power of two, so every sum has factors 1.
+// Carries in the middle form. Three neighbouring stages with states v in {0, 1, 2} and an incoming
+// carry c act like binary digits: a carry leaves stage j exactly when c + v_0 + 2 v_1 + ... + 2^j
+// v_j >= 2^(j+1). With three stages that sum is at most 15, one message. Look-ups give states
+// already multiplied by their power of two, so every sum has factors 1.
 #include "tfhe/integer/carries.h"
 
 #include <algorithm>
@@ -129,11 +129,11 @@ void propagate_from(Circuit& circuit, const Blocks& columns, const Last& last, B
 }
 
 // Carries in the fast form. A column's state is +1 where it carries, -1 where it does not, whatever
-// comes in, and 0 where it hands on what comes in; a known carry is +1 or -1. Of neighbours the sign
-// of s_0 + 2 s_1 + 4 s_2 + 8 s_3 is the state of all: the top one that is not 0 decides. So spans
-// grow fourfold a round, and so do the carries that are known. Factors 8, 4, 2 and 1, the last one
-// twice (a carry c in {0, 1} is the sign 2 c - 1), are 88 squared; where that is too much, a state is
-// looked up a second time as 4 s, and factors are 2, 1, 2 and 1.
+// comes in, and 0 where it hands on what comes in; a known carry is +1 or -1. Of neighbours the
+// sign of s_0 + 2 s_1 + 4 s_2 + 8 s_3 is the state of all: the top one that is not 0 decides. So
+// spans grow fourfold a round, and so do the carries that are known. Factors 8, 4, 2 and 1, the
+// last one twice (a carry c in {0, 1} is the sign 2 c - 1), are 88 squared; where that is too much,
+// a state is looked up a second time as 4 s, and factors are 2, 1, 2 and 2.
 class Spans {
  public:
   /// Of the columns but the last.
@@ -163,7 +163,8 @@ class Spans {
 
   // 2^shift times the state.
   Sum weighted(u32 j, u32 shift) {
-    return shift < 2 || wide_ ? (i64(1) << shift) * state(j) : (i64(1) << (shift - 2)) * state(j, 4);
+    return shift < 2 || wide_ ? (i64(1) << shift) * state(j)
+                              : (i64(1) << (shift - 2)) * state(j, 4);
   }
 
   void widen() {
@@ -212,8 +213,8 @@ void propagate_spans(Circuit& circuit, const Blocks& columns, const Last& last, 
       continue;
     }
     // the carry is never made: 4 (x mod 4), the state and the carry before it fit one message
-    const Sum both = quadruple(circuit, columns[i]) + spans.carry(j - spans.span()) +
-                     (spans.state(j) + 1);
+    const Sum both =
+        quadruple(circuit, columns[i]) + spans.carry(j - spans.span()) + (spans.state(j) + 1);
     out.push_back(circuit.look_up(both, [&](u64 v) { return block((v >> 2) + (v >> 1 & 1)); }));
   }
 }
@@ -252,8 +253,8 @@ Signed leading_sign(Circuit& circuit, std::vector<Signed> numbers) {
         // 2^j times the sign, as a result and a factor that both are small
         const i64 factor = j == 3 ? 2 : 1, scale = (i64(1) << j) / factor;
         const Signed& number = numbers[i + j];
-        sum = sum + factor * circuit.look_up_signed(
-                                 number.value, [&](i64 v) { return scale * number.sign(v); });
+        sum = sum + factor * circuit.look_up_signed(number.value,
+                                                    [&](i64 v) { return scale * number.sign(v); });
       }
       next.push_back({sum, signum});
     }

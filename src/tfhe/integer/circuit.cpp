@@ -106,9 +106,9 @@ Sum Circuit::look_up_signed(const Sum& x, const std::function<i64(i64)>& f) {
   for (i64 v = x.low; v <= x.high; ++v) least = std::min(least, f(v)), most = std::max(most, f(v));
   assert(most - least < kMessages);
   if (x.high - x.low < kMessages)
-    return look_up(x - x.low, [&](u64 v) {
-             return static_cast<u64>(f(static_cast<i64>(v) + x.low) - least);
-           }) +
+    return look_up(
+               x - x.low,
+               [&](u64 v) { return static_cast<u64>(f(static_cast<i64>(v) + x.low) - least); }) +
            least;
   constexpr i64 kHalf = kMessages, kWhole = 2 * kMessages;
   assert(x.low > -kHalf && x.high < kHalf);

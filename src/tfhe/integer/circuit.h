@@ -73,8 +73,8 @@ class Circuit {
   /// (asserted).
   Sum look_up(const Sum& x, const std::function<u64(u64)>& f);
   /// f(x), whose values span 15 at most, of any x that takes 16 values or fewer; or of x in -15..15
-  /// where f(v) + f(v - 16) is the same for all v in 1..15 that x may be on both sides of (asserted):
-  /// so is every odd function of period 16, as the sign is, and f(0) is free.
+  /// where f(v) + f(v - 16) is the same for all v in 1..15 that both occur with (asserted), as of
+  /// the sign of x. f(0) is free.
   Sum look_up_signed(const Sum& x, const std::function<i64(i64)>& f);
 
   const std::vector<Node>& nodes() const { return nodes_; }

@@ -52,7 +52,8 @@ Sum take_off(Circuit& circuit, Blocks& r, const Blocks& d, const Sum& above8, u6
     const Sum off = circuit.look_up(r[j] - left[j] + 3 + taken,
                                     [](u64 v) { return v >= kCondition ? v - kCondition : 3; });
     r[j] = (r[j] - off + 3).within(0, 3);
-    if (r[j].norm2() > circuit.max_norm2() - kRoom) r[j] = circuit.look_up(r[j], [](u64 v) { return v; });
+    if (r[j].norm2() > circuit.max_norm2() - kRoom)
+      r[j] = circuit.look_up(r[j], [](u64 v) { return v; });
   }
   return flag;
 }

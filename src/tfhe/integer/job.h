@@ -40,8 +40,8 @@ class Job {
 
   template <class Build>
   std::vector<Ciphertext> run(const Build& build) const {
-    const Program program =
-        compose(integers_.form(), size_, processors(), max_norm2(), [&](Circuit& circuit, Form form) {
+    const Program program = compose(
+        integers_.form(), size_, processors(), max_norm2(), [&](Circuit& circuit, Form form) {
           Blocks inputs;
           for (const i64 high : highs_) inputs.push_back(circuit.input(high));
           return build(circuit, form, [&](const Operand& operand) {

@@ -71,8 +71,8 @@ Sum greater_by_ripple(Circuit& circuit, const Blocks& a, const Blocks& b, bool o
   return carry;
 }
 
-// The same by signs. The top blocks of signed integers compare with their sign bits flipped, both in
-// one message.
+// The same by signs. The top blocks of signed integers compare with their sign bits flipped, both
+// in one message.
 Sum greater_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool or_equal,
                    bool is_signed, Form form, u64 one) {
   if (form == Form::lean && !takes_pairs(circuit))

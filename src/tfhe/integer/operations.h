@@ -16,16 +16,16 @@ Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b, Form form,
                 const Last& last = {});
 /// n^2 look-ups for the products, about half as many to add them (8 bits: 24 in all, 4 rounds; 16:
-/// 108, 7; 32: 441, 10; 64: 1735, 12; fast, sums of 25 squared factors). No look-up for a block of a known factor: its digits
-/// in {-1, 0, 1, 2} scale the blocks of the other.
+/// 108, 7; 32: 441, 10; 64: 1735, 12; fast, sums of 25 squared factors). No look-up for a block of
+/// a known factor: its digits in {-1, 0, 1, 2} scale the blocks of the other.
 Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 /// The digits of all products of two blocks, by columns, for add_columns().
 std::vector<Blocks> product_columns(Circuit& circuit, const Blocks& a, const Blocks& b);
 
-/// `one` where the comparison holds, else 0. Order: signs of pairs of blocks, four at a time (8 bits
-/// 3, 2; 64 bits 21, 3). Where the set's max_norm2 is below 34: of blocks (5, 2; 43, 4), or, lean, a
-/// ripple of n rotations in n rounds, one more for signed integers. Equality: signs of pairs, three
-/// at a time, 64 bits 23, 3; else blocks, fifteen at a time: 36, 3.
+/// `one` where the comparison holds, else 0. Order: signs of pairs of blocks, four at a time (8
+/// bits 3, 2; 64 bits 21, 3). Where the set's max_norm2 is below 34: of blocks (5, 2; 43, 4), or,
+/// lean, a ripple of n rotations in n rounds, one more for signed integers. Equality: signs of
+/// pairs, three at a time, 64 bits 23, 3; else blocks, fifteen at a time: 36, 3.
 Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Blocks& b,
             bool is_signed, Form form, u64 one = 1);
 

@@ -29,8 +29,8 @@ struct Schedule {
 };
 
 /// Errors of one rotation's results may depend on each other, so results that meet in one sum count
-/// as one error there; where that would exceed max_norm2(), and among `outputs`, whose further use is
-/// not known, they get rotations of their own.
+/// as one error there; where that would exceed max_norm2(), and among `outputs`, whose further use
+/// is not known, they get rotations of their own.
 /// `few_calls`: rotations of a round that have the room take as many outputs as the others, so that
 /// they are one call; what is not used costs a key switch where ciphertexts rest behind it.
 Schedule schedule(const Circuit& circuit, const Blocks& outputs, bool few_calls = false);

@@ -20,7 +20,7 @@ def transfer(
         account may be in two of them
 
     Where the payer has less than the amount, 0 is moved; nobody sees which. A payee's sum is modulo 2^bits:
-    whoever issues tokens must not issue 2^bits of them. Raises StateError for types or shapes that differ.
+    who makes tokens must make fewer than 2^bits. Raises StateError for types or shapes that differ.
     """
     enough = ev.greater_equal(payer, amount)
     moved = ev.select(enough, amount, 0)
