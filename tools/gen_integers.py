@@ -1,9 +1,10 @@
-"""Table and picture of docs/guide/integers.md: bootstraps and rounds of operations on encrypted integers.
+"""Tables and pictures of docs/guide/integers.md: what operations on encrypted integers take, and their noise.
 
     python tools/gen_integers.py            # writes them
     python tools/gen_integers.py --check    # says what is stale; exit code 1
 
-Both are counted on the circuits that run with lut4-128; the installed package has them. Where that set
+All are counted on the circuits that run with lut4-128; the installed package has them. Predicted times are those
+of crenel.tfhe.lookup_times. Where that set
 changes, run it again.
 """
 
@@ -16,8 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "docs/guide/integers.md"
-PICTURE = ROOT / "docs/assets/integers-rounds.svg"
-BEGIN, END = "<!-- computed costs -->\n", "<!-- /computed -->"
+PICTURES = ROOT / "docs/assets"
+BEGIN, END = "<!-- computed {} -->\n", "<!-- /computed -->"
 
 SET = "lut4-128"  # the default for integers: how much its sums may hold decides about some circuits
 WIDTHS = (8, 16, 32, 64, 128, 256)
@@ -48,6 +49,7 @@ LABELS = {
 }
 # Operations of which the largest widths take minutes to count and hours to run.
 LARGEST = {"div": 128, "divmod": 128, "divmod, signed": 128, "mul_overflow": 64, "dot of 16": 32, "mul": 128}
+TIMED = ("add", "mul", "divmod", "less", "equal", "max", "bit_and", "shift", "leading_zeros")
 DRAWN = [("add", "a + b"), ("less", "a < b"), ("mul", "a * b"), ("shift", "a >> b")]
 COLOURS = {"lean": "#5b8fc7", "fast": "#c0392b"}
 
@@ -78,6 +80,91 @@ def table() -> str:
             cells.append("; ".join(text))
         rows.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join(rows) + "\n"
+
+
+def times() -> str:
+    """What the GPU of lookups.json would take: an operation alone, and how many a second."""
+    from crenel import tfhe
+    from crenel.cli.bench_integers import predicted
+
+    widths = [w for w in WIDTHS if w <= 64]
+    rows = ["| operation |" + "".join(f" {w} bits |" for w in widths), "|---" * (1 + len(widths)) + "|"]
+    norm2 = tfhe.preset(SET).max_norm2
+    for name in TIMED:
+        found = [predicted(name, bits, norm2) for bits in widths]
+        cells = [f"{p.depth} / {1e-3 * p.latency_us:.1f} ms / {p.per_second:,.0f}" for p in found]
+        rows.append(f"| {LABELS[name]} | " + " | ".join(cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def gpu() -> str:
+    """Of whom the times are."""
+    from crenel.cli.bench_integers import MANY
+    from crenel.tfhe.lookup_times import measured
+
+    found = measured()
+    return (
+        f"On one {found.device} by the look-ups of `{found.source}` ({found.params}): rounds and time of "
+        f"an operation alone, and how many a second in arrays of {MANY:,}.\n"
+    )
+
+
+def noise() -> str:
+    """What a look-up reads sums with, by their squared factors, against what 2^-128 and the set's sums allow."""
+    import math
+
+    from crenel import tfhe
+
+    params = tfhe.preset(SET)
+    steps = 2 * int(params.numbers["poly_size"])
+    margin = steps / params.plain_modulus / 2
+    most = margin**2 / (2 * math.log(2) * 129)  # 2 exp(-margin^2 / 2 v) = 2^-128
+    sums = [(1, "a block"), (17, "4 a + b"), (34, "pairs of a < b"), (params.max_norm2, "the set's most")]
+    sums = sorted({norm2: text for norm2, text in sums if norm2 <= params.max_norm2}.items())
+    parts = [params.noise_parts(norm2) for norm2, _ in sums]
+    highest = 1.15 * max(most, *(sum(p.values()) for p in parts))
+    width, height, left, top, bar = 520, 220, 60, 60, 56
+    colours = dict(zip(parts[0], ("#c0392b", "#5b8fc7", "#9aa7b0"), strict=True))
+
+    def y(value: float) -> float:
+        return top + height * (1 - value / highest)
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 170}" height="{top + height + 62}" '
+        'font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        f'<text x="{left}" y="22" font-size="15">Noise that a look-up of {escape(SET)} reads, by its sum</text>',
+        f'<text x="{left}" y="40">variance, in steps of which a turn has {steps:,}; messages lie '
+        f"{2 * margin:g} apart</text>",
+        f'<path d="M{left},{top} V{top + height} H{left + width}" fill="none" stroke="#37474f"/>',
+    ]
+    for k, ((norm2, text), part) in enumerate(zip(sums, parts, strict=True)):
+        x, total = left + 40 + k * width / len(sums), 0.0
+        for name, value in part.items():
+            lines.append(
+                f'<rect x="{x:.1f}" y="{y(total + value):.1f}" width="{bar}" '
+                f'height="{y(total) - y(total + value):.1f}" fill="{colours[name]}"/>'
+            )
+            total += value
+        fails = 1 - margin**2 / (2 * total * math.log(2))
+        middle = x + bar / 2
+        for row, label in enumerate((f"{norm2:g}: {text}", f"fails at 2^{fails:.0f}")):
+            lines.append(
+                f'<text x="{middle:.1f}" y="{top + height + 18 + 16 * row}" text-anchor="middle">{label}</text>'
+            )
+        lines.append(
+            f'<text x="{middle:.1f}" y="{y(total) + 15:.1f}" text-anchor="middle">{total:.1f}</text>'
+        )
+    lines.append(
+        f'<path d="M{left},{y(most):.1f} H{left + width}" stroke="#1b1b1b" stroke-dasharray="6 4" fill="none"/>'
+    )
+    lines.append(f'<text x="{left + width + 6}" y="{y(most) + 4:.1f}">{most:.1f}: 2^-128</text>')
+    for row, (name, colour) in enumerate(reversed(colours.items())):
+        at = top + height - 60 + 20 * row
+        lines.append(f'<rect x="{left + width + 8}" y="{at}" width="12" height="12" fill="{colour}"/>')
+        lines.append(f'<text x="{left + width + 26}" y="{at + 11}">{name}</text>')
+    lines.append(f'<text x="{left}" y="{top + height + 54}">squared factors of the sum</text>')
+    return "\n".join([*lines, "</svg>"]) + "\n"
 
 
 def picture(bits: int = 64) -> str:
@@ -134,8 +221,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args(arguments).check
     text = GUIDE.read_text(encoding="utf-8")
-    first = text.index(BEGIN) + len(BEGIN)
-    wanted = {GUIDE: text[:first] + table() + text[text.index(END, first) :], PICTURE: picture()}
+    for name, block in (("costs", table()), ("times", gpu() + "\n" + times())):
+        first = text.index(BEGIN.format(name)) + len(BEGIN.format(name))
+        text = text[:first] + block + text[text.index(END, first) :]
+    wanted = {
+        GUIDE: text,
+        PICTURES / "integers-rounds.svg": picture(),
+        PICTURES / "integers-noise.svg": noise(),
+    }
     stale = [p for p, t in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != t]
     for path in stale:
         if check:

@@ -19,7 +19,7 @@ class LookupTimes:
     """Multiprocessors."""
     params: str
     source: str
-    """File of bench/results, made by tools/gen_lookups.py."""
+    """Files of bench/results, which tools/gen_lookups.py reads."""
     batches: tuple[tuple[int, float], ...]
     """(look-ups, seconds), ascending; no time is above a later one."""
 

@@ -146,10 +146,9 @@ Operations choices() {
        }},
       {"select",
        [](const Operands& o) {
-         const Sum flag =
-             o.circuit.look_up(o.circuit.input(1), [](u64 v) { return radix::kCondition * v; });
+         const Sum bit = o.circuit.input(1);
          const Blocks a = o.integer(), b = o.integer();
-         return radix::select(o.circuit, flag, a, b);
+         return radix::choose(o.circuit, bit, a, b);
        }},
   };
 }

@@ -215,6 +215,24 @@ Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blo
   return out;
 }
 
+Blocks choose(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b) {
+  constexpr double kEightfold = 64 + 1 + 1;  // 8 c + a - b
+  if (!is_known(a) && !is_known(b))
+    return select(circuit,
+                  circuit.max_norm2() >= kEightfold
+                      ? i64(kCondition) * bit
+                      : circuit.look_up(bit, [](u64 v) { return kCondition * v; }),
+                  a, b);
+  const bool known_a = is_known(a);
+  Blocks out;
+  for (u32 j = 0; j < count_of(a); ++j) {
+    const u64 known = static_cast<u64>((known_a ? a : b)[j].constant);
+    out.push_back(circuit.look_up(4 * bit + (known_a ? b : a)[j],
+                                  [=](u64 v) { return (v >= 4) == known_a ? known : v & 3; }));
+  }
+  return out;
+}
+
 Blocks exchange(Circuit& circuit, const Blocks& a, const Blocks& b, bool is_signed, Form form) {
   const Sum less = compare(circuit, Comparison::less, a, b, is_signed, form, kCondition);
   Blocks smaller, larger;

@@ -33,6 +33,9 @@ Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Bloc
 inline constexpr u64 kCondition = 8;
 /// condition (0 or kCondition) ? a : b. 2 n look-ups, 2 rounds; n in 1 where one of them is known.
 Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blocks& b);
+/// The same by a bit, 0 or 1. One look-up and round more where one of the two is not known and the
+/// set's max_norm2 is below 66.
+Blocks choose(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b);
 
 /// The smaller and then the larger of each pair: one comparison, 3 n look-ups.
 Blocks exchange(Circuit& circuit, const Blocks& a, const Blocks& b, bool is_signed, Form form);

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crenel.tfhe import Ciphertext, Integers
+from crenel.errors import StateError
+from crenel.tfhe import Ciphertext, Integers, concatenate
 
 if TYPE_CHECKING:
     from crenel.tfhe import Evaluator
@@ -22,9 +23,18 @@ def transfer(
     Where the payer has less than the amount, 0 is moved; nobody sees which. A payee's sum is modulo 2^bits:
     who makes tokens must make fewer than 2^bits. Raises StateError for types or shapes that differ.
     """
+    kinds = {f"{x.type} of shape {x.shape}" for x in (payer, payee, amount)}
+    if len(kinds) != 1:
+        raise StateError(
+            f"transfer: {' and '.join(sorted(kinds))}, expected one type and shape", {"found": sorted(kinds)}
+        )
     enough = ev.greater_equal(payer, amount)
     moved = ev.select(enough, amount, 0)
-    return ev.sub(payer, moved), ev.add(payee, moved), enough
+    # both accounts by one addition, whose rounds they share: a - m = ~(~a + m), and ~ is free
+    size, shape = payer.size, payer.shape
+    before = concatenate([payee.reshape(size), ev.bit_not(payer).reshape(size)])
+    after = ev.add(before, concatenate([moved.reshape(size), moved.reshape(size)]))
+    return ev.bit_not(after[size:]).reshape(shape), after[:size].reshape(shape), enough
 
 
 def transfer_clear(

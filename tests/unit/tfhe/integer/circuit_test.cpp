@@ -145,6 +145,29 @@ TEST(TfheRadixCircuit, SelectByAComparison) {
   }
 }
 
+// By a bit that is the lowest one of x, of x and y or of one of them and a known number.
+TEST(TfheRadixCircuit, ChooseByABit) {
+  test::Rng rng = test::test_rng();
+  for (const u32 bits : kWidths) {
+    const u64 k = rng() & width_mask(bits);
+    for (const double norm2 : {25.0, 66.0}) {
+      for (const int known : {0, 1, 2}) {
+        expect_binary(
+            bits,
+            [&](Circuit& c, const Blocks& x, const Blocks& y) {
+              const Sum bit = c.look_up(x[0], [](u64 v) { return v & 1; });
+              const Blocks constant = constant_blocks(k, bits);
+              return choose(c, bit, known == 1 ? constant : x, known == 2 ? constant : y);
+            },
+            [&](u64 x, u64 y) {
+              return (x & 1) != 0 ? (known == 1 ? k : x) : (known == 2 ? k : y);
+            },
+            norm2);
+      }
+    }
+  }
+}
+
 TEST(TfheRadixCircuit, Shifts) {
   for (const u32 bits : kWidths) {
     for (u32 count = 0; count < bits; ++count) {
@@ -267,8 +290,13 @@ TEST(TfheRadixCircuit, StatedCosts) {
   expect_cost("min", 8, {13, 4}, [](Circuit& c, const Blocks& x, const Blocks& y) {
     select(c, compare(c, Comparison::less, x, y, false, Form::fast, kCondition), x, y);
   });
-  expect_cost("or 0", 64, {32, 1}, [](Circuit& c, const Blocks& x, const Blocks& y) {
-    select(c, 2 * y[0], x, constant_blocks(u64(0), 64));
+  const auto chosen = [](Circuit& c, const Blocks& x, const Blocks& y) {
+    choose(c, c.input(1), x, y);
+  };
+  expect_cost("choose", 64, {65, 3}, chosen);
+  expect_cost("choose", 64, {64, 2}, chosen, 66);
+  expect_cost("or 0", 64, {32, 1}, [](Circuit& c, const Blocks& x, const Blocks&) {
+    choose(c, c.input(1), x, constant_blocks(u64(0), 64));
   });
   expect_cost("shift", 64, {0, 0}, [](Circuit& c, const Blocks& x, const Blocks&) {
     shift_right(c, shift_left(c, x, 6), 2, false);
