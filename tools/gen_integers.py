@@ -3,14 +3,14 @@
     python tools/gen_integers.py            # writes them
     python tools/gen_integers.py --check    # says what is stale; exit code 1
 
-All are counted on the circuits that run with lut4-128; the installed package has them. Predicted times are those
-of crenel.tfhe.lookup_times. Where that set
-changes, run it again.
+All are counted on the circuits that run with lut4-128; the installed package has them. Predicted times are
+those of crenel.tfhe.lookup_times. Where that set or those times change, run it again.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from html import escape
 from pathlib import Path
@@ -110,60 +110,75 @@ def gpu() -> str:
 
 
 def noise() -> str:
-    """What a look-up reads sums with, by their squared factors, against what 2^-128 and the set's sums allow."""
-    import math
-
+    """What a look-up reads sums with, by their squared factors, against what a failure of 2^-128 allows."""
     from crenel import tfhe
 
     params = tfhe.preset(SET)
     steps = 2 * int(params.numbers["poly_size"])
     margin = steps / params.plain_modulus / 2
     most = margin**2 / (2 * math.log(2) * 129)  # 2 exp(-margin^2 / 2 v) = 2^-128
-    sums = [(1, "a block"), (17, "4 a + b"), (34, "pairs of a < b"), (params.max_norm2, "the set's most")]
-    sums = sorted({norm2: text for norm2, text in sums if norm2 <= params.max_norm2}.items())
-    parts = [params.noise_parts(norm2) for norm2, _ in sums]
-    highest = 1.15 * max(most, *(sum(p.values()) for p in parts))
+    known = [
+        (1.0, "a block"),
+        (17.0, "4 a + b"),
+        (34.0, "pairs of a < b"),
+        (params.max_norm2, "the set's most"),
+    ]
+    sums = sorted({norm2: text for norm2, text in known if norm2 <= params.max_norm2}.items())
+    bars = []
+    for norm2, text in sums:
+        part = params.noise_parts(norm2)
+        fails = 1 - margin**2 / (2 * sum(part.values()) * math.log(2))
+        bars.append(((f"{norm2:g}: {text}", f"fails at 2^{fails:.0f}"), part))
+    return _bars(
+        f"Noise that a look-up of {SET} reads, by its sum",
+        f"variance, in steps of which a turn has {steps:,}; messages lie {2 * margin:g} apart",
+        bars,
+        (most, f"{most:.1f}: 2^-128"),
+    )
+
+
+def _bars(
+    title: str, below: str, bars: list[tuple[tuple[str, str], dict[str, float]]], line: tuple[float, str]
+) -> str:
+    """Bars of parts, and a line that none should cross."""
+    highest = 1.15 * max(line[0], *(sum(part.values()) for _, part in bars))
     width, height, left, top, bar = 520, 220, 60, 60, 56
-    colours = dict(zip(parts[0], ("#c0392b", "#5b8fc7", "#9aa7b0"), strict=True))
+    colours = dict(zip(bars[0][1], ("#c0392b", "#5b8fc7", "#9aa7b0"), strict=True))
 
     def y(value: float) -> float:
         return top + height * (1 - value / highest)
+
+    def text(x: float, at: float, label: str, middle: bool = False) -> str:
+        anchor = ' text-anchor="middle"' if middle else ""
+        return f'<text x="{x:.1f}" y="{at:.1f}"{anchor}>{escape(label)}</text>'
 
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 170}" height="{top + height + 62}" '
         'font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="#ffffff"/>',
-        f'<text x="{left}" y="22" font-size="15">Noise that a look-up of {escape(SET)} reads, by its sum</text>',
-        f'<text x="{left}" y="40">variance, in steps of which a turn has {steps:,}; messages lie '
-        f"{2 * margin:g} apart</text>",
+        f'<text x="{left}" y="22" font-size="15">{escape(title)}</text>',
+        text(left, 40, below),
         f'<path d="M{left},{top} V{top + height} H{left + width}" fill="none" stroke="#37474f"/>',
     ]
-    for k, ((norm2, text), part) in enumerate(zip(sums, parts, strict=True)):
-        x, total = left + 40 + k * width / len(sums), 0.0
+    for k, (labels, part) in enumerate(bars):
+        x, total = left + 40 + k * width / len(bars), 0.0
         for name, value in part.items():
             lines.append(
                 f'<rect x="{x:.1f}" y="{y(total + value):.1f}" width="{bar}" '
                 f'height="{y(total) - y(total + value):.1f}" fill="{colours[name]}"/>'
             )
             total += value
-        fails = 1 - margin**2 / (2 * total * math.log(2))
-        middle = x + bar / 2
-        for row, label in enumerate((f"{norm2:g}: {text}", f"fails at 2^{fails:.0f}")):
-            lines.append(
-                f'<text x="{middle:.1f}" y="{top + height + 18 + 16 * row}" text-anchor="middle">{label}</text>'
-            )
-        lines.append(
-            f'<text x="{middle:.1f}" y="{y(total) + 15:.1f}" text-anchor="middle">{total:.1f}</text>'
-        )
-    lines.append(
-        f'<path d="M{left},{y(most):.1f} H{left + width}" stroke="#1b1b1b" stroke-dasharray="6 4" fill="none"/>'
-    )
-    lines.append(f'<text x="{left + width + 6}" y="{y(most) + 4:.1f}">{most:.1f}: 2^-128</text>')
+        lines.append(text(x + bar / 2, y(total) + 15, f"{total:.1f}", middle=True))
+        for row, label in enumerate(labels):
+            lines.append(text(x + bar / 2, top + height + 18 + 16 * row, label, middle=True))
+    at = y(line[0])
+    lines.append(f'<path d="M{left},{at:.1f} h{width}" stroke="#1b1b1b" stroke-dasharray="6 4" fill="none"/>')
+    lines.append(text(left + width + 6, at + 4, line[1]))
     for row, (name, colour) in enumerate(reversed(colours.items())):
         at = top + height - 60 + 20 * row
-        lines.append(f'<rect x="{left + width + 8}" y="{at}" width="12" height="12" fill="{colour}"/>')
-        lines.append(f'<text x="{left + width + 26}" y="{at + 11}">{name}</text>')
-    lines.append(f'<text x="{left}" y="{top + height + 54}">squared factors of the sum</text>')
+        lines.append(f'<rect x="{left + width + 8}" y="{at:.0f}" width="12" height="12" fill="{colour}"/>')
+        lines.append(text(left + width + 26, at + 11, name))
+    lines.append(text(left, top + height + 54, "squared factors of the sum"))
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
