@@ -158,3 +158,23 @@ def test_bench_integers_refuses(extra, text, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert main(["bench", "integers", *ARGUMENTS, *extra]) == 2
     assert text in capsys.readouterr().err
+
+
+def test_the_page_of_benchmarks_has_them(tmp_path, capsys, monkeypatch):
+    """Rows that were measured, rows that were not, and programs; a wrong result is told."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    from report.integers import integer_sections
+
+    file, run = tmp_path / "integers.json", tmp_path / "transfer.json"
+    chosen = ["--types", "uint4", "--operations", "add,mul", "--json", str(file)]
+    assert main(["bench", "integers", *ARGUMENTS, *chosen]) == 0
+    assert main(["workload", "transfer", "--pairs", "2", "--bits", "4", "--json", str(run)]) == 0
+    capsys.readouterr()
+    files = {f.name: json.loads(f.read_text(encoding="utf-8")) for f in (file, run)}
+    rows = files["integers.json"]["results"]
+    rows[1] |= {"latency_us": None, "amortised_us": None, "correct": None, "skipped": "limit"}
+    text = integer_sections(files)
+    assert "| add | uint4 | 2 / 2 | " in text and "| mul | uint4 | 5 / 2 |  |  |  | 5 / 2 | " in text
+    assert "2 transfers of uint4" in text and "WRONG" not in text
+    rows[0]["correct"] = files["transfer.json"]["results"][0]["correct"] = False
+    assert integer_sections(files).count("WRONG") == 2

@@ -137,7 +137,6 @@ RUNS = {
     "transfer": ["transfer", "--pairs", "4", "--bits", "16"],
     "search": ["search", "ab", "--text", "abracadabra", "--hide-pattern"],
     "filter": ["filter", "--rows", "6", "--hide-query"],
-    "aes": ["aes", "--rounds", "1", "--set", "toy-lut4"],
 }
 
 
@@ -182,7 +181,8 @@ def test_a_file_of_your_own(tmp_path, capsys):
         (["filter", "--data", "none.csv", "--where", "a > 1"], "none.csv"),
         (["transfer", "--set", "bool128"], "integers"),
         (["transfer", "--set", "lut5"], "lut5"),
-        (["aes", "--rounds", "11", "--set", "toy-raising"], "1 to 10"),
+        (["aes", "--rounds", "11"], "expected 0 to 10"),
+        (["aes", "--set", "bool5"], "bool5"),
     ],
 )
 def test_refusals(arguments, message, capsys):

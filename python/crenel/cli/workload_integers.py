@@ -108,14 +108,17 @@ def rows(
 
 def aes(
     blocks: Annotated[int, typer.Option(help="Blocks side by side.", min=1)] = 1,
-    rounds: Annotated[int, typer.Option(help="Fewer rounds than the cipher's 10; 0: all.", min=0)] = 0,
+    rounds: Annotated[int, typer.Option(help="Fewer rounds than the cipher's 10; 0: all.")] = 0,
     parameters: Annotated[str, typer.Option("--set", help="A set for gates.")] = "bool128",
     device: Device = "auto",
 ) -> None:
     """AES-128 on encrypted bits, key schedule and all, compared with the standard's test vector."""
     from crenel import tfhe
+    from crenel.workloads.ciphers.aes import ROUNDS
     from crenel.workloads.ciphers.run import run
 
+    if not 0 <= rounds <= ROUNDS:
+        raise ParameterError(f"--rounds {rounds}, expected 0 to {ROUNDS}", {"rounds": rounds})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
         params = tfhe.preset(parameters, allow_insecure=True)

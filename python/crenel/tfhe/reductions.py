@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crenel import _crenel
-from crenel.tfhe.arrays import Ciphertext, Integers, concatenate
+from crenel.tfhe.arrays import Integers
 from crenel.tfhe.integer_ops import IntegerOperations
 from crenel.tfhe.kinds import expect_kind
 from crenel.tfhe.operands import Pair, stretched, taken_apart, word, words
@@ -95,41 +95,6 @@ class Reductions(IntegerOperations):
             return Integers(self._context, self._engine_i().sum(products), shape)
         first, second = (taken_apart(self._operand(pair, x), pair.shape, (along,)) for x in pair.values)
         return Integers(self._context, self._engine_i().dot(first, second), shape)
-
-    # ---- bits along axes ---------------------------------------------------------------------------------
-
-    def any(
-        self, a: Ciphertext, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
-    ) -> Ciphertext:
-        """Bits: 1 where one at least is 1 along `axis`, all by default.
-
-        Sets for tables take 15 bits a bootstrap (with lut4-128), others two. Raises TypeError for other
-        kinds, ParameterError for axes that are not there.
-        """
-        expect_kind("any", a, "bit")
-        axes = self._axes("any", a.shape, axis)
-        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
-        each = math.prod(shape)
-        bits = [Ciphertext(a.context, part, (each,), a.dtype) for part in taken_apart(a._data, a.shape, axes)]
-        most = self._limit(a) - 1 if self._context.params.padded else 2
-        while len(bits) > 1:
-            groups = [bits[i : i + most] for i in range(0, len(bits), most)]
-            rest = groups.pop() if len(groups[-1]) == 1 else []
-            if most == 2:
-                found = self.or_(*(concatenate([g[i] for g in groups]) for i in (0, 1)))
-            else:
-                sums = [self._engine_m().sum([bit._data for bit in g]) for g in groups]
-                counts = concatenate([self._message(s, (each,), np.dtype(np.uint8)) for s in sums])
-                found = self.lut(counts, lambda m: m != 0)
-            bits = [found[i * each : (i + 1) * each] for i in range(len(groups))] + rest
-        return bits[0].reshape(shape)
-
-    def all(
-        self, a: Ciphertext, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
-    ) -> Ciphertext:
-        """Bits: 1 where all are 1 along `axis`; as `any`."""
-        expect_kind("all", a, "bit")
-        return self.not_(self.any(self.not_(a), axis, keepdims=keepdims))
 
     # ---- inside --------------------------------------------------------------------------------------------
 

@@ -83,7 +83,7 @@ def call_ufunc(
         if ufunc is np.positive:
             return inputs[0]
         if kind == "integer" and ufunc is np.matmul:
-            return matmul(evaluator, *inputs)
+            return matmul(evaluator, inputs[0], inputs[1])
         if kind == "integer" and ufunc is getattr(np, "bitwise_count", None):  # NumPy 2
             # NumPy counts in the absolute value, count_ones in two's complement
             return evaluator.count_ones(evaluator.abs(cast("Integers", inputs[0])))

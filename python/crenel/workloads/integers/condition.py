@@ -106,7 +106,8 @@ def _tree(text: str, node: ast.expr, numbers: list[tuple[str, int]]) -> Any:
         if name is None or (isinstance(left, int) and isinstance(right, int)):
             raise _refused(text, f"{ast.unparse(node)!r} compares no column")
         if isinstance(left, int):
-            left, name, right = right, _MIRRORED.get(name, name), left
+            left, right = right, left
+            name = _MIRRORED.get(name, name)
         number = None
         if isinstance(right, int):
             number = len(numbers)

@@ -26,7 +26,8 @@ def transfer(
     kinds = {f"{x.type} of shape {x.shape}" for x in (payer, payee, amount)}
     if len(kinds) != 1:
         raise StateError(
-            f"transfer: {' and '.join(sorted(kinds))}, expected one type and shape", {"found": sorted(kinds)}
+            f"transfer: {' and '.join(sorted(kinds))}, expected one type and shape",
+            {"found": " and ".join(sorted(kinds))},
         )
     enough = ev.greater_equal(payer, amount)
     moved = ev.select(enough, amount, 0)
