@@ -93,8 +93,8 @@ def _refused(text: str, why: str) -> ParameterError:
 
 def _tree(text: str, node: ast.expr, numbers: list[tuple[str, int]]) -> Any:
     if isinstance(node, ast.BoolOp):
-        name = "and" if isinstance(node.op, ast.And) else "or"
-        return name, tuple(_tree(text, part, numbers) for part in node.values)
+        joined = "and" if isinstance(node.op, ast.And) else "or"
+        return joined, tuple(_tree(text, part, numbers) for part in node.values)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return "not", (_tree(text, node.operand, numbers),)
     if not isinstance(node, ast.Compare):
