@@ -1,23 +1,26 @@
-"""Table and picture of docs/guide/integers.md: bootstraps and rounds of operations on encrypted integers.
+"""Tables and pictures of docs/guide/integers.md: what operations on encrypted integers take, and their noise.
 
     python tools/gen_integers.py            # writes them
     python tools/gen_integers.py --check    # says what is stale; exit code 1
 
-Both are counted on the circuits that run; the installed package has them.
+All are counted on the circuits that run with lut4-128; the installed package has them. Predicted times are
+those of crenel.tfhe.lookup_times. Where that set or those times change, run it again.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "docs/guide/integers.md"
-PICTURE = ROOT / "docs/assets/integers-rounds.svg"
-BEGIN, END = "<!-- computed costs -->\n", "<!-- /computed -->"
+PICTURES = ROOT / "docs/assets"
+BEGIN, END = "<!-- computed {} -->\n", "<!-- /computed -->"
 
+SET = "lut4-128"  # the default for integers: how much its sums may hold decides about some circuits
 WIDTHS = (8, 16, 32, 64, 128, 256)
 LABELS = {
     "add": "`a + b`, `a - b`",
@@ -46,16 +49,20 @@ LABELS = {
 }
 # Operations of which the largest widths take minutes to count and hours to run.
 LARGEST = {"div": 128, "divmod": 128, "divmod, signed": 128, "mul_overflow": 64, "dot of 16": 32, "mul": 128}
+TIMED = ("add", "mul", "divmod", "less", "equal", "max", "bit_and", "shift", "leading_zeros")
 DRAWN = [("add", "a + b"), ("less", "a < b"), ("mul", "a * b"), ("shift", "a >> b")]
 COLOURS = {"lean": "#5b8fc7", "fast": "#c0392b"}
 
 
 def cost(name: str, bits: int, form: str) -> tuple[int, int, list[int]]:
     """Bootstraps, rounds, bootstraps of each round."""
-    from crenel import _crenel
+    from crenel import _crenel, tfhe
 
     signed = name.endswith(", signed") or name == "abs"
-    rotations, _, depth, rounds = _crenel.tfhe_integer_cost(name.removesuffix(", signed"), bits, signed, form)
+    norm2 = tfhe.preset(SET).max_norm2
+    rotations, _, depth, rounds = _crenel.tfhe_integer_cost(
+        name.removesuffix(", signed"), bits, signed, form, 1, 1, norm2
+    )
     return rotations, depth, rounds
 
 
@@ -73,6 +80,106 @@ def table() -> str:
             cells.append("; ".join(text))
         rows.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join(rows) + "\n"
+
+
+def times() -> str:
+    """What the GPU of lookups.json would take: an operation alone, and how many a second."""
+    from crenel import tfhe
+    from crenel.cli.bench_integers import predicted
+
+    widths = [w for w in WIDTHS if w <= 64]
+    rows = ["| operation |" + "".join(f" {w} bits |" for w in widths), "|---" * (1 + len(widths)) + "|"]
+    norm2 = tfhe.preset(SET).max_norm2
+    for name in TIMED:
+        found = [predicted(name, bits, norm2) for bits in widths]
+        cells = [f"{p.depth} / {1e-3 * p.latency_us:.1f} ms / {p.per_second:,.0f}" for p in found]
+        rows.append(f"| {LABELS[name]} | " + " | ".join(cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def gpu() -> str:
+    """Of whom the times are."""
+    from crenel.cli.bench_integers import MANY
+    from crenel.tfhe.lookup_times import measured
+
+    found = measured()
+    return (
+        f"On one {found.device} by the look-ups of `{found.source}` ({found.params}): rounds and time of "
+        f"an operation alone, and how many a second in arrays of {MANY:,}.\n"
+    )
+
+
+def noise() -> str:
+    """What a look-up reads sums with, by their squared factors, against what a failure of 2^-128 allows."""
+    from crenel import tfhe
+
+    params = tfhe.preset(SET)
+    steps = 2 * int(params.numbers["poly_size"])
+    margin = steps / params.plain_modulus / 2
+    most = margin**2 / (2 * math.log(2) * 129)  # 2 exp(-margin^2 / 2 v) = 2^-128
+    known = [
+        (1.0, "a block"),
+        (17.0, "4 a + b"),
+        (34.0, "pairs of a < b"),
+        (params.max_norm2, "the set's most"),
+    ]
+    sums = sorted({norm2: text for norm2, text in known if norm2 <= params.max_norm2}.items())
+    bars = []
+    for norm2, text in sums:
+        part = params.noise_parts(norm2)
+        fails = 1 - margin**2 / (2 * sum(part.values()) * math.log(2))
+        bars.append(((f"{norm2:g}: {text}", f"fails at 2^{fails:.0f}"), part))
+    return _bars(
+        f"Noise that a look-up of {SET} reads, by its sum",
+        f"variance, in steps of which a turn has {steps:,}; messages lie {2 * margin:g} apart",
+        bars,
+        (most, f"{most:.1f}: 2^-128"),
+    )
+
+
+def _bars(
+    title: str, below: str, bars: list[tuple[tuple[str, str], dict[str, float]]], line: tuple[float, str]
+) -> str:
+    """Bars of parts, and a line that none should cross."""
+    highest = 1.15 * max(line[0], *(sum(part.values()) for _, part in bars))
+    width, height, left, top, bar = 520, 220, 60, 60, 56
+    colours = dict(zip(bars[0][1], ("#c0392b", "#5b8fc7", "#9aa7b0"), strict=True))
+
+    def y(value: float) -> float:
+        return top + height * (1 - value / highest)
+
+    def text(x: float, at: float, label: str, middle: bool = False) -> str:
+        anchor = ' text-anchor="middle"' if middle else ""
+        return f'<text x="{x:.1f}" y="{at:.1f}"{anchor}>{escape(label)}</text>'
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 170}" height="{top + height + 62}" '
+        'font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        f'<text x="{left}" y="22" font-size="15">{escape(title)}</text>',
+        text(left, 40, below),
+        f'<path d="M{left},{top} V{top + height} H{left + width}" fill="none" stroke="#37474f"/>',
+    ]
+    for k, (labels, part) in enumerate(bars):
+        x, total = left + 40 + k * width / len(bars), 0.0
+        for name, value in part.items():
+            lines.append(
+                f'<rect x="{x:.1f}" y="{y(total + value):.1f}" width="{bar}" '
+                f'height="{y(total) - y(total + value):.1f}" fill="{colours[name]}"/>'
+            )
+            total += value
+        lines.append(text(x + bar / 2, y(total) + 15, f"{total:.1f}", middle=True))
+        for row, label in enumerate(labels):
+            lines.append(text(x + bar / 2, top + height + 18 + 16 * row, label, middle=True))
+    at = y(line[0])
+    lines.append(f'<path d="M{left},{at:.1f} h{width}" stroke="#1b1b1b" stroke-dasharray="6 4" fill="none"/>')
+    lines.append(text(left + width + 6, at + 4, line[1]))
+    for row, (name, colour) in enumerate(reversed(colours.items())):
+        at = top + height - 60 + 20 * row
+        lines.append(f'<rect x="{left + width + 8}" y="{at:.0f}" width="12" height="12" fill="{colour}"/>')
+        lines.append(text(left + width + 26, at + 11, name))
+    lines.append(text(left, top + height + 54, "squared factors of the sum"))
+    return "\n".join([*lines, "</svg>"]) + "\n"
 
 
 def picture(bits: int = 64) -> str:
@@ -129,8 +236,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args(arguments).check
     text = GUIDE.read_text(encoding="utf-8")
-    first = text.index(BEGIN) + len(BEGIN)
-    wanted = {GUIDE: text[:first] + table() + text[text.index(END, first) :], PICTURE: picture()}
+    for name, block in (("costs", table()), ("times", gpu() + "\n" + times())):
+        first = text.index(BEGIN.format(name)) + len(BEGIN.format(name))
+        text = text[:first] + block + text[text.index(END, first) :]
+    wanted = {
+        GUIDE: text,
+        PICTURES / "integers-rounds.svg": picture(),
+        PICTURES / "integers-noise.svg": noise(),
+    }
     stale = [p for p, t in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != t]
     for path in stale:
         if check:

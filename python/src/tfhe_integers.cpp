@@ -220,13 +220,14 @@ void bind_tfhe_integers(nb::module_& m) {
   m.def(
       "tfhe_integer_cost",
       [](const std::string& operation, u32 bits, bool is_signed, const std::string& form, u64 size,
-         u32 processors) {
-        const auto cost = tfhe::integer_cost(
-            operation, bits, is_signed, tfhe::circuit_form_from_string(form), size, processors);
+         u32 processors, double max_norm2) {
+        const auto cost =
+            tfhe::integer_cost(operation, bits, is_signed, tfhe::circuit_form_from_string(form),
+                               size, processors, max_norm2);
         return std::make_tuple(cost.bootstraps, cost.key_switches, cost.depth, cost.rounds);
       },
-      "operation"_a, "bits"_a, "signed"_a, "form"_a = "automatic", "size"_a = 1,
-      "processors"_a = 1);
+      "operation"_a, "bits"_a, "signed"_a, "form"_a = "automatic", "size"_a = 1, "processors"_a = 1,
+      "max_norm2"_a = 25.0);
 }
 
 }  // namespace crenel::python

@@ -1,4 +1,6 @@
 // TFHE parameters: named, checked, read from bytes. crenel.tfhe.Params is this class.
+#include <cmath>
+
 #include "crenel/tfhe/evaluator.h"
 #include "tfhe.h"
 
@@ -37,6 +39,29 @@ nb::dict numbers(const Params& params) {
   d["group"] = s.group;
   d["key_group"] = s.made_group();
   d["step"] = s.step;
+  return d;
+}
+
+// Variances at 2N, the steps that phases are read on, of a sum of squared factors `norm2`.
+nb::dict noise_parts(const Params& params, double norm2) {
+  if (!(norm2 >= 1) || !std::isfinite(norm2))
+    throw ParameterError(cat("norm2 is ", norm2, ", expected a finite number of at least 1"),
+                         {{"norm2", norm2}});
+  const tfhe::Spec& s = params.spec();
+  const tfhe::NoiseBudget budget = tfhe::noise_budget(params, std::sqrt(10.5));
+  const double steps = 2.0 * s.poly_size.value;
+  const auto at_steps = [&](double variance, u32 log_modulus) {
+    const double scale = steps / std::exp2(log_modulus);
+    return variance * scale * scale;
+  };
+  // with groups a sum is switched once, else every input was
+  const double switched = s.group != 0 ? 1 : norm2;
+  nb::dict d;
+  d["blind rotation"] = norm2 * at_steps(budget.blind_rotation + budget.transform, s.log_modulus) +
+                        norm2 * at_steps(budget.rest_rounding, s.log_lwe_modulus);
+  d["key switch"] =
+      switched * at_steps(budget.key_switch + budget.switch_rounding, s.log_switch_modulus);
+  d["reading"] = budget.rotation_rounding;
   return d;
 }
 
@@ -86,7 +111,15 @@ void bind_numbers(nb::class_<Params>& c) {
                    "What is below today's norm, in one sentence, or an empty text.")
       .def_prop_ro("numbers", &numbers, nb::sig("def numbers(self) -> dict[str, int | str]"),
                    "Dimensions, moduli (log2) and bases of the set.")
-      .def_prop_ro("id", &Params::id, "Content hash carried by every object and file.");
+      .def_prop_ro("id", &Params::id, "Content hash carried by every object and file.")
+      .def(
+          "noise_parts", &noise_parts, "norm2"_a,
+          nb::sig("def noise_parts(self, norm2: float) -> dict[str, float]"),
+          "What a sum of bootstrapped inputs, of so many squared factors, is read with: variances\n"
+          "in steps of which a turn has 2 N, by where they come from. Messages modulo p lie\n"
+          "2 N / p steps apart, so that half of that is the margin (docs/theory/tfhe.md, \"Noise "
+          "of\n"
+          "a bootstrap\"). Raises ParameterError for norm2 below 1.");
 }
 
 void bind_methods(nb::class_<Params>& c) {

@@ -11,11 +11,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import gen_integers  # noqa: E402
+import gen_lookups  # noqa: E402
 from tfhe_world import tfhe_world  # noqa: E402
 
 import crenel  # noqa: E402
 from crenel import _crenel  # noqa: E402
 from crenel.cli import main  # noqa: E402
+from crenel.tfhe import lookup_times  # noqa: E402
 
 
 def test_the_page_is_up_to_date(capsys):
@@ -23,14 +25,23 @@ def test_the_page_is_up_to_date(capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "bits", "lean", "fast"), [("add", 64, (32, 32), (93, 7)), ("less", 64, (32, 32), (47, 4))]
+    ("name", "norm2", "lean", "fast"),
+    [
+        ("add", 25, (32, 32), (147, 4)),
+        ("add", 88, (32, 32), (120, 4)),
+        ("less", 25, (32, 32), (43, 4)),
+        ("less", 34, (21, 3), (21, 3)),
+        ("equal", 34, (23, 3), (23, 3)),
+    ],
 )
-def test_stated_costs(name, bits, lean, fast):
-    """The figures of the picture, by name: a carry that ripples takes a bootstrap a block."""
+def test_stated_costs(name, norm2, lean, fast):
+    """Of 64 bits: a carry that ripples takes a bootstrap a block; more room in sums takes fewer."""
     for form, expected in (("lean", lean), ("fast", fast)):
-        count, depth, rounds = gen_integers.cost(name, bits, form)
+        count, _, depth, rounds = _crenel.tfhe_integer_cost(name, 64, False, form, 1, 1, norm2)
         assert (count, depth) == expected
         assert (sum(rounds), len(rounds)) == expected
+    with pytest.raises(crenel.errors.ParameterError, match="at least 25"):
+        _crenel.tfhe_integer_cost(name, 64, False, "lean", 1, 1, 24.9)
 
 
 def bootstraps(run) -> int:
@@ -55,6 +66,7 @@ def test_counts_are_what_runs(dtype, form):
     a, b = (world.client.encrypt([v], dtype=dtype) for v in (13, 3))
     many = world.client.encrypt([[v] for v in range(16)], dtype=dtype)
     count = world.client.encrypt([5], dtype="uint8")
+    norm2 = world.context.params.max_norm2
     runs = {
         **{
             n: (lambda n=n: getattr(ev, n)(a, b))
@@ -73,10 +85,25 @@ def test_counts_are_what_runs(dtype, form):
     if dtype[0] == "i":
         runs["abs"] = lambda: ev.abs(a)
     for name, run in runs.items():
-        stated, _, _, _ = _crenel.tfhe_integer_cost(name, 6, dtype[0] == "i", form)
+        stated, _, _, _ = _crenel.tfhe_integer_cost(name, 6, dtype[0] == "i", form, 1, 1, norm2)
         assert bootstraps(run) == stated, name
     condition = ev.less(a, b)
     assert bootstraps(lambda: ev.select(condition, a, b)) == _crenel.tfhe_integer_cost("select", 6, False)[0]
+    assert bootstraps(lambda: ev.select(condition, a, 0)) == 3  # one a block beside a public one
+
+
+def test_times_of_look_ups(capsys):
+    """lookups.json is what bench/results says; no batch takes less than a smaller one."""
+    assert gen_lookups.main(["--check"]) == 0, capsys.readouterr().err
+    gpu = lookup_times.measured()
+    counts = [count for count, _ in gpu.batches]
+    assert counts == sorted(counts)
+    times = [gpu.seconds(n) for n in range(1, 2 * counts[-1], 97)]
+    assert times == sorted(times) and times[0] > 0
+    for count, seconds in gpu.batches:
+        assert gpu.seconds(count) == seconds
+    assert gpu.seconds(3 * counts[-1]) == pytest.approx(3 * gpu.batches[-1][1])
+    assert gpu.circuit([1, 4, 2], 5) == pytest.approx(sum(gpu.seconds(5 * n) for n in (1, 4, 2)))
 
 
 ARGUMENTS = ["--set", "toy-lut4", "--allow-insecure", "--device", "cpu", "--repeats", "1"]
@@ -105,6 +132,14 @@ def test_bench_integers(tmp_path, capsys):
     add = rows["add", "uint4"]
     assert (add["bootstraps"], add["depth"], add["correct"], add["size"]) == (2, 2, True, 3)
     assert add["latency_us"] >= add["amortised_us"] > 0
+    # the GPU's prediction: rounds of the circuit that it would be given, by the batches that were measured
+    gpu = lookup_times.measured()
+    _, _, _, rounds = _crenel.tfhe_integer_cost(
+        "add", 4, False, "automatic", 1, gpu.processors, found["max_norm2"]
+    )
+    assert add["gpu"]["latency_us"] == pytest.approx(1e6 * sum(map(gpu.seconds, rounds)))
+    assert add["gpu"]["per_second"] > rows["divmod", "uint4"]["gpu"]["per_second"] > 0
+    assert found["predicted_by"]["source"] == gpu.source
     assert "limit" in rows["divmod", "uint128"]["skipped"]
 
 
@@ -123,3 +158,23 @@ def test_bench_integers_refuses(extra, text, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert main(["bench", "integers", *ARGUMENTS, *extra]) == 2
     assert text in capsys.readouterr().err
+
+
+def test_the_page_of_benchmarks_has_them(tmp_path, capsys, monkeypatch):
+    """Rows that were measured, rows that were not, and programs; a wrong result is told."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    from report.integers import integer_sections
+
+    file, run = tmp_path / "integers.json", tmp_path / "transfer.json"
+    chosen = ["--types", "uint4", "--operations", "add,mul", "--json", str(file)]
+    assert main(["bench", "integers", *ARGUMENTS, *chosen]) == 0
+    assert main(["workload", "transfer", "--pairs", "2", "--bits", "4", "--json", str(run)]) == 0
+    capsys.readouterr()
+    files = {f.name: json.loads(f.read_text(encoding="utf-8")) for f in (file, run)}
+    rows = files["integers.json"]["results"]
+    rows[1] |= {"latency_us": None, "amortised_us": None, "correct": None, "skipped": "limit"}
+    text = integer_sections(files)
+    assert "| add | uint4 | 2 / 2 | " in text and "| mul | uint4 | 5 / 2 |  |  |  | 5 / 2 | " in text
+    assert "2 transfers of uint4" in text and "WRONG" not in text
+    rows[0]["correct"] = files["transfer.json"]["results"][0]["correct"] = False
+    assert integer_sections(files).count("WRONG") == 2

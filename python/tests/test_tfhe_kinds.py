@@ -21,6 +21,8 @@ PAIRS = {
 }
 ONE = {
     "not_": {"bit"},
+    "any": {"bit"},
+    "all": {"bit"},
     "refresh": {"bit", "message"},
     "lut": {"bit", "message"},
     "floor": {"message"},

@@ -57,19 +57,45 @@ u32 checked_out_modulus(const Params& params, std::span<const Lut> luts, u32 p) 
   return out;
 }
 
+// Of a padded set, a table of both halves: entries from p / 2 on are those of -p / 2, ..., -1.
+bool is_signed(const Lut& lut, u32 p) { return lut.table.size() == p; }
+
+// What a rotation can give of both halves: f(m) and f(m - p / 2) have one sum, whatever m.
+void check_halves(const Lut& lut, std::size_t t, u32 out_modulus) {
+  const std::size_t half = lut.table.size() / 2;
+  const auto sum = [&](std::size_t m) {
+    return (lut.table[m] + lut.table[m + half]) % out_modulus;
+  };
+  for (std::size_t m = 0; m < half; ++m) {
+    const std::size_t at = m + 1 == half ? 0 : m + 1;  // the least message last: few think of it
+    if (sum(at) != sum(1 % half))
+      throw ParameterError(cat("signed table ", t, ": the entries of ", at, " and ",
+                               static_cast<i64>(at) - static_cast<i64>(half), " add up to ",
+                               sum(at), ", expected those of all messages and ", half,
+                               " less to have one sum, ", sum(1 % half), ", modulo ", out_modulus),
+                           {{"table", t},
+                            {"message", static_cast<i64>(at) - static_cast<i64>(half)},
+                            {"expected", sum(1 % half)}});
+  }
+}
+
 void check_tables(const Params& params, std::span<const Lut> luts, u32 p, u32 out_modulus) {
   const u32 entries = message_limit(params, p);
-  const u64 limit = message_limit(params, out_modulus);
+  const bool padded = params.spec().padded;
   for (std::size_t t = 0; t < luts.size(); ++t) {
-    if (luts[t].table.size() != entries)
+    const bool both = padded && is_signed(luts[t], p);
+    if (luts[t].table.size() != entries && !both)
       throw ParameterError(
-          cat("table ", t, " has ", luts[t].table.size(), " entries, expected ", entries),
+          cat("table ", t, " has ", luts[t].table.size(), " entries, expected ", entries,
+              padded ? cat(", or ", p, " of a signed table") : std::string()),
           {{"table", t}, {"entries", luts[t].table.size()}, {"expected", entries}});
+    const u64 limit = both ? out_modulus : message_limit(params, out_modulus);
     for (std::size_t m = 0; m < luts[t].table.size(); ++m)
       if (luts[t].table[m] >= limit)
         throw ParameterError(
             cat("table ", t, ": entry ", m, " is too large, expected below ", limit),
             {{"table", t}, {"entry", m}, {"limit", limit}});
+    if (both) check_halves(luts[t], t, out_modulus);
   }
 }
 
@@ -98,17 +124,23 @@ void check_doubled_modulus(const device::TorusPlan& plan) {
        {"log_switch_modulus", plan.log_switch_modulus}});
 }
 
-// The first `entries` values of every table, for messages modulo p of which the lower half occurs.
+// The first `entries` values of every table, for messages modulo p of which the lower half occurs,
+// or both do of a signed table.
 DeviceCache::Array device_tables(const Context::State& home, std::span<const Lut> luts, u32 p,
                                  u32 entries, u32 out_modulus) {
+  // f(m) + f(m - p / 2), 0 of tables of one half
+  const auto sum_of = [&](const Lut& lut) -> u64 {
+    const bool both = home.params.spec().padded && is_signed(lut, p);
+    return both ? (lut.table[0] + lut.table[entries]) % out_modulus : 0;
+  };
   ContentKey key("table");
   key.add(p).add(entries).add(out_modulus);
-  for (const Lut& lut : luts) key.add(std::span(lut.table).first(entries));
+  for (const Lut& lut : luts) key.add(std::span(lut.table).first(entries)).add(sum_of(lut));
   return home.tables.get(*home.stream, key, [&] {
     std::vector<TestPolynomial> polynomials;
     for (const Lut& lut : luts)
-      polynomials.push_back(
-          table_polynomial(home.plan, p, std::span(lut.table).first(entries), out_modulus));
+      polynomials.push_back(table_polynomial(home.plan, p, std::span(lut.table).first(entries),
+                                             out_modulus, sum_of(lut)));
     return table_words(polynomials);
   });
 }
@@ -187,6 +219,7 @@ PreparedLut Context::prepare(std::span<const Lut> luts, std::span<const u32> ind
   for (const Lut& lut : luts)
     for (const u64 entry : lut.table)
       data->bound = std::max(data->bound, static_cast<u32>(entry) + 1);
+  if (data->bound > message_limit(home.params, data->out_modulus)) data->bound = 0;  // not known
   data->size = index.size();
   data->log_modulus = home.plan.log_lwe_modulus;
   const auto symmetry =
@@ -237,6 +270,10 @@ Ciphertext Evaluator::lut(const Ciphertext& a, std::span<const Lut> luts,
                          {{"outputs", outputs}, {"limit", limit}});
   if (luts.size() > 1 && index.size() != a.size()) refuse_index(index.size(), cat(a.size()));
   s.bootstrap_keys();
+  for (const Lut& lut : luts)
+    if (outputs > 1 && lut.table.size() > limit)
+      throw ParameterError(cat("a signed table has one output, got ", outputs),
+                           {{"outputs", outputs}, {"expected", 1}});
   const PreparedLut prepared = s.context.prepare(luts, index, a.plain_modulus());
   const PreparedLut::Data& f = prepared.data();
   judge(s, a.data(), f);

@@ -25,12 +25,14 @@ TestPolynomial window_polynomial(const device::TorusPlan& plan, u32 start, u64 v
 }
 
 TestPolynomial table_polynomial(const device::TorusPlan& plan, u32 p, std::span<const u64> table,
-                                u32 out_modulus) {
+                                u32 out_modulus, u64 sum) {
   const u64 n = plan.ring_dim();
   std::vector<u64> values(table.size());
   for (std::size_t m = 0; m < table.size(); ++m)
-    values[m] = scaled_to_modulus(static_cast<i64>(table[m]), out_modulus, plan.modulus);
-  TestPolynomial out{std::vector<u64>(n), 0};
+    values[m] = scaled_to_modulus(2 * static_cast<i64>(table[m]) - static_cast<i64>(sum),
+                                  2 * u64(out_modulus), plan.modulus);
+  TestPolynomial out{std::vector<u64>(n),
+                     scaled_to_modulus(static_cast<i64>(sum), 2 * u64(out_modulus), plan.modulus)};
   for (u64 f = 0; f < n; ++f) {
     const u64 m = (2 * f * p + 2 * n) / (4 * n);  // round(f p / 2N), at most p / 2
     out.coefficients[f] = m < table.size() ? values[m] : negated(values[0], plan.modulus);

@@ -23,9 +23,9 @@ u64 scaled_to_modulus(i64 x, u64 y, u64 modulus);
 TestPolynomial window_polynomial(const device::TorusPlan& plan, u32 start, u64 value, u64 offset);
 
 /// table[m] Q / out_modulus for phases nearest to message m < p / 2 at m 2N / p; table.size() = p
-/// / 2. The half window below phase 0 reads table[0] too.
+/// / 2. The half window below phase 0 reads table[0] too. Messages m - p / 2 give sum - table[m].
 TestPolynomial table_polynomial(const device::TorusPlan& plan, u32 p, std::span<const u64> table,
-                                u32 out_modulus);
+                                u32 out_modulus, u64 sum = 0);
 
 /// The phase f itself in [N/2, 3N/2), as f 2^log_range / 2N of 2^log_modulus (OpenFHE's f2 of
 /// EvalFloor): what stands in the low log_range bits of a phase modulo 2^log_modulus.

@@ -15,7 +15,7 @@ class IntegerTest : public TfheTest {
     std::vector<u64> a, b;
   };
 
-  TfheWorld& toy() { return world("toy-lut4"); }
+  virtual TfheWorld& toy() { return world("toy-lut4"); }
   tfhe::IntegerEvaluator integers() { return tfhe::IntegerEvaluator(toy().ev); }
   std::vector<u32> widths() const {
     if (!exhaustive()) return {2, 8};

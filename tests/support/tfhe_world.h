@@ -103,7 +103,7 @@ inline tfhe::Spec tfhe_toy_spec(const std::string& shape) {
   return spec;
 }
 
-/// "<preset or toy shape>[:r<slots>][:exact|:approx|:split][:binary]", e.g.
+/// "<preset or toy shape>[:r<slots>][:exact|:approx|:split][:binary][:norm<max_norm2>]", e.g.
 /// "gadget:r3:approx:binary".
 inline const tfhe::Params& tfhe_params(const std::string& name) {
   static auto* made = new std::map<std::string, tfhe::Params>();
@@ -118,6 +118,8 @@ inline const tfhe::Params& tfhe_params(const std::string& name) {
   while (std::getline(text, option, ':')) {
     if (option == "binary")
       spec.secret = tfhe::LweSecret::binary;
+    else if (option.starts_with("norm"))
+      spec.max_norm2 = std::stod(option.substr(4));
     else if (option[0] == 'r')
       slots = static_cast<u32>(std::stoul(option.substr(1)));
     else

@@ -209,7 +209,7 @@ class IntegerEvaluator {
 /// 32 bytes from the operating system.
 std::array<u8, 32> random_seed();
 
-/// What an operation takes a result, whatever the set and the device.
+/// What an operation takes a result, on sets that allow sums of so many squared factors.
 struct IntegerCost {
   u64 bootstraps = 0;       ///< rotations
   u64 key_switches = 0;     ///< as many or more: a rotation may give several results
@@ -219,8 +219,9 @@ struct IntegerCost {
 /// Names of what integer_cost knows.
 std::vector<std::string> integer_operations();
 /// Of two encrypted operands of `bits` bits, or as the name says. ParameterError for other names.
-/// `form` automatic: that of `size` integers on a device of so many processors.
+/// `form` automatic: that of `size` integers on a device of so many processors. `max_norm2`: of the
+/// set (Spec::max_norm2), 25 or more.
 IntegerCost integer_cost(std::string_view operation, u32 bits, bool is_signed, CircuitForm form,
-                         u64 size = 1, u32 processors = 1);
+                         u64 size = 1, u32 processors = 1, double max_norm2 = 25.0);
 
 }  // namespace crenel::tfhe

@@ -10,7 +10,10 @@
 namespace crenel::tfhe {
 
 /// A function of a message as a table of p entries (p / 2 with padding), output messages modulo
-/// `out_modulus`.
+/// `out_modulus`. With padding a *signed* table has p entries: those from p / 2 on are of the
+/// messages -p / 2, ..., -1, and any entry below `out_modulus` may be given, of which the upper
+/// half are negative. f(m) + f(m - p / 2) must be the same modulo `out_modulus` for all m, which
+/// is what one rotation gives; where -p / 2 does not occur its entry is the one that keeps this.
 struct Lut {
   std::vector<u64> table;
   u32 out_modulus = 0;  ///< 0: as the input

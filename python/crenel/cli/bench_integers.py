@@ -1,4 +1,5 @@
-"""``crenel bench integers``: time of operations on encrypted integers, by type, on any device."""
+"""``crenel bench integers``: operations on encrypted integers by type: circuits, times on any device, and
+what a GPU would take by its measured look-ups."""
 
 from __future__ import annotations
 
@@ -47,6 +48,19 @@ OPERATIONS: dict[str, tuple[Run, Clear]] = {
 }
 
 
+MANY = 1024  # integers of the array whose rate is predicted
+
+
+@dataclass
+class Predicted:
+    """The circuits that a GPU would be given, and their time by `crenel.tfhe.lookup_times`."""
+
+    bootstraps: int  # of one integer, the circuit for one
+    depth: int
+    latency_us: float
+    per_second: float  # in arrays of MANY
+
+
 @dataclass
 class Measured:
     """One operation on arrays of one type and size."""
@@ -57,6 +71,7 @@ class Measured:
     circuits: str
     bootstraps: int  # of one integer
     depth: int
+    gpu: Predicted
     latency_us: float | None = None  # median
     min_us: float | None = None
     amortised_us: float | None = None  # for one integer
@@ -94,9 +109,14 @@ def integers(
     allow_insecure: Annotated[bool, typer.Option(help="Take toy sets too.")] = False,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
 ) -> None:
-    """Operations on encrypted integers: bootstraps, rounds, time. Exit status 1 when a result is wrong."""
+    """Operations on encrypted integers: look-ups, rounds, time. Exit status 1 when a result is wrong.
+
+    GPU: the circuits that one would be given, and what they take by the look-ups that were measured there,
+    rounds one after the other. Here: those of --device, with the results decrypted and compared.
+    """
     from crenel import tfhe
     from crenel.cli.output import table
+    from crenel.tfhe.lookup_times import measured
     from crenel.tfhe.types import integer_type
     from crenel.workloads.records import provenance
 
@@ -126,8 +146,23 @@ def integers(
                 print(f"\r{name} of {kind} ", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
-    header = ["operation", "type", "integers", "bootstraps each", "rounds", "median ms", "ms each", "result"]
-    title = f"{parameters} on {context.device.description}, circuits {circuits}"
+    gpu = measured()
+    title = (
+        f"{parameters}. GPU: {gpu.device}, predicted from {gpu.params}, {gpu.source}; a second: in arrays of "
+        f"{MANY:,}. Here: {context.device.description}, arrays of {size}, circuits {circuits}. Look-ups "
+        "are of one integer, / rounds"
+    )
+    header = [
+        "operation",
+        "type",
+        "GPU look-ups",
+        "ms",
+        "a second",
+        "here look-ups",
+        "ms",
+        "ms each",
+        "result",
+    ]
     table(header, [_row(r) for r in results], title=title)
     if file is not None:
         document = {
@@ -137,6 +172,9 @@ def integers(
             "provenance": provenance(context.device, " ".join(["crenel", *sys.argv[1:]])),
             "params": parameters,
             "params_id": context.params.id,
+            "max_norm2": context.params.max_norm2,
+            "predicted_by": asdict(measured()),
+            "predicted_rate_of": MANY,
             "results": [asdict(r) for r in results],
         }
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -166,8 +204,9 @@ def _measure(
     run, clear = OPERATIONS[name]
     kind, size, form = arrays[0].type, arrays[0].size, ev.circuits
     processors = ev.context.device.processors
-    bootstraps, _, depth, _ = _crenel.tfhe_integer_cost(name, kind.bits, False, form, size, processors)
-    result = Measured(name, kind.name, size, form, bootstraps, depth)
+    norm2 = ev.context.params.max_norm2
+    bootstraps, _, depth, _ = _crenel.tfhe_integer_cost(name, kind.bits, False, form, size, processors, norm2)
+    result = Measured(name, kind.name, size, form, bootstraps, depth, predicted(name, kind.bits, norm2))
     if bootstraps > most:
         result.skipped = f"more than the limit: {bootstraps} bootstraps"
         return result
@@ -185,12 +224,27 @@ def _measure(
     return result
 
 
+def predicted(name: str, bits: int, max_norm2: float) -> Predicted:
+    """An operation of unsigned integers on the GPU of lookups.json: one alone, and many together."""
+    from crenel import _crenel
+    from crenel.tfhe.lookup_times import measured
+
+    gpu = measured()
+
+    def cost(size: int) -> tuple[int, int, int, list[int]]:
+        return _crenel.tfhe_integer_cost(name, bits, False, "automatic", size, gpu.processors, max_norm2)
+
+    bootstraps, _, depth, rounds = cost(1)
+    together = gpu.circuit(cost(MANY)[3], MANY)
+    return Predicted(bootstraps, depth, 1e6 * gpu.circuit(rounds), MANY / together if together else 0.0)
+
+
 def _row(r: Measured) -> list[str]:
-    if r.latency_us is None or r.amortised_us is None:
-        return [r.name, r.type, str(r.size), str(r.bootstraps), str(r.depth), "-", "-", r.skipped or "-"]
-    times = [f"{1e-3 * t:.2f}" for t in (r.latency_us, r.amortised_us)]
-    return [
-        *(r.name, r.type, str(r.size), str(r.bootstraps), str(r.depth)),
-        *times,
-        "exact" if r.correct else "WRONG",
+    cells = [
+        *(r.name, r.type, f"{r.gpu.bootstraps} / {r.gpu.depth}", f"{1e-3 * r.gpu.latency_us:.1f}"),
+        *(f"{r.gpu.per_second:,.0f}", f"{r.bootstraps} / {r.depth}"),
     ]
+    if r.latency_us is None or r.amortised_us is None:
+        return [*cells, "-", "-", r.skipped or "-"]
+    times = [f"{1e-3 * t:.2f}" for t in (r.latency_us, r.amortised_us)]
+    return [*cells, *times, "exact" if r.correct else "WRONG"]

@@ -1,4 +1,5 @@
-"""``crenel workload``: training, sorting and networks under encryption, compared with the clear, measured."""
+"""``crenel workload``: programs under encryption, compared with the clear, measured: training, sorting and
+networks here, those on integers and bits in workload_integers."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from crenel.cli import workload_integers
 from crenel.cli.workload_options import Common, OfNetworks, with_options
 from crenel.cli.workload_verdict import finish
 from crenel.errors import ParameterError, UnsupportedError
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
     from crenel.workloads.report import Report
     from crenel.workloads.session import Session
 
-app = typer.Typer(help="Training, sorting and networks on encrypted data, measured.", no_args_is_help=True)
+app = typer.Typer(help="Programs on encrypted data, measured.", no_args_is_help=True)
+app.command("transfer")(workload_integers.transfer)
+app.command("search")(workload_integers.search)
+app.command("filter")(workload_integers.rows)
+app.command("aes")(workload_integers.aes)
 
 # Sets that end within a minute on two cores. They are toys, and every output says so.
 QUICK = {"helr": "toy-boot40", "sort": "toy-boot40"}

@@ -215,6 +215,16 @@ class _Array(Generic[Data]):
             ) from None
         return self._like(self._data, found)
 
+    @property
+    def T(self: A) -> A:  # noqa: N802
+        """The array with its axes in reverse order, copied."""
+        places = np.arange(self.size, dtype=np.uint64).reshape(self._shape).T
+        return self.reshape(-1)[places.reshape(-1)].reshape(places.shape) if self.ndim > 1 else self
+
+    def ravel(self: A) -> A:
+        """The elements along one axis."""
+        return self.reshape(-1)
+
     def to_bytes(self) -> bytes:
         """A complete safetensors file. Context.ciphertext_from_bytes and integers_from_bytes read it."""
         return self._data.to_bytes(list(self._shape), self._type_name)

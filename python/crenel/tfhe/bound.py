@@ -128,6 +128,14 @@ class BoundCiphertext(_Operators[Ciphertext, "BoundCiphertext"], Ciphertext):
         """Evaluator.sum without `dtype`: messages."""
         return bound(self._evaluator, self._evaluator.sum(self, axis, keepdims=keepdims))
 
+    def any(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> BoundCiphertext:
+        """Evaluator.any, of bits."""
+        return bound(self._evaluator, self._evaluator.any(self, axis, keepdims=keepdims))
+
+    def all(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> BoundCiphertext:
+        """Evaluator.all, of bits."""
+        return bound(self._evaluator, self._evaluator.all(self, axis, keepdims=keepdims))
+
     def __mul__(self, other: Clear) -> BoundCiphertext:
         return self._by("mul", self, other)
 

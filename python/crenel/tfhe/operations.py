@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -10,10 +11,10 @@ import numpy as np
 
 from crenel import _crenel
 from crenel.errors import ParameterError
-from crenel.tfhe.arrays import Ciphertext, Integers, Shape
+from crenel.tfhe.arrays import Ciphertext, Integers, Shape, concatenate
 from crenel.tfhe.compressed import Compressed
 from crenel.tfhe.kinds import expect_kind
-from crenel.tfhe.operands import Pair, common_shape
+from crenel.tfhe.operands import Pair, common_shape, taken_apart
 from crenel.tfhe.place import Place
 from crenel.tfhe.reductions import Reductions
 
@@ -133,6 +134,41 @@ class Operations(Reductions):
         if a.kind == "message" and not self._context.params.padded:
             return self.lut(a, range(self._limit(a)))
         return self._wrap(self._evaluator.refresh(a._data), a.shape, a.dtype)
+
+    # ---- bits along axes ---------------------------------------------------------------------------------
+
+    def any(
+        self, a: Ciphertext, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
+    ) -> Ciphertext:
+        """Bits: 1 where one at least is 1 along `axis`, all by default.
+
+        Sets for tables take 15 bits a bootstrap (with lut4-128), others two. Raises TypeError for other
+        kinds, ParameterError for axes that are not there.
+        """
+        expect_kind("any", a, "bit")
+        axes = self._axes("any", a.shape, axis)
+        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
+        each = math.prod(shape)
+        bits = [Ciphertext(a.context, part, (each,), a.dtype) for part in taken_apart(a._data, a.shape, axes)]
+        most = self._limit(a) - 1 if self._context.params.padded else 2
+        while len(bits) > 1:
+            groups = [bits[i : i + most] for i in range(0, len(bits), most)]
+            rest = groups.pop() if len(groups[-1]) == 1 else []
+            if most == 2:
+                found = self.or_(*(concatenate([g[i] for g in groups]) for i in (0, 1)))
+            else:
+                sums = [self._engine_m().sum([bit._data for bit in g]) for g in groups]
+                counts = concatenate([self._message(s, (each,), np.dtype(np.uint8)) for s in sums])
+                found = self.lut(counts, lambda m: m != 0)
+            bits = [found[i * each : (i + 1) * each] for i in range(len(groups))] + rest
+        return bits[0].reshape(shape)
+
+    def all(
+        self, a: Ciphertext, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
+    ) -> Ciphertext:
+        """Bits: 1 where all are 1 along `axis`; as `any`."""
+        expect_kind("all", a, "bit")
+        return self.not_(self.any(self.not_(a), axis, keepdims=keepdims))
 
     # ---- look-up tables ----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from crenel.errors import StateError
+from crenel.errors import ParameterError, StateError
 from crenel.tfhe.arrays import Integers, concatenate
 from crenel.tfhe.kinds import PLURAL, is_encrypted
 
@@ -61,6 +61,12 @@ _CALLS: dict[str, dict[np.ufunc, str]] = {
     "integer": {**_COMPARISONS, **_NUMBERS, **_INTEGERS},
 }
 _REDUCTIONS: dict[np.ufunc, str] = {np.add: "sum", np.minimum: "amin", np.maximum: "amax"}
+_OF_BITS: dict[np.ufunc, str] = {
+    np.logical_or: "any",
+    np.bitwise_or: "any",
+    np.logical_and: "all",
+    np.bitwise_and: "all",
+}
 
 
 def call_ufunc(
@@ -77,16 +83,20 @@ def call_ufunc(
         if ufunc is np.positive:
             return inputs[0]
         if kind == "integer" and ufunc is np.matmul:
-            return matmul(evaluator, *inputs)
+            return matmul(evaluator, inputs[0], inputs[1])
         if kind == "integer" and ufunc is getattr(np, "bitwise_count", None):  # NumPy 2
             # NumPy counts in the absolute value, count_ones in two's complement
             return evaluator.count_ones(evaluator.abs(cast("Integers", inputs[0])))
+        if kind == "integer" and ufunc is np.square:
+            return evaluator.mul(cast("Integers", inputs[0]), cast("Integers", inputs[0]))
         name = _CALLS[kind].get(ufunc)
         if name is None:
             raise TypeError(f"np.{ufunc.__name__}: not computed of encrypted {PLURAL[kind]}")
         return getattr(evaluator, name)(*inputs)
-    name = _REDUCTIONS.get(ufunc) if method == "reduce" else None
-    if name is None or (kind != "integer" and name != "sum"):
+    name = None
+    if method == "reduce":
+        name = (kind == "bit" and _OF_BITS.get(ufunc)) or _REDUCTIONS.get(ufunc)
+    if name is None or (kind != "integer" and name not in ("sum", "any", "all")):
         raise TypeError(f"np.{ufunc.__name__}.{method}: not computed of encrypted {PLURAL[kind]}")
     given = {key: value for key, value in options.items() if value is not None or key == "axis"}
     axis, keepdims, dtype = given.pop("axis", 0), given.pop("keepdims", False), given.pop("dtype", None)
@@ -97,17 +107,17 @@ def call_ufunc(
     return getattr(evaluator, name)(inputs[0], axis, keepdims=keepdims, **more)
 
 
-def matmul(evaluator: Operations, a: Any, b: Any) -> Integers:
+def matmul(evaluator: Operations, a: Any, b: Any, name: str = "'@'") -> Integers:
     """a @ b where b has one axis. Raises TypeError for other axes, StateError for other lengths."""
     shapes = [x.shape if is_encrypted(x) else np.shape(x) for x in (a, b)]
     if len(shapes[1]) != 1 or not shapes[0]:
         raise TypeError(
-            f"'@' of shapes {shapes[0]} and {shapes[1]}, expected one axis on the right; ev.dot adds up "
+            f"{name} of shapes {shapes[0]} and {shapes[1]}, expected one axis on the right; ev.dot adds up "
             "products along any axis of arrays that broadcast"
         )
     if shapes[0][-1] != shapes[1][0]:
         raise StateError(
-            f"'@' of shapes {shapes[0]} and {shapes[1]}, expected last axes of one length",
+            f"{name} of shapes {shapes[0]} and {shapes[1]}, expected last axes of one length",
             {"found": list(shapes[1]), "expected": list(shapes[0][-1:])},
         )
     return evaluator.dot(a, b)
@@ -156,6 +166,38 @@ def _concatenated(ev: Operations, arrays: Sequence[Any], axis: int | None = 0) -
     return concatenate([a.reshape(-1) for a in arrays])[order]
 
 
+def _clipped(ev: Operations, a: Any, a_min: Any = None, a_max: Any = None, out: Any = None) -> object:
+    _refuse("np.clip", {"out": out})
+    if a_min is None and a_max is None:
+        raise TypeError("np.clip: neither a least nor a largest value, expected one at least")
+    low = a if a_min is None else ev.max(a, a_min)
+    return low if a_max is None else ev.min(low, a_max)
+
+
+def _moved(function: Callable[..., Any]) -> Callable[..., object]:
+    """A function that gives elements of one array in other places: NumPy's own, on their numbers."""
+
+    def call(ev: Operations, a: Any, *arguments: Any, **options: Any) -> object:
+        try:
+            places = np.asarray(function(np.arange(a.size).reshape(a.shape), *arguments, **options))
+        except (ValueError, IndexError) as error:  # AxisError is both
+            raise ParameterError(
+                f"np.{function.__name__}: {error}", {"operation": function.__name__, "shape": list(a.shape)}
+            ) from None
+        return a.reshape(-1)[places.reshape(-1)].reshape(places.shape)
+
+    return call
+
+
+def _stacked(ev: Operations, arrays: Sequence[Any], axis: int = 0) -> object:
+    shapes = [a.shape if is_encrypted(a) else np.shape(a) for a in arrays]
+    if len(set(shapes)) != 1:
+        raise StateError(
+            f"np.stack: shapes {' and '.join(map(str, shapes))}, expected equal ones", {"found": str(shapes)}
+        )
+    return _concatenated(ev, [_moved(np.expand_dims)(ev, a, axis) for a in arrays], axis)
+
+
 _FUNCTIONS: dict[object, Callable[..., object]] = {
     np.sum: _sum,
     np.amin: _along("amin"),
@@ -169,6 +211,15 @@ _FUNCTIONS: dict[object, Callable[..., object]] = {
     np.shape: lambda ev, a: a.shape,
     np.size: lambda ev, a: a.size,
     np.ndim: lambda ev, a: a.ndim,
+    np.any: _along("any"),
+    np.all: _along("all"),
+    np.clip: _clipped,
+    np.dot: lambda ev, a, b: matmul(ev, a, b, "np.dot"),
+    np.stack: _stacked,
+}
+_MOVES = (np.broadcast_to, np.expand_dims, np.flip, np.moveaxis, np.ravel, np.repeat, np.roll, np.squeeze)
+_FUNCTIONS |= {
+    function: _moved(function) for function in (*_MOVES, np.swapaxes, np.take, np.tile, np.transpose)
 }
 _FUNCTIONS |= {getattr(np, name): _along(f"a{name}") for name in ("min", "max")}
 

@@ -1,7 +1,7 @@
-// Parallel carries. Three neighbouring stages with states v in {0, 1, 2} and an incoming carry c
-// act like binary digits: a carry leaves stage j exactly when c + v_0 + 2 v_1 + ... + 2^j v_j >=
-// 2^(j+1). With three stages that sum is at most 15, one message. Look-ups give states already
-// multiplied by their power of two, so every sum has factors 1.
+// Carries in the middle form. Three neighbouring stages with states v in {0, 1, 2} and an incoming
+// carry c act like binary digits: a carry leaves stage j exactly when c + v_0 + 2 v_1 + ... + 2^j
+// v_j >= 2^(j+1). With three stages that sum is at most 15, one message. Look-ups give states
+// already multiplied by their power of two, so every sum has factors 1.
 #include "tfhe/integer/carries.h"
 
 #include <algorithm>
@@ -11,6 +11,13 @@ namespace crenel::tfhe::radix {
 namespace {
 
 constexpr u32 kGroup = 3;
+
+/// A column with an incoming carry: it hands on 2 (a carry whatever comes in), 1 (what comes in) or
+/// 0.
+struct Stage {
+  Sum value;
+  std::function<u64(u64)> state;  ///< value -> 0, 1, 2
+};
 
 u64 low_block(u64 v) { return v & 3; }
 
@@ -100,7 +107,7 @@ void propagate_from(Circuit& circuit, const Blocks& columns, const Last& last, B
   std::vector<Stage> stages;  // columns 1..n-2; the last one's carry is dropped
   for (u32 j = 1; j + 1 < n; ++j) {
     assert(columns[j].high <= 6);
-    stages.push_back(column_stage(columns[j]));
+    stages.push_back({columns[j], state_from(4)});
   }
   const Blocks states = scaled_states(circuit, stages);
   const Blocks groups = carries_into_groups(circuit, carry, states);
@@ -121,9 +128,98 @@ void propagate_from(Circuit& circuit, const Blocks& columns, const Last& last, B
   }
 }
 
-}  // namespace
+// Carries in the fast form. A column's state is +1 where it carries, -1 where it does not, whatever
+// comes in, and 0 where it hands on what comes in; a known carry is +1 or -1. Of neighbours the
+// sign of s_0 + 2 s_1 + 4 s_2 + 8 s_3 is the state of all: the top one that is not 0 decides. So
+// spans grow fourfold a round, and so do the carries that are known. Factors 8, 4, 2 and 1, the
+// last one twice (a carry c in {0, 1} is the sign 2 c - 1), are 88 squared; where that is too much,
+// a state is looked up a second time as 4 s, and factors are 2, 1, 2 and 2.
+class Spans {
+ public:
+  /// Of the columns but the last.
+  Spans(Circuit& circuit, const Blocks& columns)
+      : circuit_(circuit), wide_(circuit.max_norm2() >= kWideNorm2) {
+    known_.push_back(circuit.look_up(columns[0], at_least(4)));
+    for (u32 j = 0; j + 1 < columns.size(); ++j) {
+      assert(columns[j].high <= 6);
+      arguments_.push_back({columns[j], [](i64 v) { return v > 3 ? 1 : v == 3 ? 0 : -1; }});
+    }
+    while (known() + span_ < count()) widen();
+  }
 
-Stage column_stage(const Sum& value) { return {value, state_from(4)}; }
+  /// Carries out of columns 0..known() - 1; those behind, up to span() more, are the states' words.
+  u32 known() const { return static_cast<u32>(known_.size()); }
+  u32 span() const { return span_; }
+  const Sum& carry(u32 j) const { return known_[j]; }
+  /// -1, 0 or 1 times `scale` of the columns j - span() + 1 to j.
+  Sum state(u32 j, i64 scale = 1) {
+    const Signed& s = arguments_[j];
+    return circuit_.look_up_signed(s.value, [&](i64 v) { return scale * s.sign(v); });
+  }
+
+ private:
+  static constexpr double kWideNorm2 = 64 + 16 + 4 + 4;
+  u32 count() const { return static_cast<u32>(arguments_.size()); }
+
+  // 2^shift times the state.
+  Sum weighted(u32 j, u32 shift) {
+    return shift < 2 || wide_ ? (i64(1) << shift) * state(j)
+                              : (i64(1) << (shift - 2)) * state(j, 4);
+  }
+
+  void widen() {
+    std::vector<Signed> next = arguments_;
+    Blocks known = known_;
+    for (u32 i = this->known(); i < count(); ++i) {
+      std::vector<u32> parts;  // the top one first; a carry that is known ends them
+      for (u32 j = i;; j -= span_) {
+        parts.push_back(j);
+        if (j < this->known() || parts.size() == 4 || j < span_) break;
+      }
+      const bool decided = parts.back() < this->known();
+      Sum sum;
+      for (u32 t = 0; t < parts.size(); ++t) {
+        const bool carry = decided && t + 1 == parts.size();
+        sum = sum + (carry ? 2 * known_[parts[t]] - 1
+                           : weighted(parts[t], static_cast<u32>(parts.size()) - 1 - t));
+      }
+      if (decided)
+        known.push_back(circuit_.look_up_signed(sum, [](i64 v) { return i64(v > 0); }));
+      else
+        next[i] = {sum, signum};
+    }
+    arguments_ = std::move(next);
+    known_ = std::move(known);
+    span_ *= 4;
+  }
+
+  Circuit& circuit_;
+  bool wide_;
+  std::vector<Signed> arguments_;
+  Blocks known_;
+  u32 span_ = 1;
+};
+
+// As propagate_from.
+void propagate_spans(Circuit& circuit, const Blocks& columns, const Last& last, Blocks& out) {
+  const auto n = static_cast<u32>(columns.size());
+  if (n == 1) return;
+  Spans spans(circuit, columns);
+  for (u32 i = 1; i < n; ++i) {
+    const u32 j = i - 1;
+    const auto block = low_then(i + 1 == n ? last : Last());
+    if (j < spans.known()) {
+      out.push_back(circuit.look_up(columns[i] + spans.carry(j), block));
+      continue;
+    }
+    // the carry is never made: 4 (x mod 4), the state and the carry before it fit one message
+    const Sum both =
+        quadruple(circuit, columns[i]) + spans.carry(j - spans.span()) + (spans.state(j) + 1);
+    out.push_back(circuit.look_up(both, [&](u64 v) { return block((v >> 2) + (v >> 1 & 1)); }));
+  }
+}
+
+}  // namespace
 
 Blocks propagate(Circuit& circuit, const Blocks& columns, Form form, const Last& last) {
   if (form == Form::lean) return ripple(circuit, columns, last);
@@ -136,26 +232,35 @@ Blocks propagate(Circuit& circuit, const Blocks& columns, Form form, const Last&
     out.push_back(circuit.look_up(columns[j], is_last ? low_then(last) : low_block));
   }
   const Blocks rest(columns.begin() + static_cast<std::ptrdiff_t>(first), columns.end());
-  propagate_from(circuit, rest, last, out);
+  (form == Form::fast ? propagate_spans : propagate_from)(circuit, rest, last, out);
   return out;
 }
 
-Sum carry_out(Circuit& circuit, Sum carry, std::vector<Stage> stages, u64 one) {
-  while (!stages.empty()) {
-    const Blocks states = scaled_states(circuit, stages);
-    const u32 count = std::min<u32>(kGroup, static_cast<u32>(states.size()));
-    for (u32 j = 0; j < count; ++j) carry = carry + states[j];
-    const bool last = states.size() <= kGroup;
-    carry = circuit.look_up(carry, at_least(u64(1) << count, last ? one : 1));
-    stages.clear();
-    for (u32 i = kGroup; i < states.size(); i += kGroup) {
-      Sum total;
-      const u32 end = std::min<u32>(i + kGroup, static_cast<u32>(states.size()));
-      for (u32 j = i; j < end; ++j) total = total + states[j];
-      stages.push_back({total, state_from(u64(1) << (end - i))});
+i64 signum(i64 v) { return v > 0 ? 1 : v < 0 ? -1 : 0; }
+
+Signed leading_sign(Circuit& circuit, std::vector<Signed> numbers) {
+  constexpr std::size_t kSpan = 4;
+  while (numbers.size() > 1) {
+    std::vector<Signed> next;
+    for (std::size_t i = 0; i < numbers.size(); i += kSpan) {
+      const std::size_t count = std::min(kSpan, numbers.size() - i);
+      if (count == 1) {
+        next.push_back(numbers[i]);
+        continue;
+      }
+      Sum sum;
+      for (std::size_t j = 0; j < count; ++j) {
+        // 2^j times the sign, as a result and a factor that both are small
+        const i64 factor = j == 3 ? 2 : 1, scale = (i64(1) << j) / factor;
+        const Signed& number = numbers[i + j];
+        sum = sum + factor * circuit.look_up_signed(number.value,
+                                                    [&](i64 v) { return scale * number.sign(v); });
+      }
+      next.push_back({sum, signum});
     }
+    numbers = std::move(next);
   }
-  return carry;
+  return numbers[0];
 }
 
 namespace {

@@ -65,9 +65,26 @@ Blocks Circuit::inputs(u32 count) {
   return blocks;
 }
 
+Sum Circuit::add_node(const Sum& x, Node node, i64 least, i64 most) {
+  assert(x.norm2() <= max_norm2_);
+  for (const auto& [input, factor] : x.terms)
+    node.round = std::max(node.round, nodes_[input].round + 1);
+  node.argument = x;
+  const auto [known, is_new] =
+      known_.try_emplace({{x.terms, x.constant}, node.table}, static_cast<u32>(nodes_.size()));
+  if (is_new) {
+    rounds_ = std::max(rounds_, node.round);
+    nodes_.push_back(std::move(node));
+  }
+  Sum sum;
+  sum.terms = {{known->second, 1}};
+  sum.low = least;
+  sum.high = most;
+  return sum;
+}
+
 Sum Circuit::look_up(const Sum& x, const std::function<u64(u64)>& f) {
   assert(x.low >= 0 && x.high < kMessages && x.low <= x.high);
-  assert(x.norm2() <= kMaxNorm2);
   Node node;
   u64 least = kMessages, most = 0;
   bool identity = true;
@@ -80,20 +97,34 @@ Sum Circuit::look_up(const Sum& x, const std::function<u64(u64)>& f) {
   }
   if (least == most) return Sum(static_cast<i64>(least));
   if (identity && x.is_node()) return x;
-  for (const auto& [input, factor] : x.terms)
-    node.round = std::max(node.round, nodes_[input].round + 1);
-  node.argument = x;
-  const auto [known, is_new] =
-      known_.try_emplace({{x.terms, x.constant}, node.table}, static_cast<u32>(nodes_.size()));
-  if (is_new) {
-    rounds_ = std::max(rounds_, node.round);
-    nodes_.push_back(std::move(node));
+  return add_node(x, std::move(node), static_cast<i64>(least), static_cast<i64>(most));
+}
+
+Sum Circuit::look_up_signed(const Sum& x, const std::function<i64(i64)>& f) {
+  assert(x.low <= x.high);
+  i64 least = f(x.low), most = least;
+  for (i64 v = x.low; v <= x.high; ++v) least = std::min(least, f(v)), most = std::max(most, f(v));
+  assert(most - least < kMessages);
+  if (x.high - x.low < kMessages)
+    return look_up(
+               x - x.low,
+               [&](u64 v) { return static_cast<u64>(f(static_cast<i64>(v) + x.low) - least); }) +
+           least;
+  constexpr i64 kHalf = kMessages, kWhole = 2 * kMessages;
+  assert(x.low > -kHalf && x.high < kHalf);
+  if (least == most) return Sum(least);
+  const auto value = [&](i64 v) { return f(v) - least; };
+  const i64 sum = value(x.high) + value(x.high - kHalf);  // x takes more than 16 values: both
+  Node node;
+  for (i64 v = 0; v < kHalf; ++v) {
+    const bool above = v <= x.high, below = v - kHalf >= x.low;
+    assert(!above || !below || value(v) + value(v - kHalf) == sum);
+    const i64 upper = above ? value(v) : below ? sum - value(v - kHalf) : 0;
+    node.table[static_cast<std::size_t>(v)] = static_cast<u8>((upper + kWhole) % kWhole);
+    node.table[static_cast<std::size_t>(v + kHalf)] =
+        static_cast<u8>((sum - upper + kWhole) % kWhole);
   }
-  Sum sum;
-  sum.terms = {{known->second, 1}};
-  sum.low = static_cast<i64>(least);
-  sum.high = static_cast<i64>(most);
-  return sum;
+  return add_node(x, std::move(node), 0, most - least) + least;
 }
 
 }  // namespace crenel::tfhe::radix

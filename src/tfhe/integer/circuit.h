@@ -13,8 +13,8 @@
 namespace crenel::tfhe::radix {
 
 inline constexpr u32 kMessages = 16;  // a look-up takes and gives 0..15
-/// Sum of squared factors that inputs of look-ups may have. The largest that occurs is 17 for 4 a +
-/// b of two blocks, and 25 where both are the same ciphertext.
+/// Least sum of squared factors that a set must allow inputs of look-ups: 17 for 4 a + b of two
+/// blocks, 25 where both are the same ciphertext. Circuits use what their set allows beyond.
 inline constexpr double kMaxNorm2 = 25.0;
 
 /// An integer linear combination of nodes, and the range that its value is known to lie in.
@@ -41,19 +41,27 @@ inline Sum operator-(const Sum& a, const Sum& b) { return a + (-1) * b; }
 
 using Blocks = std::vector<Sum>;
 
-/// Few rotations one after the other, or few rounds of many at once: the same results
-/// (schedule.h chooses).
-enum class Form : u8 { lean, fast };
+/// Few rotations one after the other, few rounds of many at once, or rounds between: the same
+/// results (schedule.h chooses).
+enum class Form : u8 { lean, middle, fast };
 
-using Table = std::array<u8, kMessages>;
+/// Values of 0..15 and then of -16..-1. Zero where the argument cannot be; of arguments that may be
+/// negative, modulo 32, what keeps f(v) + f(v - 16) the same for all v.
+using Table = std::array<u8, 2 * kMessages>;
 
 class Circuit {
  public:
+  /// max_norm2: of the set that the circuit is for.
+  explicit Circuit(double max_norm2 = kMaxNorm2) : max_norm2_(max_norm2) {}
+  double max_norm2() const { return max_norm2_; }
+
   struct Node {
     Sum argument;   ///< of a look-up
-    Table table{};  ///< zero where the argument cannot be
+    Table table{};  ///< whole where is_signed(), else its first half
     u32 input = 0;  ///< number of the input, when round is 0
     u32 round = 0;  ///< 0: input; look-ups of round t need rounds below t only
+
+    bool is_signed() const { return argument.low < 0; }
   };
 
   /// The next input, a bootstrapped message in [0, high].
@@ -61,9 +69,13 @@ class Circuit {
   Blocks inputs(u32 count);  ///< blocks of 2 bits
 
   /// f(x). Folded without a look-up where f is constant on the range of x, or the identity on a
-  /// node; one node for equal arguments and tables. x must lie in 0..15 with norm2 <= kMaxNorm2
+  /// node; one node for equal arguments and tables. x must lie in 0..15 with norm2 <= max_norm2()
   /// (asserted).
   Sum look_up(const Sum& x, const std::function<u64(u64)>& f);
+  /// f(x), whose values span 15 at most, of any x that takes 16 values or fewer; or of x in -15..15
+  /// where f(v) + f(v - 16) is the same for all v in 1..15 that both occur with (asserted), as of
+  /// the sign of x. f(0) is free.
+  Sum look_up_signed(const Sum& x, const std::function<i64(i64)>& f);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   u32 input_count() const { return inputs_; }
@@ -72,11 +84,14 @@ class Circuit {
   u64 look_ups() const { return nodes_.size() - inputs_; }
 
  private:
+  Sum add_node(const Sum& x, Node node, i64 least, i64 most);
+
   using Key = std::pair<std::pair<std::vector<std::pair<u32, i64>>, i64>, Table>;
   std::vector<Node> nodes_;
   std::map<Key, u32> known_;
   u32 inputs_ = 0;
   u32 rounds_ = 0;
+  double max_norm2_;
 };
 
 }  // namespace crenel::tfhe::radix

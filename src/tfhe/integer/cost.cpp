@@ -146,10 +146,9 @@ Operations choices() {
        }},
       {"select",
        [](const Operands& o) {
-         const Sum flag =
-             o.circuit.look_up(o.circuit.input(1), [](u64 v) { return radix::kCondition * v; });
+         const Sum bit = o.circuit.input(1);
          const Blocks a = o.integer(), b = o.integer();
-         return radix::select(o.circuit, flag, a, b);
+         return radix::choose(o.circuit, bit, a, b);
        }},
   };
 }
@@ -194,12 +193,15 @@ std::vector<std::string> integer_operations() {
 }
 
 IntegerCost integer_cost(std::string_view operation, u32 bits, bool is_signed, CircuitForm form,
-                         u64 size, u32 processors) {
+                         u64 size, u32 processors, double max_norm2) {
   radix::check_bits(bits);
+  if (!(max_norm2 >= radix::kMaxNorm2))
+    throw ParameterError(cat("max_norm2 is ", max_norm2, ", expected at least ", radix::kMaxNorm2),
+                         {{"max_norm2", max_norm2}});
   for (const auto& [name, build] : operations()) {
     if (name != operation) continue;
     const auto program = radix::compose(
-        form, size, std::max(processors, 1u),
+        form, size, std::max(processors, 1u), max_norm2,
         [&, &build = build](Circuit& circuit, Form f) {  // clang before 16 captures no bindings
           return build(Operands{circuit, bits, is_signed, f});
         });

@@ -52,7 +52,8 @@ Sum take_off(Circuit& circuit, Blocks& r, const Blocks& d, const Sum& above8, u6
     const Sum off = circuit.look_up(r[j] - left[j] + 3 + taken,
                                     [](u64 v) { return v >= kCondition ? v - kCondition : 3; });
     r[j] = (r[j] - off + 3).within(0, 3);
-    if (r[j].norm2() > kMaxNorm2 - kRoom) r[j] = circuit.look_up(r[j], [](u64 v) { return v; });
+    if (r[j].norm2() > circuit.max_norm2() - kRoom)
+      r[j] = circuit.look_up(r[j], [](u64 v) { return v; });
   }
   return flag;
 }
@@ -78,19 +79,20 @@ Division divide_lean(Circuit& circuit, const Blocks& a, const Blocks& d) {
 }
 
 // r - m d over its blocks and one more, which says whether it is not negative: 4 or 0.
-Blocks difference(Circuit& circuit, const Blocks& r, const Blocks& d, const Blocks& above_d) {
+Blocks difference(Circuit& circuit, const Blocks& r, const Blocks& d, const Blocks& above_d,
+                  Form form) {
   const u32 k = count_of(r);
   Blocks x = r, y;
   x.push_back(Sum(0));
   for (u32 j = 0; j < k; ++j) y.push_back(j < count_of(d) ? d[j] : Sum(0));
   y.push_back(k < above_d.size() ? above_d[k] : Sum(0));
-  return subtract(circuit, x, y, Form::fast, [](u64 v) -> u64 { return v == 0 ? 4 : 0; });
+  return subtract(circuit, x, y, form, [](u64 v) -> u64 { return v == 0 ? 4 : 0; });
 }
 
-Division divide_fast(Circuit& circuit, const Blocks& a, const Blocks& d) {
+Division divide_fast(Circuit& circuit, const Blocks& a, const Blocks& d, Form form) {
   const Blocks wide = resized(circuit, d, count_of(d) + 1, false);
   const Blocks twice = shift_left(circuit, wide, 1);
-  const Blocks multiples[] = {wide, twice, add(circuit, wide, twice, Form::fast)};
+  const Blocks multiples[] = {wide, twice, add(circuit, wide, twice, form)};
   std::vector<Blocks> above_multiple;
   for (const Blocks& m : multiples) above_multiple.push_back(above(circuit, m, 1));
   const u32 most = significant(d);
@@ -102,7 +104,7 @@ Division divide_fast(Circuit& circuit, const Blocks& a, const Blocks& d) {
     std::vector<Blocks> candidates{r};
     Sum digit4;  // four times the quotient's block: how many of the differences are not negative
     for (u32 m = 0; m < 3; ++m) {
-      candidates.push_back(difference(circuit, r, multiples[m], above_multiple[m]));
+      candidates.push_back(difference(circuit, r, multiples[m], above_multiple[m], form));
       digit4 = digit4 + candidates.back().back();
     }
     result.quotient[i] = circuit.look_up(digit4, [](u64 v) { return v >> 2; });
@@ -121,7 +123,8 @@ Division divide_fast(Circuit& circuit, const Blocks& a, const Blocks& d) {
 }  // namespace
 
 Division divide(Circuit& circuit, const Blocks& a, const Blocks& d, Form form) {
-  Division result = form == Form::lean ? divide_lean(circuit, a, d) : divide_fast(circuit, a, d);
+  Division result =
+      form == Form::lean ? divide_lean(circuit, a, d) : divide_fast(circuit, a, d, form);
   Blocks& r = result.remainder;
   r.resize(a.size(), Sum(0));
   for (Sum& block : r) block = circuit.look_up(block, low_block);

@@ -140,9 +140,7 @@ Integers IntegerEvaluator::select(const Ciphertext& condition, const IntegerOper
   Job job(*this, like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like), c = job.condition(condition);
   return job.integers(like.bits(), like.is_signed(), [&](Circuit& circuit, Form, const auto& in) {
-    // its own look-up, as 8 times a bootstrapped message would be too noisy
-    const Sum flag = circuit.look_up(in(c)[0], [](u64 v) { return radix::kCondition * v; });
-    return radix::select(circuit, flag, in(x), in(y));
+    return radix::choose(circuit, in(c)[0], in(x), in(y));
   });
 }
 

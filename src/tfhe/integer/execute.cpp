@@ -73,9 +73,11 @@ class Run {
   }
 
   // The functions of a rotation one behind the other, as a look-up with several outputs reads them.
-  Table table_of(const Rotation& rotation) const {
+  std::vector<u8> table_of(const Rotation& rotation) const {
+    const Circuit::Node& first = circuit_.nodes()[rotation.nodes[0]];
+    if (first.is_signed()) return {first.table.begin(), first.table.end()};
     const u32 part = kMessages / rotation.outputs;
-    Table table{};
+    std::vector<u8> table(kMessages);
     for (std::size_t s = 0; s < rotation.nodes.size(); ++s)
       std::copy_n(circuit_.nodes()[rotation.nodes[s]].table.begin(), part,
                   table.begin() + static_cast<std::ptrdiff_t>(s * part));
@@ -87,7 +89,7 @@ class Run {
     std::vector<const Ciphertext*> parts;
     sums.reserve(rotations.size());
     std::vector<Lut> tables;
-    std::map<Table, u32> known;
+    std::map<std::vector<u8>, u32> known;
     std::vector<u32> index;
     for (const Rotation* rotation : rotations) {
       const Sum& argument = argument_of(*rotation);
@@ -97,7 +99,7 @@ class Run {
         sums.push_back(combine(argument));
         parts.push_back(&sums.back());
       }
-      const Table table = table_of(*rotation);
+      const std::vector<u8> table = table_of(*rotation);
       const auto [at, is_new] = known.try_emplace(table, static_cast<u32>(tables.size()));
       if (is_new) tables.push_back({{table.begin(), table.end()}, 0});
       index.insert(index.end(), size_, at->second);

@@ -98,6 +98,8 @@ Job::Operand Job::message(const Ciphertext& m) {
 
 u32 Job::processors() const { return integers_.evaluator().context().device().info().processors; }
 
+double Job::max_norm2() const { return integers_.evaluator().context().params().spec().max_norm2; }
+
 std::vector<Ciphertext> Job::execute(const Program& program) const {
   return radix::execute(integers_.evaluator(), program, inputs_, size_);
 }

@@ -40,8 +40,8 @@ class Job {
 
   template <class Build>
   std::vector<Ciphertext> run(const Build& build) const {
-    const Program program =
-        compose(integers_.form(), size_, processors(), [&](Circuit& circuit, Form form) {
+    const Program program = compose(
+        integers_.form(), size_, processors(), max_norm2(), [&](Circuit& circuit, Form form) {
           Blocks inputs;
           for (const i64 high : highs_) inputs.push_back(circuit.input(high));
           return build(circuit, form, [&](const Operand& operand) {
@@ -59,6 +59,7 @@ class Job {
 
  private:
   u32 processors() const;
+  double max_norm2() const;
   std::vector<Ciphertext> execute(const Program& program) const;
   Operand input(const Ciphertext& c, i64 high);
   void check_message(const Ciphertext& m, const char* what) const;

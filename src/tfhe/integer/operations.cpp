@@ -16,11 +16,42 @@ bool is_known(const Blocks& blocks) {
 // a_j + (3 - b_j): columns of a + not b, in [0, 6]; above 3 where a_j > b_j, 3 where equal.
 Sum difference_column(const Sum& a, const Sum& b) { return a - b + 3; }
 
+// May a pair of blocks be compared at once?
+bool takes_pairs(const Circuit& circuit) {
+  constexpr double kPairNorm2 = 16 + 16 + 1 + 1;
+  return circuit.max_norm2() >= kPairNorm2;
+}
+
+// Differences of pairs of blocks, or of blocks, least significant first.
+Blocks differences(const Circuit& circuit, const Blocks& a, const Blocks& b) {
+  const u32 step = takes_pairs(circuit) ? 2 : 1;
+  Blocks out;
+  for (u32 j = 0; j < count_of(a); j += step) {
+    const Sum low = a[j] - b[j];
+    out.push_back(step == 2 && j + 1 < count_of(a) ? 4 * (a[j + 1] - b[j + 1]) + low : low);
+  }
+  return out;
+}
+
 Sum equal_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool negate, u64 one) {
+  constexpr std::size_t kSigns = 3;  // s_0 + 2 s_1 + 4 s_2 is 0 where all are
+  const Blocks parts = differences(circuit, a, b);
+  const bool pairs = takes_pairs(circuit);
   Blocks differ;
-  for (u32 j = 0; j < count_of(a); ++j)
-    differ.push_back(
-        circuit.look_up(difference_column(a[j], b[j]), [](u64 v) { return u64(v != 3); }));
+  for (std::size_t i = 0; i < parts.size(); i += pairs ? kSigns : 1) {
+    Sum sum = parts[i];
+    if (pairs) {
+      sum = Sum(0);
+      for (std::size_t j = i; j < std::min(i + kSigns, parts.size()); ++j) {
+        const i64 scale = i64(1) << (j - i);
+        sum = sum + circuit.look_up_signed(parts[j], [=](i64 v) { return scale * signum(v); });
+      }
+      if (parts.size() <= kSigns)  // the last look-up
+        return circuit.look_up_signed(
+            sum, [=](i64 v) { return (v != 0) == negate ? static_cast<i64>(one) : 0; });
+    }
+    differ.push_back(circuit.look_up_signed(sum, [](i64 v) { return i64(v != 0); }));
+  }
   return negate ? any_of(circuit, differ, one) : none_of(circuit, differ, one);
 }
 
@@ -40,26 +71,25 @@ Sum greater_by_ripple(Circuit& circuit, const Blocks& a, const Blocks& b, bool o
   return carry;
 }
 
-// The same by states. The top blocks of signed integers compare with their sign bits flipped, both
+// The same by signs. The top blocks of signed integers compare with their sign bits flipped, both
 // in one message.
 Sum greater_blocks(Circuit& circuit, const Blocks& a, const Blocks& b, bool or_equal,
                    bool is_signed, Form form, u64 one) {
-  if (form == Form::lean) return greater_by_ripple(circuit, a, b, or_equal, is_signed, one);
-  std::vector<Stage> stages;
-  for (u32 j = 0; j < count_of(a); ++j)
-    stages.push_back(column_stage(difference_column(a[j], b[j])));
+  if (form == Form::lean && !takes_pairs(circuit))
+    return greater_by_ripple(circuit, a, b, or_equal, is_signed, one);
+  Blocks low_a = a, low_b = b;
+  if (is_signed) low_a.pop_back(), low_b.pop_back();
+  std::vector<Signed> numbers;
+  for (const Sum& part : differences(circuit, low_a, low_b)) numbers.push_back({part, signum});
   if (is_signed)
-    stages.back() = {4 * a.back() + b.back(), [](u64 v) -> u64 {
-                       const u64 d = signed_difference(v);
-                       return d > 3 ? 2 : d == 3 ? 1 : 0;
-                     }};
-  // the first block sees no other: its state and `or_equal` make a carry at once
-  const Stage first = stages.front();
-  stages.erase(stages.begin());
-  const u64 least = or_equal ? 1 : 2, bit = stages.empty() ? one : 1;
-  const Sum carry =
-      circuit.look_up(first.value, [&](u64 v) { return first.state(v) >= least ? bit : 0; });
-  return carry_out(circuit, carry, std::move(stages), one);
+    numbers.push_back({4 * a.back() + b.back(), [](i64 v) {
+                         return signum(static_cast<i64>(signed_difference(u64(v))) - 3);
+                       }});
+  const Signed leading = leading_sign(circuit, std::move(numbers));
+  return circuit.look_up_signed(leading.value, [&](i64 v) -> i64 {
+    const i64 sign = leading.sign(v);
+    return sign > 0 || (sign == 0 && or_equal) ? static_cast<i64>(one) : 0;
+  });
 }
 
 // Digits of a known factor in {-1, 0, 1, 2} modulo 4^n, least significant first.
@@ -169,10 +199,36 @@ Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Bloc
 Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blocks& b) {
   Blocks out;
   for (u32 j = 0; j < count_of(a); ++j) {
+    if (a[j].is_constant() || b[j].is_constant()) {
+      const bool known_a = a[j].is_constant();
+      const u64 known = static_cast<u64>((known_a ? a : b)[j].constant);
+      out.push_back(circuit.look_up((known_a ? b : a)[j] + condition, [=](u64 v) {
+        return (v >= kCondition) == known_a ? known : v % kCondition;
+      }));
+      continue;
+    }
     // 3 + (condition ? a - b : 0), then b again; the second look-up removes b's noise
     const Sum step = circuit.look_up(difference_column(a[j], b[j]) + condition,
                                      [](u64 v) { return v >= kCondition ? v - kCondition : 3; });
     out.push_back(circuit.look_up((step + b[j] - 3).within(0, 3), [](u64 v) { return v; }));
+  }
+  return out;
+}
+
+Blocks choose(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b) {
+  constexpr double kEightfold = 64 + 1 + 1;  // 8 c + a - b
+  if (!is_known(a) && !is_known(b))
+    return select(circuit,
+                  circuit.max_norm2() >= kEightfold
+                      ? i64(kCondition) * bit
+                      : circuit.look_up(bit, [](u64 v) { return kCondition * v; }),
+                  a, b);
+  const bool known_a = is_known(a);
+  Blocks out;
+  for (u32 j = 0; j < count_of(a); ++j) {
+    const u64 known = static_cast<u64>((known_a ? a : b)[j].constant);
+    out.push_back(circuit.look_up(4 * bit + (known_a ? b : a)[j],
+                                  [=](u64 v) { return (v >= 4) == known_a ? known : v & 3; }));
   }
   return out;
 }

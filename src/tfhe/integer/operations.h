@@ -16,22 +16,26 @@ Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b, Form form,
                 const Last& last = {});
 /// n^2 look-ups for the products, about half as many to add them (8 bits: 24 in all, 4 rounds; 16:
-/// 106, 7; 32: 424, 11; 64: 1668, 14; fast). No look-up for a block of a known factor: its digits
-/// in {-1, 0, 1, 2} scale the blocks of the other.
+/// 108, 7; 32: 441, 10; 64: 1735, 12; fast, sums of 25 squared factors). No look-up for a block of
+/// a known factor: its digits in {-1, 0, 1, 2} scale the blocks of the other.
 Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 /// The digits of all products of two blocks, by columns, for add_columns().
 std::vector<Blocks> product_columns(Circuit& circuit, const Blocks& a, const Blocks& b);
 
-/// `one` where the comparison holds, else 0. Order, lean: n rotations in n rounds, one more for
-/// signed integers; fast: n look-ups and about n / 2 more in 1 + about log_3 n rounds (8 bits: 5,
-/// 2; 64 bits: 47, 4). Equality: n + 1, 2 rounds (n <= 15), 64 bits 36, 3.
+/// `one` where the comparison holds, else 0. Order: signs of pairs of blocks, four at a time (8
+/// bits 3, 2; 64 bits 21, 3). Where the set's max_norm2 is below 34: of blocks (5, 2; 43, 4), or,
+/// lean, a ripple of n rotations in n rounds, one more for signed integers. Equality: signs of
+/// pairs, three at a time, 64 bits 23, 3; else blocks, fifteen at a time: 36, 3.
 Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Blocks& b,
             bool is_signed, Form form, u64 one = 1);
 
 /// Value of `condition` that stands for true in select().
 inline constexpr u64 kCondition = 8;
-/// condition (0 or kCondition) ? a : b. 2 n look-ups, 2 rounds.
+/// condition (0 or kCondition) ? a : b. 2 n look-ups, 2 rounds; n in 1 where one of them is known.
 Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blocks& b);
+/// The same by a bit, 0 or 1. One look-up and round more where one of the two is not known and the
+/// set's max_norm2 is below 66.
+Blocks choose(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b);
 
 /// The smaller and then the larger of each pair: one comparison, 3 n look-ups.
 Blocks exchange(Circuit& circuit, const Blocks& a, const Blocks& b, bool is_signed, Form form);

@@ -1,6 +1,7 @@
 #include "tfhe/integer/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,8 +11,8 @@ namespace {
 
 using Argument = std::pair<std::vector<std::pair<u32, i64>>, i64>;
 
-// Outputs that a rotation has room for, whose argument is at most `high`.
-u32 room(i64 high) { return high <= 3 ? 4 : high <= 7 ? 2 : 1; }
+// Outputs that a rotation has room for, whose argument is at most `high`, or negative.
+u32 room(i64 low, i64 high) { return low < 0 ? 1 : high <= 3 ? 4 : high <= 7 ? 2 : 1; }
 
 class Sharing {
  public:
@@ -24,7 +25,8 @@ class Sharing {
     }
     group_.resize(circuit.nodes().size(), 0);
     for (const auto& [argument, nodes] : by_argument_) {
-      const u32 most = room(high_of(nodes));
+      const auto [low, high] = range_of(nodes);
+      const u32 most = room(low, high);
       for (std::size_t first = 0; first < nodes.size(); first += most) {
         ++groups_;
         for (std::size_t i = first; i < std::min<std::size_t>(first + most, nodes.size()); ++i)
@@ -38,7 +40,7 @@ class Sharing {
   void separate(const Blocks& outputs) {
     std::set<u32> apart;
     for (u32 i = 0; i < group_.size(); ++i)
-      if (group_[i] != 0) separate(circuit_.nodes()[i].argument, kMaxNorm2, apart);
+      if (group_[i] != 0) separate(circuit_.nodes()[i].argument, circuit_.max_norm2(), apart);
     std::map<u32, std::set<u32>> exposed;
     for (const Sum& sum : outputs)
       for (const auto& [node, factor] : sum.terms)
@@ -49,7 +51,7 @@ class Sharing {
       if (apart.contains(group)) group = ++groups_;  // 0 is in no group
   }
 
-  Schedule schedule() const {
+  Schedule schedule(bool few_calls) const {
     Schedule plan;
     plan.rounds.resize(circuit_.rounds() + 1);
     std::map<u32, std::vector<u32>> members;
@@ -61,6 +63,8 @@ class Sharing {
       plan.rounds[round].push_back({std::move(nodes), outputs});
     }
     while (plan.rounds.size() > 1 && plan.rounds.back().empty()) plan.rounds.pop_back();
+    if (few_calls)
+      for (auto& round : plan.rounds) join_calls(round);
     return plan;
   }
 
@@ -77,10 +81,30 @@ class Sharing {
     return needed;
   }
 
-  i64 high_of(const std::vector<u32>& nodes) const {
-    i64 high = 0;
-    for (const u32 i : nodes) high = std::max(high, circuit_.nodes()[i].argument.high);
-    return high;
+  // Rotations with `from` outputs get `to`, where all of them have the room and there are such.
+  void join_calls(std::vector<Rotation>& round) const {
+    constexpr std::array<std::array<u32, 2>, 3> kSteps{{{1, 4}, {2, 4}, {1, 2}}};
+    for (const auto& step : kSteps) {
+      const u32 from = step[0], to = step[1];
+      const bool wanted = std::any_of(round.begin(), round.end(),
+                                      [&](const Rotation& r) { return r.outputs == to; });
+      const bool fit = std::all_of(round.begin(), round.end(), [&](const Rotation& r) {
+        const auto [low, high] = range_of(r.nodes);
+        return r.outputs != from || room(low, high) >= to;
+      });
+      if (!wanted || !fit) continue;
+      for (Rotation& r : round)
+        if (r.outputs == from) r.outputs = to;
+    }
+  }
+
+  std::pair<i64, i64> range_of(const std::vector<u32>& nodes) const {
+    i64 low = 0, high = 0;
+    for (const u32 i : nodes) {
+      low = std::min(low, circuit_.nodes()[i].argument.low);
+      high = std::max(high, circuit_.nodes()[i].argument.high);
+    }
+    return {low, high};
   }
 
   void separate(const Sum& sum, double limit, std::set<u32>& apart) const {
@@ -132,10 +156,10 @@ u64 Schedule::turns(u64 size, u32 processors) const {
   return turns;
 }
 
-Schedule schedule(const Circuit& circuit, const Blocks& outputs) {
+Schedule schedule(const Circuit& circuit, const Blocks& outputs, bool few_calls) {
   Sharing sharing(circuit, outputs);
   sharing.separate(outputs);
-  return sharing.schedule();
+  return sharing.schedule(few_calls);
 }
 
 }  // namespace crenel::tfhe::radix

@@ -29,9 +29,11 @@ struct Schedule {
 };
 
 /// Errors of one rotation's results may depend on each other, so results that meet in one sum count
-/// as one error there; where that would exceed kMaxNorm2, and among `outputs`, whose further use is
-/// not known, they get rotations of their own.
-Schedule schedule(const Circuit& circuit, const Blocks& outputs);
+/// as one error there; where that would exceed max_norm2(), and among `outputs`, whose further use
+/// is not known, they get rotations of their own.
+/// `few_calls`: rotations of a round that have the room take as many outputs as the others, so that
+/// they are one call; what is not used costs a key switch where ciphertexts rest behind it.
+Schedule schedule(const Circuit& circuit, const Blocks& outputs, bool few_calls = false);
 
 /// A circuit, what it gives, and its schedule.
 struct Program {
@@ -40,22 +42,26 @@ struct Program {
   Schedule plan;
 };
 
-/// build(circuit, form) -> outputs: the form asked for, or of both the one with fewer turns, at
-/// equal turns with fewer rotations.
+/// build(circuit, form) -> outputs: the form asked for, or of all the one with fewest turns, at
+/// equal turns with fewest rotations.
 template <class Build>
-Program compose(CircuitForm form, u64 size, u32 processors, const Build& build) {
+Program compose(CircuitForm form, u64 size, u32 processors, double max_norm2, const Build& build) {
   const auto made = [&](Form f) {
-    Program program;
+    Program program{Circuit(max_norm2), {}, {}};
     program.outputs = build(program.circuit, f);
-    program.plan = schedule(program.circuit, program.outputs);
+    program.plan = schedule(program.circuit, program.outputs, f != Form::lean);
     return program;
   };
   if (form == CircuitForm::lean) return made(Form::lean);
   if (form == CircuitForm::fast) return made(Form::fast);
-  Program lean = made(Form::lean), fast = made(Form::fast);
-  const u64 a = lean.plan.turns(size, processors), b = fast.plan.turns(size, processors);
-  const bool takes_fast = b < a || (b == a && fast.plan.rotations() < lean.plan.rotations());
-  return takes_fast ? std::move(fast) : std::move(lean);
+  Program best = made(Form::lean);
+  for (const Form f : {Form::middle, Form::fast}) {
+    Program other = made(f);
+    const u64 a = best.plan.turns(size, processors), b = other.plan.turns(size, processors);
+    if (b < a || (b == a && other.plan.rotations() < best.plan.rotations()))
+      best = std::move(other);
+  }
+  return best;
 }
 
 }  // namespace crenel::tfhe::radix

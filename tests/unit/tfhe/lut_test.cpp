@@ -217,6 +217,71 @@ TEST_P(TfheLut, CacheStaysBounded) {
   EXPECT_EQ(all.bytes(), 700 * (kWords * sizeof(u64) + 11));
 }
 
+// f(m) and f(m - p / 2) with one sum: any, odd ones as much as flags.
+TEST_P(TfheLut, SignedTables) {
+  auto rng = test::test_rng();
+  for (const char* name : names()) {
+    auto& w = world(name);
+    const u32 p = w.params().spec().plain_modulus, half = p / 2;
+    for (int t = 0; t < 4; ++t) {
+      Lut f{Messages(p), 0};
+      const u64 sum = rng() % p;
+      for (u32 m = 0; m < half; ++m)
+        f.table[m] = rng() % p, f.table[m + half] = (sum + p - f.table[m]) % p;
+      Messages x(2 * half), y(2 * half);
+      for (u64 i = 0; i < x.size(); ++i) x[i] = rng() % half, y[i] = rng() % half;
+      // x - y is -(p/2 - 1)..p/2 - 1; padded messages are not encrypted below 0
+      const Ciphertext a = w.client.encrypt(x), b = w.client.encrypt(y);
+      const Term terms[] = {{&a, 1}, {&b, -1}};
+      const Ciphertext found = w.ev.lut(w.ev.linear(terms), f);
+      Messages expected;
+      for (u64 i = 0; i < x.size(); ++i) expected.push_back(f.table[(x[i] + p - y[i]) % p]);
+      EXPECT_EQ(w.client.decrypt(found), expected) << name;
+      // beside tables of one half
+      const Lut tables[] = {random_lut(rng, half, half), f};
+      std::vector<u32> index;
+      Messages mixed;
+      for (u64 i = 0; i < x.size(); ++i) {
+        index.push_back(static_cast<u32>(rng() % 2));
+        mixed.push_back(tables[index[i]].table[x[i]]);
+      }
+      EXPECT_EQ(w.client.decrypt(w.ev.lut(a, tables, index)), mixed) << name;
+    }
+  }
+}
+
+TEST_P(TfheLut, SignedTablesThatNoRotationGivesAreRefused) {
+  auto rng = test::test_rng();
+  auto& w = world(names()[0]);
+  const u32 p = w.params().spec().plain_modulus, half = p / 2;
+  const Ciphertext a = w.client.encrypt(test::random_messages(rng, 3, half));
+  Lut sign{Messages(p, 0), 0};  // -1, 0, 1: f(m - p / 2) = -f(m), and so f(-p / 2) = 0
+  for (u32 m = 1; m < half; ++m) sign.table[m] = 1, sign.table[m + half] = p - 1;
+  EXPECT_NO_THROW(w.ev.lut(a, sign));
+  const auto message = [&](const Lut& f) -> std::string {
+    try {
+      w.ev.lut(a, f);
+    } catch (const ParameterError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  Lut least = sign;
+  least.table[half] = p - 1;
+  EXPECT_NE(message(least).find(cat("the entries of 0 and -", half, " add up to ", p - 1)),
+            std::string::npos)
+      << message(least);
+  Lut odd = sign;
+  odd.table[2] = 3;
+  EXPECT_NE(message(odd).find(cat("entries of 2 and -", half - 2)), std::string::npos);
+  Lut large = sign;
+  large.table[half + 1] = p;
+  EXPECT_NE(message(large).find("too large"), std::string::npos);
+  for (const u32 entries : {half - 1, half + 1, p - 1, p + 1, 2 * p})
+    EXPECT_NE(message({Messages(entries, 0), 0}).find(cat("or ", p, " of a signed table")),
+              std::string::npos);
+}
+
 CRENEL_DEVICE_SUITE(TfheLut);
 
 }  // namespace

@@ -18,16 +18,23 @@ using test::width_mask;
 
 constexpr u32 kWidths[] = {2, 4, 6, 8, 10, 12, 14, 16, 26, 32, 62, 64};
 
-constexpr Form kForms[] = {Form::lean, Form::fast};
+constexpr Form kForms[] = {Form::lean, Form::middle, Form::fast};
+// Of sets: the least that integers take, pairs of blocks, spans without second states.
+constexpr double kNorms[] = {25, 34, 88};
 
 // Runs a circuit of two integers and compares with `expected` modulo 2^bits.
 template <class Build, class Expected>
-void expect_binary(u32 bits, Build build, Expected expected) {
+void expect_binary(u32 bits, Build build, Expected expected, double max_norm2 = kMaxNorm2) {
   SCOPED_TRACE(bits);
   test::Rng rng = test::test_rng();
   std::vector<u64> a, b;
-  test::integer_pairs(a, b, bits, 200, rng);
-  Circuit circuit;
+  if (bits <= 6) {
+    for (u64 x = 0; x >> bits == 0; ++x)
+      for (u64 y = 0; y >> bits == 0; ++y) a.push_back(x), b.push_back(y);
+  } else {
+    test::integer_pairs(a, b, bits, 200, rng);
+  }
+  Circuit circuit(max_norm2);
   const Blocks x = circuit.inputs(bits / 2), y = circuit.inputs(bits / 2);
   const Blocks out = build(circuit, x, y);
   auto inputs = test::radix_blocks(a, bits);
@@ -38,13 +45,14 @@ void expect_binary(u32 bits, Build build, Expected expected) {
     ASSERT_EQ(found[i], u64(expected(a[i], b[i])) & width_mask(bits)) << a[i] << ' ' << b[i];
 }
 
-// The same for both forms: build(circuit, x, y, form).
+// The same for all forms: build(circuit, x, y, form).
 template <class Build, class Expected>
 void expect_forms(u32 bits, Build build, Expected expected) {
-  for (const Form form : kForms)
-    expect_binary(
-        bits, [&](Circuit& c, const Blocks& x, const Blocks& y) { return build(c, x, y, form); },
-        expected);
+  for (const double norm2 : kNorms)
+    for (const Form form : kForms)
+      expect_binary(
+          bits, [&](Circuit& c, const Blocks& x, const Blocks& y) { return build(c, x, y, form); },
+          expected, norm2);
 }
 
 TEST(TfheRadixCircuit, AddSubtractMultiply) {
@@ -137,6 +145,29 @@ TEST(TfheRadixCircuit, SelectByAComparison) {
   }
 }
 
+// By a bit that is the lowest one of x, of x and y or of one of them and a known number.
+TEST(TfheRadixCircuit, ChooseByABit) {
+  test::Rng rng = test::test_rng();
+  for (const u32 bits : kWidths) {
+    const u64 k = rng() & width_mask(bits);
+    for (const double norm2 : {25.0, 66.0}) {
+      for (const int known : {0, 1, 2}) {
+        expect_binary(
+            bits,
+            [&](Circuit& c, const Blocks& x, const Blocks& y) {
+              const Sum bit = c.look_up(x[0], [](u64 v) { return v & 1; });
+              const Blocks constant = constant_blocks(k, bits);
+              return choose(c, bit, known == 1 ? constant : x, known == 2 ? constant : y);
+            },
+            [&](u64 x, u64 y) {
+              return (x & 1) != 0 ? (known == 1 ? k : x) : (known == 2 ? k : y);
+            },
+            norm2);
+      }
+    }
+  }
+}
+
 TEST(TfheRadixCircuit, Shifts) {
   for (const u32 bits : kWidths) {
     for (u32 count = 0; count < bits; ++count) {
@@ -204,40 +235,68 @@ struct Cost {
   u32 rounds;
 };
 template <class Build>
-void expect_cost(const char* what, u32 bits, Cost cost, Build build) {
-  Circuit circuit;
+void expect_cost(const char* what, u32 bits, Cost cost, Build build, double max_norm2 = kMaxNorm2) {
+  Circuit circuit(max_norm2);
   const Blocks x = circuit.inputs(bits / 2), y = circuit.inputs(bits / 2);
   build(circuit, x, y);
-  EXPECT_EQ(circuit.look_ups(), cost.look_ups) << what << ", " << bits << " bits";
-  EXPECT_EQ(circuit.rounds(), cost.rounds) << what << ", " << bits << " bits";
+  EXPECT_EQ(circuit.look_ups(), cost.look_ups) << what << ", " << bits << " bits, " << max_norm2;
+  EXPECT_EQ(circuit.rounds(), cost.rounds) << what << ", " << bits << " bits, " << max_norm2;
 }
 
 // The figures of the comments in src/tfhe/integer.
 TEST(TfheRadixCircuit, StatedCosts) {
-  const std::pair<u32, Cost> additions[] = {{2, {1, 1}},   {4, {3, 2}},   {8, {9, 3}},
-                                            {16, {22, 4}}, {32, {48, 5}}, {64, {104, 7}}};
-  for (const auto& [bits, cost] : additions)
-    expect_cost("add", bits, cost,
-                [](Circuit& c, const Blocks& x, const Blocks& y) { add(c, x, y, Form::fast); });
+  struct Row {
+    double max_norm2;
+    Form form;
+    Cost costs[6];
+  };
+  const u32 widths[] = {2, 4, 8, 16, 32, 64};
+  const Row additions[] = {
+      {25, Form::middle, {{1, 1}, {3, 2}, {9, 3}, {22, 4}, {48, 5}, {104, 7}}},
+      {25, Form::fast, {{1, 1}, {3, 2}, {9, 3}, {27, 3}, {67, 4}, {177, 4}}},
+      {88, Form::fast, {{1, 1}, {3, 2}, {9, 3}, {24, 3}, {56, 4}, {135, 4}}},
+  };
+  for (const Row& row : additions)
+    for (std::size_t i = 0; i < std::size(widths); ++i)
+      expect_cost(
+          "add", widths[i], row.costs[i],
+          [&](Circuit& c, const Blocks& x, const Blocks& y) { add(c, x, y, row.form); },
+          row.max_norm2);
   const auto product = [](Circuit& c, const Blocks& x, const Blocks& y) {
     multiply(c, x, y, Form::fast);
   };
   expect_cost("mul", 8, {24, 4}, product);
-  expect_cost("mul", 16, {106, 7}, product);
-  expect_cost("mul", 32, {424, 11}, product);
-  expect_cost("mul", 64, {1668, 14}, product);
-  const auto less = [](Circuit& c, const Blocks& x, const Blocks& y) {
-    compare(c, Comparison::less, x, y, false, Form::fast);
+  expect_cost("mul", 16, {108, 7}, product);
+  expect_cost("mul", 32, {441, 10}, product);
+  expect_cost("mul", 64, {1735, 12}, product);
+  const auto comparison = [](Comparison comparison, Form form) {
+    return [=](Circuit& c, const Blocks& x, const Blocks& y) {
+      compare(c, comparison, x, y, false, form);
+    };
   };
-  expect_cost("less", 8, {5, 2}, less);
-  expect_cost("less", 64, {47, 4}, less);
-  const auto equal = [](Circuit& c, const Blocks& x, const Blocks& y) {
-    compare(c, Comparison::equal, x, y, false, Form::fast);
-  };
-  expect_cost("equal", 8, {5, 2}, equal);
-  expect_cost("equal", 64, {36, 3}, equal);
+  for (const Form form : kForms) {
+    const auto less = comparison(Comparison::less, form);
+    expect_cost("less", 8, {3, 2}, less, 34);
+    expect_cost("less", 64, {21, 3}, less, 34);
+    const auto equal = comparison(Comparison::equal, form);
+    expect_cost("equal", 8, {3, 2}, equal, 34);
+    expect_cost("equal", 64, {23, 3}, equal, 34);
+    expect_cost("equal", 8, {5, 2}, equal);
+    expect_cost("equal", 64, {36, 3}, equal);
+  }
+  expect_cost("less", 8, {5, 2}, comparison(Comparison::less, Form::fast));
+  expect_cost("less", 64, {43, 4}, comparison(Comparison::less, Form::fast));
+  expect_cost("less", 64, {32, 32}, comparison(Comparison::less, Form::lean));
   expect_cost("min", 8, {13, 4}, [](Circuit& c, const Blocks& x, const Blocks& y) {
     select(c, compare(c, Comparison::less, x, y, false, Form::fast, kCondition), x, y);
+  });
+  const auto chosen = [](Circuit& c, const Blocks& x, const Blocks& y) {
+    choose(c, c.input(1), x, y);
+  };
+  expect_cost("choose", 64, {65, 3}, chosen);
+  expect_cost("choose", 64, {64, 2}, chosen, 66);
+  expect_cost("or 0", 64, {32, 1}, [](Circuit& c, const Blocks& x, const Blocks&) {
+    choose(c, c.input(1), x, constant_blocks(u64(0), 64));
   });
   expect_cost("shift", 64, {0, 0}, [](Circuit& c, const Blocks& x, const Blocks&) {
     shift_right(c, shift_left(c, x, 6), 2, false);

@@ -192,7 +192,44 @@ TEST(TfheIntegerCost, KnowsEveryOperation) {
   EXPECT_THROW(circuit_form_from_string("wide"), ParameterError);
 }
 
+// Sets whose sums may be large: signed look-ups of pairs of blocks, spans of columns.
+class TfheIntegerRoom : public TfheIntegerMore {
+ protected:
+  test::TfheWorld& toy() override { return world(name_); }
+  const char* name_ = nullptr;
+};
+
+TEST_P(TfheIntegerRoom, FormsOfSetsWithMoreRoom) {
+  auto rng = test::test_rng();
+  for (const char* name : {"toy-lut4:norm34", "toy-lut4:norm88", "toy-lut4g4:norm88"}) {
+    name_ = name;
+    ASSERT_LT(toy().params().p_fail_log2(), -40) << name;
+    for (const CircuitForm form : {CircuitForm::lean, CircuitForm::fast, CircuitForm::automatic}) {
+      const IntegerEvaluator ev = integers(form);
+      for (const u32 bits : exhaustive() ? std::vector<u32>{2, 6, 16, 40} : std::vector<u32>{6}) {
+        for (const bool is_signed : {false, true}) {
+          const Pair in = few(bits, rng, 6);
+          const Integers a = encrypt(in.a, bits, is_signed), b = encrypt(in.b, bits, is_signed);
+          expect(ev.add(a, b), in, [](u64 x, u64 y) { return x + y; });
+          expect(ev.sub(a, b), in, [](u64 x, u64 y) { return x - y; });
+          for (const Comparison comparison : test::kComparisons)
+            expect_flags(ev.compare(comparison, a, b), in, [&](u64 x, u64 y) {
+              return test::holds(comparison, x, y, bits, is_signed);
+            });
+          const auto larger = [&](u64 x, u64 y) {
+            return test::holds(Comparison::less, x, y, bits, is_signed) ? y : x;
+          };
+          expect(ev.max(a, b), in, larger);
+          expect(ev.select(ev.compare(Comparison::less, a, b), b, u64(0)), in,
+                 [&](u64 x, u64 y) { return larger(x, y) == y && x != y ? y : 0; });
+        }
+      }
+    }
+  }
+}
+
 CRENEL_DEVICE_SUITE(TfheIntegerMore);
+CRENEL_DEVICE_SUITE(TfheIntegerRoom);
 
 }  // namespace
 }  // namespace crenel::tfhe

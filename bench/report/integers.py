@@ -1,0 +1,64 @@
+"""Operations and programs on encrypted integers: circuits, times, and what look-ups alone predict."""
+
+from report.text import provenance_line, table
+
+
+def integer_sections(files: dict[str, dict]) -> str:
+    """One section a file of `crenel bench integers`, and one for all of `crenel workload` on integers."""
+    text = ""
+    for name, data in files.items():
+        if data["kind"] == "crenel-bench" and data.get("suite") == "integers":
+            text += _operations(name, data)
+    programs = [
+        (name, data)
+        for name, data in files.items()
+        if data["kind"] == "crenel-bench" and data.get("suite") == "integer-workload"
+    ]
+    return text + (_programs(programs) if programs else "")
+
+
+def _operations(name: str, data: dict) -> str:
+    by, rows = data["predicted_by"], data["results"]
+    sizes = sorted({r["size"] for r in rows})
+    text = f"\n## Encrypted integers, {data['params']} on {data['provenance']['device_description']}\n\n"
+    text += f"`{name}`, arrays of {', '.join(map(str, sizes))}. Look-ups are of one integer. Predicted: the "
+    text += f"circuits that a {by['device']} is given, by the batches of `{by['source']}` ({by['params']}), "
+    text += f"one round after the other; a second: in arrays of {data['predicted_rate_of']:,}. "
+    text += "Every measured result was decrypted and compared.\n\n"
+    header = ["operation", "type", "look-ups / rounds", "median ms", "ms each", "a second"]
+    header += ["predicted: look-ups / rounds", "ms", "a second"]
+    text += table(header, [_row(r) for r in rows])
+    return text + "\n" + provenance_line(data["provenance"])
+
+
+def _row(r: dict) -> list[str]:
+    gpu = r["gpu"]
+    measured = ["", "", ""]
+    if r["latency_us"] is not None:
+        each = r["amortised_us"]
+        measured = [f"{1e-3 * r['latency_us']:,.2f}", f"{1e-3 * each:,.2f}", f"{1e6 / each:,.1f}"]
+        if not r["correct"]:
+            measured[0] += " WRONG"
+    return [
+        *(r["name"], r["type"], f"{r['bootstraps']:,} / {r['depth']}"),
+        *measured,
+        *(f"{gpu['bootstraps']:,} / {gpu['depth']}", f"{1e-3 * gpu['latency_us']:,.1f}"),
+        f"{gpu['per_second']:,.0f}",
+    ]
+
+
+def _programs(files: list[tuple[str, dict]]) -> str:
+    text = "\n## Programs on encrypted integers\n\n`crenel workload transfer`, `search`, `filter`: the "
+    text += "server's time, results decrypted and compared with the clear.\n\n"
+    rows = []
+    for name, data in files:
+        for r in data["results"]:
+            rows.append(
+                [
+                    *(r["what"] + ("" if r["correct"] else ": WRONG"), r["params"]),
+                    *(data["provenance"]["device_description"], f"{r['bootstraps']:,}"),
+                    *(f"{r['seconds']:.3f}", f"{1e-3 * r['sent_bytes']:,.0f}", f"`{name}`"),
+                ]
+            )
+    header = ["what", "set", "on", "bootstraps", "seconds", "kB sent", "file"]
+    return text + table(header, rows)
