@@ -108,7 +108,8 @@ void bind_class(nb::module_& m) {
            }),
            "name"_a = "auto", "optimisations"_a = nb::none(),
            "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
-           "else the CPU), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only states\n"
+           "else the CPU), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only "
+           "states\n"
            "its launches; with the optimisations that are wanted: None: all. Raises DeviceError\n"
            "saying why a device cannot be had.")
       .def_prop_ro(

@@ -273,9 +273,9 @@ TEST_P(Fused, Divide) {
   });
 }
 
-// Rings whose conversions a backend may fuse with the first transform pass, with 1 to 13 sources (12
-// and a rounded quotient) and digits that do not end with the window. The largest only where they are
-// quick.
+// Rings whose conversions a backend may fuse with the first transform pass, with 1 to 13 sources
+// (12 and a rounded quotient) and digits that do not end with the window. The largest only where
+// they are quick.
 TEST_P(Fused, ConversionsOfLargeRings) {
   Rng rng = test_rng();
   std::vector<ChainCase> cases{{"eleven sources", 14, toy_chain(2, 16, 11), 3, 17, 2, {1, 2, 1, 0}},

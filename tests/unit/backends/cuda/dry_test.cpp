@@ -203,8 +203,8 @@ constexpr u64 kColumns = 16 * 256 * 8;
 constexpr u64 kRows = 256 * (15 * 8 + 16 * 15 * 4);
 
 // Conversion of limbs with the first transform pass of the result. Blocks of 2,048 values serve one
-// of `groups` of the destinations and read the sources, the row of the matrix (16 bytes an entry), the
-// constants and the twiddles of each destination, and the head of a table.
+// of `groups` of the destinations and read the sources, the row of the matrix (16 bytes an entry),
+// the constants and the twiddles of each destination, and the head of a table.
 struct Conversion {
   u64 sources, made;  ///< limbs of all polynomials: read, and converted
   u64 tables;         ///< digits or polynomials

@@ -29,7 +29,8 @@ struct FusedTile {
   /// A warp makes sixteen values of four columns each for eight destinations, in so many turns.
   static constexpr u32 kTurns = kFusedValues / 64 / (kFusedThreads / 32);
   /// Gaps of words, so that neither operands, four sources, two rows and four columns apart, nor
-  /// results, eight destinations and four columns apart, nor rows of the second round meet in a bank.
+  /// results, eight destinations and four columns apart, nor rows of the second round meet in a
+  /// bank.
   static constexpr u32 kSourceStride = kFusedValues + 16 * 4 + 8;
   static constexpr u32 kResultStride = kFusedValues / 16 * 17 + 4;
 
@@ -223,9 +224,9 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
       for (u32 e = 0; e < kPerThread; ++e) to[e << kRow] = x[e];
     }
   };
-  // Between two barriers the first rounds of a step and the second ones of the step before are done,
-  // in either order: half of the warps of a scheduler take one, half the other, so that products of
-  // matrices and butterflies keep their pipes busy at the same time.
+  // Between two barriers the first rounds of a step and the second ones of the step before are
+  // done, in either order: half of the warps of a scheduler take one, half the other, so that
+  // products of matrices and butterflies keep their pipes busy at the same time.
   const bool late = warp / 4 % 2 == 1;
   u32 now = 0, before = 2;
   for (u32 step = 0; step < steps + late; ++step) {
