@@ -40,7 +40,7 @@ WORKLOADS_PAGE = ROOT / "docs" / "reference" / "workloads.md"
 CEILINGS_PAGE = ROOT / "docs" / "theory" / "gpu.md"
 SUITES_OF_THEIR_OWN = (
     *("boot", "tfhe", "tfhe-tune", "python", "workload", "small-networks", "browser", "pool"),
-    *("bridge", "integers", "integer-workload"),
+    *("bridge", "growth", "integers", "integer-workload"),
 )
 HEAD = """# Benchmarks
 
