@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from crenel.tfhe.kinds import PLURAL, Kind
 from crenel.tfhe.place import Place
 from crenel.tfhe.types import IntegerType
 
+if TYPE_CHECKING:
+    from crenel.tfhe.arrays import Element
+
 
 class Compressed:
     """An encrypted array in few bytes, in host memory: what may be stored or sent. Immutable.
@@ -22,7 +25,9 @@ class Compressed:
 
     __slots__ = ("_context", "_data", "_dtype", "_shape")
 
-    def __init__(self, context: Place, data: _crenel.TfheCompressed, shape: Shape, dtype: np.dtype) -> None:
+    def __init__(
+        self, context: Place, data: _crenel.TfheCompressed, shape: Shape, dtype: np.dtype[Element]
+    ) -> None:
         self._context = context
         self._data = data
         self._shape = shape
@@ -46,7 +51,7 @@ class Compressed:
         return self._shape
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Element]:
         """What it decrypts to."""
         return self._dtype
 

@@ -210,7 +210,9 @@ TEST(TfheParamsVariants, GroupsAreCheckedFieldByField) {
       {"group is 3", [](Spec& s) { s.group = 3, s.step = 3; }},  // 16 elements
       {"step is 3", [](Spec& s) { s.step = 3; }},
       {"step is 0", [](Spec& s) { s.step = 0; }},
-      {"step is 2 and switch_digits 10", [](Spec& s) { s.group = 0; }},
+      {"step is 2, switch_digits 10 and key_group 0", [](Spec& s) { s.group = 0; }},
+      {"key_group is 7", [](Spec& s) { s.key_group = 7; }},
+      {"keys' group = 1", [](Spec& s) { s.key_group = 1; }},
       {"secret is ternary", [](Spec& s) { s.secret = LweSecret::ternary; }},
       {"path is gadget", [](Spec& s) { s.path = NoisePath::gadget; }},
       {"switch_digits is 0", [](Spec& s) { s.switch_digits = 0; }},
