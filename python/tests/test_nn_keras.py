@@ -111,7 +111,8 @@ def test_a_file_of_keras_under_encryption(rng, tmp_path):  # noqa: F811
         model, x, params=toy(), degree={"first_tanh": 15, "again": 7}, device="cpu", batch=2
     )
     found, ratio = ran(program, x[:2], "cpu")
-    assert ratio < 4.0 and np.abs(found - wanted[:2]).max() < 0.02
+    # The judged samples are among the first: what is the root mean square of 64 numbers is 8 times at most.
+    assert ratio < 4.0 and np.abs(found - wanted[:2]).max() < 10.0 * program.expected.approximation
 
 
 @pytest.mark.parametrize("size", [(2, 2), (3, 2), (4, 5), (1, 3)])

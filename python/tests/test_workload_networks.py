@@ -148,6 +148,9 @@ def test_results_in_the_clear_are_kept_in_a_file(tmp_path, rng):
         np.savez(file, **there)
         with pytest.raises(SerializationError, match=what):
             results(task, program, file, Report())
+    file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(SerializationError, match="no arrays of numbers"):
+        results(task, program, file, Report())
 
 
 def test_errors_may_be_drawn_for_the_first_samples_alone(tmp_path, rng):
