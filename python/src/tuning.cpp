@@ -1,4 +1,5 @@
-// The numbers that a GPU's launches go by, as dictionaries; crenel/tuning.py has files and the search.
+// The numbers that a GPU's launches go by, as dictionaries; files and the search are in
+// crenel/tuning.py.
 #include "crenel/device/tuning.h"
 
 #include <nanobind/stl/map.h>
