@@ -1,5 +1,5 @@
-// The numbers that a GPU's launches go by, as dictionaries; files and the search are in
-// crenel/tuning.py.
+// The numbers that a GPU's launches go by, as dictionaries; crenel/tuning.py has files and the
+// search.
 #include "crenel/device/tuning.h"
 
 #include <nanobind/stl/map.h>
