@@ -155,13 +155,15 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         return dict(pairs)
 
     _expect(len(text) <= MOST_BYTES, name, f"at most {MOST_BYTES} bytes")
+    found: Any = None
     try:
-        body = json.loads(text, object_pairs_hook=once)
+        found = json.loads(text, object_pairs_hook=once)
     except SerializationError:
         raise
     except (ValueError, RecursionError):
-        body = None
-    _expect(isinstance(body, dict) and body.get("kind") == KIND, name, f"JSON of kind {KIND}")
+        pass  # not of the kind, as is said next
+    body: dict[str, Any] = found if isinstance(found, dict) else {}
+    _expect(body.get("kind") == KIND, name, f"JSON of kind {KIND}")
     _expect(body.get("format") == FORMAT, name, f"format {FORMAT}")
     kinds = {"device": str, "processors": int, "values": dict, "off": list, "steps": list}
     kinds |= {"before_us": dict, "after_us": dict, "provenance": dict, "sha256": str}

@@ -20,7 +20,8 @@ def cell(value: Cell, ours: bool = False) -> str:
         return f"{value:,.15g}" if abs(value) >= 10_000 else f"{value:.15g}"
     if abs(value) >= 100:
         return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+    # 0.9995 has three digits as 1.00, whatever the last bit of a sum is: Pythons add floats differently.
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}" if abs(value) >= 0.9995 else f"{value:.3g}"
 
 
 def rows(table: Table) -> list[list[str]]:
