@@ -1,0 +1,177 @@
+// Blind rotation by groups of secret bits, for latency: a cluster of blocks a row, of which each
+// transforms one polynomial of the accumulator. The points of all meet in every block's shared
+// memory once a step. Bundles do not depend on the accumulator: other blocks of the same launch can
+// make those of the next launch's steps.
+#pragma once
+
+#include "backends/cuda/ptx.cuh"
+#include "backends/cuda/torus/device/bundle.cuh"
+#include "backends/cuda/torus/device/cluster.cuh"
+#include "backends/cuda/torus/device/passes.cuh"
+
+namespace crenel::backend::cuda::torus {
+
+/// Ahead: bundles are read; otherwise they are made where they are used, as in bundle_rotate.
+template <u32 LP_, u32 RMax_, u32 Polys_, u32 Threads_, bool Ahead_>
+struct ClusterShape {
+  static constexpr u32 LP = LP_, RMax = RMax_, Polys = Polys_, Threads = Threads_;
+  static constexpr bool Ahead = Ahead_;
+  static constexpr u32 kPoints = 1u << LP, kEach = kPoints / Threads;  ///< points a thread
+  /// Outputs and ciphertexts whose bundles a thread makes ahead together: 16 bundles.
+  static constexpr u32 kMadeOuts = Polys == 2 ? 2 : 1, kMadeRows = 16 / Polys / kMadeOuts;
+  static constexpr u32 kMadeTiles = kPoints * (Polys / kMadeOuts) / Threads;
+  /// Of shared memory before the tables.
+  static constexpr u32 kBytes =
+      (2 * Polys + 1) * kPoints * sizeof(double2) + 2 * kPoints * sizeof(i32) + kMaxBundle * sizeof(u32);
+};
+
+/// Puts points where every block of the cluster has them.
+template <u32 Blocks>
+struct ForAll {
+  double2* to[Blocks];
+  __device__ __forceinline__ void operator()(double2*, u32 at, double2 value) const {
+#pragma unroll
+    for (u32 b = 0; b < Blocks; ++b) to[b][at] = value;
+  }
+  __device__ __forceinline__ void sync() const { cluster_sync(); }
+};
+
+/// Bundles of the steps from first + count on, Rows rows at a time: the blocks after the rotators.
+template <class Shape, u32 Rows, class Field>
+__device__ __forceinline__ void make_ahead(const Field& field, const BundleArgs& args) {
+  constexpr u32 Polys = Shape::Polys, Outs = Shape::kMadeOuts, LP = Shape::LP;
+  constexpr u32 kTiles = Shape::kMadeTiles;
+  const RotateArgs& r = args.rotate;
+  const u32 keys = 1u << args.log_keys, groups = (r.batch + Rows - 1) / Rows;
+  // Rows lie innermost: neighbouring blocks read the same words of the key.
+  for (u32 item = blockIdx.x - args.rotators; item < args.next * kTiles * groups;
+       item += gridDim.x - args.rotators) {
+    const u32 row = item % groups * Rows, step = item / groups / kTiles;
+    const u32 at = item / groups % kTiles * Shape::Threads + threadIdx.x;
+    const u32 f = at % Shape::kPoints, out = at / Shape::kPoints * Outs;
+    const u32 taken = args.first + args.count + step;
+    const auto row_of = [&](u32 member) { return min(row + member, r.batch - 1); };
+    double2 bundle[Rows][Polys][Outs];
+    make_bundles<Polys, Outs, Rows>(
+        field, keys, LP,
+        static_cast<const double2*>(r.key) + taken * args.step_points() + (out << LP) + f,
+        field.exponent_of(f),
+        [&](u32 member, u32 set) {
+          return args.exponents[row_of(member) * u64(args.row_exponents()) +
+                                (taken << args.log_keys) + set];
+        },
+        bundle);
+#pragma unroll
+    for (u32 member = 0; member < Rows; ++member) {
+      if (row + member >= r.batch) break;
+      double2* const to =
+          args.coming + (((row + member) * u64(args.next) + step) * Polys * Polys << LP) + f;
+#pragma unroll
+      for (u32 i = 0; i < Polys; ++i)
+#pragma unroll
+        for (u32 o = 0; o < Outs; ++o) to[((out + o) * Polys + i) << LP] = bundle[member][i][o];
+    }
+  }
+}
+
+template <class Shape>
+__global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Threads, 2)
+    cluster_rotate(const __grid_constant__ BundleArgs args) {
+  begin_kernel();
+  constexpr u32 LP = Shape::LP, RMax = Shape::RMax, Polys = Shape::Polys, M = Shape::kPoints;
+  constexpr u32 n = 2 * M;
+  using Rules = Accumulator<true, i32>;
+  using Field = FftField<Rules, LP>;
+  constexpr Swizzle swizzle = PassPlan(LP, RMax).swizzle();
+  const RotateArgs& r = args.rotate;
+  double2* const meeting = reinterpret_cast<double2*>(block_memory());  // [2][polys][M]
+  double2* const work = meeting + 2 * Polys * M;
+  i32* const acc = reinterpret_cast<i32*>(work + M);
+  u32* const exponents = reinterpret_cast<u32*>(acc + n);
+  const Field field(r, reinterpret_cast<u8*>(exponents + kMaxBundle));
+  const Rules rules{r};
+  __syncthreads();
+  if constexpr (Shape::Ahead) {
+    if (blockIdx.x >= args.rotators) {  // whole clusters
+      if (r.batch == 1)
+        make_ahead<Shape, 1>(field, args);
+      else
+        make_ahead<Shape, Shape::kMadeRows>(field, args);
+      return;
+    }
+  }
+
+  const u32 row = blockIdx.x / Polys, poly = cluster_rank();
+  const u32 table = r.index == nullptr ? 0 : r.index[row];
+  const u16* const row_exponents = args.exponents + row * u64(args.row_exponents());
+  i32* const state = args.state + ((row * u64(Polys) + poly) * n);
+  const u32 turn = row_exponents[args.row_exponents() - 1];
+  for (u32 m = threadIdx.x; m < n; m += Shape::Threads)
+    acc[m] = args.first != 0 ? state[m] : first_word(r, rules, table, turn, poly, m);
+  ForAll<Polys> everywhere[2];
+#pragma unroll
+  for (u32 b = 0; b < Polys; ++b)
+#pragma unroll
+    for (u32 buffer = 0; buffer < 2; ++buffer)
+      everywhere[buffer].to[b] = cluster_peer(meeting + (buffer * Polys + poly) * M, b);
+  cluster_sync();  // all blocks have begun: their memory may be written
+
+  const u32 keys = 1u << args.log_keys;
+  const double2* key =
+      static_cast<const double2*>(r.key) + args.first * args.step_points() + poly * M;
+  const double2* ready = args.ready + (row * u64(args.count) * Polys + poly) * Polys * M;
+  for (u32 i = 0; i < args.count; ++i) {
+    double2 bundle[Shape::kEach][1][Polys][1];
+    if constexpr (Shape::Ahead) {  // on their way during the transform
+#pragma unroll
+      for (u32 e = 0; e < Shape::kEach; ++e)
+#pragma unroll
+        for (u32 in = 0; in < Polys; ++in)
+          bundle[e][0][in][0] = ready[in * M + e * Shape::Threads + threadIdx.x];
+      ready += Polys * Polys * M;
+    } else {
+      const u16* const step = row_exponents + ((args.first + i) << args.log_keys);
+      for (u32 set = threadIdx.x; set < keys; set += Shape::Threads) exponents[set] = step[set];
+    }
+    const u32 buffer = i & 1;  // the other blocks may still read the one before
+    const auto load = [&](u32) { return field.points_of(acc, 0); };
+    if (buffer == 0)
+      forward<Field, LP, RMax>(field, work, 1, LP, load, everywhere[0]);
+    else
+      forward<Field, LP, RMax>(field, work, 1, LP, load, everywhere[1]);
+    const double2* const points = meeting + buffer * Polys * M;
+#pragma unroll
+    for (u32 e = 0; e < Shape::kEach; ++e) {
+      const u32 f = e * Shape::Threads + threadIdx.x, at = place<double2>(f, swizzle);
+      if constexpr (!Shape::Ahead)
+        make_bundles<Polys, 1, 1>(field, keys, LP, key + f, field.exponent_of(f),
+                                  [&](u32, u32 set) { return exponents[set]; }, bundle[e]);
+      double2 sum = make_double2(0.0, 0.0);
+#pragma unroll
+      for (u32 in = 0; in < Polys; ++in) add_product(sum, points[in * M + at], bundle[e][0][in][0]);
+      work[at] = sum;
+    }
+    key += args.step_points();
+    __syncthreads();
+    inverse<Field, LP, RMax>(field, work, 1, LP,
+                             [&](u32, u32 base, u32 stride, const auto& v) {
+                               field.template store<true>(acc, base, stride, v);
+                             });
+  }
+  __syncthreads();
+
+  if (args.first + args.count != args.steps) {
+    for (u32 m = threadIdx.x; m < n; m += Shape::Threads) state[m] = acc[m];
+    return;
+  }
+  const u32 words = r.glwe_dim * n + 1;
+  u32* const out = args.out + row * u64(r.outputs) * words;
+  const bool body = poly == r.glwe_dim;
+  const u32 each = body ? 1 : n;
+  for (u32 t = threadIdx.x; t < r.outputs * each; t += Shape::Threads) {
+    const u32 output = t / each, j = t % each;
+    out[output * words + poly * n + j] = rest_word(args, rules, table, acc, body, output, j);
+  }
+}
+
+}  // namespace crenel::backend::cuda::torus
