@@ -60,7 +60,10 @@ LaunchRecord rotation_record(const BundleForm& form, const device::TorusPlan& pl
   } else {
     add_bundles(record, plan, rows, args.count, form.rows);
   }
-  record.read_bytes += rows * ((u64(args.count + args.next) << plan.group) + 1) * sizeof(u16);
+  // Exponents are read where bundles are made, the body's where a row is rotated.
+  const u64 exponents = (u64(form.ahead ? args.next : args.count) << plan.group) +
+                        (args.count != 0 ? 1 : 0);
+  record.read_bytes += rows * exponents * sizeof(u16);
   add_rotations(record, plan, args);
   return record;
 }
