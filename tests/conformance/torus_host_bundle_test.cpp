@@ -174,6 +174,10 @@ TEST(CudaBundles, GiveTheBitsOfRef) {
     expect_clusters<Cluster10Three>(tables, 1, 1, rng);
     expect_clusters<Ahead10>(tables, 1, 4, rng);
     expect_clusters<Ahead10Three>(tables, 6, 1, rng);
+    expect_clusters<Ahead10Joint>(tables, 1, 4, rng);
+    expect_clusters<Ahead10JointThree>(tables, 6, 1, rng);
+    expect_clusters<Ahead10JointFour>(tables, 2, 1, rng);
+    expect_clusters<Ahead8Joint>(gates, 2, 4, rng);
     expect_blocks<Bundle8>(gates, 2, 1, rng);
     expect_blocks<Bundle8Rows>(gates, 5, 16, rng);
     expect_clusters<Cluster8>(gates, 2, 16, rng);

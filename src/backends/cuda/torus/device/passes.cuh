@@ -200,8 +200,9 @@ __device__ __forceinline__ void inverse_pass(const Field& field, typename Field:
 }
 
 /// A whole forward transform, passes split by __syncthreads, the last one followed by put.sync().
-/// LP = 0: sizes of run time, a level a pass, in place.
-template <class Field, u32 LP, u32 RMax, u32 Pass = 0, class Load, class Put = InPlace>
+/// LP = 0: sizes of run time, a level a pass, in place. Passes from End on are left out.
+template <class Field, u32 LP, u32 RMax, u32 Pass = 0, u32 End = kMaxPasses, class Load,
+          class Put = InPlace>
 __device__ __forceinline__ void forward(const Field& field, typename Field::Element* work,
                                         u32 polys, u32 log_points, const Load& load,
                                         const Put& put = {}) {
@@ -224,7 +225,8 @@ __device__ __forceinline__ void forward(const Field& field, typename Field::Elem
       forward_pass<Field, plan.bits[Pass], Pass == 0>(field, work, polys, LP, plan.depth[Pass],
                                                       twiddles, plan.swizzle(), load);
       __syncthreads();
-      forward<Field, LP, RMax, Pass + 1>(field, work, polys, log_points, load, put);
+      if constexpr (Pass + 1 < End)
+        forward<Field, LP, RMax, Pass + 1, End>(field, work, polys, log_points, load, put);
     }
   }
 }

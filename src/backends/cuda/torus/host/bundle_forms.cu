@@ -27,11 +27,15 @@ const BundleForm kForms[] = {
     cluster_form<Cluster10Three>("cluster-10-2-three"),
     cluster_form<Ahead10>("ahead-10-2"),
     cluster_form<Ahead10Three>("ahead-10-2-three"),
+    cluster_form<Ahead10Joint>("ahead-10-2-joint"),
+    cluster_form<Ahead10JointThree>("ahead-10-2-joint-three"),
+    cluster_form<Ahead10JointFour>("ahead-10-2-joint-four"),
     block_form<Bundle8Rows>("bundles-8-4-rows"),
     block_form<Bundle8>("bundles-8-4"),
     cluster_form<Cluster8>("cluster-8-4"),
     cluster_form<Ahead8>("ahead-8-4"),
     cluster_form<Ahead8Three>("ahead-8-4-three"),
+    cluster_form<Ahead8Joint>("ahead-8-4-joint"),
     block_form<AnyBundle>("bundles-any"),
 };
 

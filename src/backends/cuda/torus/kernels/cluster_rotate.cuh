@@ -12,10 +12,20 @@
 namespace crenel::backend::cuda::torus {
 
 /// Ahead: bundles are read; otherwise they are made where they are used, as in bundle_rotate.
-template <u32 LP_, u32 RMax_, u32 Polys_, u32 Threads_, bool Ahead_>
+/// Joint: a thread multiplies the points that its last forward pass leaves in registers, and goes on
+/// with the first inverse pass.
+template <u32 LP_, u32 RMax_, u32 Polys_, u32 Threads_, bool Ahead_, bool Joint_ = false>
 struct ClusterShape {
   static constexpr u32 LP = LP_, RMax = RMax_, Polys = Polys_, Threads = Threads_;
-  static constexpr bool Ahead = Ahead_;
+  static constexpr bool Ahead = Ahead_, Joint = Joint_;
+  static constexpr PassPlan kPlan{LP, RMax};
+  static constexpr u32 kLast = kPlan.count - 1, kBits = kPlan.bits[kLast];  ///< the last pass
+  static constexpr u32 kTasks = (1u << (LP - kBits)) / Threads;             ///< ... of a thread
+  static_assert(!Joint || kTasks >= 1);
+  /// Where point f of a bundle lies: as threads read them.
+  static __device__ __forceinline__ u32 bundle_place(u32 f) {
+    return Joint ? ((f & ((1u << kBits) - 1)) << (LP - kBits)) + (f >> kBits) : f;
+  }
   static constexpr u32 kPoints = 1u << LP, kEach = kPoints / Threads;  ///< points a thread
   /// Outputs and ciphertexts whose bundles a thread makes ahead together: 16 bundles.
   static constexpr u32 kMadeOuts = Polys == 2 ? 2 : 1, kMadeRows = 16 / Polys / kMadeOuts;
@@ -65,12 +75,61 @@ __device__ __forceinline__ void make_ahead(const Field& field, const BundleArgs&
     for (u32 member = 0; member < Rows; ++member) {
       if (row + member >= r.batch) break;
       double2* const to =
-          args.coming + (((row + member) * u64(args.next) + step) * Polys * Polys << LP) + f;
+          args.coming + (((row + member) * u64(args.next) + step) * Polys * Polys << LP) +
+          Shape::bundle_place(f);
 #pragma unroll
       for (u32 i = 0; i < Polys; ++i)
 #pragma unroll
         for (u32 o = 0; o < Outs; ++o) to[((out + o) * Polys + i) << LP] = bundle[member][i][o];
     }
+  }
+}
+
+/// The last forward pass, the products and the first inverse pass of one step: points of this
+/// block's polynomial stay in registers, the others' come from `points`.
+template <class Shape, class Field>
+__device__ __forceinline__ void multiply_joint(const Field& field, double2* work,
+                                               const double2* points,
+                                               const ForAll<Shape::Polys>& everywhere, u32 poly,
+                                               const double2 (&bundle)[Shape::kEach][1][Shape::Polys][1]) {
+  constexpr u32 LP = Shape::LP, RB = Shape::kBits, Depth = LP - RB, Polys = Shape::Polys;
+  constexpr u32 kCount = 1u << RB;
+  constexpr Swizzle swizzle = Shape::kPlan.swizzle();
+  constexpr u32 twiddles = twiddle_offset<Field::kEvenOnly>(Shape::kPlan, Shape::kLast);
+  double2 v[Shape::kTasks][kCount];
+  u32 at[Shape::kTasks];
+#pragma unroll
+  for (u32 t = 0; t < Shape::kTasks; ++t) {
+    const Task task(t * Shape::Threads + threadIdx.x, LP, Depth, RB);
+    at[t] = place<double2>(task.base, swizzle);
+#pragma unroll
+    for (u32 j = 0; j < kCount; ++j) v[t][j] = work[at[t] ^ place<double2>(j, swizzle)];
+    forward_levels<Field, RB, false>(field, v[t], twiddles, Depth, task.block);
+#pragma unroll
+    for (u32 j = 0; j < kCount; ++j)
+#pragma unroll
+      for (u32 b = 0; b < Polys; ++b)
+        if (b != poly) everywhere.to[b][at[t] ^ place<double2>(j, swizzle)] = v[t][j];
+  }
+  cluster_sync();
+#pragma unroll
+  for (u32 t = 0; t < Shape::kTasks; ++t) {
+    const Task task(t * Shape::Threads + threadIdx.x, LP, Depth, RB);
+#pragma unroll
+    for (u32 j = 0; j < kCount; ++j) {
+      double2 sum = make_double2(0.0, 0.0);
+#pragma unroll
+      for (u32 in = 0; in < Polys; ++in) {
+        double2 point = v[t][j];
+        if (in != poly)
+          point = points[(in << LP) + (at[t] ^ place<double2>(j, swizzle))];
+        add_product(sum, point, bundle[j * Shape::kTasks + t][0][in][0]);
+      }
+      v[t][j] = sum;
+    }
+    inverse_levels<Field, RB, false>(field, v[t], twiddles, Depth, task.block);
+#pragma unroll
+    for (u32 j = 0; j < kCount; ++j) work[at[t] ^ place<double2>(j, swizzle)] = v[t][j];
   }
 }
 
@@ -135,6 +194,17 @@ __global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Th
     }
     const u32 buffer = i & 1;  // the other blocks may still read the one before
     const auto load = [&](u32) { return field.points_of(acc, 0); };
+    const auto store = [&](u32, u32 base, u32 stride, const auto& v) {
+      field.template store<true>(acc, base, stride, v);
+    };
+    if constexpr (Shape::Joint) {
+      forward<Field, LP, RMax, 0, Shape::kLast>(field, work, 1, LP, load);
+      multiply_joint<Shape>(field, work, meeting + buffer * Polys * M, everywhere[buffer], poly,
+                            bundle);
+      __syncthreads();
+      inverse<Field, LP, RMax, 1>(field, work, 1, LP, store);
+      continue;
+    }
     if (buffer == 0)
       forward<Field, LP, RMax>(field, work, 1, LP, load, everywhere[0]);
     else
@@ -153,10 +223,7 @@ __global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Th
     }
     key += args.step_points();
     __syncthreads();
-    inverse<Field, LP, RMax>(field, work, 1, LP,
-                             [&](u32, u32 base, u32 stride, const auto& v) {
-                               field.template store<true>(acc, base, stride, v);
-                             });
+    inverse<Field, LP, RMax>(field, work, 1, LP, store);
   }
   __syncthreads();
 
