@@ -30,7 +30,8 @@ struct Options {
   bool all = false, quick = false;
 
   Budget budget() const {
-    if (quick) return {.group_seconds = 0.004, .total_seconds = 0.04, .min_groups = 3, .max_groups = 9};
+    if (quick)
+      return {.group_seconds = 0.004, .total_seconds = 0.04, .min_groups = 3, .max_groups = 9};
     return {.group_seconds = 0.01, .total_seconds = 0.6, .min_groups = 3, .max_groups = 9};
   }
 };
@@ -79,7 +80,8 @@ struct Inputs {
     stream.fill_zero(out.data(), out.bytes());
     if (plan.group != 0) {
       std::vector<u32> words(kernels.switch_shape().key_bytes() / sizeof(u32));
-      for (u32& w : words) w = static_cast<u32>(rng() & (~u64(0) >> (64 - plan.log_switch_modulus)));
+      for (u32& w : words)
+        w = static_cast<u32>(rng() & (~u64(0) >> (64 - plan.log_switch_modulus)));
       switch_key = upload(stream, words);
     }
   }
@@ -150,8 +152,8 @@ void Tuned::state(Json::Array& results, const device::RotationShape& shape, u32 
   std::printf(
       "%-10s r %-2u g %u batch %-5u %-22s rows %-3u IPT %-3u WPP %-5g threads %-4u regs %-3u "
       "local %-4llu shared %-6llu %10.0f /s  %9.3f ms  %s\n",
-      o_.set.c_str(), slots, plan().group, batch_, shape.name.c_str(), rows,
-      shape.items_per_thread, shape.warps_per_poly, shape.threads, shape.registers,
+      o_.set.c_str(), slots, plan().group, batch_, shape.name.c_str(), rows, shape.items_per_thread,
+      shape.warps_per_poly, shape.threads, shape.registers,
       static_cast<unsigned long long>(shape.local_bytes),
       static_cast<unsigned long long>(shape.shared_bytes), rate, t.median * 1e3, sum.c_str());
   std::fflush(stdout);

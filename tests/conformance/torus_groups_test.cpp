@@ -120,8 +120,9 @@ TEST_P(TorusGroups, ProductSwitch) {
   struct Case {
     u32 log_in, log_modulus, log_out, base_log, digits;
   };
-  for (const Case& c : {Case{23, 21, 21, 2, 10}, Case{17, 16, 16, 2, 7}, Case{32, 32, 20, 8, 4},
-                        Case{20, 20, 20, 1, 20}, Case{32, 30, 30, 9, 3}, Case{30, 9, 9, 3, 1}, Case{5, 5, 3, 5, 1}})
+  for (const Case& c :
+       {Case{23, 21, 21, 2, 10}, Case{17, 16, 16, 2, 7}, Case{32, 32, 20, 8, 4},
+        Case{20, 20, 20, 1, 20}, Case{32, 30, 30, 9, 3}, Case{30, 9, 9, 3, 1}, Case{5, 5, 3, 5, 1}})
     for (const u32 in_dim : {1u, 33u, 96u})
       for (const auto& [out_dim, slots] : {std::pair{6u, 1u}, {61u, 3u}, {700u, 1u}})
         for (const u32 batch : {1u, 7u, 70u})

@@ -1,5 +1,5 @@
-// CUDA's kernels of groups of secret bits on the host, all threads of a block or a cluster: their bits
-// are those of ref, in whatever order threads come to barriers. What is left for a GPU to show is
+// CUDA's kernels of groups of secret bits on the host, all threads of a block or a cluster: their
+// bits are those of ref, in whatever order threads come to barriers. What is left for a GPU to show is
 // that launches are right.
 #include "support/host_block.h"
 
@@ -38,10 +38,10 @@ static unsigned __brev(unsigned x) {
 }
 static void atomicAdd(unsigned long long* sum, unsigned long long x) { *sum += x; }
 
+#include "backends/cuda/torus/host/arguments.h"
 #include "backends/cuda/torus/kernels/cut_exponents.cuh"
 #include "backends/cuda/torus/tuning/bundles.h"
 #include "backends/cuda/torus/tuning/product_switch.h"
-#include "backends/cuda/torus/host/arguments.h"
 #include "ring/fft.h"
 #include "support/torus_world.h"
 
@@ -215,7 +215,9 @@ TEST(CudaBundles, SwitchByProductsGivesTheBitsOfRef) {
       std::vector<u32> sums(expected.size()), found(expected.size());
       args.part = part, args.out = found.data();
       args.sums = part < s.in_dim ? sums.data() : nullptr;
-      const auto tiles = [](u64 all, u32 each) { return static_cast<u32>((all + each - 1) / each); };
+      const auto tiles = [](u64 all, u32 each) {
+        return static_cast<u32>((all + each - 1) / each);
+      };
       const dim3 grid = {tiles(s.out_words(), tile_words), tiles(kBatch, tile_rows),
                          tiles(s.in_dim, part)};
       launch_blocks(kernel, grid, 1, threads, args);

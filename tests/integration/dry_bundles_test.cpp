@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kDry = "cuda:dry";
 
-#define CRENEL_NEEDS_DRY()                                                   \
+#define CRENEL_NEEDS_DRY()                                                     \
   if (std::string reason; test::open_or_reason(kDry, reason), !reason.empty()) \
   GTEST_SKIP() << reason
 
@@ -33,10 +33,10 @@ struct Launches {
   std::vector<LaunchRecord> rotation(u32 batch) const {
     u64 memory = 0;
     return of([&] {
-      kernels->blind_rotate(
-          *stream, {&memory, kernels->extracted(batch), kernels->extracted_word_bytes()},
-          {reinterpret_cast<const u32*>(&memory), kernels->read(batch)}, &memory,
-          {&memory, &memory, 1, nullptr});
+      kernels->blind_rotate(*stream,
+                            {&memory, kernels->extracted(batch), kernels->extracted_word_bytes()},
+                            {reinterpret_cast<const u32*>(&memory), kernels->read(batch)}, &memory,
+                            {&memory, &memory, 1, nullptr});
     });
   }
 

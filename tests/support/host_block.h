@@ -171,8 +171,8 @@ T* cluster_peer(T* here, u32 rank) {
 // kernels/product_switch.cuh
 inline void multiply_digits(u32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   const u32 lane = threadIdx.x & 31;
-  const auto sums = test::HostBlocks::current().meet(
-      {a[0], a[1], a[2], a[3], b0, b1}, [&](const auto& of) {
+  const auto sums =
+      test::HostBlocks::current().meet({a[0], a[1], a[2], a[3], b0, b1}, [&](const auto& of) {
         std::array<u32, 4> sum = {};
         for (u32 i = 0; i < 4; ++i)
           for (u32 k = 0; k < 32; ++k) {

@@ -1,5 +1,5 @@
-// What blind rotations by groups of secret bits share: arguments, bundles of one frequency, first and
-// last words of a row.
+// What blind rotations by groups of secret bits share: arguments, bundles of one frequency, first
+// and last words of a row.
 #pragma once
 
 #include "backends/cuda/torus/device/fft_field.cuh"
@@ -36,8 +36,8 @@ __device__ __forceinline__ void add_product(double2& sum, double2 a, double2 b) 
   sum.y = fma_rn(a.y, b.x, fma_rn(a.x, b.y, sum.y));
 }
 
-/// Bundles of one frequency for Outs outputs of Rows ciphertexts: a word of the key is read once for
-/// all of them, a root once for all outputs. `key`: of this frequency, set 0, row 0, the first
+/// Bundles of one frequency for Outs outputs of Rows ciphertexts: a word of the key is read once
+/// for all of them, a root once for all outputs. `key`: of this frequency, set 0, row 0, the first
 /// output; `exponent_at(r, set)`: of ciphertext r; `point`: the exponent of the frequency's root.
 template <u32 Polys, u32 Outs, u32 Rows, class Field, class ExponentAt>
 __device__ __forceinline__ void make_bundles(const Field& field, u32 keys, u32 lp,

@@ -26,8 +26,7 @@ u64 step_points(const device::TorusPlan& plan) { return bundle_points(plan) << p
 void add_rotations(LaunchRecord& record, const device::TorusPlan& plan, const BundleArgs& args) {
   const u64 rows = args.rotate.batch, points = plan.ring_dim() / 2;
   if (args.count == 0) return;
-  record.butterflies =
-      rows * args.count * 2 * plan.polys() * (points / 2) * args.rotate.log_points;
+  record.butterflies = rows * args.count * 2 * plan.polys() * (points / 2) * args.rotate.log_points;
   record.multiply_adds += record.butterflies + rows * args.count * bundle_points(plan);
   const u64 state = rows * plan.polys() * plan.ring_dim() * sizeof(i32);
   if (args.first != 0) record.read_bytes += state;
@@ -61,8 +60,8 @@ LaunchRecord rotation_record(const BundleForm& form, const device::TorusPlan& pl
     add_bundles(record, plan, rows, args.count, form.rows);
   }
   // Exponents are read where bundles are made, the body's where a row is rotated.
-  const u64 exponents = (u64(form.ahead ? args.next : args.count) << plan.group) +
-                        (args.count != 0 ? 1 : 0);
+  const u64 exponents =
+      (u64(form.ahead ? args.next : args.count) << plan.group) + (args.count != 0 ? 1 : 0);
   record.read_bytes += rows * exponents * sizeof(u16);
   add_rotations(record, plan, args);
   return record;
@@ -144,15 +143,15 @@ void CudaTorusKernels::rotate_at_once(Stream& stream, const BundleForm& form,
   args.count = args.steps;
   args.rotators = divide_up(args.rotate.batch, form.rows) * form.cluster;
   launch(
-      stream, [&] { return rotation_record(form, plan(), args); }, form.kernel,
-      dim3(args.rotators), form.threads, form.shared_bytes(plan()), args);
+      stream, [&] { return rotation_record(form, plan(), args); }, form.kernel, dim3(args.rotators),
+      form.threads, form.shared_bytes(plan()), args);
 }
 
 void CudaTorusKernels::rotate_ahead(Stream& stream, const BundleForm& form,
                                     BundleArgs& args) const {
   const u64 rows = args.rotate.batch, bundle = bundle_points(plan()) * sizeof(double2);
-  const u32 part = static_cast<u32>(
-      std::clamp<u64>(torus::kAheadBytes / (rows * bundle), 1, std::min(torus::kAheadSteps, args.steps)));
+  const u32 part = static_cast<u32>(std::clamp<u64>(torus::kAheadBytes / (rows * bundle), 1,
+                                                    std::min(torus::kAheadSteps, args.steps)));
   const device::Buffer state =
       stream.allocate(rows * plan().polys() * plan().ring_dim() * sizeof(i32));
   const device::Buffer made[2] = {stream.allocate(part * rows * bundle),
@@ -171,8 +170,7 @@ void CudaTorusKernels::rotate_ahead(Stream& stream, const BundleForm& form,
     args.rotators = args.count == 0 ? 0 : static_cast<u32>(rows) * form.cluster;
     const u64 items = u64(args.next) * groups * form.made_tiles;
     const u64 free = std::max(blocks, args.rotators + blocks / 2) - args.rotators;
-    const u32 makers =
-        divide_up(std::min(items, free), form.cluster) * form.cluster;
+    const u32 makers = divide_up(std::min(items, free), form.cluster) * form.cluster;
     launch(
         stream, [&] { return rotation_record(form, plan(), args); }, form.kernel,
         dim3(args.rotators + makers), form.threads, form.shared_bytes(plan()), args);

@@ -1,7 +1,6 @@
-#include "backends/cuda/torus/host/bundle_forms.h"
-
 #include <string_view>
 
+#include "backends/cuda/torus/host/bundle_forms.h"
 #include "backends/cuda/torus/tuning/bundles.h"
 
 namespace crenel::backend::cuda::torus {
@@ -9,15 +8,27 @@ namespace {
 
 template <class Shape>
 constexpr BundleForm block_form(const char* name) {
-  return {name,         bundle_rotate<Shape>, Shape::LP, Shape::Polys, Shape::RMax,
-          Shape::Threads, Shape::Rows,        1,         false,        0,
-          0,              0};
+  return {name,        bundle_rotate<Shape>,
+          Shape::LP,   Shape::Polys,
+          Shape::RMax, Shape::Threads,
+          Shape::Rows, 1,
+          false,       0,
+          0,           0};
 }
 template <class Shape>
 constexpr BundleForm cluster_form(const char* name) {
-  return {name,           cluster_rotate<Shape>, Shape::LP,    Shape::Polys,     Shape::RMax,
-          Shape::Threads, 1,                     Shape::Polys, Shape::Ahead, Shape::kMadeRows,
-          Shape::kMadeTiles, Shape::kBytes};
+  return {name,
+          cluster_rotate<Shape>,
+          Shape::LP,
+          Shape::Polys,
+          Shape::RMax,
+          Shape::Threads,
+          1,
+          Shape::Polys,
+          Shape::Ahead,
+          Shape::kMadeRows,
+          Shape::kMadeTiles,
+          Shape::kBytes};
 }
 
 const BundleForm kForms[] = {

@@ -8,7 +8,7 @@
 namespace crenel::backend::cuda::torus {
 struct BundleArgs;  // device/bundle.cuh
 struct BundleForm;  // host/bundle_forms.h
-}
+}  // namespace crenel::backend::cuda::torus
 
 namespace crenel::backend::cuda {
 
@@ -76,8 +76,8 @@ class CudaTorusKernels final : public device::TorusKernels, public device::Rotat
   bool by_fft_;
   torus::TorusTables tables_;
   std::vector<const torus::BundleForm*> forms_;  ///< with groups
-  std::vector<Choice> choices_;  ///< in order of preference; none with groups
-  Choice forced_;                ///< by use_shape
+  std::vector<Choice> choices_;                  ///< in order of preference; none with groups
+  Choice forced_;                                ///< by use_shape
   const torus::BundleForm* forced_form_ = nullptr;
 };
 

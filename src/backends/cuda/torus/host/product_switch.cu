@@ -66,9 +66,9 @@ void CudaTorusKernels::switch_by_products(Stream& stream, const SwitchShape& sha
     launch(
         stream,
         [&] {
-          auto record = plain_record(tile.name, device::Work::key_multiply,
-                                     tiles * shape.key_bytes() + columns * in_bytes,
-                                     parts * out_bytes);
+          auto record =
+              plain_record(tile.name, device::Work::key_multiply,
+                           tiles * shape.key_bytes() + columns * in_bytes, parts * out_bytes);
           record.streamed_bytes = tiles * shape.key_bytes();
           return record;
         },

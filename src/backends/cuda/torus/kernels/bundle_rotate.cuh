@@ -11,8 +11,8 @@
 
 namespace crenel::backend::cuda::torus {
 
-/// LP: log2 of the points (0: of run time); Polys: of the accumulator (0: of run time); Outs outputs
-/// of Rows ciphertexts a thread.
+/// LP: log2 of the points (0: of run time); Polys: of the accumulator (0: of run time); Outs
+/// outputs of Rows ciphertexts a thread.
 template <u32 LP_, u32 RMax_, u32 Polys_, u32 Outs_, u32 Rows_, u32 Threads_, u32 Blocks_ = 1>
 struct BundleShape {
   static constexpr u32 LP = LP_, RMax = RMax_, Polys = Polys_, Outs = Outs_, Rows = Rows_;
@@ -132,8 +132,8 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
     const u32 row = blockIdx.x * Rows + member;
     if (row >= r.batch) break;
     args.out[u64(row) * each + t % each] =
-        rest_word(args, rules, table_of(row), acc + (member * polys + w / n) * n,
-                  w == words - 1, output, w & (n - 1));
+        rest_word(args, rules, table_of(row), acc + (member * polys + w / n) * n, w == words - 1,
+                  output, w & (n - 1));
   }
 }
 

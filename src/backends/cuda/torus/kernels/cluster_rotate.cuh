@@ -12,8 +12,8 @@
 namespace crenel::backend::cuda::torus {
 
 /// Ahead: bundles are read; otherwise they are made where they are used, as in bundle_rotate.
-/// Joint: a thread multiplies the points that its last forward pass leaves in registers, and goes on
-/// with the first inverse pass.
+/// Joint: a thread multiplies the points that its last forward pass leaves in registers, and goes
+/// on with the first inverse pass.
 template <u32 LP_, u32 RMax_, u32 Polys_, u32 Threads_, bool Ahead_, bool Joint_ = false>
 struct ClusterShape {
   static constexpr u32 LP = LP_, RMax = RMax_, Polys = Polys_, Threads = Threads_;
@@ -31,8 +31,8 @@ struct ClusterShape {
   static constexpr u32 kMadeOuts = Polys == 2 ? 2 : 1, kMadeRows = 16 / Polys / kMadeOuts;
   static constexpr u32 kMadeTiles = kPoints * (Polys / kMadeOuts) / Threads;
   /// Of shared memory before the tables.
-  static constexpr u32 kBytes =
-      (2 * Polys + 1) * kPoints * sizeof(double2) + 2 * kPoints * sizeof(i32) + kMaxBundle * sizeof(u32);
+  static constexpr u32 kBytes = (2 * Polys + 1) * kPoints * sizeof(double2) +
+                                2 * kPoints * sizeof(i32) + kMaxBundle * sizeof(u32);
 };
 
 /// Puts points where every block of the cluster has them.
@@ -74,9 +74,9 @@ __device__ __forceinline__ void make_ahead(const Field& field, const BundleArgs&
 #pragma unroll
     for (u32 member = 0; member < Rows; ++member) {
       if (row + member >= r.batch) break;
-      double2* const to =
-          args.coming + (((row + member) * u64(args.next) + step) * Polys * Polys << LP) +
-          Shape::bundle_place(f);
+      double2* const to = args.coming +
+                          (((row + member) * u64(args.next) + step) * Polys * Polys << LP) +
+                          Shape::bundle_place(f);
 #pragma unroll
       for (u32 i = 0; i < Polys; ++i)
 #pragma unroll
@@ -88,10 +88,10 @@ __device__ __forceinline__ void make_ahead(const Field& field, const BundleArgs&
 /// The last forward pass, the products and the first inverse pass of one step: points of this
 /// block's polynomial stay in registers, the others' come from `points`.
 template <class Shape, class Field>
-__device__ __forceinline__ void multiply_joint(const Field& field, double2* work,
-                                               const double2* points,
-                                               const ForAll<Shape::Polys>& everywhere, u32 poly,
-                                               const double2 (&bundle)[Shape::kEach][1][Shape::Polys][1]) {
+__device__ __forceinline__ void multiply_joint(
+    const Field& field, double2* work, const double2* points,
+    const ForAll<Shape::Polys>& everywhere, u32 poly,
+    const double2 (&bundle)[Shape::kEach][1][Shape::Polys][1]) {
   constexpr u32 LP = Shape::LP, RB = Shape::kBits, Depth = LP - RB, Polys = Shape::Polys;
   constexpr u32 kCount = 1u << RB;
   constexpr Swizzle swizzle = Shape::kPlan.swizzle();
@@ -121,8 +121,7 @@ __device__ __forceinline__ void multiply_joint(const Field& field, double2* work
 #pragma unroll
       for (u32 in = 0; in < Polys; ++in) {
         double2 point = v[t][j];
-        if (in != poly)
-          point = points[(in << LP) + (at[t] ^ place<double2>(j, swizzle))];
+        if (in != poly) point = points[(in << LP) + (at[t] ^ place<double2>(j, swizzle))];
         add_product(sum, point, bundle[j * Shape::kTasks + t][0][in][0]);
       }
       v[t][j] = sum;
@@ -214,8 +213,9 @@ __global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Th
     for (u32 e = 0; e < Shape::kEach; ++e) {
       const u32 f = e * Shape::Threads + threadIdx.x, at = place<double2>(f, swizzle);
       if constexpr (!Shape::Ahead)
-        make_bundles<Polys, 1, 1>(field, keys, LP, key + f, field.exponent_of(f),
-                                  [&](u32, u32 set) { return exponents[set]; }, bundle[e]);
+        make_bundles<Polys, 1, 1>(
+            field, keys, LP, key + f, field.exponent_of(f),
+            [&](u32, u32 set) { return exponents[set]; }, bundle[e]);
       double2 sum = make_double2(0.0, 0.0);
 #pragma unroll
       for (u32 in = 0; in < Polys; ++in) add_product(sum, points[in * M + at], bundle[e][0][in][0]);

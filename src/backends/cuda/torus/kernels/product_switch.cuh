@@ -55,8 +55,7 @@ __device__ __forceinline__ void finish_switch(const ProductSwitchArgs& args, u32
     x += rounded_to(args.in[u64(row) * in_words + args.in_dim + word - args.out_dim],
                     args.log_in_modulus, args.log_modulus);
   const u32 mask = static_cast<u32>((u64(1) << args.log_modulus) - 1);
-  args.out[u64(row) * words + word] =
-      rounded_to(x & mask, args.log_modulus, args.log_out_modulus);
+  args.out[u64(row) * words + word] = rounded_to(x & mask, args.log_modulus, args.log_out_modulus);
 }
 
 /// A block's sum of its part of the key.

@@ -9,10 +9,10 @@
 namespace crenel::backend::cuda::torus {
 
 //                         LP RMax P  O  R Threads Blocks
-using Bundle10 = BundleShape<10, 4, 2, 2, 1, 256>;           ///< lut4-128g4: a row a block
-using Bundle10Rows = BundleShape<10, 4, 2, 2, 4, 512>;       ///< ... four
-using Bundle8 = BundleShape<8, 4, 4, 4, 1, 128>;             ///< bool128g4
-using Bundle8Rows = BundleShape<8, 4, 4, 1, 4, 512>;         ///< ... four
+using Bundle10 = BundleShape<10, 4, 2, 2, 1, 256>;      ///< lut4-128g4: a row a block
+using Bundle10Rows = BundleShape<10, 4, 2, 2, 4, 512>;  ///< ... four
+using Bundle8 = BundleShape<8, 4, 4, 4, 1, 128>;        ///< bool128g4
+using Bundle8Rows = BundleShape<8, 4, 4, 1, 4, 512>;    ///< ... four
 //                           LP RMax P Threads Ahead
 using Cluster10 = ClusterShape<10, 2, 2, 256, false>;
 using Cluster10Three = ClusterShape<10, 3, 2, 128, false>;
@@ -35,15 +35,27 @@ struct BundleChoice {
 };
 inline constexpr u32 kNoLimit = 0xffffffff;
 inline constexpr BundleChoice kBundleChoices[] = {
-    {10, 1, 33, "ahead-10-2"},   {10, 1, 132, "cluster-10-2"}, {10, 1, 264, "bundles-10-2"},
+    {10, 1, 33, "ahead-10-2"},
+    {10, 1, 132, "cluster-10-2"},
+    {10, 1, 264, "bundles-10-2"},
     {10, 1, kNoLimit, "bundles-10-2-rows"},
-    {10, 2, 33, "ahead-10-2"},   {10, 2, 132, "cluster-10-2"}, {10, 2, 264, "bundles-10-2"},
+    {10, 2, 33, "ahead-10-2"},
+    {10, 2, 132, "cluster-10-2"},
+    {10, 2, 264, "bundles-10-2"},
     {10, 2, kNoLimit, "bundles-10-2-rows"},
-    {10, 4, 66, "ahead-10-2"},   {10, 4, 132, "cluster-10-2"}, {10, 4, 264, "bundles-10-2"},
+    {10, 4, 66, "ahead-10-2"},
+    {10, 4, 132, "cluster-10-2"},
+    {10, 4, 264, "bundles-10-2"},
     {10, 4, kNoLimit, "bundles-10-2-rows"},
-    {8, 1, 33, "ahead-8-4"},     {8, 1, 132, "cluster-8-4"},   {8, 1, kNoLimit, "bundles-8-4-rows"},
-    {8, 2, 33, "ahead-8-4"},     {8, 2, 132, "cluster-8-4"},   {8, 2, kNoLimit, "bundles-8-4-rows"},
-    {8, 4, 33, "ahead-8-4"},     {8, 4, 132, "cluster-8-4"},   {8, 4, kNoLimit, "bundles-8-4-rows"},
+    {8, 1, 33, "ahead-8-4"},
+    {8, 1, 132, "cluster-8-4"},
+    {8, 1, kNoLimit, "bundles-8-4-rows"},
+    {8, 2, 33, "ahead-8-4"},
+    {8, 2, 132, "cluster-8-4"},
+    {8, 2, kNoLimit, "bundles-8-4-rows"},
+    {8, 4, 33, "ahead-8-4"},
+    {8, 4, 132, "cluster-8-4"},
+    {8, 4, kNoLimit, "bundles-8-4-rows"},
 };
 
 /// Bundles made ahead: steps of a launch, and bytes of their bundles, of which two such parts are
