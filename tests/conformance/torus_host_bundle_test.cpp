@@ -1,6 +1,6 @@
 // CUDA's kernels of groups of secret bits on the host, all threads of a block or a cluster: their
-// bits are those of ref, in whatever order threads come to barriers. What is left for a GPU to show is
-// that launches are right.
+// bits are those of ref, in whatever order threads come to barriers. What is left for a GPU to show
+// is that launches are right.
 #include "support/host_block.h"
 
 //
