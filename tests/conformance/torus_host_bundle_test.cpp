@@ -130,14 +130,17 @@ void expect_ref(const TorusPlan& plan, u32 rmax, u32 batch, u32 outputs, Rng& rn
 template <class Shape>
 void expect_blocks(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
   expect_ref(plan, Shape::RMax, batch, outputs, rng, [&](const BundleArgs& args) {
+    BundleArgs all = args;
+    all.count = all.steps;
     launch_blocks(bundle_rotate<Shape>, {(batch + Shape::Rows - 1) / Shape::Rows, 1, 1}, 1,
-                  Shape::Threads, args);
+                  Shape::Threads, all);
   });
 }
 
-/// A part of one step, then the others, as rotate_ahead launches them; or all of them at once.
+/// A part of one step, then the others, as rotate_ahead launches them.
 template <class Shape>
-void expect_clusters(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
+void expect_ahead(void (*kernel)(BundleArgs), u32 cluster, const TorusPlan& plan, u32 batch,
+                  u32 outputs, Rng& rng) {
   expect_ref(plan, Shape::RMax, batch, outputs, rng, [&](BundleArgs& args) {
     std::vector<i32> state(u64(batch) * plan.polys() * plan.ring_dim());
     std::vector<double2> made[2];
@@ -145,18 +148,25 @@ void expect_clusters(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
       m.resize(u64(batch) * plan.steps() * plan.polys() * plan.polys() * plan.ring_dim() / 2);
     const auto take = [&](u32 first, u32 count, u32 next, u32 makers) {
       args.first = first, args.count = count, args.next = next;
-      args.rotators = count == 0 ? 0 : batch * Shape::Polys;
+      args.rotators = count == 0 ? 0 : batch * cluster;
       args.ready = made[0].data(), args.coming = made[1].data();
-      launch_blocks(cluster_rotate<Shape>, {args.rotators + makers, 1, 1}, Shape::Polys,
-                    Shape::Threads, args);
+      launch_blocks(kernel, {args.rotators + makers, 1, 1}, cluster, Shape::Threads, args);
       std::swap(made[0], made[1]);
     };
     args.state = state.data();
-    if (!Shape::Ahead) return take(0, plan.steps(), 0, 0);
-    take(0, 0, 1, Shape::Polys);
-    take(0, 1, plan.steps() - 1, 2 * Shape::Polys);
+    take(0, 0, 1, cluster);
+    take(0, 1, plan.steps() - 1, 2 * cluster);
     take(1, plan.steps() - 1, 0, 0);
   });
+}
+
+template <class Shape>
+void expect_clusters(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
+  expect_ahead<Shape>(cluster_rotate<Shape>, Shape::Polys, plan, batch, outputs, rng);
+}
+template <class Shape>
+void expect_singles(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
+  expect_ahead<Shape>(bundle_rotate<Shape>, 1, plan, batch, outputs, rng);
 }
 
 TEST(CudaBundles, GiveTheBitsOfRef) {
@@ -170,19 +180,16 @@ TEST(CudaBundles, GiveTheBitsOfRef) {
     tables.log_switch_modulus = 21, gates.log_switch_modulus = 16;
     expect_blocks<Bundle10>(tables, 2, 16, rng);
     expect_blocks<Bundle10Rows>(tables, 5, 1, rng);
-    expect_clusters<Cluster10>(tables, 2, 16, rng);
-    expect_clusters<Cluster10Three>(tables, 1, 1, rng);
     expect_clusters<Ahead10>(tables, 1, 4, rng);
-    expect_clusters<Ahead10Three>(tables, 6, 1, rng);
     expect_clusters<Ahead10Joint>(tables, 1, 4, rng);
     expect_clusters<Ahead10JointThree>(tables, 6, 1, rng);
     expect_clusters<Ahead10JointFour>(tables, 2, 1, rng);
     expect_clusters<Ahead8Joint>(gates, 2, 4, rng);
+    expect_singles<Single10>(tables, 5, 4, rng);
+    expect_singles<Single8>(gates, 2, 1, rng);
     expect_blocks<Bundle8>(gates, 2, 1, rng);
     expect_blocks<Bundle8Rows>(gates, 5, 16, rng);
-    expect_clusters<Cluster8>(gates, 2, 16, rng);
     expect_clusters<Ahead8>(gates, 6, 1, rng);
-    expect_clusters<Ahead8Three>(gates, 1, 4, rng);
     TorusPlan coarse = group_plan(group, 2, 2, 7, 20, 24);  // rest coarser than Q, whole places
     coarse.log_lwe_modulus = 17, coarse.log_switch_modulus = 8, coarse.switch_digits = 4;
     expect_blocks<AnyBundle>(coarse, 2, 1, rng);

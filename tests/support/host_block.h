@@ -168,6 +168,9 @@ T* cluster_peer(T* here, u32 rank) {
                               (std::ptrdiff_t(rank) - std::ptrdiff_t(cluster_rank())) *
                                   std::ptrdiff_t(test::HostBlocks::kShared));
 }
+inline void copy_word_async(u32* to, const u32* from) { *to = *from; }
+inline void close_copies() {}
+inline void await_copies_but_last() {}
 // kernels/product_switch.cuh
 inline void multiply_digits(u32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   const u32 lane = threadIdx.x & 31;

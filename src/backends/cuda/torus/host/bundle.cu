@@ -82,6 +82,7 @@ void CudaTorusKernels::prepare_bundles() {
   for (const BundleForm* form : forms_) tables_.prepare(form->rmax);
   if (device_->dry()) return;
   const DeviceGuard guard(device_->index());
+  allow_products();
   for (const BundleForm* form : forms_)
     CRENEL_CUDA_TRY(cudaFuncSetAttribute(form->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(form->shared_bytes(plan()))));
@@ -111,18 +112,22 @@ std::vector<device::RotationShape> CudaTorusKernels::bundle_shapes() const {
 
 void CudaTorusKernels::rotate_bundles(Stream& stream, const LweView& out, const ConstLweView& in,
                                       const void* key, const LutView& luts) {
-  const u32 batch = static_cast<u32>(in.shape.rows), most = std::min(batch, kRowsAtOnce);
-  const BundleForm& form =
-      forced_form_ != nullptr ? *forced_form_ : torus::choose_form(forms_, plan(), batch);
+  const u32 batch = static_cast<u32>(in.shape.rows);
   BundleArgs args = {};
-  args.rotate = rotation_arguments(form.rmax, in, key, luts);
   args.steps = plan().steps();
   args.log_keys = plan().group;
   args.log_rest_modulus = plan().log_lwe_modulus;
-  const device::Buffer exponents = stream.allocate(u64(most) * args.row_exponents() * sizeof(u16));
+  const device::Buffer exponents =
+      stream.allocate(u64(std::min(batch, kRowsAtOnce)) * args.row_exponents() * sizeof(u16));
   args.exponents = exponents.as<u16>();
-  for (u32 first = 0; first < batch; first += most) {
-    const u32 rows = std::min(most, batch - first);
+  for (u32 first = 0, rows = 0; first < batch; first += rows) {
+    const u32 rest = std::min(batch - first, kRowsAtOnce);
+    torus::FormChoice choice = {forced_form_, rest};
+    if (choice.form == nullptr)
+      choice = torus::choose_form(forms_, plan(), rest, device_->model().processors);
+    const BundleForm& form = *choice.form;
+    rows = choice.rows;
+    args.rotate = rotation_arguments(form.rmax, in, key, luts);
     args.rotate.in = in.as<const u32>() + u64(first) * plan().read_words();
     args.rotate.index = luts.index == nullptr ? nullptr : luts.index + first;
     args.rotate.batch = rows;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string_view>
 
 #include "backends/cuda/torus/host/bundle_forms.h"
@@ -8,12 +9,14 @@ namespace {
 
 template <class Shape>
 constexpr BundleForm block_form(const char* name) {
-  return {name,        bundle_rotate<Shape>,
-          Shape::LP,   Shape::Polys,
-          Shape::RMax, Shape::Threads,
-          Shape::Rows, 1,
-          false,       0,
-          0,           0};
+  BundleForm form = {};
+  form.name = name;
+  form.kernel = bundle_rotate<Shape>;
+  form.log_points = Shape::LP, form.polys = Shape::Polys, form.rmax = Shape::RMax;
+  form.threads = Shape::Threads, form.rows = Shape::Rows, form.cluster = 1;
+  if constexpr (Shape::Ahead)
+    form.ahead = true, form.made_rows = Shape::kMadeRows, form.made_tiles = Shape::kMadeTiles;
+  return form;
 }
 template <class Shape>
 constexpr BundleForm cluster_form(const char* name) {
@@ -34,19 +37,16 @@ constexpr BundleForm cluster_form(const char* name) {
 const BundleForm kForms[] = {
     block_form<Bundle10Rows>("bundles-10-2-rows"),
     block_form<Bundle10>("bundles-10-2"),
-    cluster_form<Cluster10>("cluster-10-2"),
-    cluster_form<Cluster10Three>("cluster-10-2-three"),
     cluster_form<Ahead10>("ahead-10-2"),
-    cluster_form<Ahead10Three>("ahead-10-2-three"),
     cluster_form<Ahead10Joint>("ahead-10-2-joint"),
     cluster_form<Ahead10JointThree>("ahead-10-2-joint-three"),
     cluster_form<Ahead10JointFour>("ahead-10-2-joint-four"),
+    block_form<Single10>("ahead-10-2-single"),
     block_form<Bundle8Rows>("bundles-8-4-rows"),
     block_form<Bundle8>("bundles-8-4"),
-    cluster_form<Cluster8>("cluster-8-4"),
     cluster_form<Ahead8>("ahead-8-4"),
-    cluster_form<Ahead8Three>("ahead-8-4-three"),
     cluster_form<Ahead8Joint>("ahead-8-4-joint"),
+    block_form<Single8>("ahead-8-4-single"),
     block_form<AnyBundle>("bundles-any"),
 };
 
@@ -74,16 +74,26 @@ std::vector<const BundleForm*> bundle_forms(const device::TorusPlan& plan,
   return forms;
 }
 
-const BundleForm& choose_form(const std::vector<const BundleForm*>& forms,
-                              const device::TorusPlan& plan, u32 batch) {
+FormChoice choose_form(const std::vector<const BundleForm*>& forms, const device::TorusPlan& plan,
+                       u32 batch, u32 processors) {
+  u32 step = 0;  // whose rows of the table are taken
+  for (const BundleChoice& choice : kBundleChoices)
+    if (choice.log_points + 1 == plan.log_n && choice.step <= plan.group)
+      step = std::max(step, choice.step);
+  FormChoice chosen = {forms.front(), batch};
+  const auto scaled = [&](u32 rows) {
+    return std::max(1u, static_cast<u32>(u64(rows) * processors / kChoiceProcessors));
+  };
   for (const BundleChoice& choice : kBundleChoices) {
-    if (choice.log_points + 1 != plan.log_n || choice.log_keys != plan.group ||
-        batch > choice.up_to)
-      continue;
-    for (const BundleForm* form : forms)
-      if (std::string_view(form->name) == choice.form) return *form;
+    if (choice.log_points + 1 != plan.log_n || choice.step != step) continue;
+    for (const BundleForm* form : forms) {
+      if (std::string_view(form->name) != choice.form) continue;
+      const u32 at_once = scaled(choice.at_once);
+      if (batch <= scaled(choice.up_to)) return {form, std::min(batch, at_once)};
+      chosen = {form, batch / at_once * at_once};
+    }
   }
-  return *forms.front();
+  return chosen;
 }
 
 }  // namespace crenel::backend::cuda::torus

@@ -27,8 +27,12 @@ struct BundleForm {
 /// Those that serve a plan within this shared memory, the one for any size last.
 std::vector<const BundleForm*> bundle_forms(const device::TorusPlan& plan,
                                             std::size_t shared_bytes);
-/// The one of them that takes a batch (tuning/bundles.h).
-const BundleForm& choose_form(const std::vector<const BundleForm*>& forms,
-                              const device::TorusPlan& plan, u32 batch);
+/// The one of them that takes a batch, or its first rows (tuning/bundles.h).
+struct FormChoice {
+  const BundleForm* form;
+  u32 rows;
+};
+FormChoice choose_form(const std::vector<const BundleForm*>& forms, const device::TorusPlan& plan,
+                       u32 batch, u32 processors);
 
 }  // namespace crenel::backend::cuda::torus

@@ -100,6 +100,7 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
   if (device_->dry()) return;
   const DeviceGuard guard(device_->index());
   allow_large_tiles();
+  allow_products();
   for (const Choice& c : choices_)
     CRENEL_CUDA_TRY(cudaFuncSetAttribute(c.instance->kernel,
                                          cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -54,6 +54,7 @@ class CudaTorusKernels final : public device::TorusKernels, public device::Rotat
                                          std::size_t shared_bytes);
   Choice choose(u32 batch) const;
   void allow_large_tiles() const;  ///< of the key switch, in shared memory
+  void allow_products() const;     ///< of that by products
   void rotate(Stream& stream, const Choice& choice, torus::RotateArgs args);
 
   /// What every call of a rotation fills in, for a prepared `rmax`.

@@ -13,13 +13,17 @@ using torus::ProductSwitchArgs;
 struct SwitchTile {
   const char* name;
   void (*kernel)(ProductSwitchArgs);
-  u32 rows, words, threads;
+  u32 rows, words, threads, shared_bytes = 0;
 };
 
 template <class Shape>
 constexpr SwitchTile unit_tile() {
-  return {"product_switch_units", torus::product_switch_units<Shape>, Shape::Rows, Shape::Words,
-          Shape::Threads};
+  return {"product_switch_units",
+          torus::product_switch_units<Shape>,
+          Shape::Rows,
+          Shape::Words,
+          Shape::Threads,
+          Shape::kBytes};
 }
 
 SwitchTile tile_for(const SwitchShape& shape, u64 rows) {
@@ -32,7 +36,19 @@ SwitchTile tile_for(const SwitchShape& shape, u64 rows) {
   return small ? unit_tile<torus::UnitSmall<4>>() : unit_tile<torus::UnitLarge<4>>();
 }
 
+template <class Shape>
+void allow_all() {
+  CRENEL_CUDA_TRY(cudaFuncSetAttribute(torus::product_switch_units<Shape>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(Shape::kBytes)));
+}
+
 }  // namespace
+
+void CudaTorusKernels::allow_products() const {
+  allow_all<torus::UnitLarge<3>>();
+  allow_all<torus::UnitLarge<4>>();
+}
 
 void CudaTorusKernels::switch_by_products(Stream& stream, const SwitchShape& shape,
                                           const LweView& out, const ConstLweView& in,
@@ -72,7 +88,7 @@ void CudaTorusKernels::switch_by_products(Stream& stream, const SwitchShape& sha
           record.streamed_bytes = tiles * shape.key_bytes();
           return record;
         },
-        tile.kernel, dim3(columns, tiles, parts), tile.threads, 0, args);
+        tile.kernel, dim3(columns, tiles, parts), tile.threads, tile.shared_bytes, args);
     if (parts == 1) continue;
     launch(
         stream,

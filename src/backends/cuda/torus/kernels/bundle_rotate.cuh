@@ -7,6 +7,7 @@
 #include "backends/cuda/ptx.cuh"
 #include "backends/cuda/torus/device/bundle.cuh"
 #include "backends/cuda/torus/device/cluster.cuh"
+#include "backends/cuda/torus/device/make_ahead.cuh"
 #include "backends/cuda/torus/device/passes.cuh"
 
 namespace crenel::backend::cuda::torus {
@@ -17,6 +18,14 @@ template <u32 LP_, u32 RMax_, u32 Polys_, u32 Outs_, u32 Rows_, u32 Threads_, u3
 struct BundleShape {
   static constexpr u32 LP = LP_, RMax = RMax_, Polys = Polys_, Outs = Outs_, Rows = Rows_;
   static constexpr u32 Threads = Threads_, Blocks = Blocks_;
+  static constexpr bool Ahead = false;
+};
+/// A row a block, whose bundles other blocks make ahead.
+template <u32 LP, u32 RMax, u32 Polys, u32 Threads>
+struct AheadShape : BundleShape<LP, RMax, Polys, Polys, 1, Threads, 2>,
+                    MadeAhead<LP, Polys, Threads> {
+  static constexpr bool Ahead = true;
+  static __device__ __forceinline__ u32 bundle_place(u32 f) { return f; }
 };
 using AnyBundle = BundleShape<0, 1, 0, 1, 1, 256>;
 
@@ -51,6 +60,34 @@ __device__ __forceinline__ void multiply_bundles(const Field& field, const Bundl
     for (u32 r = 0; r < Rows; ++r)
 #pragma unroll
       for (u32 out = 0; out < Outs; ++out) at[(r * Polys + first + out) << LP] = sum[r][out];
+  }
+  __syncthreads();
+}
+
+/// ... with bundles that are there.
+template <class Shape>
+__device__ __forceinline__ void multiply_ready(const double2* ready, double2* work) {
+  constexpr u32 Polys = Shape::Polys, LP = Shape::LP;
+  constexpr Swizzle swizzle = PassPlan(LP, Shape::RMax).swizzle();
+#pragma unroll 1
+  for (u32 f = threadIdx.x; f < 1u << LP; f += Shape::Threads) {
+    double2 bundle[Polys][Polys], sum[Polys];
+#pragma unroll
+    for (u32 out = 0; out < Polys; ++out)
+#pragma unroll
+      for (u32 row = 0; row < Polys; ++row)
+        bundle[out][row] = ready[((out * Polys + row) << LP) + f];
+    double2* const at = work + place<double2>(f, swizzle);
+#pragma unroll
+    for (u32 out = 0; out < Polys; ++out) sum[out] = make_double2(0.0, 0.0);
+#pragma unroll
+    for (u32 row = 0; row < Polys; ++row) {
+      const double2 in = at[row << LP];
+#pragma unroll
+      for (u32 out = 0; out < Polys; ++out) add_product(sum[out], in, bundle[out][row]);
+    }
+#pragma unroll
+    for (u32 out = 0; out < Polys; ++out) at[out << LP] = sum[out];
   }
   __syncthreads();
 }
@@ -95,6 +132,13 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
   u32* const exponents = reinterpret_cast<u32*>(acc + all * n);
   const Field field(r, reinterpret_cast<u8*>(exponents + Rows * kMaxBundle));
   const Rules rules{r};
+  if constexpr (Shape::Ahead) {
+    if (blockIdx.x >= args.rotators) {
+      __syncthreads();
+      make_ahead<Shape>(field, args);
+      return;
+    }
+  }
   // rows past the end repeat the last one
   const auto row_of = [&](u32 member) { return min(blockIdx.x * Rows + member, r.batch - 1); };
   const auto table_of = [&](u32 row) { return r.index == nullptr ? 0 : r.index[row]; };
@@ -104,18 +148,25 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
     const u32 turn = args.exponents[(row + 1) * u64(args.row_exponents()) - 1];
     acc[t] = first_word(r, rules, table_of(row), turn, poly % polys, t & (n - 1));
   }
+  i32* const state = args.state + u64(blockIdx.x) * all * n;  // Ahead: between launches
+  const double2* ready = args.ready + u64(blockIdx.x) * args.count * (polys * polys << lp);
+  if (Shape::Ahead && args.first != 0)
+    for (u32 t = threadIdx.x; t < all * n; t += blockDim.x) acc[t] = state[t];
   __syncthreads();
 
   const double2* key = static_cast<const double2*>(r.key);
-  for (u32 i = 0; i < args.steps; ++i, key += args.step_points()) {
-    for (u32 t = threadIdx.x; t < Rows << args.log_keys; t += blockDim.x) {
+  for (u32 i = 0; i < args.count; ++i, key += args.step_points()) {
+    for (u32 t = threadIdx.x; !Shape::Ahead && t < Rows << args.log_keys; t += blockDim.x) {
       const u32 member = t >> args.log_keys, set = t & ((1u << args.log_keys) - 1);
       exponents[member * kMaxBundle + set] =
           args.exponents[row_of(member) * u64(args.row_exponents()) + (i << args.log_keys) + set];
     }
     forward<Field, LP, RMax>(field, work, all, lp,
                              [&](u32 poly) { return field.points_of(acc + poly * n, 0); });
-    if constexpr (Shape::Polys != 0)
+    if constexpr (Shape::Ahead) {
+      multiply_ready<Shape>(ready, work);
+      ready += polys * polys << lp;
+    } else if constexpr (Shape::Polys != 0)
       multiply_bundles<Shape>(field, args, exponents, key, work);
     else
       multiply_any(field, args, exponents, key, work);
@@ -125,6 +176,10 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
                              });
   }
   __syncthreads();
+  if (Shape::Ahead && args.first + args.count != args.steps) {
+    for (u32 t = threadIdx.x; t < all * n; t += blockDim.x) state[t] = acc[t];
+    return;
+  }
 
   const u32 words = r.glwe_dim * n + 1, each = r.outputs * words;
   for (u32 t = threadIdx.x; t < Rows * each; t += blockDim.x) {

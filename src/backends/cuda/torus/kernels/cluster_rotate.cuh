@@ -1,23 +1,23 @@
 // Blind rotation by groups of secret bits, for latency: a cluster of blocks a row, of which each
 // transforms one polynomial of the accumulator. The points of all meet in every block's shared
-// memory once a step. Bundles do not depend on the accumulator: other blocks of the same launch can
-// make those of the next launch's steps.
+// memory once a step. Bundles do not depend on the accumulator: other blocks of the same launch make
+// those of the next launch's steps.
 #pragma once
 
 #include "backends/cuda/ptx.cuh"
 #include "backends/cuda/torus/device/bundle.cuh"
 #include "backends/cuda/torus/device/cluster.cuh"
+#include "backends/cuda/torus/device/make_ahead.cuh"
 #include "backends/cuda/torus/device/passes.cuh"
 
 namespace crenel::backend::cuda::torus {
 
-/// Ahead: bundles are read; otherwise they are made where they are used, as in bundle_rotate.
 /// Joint: a thread multiplies the points that its last forward pass leaves in registers, and goes
 /// on with the first inverse pass.
-template <u32 LP_, u32 RMax_, u32 Polys_, u32 Threads_, bool Ahead_, bool Joint_ = false>
-struct ClusterShape {
+template <u32 LP_, u32 RMax_, u32 Polys_, u32 Threads_, bool Joint_ = false>
+struct ClusterShape : MadeAhead<LP_, Polys_, Threads_> {
   static constexpr u32 LP = LP_, RMax = RMax_, Polys = Polys_, Threads = Threads_;
-  static constexpr bool Ahead = Ahead_, Joint = Joint_;
+  static constexpr bool Ahead = true, Joint = Joint_;
   static constexpr PassPlan kPlan{LP, RMax};
   static constexpr u32 kLast = kPlan.count - 1, kBits = kPlan.bits[kLast];  ///< the last pass
   static constexpr u32 kTasks = (1u << (LP - kBits)) / Threads;             ///< ... of a thread
@@ -27,12 +27,9 @@ struct ClusterShape {
     return Joint ? ((f & ((1u << kBits) - 1)) << (LP - kBits)) + (f >> kBits) : f;
   }
   static constexpr u32 kPoints = 1u << LP, kEach = kPoints / Threads;  ///< points a thread
-  /// Outputs and ciphertexts whose bundles a thread makes ahead together: 16 bundles.
-  static constexpr u32 kMadeOuts = Polys == 2 ? 2 : 1, kMadeRows = 16 / Polys / kMadeOuts;
-  static constexpr u32 kMadeTiles = kPoints * (Polys / kMadeOuts) / Threads;
   /// Of shared memory before the tables.
-  static constexpr u32 kBytes = (2 * Polys + 1) * kPoints * sizeof(double2) +
-                                2 * kPoints * sizeof(i32) + kMaxBundle * sizeof(u32);
+  static constexpr u32 kBytes =
+      (2 * Polys + 1) * kPoints * sizeof(double2) + 2 * kPoints * sizeof(i32);
 };
 
 /// Puts points where every block of the cluster has them.
@@ -46,52 +43,13 @@ struct ForAll {
   __device__ __forceinline__ void sync() const { cluster_sync(); }
 };
 
-/// Bundles of the steps from first + count on, Rows rows at a time: the blocks after the rotators.
-template <class Shape, u32 Rows, class Field>
-__device__ __forceinline__ void make_ahead(const Field& field, const BundleArgs& args) {
-  constexpr u32 Polys = Shape::Polys, Outs = Shape::kMadeOuts, LP = Shape::LP;
-  constexpr u32 kTiles = Shape::kMadeTiles;
-  const RotateArgs& r = args.rotate;
-  const u32 keys = 1u << args.log_keys, groups = (r.batch + Rows - 1) / Rows;
-  // Rows lie innermost: neighbouring blocks read the same words of the key.
-  for (u32 item = blockIdx.x - args.rotators; item < args.next * kTiles * groups;
-       item += gridDim.x - args.rotators) {
-    const u32 row = item % groups * Rows, step = item / groups / kTiles;
-    const u32 at = item / groups % kTiles * Shape::Threads + threadIdx.x;
-    const u32 f = at % Shape::kPoints, out = at / Shape::kPoints * Outs;
-    const u32 taken = args.first + args.count + step;
-    const auto row_of = [&](u32 member) { return min(row + member, r.batch - 1); };
-    double2 bundle[Rows][Polys][Outs];
-    make_bundles<Polys, Outs, Rows>(
-        field, keys, LP,
-        static_cast<const double2*>(r.key) + taken * args.step_points() + (out << LP) + f,
-        field.exponent_of(f),
-        [&](u32 member, u32 set) {
-          return args.exponents[row_of(member) * u64(args.row_exponents()) +
-                                (taken << args.log_keys) + set];
-        },
-        bundle);
-#pragma unroll
-    for (u32 member = 0; member < Rows; ++member) {
-      if (row + member >= r.batch) break;
-      double2* const to = args.coming +
-                          (((row + member) * u64(args.next) + step) * Polys * Polys << LP) +
-                          Shape::bundle_place(f);
-#pragma unroll
-      for (u32 i = 0; i < Polys; ++i)
-#pragma unroll
-        for (u32 o = 0; o < Outs; ++o) to[((out + o) * Polys + i) << LP] = bundle[member][i][o];
-    }
-  }
-}
-
 /// The last forward pass, the products and the first inverse pass of one step: points of this
 /// block's polynomial stay in registers, the others' come from `points`.
 template <class Shape, class Field>
 __device__ __forceinline__ void multiply_joint(
     const Field& field, double2* work, const double2* points,
     const ForAll<Shape::Polys>& everywhere, u32 poly,
-    const double2 (&bundle)[Shape::kEach][1][Shape::Polys][1]) {
+    const double2 (&bundle)[Shape::kEach][Shape::Polys]) {
   constexpr u32 LP = Shape::LP, RB = Shape::kBits, Depth = LP - RB, Polys = Shape::Polys;
   constexpr u32 kCount = 1u << RB;
   constexpr Swizzle swizzle = Shape::kPlan.swizzle();
@@ -122,7 +80,7 @@ __device__ __forceinline__ void multiply_joint(
       for (u32 in = 0; in < Polys; ++in) {
         double2 point = v[t][j];
         if (in != poly) point = points[(in << LP) + (at[t] ^ place<double2>(j, swizzle))];
-        add_product(sum, point, bundle[j * Shape::kTasks + t][0][in][0]);
+        add_product(sum, point, bundle[j * Shape::kTasks + t][in]);
       }
       v[t][j] = sum;
     }
@@ -145,25 +103,18 @@ __global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Th
   double2* const meeting = reinterpret_cast<double2*>(block_memory());  // [2][polys][M]
   double2* const work = meeting + 2 * Polys * M;
   i32* const acc = reinterpret_cast<i32*>(work + M);
-  u32* const exponents = reinterpret_cast<u32*>(acc + n);
-  const Field field(r, reinterpret_cast<u8*>(exponents + kMaxBundle));
+  const Field field(r, reinterpret_cast<u8*>(acc + n));
   const Rules rules{r};
   __syncthreads();
-  if constexpr (Shape::Ahead) {
-    if (blockIdx.x >= args.rotators) {  // whole clusters
-      if (r.batch == 1)
-        make_ahead<Shape, 1>(field, args);
-      else
-        make_ahead<Shape, Shape::kMadeRows>(field, args);
-      return;
-    }
+  if (blockIdx.x >= args.rotators) {  // whole clusters
+    make_ahead<Shape>(field, args);
+    return;
   }
 
   const u32 row = blockIdx.x / Polys, poly = cluster_rank();
   const u32 table = r.index == nullptr ? 0 : r.index[row];
-  const u16* const row_exponents = args.exponents + row * u64(args.row_exponents());
   i32* const state = args.state + ((row * u64(Polys) + poly) * n);
-  const u32 turn = row_exponents[args.row_exponents() - 1];
+  const u32 turn = args.exponents[(row + 1) * u64(args.row_exponents()) - 1];
   for (u32 m = threadIdx.x; m < n; m += Shape::Threads)
     acc[m] = args.first != 0 ? state[m] : first_word(r, rules, table, turn, poly, m);
   ForAll<Polys> everywhere[2];
@@ -174,23 +125,15 @@ __global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Th
       everywhere[buffer].to[b] = cluster_peer(meeting + (buffer * Polys + poly) * M, b);
   cluster_sync();  // all blocks have begun: their memory may be written
 
-  const u32 keys = 1u << args.log_keys;
-  const double2* key =
-      static_cast<const double2*>(r.key) + args.first * args.step_points() + poly * M;
   const double2* ready = args.ready + (row * u64(args.count) * Polys + poly) * Polys * M;
   for (u32 i = 0; i < args.count; ++i) {
-    double2 bundle[Shape::kEach][1][Polys][1];
-    if constexpr (Shape::Ahead) {  // on their way during the transform
+    double2 bundle[Shape::kEach][Polys];
 #pragma unroll
-      for (u32 e = 0; e < Shape::kEach; ++e)
+    for (u32 e = 0; e < Shape::kEach; ++e)  // on their way during the transform
 #pragma unroll
-        for (u32 in = 0; in < Polys; ++in)
-          bundle[e][0][in][0] = ready[in * M + e * Shape::Threads + threadIdx.x];
-      ready += Polys * Polys * M;
-    } else {
-      const u16* const step = row_exponents + ((args.first + i) << args.log_keys);
-      for (u32 set = threadIdx.x; set < keys; set += Shape::Threads) exponents[set] = step[set];
-    }
+      for (u32 in = 0; in < Polys; ++in)
+        bundle[e][in] = ready[in * M + e * Shape::Threads + threadIdx.x];
+    ready += Polys * Polys * M;
     const u32 buffer = i & 1;  // the other blocks may still read the one before
     const auto load = [&](u32) { return field.points_of(acc, 0); };
     const auto store = [&](u32, u32 base, u32 stride, const auto& v) {
@@ -212,16 +155,11 @@ __global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Th
 #pragma unroll
     for (u32 e = 0; e < Shape::kEach; ++e) {
       const u32 f = e * Shape::Threads + threadIdx.x, at = place<double2>(f, swizzle);
-      if constexpr (!Shape::Ahead)
-        make_bundles<Polys, 1, 1>(
-            field, keys, LP, key + f, field.exponent_of(f),
-            [&](u32, u32 set) { return exponents[set]; }, bundle[e]);
       double2 sum = make_double2(0.0, 0.0);
 #pragma unroll
-      for (u32 in = 0; in < Polys; ++in) add_product(sum, points[in * M + at], bundle[e][0][in][0]);
+      for (u32 in = 0; in < Polys; ++in) add_product(sum, points[in * M + at], bundle[e][in]);
       work[at] = sum;
     }
-    key += args.step_points();
     __syncthreads();
     inverse<Field, LP, RMax>(field, work, 1, LP, store);
   }

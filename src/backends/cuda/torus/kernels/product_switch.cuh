@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/cuda/ptx.cuh"
+#include "backends/cuda/torus/device/cluster.cuh"
 
 namespace crenel::backend::cuda::torus {
 
@@ -39,12 +40,12 @@ template <class Put>
 __device__ __forceinline__ void cut_digits(const ProductSwitchArgs& args, u32 row, u32 word,
                                            const Put& put) {
   const u32 kept = args.base_log * args.digits, base = 1u << args.base_log;
-  u64 x = args.middle;  // of rows past the end all digits are 0
+  // Bits from `kept` on are dropped, so 32 are enough. Of rows past the end all digits are 0.
+  u32 x = static_cast<u32>(args.middle);
   if (row < args.batch)
     x += rounded_to(args.in[u64(row) * (args.in_dim + args.slots) + word], args.log_in_modulus,
                     kept);
-  for (u32 j = 0; j < args.digits; ++j)
-    put(j, (static_cast<u32>(x >> (args.base_log * j)) & (base - 1)) - base / 2);
+  for (u32 j = 0; j < args.digits; ++j, x >>= args.base_log) put(j, (x & (base - 1)) - base / 2);
 }
 
 /// Minus the sum of products, to the output's modulus, with the body.
@@ -97,44 +98,76 @@ __device__ __forceinline__ void bytes_of(const u32 (&w)[4], u32 (&bytes)[Limbs])
 }
 
 /// Limbs: bytes of the key's modulus, 3 or 4. Tiles of 16 rows a warp, WarpsM warps of other rows,
-/// WarpsN of other words.
-template <u32 Limbs_, u32 Tiles_, u32 WarpsM_, u32 WarpsN_>
+/// WarpsN of other words. Staged: the key's words come to shared memory one part ahead; otherwise
+/// to registers, one product ahead, for many small blocks.
+template <u32 Limbs_, u32 Tiles_, u32 WarpsM_, u32 WarpsN_, bool Staged_>
 struct UnitShape {
   static constexpr u32 Limbs = Limbs_, Tiles = Tiles_, WarpsM = WarpsM_, WarpsN = WarpsN_;
+  static constexpr bool Staged = Staged_;
   static constexpr u32 Rows = 16 * Tiles * WarpsM, Words = kUnitWords * WarpsN;
   static constexpr u32 Threads = 32 * WarpsM * WarpsN;
+  /// From row to row of the key: neighbouring lanes read rows four apart, in different banks.
+  static constexpr u32 kKeyStride = Words + 2, kKeyWords = kUnitDigits * kKeyStride;
+  static constexpr u32 kBytes = Rows * kUnitStride + (Staged ? 2 * kKeyWords * sizeof(u32) : 0);
 };
+
+/// Digits of a part of the masks of the block's rows, from word `part` on, padded to whole products.
+template <class Shape>
+__device__ __forceinline__ void cut_part(const ProductSwitchArgs& args, u8 (*cut)[kUnitStride],
+                                         u32 part, u32 count, u32 padded) {
+  const u32 digits = count * args.digits;
+  for (u32 t = threadIdx.x; t < count * Shape::Rows; t += Shape::Threads) {
+    const u32 row = t / count, i = t % count;
+    u8* const to = &cut[row][i * args.digits];
+    cut_digits(args, blockIdx.y * Shape::Rows + row, part + i,
+               [&](u32 j, u32 x) { to[j] = static_cast<u8>(x); });
+  }
+  for (u32 t = threadIdx.x; t < (padded - digits) * Shape::Rows; t += Shape::Threads)
+    cut[t % Shape::Rows][digits + t / Shape::Rows] = 0;
+}
 
 template <class Shape>
 __global__ void __launch_bounds__(Shape::Threads)
     product_switch_units(const __grid_constant__ ProductSwitchArgs args) {
   begin_kernel();
   constexpr u32 Limbs = Shape::Limbs, Tiles = Shape::Tiles, kColumns = kUnitWords / 8;
-  __shared__ __align__(16) u8 cut[Shape::Rows][kUnitStride];
+  auto* const cut = reinterpret_cast<u8(*)[kUnitStride]>(block_memory());
+  u32* const staged = reinterpret_cast<u32*>(block_memory() + Shape::Rows * kUnitStride);
   const u32 words = args.out_dim + args.slots, first_row = blockIdx.y * Shape::Rows;
   const u32 warp = threadIdx.x / 32, lane = threadIdx.x & 31, quad = lane & 3;
   const u32 warp_row = warp % Shape::WarpsM * 16 * Tiles + lane / 4;
-  const u32 warp_word = blockIdx.x * Shape::Words + warp / Shape::WarpsM * kUnitWords;
-  const u32* column[kColumns];  // words past the end repeat the last one
-#pragma unroll
-  for (u32 c = 0; c < kColumns; ++c)
-    column[c] = args.key + min(warp_word + 8 * c + lane / 4, words - 1);
+  const u32 block_word = blockIdx.x * Shape::Words;
+  const u32 in_block = warp / Shape::WarpsM * kUnitWords, warp_word = block_word + in_block;
   u32 sum[Tiles][kColumns][Limbs][4] = {};
 
   const u32 begin = blockIdx.z * args.part, end = min(begin + args.part, args.in_dim);
   const u32 step = kUnitDigits / args.digits;
-  for (u32 part = begin; part < end; part += step) {
+  // Words past the end repeat the last one.
+  const auto stage = [&](u32 part, u32 buffer) {
+    const u32* const from = args.key + u64(part) * args.digits * words;
+    const u32 column = threadIdx.x % Shape::Words, word = min(block_word + column, words - 1);
+    for (u32 row = threadIdx.x / Shape::Words; row < min(step, end - part) * args.digits;
+         row += Shape::Threads / Shape::Words)
+      copy_word_async(staged + buffer * Shape::kKeyWords + row * Shape::kKeyStride + column,
+                      from + u64(row) * words + word);
+    close_copies();
+  };
+  if constexpr (Shape::Staged) stage(begin, 0);
+  for (u32 part = begin, buffer = 0; part < end; part += step, buffer ^= 1) {
     const u32 count = min(step, end - part), digits = count * args.digits;
     const u32 padded = (digits + 31) / 32 * 32;
     __syncthreads();
-    for (u32 t = threadIdx.x; t < count * Shape::Rows; t += Shape::Threads) {
-      const u32 row = t / count, i = t % count;
-      cut_digits(args, first_row + row, part + i,
-                 [&](u32 j, u32 x) { cut[row][i * args.digits + j] = static_cast<u8>(x); });
+    if constexpr (Shape::Staged) {
+      if (part + step < end)
+        stage(part + step, buffer ^ 1);
+      else
+        close_copies();
     }
-    for (u32 t = threadIdx.x; t < (padded - digits) * Shape::Rows; t += Shape::Threads)
-      cut[t % Shape::Rows][digits + t / Shape::Rows] = 0;
+    cut_part<Shape>(args, cut, part, count, padded);
+    if constexpr (Shape::Staged) await_copies_but_last();
     __syncthreads();
+    const u32* const here = staged + buffer * Shape::kKeyWords + in_block + lane / 4;
+    const u32* const far = args.key + u64(part) * args.digits * words;
     u32 next[kColumns][2][4];
     const auto fetch = [&](u32 k) {
 #pragma unroll
@@ -143,9 +176,12 @@ __global__ void __launch_bounds__(Shape::Threads)
         for (u32 i = 0; i < 4; ++i) {
           // digits past the end are 0: any row of the key will do
           const u32 row = min(k + 16 * h + 4 * quad + i, digits - 1);
-          const u64 at = (u64(part) * args.digits + row) * words;
 #pragma unroll
-          for (u32 c = 0; c < kColumns; ++c) next[c][h][i] = column[c][at];
+          for (u32 c = 0; c < kColumns; ++c)
+            next[c][h][i] =
+                Shape::Staged
+                    ? here[row * Shape::kKeyStride + 8 * c]
+                    : far[u64(row) * words + min(warp_word + 8 * c + lane / 4, words - 1)];
         }
     };
     fetch(0);

@@ -7,9 +7,9 @@ namespace crenel::backend::cuda::torus {
 
 /// By matrix units: up to kUnitSmallRows rows the small shape.
 template <u32 Limbs>
-using UnitSmall = UnitShape<Limbs, 1, 1, 8>;
+using UnitSmall = UnitShape<Limbs, 1, 1, 8, false>;
 template <u32 Limbs>
-using UnitLarge = UnitShape<Limbs, 4, 2, 4>;
+using UnitLarge = UnitShape<Limbs, 4, 2, 4, true>;
 inline constexpr u32 kUnitSmallRows = 16;
 /// Blocks a multiprocessor that it is split for.
 inline constexpr u32 kUnitBlocksEach = 4;
