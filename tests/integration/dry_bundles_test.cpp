@@ -104,6 +104,30 @@ TEST(DryBundles, OneRowAhead) {
   }
 }
 
+// What the table of forms splits is whole: exponents of every row are cut once, and every row is
+// written once.
+TEST(DryBundles, EveryBatchIsTakenWhole) {
+  CRENEL_NEEDS_DRY();
+  for (const char* set : {"lut4-128g4", "bool128g4"})
+    for (const u32 step : {1u, 2u, 4u}) {
+      const Launches launches(set, step);
+      const TorusPlan& plan = launches.kernels->plan();
+      const u64 exponents = 2 * (1 + (u64(plan.steps()) << step));
+      for (u32 batch = 1; batch < 150000; batch = batch < 1200 ? batch + 1 : 3 * batch) {
+        u64 cut = 0, rows = 0, butterflies = 0;
+        for (const auto& record : launches.rotation(batch)) {
+          butterflies += record.butterflies;
+          if (record.kernel != "cut_exponents") continue;
+          cut += record.written_bytes, rows += record.read_bytes / (4 * plan.read_words());
+        }
+        ASSERT_EQ(rows, batch) << set << ", step " << step;
+        ASSERT_EQ(cut, batch * exponents);
+        ASSERT_EQ(butterflies, u64(batch) * plan.steps() * 2 * plan.polys() *
+                                   (plan.ring_dim() / 4) * (plan.log_n - 1));
+      }
+    }
+}
+
 TEST(DryBundles, SwitchReadsTheKeyOnceATile) {
   CRENEL_NEEDS_DRY();
   const Launches launches("lut4-128g4", 2);

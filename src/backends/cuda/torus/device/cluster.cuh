@@ -1,6 +1,6 @@
-// What kernels need of blocks that a host has not: shared memory, their own and that of the blocks of
-// their cluster, copies to it in the background, barriers of a cluster. A test that runs kernels on
-// the host brings its own.
+// What kernels need of blocks that a host has not: shared memory, their own and that of the blocks
+// of their cluster, copies to it in the background, barriers of a cluster. A test that runs kernels
+// on the host brings its own.
 #pragma once
 
 #include "backends/cuda/ptx.cuh"

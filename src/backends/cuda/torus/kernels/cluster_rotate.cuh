@@ -1,7 +1,7 @@
 // Blind rotation by groups of secret bits, for latency: a cluster of blocks a row, of which each
 // transforms one polynomial of the accumulator. The points of all meet in every block's shared
-// memory once a step. Bundles do not depend on the accumulator: other blocks of the same launch make
-// those of the next launch's steps.
+// memory once a step. Bundles do not depend on the accumulator: other blocks of the same launch
+// make those of the next launch's steps.
 #pragma once
 
 #include "backends/cuda/ptx.cuh"

@@ -111,7 +111,7 @@ struct UnitShape {
   static constexpr u32 kBytes = Rows * kUnitStride + (Staged ? 2 * kKeyWords * sizeof(u32) : 0);
 };
 
-/// Digits of a part of the masks of the block's rows, from word `part` on, padded to whole products.
+/// Digits of a part of the masks of the block's rows, from word `part` on, to whole products.
 template <class Shape>
 __device__ __forceinline__ void cut_part(const ProductSwitchArgs& args, u8 (*cut)[kUnitStride],
                                          u32 part, u32 count, u32 padded) {
