@@ -182,11 +182,7 @@ TEST(CudaBundles, GiveTheBitsOfRef) {
     expect_blocks<Bundle10Rows>(tables, 5, 1, rng);
     expect_clusters<Ahead10>(tables, 1, 4, rng);
     expect_clusters<Ahead10Joint>(tables, 1, 4, rng);
-    expect_clusters<Ahead10JointThree>(tables, 6, 1, rng);
-    expect_clusters<Ahead10JointFour>(tables, 2, 1, rng);
-    expect_clusters<Ahead8Joint>(gates, 2, 4, rng);
     expect_singles<Single10>(tables, 5, 4, rng);
-    expect_singles<Single8>(gates, 2, 1, rng);
     expect_blocks<Bundle8>(gates, 2, 1, rng);
     expect_blocks<Bundle8Rows>(gates, 5, 16, rng);
     expect_clusters<Ahead8>(gates, 6, 1, rng);

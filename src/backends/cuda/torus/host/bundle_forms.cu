@@ -37,16 +37,12 @@ constexpr BundleForm cluster_form(const char* name) {
 const BundleForm kForms[] = {
     block_form<Bundle10Rows>("bundles-10-2-rows"),
     block_form<Bundle10>("bundles-10-2"),
+    block_form<Single10>("ahead-10-2-single"),
     cluster_form<Ahead10>("ahead-10-2"),
     cluster_form<Ahead10Joint>("ahead-10-2-joint"),
-    cluster_form<Ahead10JointThree>("ahead-10-2-joint-three"),
-    cluster_form<Ahead10JointFour>("ahead-10-2-joint-four"),
-    block_form<Single10>("ahead-10-2-single"),
     block_form<Bundle8Rows>("bundles-8-4-rows"),
     block_form<Bundle8>("bundles-8-4"),
     cluster_form<Ahead8>("ahead-8-4"),
-    cluster_form<Ahead8Joint>("ahead-8-4-joint"),
-    block_form<Single8>("ahead-8-4-single"),
     block_form<AnyBundle>("bundles-any"),
 };
 
