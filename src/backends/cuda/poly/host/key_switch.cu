@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include "backends/cuda/launch.cuh"
-#include "backends/cuda/poly/host/base_convert_launch.h"
+#include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
-#include "backends/cuda/poly/host/transform_launch.h"
 #include "backends/cuda/poly/kernels/key_multiply.cuh"
 
 namespace crenel::backend::cuda {
@@ -88,15 +87,14 @@ u64 limb_bytes(const ring::PolyShape& shape) {
 
 // Limbs that a chain of launches works on at a time: `limbs` in equal parts.
 u32 limbs_at_a_time(Stream& stream, const ring::PolyShape& shape, u32 limbs) {
-  const u64 room = chain_bytes(cuda_stream(stream).model().l2_bytes);
+  const u64 room = cuda_stream(stream).tuned(Tunable::part_bytes);
   const u64 parts = (limbs * limb_bytes(shape) + room - 1) / room;
   return divide_up(limbs, static_cast<u32>(std::max<u64>(parts, 1)));
 }
 
-// f(first, count) for such parts.
+// f(first, count) for parts of `most` limbs.
 template <class F>
-void in_parts(Stream& stream, const ring::PolyShape& shape, u32 limbs, const F& f) {
-  const u32 most = limbs_at_a_time(stream, shape, limbs);
+void in_parts(u32 most, u32 limbs, const F& f) {
   for (u32 first = 0; first < limbs; first += most) f(first, std::min(most, limbs - first));
 }
 
@@ -112,13 +110,13 @@ void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
   const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
   inverse_shifted(stream, tables_, conversion, in, in.limbs, sources);
   const OwnLimbs own = own_limbs(*table, in);
-  in_parts(stream, out.shape, out.limbs.size(), [&](u32 first, u32 count) {
+  const u32 limbs = out.limbs.size();
+  in_parts(limbs_at_a_time(stream, out.shape, limbs), limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = from(poly(out), first, out.shape.log_n);
     const TransformArgs args =
         forward_args(tables_, part, out.shape, out.limb_window(first, count).limbs);
-    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
-                        first, first + count);
-    launch_column_forward(stream, args, count, from(own.component, first));
+    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
+                           count, from(own.component, first));
     launch_row_forward(stream, args, count, from(own, first));
   });
 }
@@ -158,8 +156,8 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
   const ring::PolyShape raised{in.shape.log_n, digits, in.shape.batch};
   const device::Buffer source =
       stream.allocate(u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n);
-  const device::Buffer workspace =
-      stream.allocate(limbs_at_a_time(stream, raised, limbs) * limb_bytes(raised));
+  const u32 most = limbs_at_a_time(stream, raised, limbs);
+  const device::Buffer workspace = stream.allocate(most * limb_bytes(raised));
   const Poly<u32> sources = dense(source, in.shape, in.limbs.size());
   inverse_shifted(stream, tables_, conversion, in, in.limbs, sources);
   const OwnLimbs own = own_limbs(*table, in);
@@ -172,12 +170,11 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
     tail.addend_limbs = addend->limbs.size();
     std::copy_n(factor->low, tail.addend_limbs, tail.factor);
   }
-  in_parts(stream, raised, limbs, [&](u32 first, u32 count) {
+  in_parts(most, limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = dense(workspace, raised, count);
     TransformArgs args = forward_args(tables_, part, raised, out.limb_window(first, count).limbs);
-    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
-                        first, first + count);
-    launch_column_forward(stream, args, count, from(own.component, first));
+    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
+                           count, from(own.component, first));
     args.out = poly(out);
     tail.own = from(own, first);
     tail.in_key = from(in_key, first);
@@ -201,16 +198,16 @@ void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
   tail.x = poly(in);
   const LimbBytes x_position = position_bytes(out.limbs, in.limbs);
   if (addend != nullptr) tail.addend_components = addend->shape.components;
-  in_parts(stream, out.shape, out.limbs.size(), [&](u32 first, u32 count) {
+  const u32 limbs = out.limbs.size();
+  in_parts(limbs_at_a_time(stream, out.shape, limbs), limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = from(poly(out), first, out.shape.log_n);
     const TransformArgs args =
         forward_args(tables_, part, out.shape, out.limb_window(first, count).limbs);
     tail.x_position = from(x_position, first);
     tail.x_scale = conversion.x_scale + first;
     if (addend != nullptr) tail.addend = poly(addend->limb_window(first, count));
-    launch_base_convert(stream, tables_, conversion, read_only(sources), part, in.shape, false,
-                        first, first + count);
-    launch_column_forward(stream, args, count, no_limbs());
+    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
+                           count, no_limbs());
     launch_row_divide(stream, args, count, tail);
   });
 }
