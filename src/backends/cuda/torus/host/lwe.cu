@@ -34,9 +34,9 @@ void run_switch(Stream& stream, torus::SwitchArgs args, const device::SwitchShap
                      tiles <= queue.model().shared_bytes;
   const u32 columns = divide_up(words, tiled ? torus::kSwitchColumns : torus::kDirectThreads);
   const u32 rows = tiled ? divide_up(args.batch, torus::kSwitchBlockRows<Word>) : args.batch;
-  args.part = part_of(
-      shape.in_dim,
-      divide_up(u64(processors) * queue.tuned(Tunable::switch_blocks), columns * rows), 1);
+  args.part =
+      part_of(shape.in_dim,
+              divide_up(u64(processors) * queue.tuned(Tunable::switch_blocks), columns * rows), 1);
   const u32 parts = divide_up(shape.in_dim, args.part);
   if (tiled)
     launch(stream,

@@ -1,6 +1,6 @@
 // Shapes of the blind rotation by groups of secret bits, and which of them takes a batch: chosen by
-// measurement (dev/kernels/README.md, "Blind rotation"; bench/results/tfhe-forms-*.json holds the
-// figures of all).
+// measurement (dev/kernels/README.md, "Rotations by groups"; the figures of all are in
+// dev/kernels/results/bundles-1.jsonl and bench/results/tfhe-forms-lut4-128g4-h100.json).
 #pragma once
 
 #include "backends/cuda/torus/kernels/bundle_rotate.cuh"
