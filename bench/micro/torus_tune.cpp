@@ -25,10 +25,15 @@ using namespace crenel;
 using namespace crenel::bench;
 
 struct Options {
-  std::string set = "bool128-classic", device = "auto", arithmetic, json;
-  std::vector<u32> slots{1};
-  u32 batch = 16384;
-  bool all = false;
+  std::string set = "bool128-classic", device = "auto", arithmetic, only, json;
+  std::vector<u32> slots{1}, steps, batches{16384};
+  bool all = false, quick = false;
+
+  Budget budget() const {
+    if (quick)
+      return {.group_seconds = 0.004, .total_seconds = 0.04, .min_groups = 3, .max_groups = 9};
+    return {.group_seconds = 0.01, .total_seconds = 0.6, .min_groups = 3, .max_groups = 9};
+  }
 };
 
 std::optional<Options> parse(const Words& words) {
@@ -37,9 +42,12 @@ std::optional<Options> parse(const Words& words) {
   arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
       .text("--set", o.set, "a set of crenel params list; default bool128-classic")
       .numbers("--slots", o.slots, "packings, by commas; default 1")
-      .number("--batch", o.batch, "messages; default 16384", 1)
+      .numbers("--steps", o.steps, "bits a step, by commas, of sets with groups; default the set's")
+      .numbers("--batch", o.batches, "messages, by commas; default 16384")
       .text("--arithmetic", o.arithmetic, "exact, approx or split; default the set's own")
+      .text("--only", o.only, "only shapes whose names contain this")
       .flag("--all", o.all, "every count of rows a block, and the shapes for any size")
+      .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;
   return o;
@@ -47,7 +55,7 @@ std::optional<Options> parse(const Words& words) {
 
 // Random inputs of one plan on the device.
 struct Inputs {
-  device::Buffer key, rows, lut, offset, out;
+  device::Buffer key, rows, lut, offset, out, switch_key;
 
   Inputs(device::Stream& stream, device::TorusKernels& kernels, u32 batch) {
     const auto& plan = kernels.plan();
@@ -69,6 +77,13 @@ struct Inputs {
     lut = upload(stream, v);
     offset = upload(stream, std::vector<u64>{plan.modulus / 8});
     out = stream.allocate(u64(batch) * plan.extracted_words() * sizeof(u64));
+    stream.fill_zero(out.data(), out.bytes());
+    if (plan.group != 0) {
+      std::vector<u32> words(kernels.switch_shape().key_bytes() / sizeof(u32));
+      for (u32& w : words)
+        w = static_cast<u32>(rng() & (~u64(0) >> (64 - plan.log_switch_modulus)));
+      switch_key = upload(stream, words);
+    }
   }
 
   template <class T>
@@ -85,66 +100,123 @@ std::string digest(device::Stream& stream, const device::Buffer& out, std::size_
   return hex(sha256(host)).substr(0, 16);
 }
 
-void tune(const Options& o, device::Device& device, u32 slots, Json::Array& results) {
-  auto params = tfhe::Params::preset(o.set, true).with_slots(tfhe::SlotCount(slots));
-  if (!o.arithmetic.empty())
-    params = params.with_arithmetic(tfhe::arithmetic_from_string(o.arithmetic));
-  const auto plan = tfhe::plan_of(params);
-  const auto kernels = device::backend_of(device).make_torus_kernels(plan);
-  const auto stream = device.make_stream();
-  const u32 batch = std::max(1u, o.batch / slots);
-  Inputs inputs(*stream, *kernels, batch);
-  auto* const tuner = dynamic_cast<device::RotationTuner*>(kernels.get());
+// The kernels of one plan with inputs of one batch.
+class Tuned {
+ public:
+  Tuned(const Options& o, device::Device& device, const tfhe::Params& params, u32 batch)
+      : o_(o),
+        params_(params),
+        batch_(batch),
+        kernels_(device::backend_of(device).make_torus_kernels(tfhe::plan_of(params))),
+        stream_(device.make_stream()),
+        inputs_(*stream_, *kernels_, batch) {}
+
+  void shapes(Json::Array& results);
+  /// Sets with groups, by the shape that the kernels choose: the key switch alone, then with the
+  /// rotation, queued and recorded.
+  void look_ups(Json::Array& results);
+
+ private:
+  const device::TorusPlan& plan() const { return kernels_->plan(); }
+  Timing time(const std::function<void()>& call) const {
+    return measure(call, [&] { stream_->synchronize(); }, o_.budget());
+  }
+  void rotate() {
+    kernels_->blind_rotate(
+        *stream_,
+        {inputs_.out.data(), kernels_->extracted(batch_), kernels_->extracted_word_bytes()},
+        {inputs_.rows.as<const u32>(), kernels_->read(batch_)}, inputs_.key.data(),
+        {inputs_.lut.as<u64>(), inputs_.offset.as<u64>(), 1, nullptr});
+  }
+  void key_switch() {
+    const auto shape = kernels_->switch_shape();
+    kernels_->key_switch(*stream_, shape, {inputs_.rows.as<u32>(), shape.out(batch_)},
+                         {inputs_.out.as<const u32>(), shape.in(batch_)},
+                         shape.key<const void>(inputs_.switch_key.data()));
+  }
+  void state(Json::Array& results, const device::RotationShape& shape, u32 rows, const Timing& t,
+             const std::string& sum) const;
+
+  const Options& o_;
+  const tfhe::Params& params_;
+  const u32 batch_;
+  std::unique_ptr<device::TorusKernels> kernels_;
+  std::shared_ptr<device::Stream> stream_;
+  Inputs inputs_;
+};
+
+void Tuned::state(Json::Array& results, const device::RotationShape& shape, u32 rows,
+                  const Timing& t, const std::string& sum) const {
+  const u32 slots = plan().slots;
+  const double rate = double(batch_) * slots / t.median;
+  std::printf(
+      "%-10s r %-2u g %u batch %-5u %-22s rows %-3u IPT %-3u WPP %-5g threads %-4u regs %-3u "
+      "local %-4llu shared %-6llu %10.0f /s  %9.3f ms  %s\n",
+      o_.set.c_str(), slots, plan().group, batch_, shape.name.c_str(), rows, shape.items_per_thread,
+      shape.warps_per_poly, shape.threads, shape.registers,
+      static_cast<unsigned long long>(shape.local_bytes),
+      static_cast<unsigned long long>(shape.shared_bytes), rate, t.median * 1e3, sum.c_str());
+  std::fflush(stdout);
+  results.push_back(Json::Object{{"set", o_.set},
+                                 {"slots", slots},
+                                 {"step", plan().group},
+                                 {"arithmetic", tfhe::to_string(params_.arithmetic())},
+                                 {"shape", shape.name},
+                                 {"rows", rows},
+                                 {"items_per_thread", shape.items_per_thread},
+                                 {"warps_per_poly", shape.warps_per_poly},
+                                 {"threads", shape.threads},
+                                 {"registers", shape.registers},
+                                 {"local_bytes", shape.local_bytes},
+                                 {"batch", batch_},
+                                 {"median_s", t.median},
+                                 {"rotations_per_s", rate},
+                                 {"digest", sum}});
+}
+
+void Tuned::shapes(Json::Array& results) {
+  auto* const tuner = dynamic_cast<device::RotationTuner*>(kernels_.get());
   const auto shapes = tuner ? tuner->shapes() : std::vector<device::RotationShape>{};
   for (std::size_t i = 0; i < std::max<std::size_t>(1, shapes.size()); ++i) {
     const device::RotationShape shape = shapes.empty() ? device::RotationShape{} : shapes[i];
-    if (shape.name.rfind("any", 0) == 0 && shapes.size() > 1 && !o.all) continue;
+    if (shape.name.rfind("any", 0) == 0 && shapes.size() > 1 && !o_.all) continue;
+    if (shape.name == "bundles-any" && shapes.size() > 1 && !o_.all) continue;
+    if (shape.name.find(o_.only) == std::string::npos) continue;
     for (u32 rows = shape.rows; rows >= 1; --rows) {
       if (!shapes.empty()) try {
           tuner->use_shape(i, rows);
         } catch (const UnsupportedError&) {
           continue;
         }
-      const auto call = [&] {
-        kernels->blind_rotate(
-            *stream,
-            {inputs.out.data(), kernels->extracted(batch), kernels->extracted_word_bytes()},
-            {inputs.rows.as<const u32>(), kernels->read(batch)}, inputs.key.data(),
-            {inputs.lut.as<u64>(), inputs.offset.as<u64>(), 1, nullptr});
-      };
-      call();
+      rotate();
       const std::string sum = digest(
-          *stream, inputs.out,
-          u64(std::min(batch, 64u)) * plan.extracted_words() * kernels->extracted_word_bytes());
-      const Timing t =
-          measure(call, [&] { stream->synchronize(); },
-                  {.group_seconds = 0.01, .total_seconds = 0.6, .min_groups = 3, .max_groups = 9});
-      const double rate = double(batch) * slots / t.median;
-      std::printf(
-          "%-10s r %-2u %-22s rows %-3u IPT %-3u WPP %-5g threads %-4u regs %-3u local %-4llu "
-          "shared %-6llu %10.0f /s  %9.3f ms  %s\n",
-          o.set.c_str(), slots, shape.name.c_str(), rows, shape.items_per_thread,
-          shape.warps_per_poly, shape.threads, shape.registers,
-          static_cast<unsigned long long>(shape.local_bytes),
-          static_cast<unsigned long long>(shape.shared_bytes), rate, t.median * 1e3, sum.c_str());
-      std::fflush(stdout);
-      results.push_back(Json::Object{{"set", o.set},
-                                     {"slots", slots},
-                                     {"arithmetic", tfhe::to_string(params.arithmetic())},
-                                     {"shape", shape.name},
-                                     {"rows", rows},
-                                     {"items_per_thread", shape.items_per_thread},
-                                     {"warps_per_poly", shape.warps_per_poly},
-                                     {"threads", shape.threads},
-                                     {"registers", shape.registers},
-                                     {"local_bytes", shape.local_bytes},
-                                     {"batch", batch},
-                                     {"median_s", t.median},
-                                     {"rotations_per_s", rate},
-                                     {"digest", sum}});
-      if (!o.all) break;
+          *stream_, inputs_.out,
+          u64(std::min(batch_, 64u)) * plan().extracted_words() * kernels_->extracted_word_bytes());
+      state(results, shape, rows, time([&] { rotate(); }), sum);
+      if (!o_.all || plan().group != 0) break;
     }
   }
+}
+
+void Tuned::look_ups(Json::Array& results) {
+  if (plan().group == 0) return;
+  const auto look_up = [&] {
+    key_switch();
+    rotate();
+  };
+  const auto graph = stream_->capture(look_up);
+  const double parts[] = {time([&] { key_switch(); }).median, time(look_up).median,
+                          time([&] { graph->launch(*stream_); }).median};
+  std::printf("%-10s g %u batch %-5u switch %.3f ms, look-up %.3f ms, recorded %.3f ms, %.0f /s\n",
+              o_.set.c_str(), plan().group, batch_, parts[0] * 1e3, parts[1] * 1e3, parts[2] * 1e3,
+              batch_ / parts[1]);
+  results.push_back(Json::Object{{"set", o_.set},
+                                 {"step", plan().group},
+                                 {"batch", batch_},
+                                 {"switch_s", parts[0]},
+                                 {"look_up_s", parts[1]},
+                                 {"recorded_s", parts[2]},
+                                 {"look_ups_per_s", batch_ / parts[1]}});
 }
 
 int run_tune(const Words& words) {
@@ -153,9 +225,21 @@ int run_tune(const Words& words) {
   const Options& o = *options;
   const auto device = device::open(o.device);
   Recorder recorder("tfhe-tune", words);
-  Json::Array results;
-  for (const u32 slots : o.slots) tune(o, *device, slots, results);
-  recorder.note("shapes", std::move(results));
+  Json::Array shapes, look_ups;
+  for (const u32 slots : o.slots)
+    for (const u32 step : o.steps.empty() ? std::vector<u32>{0} : o.steps) {
+      auto params = tfhe::Params::preset(o.set, true).with_slots(tfhe::SlotCount(slots));
+      if (!o.arithmetic.empty())
+        params = params.with_arithmetic(tfhe::arithmetic_from_string(o.arithmetic));
+      if (step != 0) params = params.with_step(step);
+      for (const u32 batch : o.batches) {
+        Tuned tuned(o, *device, params, std::max(1u, batch / slots));
+        tuned.look_ups(look_ups);
+        tuned.shapes(shapes);
+      }
+    }
+  recorder.note("shapes", std::move(shapes));
+  if (!look_ups.empty()) recorder.note("look_ups", std::move(look_ups));
   return recorder.finish(o.json, *device);
 }
 

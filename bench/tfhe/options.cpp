@@ -11,6 +11,7 @@ std::optional<TfheOptions> parse_tfhe_options(const Words& words) {
       .text("--set", o.set, "a set of crenel params list; default bool128")
       .positional("--set")
       .number("--slots", o.slots, "messages under a mask, 1 to 16; default 1", 1)
+      .number("--step", o.step, "bits a step, of sets with groups; default the set's", 1)
       .number("--batch", o.batch, "messages of a call; default 1024", 1)
       .value("--arithmetic", "exact, approx or split; default the set's own",
              [&o](const std::string& text) { o.arithmetic = tfhe::arithmetic_from_string(text); })

@@ -12,6 +12,7 @@ struct TfheOptions {
   std::string device = "auto", set = "bool128", operation, json;
   std::optional<tfhe::Arithmetic> arithmetic;  ///< none: the set's own
   u32 slots = 1;
+  u32 step = 0;  ///< 0: the set's own
   u32 batch = 1024;
   u64 verify = 0;      ///< gates of the check with fresh messages and bootstrapped inputs
   u32 floor_bits = 0;  ///< 0: half of the message's

@@ -25,6 +25,7 @@ double now() {
 tfhe::Params chosen(const TfheOptions& o) {
   tfhe::Params params = tfhe::Params::preset(o.set, true);
   if (o.slots != 1) params = params.with_slots(tfhe::SlotCount(o.slots));
+  if (o.step != 0) params = params.with_step(o.step);
   if (o.arithmetic) params = params.with_arithmetic(*o.arithmetic);
   return params;
 }
@@ -105,6 +106,7 @@ void TfheBench::time(Recorder& recorder, const char* mode, const Workload& w,
   r.axes = {{"params", o_.set},
             {"params_id", params_.id()},
             {"slots", params_.slots().value},
+            {"step", params_.spec().step},
             {"arithmetic", tfhe::to_string(params_.arithmetic())},
             {"operation", op_.name},
             {"mode", mode},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "backends/cpu/cpu_backend.h"
+#include "device/torus/tuner.h"
 #include "support/devices.h"
 #include "support/torus_schoolbook.h"
 
@@ -15,6 +16,21 @@ class TorusGroups : public DeviceTest {
     SCOPED_TRACE(cat(describe(plan), ", batch ", in.batch));
     const TorusWorld candidate(device_, plan), reference(device::make_ref_device(), plan);
     ASSERT_EQ(first_difference(candidate.blind_rotate(in), reference.blind_rotate(in)), "");
+  }
+  void expect_same_by_every_shape(TorusPlan plan, u32 batch, Rng& rng) const {
+    plan.log_switch_modulus = plan.log_n == 11 ? 21 : 16;
+    const TorusWorld candidate(device_, plan), reference(device::make_ref_device(), plan);
+    auto* const tuner = dynamic_cast<device::RotationTuner*>(candidate.kernels.get());
+    auto in = rotation_input(plan, batch, 2, true, rng);
+    in.outputs = batch == 1 ? 16 : 1;
+    const auto key = candidate.load_key(in.key);
+    const auto expected = reference.blind_rotate(in);
+    const auto shapes = tuner != nullptr ? tuner->shapes() : std::vector<device::RotationShape>(1);
+    for (u32 shape = 0; shape < shapes.size(); ++shape) {
+      if (tuner != nullptr) tuner->use_shape(shape, 0);
+      ASSERT_EQ(first_difference(candidate.blind_rotate(in, key), expected), "")
+          << shapes[shape].name << ", " << describe(plan) << ", batch " << batch;
+    }
   }
 };
 CRENEL_CANDIDATE_SUITE(TorusGroups);
@@ -56,6 +72,24 @@ TEST_P(TorusGroups, Sets) {
     }
 }
 
+// Every compiled way to run the sets, with batches that do not fill its blocks.
+TEST_P(TorusGroups, EveryShape) {
+  Rng rng = test_rng();
+  for (const u32 group : {1u, 2u, 4u})
+    for (const u32 batch : {1u, 7u}) {
+      expect_same_by_every_shape(group_plan(group, 3, 1, 11, 23, 26), batch, rng);
+      expect_same_by_every_shape(group_plan(group, 3, 3, 9, 17, 20), batch, rng);
+      if (HasFatalFailure()) return;
+    }
+}
+
+// More steps than a launch takes whose bundles are made by the one before.
+TEST_P(TorusGroups, EveryShapeManySteps) {
+  Rng rng = test_rng();
+  expect_same_by_every_shape(group_plan(1, 70, 1, 11, 23, 26), 3, rng);
+  expect_same_by_every_shape(group_plan(2, 35, 3, 9, 17, 20), 2, rng);
+}
+
 // Rests coarser than Q; fractions of one place only and of many.
 TEST_P(TorusGroups, Moduli) {
   Rng rng = test_rng();
@@ -86,8 +120,9 @@ TEST_P(TorusGroups, ProductSwitch) {
   struct Case {
     u32 log_in, log_modulus, log_out, base_log, digits;
   };
-  for (const Case& c : {Case{23, 21, 21, 2, 10}, Case{17, 16, 16, 2, 7}, Case{32, 32, 20, 8, 4},
-                        Case{20, 20, 20, 1, 20}, Case{30, 9, 9, 3, 1}, Case{5, 5, 3, 5, 1}})
+  for (const Case& c :
+       {Case{23, 21, 21, 2, 10}, Case{17, 16, 16, 2, 7}, Case{32, 32, 20, 8, 4},
+        Case{20, 20, 20, 1, 20}, Case{32, 30, 30, 9, 3}, Case{30, 9, 9, 3, 1}, Case{5, 5, 3, 5, 1}})
     for (const u32 in_dim : {1u, 33u, 96u})
       for (const auto& [out_dim, slots] : {std::pair{6u, 1u}, {61u, 3u}, {700u, 1u}})
         for (const u32 batch : {1u, 7u, 70u})

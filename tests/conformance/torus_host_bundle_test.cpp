@@ -1,14 +1,13 @@
-// CUDA's kernels of groups of secret bits on the host, blocks of one thread: their bits are those
-// of ref. What is left for a GPU to show is that barriers and launches are right.
-#include "support/host_warp.h"
+// CUDA's kernels of groups of secret bits on the host, all threads of a block or a cluster: their
+// bits are those of ref, in whatever order threads come to barriers. What is left for a GPU to show
+// is that launches are right.
+#include "support/host_block.h"
 
 //
 #include <bit>
 #include <cmath>
 #include <cstring>
 
-// Sizes of blocks do not matter to the kernels: loops step by blockDim.
-static void __syncthreads() {}
 struct double2 {
   double x, y;
 };
@@ -39,14 +38,12 @@ static unsigned __brev(unsigned x) {
 }
 static void atomicAdd(unsigned long long* sum, unsigned long long x) { *sum += x; }
 
-#include "backends/cuda/torus/kernels/bundle_rotate.cuh"
-#include "backends/cuda/torus/kernels/product_switch.cuh"
+#include "backends/cuda/torus/host/arguments.h"
+#include "backends/cuda/torus/kernels/cut_exponents.cuh"
+#include "backends/cuda/torus/tuning/bundles.h"
+#include "backends/cuda/torus/tuning/product_switch.h"
 #include "ring/fft.h"
 #include "support/torus_world.h"
-
-namespace crenel::backend::cuda::torus {
-alignas(16) u8 shared[1 << 18];
-}  // namespace crenel::backend::cuda::torus
 
 namespace crenel::test {
 namespace {
@@ -117,37 +114,81 @@ struct Rotation {
   BundleArgs args = {};
 };
 
-void expect_ref(const TorusPlan& plan, void (*kernel)(BundleArgs), u32 rmax, u32 outputs,
-                Rng& rng) {
-  auto in = rotation_input(plan, 2, 2, true, rng);
+void expect_ref(const TorusPlan& plan, u32 rmax, u32 batch, u32 outputs, Rng& rng,
+                const std::function<void(BundleArgs&)>& rotate) {
+  auto in = rotation_input(plan, batch, 2, true, rng);
   in.outputs = outputs;
   Rotation rotation(plan, in, rmax);
-  blockDim = {1, 1, 1}, threadIdx = {0, 0, 0};
-  for (u32 row = 0; row < in.batch; ++row) {
-    blockIdx = {row, 0, 0};
-    cut_exponents(rotation.args);
-    kernel(rotation.args);
-  }
+  launch_blocks(cut_exponents, {batch, 1, 1}, 1, kCutThreads, rotation.args);
+  rotate(rotation.args);
   const std::vector<u64> found(rotation.out.begin(), rotation.out.end());
   EXPECT_EQ(first_difference(found, TorusWorld(device::make_ref_device(), plan).blind_rotate(in)),
             "")
       << describe(plan);
 }
 
+template <class Shape>
+void expect_blocks(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
+  expect_ref(plan, Shape::RMax, batch, outputs, rng, [&](const BundleArgs& args) {
+    BundleArgs all = args;
+    all.count = all.steps;
+    launch_blocks(bundle_rotate<Shape>, {(batch + Shape::Rows - 1) / Shape::Rows, 1, 1}, 1,
+                  Shape::Threads, all);
+  });
+}
+
+/// A part of one step, then the others, as rotate_ahead launches them.
+template <class Shape>
+void expect_ahead(void (*kernel)(BundleArgs), u32 cluster, const TorusPlan& plan, u32 batch,
+                  u32 outputs, Rng& rng) {
+  expect_ref(plan, Shape::RMax, batch, outputs, rng, [&](BundleArgs& args) {
+    std::vector<i32> state(u64(batch) * plan.polys() * plan.ring_dim());
+    std::vector<double2> made[2];
+    for (auto& m : made)
+      m.resize(u64(batch) * plan.steps() * plan.polys() * plan.polys() * plan.ring_dim() / 2);
+    const auto take = [&](u32 first, u32 count, u32 next, u32 makers) {
+      args.first = first, args.count = count, args.next = next;
+      args.rotators = count == 0 ? 0 : batch * cluster;
+      args.ready = made[0].data(), args.coming = made[1].data();
+      launch_blocks(kernel, {args.rotators + makers, 1, 1}, cluster, Shape::Threads, args);
+      std::swap(made[0], made[1]);
+    };
+    args.state = state.data();
+    take(0, 0, 1, cluster);
+    take(0, 1, plan.steps() - 1, 2 * cluster);
+    take(1, plan.steps() - 1, 0, 0);
+  });
+}
+
+template <class Shape>
+void expect_clusters(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
+  expect_ahead<Shape>(cluster_rotate<Shape>, Shape::Polys, plan, batch, outputs, rng);
+}
+template <class Shape>
+void expect_singles(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
+  expect_ahead<Shape>(bundle_rotate<Shape>, 1, plan, batch, outputs, rng);
+}
+
 TEST(CudaBundles, GiveTheBitsOfRef) {
   Rng rng = test_rng();
   for (const u32 group : {1u, 2u, 4u}) {
     for (const u32 log_n : {3u, 6u, 9u})
-      expect_ref(group_plan(group, 2, 2, log_n, 17, 20), bundle_rotate<0, 1, 0, 256>, 1, 4, rng);
+      expect_blocks<AnyBundle>(group_plan(group, 2, 2, log_n, 17, 20), 2, 4, rng);
     // the shapes of lut4-128 and bool128
-    TorusPlan tables = group_plan(group, 2, 1, 11, 23, 26),
-              gates = group_plan(group, 2, 3, 9, 17, 20);
+    TorusPlan tables = group_plan(group, 3, 1, 11, 23, 26),
+              gates = group_plan(group, 3, 3, 9, 17, 20);
     tables.log_switch_modulus = 21, gates.log_switch_modulus = 16;
-    expect_ref(tables, bundle_rotate<10, 4, 2, 256>, 4, 16, rng);
-    expect_ref(gates, bundle_rotate<8, 4, 4, 128>, 4, 1, rng);
+    expect_blocks<Bundle10>(tables, 2, 16, rng);
+    expect_blocks<Bundle10Rows>(tables, 5, 1, rng);
+    expect_clusters<Ahead10>(tables, 1, 4, rng);
+    expect_clusters<Ahead10Joint>(tables, 1, 4, rng);
+    expect_singles<Single10>(tables, 5, 4, rng);
+    expect_blocks<Bundle8>(gates, 2, 1, rng);
+    expect_blocks<Bundle8Rows>(gates, 5, 16, rng);
+    expect_clusters<Ahead8>(gates, 6, 1, rng);
     TorusPlan coarse = group_plan(group, 2, 2, 7, 20, 24);  // rest coarser than Q, whole places
     coarse.log_lwe_modulus = 17, coarse.log_switch_modulus = 8, coarse.switch_digits = 4;
-    expect_ref(coarse, bundle_rotate<0, 1, 0, 256>, 1, 1, rng);
+    expect_blocks<AnyBundle>(coarse, 2, 1, rng);
   }
 }
 
@@ -156,38 +197,49 @@ TEST(CudaBundles, SwitchByProductsGivesTheBitsOfRef) {
   constexpr u32 kBatch = 37;  // not a multiple of the rows of a tile
   const device::SwitchShape shapes[] = {{33, 61, 1, 21, 21, 2, 10, true, 23},
                                         {16, 7, 3, 32, 20, 8, 4, true, 32},
+                                        {20, 7, 3, 30, 20, 9, 3, true, 32},
                                         {7, 130, 1, 20, 20, 1, 20, true, 20},
                                         {40, 6, 1, 5, 3, 5, 1, true, 5}};
   for (const auto& s : shapes) {
     std::vector<u32> key(s.key_rows() * s.out_words()), in(kBatch * (s.in_dim + s.slots));
     for (u32& x : key) x = static_cast<u32>(rng() & ((u64(1) << s.log_modulus) - 1));
     for (u32& x : in) x = static_cast<u32>(rng() & ((u64(1) << s.log_in_modulus) - 1));
-    std::vector<u32> expected(kBatch * s.out_words()), found(expected.size());
+    std::vector<u32> expected(kBatch * s.out_words());
     const TorusWorld ref(device::make_ref_device(), raising_plan(6, 1, 1, 5, 17, 20));
     const u32* const rows = in.data();
     ref.kernels->key_switch(*ref.stream, s, {expected.data(), s.out(kBatch)}, {rows, s.in(kBatch)},
                             s.key<const void>(key.data()));
-    ProductSwitchArgs args = {found.data(),
-                              rows,
-                              key.data(),
-                              kBatch,
-                              s.in_dim,
-                              s.out_dim,
-                              s.slots,
-                              s.base_log,
-                              s.digits,
-                              s.log_in_modulus,
-                              s.log_modulus,
-                              s.log_out_modulus,
-                              0};
+    ProductSwitchArgs args = {};
+    backend::cuda::fill_shape(args, s);
+    args.in = rows, args.key = key.data(), args.batch = kBatch;
+    args.log_in_modulus = s.log_in_modulus;
     for (u32 j = 0; j < s.digits; ++j) args.middle += u64(1) << (s.base_log * (j + 1) - 1);
-    blockDim = {1, 1, 1}, threadIdx = {0, 0, 0};
-    for (u32 y = 0; y < (kBatch + kProductRows - 1) / kProductRows; ++y)
-      for (u32 x = 0; x < s.out_words(); ++x) {
-        blockIdx = {x, y, 0};
-        product_switch(args);
-      }
-    EXPECT_EQ(first_difference(found, expected), "") << s.log_modulus;
+    const auto check = [&](auto kernel, u32 tile_rows, u32 tile_words, u32 threads, u32 part) {
+      std::vector<u32> sums(expected.size()), found(expected.size());
+      args.part = part, args.out = found.data();
+      args.sums = part < s.in_dim ? sums.data() : nullptr;
+      const auto tiles = [](u64 all, u32 each) {
+        return static_cast<u32>((all + each - 1) / each);
+      };
+      const dim3 grid = {tiles(s.out_words(), tile_words), tiles(kBatch, tile_rows),
+                         tiles(s.in_dim, part)};
+      launch_blocks(kernel, grid, 1, threads, args);
+      if (args.sums != nullptr)
+        launch_blocks(product_switch_finish, {tiles(found.size(), 256), 1, 1}, 1, 256, args);
+      EXPECT_EQ(first_difference(found, expected), "") << s.log_modulus << ", part " << part;
+    };
+    const auto check_units = [&]<class Shape>(Shape, u32 part) {
+      check(product_switch_units<Shape>, Shape::Rows, Shape::Words, Shape::Threads, part);
+    };
+    for (const u32 part : {s.in_dim, kProductPart}) {
+      check(product_switch, kProductRows, kProductWords, kProductWords, part);
+      if (s.base_log > kUnitBaseLog) continue;
+      check_units(UnitSmall<4>{}, part);
+      check_units(UnitLarge<4>{}, part);
+      if (s.log_modulus > 24) continue;
+      check_units(UnitSmall<3>{}, part);
+      check_units(UnitLarge<3>{}, part);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <stdexcept>
 #include <vector>
@@ -20,7 +21,7 @@
 // Internal: the library has CUDA's own functions of these names, which launch.
 #define __global__ static
 #define __grid_constant__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __forceinline__ inline
 #define __shared__
 #define __align__(bytes) __attribute__((aligned(bytes)))
@@ -34,7 +35,7 @@ struct uint2 {
 struct uint4 {
   unsigned x, y, z, w;
 };
-static dim3 threadIdx, blockIdx, blockDim;
+[[maybe_unused]] static dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace crenel::test {
 

@@ -129,12 +129,22 @@ __device__ __forceinline__ void inverse_levels(const Field& field,
   }
 }
 
+/// Where a forward transform leaves its points: in the workspace, for the block.
+struct InPlace {
+  template <class Element>
+  __device__ __forceinline__ void operator()(Element* points, u32 at, Element value) const {
+    points[at] = value;
+  }
+  __device__ __forceinline__ void sync() const { __syncthreads(); }
+};
+
 /// One forward pass over `polys` polynomials by all threads of the block. `load(poly)(e)` gives a
-/// point's input in the first pass.
-template <class Field, u32 RB, bool First, class Load>
+/// point's input in the first pass; `put(points, at, value)` takes what lies at `at`.
+template <class Field, u32 RB, bool First, class Load, class Put = InPlace>
 __device__ __forceinline__ void forward_pass(const Field& field, typename Field::Element* work,
                                              u32 polys, u32 lp, u32 depth, u32 twiddles,
-                                             Swizzle swizzle, const Load& load) {
+                                             Swizzle swizzle, const Load& load,
+                                             const Put& put = {}) {
   using Element = typename Field::Element;
   const u32 log_tasks = lp - RB;
   for (u32 t = threadIdx.x; t < polys << log_tasks; t += blockDim.x) {
@@ -156,7 +166,7 @@ __device__ __forceinline__ void forward_pass(const Field& field, typename Field:
     forward_levels<Field, RB, First>(field, v, twiddles, depth, task.block);
 #pragma unroll
     for (u32 j = 0; j < (1u << RB); ++j)
-      points[at ^ place<Element>(j * task.stride, swizzle)] = v[j];
+      put(points, at ^ place<Element>(j * task.stride, swizzle), v[j]);
   }
 }
 
@@ -189,11 +199,13 @@ __device__ __forceinline__ void inverse_pass(const Field& field, typename Field:
   }
 }
 
-/// A whole forward transform, passes split by __syncthreads (one after the last, too). LP = 0:
-/// sizes of run time, a level a pass.
-template <class Field, u32 LP, u32 RMax, u32 Pass = 0, class Load>
+/// A whole forward transform, passes split by __syncthreads, the last one followed by put.sync().
+/// LP = 0: sizes of run time, a level a pass, in place. Passes from End on are left out.
+template <class Field, u32 LP, u32 RMax, u32 Pass = 0, u32 End = kMaxPasses, class Load,
+          class Put = InPlace>
 __device__ __forceinline__ void forward(const Field& field, typename Field::Element* work,
-                                        u32 polys, u32 log_points, const Load& load) {
+                                        u32 polys, u32 log_points, const Load& load,
+                                        const Put& put = {}) {
   if constexpr (LP == 0) {
     forward_pass<Field, 1, true>(field, work, polys, log_points, 0, 0, kSingleLevels, load);
     __syncthreads();
@@ -204,12 +216,17 @@ __device__ __forceinline__ void forward(const Field& field, typename Field::Elem
     }
   } else {
     constexpr PassPlan plan(LP, RMax);
-    if constexpr (Pass < plan.count) {
+    constexpr u32 twiddles = twiddle_offset<Field::kEvenOnly>(plan, Pass);
+    if constexpr (Pass + 1 == plan.count) {
       forward_pass<Field, plan.bits[Pass], Pass == 0>(field, work, polys, LP, plan.depth[Pass],
-                                                      twiddle_offset<Field::kEvenOnly>(plan, Pass),
-                                                      plan.swizzle(), load);
+                                                      twiddles, plan.swizzle(), load, put);
+      put.sync();
+    } else {
+      forward_pass<Field, plan.bits[Pass], Pass == 0>(field, work, polys, LP, plan.depth[Pass],
+                                                      twiddles, plan.swizzle(), load);
       __syncthreads();
-      forward<Field, LP, RMax, Pass + 1>(field, work, polys, log_points, load);
+      if constexpr (Pass + 1 < End)
+        forward<Field, LP, RMax, Pass + 1, End>(field, work, polys, log_points, load, put);
     }
   }
 }

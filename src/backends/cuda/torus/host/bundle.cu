@@ -1,140 +1,184 @@
-// Blind rotation by groups and its key switch: which kernel serves a plan, and launches.
+// Blind rotation by groups: launches, and what they move.
 #include "backends/cuda/launch.cuh"
+#include "backends/cuda/torus/host/arguments.h"
+#include "backends/cuda/torus/host/bundle_forms.h"
 #include "backends/cuda/torus/host/kernels.h"
-#include "backends/cuda/torus/kernels/bundle_rotate.cuh"
-#include "backends/cuda/torus/kernels/product_switch.cuh"
+#include "backends/cuda/torus/kernels/cut_exponents.cuh"
+#include "backends/cuda/torus/tuning/bundles.h"
 
 namespace crenel::backend::cuda {
 namespace {
 
-using torus::bundle_rotate;
+using device::LaunchRecord;
 using torus::BundleArgs;
+using torus::BundleForm;
 
 /// Rows of one call of the kernels: bounds the exponents in memory.
 constexpr u32 kRowsAtOnce = 1 << 16;
 
-device::LaunchRecord rotation_cost(const device::TorusPlan& plan, u32 rows, u32 outputs) {
-  const u64 points = plan.ring_dim() / 2, polys = plan.polys();
-  const u64 key = plan.key_polys() * points;
-  device::LaunchRecord record;
-  record.kernel = "bundle_rotate";
-  record.work = device::Work::key_multiply;
-  record.limbs = 1;
-  record.polys = static_cast<u32>(polys * rows);
-  record.streamed_bytes = u64(rows) * plan.steps() * key * sizeof(double2);
-  record.read_bytes = record.streamed_bytes + u64(rows) * plan.read_words() * sizeof(u32);
-  record.written_bytes = u64(rows) * outputs * plan.words() * sizeof(u32);
-  record.butterflies = u64(rows) * plan.steps() * 2 * polys * (points / 2) * (plan.log_n - 1);
-  record.multiply_adds =
-      record.butterflies + u64(rows) * plan.steps() * (key + polys * polys * points);
-  return record;
+/// Points of a bundle, and of the keys that it is made of.
+u64 bundle_points(const device::TorusPlan& plan) {
+  return u64(plan.polys()) * plan.polys() * plan.ring_dim() / 2;
+}
+u64 step_points(const device::TorusPlan& plan) { return bundle_points(plan) << plan.group; }
+
+/// Transforms and products of args.count steps, the last of which extracts.
+void add_rotations(LaunchRecord& record, const device::TorusPlan& plan, const BundleArgs& args) {
+  const u64 rows = args.rotate.batch, points = plan.ring_dim() / 2;
+  if (args.count == 0) return;
+  record.butterflies = rows * args.count * 2 * plan.polys() * (points / 2) * args.rotate.log_points;
+  record.multiply_adds += record.butterflies + rows * args.count * bundle_points(plan);
+  const u64 state = rows * plan.polys() * plan.ring_dim() * sizeof(i32);
+  if (args.first != 0) record.read_bytes += state;
+  if (args.first + args.count == args.steps)
+    record.written_bytes += rows * args.rotate.outputs * plan.words() * sizeof(u32);
+  else
+    record.written_bytes += state;
 }
 
-device::LaunchRecord plain_cost(const char* kernel, device::Work work, u64 read, u64 written) {
-  device::LaunchRecord record;
-  record.kernel = kernel;
-  record.work = work;
-  record.limbs = record.polys = 1;
-  record.read_bytes = read;
-  record.written_bytes = written;
+/// Bundles of `steps` steps whose keys are read once for `rows_each` rows.
+void add_bundles(LaunchRecord& record, const device::TorusPlan& plan, u64 rows, u64 steps,
+                 u32 rows_each) {
+  const u64 key = steps * divide_up(rows, rows_each) * step_points(plan) * sizeof(double2);
+  record.read_bytes += key;
+  record.streamed_bytes += key;
+  record.multiply_adds += rows * steps * step_points(plan);
+}
+
+LaunchRecord rotation_record(const BundleForm& form, const device::TorusPlan& plan,
+                             const BundleArgs& args) {
+  const u64 rows = args.rotate.batch;
+  LaunchRecord record = plain_record(form.cluster == 1 ? "bundle_rotate" : "cluster_rotate",
+                                     device::Work::key_multiply, 0, 0);
+  record.polys = static_cast<u32>(plan.polys() * rows);
+  const u64 bundle = bundle_points(plan) * sizeof(double2);
+  if (form.ahead) {
+    record.read_bytes += rows * args.count * bundle;
+    record.written_bytes += rows * args.next * bundle;
+    add_bundles(record, plan, rows, args.next, rows == 1 ? 1 : form.made_rows);
+  } else {
+    add_bundles(record, plan, rows, args.count, form.rows);
+  }
+  // Exponents are read where bundles are made, the body's where a row is rotated.
+  const u64 exponents =
+      (u64(form.ahead ? args.next : args.count) << plan.group) + (args.count != 0 ? 1 : 0);
+  record.read_bytes += rows * exponents * sizeof(u16);
+  add_rotations(record, plan, args);
   return record;
 }
 
 }  // namespace
 
-CudaTorusKernels::Bundles CudaTorusKernels::bundles_for(const device::TorusPlan& plan,
-                                                        std::size_t shared_bytes) {
-  // log2 of the points, levels a pass, polynomials, threads
-  Bundles b;
-  if (plan.log_n == 11 && plan.polys() == 2)  // lut4-128g4
-    b = {bundle_rotate<10, 4, 2, 256>, 4, 256, 0, "bundles-10-2"};
-  else if (plan.log_n == 9 && plan.polys() == 4)  // bool128g4
-    b = {bundle_rotate<8, 4, 4, 128>, 4, 128, 0, "bundles-8-4"};
-  else
-    b = {bundle_rotate<0, 1, 0, 256>, 1, 256, 0, "bundles-any"};
-  const u32 log_points = plan.log_n - 1;
-  const torus::PassPlan passes(log_points, b.rmax);
-  const u32 twiddles = torus::twiddle_offset<true>(passes, passes.count);
-  b.shared_bytes =
-      (u64(plan.polys()) << plan.log_n) * (sizeof(double2) / 2 + sizeof(i32)) +
-      torus::FftField<torus::Accumulator<true, i32>>::table_bytes(plan.log_n, twiddles);
-  if (b.shared_bytes > shared_bytes || plan.modulus > u64(1) << 30)
+void CudaTorusKernels::prepare_bundles() {
+  const std::size_t shared = device_->model().shared_bytes;
+  forms_ = torus::bundle_forms(plan(), shared);
+  if (forms_.empty())
     throw UnsupportedError(
-        cat("no blind rotation by groups for ", plan.polys(), " accumulator polynomials of degree ",
-            plan.ring_dim(), " modulo ", plan.modulus, ": they take ", b.shared_bytes,
-            " bytes of shared memory, expected at most ", shared_bytes, ", and moduli up to 2^30"),
-        {{"polys", plan.polys()}, {"ring_dim", plan.ring_dim()}, {"modulus", plan.modulus}});
-  return b;
+        cat("no blind rotation by groups for ", plan().polys(),
+            " accumulator polynomials of degree ", plan().ring_dim(), " modulo ", plan().modulus,
+            ", expected accumulators and their points within ", shared,
+            " bytes of shared memory, and moduli up to 2^30"),
+        {{"polys", plan().polys()}, {"ring_dim", plan().ring_dim()}, {"modulus", plan().modulus}});
+  for (const BundleForm* form : forms_) tables_.prepare(form->rmax);
+  if (device_->dry()) return;
+  const DeviceGuard guard(device_->index());
+  allow_products();
+  for (const BundleForm* form : forms_)
+    CRENEL_CUDA_TRY(cudaFuncSetAttribute(form->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(form->shared_bytes(plan()))));
 }
 
-void CudaTorusKernels::allow_bundles() const {
-  CRENEL_CUDA_TRY(cudaFuncSetAttribute(bundles_.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(device_->model().shared_bytes)));
+std::vector<device::RotationShape> CudaTorusKernels::bundle_shapes() const {
+  std::vector<device::RotationShape> shapes;
+  for (const BundleForm* form : forms_) {
+    cudaFuncAttributes attributes = {};
+    if (!device_->dry()) {
+      const DeviceGuard guard(device_->index());
+      CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, form->kernel));
+    }
+    device::RotationShape shape;
+    shape.name = form->name;
+    shape.rows = form->rows;
+    shape.items_per_thread = 2u << form->rmax;
+    shape.warps_per_poly = plan().ring_dim() / 32.0 / shape.items_per_thread;
+    shape.threads = form->threads;
+    shape.registers = static_cast<u32>(attributes.numRegs);
+    shape.local_bytes = attributes.localSizeBytes;
+    shape.shared_bytes = form->shared_bytes(plan());
+    shapes.push_back(shape);
+  }
+  return shapes;
 }
 
 void CudaTorusKernels::rotate_bundles(Stream& stream, const LweView& out, const ConstLweView& in,
                                       const void* key, const LutView& luts) {
+  const u32 batch = static_cast<u32>(in.shape.rows);
   BundleArgs args = {};
-  args.rotate = tables_.arguments(bundles_.rmax);
-  args.rotate.key = key;
-  args.rotate.luts = luts.polys;
-  args.rotate.offsets = luts.offsets;
-  args.rotate.outputs = luts.outputs;
   args.steps = plan().steps();
   args.log_keys = plan().group;
   args.log_rest_modulus = plan().log_lwe_modulus;
-  const u32 batch = static_cast<u32>(in.shape.rows), most = std::min(batch, kRowsAtOnce);
-  const device::Buffer exponents = stream.allocate(u64(most) * args.row_exponents() * sizeof(u16));
+  const device::Buffer exponents =
+      stream.allocate(u64(std::min(batch, kRowsAtOnce)) * args.row_exponents() * sizeof(u16));
   args.exponents = exponents.as<u16>();
-  for (u32 first = 0; first < batch; first += most) {
-    const u32 rows = std::min(most, batch - first);
+  for (u32 first = 0, rows = 0; first < batch; first += rows) {
+    const u32 rest = std::min(batch - first, kRowsAtOnce);
+    torus::FormChoice choice = {forced_form_, rest};
+    if (choice.form == nullptr)
+      choice = torus::choose_form(forms_, plan(), rest, device_->model().processors);
+    const BundleForm& form = *choice.form;
+    rows = choice.rows;
+    args.rotate = rotation_arguments(form.rmax, in, key, luts);
     args.rotate.in = in.as<const u32>() + u64(first) * plan().read_words();
     args.rotate.index = luts.index == nullptr ? nullptr : luts.index + first;
     args.rotate.batch = rows;
     args.out = out.as<u32>() + u64(first) * luts.outputs * plan().words();
     const auto cut_cost = [&] {
-      return plain_cost("cut_exponents", device::Work::elementwise,
-                        u64(rows) * plan().read_words() * sizeof(u32),
-                        u64(rows) * args.row_exponents() * sizeof(u16));
+      return plain_record("cut_exponents", device::Work::elementwise,
+                          u64(rows) * plan().read_words() * sizeof(u32),
+                          u64(rows) * args.row_exponents() * sizeof(u16));
     };
     launch(stream, cut_cost, torus::cut_exponents, dim3(rows), torus::kCutThreads, 0, args);
-    launch(
-        stream, [&] { return rotation_cost(plan(), rows, luts.outputs); }, bundles_.kernel,
-        dim3(rows), bundles_.threads, bundles_.shared_bytes, args);
+    form.ahead ? rotate_ahead(stream, form, args) : rotate_at_once(stream, form, args);
   }
 }
 
-void CudaTorusKernels::switch_by_products(Stream& stream, const SwitchShape& shape,
-                                          const LweView& out, const ConstLweView& in,
-                                          const ConstLweView& key) {
-  torus::ProductSwitchArgs args = {};
-  args.key = key.as<const u32>();
-  args.in_dim = shape.in_dim;
-  args.out_dim = shape.out_dim;
-  args.slots = shape.slots;
-  args.base_log = shape.base_log;
-  args.digits = shape.digits;
-  args.log_in_modulus = shape.log_in_modulus;
-  args.log_modulus = shape.log_modulus;
-  args.log_out_modulus = shape.log_out_modulus;
-  for (u32 j = 0; j < shape.digits; ++j)
-    args.middle += (u64(1) << (shape.base_log - 1)) << (shape.base_log * j);
-  const u32 words = shape.out_words();
-  constexpr u32 kMost = 65535 * torus::kProductRows;  // the grid's limit
-  for (u64 first = 0; first < in.shape.rows; first += kMost) {
-    args.batch = static_cast<u32>(std::min<u64>(kMost, in.shape.rows - first));
-    args.in = in.as<const u32>() + first * in.shape.words();
-    args.out = out.as<u32>() + first * words;
-    const u32 tiles = divide_up(args.batch, torus::kProductRows);
+void CudaTorusKernels::rotate_at_once(Stream& stream, const BundleForm& form,
+                                      BundleArgs& args) const {
+  args.first = 0;
+  args.count = args.steps;
+  args.rotators = divide_up(args.rotate.batch, form.rows) * form.cluster;
+  launch(
+      stream, [&] { return rotation_record(form, plan(), args); }, form.kernel, dim3(args.rotators),
+      form.threads, form.shared_bytes(plan()), args);
+}
+
+void CudaTorusKernels::rotate_ahead(Stream& stream, const BundleForm& form,
+                                    BundleArgs& args) const {
+  const u64 rows = args.rotate.batch, bundle = bundle_points(plan()) * sizeof(double2);
+  const u32 part = static_cast<u32>(std::clamp<u64>(torus::kAheadBytes / (rows * bundle), 1,
+                                                    std::min(torus::kAheadSteps, args.steps)));
+  const device::Buffer state =
+      stream.allocate(rows * plan().polys() * plan().ring_dim() * sizeof(i32));
+  const device::Buffer made[2] = {stream.allocate(part * rows * bundle),
+                                  stream.allocate(part * rows * bundle)};
+  args.state = state.as<i32>();
+  // Blocks that fill the GPU twice, beside those that rotate.
+  const u32 blocks = 2 * device_->model().processors;
+  const u32 groups = divide_up(rows, rows == 1 ? 1 : form.made_rows);
+  args.first = args.count = 0;
+  for (u32 launched = 0; args.first + args.count < args.steps; ++launched) {
+    args.first += args.count;
+    args.count = args.next;
+    args.next = std::min(part, args.steps - args.first - args.count);
+    args.ready = made[(launched + 1) % 2].as<double2>();
+    args.coming = made[launched % 2].as<double2>();
+    args.rotators = args.count == 0 ? 0 : static_cast<u32>(rows) * form.cluster;
+    const u64 items = u64(args.next) * groups * form.made_tiles;
+    const u64 free = std::max(blocks, args.rotators + blocks / 2) - args.rotators;
+    const u32 makers = divide_up(std::min(items, free), form.cluster) * form.cluster;
     launch(
-        stream,
-        [&] {
-          return plain_cost("product_switch", device::Work::key_multiply,
-                            tiles * shape.key_bytes() + args.batch * in.shape.words() * sizeof(u32),
-                            u64(args.batch) * words * sizeof(u32));
-        },
-        torus::product_switch, dim3(divide_up(words, torus::kProductWords), tiles),
-        torus::kProductWords, 0, args);
+        stream, [&] { return rotation_record(form, plan(), args); }, form.kernel,
+        dim3(args.rotators + makers), form.threads, form.shared_bytes(plan()), args);
   }
 }
 

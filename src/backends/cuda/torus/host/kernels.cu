@@ -82,11 +82,7 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
   const auto& p = this->plan();
   tables_.prepare(kLoadLevels);
   if (p.group != 0) {
-    bundles_ = bundles_for(p, device_->model().shared_bytes);
-    tables_.prepare(bundles_.rmax);
-    if (device_->dry()) return;
-    const DeviceGuard guard(device_->index());
-    allow_bundles();
+    prepare_bundles();
     return;
   }
   if (choices_.empty())
@@ -104,6 +100,7 @@ CudaTorusKernels::CudaTorusKernels(std::shared_ptr<CudaDevice> device, device::T
   if (device_->dry()) return;
   const DeviceGuard guard(device_->index());
   allow_large_tiles();
+  allow_products();
   for (const Choice& c : choices_)
     CRENEL_CUDA_TRY(cudaFuncSetAttribute(c.instance->kernel,
                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -184,15 +181,7 @@ CudaTorusKernels::Choice CudaTorusKernels::choose(u32 batch) const {
 
 std::vector<device::RotationShape> CudaTorusKernels::shapes() const {
   std::vector<device::RotationShape> shapes;
-  if (plan().group != 0) {
-    device::RotationShape shape;
-    shape.name = bundles_.name;
-    shape.threads = bundles_.threads;
-    shape.items_per_thread = 2u << bundles_.rmax;
-    shape.warps_per_poly = plan().ring_dim() / 32.0 / shape.items_per_thread;
-    shape.shared_bytes = bundles_.shared_bytes;
-    return {shape};
-  }
+  if (plan().group != 0) return bundle_shapes();
   for (const Choice& c : choices_) {
     const RotateInstance& instance = *c.instance;
     cudaFuncAttributes attributes = {};
@@ -215,12 +204,15 @@ std::vector<device::RotationShape> CudaTorusKernels::shapes() const {
 }
 
 void CudaTorusKernels::use_shape(std::size_t index, u32 rows) {
-  const std::size_t known = plan().group != 0 ? 1 : choices_.size();
-  if (index >= known || (plan().group != 0 && rows > 1))
+  const std::size_t known = plan().group != 0 ? forms_.size() : choices_.size();
+  if (index >= known || (plan().group != 0 && rows > bundle_shapes()[index].rows))
     throw UnsupportedError(
         cat("shape ", index, " with ", rows, " rows, expected a shape below ", known),
         {{"shape", index}, {"rows", rows}});
-  if (plan().group != 0) return;
+  if (plan().group != 0) {
+    forced_form_ = forms_[index];
+    return;
+  }
   const Choice& c = choices_[index];
   if (rows > c.group || rows % c.instance->bt != 0)
     throw UnsupportedError(
@@ -229,20 +221,26 @@ void CudaTorusKernels::use_shape(std::size_t index, u32 rows) {
   forced_ = {c.instance, rows == 0 ? c.group : rows, c.spilled};
 }
 
-void CudaTorusKernels::do_blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in,
-                                       const void* key, const LutView& luts) {
-  if (plan().group != 0) return rotate_bundles(stream, out, in, key, luts);
-  const u32 batch = static_cast<u32>(in.shape.rows);
-  const Choice choice = choose(batch);
-  RotateArgs args = tables_.arguments(choice.instance->rmax);
-  args.out = out.as<u64>();
+RotateArgs CudaTorusKernels::rotation_arguments(u32 rmax, const ConstLweView& in, const void* key,
+                                                const LutView& luts) const {
+  RotateArgs args = tables_.arguments(rmax);
   args.in = in.as<const u32>();
   args.key = key;
   args.luts = luts.polys;
   args.offsets = luts.offsets;
   args.index = luts.index;
-  args.batch = batch;
+  args.batch = static_cast<u32>(in.shape.rows);
   args.outputs = luts.outputs;
+  return args;
+}
+
+void CudaTorusKernels::do_blind_rotate(Stream& stream, const LweView& out, const ConstLweView& in,
+                                       const void* key, const LutView& luts) {
+  if (plan().group != 0) return rotate_bundles(stream, out, in, key, luts);
+  const u32 batch = static_cast<u32>(in.shape.rows);
+  const Choice choice = choose(batch);
+  RotateArgs args = rotation_arguments(choice.instance->rmax, in, key, luts);
+  args.out = out.as<u64>();
   args.group = choice.group;
   args.log_tile = choice.instance->log_tile(plan(), choice.group);
   if (!choice.spilled) return rotate(stream, choice, args);

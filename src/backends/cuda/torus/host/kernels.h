@@ -6,8 +6,9 @@
 #include "device/torus/tuner.h"
 
 namespace crenel::backend::cuda::torus {
-struct BundleArgs;  // kernels/bundle_rotate.cuh
-}
+struct BundleArgs;  // device/bundle.cuh
+struct BundleForm;  // host/bundle_forms.h
+}  // namespace crenel::backend::cuda::torus
 
 namespace crenel::backend::cuda {
 
@@ -57,30 +58,32 @@ class CudaTorusKernels final : public device::TorusKernels, public device::Rotat
                                          std::size_t shared_bytes);
   Choice choose(u32 batch) const;
   void allow_large_tiles() const;  ///< of the key switch, in shared memory
+  void allow_products() const;     ///< of that by products
   void rotate(Stream& stream, const Choice& choice, torus::RotateArgs args);
 
-  // ---- plans with groups (host/bundle.cu)
-  /// The kernel of their blind rotation; null for other plans.
-  struct Bundles {
-    void (*kernel)(torus::BundleArgs) = nullptr;
-    u32 rmax = 0, threads = 0;
-    std::size_t shared_bytes = 0;
-    const char* name = nullptr;
-  };
-  static Bundles bundles_for(const device::TorusPlan& plan, std::size_t shared_bytes);
-  void allow_bundles() const;  ///< all of the shared memory
+  /// What every call of a rotation fills in, for a prepared `rmax`.
+  torus::RotateArgs rotation_arguments(u32 rmax, const ConstLweView& in, const void* key,
+                                       const LutView& luts) const;
+
+  // ---- plans with groups (host/bundle.cu, host/product_switch.cu)
+  void prepare_bundles();  ///< tables of all forms, all of the shared memory
   void load_bundle_keys(Stream& stream, void* key, u32 first, u32 count, const i64* polys);
   void rotate_bundles(Stream& stream, const LweView& out, const ConstLweView& in, const void* key,
                       const LutView& luts);
+  void rotate_at_once(Stream& stream, const torus::BundleForm& form, torus::BundleArgs& args) const;
+  /// By parts of the steps: a launch rotates by a part and makes the bundles of the next one.
+  void rotate_ahead(Stream& stream, const torus::BundleForm& form, torus::BundleArgs& args) const;
+  std::vector<device::RotationShape> bundle_shapes() const;
   static void switch_by_products(Stream& stream, const SwitchShape& shape, const LweView& out,
                                  const ConstLweView& in, const ConstLweView& key);
 
   std::shared_ptr<CudaDevice> device_;
   bool by_fft_;
   torus::TorusTables tables_;
-  Bundles bundles_;
-  std::vector<Choice> choices_;  ///< in order of preference; none with groups
-  Choice forced_;                ///< by use_shape
+  std::vector<const torus::BundleForm*> forms_;  ///< with groups
+  std::vector<Choice> choices_;                  ///< in order of preference; none with groups
+  Choice forced_;                                ///< by use_shape
+  const torus::BundleForm* forced_form_ = nullptr;
 };
 
 }  // namespace crenel::backend::cuda

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "backends/cuda/launch.cuh"
+#include "backends/cuda/torus/host/arguments.h"
 #include "backends/cuda/torus/host/kernels.h"
 #include "backends/cuda/torus/kernels/key_switch.cuh"
 #include "backends/cuda/torus/kernels/lwe.cuh"
@@ -10,20 +11,11 @@
 namespace crenel::backend::cuda {
 namespace {
 
-using device::LaunchRecord;
 using device::Work;
 using random::Purpose;
 
 auto cost_of(const char* kernel, Work work, u64 read, u64 written) {
-  return [=] {
-    LaunchRecord record;
-    record.kernel = kernel;
-    record.work = work;
-    record.limbs = record.polys = 1;
-    record.read_bytes = read;
-    record.written_bytes = written;
-    return record;
-  };
+  return [=] { return plain_record(kernel, work, read, written); };
 }
 
 template <class Word>
@@ -42,9 +34,9 @@ void run_switch(Stream& stream, torus::SwitchArgs args, const device::SwitchShap
                      tiles <= queue.model().shared_bytes;
   const u32 columns = divide_up(words, tiled ? torus::kSwitchColumns : torus::kDirectThreads);
   const u32 rows = tiled ? divide_up(args.batch, torus::kSwitchBlockRows<Word>) : args.batch;
-  const u32 wanted =
-      divide_up(u64(processors) * queue.tuned(Tunable::switch_blocks), columns * rows);
-  args.part = divide_up(shape.in_dim, std::min(std::max(1u, wanted), shape.in_dim));
+  args.part =
+      part_of(shape.in_dim,
+              divide_up(u64(processors) * queue.tuned(Tunable::switch_blocks), columns * rows), 1);
   const u32 parts = divide_up(shape.in_dim, args.part);
   if (tiled)
     launch(stream,
@@ -101,13 +93,7 @@ void CudaTorusKernels::do_key_switch(Stream& stream, const SwitchShape& shape, c
   args.in = in.as<const u64>();
   args.key = key.data;
   args.batch = static_cast<u32>(in.shape.rows);
-  args.in_dim = shape.in_dim;
-  args.out_dim = shape.out_dim;
-  args.slots = shape.slots;
-  args.base_log = shape.base_log;
-  args.digits = shape.digits;
-  args.log_modulus = shape.log_modulus;
-  args.log_out_modulus = shape.log_out_modulus;
+  fill_shape(args, shape);
   if (key.word_bytes == 4)
     run_switch<u32>(stream, args, shape);
   else

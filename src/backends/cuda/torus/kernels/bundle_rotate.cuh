@@ -1,111 +1,106 @@
-// Blind rotation by groups of secret bits: exponents first (a block a row), then start, all steps
-// and extraction of a row in one block. Bundles of keys are made in registers where they are used
-// and never stored.
+// Blind rotation by groups of secret bits, for throughput: start, all steps and extraction of some
+// rows in one block. Bundles of keys are made in registers where they are used and never stored; a
+// thread makes those of one frequency for all rows of its block, so that a word of the key is read
+// once for them.
 #pragma once
 
-#include "backends/cuda/torus/device/fft_field.cuh"
+#include "backends/cuda/ptx.cuh"
+#include "backends/cuda/torus/device/bundle.cuh"
+#include "backends/cuda/torus/device/cluster.cuh"
+#include "backends/cuda/torus/device/make_ahead.cuh"
 #include "backends/cuda/torus/device/passes.cuh"
 
 namespace crenel::backend::cuda::torus {
 
-inline constexpr u32 kMaxBundle = 64;  ///< keys
-inline constexpr u32 kCutThreads = 128;
-
-struct BundleArgs {
-  RotateArgs rotate;  ///< `out` is not used
-  u32* out;
-  u16* exponents;  ///< [batch][steps * keys + 1], the body's last
-  u32 steps, log_keys;
-  u32 log_rest_modulus;
-
-  __host__ __device__ u32 row_exponents() const { return (steps << log_keys) + 1; }
+/// LP: log2 of the points (0: of run time); Polys: of the accumulator (0: of run time); Outs
+/// outputs of Rows ciphertexts a thread.
+template <u32 LP_, u32 RMax_, u32 Polys_, u32 Outs_, u32 Rows_, u32 Threads_, u32 Blocks_ = 1>
+struct BundleShape {
+  static constexpr u32 LP = LP_, RMax = RMax_, Polys = Polys_, Outs = Outs_, Rows = Rows_;
+  static constexpr u32 Threads = Threads_, Blocks = Blocks_;
+  static constexpr bool Ahead = false;
 };
+/// A row a block, whose bundles other blocks make ahead.
+template <u32 LP, u32 RMax, u32 Polys, u32 Threads>
+struct AheadShape : BundleShape<LP, RMax, Polys, Polys, 1, Threads, 2>,
+                    MadeAhead<LP, Polys, Threads> {
+  static constexpr bool Ahead = true;
+  static __device__ __forceinline__ u32 bundle_place(u32 f) { return f; }
+};
+using AnyBundle = BundleShape<0, 1, 0, 1, 1, 256>;
 
-/// c_S of every step of a row and the body's exponent, as device/torus/kernels.h has them.
-__global__ void __launch_bounds__(kCutThreads)
-    cut_exponents(const __grid_constant__ BundleArgs args) {
-  begin_kernel();
-  const RotateArgs& r = args.rotate;
-  __shared__ unsigned long long cut_off;  // of signed numbers, modulo 2^64: sums in any order
-  if (threadIdx.x == 0) cut_off = 0;
-  __syncthreads();
-  const u32 keys = 1u << args.log_keys, log_range = r.log_switch_modulus - r.log_n - 1;
-  const i64 range = i64(1) << log_range;
-  const u32 modulus_mask = static_cast<u32>((u64(1) << r.log_switch_modulus) - 1);
-  const u32 turn_mask = (2u << r.log_n) - 1;
-  const u32* const in = r.in + u64(blockIdx.x) * (r.lwe_dim + r.slots);
-  u16* const out = args.exponents + u64(blockIdx.x) * args.row_exponents();
-  for (u32 step = threadIdx.x; step < args.steps; step += blockDim.x) {
-    u32 x[kMaxBundle];
-    x[0] = 0;
-    for (u32 l = 0; l < args.log_keys; ++l) {
-      const u32 a = in[step * args.log_keys + l];
-      for (u32 set = 0; set < 1u << l; ++set) x[set | 1u << l] = (x[set] + a) & modulus_mask;
+/// Products of all points, in place; ends with all of them there. `exponents`: [Rows][kMaxBundle].
+template <class Shape, class Field>
+__device__ __forceinline__ void multiply_bundles(const Field& field, const BundleArgs& args,
+                                                 const u32* exponents, const double2* key,
+                                                 double2* work) {
+  constexpr u32 Polys = Shape::Polys, Outs = Shape::Outs, Rows = Shape::Rows, LP = Shape::LP;
+  constexpr u32 kParts = Polys / Outs, kTile = Shape::Threads / kParts;
+  constexpr Swizzle swizzle = PassPlan(LP, Shape::RMax).swizzle();
+  const u32 first = threadIdx.x / kTile * Outs;
+  for (u32 f = threadIdx.x % kTile; f < 1u << LP; f += kTile) {
+    double2 bundle[Rows][Polys][Outs], sum[Rows][Outs];
+    make_bundles<Polys, Outs, Rows>(
+        field, 1u << args.log_keys, LP, key + (first << LP) + f, field.exponent_of(f),
+        [&](u32 r, u32 set) { return exponents[r * kMaxBundle + set]; }, bundle);
+    double2* const at = work + place<double2>(f, swizzle);
+#pragma unroll
+    for (u32 r = 0; r < Rows; ++r) {
+#pragma unroll
+      for (u32 out = 0; out < Outs; ++out) sum[r][out] = make_double2(0.0, 0.0);
+#pragma unroll
+      for (u32 row = 0; row < Polys; ++row) {
+        const double2 in = at[(r * Polys + row) << LP];
+#pragma unroll
+        for (u32 out = 0; out < Outs; ++out) add_product(sum[r][out], in, bundle[r][row][out]);
+      }
     }
-    const auto fraction = [&](u32 set) { return i64(x[set] & (range - 1)); };
-    i64 whole = 0;
-    for (u32 set = 0; set < keys; ++set) whole += fraction(set);
-    // see CpuTorusKernels::cut_exponents
-    i64 least = 0, at = 0, taken = 0;
-    for (u32 cut = 0; cut < keys; ++cut) {
-      const i64 here = fraction(cut);
-      i64 above = 0, sum = 0;
-      for (u32 set = 0; set < keys; ++set)
-        if (fraction(set) > here) above += 1, sum += fraction(set);
-      const i64 total = whole - range * above;
-      const i64 cost = keys * range * (range * above - 2 * sum) - total * total;
-      if (cut == 0 || cost < least) least = cost, at = here, taken = total;
-    }
-    atomicAdd(&cut_off, static_cast<unsigned long long>(taken));
-    for (u32 set = 0; set < keys; ++set)
-      out[(step << args.log_keys) + set] =
-          static_cast<u16>(((x[set] >> log_range) + (fraction(set) > at)) & turn_mask);
+    if constexpr (kParts != 1) __syncthreads();  // all outputs of these points have read them
+#pragma unroll
+    for (u32 r = 0; r < Rows; ++r)
+#pragma unroll
+      for (u32 out = 0; out < Outs; ++out) at[(r * Polys + first + out) << LP] = sum[r][out];
   }
   __syncthreads();
-  if (threadIdx.x == 0) {
-    const u32 log_step = args.log_keys + log_range;
-    const i64 body = (i64(in[r.lwe_dim]) << args.log_keys) - static_cast<i64>(cut_off) +
-                     (i64(1) << (log_step - 1));
-    out[args.steps << args.log_keys] =
-        static_cast<u16>(static_cast<u32>(body >> log_step) & turn_mask);
-  }
 }
 
-/// Sums of one point: Polys as a constant, a bundle for every row and output at once, so that a
-/// root is read once; 0: of run time, one bundle at a time. A bundle adds in the same order.
-template <u32 Polys, class Field>
-__device__ __forceinline__ void bundle_point(const Field& field, const BundleArgs& args,
-                                             const u16* exponents, const double2* key,
-                                             double2* work, u32 f, u32 at, u32 lp) {
-  const u32 keys = 1u << args.log_keys, exponent = field.exponent_of(f);
-  const auto add = [](double2& sum, double2 a, double2 b) {
-    sum.x = fma_rn(-a.y, b.y, fma_rn(a.x, b.x, sum.x));
-    sum.y = fma_rn(a.y, b.x, fma_rn(a.x, b.y, sum.y));
-  };
-  if constexpr (Polys != 0) {
-    double2 bundle[Polys * Polys];
+/// ... with bundles that are there.
+template <class Shape>
+__device__ __forceinline__ void multiply_ready(const double2* ready, double2* work) {
+  constexpr u32 Polys = Shape::Polys, LP = Shape::LP;
+  constexpr Swizzle swizzle = PassPlan(LP, Shape::RMax).swizzle();
+#pragma unroll 1
+  for (u32 f = threadIdx.x; f < 1u << LP; f += Shape::Threads) {
+    double2 bundle[Polys][Polys], sum[Polys];
 #pragma unroll
-    for (u32 i = 0; i < Polys * Polys; ++i) bundle[i] = key[(i << lp) + f];
-    for (u32 set = 1; set < keys; ++set) {
-      const double2 root = field.root(exponents[set], exponent);
-      const double2* const next = key + (u64(set * Polys * Polys) << lp) + f;
+    for (u32 out = 0; out < Polys; ++out)
 #pragma unroll
-      for (u32 i = 0; i < Polys * Polys; ++i) add(bundle[i], root, next[i << lp]);
-    }
-    double2 sum[Polys];
+      for (u32 row = 0; row < Polys; ++row)
+        bundle[out][row] = ready[((out * Polys + row) << LP) + f];
+    double2* const at = work + place<double2>(f, swizzle);
 #pragma unroll
     for (u32 out = 0; out < Polys; ++out) sum[out] = make_double2(0.0, 0.0);
 #pragma unroll
     for (u32 row = 0; row < Polys; ++row) {
-      const double2 in = work[(row << lp) + at];
+      const double2 in = at[row << LP];
 #pragma unroll
-      for (u32 out = 0; out < Polys; ++out) add(sum[out], in, bundle[row * Polys + out]);
+      for (u32 out = 0; out < Polys; ++out) add_product(sum[out], in, bundle[out][row]);
     }
 #pragma unroll
-    for (u32 out = 0; out < Polys; ++out) work[(out << lp) + at] = sum[out];
-  } else {
-    constexpr u32 kMostPolys = 17;  // 16 masks and a body
-    const u32 polys = args.rotate.polys;
+    for (u32 out = 0; out < Polys; ++out) at[out << LP] = sum[out];
+  }
+  __syncthreads();
+}
+
+/// ... for sizes of run time: one row, one bundle at a time, in the same order.
+template <class Field>
+__device__ __forceinline__ void multiply_any(const Field& field, const BundleArgs& args,
+                                             const u32* exponents, const double2* key,
+                                             double2* work) {
+  constexpr u32 kMostPolys = 17;  // 16 masks and a body
+  const u32 polys = args.rotate.polys, lp = args.rotate.log_points, keys = 1u << args.log_keys;
+  for (u32 f = threadIdx.x; f < 1u << lp; f += blockDim.x) {
+    const u32 point = field.exponent_of(f), at = place<double2>(f, kSingleLevels);
     double2 sum[kMostPolys];
     for (u32 out = 0; out < polys; ++out) {
       sum[out] = make_double2(0.0, 0.0);
@@ -113,76 +108,87 @@ __device__ __forceinline__ void bundle_point(const Field& field, const BundleArg
         const double2* const k = key + ((row * polys + out) << lp) + f;
         double2 bundle = k[0];
         for (u32 set = 1; set < keys; ++set)
-          add(bundle, field.root(exponents[set], exponent), k[u64(set * polys * polys) << lp]);
-        add(sum[out], work[(row << lp) + at], bundle);
+          add_product(bundle, field.root(exponents[set], point), k[u64(set * polys * polys) << lp]);
+        add_product(sum[out], work[(row << lp) + at], bundle);
       }
     }
     for (u32 out = 0; out < polys; ++out) work[(out << lp) + at] = sum[out];
   }
+  __syncthreads();
 }
 
-/// LP: log2 of the points (0: of run time); Polys: of the accumulator (0: of run time).
-template <u32 LP, u32 RMax, u32 Polys, u32 Threads>
-__global__ void __launch_bounds__(Threads) bundle_rotate(const __grid_constant__ BundleArgs args) {
+template <class Shape>
+__global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
+    bundle_rotate(const __grid_constant__ BundleArgs args) {
   begin_kernel();
+  constexpr u32 LP = Shape::LP, RMax = Shape::RMax, Rows = Shape::Rows;
   using Rules = Accumulator<true, i32>;
   using Field = FftField<Rules, LP>;
-  extern __shared__ __align__(16) u8 shared[];
   const RotateArgs& r = args.rotate;
   const u32 lp = LP != 0 ? LP : r.log_points, n = 2u << lp;
-  constexpr Swizzle swizzle = LP != 0 ? PassPlan(LP != 0 ? LP : 1, RMax).swizzle() : kSingleLevels;
-  const u32 polys = Polys != 0 ? Polys : r.polys;
-  double2* const work = reinterpret_cast<double2*>(shared);
-  i32* const acc = reinterpret_cast<i32*>(work + (polys << lp));
-  const Field field(r, reinterpret_cast<u8*>(acc + polys * n));
+  const u32 polys = Shape::Polys != 0 ? Shape::Polys : r.polys, all = polys * Rows;
+  double2* const work = reinterpret_cast<double2*>(block_memory());
+  i32* const acc = reinterpret_cast<i32*>(work + (all << lp));
+  u32* const exponents = reinterpret_cast<u32*>(acc + all * n);
+  const Field field(r, reinterpret_cast<u8*>(exponents + Rows * kMaxBundle));
   const Rules rules{r};
-  const u16* exponents = args.exponents + u64(blockIdx.x) * args.row_exponents();
-  const u32 table = r.index == nullptr ? 0 : r.index[blockIdx.x];
-
-  const u32 turn = exponents[args.steps << args.log_keys];
-  for (u32 t = threadIdx.x; t < polys * n; t += blockDim.x) {
-    const u32 m = t & (n - 1), from = (m + turn) & (2 * n - 1);
-    i32 value = 0;
-    if (t / n >= r.glwe_dim) {
-      const u64 v = r.luts[u64(table) * n + (from & (n - 1))];
-      value = rules.centred(from < n || v == 0 ? v : r.modulus - v);
+  if constexpr (Shape::Ahead) {
+    if (blockIdx.x >= args.rotators) {
+      __syncthreads();
+      make_ahead<Shape>(field, args);
+      return;
     }
-    acc[t] = value;
   }
+  // rows past the end repeat the last one
+  const auto row_of = [&](u32 member) { return min(blockIdx.x * Rows + member, r.batch - 1); };
+  const auto table_of = [&](u32 row) { return r.index == nullptr ? 0 : r.index[row]; };
+
+  for (u32 t = threadIdx.x; t < all * n; t += blockDim.x) {
+    const u32 poly = t / n, row = row_of(poly / polys);
+    const u32 turn = args.exponents[(row + 1) * u64(args.row_exponents()) - 1];
+    acc[t] = first_word(r, rules, table_of(row), turn, poly % polys, t & (n - 1));
+  }
+  i32* const state = args.state + u64(blockIdx.x) * all * n;  // Ahead: between launches
+  const double2* ready = args.ready + u64(blockIdx.x) * args.count * (polys * polys << lp);
+  if (Shape::Ahead && args.first != 0)
+    for (u32 t = threadIdx.x; t < all * n; t += blockDim.x) acc[t] = state[t];
   __syncthreads();
 
-  const u64 step_points = u64(polys * polys) << (args.log_keys + lp);
   const double2* key = static_cast<const double2*>(r.key);
-  for (u32 i = 0; i < args.steps; ++i, key += step_points, exponents += 1u << args.log_keys) {
-    forward<Field, LP, RMax>(field, work, polys, lp,
+  for (u32 i = 0; i < args.count; ++i, key += args.step_points()) {
+    for (u32 t = threadIdx.x; !Shape::Ahead && t < Rows << args.log_keys; t += blockDim.x) {
+      const u32 member = t >> args.log_keys, set = t & ((1u << args.log_keys) - 1);
+      exponents[member * kMaxBundle + set] =
+          args.exponents[row_of(member) * u64(args.row_exponents()) + (i << args.log_keys) + set];
+    }
+    forward<Field, LP, RMax>(field, work, all, lp,
                              [&](u32 poly) { return field.points_of(acc + poly * n, 0); });
-    for (u32 f = threadIdx.x; f < 1u << lp; f += blockDim.x)
-      bundle_point<Polys>(field, args, exponents, key, work, f, place<double2>(f, swizzle), lp);
-    __syncthreads();
-    inverse<Field, LP, RMax>(field, work, polys, lp,
+    if constexpr (Shape::Ahead) {
+      multiply_ready<Shape>(ready, work);
+      ready += polys * polys << lp;
+    } else if constexpr (Shape::Polys != 0)
+      multiply_bundles<Shape>(field, args, exponents, key, work);
+    else
+      multiply_any(field, args, exponents, key, work);
+    inverse<Field, LP, RMax>(field, work, all, lp,
                              [&](u32 poly, u32 base, u32 stride, const auto& v) {
                                field.template store<true>(acc + poly * n, base, stride, v);
                              });
   }
   __syncthreads();
+  if (Shape::Ahead && args.first + args.count != args.steps) {
+    for (u32 t = threadIdx.x; t < all * n; t += blockDim.x) state[t] = acc[t];
+    return;
+  }
 
-  const u32 words = r.glwe_dim * n + 1;
-  for (u32 t = threadIdx.x; t < r.outputs * words; t += blockDim.x) {
-    const u32 output = t / words, w = t % words, at = output * (n / r.outputs);
-    u64 x;
-    if (w < r.glwe_dim * n) {
-      const u32 j = w & (n - 1);
-      x = rules.canonical(acc[w - j + ((at - j) & (n - 1))]);
-      if (j > at && x != 0) x = r.modulus - x;
-    } else {
-      x = rules.canonical(acc[r.glwe_dim * n + at]) + r.offsets[table];
-      if (x >= r.modulus) x -= r.modulus;
-    }
-    // Q is a power of two: floor((x q + Q / 2) / Q)
-    const u32 drop = r.log_modulus - args.log_rest_modulus;
-    const u64 rounded = drop == 0 ? x : (x + (u64(1) << (drop - 1))) >> drop;
-    args.out[u64(blockIdx.x) * r.outputs * words + t] =
-        static_cast<u32>(rounded & ((u64(1) << args.log_rest_modulus) - 1));
+  const u32 words = r.glwe_dim * n + 1, each = r.outputs * words;
+  for (u32 t = threadIdx.x; t < Rows * each; t += blockDim.x) {
+    const u32 member = t / each, output = t % each / words, w = t % words;
+    const u32 row = blockIdx.x * Rows + member;
+    if (row >= r.batch) break;
+    args.out[u64(row) * each + t % each] =
+        rest_word(args, rules, table_of(row), acc + (member * polys + w / n) * n, w == words - 1,
+                  output, w & (n - 1));
   }
 }
 

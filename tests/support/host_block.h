@@ -1,0 +1,192 @@
+// Runs the code of CUDA kernels on the host, a block or a cluster of blocks at a time: a fiber a
+// thread, which runs from barrier to barrier, in another order each time. Include before the
+// kernels' headers, in one source file.
+#pragma once
+
+#include "support/host_warp.h"  // first: see there
+
+//
+#include <random>
+
+// Kernels' static variables of a block: one block, or one cluster without any, runs at a time.
+#undef __shared__
+#define __shared__ thread_local
+#define __cluster_dims__(x, y, z)
+
+namespace crenel::test {
+
+class HostBlocks {
+ public:
+  /// Bytes of dynamic shared memory of a block.
+  static constexpr std::size_t kShared = 256 << 10;
+
+  static HostBlocks& current() {
+    static HostBlocks blocks;
+    return blocks;
+  }
+
+  /// `blocks` blocks of `threads` threads, the first with this index.
+  void run(dim3 first, u32 blocks, u32 threads, const std::function<void()>& body) {
+    body_ = &body, first_ = first, threads_ = threads;
+    fibers_.assign(blocks * threads, {});
+    stacks_.resize(fibers_.size() * kStack), memory_.resize(blocks * kShared);
+    all_ = {}, blocks_.assign(blocks, {}), warps_.assign((fibers_.size() + 31) / 32, {});
+    all_.live = static_cast<u32>(fibers_.size());
+    for (auto& b : blocks_) b.live = threads;
+    std::vector<u32> order(fibers_.size());
+    for (u32 i = 0; i < order.size(); ++i) {
+      order[i] = i, ++warps_[i / 32].live;
+      ucontext_t& start = fibers_[i].start;
+      getcontext(&start);
+      start.uc_stack.ss_sp = stacks_.data() + i * kStack;
+      start.uc_stack.ss_size = kStack;
+      start.uc_link = nullptr;
+      makecontext(&start, &HostBlocks::begin, 0);
+    }
+    while (all_.live != 0) {
+      std::shuffle(order.begin(), order.end(), rng_);
+      for (const u32 i : order)
+        if (!fibers_[i].ended && !fibers_[i].waits()) resume(i);
+    }
+  }
+
+  u32 rank() const { return at_ / threads_; }
+  /// Dynamic shared memory of the block that runs.
+  u8* memory() { return memory_.data() + rank() * kShared; }
+  void sync_block() { wait(blocks_[rank()]); }
+  void sync_cluster() { wait(all_); }
+
+  /// What every lane of a warp brings, once all have: read(their values).
+  template <class Read>
+  auto meet(std::array<u32, 6> values, const Read& read) {
+    const u32 warp = at_ / 32;
+    fibers_[at_].values = values;
+    wait(warps_[warp]);
+    const auto result = read([&](u32 lane) { return fibers_[warp * 32 + lane].values; });
+    wait(warps_[warp]);
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t kStack = 128 << 10;
+
+  struct Barrier {
+    u32 live = 0, arrived = 0, passed = 0;
+  };
+  struct Fiber {
+    ucontext_t start;
+    jmp_buf here;
+    bool begun = false, ended = false;
+    const Barrier* barrier = nullptr;
+    u32 passed = 0;
+    std::array<u32, 6> values;
+    bool waits() const { return barrier != nullptr && barrier->passed == passed; }
+  };
+
+  void resume(u32 i) {
+    at_ = i;
+    threadIdx = {i % threads_, 0, 0};
+    blockIdx = {first_.x + i / threads_, first_.y, first_.z};
+    if (_setjmp(scheduler_) != 0) return;
+    Fiber& fiber = fibers_[i];
+    if (!fiber.begun) {
+      fiber.begun = true;
+      setcontext(&fiber.start);
+    }
+    _longjmp(fiber.here, 1);
+  }
+  void pause() {
+    if (_setjmp(fibers_[at_].here) == 0) _longjmp(scheduler_, 1);
+  }
+  static void open(Barrier& barrier) {
+    if (barrier.arrived == barrier.live) barrier.arrived = 0, ++barrier.passed;
+  }
+  void wait(Barrier& barrier) {
+    Fiber& fiber = fibers_[at_];
+    fiber.barrier = &barrier, fiber.passed = barrier.passed;
+    ++barrier.arrived;
+    open(barrier);
+    pause();
+    fiber.barrier = nullptr;
+  }
+  static void begin() {
+    HostBlocks& b = current();
+    (*b.body_)();
+    b.fibers_[b.at_].ended = true;
+    // threads that have ended are not waited for
+    for (Barrier* barrier : {&b.all_, &b.blocks_[b.rank()], &b.warps_[b.at_ / 32]}) {
+      --barrier->live;
+      if (barrier->live != 0) open(*barrier);
+    }
+    _longjmp(b.scheduler_, 1);
+  }
+
+  const std::function<void()>* body_ = nullptr;
+  dim3 first_;
+  u32 threads_ = 0, at_ = 0;
+  std::vector<Fiber> fibers_;
+  std::vector<char> stacks_;
+  std::vector<u8> memory_;
+  Barrier all_;
+  std::vector<Barrier> blocks_, warps_;
+  jmp_buf scheduler_;
+  std::mt19937 rng_{std::random_device{}()};
+};
+
+/// Every block of a launch, a cluster at a time.
+template <class Kernel, class Args>
+void launch_blocks(Kernel kernel, dim3 grid, u32 cluster, u32 threads, const Args& args) {
+  const std::function<void()> body = [&] { kernel(args); };
+  blockDim = {threads, 1, 1}, gridDim = grid;
+  for (u32 z = 0; z < grid.z; ++z)
+    for (u32 y = 0; y < grid.y; ++y)
+      for (u32 x = 0; x < grid.x; x += cluster)
+        HostBlocks::current().run({x, y, z}, cluster, threads, body);
+}
+
+}  // namespace crenel::test
+
+inline void __syncthreads() { crenel::test::HostBlocks::current().sync_block(); }
+inline void atomicAdd(unsigned* to, unsigned value) { *to += value; }
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+  unsigned bytes = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned from = selector >> (4 * i) & 7;
+    bytes |= ((from < 4 ? a : b) >> (8 * (from & 3)) & 255) << (8 * i);
+  }
+  return bytes;
+}
+
+namespace crenel::backend::cuda {
+// device/cluster.cuh
+inline u32 cluster_rank() { return test::HostBlocks::current().rank(); }
+inline void cluster_sync() { test::HostBlocks::current().sync_cluster(); }
+inline u8* block_memory() { return test::HostBlocks::current().memory(); }
+template <class T>
+T* cluster_peer(T* here, u32 rank) {
+  return reinterpret_cast<T*>(reinterpret_cast<u8*>(here) +
+                              (std::ptrdiff_t(rank) - std::ptrdiff_t(cluster_rank())) *
+                                  std::ptrdiff_t(test::HostBlocks::kShared));
+}
+inline void copy_word_async(u32* to, const u32* from) { *to = *from; }
+inline void close_copies() {}
+inline void await_copies_but_last() {}
+// kernels/product_switch.cuh
+inline void multiply_digits(u32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  const u32 lane = threadIdx.x & 31;
+  const auto sums =
+      test::HostBlocks::current().meet({a[0], a[1], a[2], a[3], b0, b1}, [&](const auto& of) {
+        std::array<u32, 4> sum = {};
+        for (u32 i = 0; i < 4; ++i)
+          for (u32 k = 0; k < 32; ++k) {
+            const auto rows = of(lane / 4 * 4 + k % 16 / 4);
+            const auto columns = of((2 * (lane % 4) + i % 2) * 4 + k % 16 / 4);
+            const u32 shift = 8 * (k % 4);
+            const i32 x = static_cast<i8>(rows[i / 2 + k / 16 * 2] >> shift);
+            sum[i] += static_cast<u32>(x) * (columns[4 + k / 16] >> shift & 255);
+          }
+        return sum;
+      });
+  for (u32 i = 0; i < 4; ++i) d[i] += sums[i];
+}
+}  // namespace crenel::backend::cuda
