@@ -10,6 +10,7 @@
 #include "crenel/device/account.h"
 #include "crenel/device/optimisations.h"
 #include "device/pool.h"
+#include "rns/limb_set.h"
 
 namespace crenel::device {
 namespace {
@@ -174,6 +175,14 @@ Buffer Stream::allocate_exact(std::size_t bytes) {
   const Pool::Block block = pool_->take(capacity, capacity);
   return Buffer(shared_from_this(), block.data, bytes, block.capacity, false);
 }
+
+Buffer Stream::allocate_limbs(const rns::LimbSet& limbs, const LimbRows& of) {
+  const std::size_t bytes = of.rows * limbs.size() * of.limb_bytes;
+  return of.exact ? allocate_exact(bytes) : allocate(bytes, of.secret);
+}
+
+void Stream::count_taken(std::size_t bytes) { pool_->count_taken(bytes); }
+void Stream::count_given(std::size_t bytes) noexcept { pool_->count_given(bytes); }
 
 void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept {
   if (!device_->in_own_process()) return;  // the memory is its parent's
