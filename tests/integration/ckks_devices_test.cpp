@@ -101,7 +101,7 @@ TEST_P(CkksDevices, OneSetOfKeysServesEveryDevice) {
   EXPECT_LT(test::max_error(client.decrypt(back), expected), test::tolerance(home.params()));
 }
 
-CRENEL_DEVICE_SUITE(CkksDevices);
+CRENEL_SUITE_OVER(CkksDevices, test::with_split(test::test_devices()));
 
 }  // namespace
 }  // namespace crenel::ckks

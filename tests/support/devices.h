@@ -52,11 +52,9 @@ inline std::vector<std::string> candidate_devices() {
   return names;
 }
 
-/// The same, and devices that divide the limbs of polynomials: what has kernels of polynomials only.
-inline std::vector<std::string> poly_devices() {
-  auto names = candidate_devices();
-  if (std::getenv("CRENEL_DEVICES") == nullptr)
-    names.push_back("cpu+cpu+cpu");
+/// Those, and one that divides the limbs of polynomials: of what has kernels of polynomials only.
+inline std::vector<std::string> with_split(std::vector<std::string> names) {
+  if (std::getenv("CRENEL_DEVICES") == nullptr) names.push_back("cpu+cpu+cpu");
   return names;
 }
 
@@ -100,6 +98,6 @@ class DeviceTest : public testing::TestWithParam<std::string> {
 /// Runs on every device, ref too.
 #define CRENEL_DEVICE_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::test_devices())
 /// Compares every other device with ref, those that divide limbs among them.
-#define CRENEL_POLY_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::poly_devices())
+#define CRENEL_POLY_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::with_split(crenel::test::candidate_devices()))
 /// Compares every other device with ref.
 #define CRENEL_CANDIDATE_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::candidate_devices())

@@ -43,11 +43,11 @@ device::KeyView SplitPolyKernels::own(const SplitStream& stream, u32 part, const
 device::PlainGrid SplitPolyKernels::own(const SplitStream& stream, u32 part,
                                         const Grid& plain) const {
   Grid mine = plain;
+  mine.limbs = own(part, plain.limbs);
+  if (plain.giants == 0 || plain.babies == 0) return mine;
   const PolyShape entries{plain.log_words, plain.babies, plain.giants};
   const ConstView all(plain.data, entries, plain.limbs, Domain::eval);
-  const ConstView view = stream.blocks().local(part, all);
-  mine.data = view.data;
-  mine.limbs = view.limbs;
+  mine.data = stream.blocks().local(part, all).data;
   return mine;
 }
 
