@@ -43,7 +43,8 @@ void bind_info(nb::module_& m) {
       .def_ro("name", &DeviceInfo::name,
               "Name for Context(device=...): 'ref', 'cpu', 'cuda:0', ...")
       .def_prop_ro(
-          "kind", [](const DeviceInfo& d) { return kind_name(d.kind); }, "'ref', 'cpu', 'cuda' or 'split'.")
+          "kind", [](const DeviceInfo& d) { return kind_name(d.kind); },
+          "'ref', 'cpu', 'cuda' or 'split'.")
       .def_ro("description", &DeviceInfo::description,
               "Processor or GPU model, instruction set or compute capability.")
       .def_ro("memory_bytes", &DeviceInfo::memory_bytes, "Bytes of device memory; 0: host memory.")
@@ -111,9 +112,11 @@ void bind_class(nb::module_& m) {
            }),
            "name"_a = "auto", "optimisations"_a = nb::none(),
            "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
-           "else the CPU), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only states\n"
+           "else the CPU), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only "
+           "states\n"
            "its launches; or several as one, joined by + ('cuda:0+1'), which divide the limbs of\n"
-           "every polynomial (docs/guide/gpus.md); with the optimisations that are wanted: None: all.\n"
+           "every polynomial (docs/guide/gpus.md); with the optimisations that are wanted: None: "
+           "all.\n"
            "Raises DeviceError saying why a device cannot be had.")
       .def_prop_ro(
           "info", [](const Device& d) { return d.info(); }, "Name, kind, description and memory.")
@@ -130,7 +133,8 @@ void bind_class(nb::module_& m) {
           "What computes at the same time: threads, multiprocessors.")
       .def_prop_ro(
           "parts", [](const Device& d) { return d.parts(); },
-          "The devices that this one is made of, each with the memory of its share: a list, empty for\n"
+          "The devices that this one is made of, each with the memory of its share: a list, empty "
+          "for\n"
           "one that is not made of others.")
       .def_prop_ro(
           "available_bytes",

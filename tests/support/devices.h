@@ -98,6 +98,7 @@ class DeviceTest : public testing::TestWithParam<std::string> {
 /// Runs on every device, ref too.
 #define CRENEL_DEVICE_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::test_devices())
 /// Compares every other device with ref, those that divide limbs among them.
-#define CRENEL_POLY_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::with_split(crenel::test::candidate_devices()))
+#define CRENEL_POLY_SUITE(Suite) \
+  CRENEL_SUITE_OVER(Suite, crenel::test::with_split(crenel::test::candidate_devices()))
 /// Compares every other device with ref.
 #define CRENEL_CANDIDATE_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::candidate_devices())

@@ -24,8 +24,8 @@ inline device::Buffer memory_for(device::Stream& stream, const TestPoly& p) {
     row.push_back(l >= before && l - before < p.view.limbs.size()
                       ? p.view.limbs[static_cast<u32>(l - before)]
                       : static_cast<u32>(l));
-  return stream.allocate_limbs(row, {.rows = p.words.size() / p.view.component_stride,
-                                     .limb_bytes = sizeof(u32) << log_n});
+  return stream.allocate_limbs(
+      row, {.rows = p.words.size() / p.view.component_stride, .limb_bytes = sizeof(u32) << log_n});
 }
 
 /// Uploads `polys`, runs, downloads all of them again.

@@ -90,9 +90,9 @@ class Blocks {
 
   const u32 parts_;
   mutable ForkMutex mutex_;
-  std::map<u64, Block> blocks_;     ///< by address
-  std::multimap<u64, u64> free_;    ///< bytes to address, of blocks that are gone
-  u64 next_ = u64(0xe) << 56;       ///< not canonical on x86-64
+  std::map<u64, Block> blocks_;   ///< by address
+  std::multimap<u64, u64> free_;  ///< bytes to address, of blocks that are gone
+  u64 next_ = u64(0xe) << 56;     ///< not canonical on x86-64
 };
 
 }  // namespace crenel::backend::split

@@ -60,10 +60,10 @@ class SplitDevice final : public device::Backend {
   std::unique_ptr<device::PolyKernels> make_poly_kernels(
       std::shared_ptr<const ring::Ring> ring) override {
     if (ring->prime_count() < parts_.size())
-      throw ParameterError(cat("device ", info_.name, " of ", parts_.size(),
-                               " parts for a chain of ", ring->prime_count(),
-                               " primes, expected at least a prime a part"),
-                           {{"parts", parts_.size()}, {"primes", ring->prime_count()}});
+      throw ParameterError(
+          cat("device ", info_.name, " of ", parts_.size(), " parts for a chain of ",
+              ring->prime_count(), " primes, expected at least a prime a part"),
+          {{"parts", parts_.size()}, {"primes", ring->prime_count()}});
     return std::make_unique<SplitPolyKernels>(std::move(ring), parts_);
   }
 
@@ -104,8 +104,9 @@ device::DeviceInfo info_of(const std::string& name,
   device::DeviceInfo info = parts[0]->info();
   info.kind = device::Kind::split;
   info.name = name;
-  info.description = cat(parts.size(), " parts that share the limbs of every polynomial, each: ",
-                         parts[0]->info().description);
+  info.description =
+      cat(parts.size(),
+          " parts that share the limbs of every polynomial, each: ", parts[0]->info().description);
   info.memory_bytes *= parts.size();
   return info;
 }
@@ -115,10 +116,10 @@ void expect_alike(const std::string& name, const std::vector<std::shared_ptr<Dev
   for (const auto& part : parts) {
     const device::DeviceInfo &found = part->info(), &first = parts[0]->info();
     if (found.kind != first.kind || found.description != first.description)
-      throw DeviceError(cat("device ", name, ": ", found.name, " is ", found.description, ", ",
-                            first.name, " is ", first.description, ", expected parts that are alike"),
-                        {{"device", name}, {"found", found.description},
-                         {"expected", first.description}});
+      throw DeviceError(
+          cat("device ", name, ": ", found.name, " is ", found.description, ", ", first.name,
+              " is ", first.description, ", expected parts that are alike"),
+          {{"device", name}, {"found", found.description}, {"expected", first.description}});
     if (!part->in_host_memory() && !seen.insert(found.name).second)
       throw DeviceError(cat("device ", name, ": ", found.name, " twice, expected different GPUs"),
                         {{"device", name}, {"found", found.name}});

@@ -11,7 +11,8 @@ namespace {
 void append(std::vector<Move>& moves, const Move& m) {
   if (!moves.empty() && m.rows == 1) {
     Move& last = moves.back();
-    if (last.rows == 1 && m.to == last.to + last.row_bytes && m.from == last.from + last.row_bytes) {
+    if (last.rows == 1 && m.to == last.to + last.row_bytes &&
+        m.from == last.from + last.row_bytes) {
       last.row_bytes += m.row_bytes;
       return;
     }
@@ -86,9 +87,9 @@ std::vector<std::vector<Move>> moves_of(const Blocks& blocks, void* to, u64 to_p
                           b.block->limb_bytes() - b.rest}),
                 1};
       if (m.row_bytes == row_bytes)
-        m.rows = together = std::min(
-            {rows - r, rows_in_limb(a.block->limb_bytes(), a.rest, row_bytes, to_pitch),
-             rows_in_limb(b.block->limb_bytes(), b.rest, row_bytes, from_pitch)});
+        m.rows = together =
+            std::min({rows - r, rows_in_limb(a.block->limb_bytes(), a.rest, row_bytes, to_pitch),
+                      rows_in_limb(b.block->limb_bytes(), b.rest, row_bytes, from_pitch)});
       append(moves[part], m);
       done += m.row_bytes;
     }

@@ -159,7 +159,8 @@ void SplitStream::wait_for(Stream& other) {
     if (split != nullptr && split->count() == count())
       parts_[p]->wait_for(split->part(p));
     else
-      for (const auto& there : split != nullptr ? split->parts_ : std::vector{other.shared_from_this()})
+      for (const auto& there :
+           split != nullptr ? split->parts_ : std::vector{other.shared_from_this()})
         parts_[p]->wait_for(*there);
 }
 

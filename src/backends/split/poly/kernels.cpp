@@ -32,8 +32,8 @@ device::LimbScalars SplitPolyKernels::own(u32 part, const Scalars& scalars,
 // of its share.
 device::KeyView SplitPolyKernels::own(const SplitStream& stream, u32 part, const Key& key) const {
   if (key.slot == nullptr) return {stream.blocks().local(part, key.pairs), key.first_digit};
-  const auto* slot =
-      static_cast<const u32* const*>(stream.blocks().flat(part, static_cast<const void*>(key.slot)));
+  const auto* slot = static_cast<const u32* const*>(
+      stream.blocks().flat(part, static_cast<const void*>(key.slot)));
   const ConstView shape(reinterpret_cast<const u32*>(slot), key.pairs.shape,
                         own(part, key.pairs.limbs), Domain::eval);
   return {shape, slot, key.first_digit};
@@ -101,7 +101,7 @@ void SplitPolyKernels::do_intt(Stream& stream, View out, ConstView in) {
 }
 
 void SplitPolyKernels::do_mul_scalar(Stream& stream, View out, ConstView a,
-    const Scalars& scalars) {
+                                     const Scalars& scalars) {
   const Blocks& at = split_stream(stream).blocks();
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.mul_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
@@ -109,7 +109,7 @@ void SplitPolyKernels::do_mul_scalar(Stream& stream, View out, ConstView a,
 }
 
 void SplitPolyKernels::do_mul_add_scalar(Stream& stream, View out, ConstView a,
-    const Scalars& scalars) {
+                                         const Scalars& scalars) {
   const Blocks& at = split_stream(stream).blocks();
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.mul_add_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
@@ -117,7 +117,7 @@ void SplitPolyKernels::do_mul_add_scalar(Stream& stream, View out, ConstView a,
 }
 
 void SplitPolyKernels::do_add_scalar(Stream& stream, View out, ConstView a,
-    const Scalars& scalars) {
+                                     const Scalars& scalars) {
   const Blocks& at = split_stream(stream).blocks();
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.add_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
@@ -139,7 +139,7 @@ void SplitPolyKernels::do_reduce_signed(Stream& stream, View out, const i64* val
 }
 
 void SplitPolyKernels::do_sample_uniform(Stream& stream, View out, const random::Seed& seed,
-    random::Nonce nonce) {
+                                         random::Nonce nonce) {
   const Blocks& at = split_stream(stream).blocks();
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.sample_uniform(part, at.local(p, out), seed, nonce);
@@ -147,7 +147,7 @@ void SplitPolyKernels::do_sample_uniform(Stream& stream, View out, const random:
 }
 
 void SplitPolyKernels::do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
-    random::Nonce nonce) {
+                                         random::Nonce nonce) {
   const Blocks& at = split_stream(stream).blocks();
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.sample_ternary(part, at.local(p, out), seed, nonce);
@@ -155,7 +155,7 @@ void SplitPolyKernels::do_sample_ternary(Stream& stream, View out, const random:
 }
 
 void SplitPolyKernels::do_sample_error(Stream& stream, View out, const random::Seed& seed,
-    random::Nonce nonce) {
+                                       random::Nonce nonce) {
   const Blocks& at = split_stream(stream).blocks();
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.sample_error(part, at.local(p, out), seed, nonce);

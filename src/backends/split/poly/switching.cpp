@@ -23,10 +23,9 @@ std::shared_ptr<const device::DeviceTable> SplitPolyKernels::do_prepare(
   split->order = by_part(table.source);
   for (u32 p = 0; p < parts(); ++p) {
     const LimbSet mine = own(p, table.destination);
-    split->parts.push_back(mine.empty()
-                               ? Prepared<rns::BaseConversion>()
-                               : kernels_[p]->prepare(
-                                     rns::rearranged(moduli_, table, split->order, mine)));
+    split->parts.push_back(
+        mine.empty() ? Prepared<rns::BaseConversion>()
+                     : kernels_[p]->prepare(rns::rearranged(moduli_, table, split->order, mine)));
   }
   return split;
 }
@@ -48,10 +47,9 @@ std::shared_ptr<const device::DeviceTable> SplitPolyKernels::do_prepare(const rn
       scales.source_scale.insert(scales.source_scale.end(), of_digit.source_scale.begin(),
                                  of_digit.source_scale.end());
       scales.half.insert(scales.half.end(), of_digit.half.begin(), of_digit.half.end());
-      mine.digits.push_back(
-          {digit.first, digit.count,
-           rns::rearranged(moduli_, conversion, by_part(conversion.source),
-                           own(p, conversion.destination))});
+      mine.digits.push_back({digit.first, digit.count,
+                             rns::rearranged(moduli_, conversion, by_part(conversion.source),
+                                             own(p, conversion.destination))});
     }
     scales.lazy_terms = scales.source_size();
     split->scales.push_back(kernels_[p]->prepare(std::move(scales)));
@@ -134,8 +132,7 @@ void SplitPolyKernels::do_lift_signed(Stream& stream, i64* values, ConstView in)
   const LimbSet everywhere = LimbSet::range(0, parts());
   const auto sources = gathered(stream, in, by_part(in.limbs), everywhere);
   each(stream, everywhere, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.lift_signed(part, static_cast<i64*>(split.blocks().flat(p, values)),
-                        sources[p].view());
+    kernels.lift_signed(part, static_cast<i64*>(split.blocks().flat(p, values)), sources[p].view());
   });
 }
 
@@ -203,10 +200,9 @@ void SplitPolyKernels::do_hoisted_rotate_sum(Stream& stream, View out, ConstView
     std::vector<Key> mine;
     for (std::size_t r = 0; r < keys.size(); ++r)
       mine.push_back(elements[r] == 1 ? Key() : own(split, p, keys[r]));
-    kernels.hoisted_rotate_sum(
-        part, at.local(p, out), raised, present(at.local(p, b), raised),
-        a.data != nullptr ? present(at.local(p, a), raised) : ConstView(), mine, elements,
-        own(p, special, b.limbs), first_digit);
+    kernels.hoisted_rotate_sum(part, at.local(p, out), raised, present(at.local(p, b), raised),
+                               a.data != nullptr ? present(at.local(p, a), raised) : ConstView(),
+                               mine, elements, own(p, special, b.limbs), first_digit);
   });
 }
 

@@ -18,7 +18,7 @@ template <class Table>
 struct SplitTable final : device::DeviceTable {
   LimbSet order;                                      ///< in which the sources are gathered
   std::vector<Prepared<rns::BaseConversion>> scales;  ///< of the sources that a part has
-  std::vector<Prepared<Table>> parts;                 ///< null where a part has no limb of the output
+  std::vector<Prepared<Table>> parts;  ///< null where a part has no limb of the output
 };
 
 }  // namespace crenel::backend::split

@@ -48,8 +48,8 @@ void copy_both(Mirrored& to, u64 to_at, u64 to_pitch, Mirrored& from, u64 from_a
   for (u64 r = 0; r < rows; ++r)
     std::copy_n(from.host.data() + from_at + r * from_pitch, row_bytes,
                 to.host.data() + to_at + r * to_pitch);
-  to.expect_equal(cat(rows, " rows of ", row_bytes, " bytes; repeat with CRENEL_SEED=",
-                      test::run_seed()));
+  to.expect_equal(
+      cat(rows, " rows of ", row_bytes, " bytes; repeat with CRENEL_SEED=", test::run_seed()));
 }
 
 class SplitStreams : public testing::TestWithParam<std::string> {
@@ -94,7 +94,8 @@ TEST_P(SplitStreams, EveryPartHasItsShareAndGivesItBack) {
   const u64 bytes = u64(limbs.size()) << 20;
   const auto shared = device_->shared_stream();
   {
-    const Buffer keys = shared->allocate_limbs(limbs, {.rows = 1, .limb_bytes = 1 << 20, .exact = true});
+    const Buffer keys =
+        shared->allocate_limbs(limbs, {.rows = 1, .limb_bytes = 1 << 20, .exact = true});
     EXPECT_EQ(keys.bytes(), bytes);
     EXPECT_EQ(device_->pools().in_use, bytes);
     for (const auto& part : parts) EXPECT_EQ(part->pools().in_use, bytes / parts.size());
@@ -139,7 +140,8 @@ TEST_P(SplitStreams, RefusesWhatCannotBeItsOwn) {
   EXPECT_THROW(backend_of(*device_).make_torus_kernels({}), UnsupportedError);
 }
 
-INSTANTIATE_TEST_SUITE_P(, SplitStreams, testing::Values("cpu+cpu", "ref+ref+ref", "cpu+cpu+cpu+cpu"),
+INSTANTIATE_TEST_SUITE_P(, SplitStreams,
+                         testing::Values("cpu+cpu", "ref+ref+ref", "cpu+cpu+cpu+cpu"),
                          test::test_name);
 
 }  // namespace

@@ -245,8 +245,7 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
   const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
   inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
   switch_key(stream, tables_, out, read_only(sources), in.shape, in, table,
-             position_bytes(out.limbs, key.pairs.limbs),
-             tail_of(key, first_digit, addend, factor));
+             position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
 }
 
 void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
@@ -258,8 +257,7 @@ void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sou
                                            addend, factor);
   const device::Stage stage(stream, "key_switch");
   switch_key(stream, tables_, out, poly(sources), sources.shape, own, table,
-             position_bytes(out.limbs, key.pairs.limbs),
-             tail_of(key, first_digit, addend, factor));
+             position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
 }
 
 void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,

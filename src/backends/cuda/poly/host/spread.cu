@@ -24,10 +24,9 @@ void copy_limbs(device::Stream& stream, const ring::PolyView<const u32>& from,
   for (u32 b = 0; b < from.shape.batch; ++b)
     for (u32 c = 0; c < from.shape.components; ++c)
       for (u32 l = 0; l < from.limbs.size(); ++l)
-        CRENEL_CUDA_TRY(cudaMemcpyPeerAsync(target.to.limb(b, c, position[l]), there,
-                                            from.limb(b, c, l), here,
-                                            sizeof(u32) << from.shape.log_n,
-                                            cuda_stream(stream).handle()));
+        CRENEL_CUDA_TRY(
+            cudaMemcpyPeerAsync(target.to.limb(b, c, position[l]), there, from.limb(b, c, l), here,
+                                sizeof(u32) << from.shape.log_n, cuda_stream(stream).handle()));
 }
 
 }  // namespace
