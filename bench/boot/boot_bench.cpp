@@ -131,7 +131,8 @@ u64 time_both(const BootWorld& w, Rows& rows, const Values& z, const ckks::Ciphe
   return rows.peak_bytes();
 }
 
-/// The same bootstrap on another device, by copies of the keys: the bits must be those of the first.
+/// The same bootstrap on another device, by copies of the keys: the bits must be those of the
+/// first.
 void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Values& z,
                  const ckks::Ciphertext& input) {
   const auto device = device::open(w.options.beside);

@@ -16,8 +16,8 @@ class DividedStream : public Stream {
   virtual std::vector<std::shared_ptr<Stream>> parts() const = 0;
   /// (stream of the part, address there, bytes before it, bytes)
   using Piece = std::function<void(Stream&, void*, std::size_t, std::size_t)>;
-  /// f for the pieces of a stretch of memory, in order; of what all parts have, for every copy where
-  /// `all`, otherwise for one.
+  /// f for the pieces of a stretch of memory, in order; of what all parts have, for every copy
+  /// where `all`, otherwise for one.
   virtual void for_pieces(const void* address, std::size_t bytes, bool all, const Piece& f) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Devices that divide the limbs of every polynomial: bootstraps, keys and recordings have the bits of
-// one device, and each part its share of the memory.
+// Devices that divide the limbs of every polynomial: bootstraps, keys and recordings have the bits
+// of one device, and each part its share of the memory.
 #include <thread>
 
 #include "ckks/objects.h"

@@ -13,8 +13,8 @@ namespace crenel::backend::split {
 
 using rns::LimbSet;
 
-/// The part that keeps a limb: neighbours of a chain lie on different ones, so that every window of a
-/// chain that slides is divided equally.
+/// The part that keeps a limb: neighbours of a chain lie on different ones, so that every window of
+/// a chain that slides is divided equally.
 inline u32 part_of(u32 prime_id, u32 parts) { return prime_id % parts; }
 
 /// The members of `limbs` that a part keeps, in their order.

@@ -12,8 +12,8 @@ struct Move {
   u64 to_pitch, from_pitch, row_bytes, rows;
 };
 
-/// What each part has to copy for Stream::copy_rows, in few moves. StateError where source and target
-/// are limbs of different primes, which lie on different parts.
+/// What each part has to copy for Stream::copy_rows, in few moves. StateError where source and
+/// target are limbs of different primes, which lie on different parts.
 std::vector<std::vector<Move>> moves_of(const Blocks& blocks, void* to, u64 to_pitch,
                                         const void* from, u64 from_pitch, u64 row_bytes, u64 rows);
 

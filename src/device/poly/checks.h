@@ -62,8 +62,8 @@ void key_switch_extended(const ring::Ring& ring, const ConstView& out, const Con
                          const ConstView* addend, const LimbScalars* factor);
 void divide(const ring::Ring& ring, const ConstView& out, const ConstView& in,
             const Prepared<rns::Divide>& table, const ConstView* addend);
-/// A switching key with the gadget digits [first, first + digits) and the limbs of `out`; nothing is
-/// written on it.
+/// A switching key with the gadget digits [first, first + digits) and the limbs of `out`; nothing
+/// is written on it.
 void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, const ConstView& out,
                    u32 first, u32 digits);
 void sources(const ring::Ring& ring, const ConstView& out, const ConstView& in,

@@ -208,8 +208,8 @@ class PolyKernels {
   /// Limbs of in (eval), which may have more, as sources of a base conversion: scales.source.
   void sources(Stream& stream, const View& out, const ConstView& in,
                const Prepared<rns::BaseConversion>& scales);
-  /// mod_up of the sources table.input (coeff, of `sources`), where `own` (eval) holds those of them
-  /// that table.output has: any order of the sources inside a digit, any limbs of the output.
+  /// mod_up of the sources table.input (coeff, of `sources`), where `own` (eval) holds those of
+  /// them that table.output has: any order of the sources inside a digit, any limbs of the output.
   void mod_up_from(Stream& stream, const View& out, const ConstView& sources, const ConstView& own,
                    const Prepared<rns::ModUp>& table);
   /// key_switch_extended likewise; the addend has the leading limbs of out.

@@ -28,8 +28,8 @@ device::LimbScalars SplitPolyKernels::own(u32 part, const Scalars& scalars,
   return mine;
 }
 
-// Behind a slot the part has an address of its own (SplitStream::upload_addresses); the shape is that
-// of its share.
+// Behind a slot the part has an address of its own (SplitStream::upload_addresses); the shape is
+// that of its share.
 device::KeyView SplitPolyKernels::own(const SplitStream& stream, u32 part, const Key& key) const {
   if (key.slot == nullptr) return {stream.blocks().local(part, key.pairs), key.first_digit};
   const auto* slot = static_cast<const u32* const*>(

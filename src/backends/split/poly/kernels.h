@@ -1,5 +1,5 @@
-// The kernel interface on several devices: each computes the limbs that it keeps. What a limb needs of
-// others, as a source of base conversions, every part gets from the part that has it.
+// The kernel interface on several devices: each computes the limbs that it keeps. What a limb needs
+// of others, as a source of base conversions, every part gets from the part that has it.
 #pragma once
 
 #include "backends/split/stream.h"
@@ -89,8 +89,8 @@ class SplitPolyKernels final : public device::PolyKernels {
       f(p, *kernels_[p], split.part(p));
     }
   }
-  /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`: as they are,
-  /// or with `scales` as sources of a base conversion.
+  /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`: as they
+  /// are, or with `scales` as sources of a base conversion.
   std::vector<device::compose::Temporary> gathered(
       Stream& stream, const ConstView& in, const LimbSet& order, const LimbSet& users,
       const std::vector<Prepared<rns::BaseConversion>>* scales = nullptr);

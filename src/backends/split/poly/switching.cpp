@@ -82,8 +82,8 @@ std::shared_ptr<const device::DeviceTable> SplitPolyKernels::do_prepare(const rn
   return split;
 }
 
-// Every part waits for all others twice: until their memory for what comes is there, and until all has
-// come.
+// Every part waits for all others twice: until their memory for what comes is there, and until all
+// has come.
 std::vector<Temporary> SplitPolyKernels::gathered(Stream& stream, const ConstView& in,
                                                   const LimbSet& order, const LimbSet& users,
                                                   const Conversions* scales) {

@@ -131,8 +131,8 @@ KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
   return tail;
 }
 
-// A key switch from its sources on. Some limbs of all digits at a time, all of them when the digits are
-// not too large.
+// A key switch from its sources on. Some limbs of all digits at a time, all of them when the digits
+// are not too large.
 void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
                 const Poly<const u32>& sources, const ring::PolyShape& shape,
                 const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table,
