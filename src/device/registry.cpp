@@ -24,6 +24,7 @@ std::optional<int> index_after(const std::string& name, const std::string& prefi
 
 constexpr int kDryGpus = 1024;  // their addresses are told apart (backends/cuda/dry.cu)
 
+#if !defined(CRENEL_CLIENT_ONLY)
 // The devices of "cuda:0+1", by name: a part that is a number has the prefix of the one before.
 std::vector<std::string> names_of_parts(const std::string& name) {
   std::vector<std::string> names;
@@ -47,6 +48,7 @@ std::shared_ptr<Device> open_parts(const std::string& name) {
   for (const std::string& part : names_of_parts(name)) parts.push_back(open(part));
   return make_split_device(name, std::move(parts));
 }
+#endif
 
 }  // namespace
 
@@ -73,7 +75,9 @@ std::shared_ptr<Device> open(const std::string& name) {
     if (cuda_device_count() > 0) return make_cuda_device(0);
     return make_cpu_device();
   }
+#if !defined(CRENEL_CLIENT_ONLY)  // a client of CKKS (web/) has one device
   if (name.find('+') != std::string::npos) return open_parts(name);
+#endif
   if (const auto index = index_after(name, "cuda:dry:", kDryGpus - 1))
     return make_dry_cuda_device(*index);
   const auto index =
