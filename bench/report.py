@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from report.boot import boot_sections, openfhe_boot_sections
+from report.bridge import bridge_sections
 from report.ceilings import filled
 from report.fhecore import fhecore_sections
 from report.kernels import kernel_sections
@@ -37,6 +38,7 @@ WORKLOADS_PAGE = ROOT / "docs" / "reference" / "workloads.md"
 CEILINGS_PAGE = ROOT / "docs" / "theory" / "gpu.md"
 SUITES_OF_THEIR_OWN = (
     *("boot", "tfhe", "tfhe-tune", "python", "workload", "small-networks", "browser", "pool"),
+    "bridge",
 )
 HEAD = """# Benchmarks
 
@@ -81,7 +83,7 @@ def render(results: Path) -> str:
             text += versus_openfhe(data)
     text += openfhe_boot_sections(files)
     text += tfhe_sections(files) + openfhe_tfhe_sections(files)
-    text += pool_sections(files)
+    text += pool_sections(files) + bridge_sections(files)
     text += tune_sections(files) + rotation_traffic_sections(files)
     text += kernel_sections(kernels, files) + profile_sections(files)
     return text + python_sections(files) + fhecore_sections(files)

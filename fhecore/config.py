@@ -90,11 +90,6 @@ class Config:
         return self.rows * self.cols
 
     @property
-    def mu_bits(self) -> int:
-        """floor(2^(2W+1) / q) for q > 2^(W-4)."""
-        return self.word_bits + 5
-
-    @property
     def latency(self) -> int:
         """Clock edges from the one that samples step 0 to the one after which the last element holds its
         result: K + (R-1) + (C-1) + T-1, and one input register. 44 for the paper's unit."""

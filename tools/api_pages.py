@@ -22,7 +22,7 @@ from check_types import Missing, find_stub
 from docstrings import to_markdown
 from header_page import header_page
 
-PAGES = ("crenel", "ckks", "tfhe", "fhecore", "nn", "workloads")
+PAGES = ("crenel", "ckks", "tfhe", "bridge", "fhecore", "nn", "workloads")
 TITLES = {"crenel": "crenel", **{p: f"crenel.{p}" for p in PAGES[1:]}, "cpp": "C++ headers"}
 FOLDER = "reference/api"
 ADDRESSES = [f"{FOLDER}/{page}.md" for page in TITLES]  # below docs/

@@ -37,8 +37,9 @@ ALLOWED = {
     "ckks": DEVICE | {"rlwe"},
     "circuits": DEVICE | {"rlwe", "ckks"},
     "tfhe": DEVICE,
+    "bridge": DEVICE | {"rlwe", "ckks", "circuits", "tfhe"},
     "fhecore": DEVICE | MODEL,
-    "serialize": DEVICE | {"rlwe", "ckks", "tfhe"},
+    "serialize": DEVICE | {"rlwe", "ckks", "tfhe", "bridge"},
 }
 # Rooms of device and of every backend -> rooms that they may include besides their own.
 ROOMS = {"poly": set(), "torus": {"poly"}, "fhecore": {"poly"}}
@@ -64,7 +65,8 @@ PYTHON_ALLOWED = {
     ),
     "crenel/nn/importers": (
         "numpy",
-        "onnx",  # these three only where a user has them
+        "h5py",  # these four only where a user has them
+        "onnx",
         "safetensors",
         "torch",
         "crenel.errors",

@@ -22,6 +22,7 @@ WIDER = {
     "fhecore/model/barrett_test.cpp": "support/fhecore_world.h makes the kernels of a device too",
     "fhecore/model/unit_test.cpp": "support/fhecore_world.h makes the kernels of a device too",
     "rlwe/encapsulation_test.cpp": "decrypts with a client of CKKS",
+    "rlwe/ring_switch_test.cpp": "takes the ring and the secrets of a context of CKKS",
 }
 # Prefix of sources that no test names -> the test that covers them, below tests/.
 COVERED = {
@@ -30,6 +31,7 @@ COVERED = {
     "backends/host/": "conformance/fhecore_test.cpp",
     "backends/none/": "unit/device/account_test.cpp",
     "backends/ref/": "golden/kernels_test.cpp",
+    "bridge/": "unit/bridge/bridge_test.cpp",
     "backends/split/": "unit/backends/split/stream_test.cpp",
     "circuits/bootstrapping/": "unit/circuits/bootstrapping/bootstrapping_test.cpp",
     "circuits/linear_transform/": "unit/circuits/linear_transform/linear_transform_test.cpp",

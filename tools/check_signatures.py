@@ -20,7 +20,7 @@ from pathlib import Path
 from check_types import Missing, find_stub
 
 ROOT = Path(__file__).resolve().parents[1]
-PUBLIC = ("crenel", "crenel.ckks", "crenel.tfhe", "crenel.fhecore", "crenel.nn")
+PUBLIC = ("crenel", "crenel.ckks", "crenel.tfhe", "crenel.bridge", "crenel.fhecore", "crenel.nn")
 STUB = "crenel._crenel"
 # Generic classes that stand for unknown elements when nothing says which.
 GENERIC = {

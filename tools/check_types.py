@@ -30,7 +30,8 @@ STAGE = ROOT / "build" / "typing"
 PROGRAM_FLAGS = ["--check-untyped-defs", "--warn-unused-ignores", "--follow-imports=silent"]
 PACKAGE_FLAGS = ["--strict", "--extra-checks"]
 # These need not be here: the demo, plots, notebooks and importers use them (as pyproject.toml says to mypy).
-OPTIONAL = ("sklearn", "matplotlib", "IPython", "torch", "onnx", "safetensors", "ray", "fsspec", "tokenizers")
+OPTIONAL = ("sklearn", "matplotlib", "IPython", "torch", "onnx", "h5py", "safetensors", "ray", "fsspec",
+            "tokenizers")  # fmt: skip
 PYRIGHT = {"typeCheckingMode": "standard", "reportMissingModuleSource": "none", "pythonVersion": "3.10"}
 
 

@@ -11,6 +11,7 @@ ROOMS = {
     "ckks": "CKKS",
     "circuits": "Bootstrapping and linear transforms (CKKS)",
     "tfhe": "TFHE",
+    "bridge": "Between CKKS and TFHE",
     "device": "Devices, streams, memory",
     "core": "Errors, limits, files, secret memory",
     "fhecore": "FHECore",

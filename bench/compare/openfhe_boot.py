@@ -132,7 +132,7 @@ def row(name: str, r: dict) -> str:
     return text + f" {r['peak_rss_bytes'] / 2**30:7.2f}" + ("" if right(r) else "  WRONG")
 
 
-def main() -> int:
+def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "main")
     parser.add_argument("--python", help="a Python 3.10, or one that has openfhe")
@@ -144,6 +144,35 @@ def main() -> int:
     args = parser.parse_args()
     if args.runs < 3:
         parser.error("--runs: the median of at least 3")
+    return args
+
+
+def document(args: argparse.Namespace, before: dict, theirs: list[dict], after: dict, load: list) -> dict:
+    """The slower of our runs, the larger of our peaks, against the fastest of theirs."""
+    slower = max(before, after, key=lambda r: r["bootstrap_s"])
+    fastest = min(theirs, key=lambda r: r["bootstrap_s"])
+    peak = max(before["peak_rss_bytes"], after["peak_rss_bytes"])
+    return {
+        "kind": KIND,
+        "format": 1,
+        "provenance": {**before["provenance"], "command": " ".join(["openfhe_boot.py", *flags(args)])},
+        "threads": args.threads,
+        "wheel": WHEEL,
+        "bound_log2": BOUND_LOG2,
+        "memory_limit_bytes": MEMORY_LIMIT,
+        "crenel": [before, after],
+        "openfhe": theirs,
+        "fastest": fastest["name"],
+        "ratio": fastest["bootstrap_s"] / slower["bootstrap_s"],
+        "faster": slower["bootstrap_s"] < fastest["bootstrap_s"],
+        "within_memory": peak < MEMORY_LIMIT,
+        "steady": steady([before, after], theirs),
+        "load_average": load,
+    }
+
+
+def main() -> int:
+    args = parsed()
     program = args.build / "bench" / "crenel_bench_boot"
     if not program.exists():
         sys.exit(f"{program} is missing: ./run bench builds it")
@@ -169,28 +198,8 @@ def main() -> int:
     wrong = [r for r in (before, *theirs, after) if not right(r)]
     if wrong:
         sys.exit(f"{len(wrong)} outputs are wrong: error above 2^{BOUND_LOG2:g}")
-    # The slower of our runs, the larger of our peaks, against the fastest of theirs.
-    slower = max(before, after, key=lambda r: r["bootstrap_s"])
-    fastest = min(theirs, key=lambda r: r["bootstrap_s"])
-    peak = max(before["peak_rss_bytes"], after["peak_rss_bytes"])
-    content = {
-        "kind": KIND,
-        "format": 1,
-        "provenance": {**before["provenance"], "command": " ".join(["openfhe_boot.py", *flags(args)])},
-        "threads": args.threads,
-        "wheel": WHEEL,
-        "bound_log2": BOUND_LOG2,
-        "memory_limit_bytes": MEMORY_LIMIT,
-        "crenel": [before, after],
-        "openfhe": theirs,
-        "fastest": fastest["name"],
-        "ratio": fastest["bootstrap_s"] / slower["bootstrap_s"],
-        "faster": slower["bootstrap_s"] < fastest["bootstrap_s"],
-        "within_memory": peak < MEMORY_LIMIT,
-        "steady": steady([before, after], theirs),
-        "load_average": load,
-    }
-    print(f"OpenFHE's fastest ({fastest['name']}) takes {content['ratio']:.2f} times Crenel's slower run")
+    content = document(args, before, theirs, after, load)
+    print(f"OpenFHE's fastest ({content['fastest']}) takes {content['ratio']:.2f} times Crenel's slower run")
     if not content["steady"]:
         print("disturbed by other work: repeat on an idle machine")
     out = args.out

@@ -67,6 +67,27 @@ def uniform(rng, slots: int):
     return rng.uniform(-1, 1, slots) + 1j * rng.uniform(-1, 1, slots)
 
 
+def repeated(context, keys, bootstrap, slots: int, level: int, runs: int):
+    """Seconds, processor seconds, largest and mean square errors of each, one more than `runs` for the
+    warm-up; and the last input and result."""
+    rng = np.random.default_rng(2026)
+    rows = []
+    for _ in range(1 + runs):
+        values = uniform(rng, slots)
+        plain = context.MakeCKKSPackedPlaintext(values, 1, level, None, slots)
+        encrypted = context.Encrypt(keys.publicKey, plain)
+        gc.collect()
+        used = time.process_time()
+        refreshed, taken = timed(lambda c=encrypted: bootstrap(c))
+        used = time.process_time() - used
+        found = context.Decrypt(refreshed, keys.secretKey)
+        found.SetLength(slots)
+        error = np.abs(np.asarray(found.GetCKKSPackedValue())[:slots] - values)
+        error[np.isnan(error)] = math.inf
+        rows.append((taken, used, float(error.max()), float((error**2).mean())))
+    return [list(each) for each in zip(*rows, strict=True)], encrypted, refreshed
+
+
 def main() -> None:
     case = json.loads(sys.argv[1])
     slots = 1 << (case["log_n"] - 1)
@@ -92,27 +113,13 @@ def main() -> None:
     # SlotsToCoeffs takes its levels from the input where it comes first: the result's last levels are not for
     # others. One more level is always needed.
     transform = case["level_budget"][1] if first else 0
-    rng = np.random.default_rng(2026)
-    seconds, processor, largest, squares = [], [], [], []
-    for _ in range(1 + case["runs"]):
-        values = uniform(rng, slots)
-        plain = context.MakeCKKSPackedPlaintext(values, 1, depth - transform - 1, None, slots)
-        encrypted = context.Encrypt(keys.publicKey, plain)
-        gc.collect()
-        used = time.process_time()
-        refreshed, taken = timed(lambda c=encrypted: bootstrap(c))
-        seconds.append(taken)
-        processor.append(time.process_time() - used)
-        found = context.Decrypt(refreshed, keys.secretKey)
-        found.SetLength(slots)
-        error = np.abs(np.asarray(found.GetCKKSPackedValue())[:slots] - values)
-        error[np.isnan(error)] = math.inf
-        largest.append(float(error.max()))
-        squares.append(float((error**2).mean()))
+    level = depth - transform - 1
+    found, encrypted, refreshed = repeated(context, keys, bootstrap, slots, level, case["runs"])
     # A scale that is still to be divided by costs a level.
     left = depth - refreshed.GetLevel() - (refreshed.GetNoiseScaleDeg() - 1)
     if refreshed.GetLevel() >= encrypted.GetLevel() or left - transform < case["levels_after"]:
         sys.exit(f"OpenFHE's bootstrap leaves {left} levels")
+    seconds, processor, largest, squares = found
     q1, median, q3 = statistics.quantiles(seconds[1:], n=4, method="inclusive")
     out = {
         **case,

@@ -8,14 +8,17 @@ import os
 import platform
 import subprocess
 import time
+import uuid
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import crenel
-from crenel import ckks, nn
+from crenel import ckks, client, nn
+from crenel.serve import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,6 +31,27 @@ def digits(params: str, batch: int) -> tuple[nn.Program, np.ndarray]:
     images = rng.uniform(0, 1, (300, 64))
     chosen = ckks.preset(params, allow_insecure=True)
     return nn.compile(nn.Sequential(*layers), images, params=chosen, batch=batch, device="cpu"), images
+
+
+def settings(folder: str, **more: Any) -> Settings:
+    """Of a service whose limits no bench reaches, with its data in a folder; `more` are those it measures."""
+    return Settings(
+        data=str(Path(folder) / "data"),
+        allow_insecure=True,
+        **{"requests_per_second": 1e5, "burst": 10**6, "waiting": 10**4, "min_free_bytes": 0} | more,
+    )
+
+
+def submitted(session: client.Session, data: bytes) -> client.Job:
+    """A job of bytes that are ready, so that no encryption is part of what is timed."""
+    headers = {
+        "Crenel-Program": session.spec.program,
+        "Crenel-Key": session.key,
+        "Content-Type": "application/octet-stream",
+        "Idempotency-Key": uuid.uuid4().hex,
+    }
+    made = session.service.request("POST", "/jobs", content=data, headers=headers)
+    return client.Job(session, made.json()["job"])
 
 
 def resident_bytes(pid: int) -> int:

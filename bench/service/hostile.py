@@ -19,7 +19,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import common
@@ -27,7 +26,7 @@ import httpx
 import numpy as np
 
 from crenel import client
-from crenel.serve import NnProgram, Settings, running
+from crenel.serve import NnProgram, running
 
 ROUTES = [
     "/jobs",
@@ -243,17 +242,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     program, images = common.digits("toy-leveled-n14-s40", 4)
     served, spec = NnProgram("digits", program.to_bytes(), allow_insecure=True), program.client
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(
-            data=str(Path(folder) / "data"),
-            allow_insecure=True,
-            requests_per_second=1e5,
-            burst=10**6,
-            refusals_per_second=1e5,
-            jobs=200,
-            waiting=10**4,
-            min_free_bytes=0,
-            body_seconds=5.0,
-        )
+        settings = common.settings(folder, refusals_per_second=1e5, jobs=200, body_seconds=5.0)
         with running([served], settings) as service:
             alice = client.Session(client.connect(service.url, service.token or ""), spec, spec.keygen("cpu"))
             alice.send_keys()

@@ -13,7 +13,6 @@ import os
 import signal
 import tempfile
 import time
-from pathlib import Path
 
 import common
 import httpx
@@ -27,17 +26,14 @@ def measure(given: argparse.Namespace) -> dict:
     served = NnProgram("digits", program.to_bytes(), allow_insecure=True)
     spec = program.client
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(
-            data=str(Path(folder) / "data"),
-            allow_insecure=True,
+        settings = common.settings(
+            folder,
             jobs=given.requests,
             waiting=10 * given.requests,
             finished_jobs=10 * given.requests,
             burst=100 * given.requests,
-            requests_per_second=1e5,
             lease_seconds=3.0,
             attempts=given.attempts,
-            min_free_bytes=0,
         )
         with _serving(given.engine, served, settings, given.workers) as service:
             tenant = client.connect(service.url, service.token or "")

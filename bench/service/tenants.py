@@ -8,13 +8,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import common
 
 from crenel import client
-from crenel.serve import NnProgram, Settings, running
+from crenel.serve import NnProgram, running
 from crenel.serve.worker import alive
 
 
@@ -23,16 +22,11 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     served, spec = NnProgram("digits", program.to_bytes(), allow_insecure=True), program.client
     batch = images[: given.batch]
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(
-            data=str(Path(folder) / "data"),
-            allow_insecure=True,
-            requests_per_second=1e5,
-            burst=10**6,
+        settings = common.settings(
+            folder,
             jobs=10_000,
-            waiting=10_000,
             device_bytes=given.resident * served.key_memory,
             host_bytes=given.host_mib << 20,
-            min_free_bytes=0,
         )
         with running([served], settings) as service:
             sessions = []
@@ -60,26 +54,13 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _submitted(session: client.Session, data: bytes) -> client.Job:
-    import uuid
-
-    headers = {
-        "Crenel-Program": session.spec.program,
-        "Crenel-Key": session.key,
-        "Content-Type": "application/octet-stream",
-        "Idempotency-Key": uuid.uuid4().hex,
-    }
-    made = session.service.request("POST", "/jobs", content=data, headers=headers)
-    return client.Job(session, made.json()["job"])
-
-
 def _turns(sessions: list, spec: Any, rounds: int) -> dict[str, float]:
     """One after the other, each waits for its encrypted result."""
     times, keys, start, samples = [], [], time.perf_counter(), 0
     for _ in range(rounds):
         for session, tensor in sessions:
             began = time.perf_counter()
-            job = _submitted(session, tensor.to_bytes())
+            job = common.submitted(session, tensor.to_bytes())
             job.encrypted(300)
             times.append(time.perf_counter() - began)
             keys.append(job.state()["seconds"]["keys"])
@@ -96,7 +77,7 @@ def _turns(sessions: list, spec: Any, rounds: int) -> dict[str, float]:
 def _piped(sessions: list, rounds: int) -> dict[str, float]:
     """All submitted, then all fetched: the worker never waits for a client."""
     start = time.perf_counter()
-    sent = [(t.samples, _submitted(s, t.to_bytes())) for _ in range(rounds) for s, t in sessions]
+    sent = [(t.samples, common.submitted(s, t.to_bytes())) for _ in range(rounds) for s, t in sessions]
     for _, job in sent:
         job.encrypted(300)
     seconds = time.perf_counter() - start

@@ -18,7 +18,6 @@ import sys
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -56,7 +55,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         alone = _Alone(program, sessions, inner)
         _piped(sessions, 1)
         alone.run(2)
-        result = len(submitted(*sessions[0]).encrypted(300))
+        result = len(common.submitted(*sessions[0]).encrypted(300))
         key_file = int(sessions[0][0].service.keys()[0]["bytes"])
         rounds = [_round(sessions, alone, given.jobs, pid, worker) for _ in range(given.rounds)]
     return _summary(rounds, given) | {
@@ -196,7 +195,7 @@ def _piped(sessions: list, rounds: int) -> None:
     """All submitted, by a thread a tenant, then all fetched: the worker never waits for a client."""
 
     def tenant(session: client.Session, data: bytes) -> None:
-        jobs = [submitted(session, data) for _ in range(rounds)]
+        jobs = [common.submitted(session, data) for _ in range(rounds)]
         for job in jobs:
             job.encrypted(300)
 
@@ -210,7 +209,7 @@ def _full(sessions: list, rounds: int, worker: int) -> tuple[float, float]:
     os.kill(worker, signal.SIGSTOP)
     try:
         with ThreadPoolExecutor(len(sessions)) as pool:
-            jobs = list(pool.map(lambda s: [submitted(*s) for _ in range(rounds)], sessions))
+            jobs = list(pool.map(lambda s: [common.submitted(*s) for _ in range(rounds)], sessions))
         before = _cpu(worker)
         start = time.perf_counter()
     finally:
@@ -218,17 +217,6 @@ def _full(sessions: list, rounds: int, worker: int) -> tuple[float, float]:
     with ThreadPoolExecutor(len(sessions)) as pool:
         list(pool.map(lambda some: [job.encrypted(300) for job in some], jobs))
     return time.perf_counter() - start, _cpu(worker) - before
-
-
-def submitted(session: client.Session, data: bytes) -> client.Job:
-    headers = {
-        "Crenel-Program": session.spec.program,
-        "Crenel-Key": session.key,
-        "Content-Type": "application/octet-stream",
-        "Idempotency-Key": uuid.uuid4().hex,
-    }
-    made = session.service.request("POST", "/jobs", content=data, headers=headers)
-    return client.Job(session, made.json()["job"])
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ import httpx
 import numpy as np
 
 from crenel import ckks
-from crenel.serve import Function, Settings, running
+from crenel.serve import Function, running
 
 PIECE = 1 << 20
 
@@ -37,9 +37,7 @@ def measure(given: argparse.Namespace) -> dict:
                 piece = rng.bytes(min(PIECE, size - k))
                 digest.update(piece)
                 file.write(piece)
-        settings = Settings(
-            data=str(Path(folder) / "data"), allow_insecure=True, chunk_bytes=size, min_free_bytes=0
-        )
+        settings = common.settings(folder, chunk_bytes=size)
         with running([served], settings) as service, httpx.Client(base_url=service.url, timeout=120) as http:
             http.headers["Authorization"] = f"Bearer {service.token}"
             http.headers["Tus-Resumable"] = "1.0.0"

@@ -1,6 +1,8 @@
 // The whole public API.
 #pragma once
 
+#include "crenel/bridge/bridge.h"
+#include "crenel/bridge/serialize.h"
 #include "crenel/circuits/block_transform.h"
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/circuits/linear_transform.h"

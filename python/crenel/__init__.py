@@ -46,6 +46,7 @@ from crenel.errors import (
     UnsupportedError,
 )
 from crenel.progress_bar import progress
+from crenel.tuning import tuned
 
 if TYPE_CHECKING:
     from crenel import nn
@@ -104,6 +105,7 @@ __all__ = [
     "progress",
     "secret_memory",
     "tfhe",
+    "tuned",
     "version",
     "write_file",
 ]

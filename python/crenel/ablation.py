@@ -122,7 +122,7 @@ CHEDDAR = Ladder(
 _THEODOSIAN = (
     Rung("Cheddar", _CHEDDAR, "the last rung of that ladder"),
     Rung("+Fusion", ("key_switch", "lift", "doubling"), _WITH_MPC),
-    Rung("+BConv opt.", ("conversion_shape",)),
+    Rung("+BConv opt.", ("conversion_shape", "convert_columns")),
     Rung("+CUDA Graph", ("graphs",)),
     Rung("+MPC", ("multi_polynomial",)),
     Rung("+overlap of launches", ("launch_overlap",), "ours, in the place of pipelining"),
@@ -149,6 +149,7 @@ OURS = Ladder(
         Rung("+ends of divisions", _SEQUENTIAL),
         Rung("+key product in the transform", ("key_switch", "lift")),
         Rung("+base conversion", ("held_sources", "conversion_shape")),
+        Rung("+conversion with the column pass", ("convert_columns",)),
         Rung("+graphs", ("graphs",)),
         Rung("+overlap of launches", ("launch_overlap",)),
     ),

@@ -10,15 +10,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from crenel import _crenel
 from crenel._crenel import Device
 from crenel.errors import Cancelled, CrenelError, DeviceError, ParameterError
+from crenel.pickling import refuse
 from crenel.progress_bar import Bar, Callback
 
 T = TypeVar("T")
 C = TypeVar("C", covariant=True)
+P = TypeVar("P", covariant=True)
 LOOKS_S = 0.05  # between two looks of the calling thread at those that compute
 Progress = bool | Callback | None
 
@@ -289,3 +291,70 @@ def describe(devices: Sequence[Device], replication: Replication | None = None) 
             f"{rate / 1e9:.1f} GB/s"
         )
     return "\n".join(lines)
+
+
+class OfDevice(Protocol[P]):
+    """What a pool asks of a scheme's context."""
+
+    @property
+    def params(self) -> P: ...
+    def synchronize(self) -> None: ...
+
+
+X = TypeVar("X", bound=OfDevice[Any])
+D = TypeVar("D", bound="Pool[Any, Any]")
+
+
+class Pool(Generic[P, X]):
+    """A context on each of several devices; the base of both schemes' `DevicePool`. Immutable."""
+
+    __slots__ = ("_contexts", "_workers")
+
+    def __init__(self, workers: Workers, contexts: Sequence[X]) -> None:
+        self._workers = workers
+        self._contexts = tuple(contexts)
+
+    @property
+    def params(self) -> P:
+        """The parameters, as the contexts have them."""
+        params: P = self.context.params
+        return params
+
+    @property
+    def context(self) -> X:
+        """Of the first device: where clients, inputs and results live."""
+        return self._contexts[0]
+
+    @property
+    def contexts(self) -> tuple[X, ...]:
+        """Of every device, in order."""
+        return self._contexts
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The devices, in order."""
+        return self._workers.devices
+
+    def __len__(self) -> int:
+        return len(self._contexts)
+
+    def _first(self: D, count: int) -> D:
+        """The same on the first `count` devices alone."""
+        pool = object.__new__(type(self))
+        Pool.__init__(pool, self._workers.first(count), self._contexts[:count])
+        return pool
+
+    def synchronize(self) -> None:
+        """Wait until every device has done what was queued on it."""
+        for context in self._contexts:
+            context.synchronize()
+
+    def describe(self) -> str:
+        """The devices in words, and how bytes come to each."""
+        return describe(self.devices)
+
+    def _names(self) -> str:
+        return ", ".join(device.name for device in self.devices)
+
+    def __reduce__(self) -> NoReturn:
+        refuse(self, "send its params and the names of its devices")

@@ -46,6 +46,8 @@ INSTEAD = {
     "PublicKey": _BYTES.format("public_key_from_bytes"),
     "EvaluationKeys": _BYTES.format("evaluation_keys_from_bytes"),
     "TfheEvaluationKeys": _BYTES.format("evaluation_keys_from_bytes"),
+    "BridgeKeys": "send to_bytes(), and read it with crenel.bridge.keys_from_bytes",
+    "BridgeCore": _KEYS,
     "Evaluator": _KEYS,
     "TfheEvaluator": _KEYS,
     "Operand": _BYTES.format("ciphertext_from_bytes"),
@@ -71,6 +73,7 @@ INSTEAD |= dict.fromkeys(
     (
         "BootstrapLevels",
         "BootstrapReport",
+        "BridgeNoise",
         "DeviceInfo",
         "FhecoreCounts",
         "FhecoreWork",

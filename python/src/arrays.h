@@ -38,6 +38,29 @@ std::span<const T> as_span(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
+/// f(numbers, rows) without the interpreter's lock; what read_values reads.
+template <class F>
+auto with_values(nb::handle object, const F& f) {
+  const Values values = read_values(object);
+  return released([&] {
+    return std::visit([&](const auto& a) { return f(as_span(a), values.batch); }, values.numbers);
+  });
+}
+
+/// How numbers are encoded, from what Python gave.
+struct Encoding {
+  Encoding(std::optional<i64> at_level, std::optional<double> at_scale, std::optional<i64> of_slots,
+           std::optional<double> stated)
+      : level(as_level(at_level)),
+        scale(as_scale(at_scale)),
+        slots(as_slots(of_slots)),
+        bound(as_bound(stated)) {}
+  std::optional<u32> level;
+  double scale;
+  u64 slots;
+  double bound;
+};
+
 struct Integer {
   double value;
 };

@@ -23,6 +23,7 @@ using namespace nb::literals;
 
 void bind_errors(nb::module_& m);
 void bind_optimisations(nb::module_& m);
+void bind_tuning(nb::module_& m);
 void bind_device(nb::module_& m);
 void bind_params(nb::module_& m);
 void bind_ciphertext(nb::module_& m);

@@ -10,37 +10,21 @@ using ckks::Share;
 Ciphertext encrypt(Client& client, nb::handle object, std::optional<i64> level,
                    std::optional<double> scale, std::optional<i64> slots,
                    std::optional<double> bound) {
-  const double most = as_bound(bound);
-  const Values values = read_values(object);
-  const auto l = as_level(level);
-  const double s = as_scale(scale);
-  const u64 n = as_slots(slots);
-  return released([&] {
-    return std::visit(
-        [&](const auto& a) {
-          return Ciphertext{client.context(),
-                            client.encrypt(as_span(a), l, s, n, values.batch, most)};
-        },
-        values.numbers);
+  const Encoding e(level, scale, slots, bound);
+  return with_values(object, [&](const auto& numbers, u32 batch) {
+    return Ciphertext{client.context(),
+                      client.encrypt(numbers, e.level, e.scale, e.slots, batch, e.bound)};
   });
 }
 
 Ciphertext public_encrypt(const PublicKey& key, nb::handle object, std::optional<i64> level,
                           std::optional<double> scale, std::optional<i64> slots,
                           std::optional<double> bound) {
-  const double most = as_bound(bound);
-  const Values values = read_values(object);
-  const auto l = as_level(level);
-  const double s = as_scale(scale);
-  const u64 n = as_slots(slots);
-  return released([&] {
-    return std::visit(
-        [&](const auto& a) {
-          const ckks::Plaintext plaintext =
-              key.context.encode(as_span(a), l, s, n, values.batch, most);
-          return Ciphertext{key.context, key.value.encrypt(plaintext)};
-        },
-        values.numbers);
+  const Encoding e(level, scale, slots, bound);
+  return with_values(object, [&](const auto& numbers, u32 batch) {
+    const ckks::Plaintext plaintext =
+        key.context.encode(numbers, e.level, e.scale, e.slots, batch, e.bound);
+    return Ciphertext{key.context, key.value.encrypt(plaintext)};
   });
 }
 

@@ -12,29 +12,19 @@ using ckks::Context;
 Plaintext encode(const Context& context, nb::handle object, std::optional<i64> level,
                  std::optional<double> scale, std::optional<i64> slots,
                  std::optional<double> bound) {
-  const Values values = read_values(object);
-  const double most = as_bound(bound);
-  const auto l = as_level(level);
-  const double s = as_scale(scale);
-  const u64 n = as_slots(slots);
-  return released([&] {
-    return std::visit(
-        [&](const auto& a) {
-          return Plaintext{context, context.encode(as_span(a), l, s, n, values.batch, most)};
-        },
-        values.numbers);
+  const Encoding e(level, scale, slots, bound);
+  return with_values(object, [&](const auto& numbers, u32 batch) {
+    return Plaintext{context, context.encode(numbers, e.level, e.scale, e.slots, batch, e.bound)};
   });
 }
 
 Plaintext encode_constant(const Context& context, std::complex<double> value,
                           std::optional<i64> level, std::optional<double> scale,
                           std::optional<i64> slots, std::optional<double> bound) {
-  const double most = as_bound(bound);
-  const auto l = as_level(level);
-  const double s = as_scale(scale);
-  const u64 n = as_slots(slots);
-  return released(
-      [&] { return Plaintext{context, context.encode_constant(value, l, s, n, most)}; });
+  const Encoding e(level, scale, slots, bound);
+  return released([&] {
+    return Plaintext{context, context.encode_constant(value, e.level, e.scale, e.slots, e.bound)};
+  });
 }
 
 nb::object decode(const Context& context, const Plaintext& plaintext) {

@@ -12,6 +12,7 @@ NB_MODULE(_crenel, m) {
   bind_errors(m);
   bind_optimisations(m);
   bind_device(m);
+  bind_tuning(m);
   bind_params(m);
   bind_ciphertext(m);
   bind_context(m);
@@ -26,6 +27,7 @@ NB_MODULE(_crenel, m) {
   bind_block_transform(m);
   bind_bootstrapping(m);
   bind_tfhe(m);
+  bind_bridge(m);
   bind_fhecore(m);
   bind_bench(m);
   bind_files(m);

@@ -13,6 +13,7 @@ void bind_tfhe_params(nb::module_& m);
 void bind_tfhe_objects(nb::module_& m);
 void bind_tfhe_evaluator(nb::module_& m);
 void bind_tfhe_integers(nb::module_& m);
+void bind_bridge(nb::module_& m);  ///< between CKKS and TFHE
 
 /// The comparison of this name; ParameterError for any other.
 tfhe::Comparison comparison(const std::string& name);

@@ -9,7 +9,7 @@ from test_nn_program import DEVICES, ran, usable
 
 from crenel import nn
 from crenel.errors import ParameterError, SerializationError, StateError, UnsupportedError
-from crenel.nn.blocks import feature_transform, roll_transform, shift_transform
+from crenel.nn.blocks import feature_transform, moves, roll_transform, shift_transform
 from crenel.nn.intervals import TOLERANCE, Interval, exponential, inverse_root, reciprocal
 from crenel.nn.layout import Layout
 from crenel.nn.linear import applied, chain_map, slot_transform
@@ -89,12 +89,30 @@ def test_products_of_rolled_values_are_scores_and_attention(rng, _):  # noqa: F8
         (Attend(1, width), rng.standard_normal((2, *wide.shape)), wide),
     ):
         slots = layout.pack(left)[0]
-        moved = np.tile(slots, (1, wide.slots // slots.shape[1]))
-        shifted = applied(shift_transform(op, wide), [rolled])
-        total = sum(np.roll(moved, -n * tokens * heads, axis=1) * y for n, y in enumerate(shifted))
-        out = wide if isinstance(op, Scores) else narrow
-        total = total.reshape(2, -1, out.slots).sum(axis=1)
-        np.testing.assert_allclose(out.unpack(total[None]), 0.5 * op(left, roll(k)), atol=1e-10)
+        wide_left = np.tile(slots, (1, wide.slots // slots.shape[1]))
+        for babies in (0, *(1 << k for k in range(width.bit_length()))):
+            shifted = applied(shift_transform(op, wide, babies), [rolled])
+            inner, outer = moves(op, babies)
+            total = np.zeros_like(wide_left)
+            for n, y in enumerate(shifted):
+                g, x = divmod(n, babies or width)
+                a, b = (inner[x], outer[g]) if isinstance(op, Scores) or not babies else (inner[g], outer[x])
+                product = np.roll(wide_left, -a * tokens * heads, axis=1) * y
+                total += np.roll(product, -b * tokens * heads, axis=1)
+            out = wide if isinstance(op, Scores) else narrow
+            total = total.reshape(2, -1, out.slots).sum(axis=1)
+            np.testing.assert_allclose(out.unpack(total[None]), 0.5 * op(left, roll(k)), atol=1e-10)
+
+
+def test_scores_and_attention_in_baby_and_giant_steps_have_one_matrix():
+    """So that their rotations have the same keys: as many as without steps for one of the two."""
+    wide = Layout.of((16, 16 * 2), 16 * 16 * 2)
+    for babies in (1, 2, 4, 8):
+        scores, attend = (shift_transform(kind(1, 8), wide, babies) for kind in (Scores, Attend))
+        assert scores.offsets == attend.offsets and scores.rotations() == attend.rotations()
+        for (one,), (other,) in zip(scores.blocks, attend.blocks, strict=True):
+            assert all(np.array_equal(one[k], other[k]) for k in one)
+        assert len(scores.rotations()) == len(shift_transform(Attend(1, 8), wide).rotations())
 
 
 @pytest.mark.parametrize("_", range(6))
@@ -163,6 +181,31 @@ def test_groups_of_heads_and_squares_under_encryption(rng, device):  # noqa: F81
     found, ratio = ran(program, x[:1], device)
     assert ratio < 4.0  # errors of a row cancel in its shares, which the model does not know
     np.testing.assert_allclose(found, sharp(x[:1]), atol=2.0**-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_contractions_in_any_steps_are_one_function(rng, device):  # noqa: F811
+    """As compiled, without steps, and with other steps, from files and under encryption."""
+    x = rng.standard_normal((40, 8, 32))
+    model = attention(rng, 32, 8)
+    program = quiet_compile(model, x, params=toy("toy-boot40"), batch=1, device=usable(device))
+    chosen = [step.babies for step in program.plan.steps if isinstance(step, Contract)]
+    assert chosen == [2, 2]  # of 4 features a head: 2 rotations and 2 relinearisations for 4 and 1
+    clear = program.simulate(x[:1], noise=False)
+    rotations = {}
+    for babies in (0, 1, 2, 4):
+        steps = [
+            replace(step, babies=babies) if isinstance(step, Contract) else step
+            for step in program.plan.steps
+        ]
+        other = replace(program, plan=replace(program.plan, steps=tuple(steps)))
+        again = nn.Program.from_bytes(other.to_bytes(), usable(device), allow_insecure=True)
+        assert again.fingerprint == other.fingerprint and again.explain() == other.explain()
+        np.testing.assert_allclose(again.simulate(x[:1], noise=False), clear, atol=1e-9)
+        rotations[babies] = again.demand.operations["rotations of products"]
+        if babies in (0, 2):
+            assert ran(again, x[:1], device)[1] < 4.0
+    assert rotations == {0: 2 * 3, 1: 3 + 3, 2: 2 * (1 + 1), 4: 3 + 3}
 
 
 def test_sums_never_leave_their_interval_below(rng):  # noqa: F811
@@ -267,6 +310,8 @@ def test_a_forged_product_is_refused(rng):  # noqa: F811
         forged.append(
             replace(step, op=Product(2) if isinstance(step, Multiply) else type(step.op)(2, step.op.width))
         )
+        if isinstance(step, Contract):
+            forged += [replace(step, babies=babies) for babies in (3, -1, 2 * step.op.width)]
         for wrong in forged:
             steps = (*plan.steps[:at], wrong, *plan.steps[at + 1 :])
             with pytest.raises((StateError, ParameterError, SerializationError)):

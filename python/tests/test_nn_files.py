@@ -11,7 +11,7 @@ from nn_world import quiet_compile, rng, small_cnn, toy, weights  # noqa: F401
 
 from crenel import nn
 from crenel.errors import CrenelError, FileError, SerializationError, StateError
-from crenel.nn import archive
+from crenel.nn import archive, form, ops
 
 SERVER = """
 import sys, warnings
@@ -37,6 +37,12 @@ def program(rng):  # noqa: F811
 def tiny(rng):  # noqa: F811
     model = nn.Sequential(nn.Linear(weights(rng, 3, 4), weights(rng, 3)), nn.Square())
     return quiet_compile(model, rng.standard_normal((30, 4)), params=toy("toy-leveled-n14-s40"), device="cpu")
+
+
+def test_files_know_every_linear_operation():
+    """One that is missing there compiles, runs and is saved, and its file is refused."""
+    known = {kind for kind in ops.OPS.values() if kind.linear and kind is not ops.Add}
+    assert known == set(form.LINEAR)
 
 
 def test_a_client_and_a_server_in_two_processes(program, rng, tmp_path):  # noqa: F811

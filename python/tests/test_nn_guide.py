@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crenel import nn
 from crenel.nn.functions import FAMILIES, FUNCTIONS
-from crenel.nn.importers import onnx_operators, torch_functions
+from crenel.nn.importers import keras_layers, onnx_operators, torch_functions
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "guide" / "nn.md"
@@ -48,20 +48,25 @@ def operators() -> str:
     classes = [(f"`{name}`", is_(make)) for name, (make, _) in torch_functions.MODULES.items()]
     functions = [(f"`{name}`", is_(make)) for name, make in torch_functions.FUNCTIONS.items()]
     onnx = [(f"`{name}`", is_(make)) for name, make in onnx_operators.OPERATORS.items()]
-    assert all(text for _, text in (*classes, *functions, *onnx))
+    keras = [(f"`{name}`", is_(make)) for name, make in keras_layers.LAYERS.items()]
+    by_name = [(f"`{name}`", is_(make)) for name, make in keras_layers.ACTIVATIONS.items()]
+    assert all(text for _, text in (*classes, *functions, *onnx, *keras, *by_name))
 
     def order(row: tuple[str, str]) -> str:
         return row[0].lower()
 
     parts = [
-        "# Operators of PyTorch and ONNX\n",
-        "What `nn.from_torch` and `nn.from_onnx` import, and what becomes of it. All else is refused,",
-        "with one error that names all of it. Made of the importers by `test_nn_guide.py`; do not edit.",
+        "# Operators of PyTorch, ONNX and Keras\n",
+        "What `nn.from_torch`, `nn.from_onnx` and `nn.from_keras` import, and what becomes of it.",
+        "All else is refused, with one error that names all of it. Made of the importers by",
+        "`test_nn_guide.py`; do not edit.",
     ]
     for title, head, rows in (
         ("PyTorch: classes of torch.nn", "Class", classes),
         ("PyTorch: functions, methods and operators", "Function", functions),
         ("ONNX: operators of its own domain", "Operator", onnx),
+        ("Keras: layers", "Layer", keras),
+        ("Keras: activations by name", "Activation", by_name),
     ):
         parts += [f"\n## {title}\n", f"| {head} | Becomes |", "|---|---|"]
         parts += [f"| {name} | {text} |" for name, text in sorted(rows, key=order)]

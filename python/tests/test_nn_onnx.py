@@ -240,13 +240,15 @@ def test_maxima_are_refused_or_replaced(rng, last):  # noqa: F811
     assert "replace={'MaxPool': 'avg'}" in str(found.value)
     with pytest.warns(nn.ReplacementWarning, match="MaxPool_3.*MaxPool_6.*check its accuracy"):
         network = nn.from_onnx(proto, replace={"MaxPool": "avg", "Softmax": "identity"})
+    with pytest.raises(UnsupportedError, match="MaxPool_6 .MaxPool: padding around maxima"):
+        nn.from_onnx(proto, replace={"MaxPool": "relu", "Softmax": "identity"})
+    proto.graph.node[-2].output[0] = "y"
+    del proto.graph.node[-1]
+    x = rng.standard_normal((2, 1, 10, 10))
     for node in proto.graph.node:
         if node.op_type == "MaxPool":
             node.op_type = "AveragePool"
             node.attribute.append(helper.make_attribute("count_include_pad", 1))
-    proto.graph.node[-2].output[0] = "y"
-    del proto.graph.node[-1]
-    x = rng.standard_normal((2, 1, 10, 10))
     np.testing.assert_allclose(network(x), ReferenceEvaluator(proto).run(None, {"x": x})[0], atol=1e-6)
     seen = rng.standard_normal((60, 1, 10, 10))
     program = quiet_compile(network, seen, params=toy("toy-leveled-n16-s40"), degree=7, device="cpu")
@@ -255,6 +257,20 @@ def test_maxima_are_refused_or_replaced(rng, last):  # noqa: F811
     server = program.bind(client.evaluation_keys(spec))
     found = client.decrypt(server.run(client.encrypt(seen[:1], spec)), spec)
     np.testing.assert_allclose(found, program.simulate(seen[:1], noise=False), atol=1e-6)
+
+
+def test_maxima_by_relu_are_those_of_onnx(rng):  # noqa: F811
+    """Without a warning: it is the same network."""
+    nodes = chain(
+        ("Conv", ["w"], {}),
+        ("MaxPool", [], {"kernel_shape": [3, 2], "strides": [2, 2]}),
+        ("Flatten", [], {}),
+        ("Gemm", ["v"], {"transB": 1}),
+    )
+    proto = model(nodes, (1, 10, 10), w=weights(rng, 3, 1, 3, 3), v=weights(rng, 5, 36))
+    x = rng.standard_normal((2, 1, 10, 10))
+    found = nn.from_onnx(proto, replace={"MaxPool": "relu"})(x)
+    np.testing.assert_allclose(found, ReferenceEvaluator(proto).run(None, {"x": x})[0], atol=1e-6)
 
 
 def test_a_softmax_within_a_network_is_refused(rng):  # noqa: F811

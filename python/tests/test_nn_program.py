@@ -66,6 +66,26 @@ def test_composite_activations_and_several_ciphertexts(rng, device):  # noqa: F8
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_errors_behind_composites_do_not_grow_with_their_slopes(rng, device):  # noqa: F811
+    """A sign of degree 15 x 15 x 27 is 38,000 times as steep at 0 as elsewhere. There its gate has nothing to
+    multiply: errors of a chain of ReLU stay those of one, in the model as on ciphertexts."""
+    layers = [part for _ in range(3) for part in (nn.Linear(weights(rng, 8, 8)), nn.ReLU())]
+    model = nn.Sequential(*layers, nn.Linear(weights(rng, 3, 8)))
+    samples = rng.standard_normal((60, 8))
+    params, composite = toy("toy-boot35"), "15,15,27"
+    program = quiet_compile(
+        model, samples, params=params, activation="minimax", composite=composite, batch=4,
+        device=usable(device),
+    )  # fmt: skip
+    found, ratio = ran(program, samples[:4], device)
+    assert 0.03 < ratio < 4.0
+    size = np.abs(model(samples)).max()
+    assert (
+        program.expected.noise < 2.0**-14 * size and np.abs(found - model(samples[:4])).max() < 2.0**-7 * size
+    )
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("network", ["dense", "square", "relu"])
 def test_digits_keep_their_classes(device, network):
     images, labels = digits()

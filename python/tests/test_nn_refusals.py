@@ -221,20 +221,50 @@ def test_silent_layers_fit_without_a_word(rng):  # noqa: F811
         quiet_compile(model, rng.standard_normal((30, 4)), params=toy(), degree=7)
 
 
-def test_slots_without_elements_do_not_spoil_a_result(rng):  # noqa: F811
-    """Polynomials of values around 0.3 that are large at 0: five elements leave three slots of eight at 0,
-    where the second polynomial overflows and every slot with it. With eight elements nothing is at 0."""
+def large_at_zero():
+    """Takes 0.3 + [-1/8, 1/8] to itself, and 0 to -5.5."""
     chebyshev = 4 * np.polynomial.Polynomial([-2.4, 8]) ** 3 - 3 * np.polynomial.Polynomial([-2.4, 8])
-    model = nn.Sequential(*[nn.Polynomial((chebyshev / 8 + 0.3).coef)] * 2)
-    params = toy("toy-leveled-n16-s40")
-    with pytest.raises(UnsupportedError, match="elements are in 5 of 8 slots"):
-        quiet_compile(model, 0.3 + rng.uniform(-1, 1, (30, 5)) / 8, params=params)
-    x = 0.3 + rng.uniform(-1, 1, (30, 8)) / 8
-    program = quiet_compile(model, x, params=params, device="cpu")
+    return nn.Polynomial((chebyshev / 8 + 0.3).coef)
+
+
+@pytest.mark.parametrize("size", [5, 8])
+@pytest.mark.parametrize("before", ["nothing", "layer", "sum"])
+def test_slots_without_elements_do_not_spoil_a_result(rng, size, before):  # noqa: F811
+    """Polynomials of values around 0.3 that are large at 0: five elements leave three slots of eight empty,
+    where zeros would make the second polynomial overflow, and every slot with it."""
+    parts = {
+        "nothing": [],
+        "layer": [nn.Linear(np.eye(size))],
+        "sum": [nn.Residual(nn.Linear(-0.5 * np.eye(size), np.full(size, 0.15)))],
+    }
+    model = nn.Sequential(*parts[before], large_at_zero(), large_at_zero(), nn.Linear(weights(rng, 2, size)))
+    x = 0.3 + rng.uniform(-1, 1, (30, size)) / 8
+    program = quiet_compile(model, x, params=toy("toy-leveled-n16-s40"), device="cpu", batch=3)
+    program = nn.Program.from_bytes(program.to_bytes(), "cpu", allow_insecure=True)
+    assert ("slots without an element hold" in program.explain()) == (size == 5)
+    assert any(value.fill for value in program.plan.values) == (size == 5)
     spec = program.client
     client = spec.keygen("cpu")
-    found = client.decrypt(program.bind(client.evaluation_keys(spec)).run(client.encrypt(x[0], spec)), spec)
-    np.testing.assert_allclose(found, model(x[:1])[0], atol=1e-4)
+    run = program.bind(client.evaluation_keys(spec)).run(client.encrypt(x[:3], spec))
+    np.testing.assert_allclose(client.decrypt(run, spec), model(x[:3]), atol=1e-4)
+
+
+def test_slots_that_nothing_suits_are_refused(rng):  # noqa: F811
+    """Elements of two kinds, of each of which the polynomial makes the same: of their mean it makes a lot."""
+    x = rng.choice([-1.0, 1.0], (30, 5)) * (1 + rng.uniform(-1, 1, (30, 5)) / 64)
+    peak = nn.Polynomial((30 * (1 - np.polynomial.Polynomial([0, 0, 1])) ** 3).coef)
+    model = nn.Sequential(nn.Linear(np.eye(5)), peak, nn.Polynomial([0.0, 0.0, 0.0, 1e8]))
+    with pytest.raises(UnsupportedError, match="elements are in 5 of 8 slots"):
+        quiet_compile(model, x, params=toy("toy-leveled-n16-s40"))
+
+
+def test_forged_fills_are_refused(rng):  # noqa: F811
+    model = nn.Sequential(nn.Linear(np.eye(5)), nn.Square())
+    plan = quiet_compile(model, rng.standard_normal((30, 5)), params=toy(), device="cpu").plan
+    for number, fill in ((1, 1.5), (1, float("nan")), (2, 0.5)):
+        values = [replace(v, fill=fill) if k == number else v for k, v in enumerate(plan.values)]
+        with pytest.raises(StateError, match="filled slots"):
+            replace(plan, values=tuple(values)).verify("load")
 
 
 def test_simulate_says_where_samples_leave_the_range(rng):  # noqa: F811

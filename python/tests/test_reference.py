@@ -9,6 +9,7 @@ import pytest
 from conftest import toy
 
 import crenel
+import crenel.bridge
 import crenel.workloads
 from crenel import ckks, tfhe
 
@@ -122,7 +123,7 @@ def test_docstrings_become_markdown():
 @needs_stub
 def test_the_api_pages_have_every_public_name():
     pages = dict(api_pages.pages(STUB))
-    for module in (crenel, ckks, tfhe, crenel.fhecore, crenel.nn, crenel.workloads):
+    for module in (crenel, ckks, tfhe, crenel.bridge, crenel.fhecore, crenel.nn, crenel.workloads):
         short = module.__name__.rpartition(".")[2]
         page = pages[f"reference/api/{short}.md"]
         for name in module.__all__:

@@ -35,6 +35,21 @@ void copy_components(const Evaluator::State& s, rlwe::Poly& to, const rlwe::Poly
                       pitch - first * one, from.shape().batch);
 }
 
+using BinaryKernel = void (device::PolyKernels::*)(device::Stream&, const rlwe::View&,
+                                                   const rlwe::ConstView&, const rlwe::ConstView&);
+
+// The sum or difference with a plaintext, which the first component alone sees.
+Ciphertext with_plaintext(const Evaluator::State& s, const Ciphertext& a, const Plaintext& b,
+                          const char* operation, BinaryKernel kernel) {
+  s.check_pair(a, b, true);
+  const Metadata meta = sum_metadata(s, a.metadata(), b.metadata(), operation);
+  auto out = s.poly(a.components(), a.batch(), a.level());
+  (s.kernels().*kernel)(*s.stream, out.view().components(0, 1),
+                        a.data().poly.view().components(0, 1), b.data().poly.view());
+  copy_components(s, out, a.data().poly, 1);
+  return s.wrap(std::move(out), meta);
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const Context& context, EvaluationKeys keys) {
@@ -115,13 +130,7 @@ Ciphertext Evaluator::add(const Ciphertext& a, const Plaintext& b) const {
   if (s.observer)
     return s.observer->watch(
         "add", [](const auto& on, const auto&... x) { return on.add(x...); }, a, b);
-  s.check_pair(a, b, true);
-  const Metadata meta = sum_metadata(s, a.metadata(), b.metadata(), "add");
-  auto out = s.poly(a.components(), a.batch(), a.level());
-  s.kernels().add(*s.stream, out.view().components(0, 1), a.data().poly.view().components(0, 1),
-                  b.data().poly.view());
-  copy_components(s, out, a.data().poly, 1);
-  return s.wrap(std::move(out), meta);
+  return with_plaintext(s, a, b, "add", &device::PolyKernels::add);
 }
 
 Ciphertext Evaluator::sub(const Ciphertext& a, const Plaintext& b) const {
@@ -129,13 +138,7 @@ Ciphertext Evaluator::sub(const Ciphertext& a, const Plaintext& b) const {
   if (s.observer)
     return s.observer->watch(
         "sub", [](const auto& on, const auto&... x) { return on.sub(x...); }, a, b);
-  s.check_pair(a, b, true);
-  const Metadata meta = sum_metadata(s, a.metadata(), b.metadata(), "sub");
-  auto out = s.poly(a.components(), a.batch(), a.level());
-  s.kernels().sub(*s.stream, out.view().components(0, 1), a.data().poly.view().components(0, 1),
-                  b.data().poly.view());
-  copy_components(s, out, a.data().poly, 1);
-  return s.wrap(std::move(out), meta);
+  return with_plaintext(s, a, b, "sub", &device::PolyKernels::sub);
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, std::complex<double> b) const {

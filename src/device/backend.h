@@ -1,7 +1,10 @@
 // Backend: what a device must additionally offer to the schemes. Implemented in backends/*.
 #pragma once
 
+#include <optional>
+
 #include "crenel/device/optimisations.h"
+#include "crenel/device/tuning.h"
 #include "device/poly/kernels.h"
 #include "device/torus/kernels.h"
 
@@ -22,8 +25,20 @@ class Backend : public Device {
   Optimisations optimisations() const {
     return Optimisations::of_bits(optimisations_.load(std::memory_order_relaxed));
   }
+  /// Whether launches go by numbers that can be set (crenel/device/tuning.h).
+  bool has_tuning() const { return defaults_.has_value(); }
+  u64 tuned(Tunable tunable) const { return tuning_[u32(tunable)].load(std::memory_order_relaxed); }
+
+ protected:
+  /// In the constructor of a device that has_tuning().
+  void begin_with(const Tuning& defaults);
 
  private:
+  friend Tuning default_tuning(const Device& device);
+  friend void set_tuning(Device& device, const Tuning& wanted);
+  std::optional<Tuning> defaults_;
+  std::array<std::atomic<u64>, kTunables> tuning_{};
+
   friend void set_optimisations(Device& device, Optimisations wanted);
   std::atomic<u32> optimisations_{Optimisations().bits()};
 };

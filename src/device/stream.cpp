@@ -27,13 +27,19 @@ std::size_t capacity_for(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-// Records nothing: replays by running the callable again.
+// Records nothing: replays by running the callable again, on the stream that it queues on. A
+// recording that is launched elsewhere is ordered there as a graph would be.
 class StoredCallable final : public GraphExec {
  public:
-  explicit StoredCallable(std::function<void()> work) : work_(std::move(work)) {}
-  void launch(Stream&) override { work_(); }
+  StoredCallable(Stream& own, std::function<void()> work) : own_(own), work_(std::move(work)) {}
+  void launch(Stream& stream) override {
+    if (&stream != &own_) own_.wait_for(stream);
+    work_();
+    if (&stream != &own_) stream.wait_for(own_);
+  }
 
  private:
+  Stream& own_;  // lives: what keeps the recording keeps it (capture)
   std::function<void()> work_;
 };
 
@@ -228,7 +234,7 @@ void Stream::expect_no_recording(const char* what) const {
 }
 
 std::unique_ptr<GraphExec> Stream::record(const std::function<void()>& work) {
-  return std::make_unique<StoredCallable>(work);
+  return std::make_unique<StoredCallable>(*this, work);
 }
 
 std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {

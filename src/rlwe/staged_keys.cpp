@@ -131,6 +131,10 @@ u64 StagedKeys::half_bytes() const {
   return bytes;
 }
 
+bool StagedKeys::among(std::span<const KeyId> keys, KeyId id) {
+  return std::find(keys.begin(), keys.end(), id) != keys.end();
+}
+
 std::vector<KeyId> StagedKeys::staged_among(std::span<const KeyId> ids) const {
   std::vector<KeyId> wanted;
   for (KeyId id : ids)
@@ -153,44 +157,18 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
                              [self = shared_from_this(), held, where = stream.shared_from_this()](
                                  void*) { self->release(*held, *where); });
   std::unique_lock lock(mutex_);
-  std::optional<std::vector<KeyId>> stay;
-  while (!(stay = staying(wanted))) {
-    for (const Frame& f : frames_)
-      if (f.leases != 0 && f.process != core::forks())
-        throw StateError(
-            "staged keys are in use by a thread of the process that this one was forked from, "
-            "which "
-            "cannot give them back here: stage them anew, or fork while no thread computes",
-            {{"found", "a lease held across fork()"}, {"expected", "keys at rest"}});
-    const u32 seen = releases_.load();
-    lock.unlock();
-    if (!watch::active())
-      releases_.wait(seen);
-    else
-      for (; releases_.load() == seen; watch::point())
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-    lock.lock();
-  }
+  std::vector<KeyId> stay = await_room(wanted, lock);
   ++leases_;
-  // Keys that stay first, then the large before the small: each finds a frame.
-  std::vector<KeyId> order = wanted;
-  const auto stays = [&](KeyId id) {
-    return std::find(stay->begin(), stay->end(), id) != stay->end();
-  };
-  std::stable_sort(order.begin(), order.end(), [&](KeyId a, KeyId b) {
-    if (stays(a) != stays(b)) return stays(a);
-    return bytes_of(a) > bytes_of(b);
-  });
-  for (KeyId id : order) {
+  for (KeyId id : in_order(wanted, stay)) {
     Frame* frame = find(id);
-    if (frame != nullptr && !stays(id)) {  // in a frame that a larger key needs
+    if (frame != nullptr && !among(stay, id)) {  // in a frame that a larger key needs
       frame->id = kNoKey;
       frame = nullptr;
     }
     if (frame == nullptr) {
-      frame = victim(id, *stay, 0);
+      frame = victim(id, stay, 0);
       load(*frame, id);
-      stay->push_back(id);
+      stay.push_back(id);
     }
     frame->read.try_emplace(&stream);  // release() must not fail
     stream.wait_for(frame->loaded);
@@ -201,6 +179,40 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
   if (pass_thread_ == std::this_thread::get_id())
     pass_.insert(pass_.end(), wanted.begin(), wanted.end());
   read_ahead();
+  return KeyLease(views_of(ids), std::move(hold));
+}
+
+std::vector<KeyId> StagedKeys::await_room(std::span<const KeyId> wanted,
+                                          std::unique_lock<ForkMutex>& lock) {
+  for (;;) {
+    if (auto stay = staying(wanted)) return std::move(*stay);
+    for (const Frame& f : frames_)
+      if (f.leases != 0 && f.process != core::forks())
+        throw StateError(
+            "staged keys are in use by a thread of the process that this one was forked from, "
+            "which cannot give them back here: stage them anew, or fork while no thread computes",
+            {{"found", "a lease held across fork()"}, {"expected", "keys at rest"}});
+    const u32 seen = releases_.load();
+    lock.unlock();
+    if (!watch::active())
+      releases_.wait(seen);
+    else
+      for (; releases_.load() == seen; watch::point())
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    lock.lock();
+  }
+}
+
+std::vector<KeyId> StagedKeys::in_order(std::vector<KeyId> wanted,
+                                        std::span<const KeyId> stay) const {
+  std::stable_sort(wanted.begin(), wanted.end(), [&](KeyId a, KeyId b) {
+    if (among(stay, a) != among(stay, b)) return among(stay, a);
+    return bytes_of(a) > bytes_of(b);
+  });
+  return wanted;
+}
+
+std::vector<KeyView> StagedKeys::views_of(std::span<const KeyId> ids) {
   const auto staged_view = [&](KeyId id) {
     const HostKey& key = keys_.at(id);
     return KeyView(view_of(*ring_, find(id)->memory, key), key.first_digit);
@@ -213,7 +225,7 @@ KeyLease StagedKeys::lease(device::Stream& stream, std::span<const KeyId> ids) {
     else
       views.push_back(fixed != resident_.end() ? fixed->second.view() : staged_view(id));
   }
-  return KeyLease(std::move(views), std::move(hold));
+  return views;
 }
 
 void StagedKeys::release(std::span<Frame* const> frames, device::Stream& stream) noexcept {

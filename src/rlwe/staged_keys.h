@@ -76,6 +76,13 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
   /// Those of `wanted` that are here and may stay where they are, so that the frames which no lease
   /// needs have room for the others; nothing where they have not.
   std::optional<std::vector<KeyId>> staying(std::span<const KeyId> wanted);
+  /// Waits, giving the lock back meanwhile, until they have room, and returns these.
+  std::vector<KeyId> await_room(std::span<const KeyId> wanted, std::unique_lock<ForkMutex>& lock);
+  /// Keys that stay first, then the large before the small: each finds a frame.
+  std::vector<KeyId> in_order(std::vector<KeyId> wanted, std::span<const KeyId> stay) const;
+  /// Of keys that are here.
+  std::vector<KeyView> views_of(std::span<const KeyId> ids);
+  static bool among(std::span<const KeyId> keys, KeyId id);
   /// Whether the frames that neither a lease nor `stay` needs have room for `coming`.
   bool room_for(std::vector<KeyId> coming, std::span<const KeyId> stay) const;
   /// Keys of the order until `id` is needed; far away when it is not in it.

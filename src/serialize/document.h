@@ -21,6 +21,7 @@ inline constexpr std::string_view kCiphertext = "ciphertext";
 inline constexpr std::string_view kPlaintext = "plaintext";
 inline constexpr std::string_view kEvaluationKeys = "evaluation_keys";
 inline constexpr std::string_view kPublicKey = "public_key";
+inline constexpr std::string_view kBridgeKeys = "bridge_keys";
 inline constexpr std::string_view kSecretKey = "secret_key";
 inline constexpr std::string_view kTfheSecretKey = "tfhe_secret_key";
 }  // namespace kind

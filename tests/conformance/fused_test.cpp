@@ -1,6 +1,6 @@
 // Fused operations: every override, and the default composition over the candidate's own
 // primitives, against ref.
-#include "support/chains.h"
+#include "support/chain_case.h"
 #include "support/compositions.h"
 #include "support/devices.h"
 #include "support/same.h"
@@ -14,21 +14,6 @@ CRENEL_POLY_SUITE(Fused);
 using K = device::PolyKernels;
 using Ctx = Context;
 using V = Views;
-
-struct ChainCase {
-  const char* name;
-  u32 log_n;
-  Chain chain;
-  u32 begin, end;  ///< the window of the level
-  u32 batch;
-  Padding pad;
-
-  LimbSet window() const { return LimbSet::range(begin, end); }
-  LimbSet special() const {
-    return LimbSet::range(chain.q_count, chain.q_count + chain.special_count);
-  }
-  LimbSet extended() const { return window().concat(special()); }
-};
 
 // Windows that start inside the first or a later digit, cut the last one, hold a single limb;
 // digits of 1 to 12 limbs.
@@ -44,19 +29,16 @@ std::vector<ChainCase> chain_cases() {
 
 TestPoly input(const ring::Ring& ring, Rng& rng, const ChainCase& s, u32 components,
                const LimbSet& limbs) {
-  return random_poly(ring, rng, {s.log_n, components, s.batch}, limbs, Domain::eval, s.pad);
+  return random_poly(ring, rng, s.shape(components), limbs, Domain::eval, s.pad);
 }
 TestPoly output(Rng& rng, const ChainCase& s, u32 components, const LimbSet& limbs) {
-  return garbage_poly(rng, {s.log_n, components, s.batch}, limbs, Domain::eval, s.pad);
+  return garbage_poly(rng, s.shape(components), limbs, Domain::eval, s.pad);
 }
 // A switching key of the whole chain.
 TestPoly switching_key(const ring::Ring& ring, Rng& rng, const ChainCase& s) {
   return random_poly(ring, rng, {s.log_n, 2, s.chain.digits()},
                      LimbSet::range(0, ring.prime_count()), Domain::eval);
 }
-// Digits that the window touches, and the first of them.
-u32 first_digit(const ChainCase& s) { return s.begin / s.chain.alpha; }
-u32 digit_count(const ChainCase& s) { return (s.end - 1) / s.chain.alpha + 1 - first_digit(s); }
 
 template <class F>
 void for_each_case(const std::shared_ptr<device::Device>& device, F f) {
@@ -136,10 +118,10 @@ TEST_P(Fused, ModUp) {
   for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
     const auto table =
         rns::make_mod_up(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
-    ASSERT_EQ(table.digits.size(), digit_count(s));
+    ASSERT_EQ(table.digits.size(), s.digits());
     const auto in_candidate = pair.candidate.kernels->prepare(table);
     const auto in_reference = pair.reference.kernels->prepare(table);
-    const std::vector<TestPoly> polys{output(rng, s, digit_count(s), s.extended()),
+    const std::vector<TestPoly> polys{output(rng, s, s.digits(), s.extended()),
                                       input(pair.ring(), rng, s, 1, s.window())};
     expect_both(
         pair, polys,
@@ -154,10 +136,10 @@ TEST_P(Fused, ModUp) {
 TEST_P(Fused, KeyMultiply) {
   Rng rng = test_rng();
   for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
-    auto digits = input(pair.ring(), rng, s, digit_count(s), s.extended());
+    auto digits = input(pair.ring(), rng, s, s.digits(), s.extended());
     auto key = switching_key(pair.ring(), rng, s);
     const auto out = output(rng, s, 2, s.extended());
-    const u32 first = first_digit(s);
+    const u32 first = s.first_digit();
     for (const Fill fill : {Fill::random, Fill::top}) {
       SCOPED_TRACE(name_of(fill));
       fill_canonical(digits, pair.ring(), rng, fill);
@@ -184,11 +166,11 @@ TEST_P(Fused, KeySwitchLarge) {
                                     input(*context.ring, rng, s, 1, s.window()),
                                     switching_key(*context.ring, rng, s)};
   const auto fused = run_on(context, polys, [&](Ctx& c, const V& v) {
-    c.kernels->key_switch_extended(*c.stream, v[0], v[1], table, v[2], first_digit(s));
+    c.kernels->key_switch_extended(*c.stream, v[0], v[1], table, v[2], s.first_digit());
   });
   const auto composed = run_on(context, polys, [&](Ctx& c, const V& v) {
     compositions(*c.kernels)
-        .key_switch_extended(*c.stream, v[0], v[1], table, v[2], first_digit(s));
+        .key_switch_extended(*c.stream, v[0], v[1], table, v[2], s.first_digit());
   });
   EXPECT_TRUE(same_words(polys[0], fused[0], composed[0]));
 }
@@ -224,7 +206,7 @@ TEST_P(Fused, KeySwitch) {
         rns::make_mod_up(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
     const auto in_candidate = pair.candidate.kernels->prepare(table);
     const auto in_reference = pair.reference.kernels->prepare(table);
-    const u32 first = first_digit(s);
+    const u32 first = s.first_digit();
     const std::vector<TestPoly> polys{output(rng, s, 2, s.extended()),
                                       input(pair.ring(), rng, s, 1, s.window()),
                                       switching_key(pair.ring(), rng, s)};
@@ -291,6 +273,42 @@ TEST_P(Fused, Divide) {
   });
 }
 
+// Rings whose conversions a backend may fuse with the first transform pass, with 1 to 13 sources
+// (12 and a rounded quotient) and digits that do not end with the window. The largest only where
+// they are quick.
+TEST_P(Fused, ConversionsOfLargeRings) {
+  Rng rng = test_rng();
+  std::vector<ChainCase> cases{{"eleven sources", 14, toy_chain(2, 16, 11), 3, 17, 2, {1, 2, 1, 0}},
+                               {"seven sources", 14, toy_chain(2, 14, 7), 1, 16, 1, {}},
+                               {"one source", 15, toy_chain(1, 3, 1), 0, 4, 1, {}}};
+  if (device_->info().kind == device::Kind::cuda) {
+    cases.push_back({"twelve sources", 16, toy_chain(4, 20, 12), 0, 24, 1, {}});
+    cases.push_back({"cut digits", 16, toy_chain(2, 20, 8), 3, 20, 2, {}});
+    const Chain largest{mixed_primes(17, 18), 13, 5, 5};
+    cases.push_back({"largest ring", 17, largest, 2, 12, 1, {}});
+  }
+  for (const auto& s : cases) {
+    SCOPED_TRACE(s.name);
+    auto pair = make_pair(device_, s.log_n, s.chain.primes);
+    const auto table =
+        rns::make_mod_up(moduli_of(pair.ring()), s.window(), s.special(), s.chain.alpha);
+    const auto in_candidate = pair.candidate.kernels->prepare(table);
+    const auto in_reference = pair.reference.kernels->prepare(table);
+    auto in = input(pair.ring(), rng, s, 1, s.window());
+    for (const Fill fill : {Fill::random, Fill::top}) {
+      SCOPED_TRACE(name_of(fill));
+      fill_canonical(in, pair.ring(), rng, fill);
+      expect_same(
+          pair, {output(rng, s, s.digits(), s.extended()), in}, 1,
+          [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_candidate); },
+          [&](Ctx& c, const V& v) { c.kernels->mod_up(*c.stream, v[0], v[1], in_reference); });
+    }
+    check_divide(pair, rng, s, 2, s.extended(), s.window(), 1);
+    if (s.end - s.begin > 3)
+      check_divide(pair, rng, s, 2, s.window(), LimbSet::range(s.begin, s.end - 2), 0);
+  }
+}
+
 TEST_P(Fused, HoistedRotateSum) {
   Rng rng = test_rng();
   for_each_case(device_, [&](Pair& pair, const ChainCase& s) {
@@ -300,7 +318,7 @@ TEST_P(Fused, HoistedRotateSum) {
       special.low[i] = special.high[i] =
           static_cast<u32>(rng() % pair.ring().modulus(s.begin + i).q);
     const std::vector<TestPoly> polys{output(rng, s, 2, s.extended()),
-                                      input(pair.ring(), rng, s, digit_count(s), s.extended()),
+                                      input(pair.ring(), rng, s, s.digits(), s.extended()),
                                       input(pair.ring(), rng, s, 1, s.window()),
                                       input(pair.ring(), rng, s, 1, s.window()),
                                       switching_key(pair.ring(), rng, s),
@@ -318,10 +336,10 @@ TEST_P(Fused, HoistedRotateSum) {
           if (composed)
             compositions(*c.kernels)
                 .hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], key_span, elements, special,
-                                    first_digit(s));
+                                    s.first_digit());
           else
             c.kernels->hoisted_rotate_sum(*c.stream, v[0], v[1], v[2], v[3], key_span, elements,
-                                          special, first_digit(s));
+                                          special, s.first_digit());
         };
       };
       expect_both(pair, polys, call(false), call(true));

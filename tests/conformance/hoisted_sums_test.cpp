@@ -1,6 +1,7 @@
 // Hoisted sums of plaintext products: every override, and the default composition over the
 // candidate's own primitives, against ref; and the baby steps one by one.
 #include "conformance/plain_grid.h"
+#include "support/chain_case.h"
 #include "support/compositions.h"
 
 namespace crenel::test {
@@ -16,26 +17,8 @@ using Ctx = Context;
 using V = Views;
 using ConstView = PolyView<const u32>;
 
-struct HoistedCase {
-  const char* name;
-  u32 log_n;
-  Chain chain;
-  u32 begin, end;  ///< the window of the level
-  u32 batch;
-  Padding pad;
-
-  LimbSet window() const { return LimbSet::range(begin, end); }
-  LimbSet special() const {
-    return LimbSet::range(chain.q_count, chain.q_count + chain.special_count);
-  }
-  LimbSet extended() const { return window().concat(special()); }
-  u32 first_digit() const { return begin / chain.alpha; }
-  u32 digits() const { return (end - 1) / chain.alpha + 1 - first_digit(); }
-  PolyShape shape(u32 components) const { return {log_n, components, batch}; }
-};
-
 // One digit to eleven; windows that start in a later digit.
-std::vector<HoistedCase> hoisted_cases() {
+std::vector<ChainCase> hoisted_cases() {
   return {{"cut digits", 10, toy_chain(4, 20, 6), 3, 22, 1, {2, 0, 0, 1}},
           {"later digits", 11, toy_chain(2, 9, 3), 4, 11, 3, {1, 2, 1, 0}},
           {"many digits", 10, toy_chain(1, 10, 1), 0, 11, 1, {}},
@@ -52,7 +35,7 @@ device::LimbScalars random_special(const ring::Ring& ring, Rng& rng, const LimbS
 }
 
 // digits, b, a and two switching keys, behind `outputs` outputs.
-std::vector<TestPoly> hoisted_polys(const ring::Ring& ring, Rng& rng, const HoistedCase& s,
+std::vector<TestPoly> hoisted_polys(const ring::Ring& ring, Rng& rng, const ChainCase& s,
                                     u32 outputs, Fill fill) {
   std::vector<TestPoly> polys;
   for (u32 g = 0; g < outputs; ++g)
@@ -79,7 +62,7 @@ std::vector<device::KeyView> keys_of(const V& v, u32 outputs, const std::vector<
   return keys;
 }
 
-void check_hoisted(Pair& pair, Rng& rng, const HoistedCase& s, const std::vector<u64>& elements,
+void check_hoisted(Pair& pair, Rng& rng, const ChainCase& s, const std::vector<u64>& elements,
                    const GridCase& grid, Fill fill = Fill::random, bool all_keyed = false) {
   SCOPED_TRACE(cat(s.name, ": ", grid.giants, " x ", grid.babies, " plaintexts of 2^",
                    grid.log_words, " words, ", name_of(fill), all_keyed ? ", no a" : ""));
@@ -138,7 +121,7 @@ TEST_P(HoistedSums, Chains) {
 
 TEST_P(HoistedSums, Shapes) {
   Rng rng = test_rng();
-  const HoistedCase s = hoisted_cases()[0];
+  const ChainCase s = hoisted_cases()[0];
   auto pair = make_pair(device_, s.log_n, s.chain.primes);
   for (u32 log_words = 0; log_words <= s.log_n; ++log_words)
     check_hoisted(pair, rng, s, some_elements(rng, s.log_n, 3),
@@ -156,7 +139,7 @@ TEST_P(HoistedSums, Shapes) {
   Chain chain;
   chain.primes = largest_primes(10, 9);
   chain.q_count = 8, chain.special_count = 1, chain.alpha = 1;
-  const HoistedCase worst{"largest primes", 10, chain, 0, 8, 1, {}};
+  const ChainCase worst{"largest primes", 10, chain, 0, 8, 1, {}};
   auto largest = make_pair(device_, 10, chain.primes);
   check_hoisted(largest, rng, worst, some_elements(rng, 10, 9),
                 grid_case(rng, 8, 9, 10, Presence::all), Fill::top);
@@ -165,7 +148,7 @@ TEST_P(HoistedSums, Shapes) {
 // Larger than ref can do in a test: override and default composition of the candidate itself.
 TEST_P(HoistedSums, Large) {
   Rng rng = test_rng();
-  const HoistedCase s{"large", 15, toy_chain(4, 20, 6), 3, 24, 1, {}};
+  const ChainCase s{"large", 15, toy_chain(4, 20, 6), 3, 24, 1, {}};
   auto context = make_context(device_, s.log_n, s.chain.primes);
   const auto elements = some_elements(rng, s.log_n, 8);
   const auto grid = grid_case(rng, 8, 8, s.log_n - 1, Presence::some);
@@ -199,7 +182,7 @@ TEST_P(HoistedSumsLaw, IsStepByStep) {
     const auto elements = some_elements(rng, s.log_n, 4);
     const auto grid = grid_case(rng, 2, 4, s.log_n - 1, Presence::some);
     const auto special = random_special(*context.ring, rng, s.window());
-    HoistedCase dense = s;
+    ChainCase dense = s;
     dense.pad = {};
     auto polys = hoisted_polys(*context.ring, rng, dense, 2, Fill::random);
     polys.push_back(grid.words(*context.ring, rng, s.extended()));

@@ -48,16 +48,10 @@ TEST_P(TfheGroupsNoise, ResultsErrAsTheModelSays) {
       const Params params = Params::from_spec(spec_of(group, step, 24, narrow), true);
       double measured = 0, mean = 0;
       for (int key = 0; key < kKeys; ++key) {
-        const Context context(params, GetParam());
-        Client client = context.keygen();
-        const Evaluator ev = context.evaluator(client.evaluation_keys(), {0.0});
-        const Messages x = test::random_messages(rng, kCount, 16);
-        const Lut f{test::random_messages(rng, 16, 16), 0};
-        const Messages y = test::map_messages(x, [&](u64 m) { return f.table[m]; });
-        const Ciphertext c = ev.lut(client.encrypt(x), f);
-        ASSERT_EQ(client.decrypt(c), y);
+        test::LookedUp c = test::looked_up(params, GetParam(), kCount, rng);
+        ASSERT_EQ(c.client.decrypt(c.result), c.expected);
         std::vector<double> errors;
-        for (const i64 e : client.phase_errors(c, y)) errors.push_back(double(e));
+        for (const i64 e : c.client.phase_errors(c.result, c.expected)) errors.push_back(double(e));
         const Moments m = moments(errors);
         measured += m.variance / kKeys, mean = std::max(mean, m.mean * m.mean / m.variance);
       }

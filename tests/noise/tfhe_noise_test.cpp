@@ -177,16 +177,10 @@ TEST_P(TfheNoise, LookUpTablesErrAsGatesDo) {
   constexpr u64 kCount = 150;
   double measured = 0, expected = 0;
   for (int key = 0; key < kKeys; ++key) {
-    const Context context(params, GetParam());
-    Client client = context.keygen();
-    const Evaluator ev = context.evaluator(client.evaluation_keys(), {0.0});
-    const Messages x = test::random_messages(rng, kCount, 16);
-    const Lut f{test::random_messages(rng, 16, 16), 0};
-    const Messages y = test::map_messages(x, [&](u64 m) { return f.table[m]; });
-    const Ciphertext c = ev.lut(client.encrypt(x), f);
-    EXPECT_EQ(client.decrypt(c), y);
-    measured += variance(params, client.phase_errors(c, y));
-    expected += model(params, client);
+    test::LookedUp c = test::looked_up(params, GetParam(), kCount, rng);
+    EXPECT_EQ(c.client.decrypt(c.result), c.expected);
+    measured += variance(params, c.client.phase_errors(c.result, c.expected));
+    expected += model(params, c.client);
   }
   const double ratio = measured / expected;
   std::printf("%-24s std %9.2f model %9.2f ratio of variances %.3f\n", "toy-lut4",

@@ -197,4 +197,21 @@ Messages map_messages(const Messages& a, F f) {
   return out;
 }
 
+/// Random messages below 16 through a random table, under a fresh key.
+struct LookedUp {
+  tfhe::Client client;
+  tfhe::Ciphertext result;
+  Messages expected;
+};
+inline LookedUp looked_up(const tfhe::Params& params, const std::string& device, u64 count,
+                          Rng& rng) {
+  const tfhe::Context context(params, device);
+  tfhe::Client client = context.keygen();
+  const tfhe::Evaluator ev = context.evaluator(client.evaluation_keys(), {0.0});
+  const Messages x = random_messages(rng, count, 16);
+  const tfhe::Lut f{random_messages(rng, 16, 16), 0};
+  tfhe::Ciphertext result = ev.lut(client.encrypt(x), f);
+  return {std::move(client), std::move(result), map_messages(x, [&](u64 m) { return f.table[m]; })};
+}
+
 }  // namespace crenel::test

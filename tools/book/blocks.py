@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from book import layers, peers, pictures, reach
+from book import bridge, layers, peers, pictures, reach
 
 MARK = re.compile(r"^<!-- book: ([\w.-]+) -->$", re.MULTILINE)
 BLOCKS: dict[str, Callable[[], str]] = {
     "reached": reach.reached,
     "layers": layers.picture,
+    "bridge.budget": bridge.budget,
+    "bridge.noise": bridge.noise,
     "peers.gpu-bootstraps": peers.gpu_bootstraps,
     "peers.gpu-operations": peers.gpu_operations,
     "peers.gpu-gates": peers.gpu_gates,

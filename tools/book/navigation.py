@@ -46,6 +46,7 @@ ROOMS: dict[str, list[str]] = {
         "guide/bootstrapping",
         "guide/bootstrap_precision",
         "guide/tfhe",
+        "guide/bridge",
         "notation",
         "theory/ckks-primes",
         "theory/bootstrapping",
@@ -66,7 +67,8 @@ ROOMS: dict[str, list[str]] = {
         "guide/reproducing",
     ],
     "API": [
-        f"reference/api/{page}" for page in ("crenel", "ckks", "tfhe", "nn", "workloads", "fhecore", "cpp")
+        f"reference/api/{page}"
+        for page in ("crenel", "ckks", "tfhe", "bridge", "nn", "workloads", "fhecore", "cpp")
     ],
     "Reference": [
         "reference/command-line",

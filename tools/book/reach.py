@@ -39,20 +39,19 @@ def median(found: list[Row], what: str) -> float:
     return values[len(values) // 2]
 
 
+def _operation(name: str, provenance: Row, row: Row, variant: str) -> list[str]:
+    """A row of CKKS: its time, what of, and its largest error."""
+    error = f"2^{row['error_log2']:.1f}"
+    return [name, duration(row["latency_us"]), variant, security(row), device(provenance), error]
+
+
 def bootstrap() -> list[str]:
     name = "boot40-h200-boot.json"
     provenance, (row, *_) = rows(name, graph=True, batch=1)
     levels = row["output_level"] - row["input_level"]
     variant = f"{row['params']}: N = 2^{row['log_n']}, {row['slots']:,} complex slots, "
     variant += f"scale 2^{row['scale_bits']}, {levels} levels regained, {row['keys']} keys, replayed graph"
-    cells = [
-        duration(row["latency_us"]),
-        variant,
-        security(row),
-        device(provenance),
-        f"2^{row['error_log2']:.1f}",
-    ]
-    return ["CKKS bootstrap", *cells]
+    return _operation("CKKS bootstrap", provenance, row, variant)
 
 
 def product() -> list[str]:
@@ -60,14 +59,7 @@ def product() -> list[str]:
     provenance, found = rows(name, name="hmult_rescale", batch=1, timing="each", inputs="rotating")
     row = max(found, key=lambda r: r["limbs"])
     variant = f"{row['params']}, {row['limbs']} limbs, relinearised and rescaled, inputs not in cache"
-    cells = [
-        duration(row["latency_us"]),
-        variant,
-        security(row),
-        device(provenance),
-        f"2^{row['error_log2']:.1f}",
-    ]
-    return ["CKKS product", *cells]
+    return _operation("CKKS product", provenance, row, variant)
 
 
 def gates() -> list[str]:

@@ -5,7 +5,7 @@
 
 namespace crenel::backend::cuda {
 
-// Not measured yet. To compare with the two kernels in its place:
+// Copied to src/backends/cuda/poly/tuning to be compared with the two kernels in its place:
 //   dev/kernels/sweep.sh base
 //     "tuning/convert_columns.h:s/kConvertColumns = true/kConvertColumns = false/"
 

@@ -146,6 +146,7 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
 /// they are served one after the other. Inside a recording of the caller it runs eagerly.
 class Bootstrapper {
  public:
+  struct State;
   /// Encodes all plaintexts, or shares those of a bootstrapper with the same options.
   /// ParameterError for options that the parameters cannot serve.
   explicit Bootstrapper(const ckks::Context& context, const BootstrapOptions& options = {});
@@ -211,7 +212,6 @@ class Bootstrapper {
                                                      const ckks::Ciphertext& v) const;
 
  private:
-  struct State;
   const ckks::Evaluator& own() const;
 
   std::shared_ptr<State> state_;

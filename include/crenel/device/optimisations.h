@@ -29,6 +29,7 @@ enum class Optimisation : u8 {
   // Forms of base conversion.
   held_sources,      ///< a block of a base conversion reads its sources once
   conversion_shape,  ///< destinations a block by the size of the grid; otherwise 16
+  convert_columns,   ///< what is converted passes on to the column pass in registers
   // Working sets by the size of the cache.
   multi_polynomial,  ///< all digits, and all components of a division, in the launches of one
   // Launches.

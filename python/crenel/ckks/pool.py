@@ -20,7 +20,18 @@ from crenel._crenel import (
     Plaintext,
 )
 from crenel.ckks.arrays import Array
-from crenel.devices import Each, Progress, Replication, Step, Workers, describe, opened, replicated, shares
+from crenel.devices import (
+    Each,
+    Pool,
+    Progress,
+    Replication,
+    Step,
+    Workers,
+    describe,
+    opened,
+    replicated,
+    shares,
+)
 from crenel.errors import ParameterError, StateError
 from crenel.pickling import refuse
 
@@ -59,7 +70,7 @@ def unbound(value: Any) -> Any:
     return value
 
 
-class DevicePool:
+class DevicePool(Pool[Params, Context]):
     """Parameters on several devices of one host: a `Context` on each. Immutable.
 
     >>> pool = ckks.DevicePool(ckks.preset("boot40"), ["cuda:0", "cuda:1"])
@@ -81,34 +92,11 @@ class DevicePool:
     Raises ParameterError for no devices and for one object given twice, DeviceError where one cannot be had.
     """
 
-    __slots__ = ("_contexts", "_workers")
+    __slots__ = ()
 
     def __init__(self, params: Params, devices: Sequence[str | Device] | None = None) -> None:
-        self._workers = Workers(opened(devices))
-        self._contexts = tuple(Context(params, device=device) for device in self._workers.devices)
-
-    @property
-    def params(self) -> Params:
-        """The parameters."""
-        return self.context.params
-
-    @property
-    def context(self) -> Context:
-        """Of the first device: where clients, inputs and results live."""
-        return self._contexts[0]
-
-    @property
-    def contexts(self) -> tuple[Context, ...]:
-        """Of every device, in order."""
-        return self._contexts
-
-    @property
-    def devices(self) -> tuple[Device, ...]:
-        """The devices, in order."""
-        return self._workers.devices
-
-    def __len__(self) -> int:
-        return len(self._contexts)
+        workers = Workers(opened(devices))
+        super().__init__(workers, [Context(params, device=device) for device in workers.devices])
 
     def evaluator(self, keys: EvaluationKeys | None = None) -> PoolEvaluator:
         """An evaluator with these keys on every device. They are copied from the first to the others.
@@ -127,27 +115,8 @@ class DevicePool:
         evaluators = [home, *(c.evaluator(k) for c, k in zip(self._contexts[1:], copies[1:], strict=True))]
         return PoolEvaluator(self, evaluators, found, copies)
 
-    def _first(self, count: int) -> DevicePool:
-        pool = DevicePool.__new__(DevicePool)
-        pool._workers = self._workers.first(count)
-        pool._contexts = self._contexts[:count]
-        return pool
-
-    def synchronize(self) -> None:
-        """Wait until every device has done what was queued on it."""
-        for context in self._contexts:
-            context.synchronize()
-
-    def describe(self) -> str:
-        """The devices in words, and how bytes come to each."""
-        return describe(self.devices)
-
-    def __reduce__(self) -> NoReturn:
-        refuse(self, "send its params and the names of its devices")
-
     def __repr__(self) -> str:
-        names = ", ".join(device.name for device in self.devices)
-        return f"<ckks.DevicePool of {self.context!r} on {names}>"
+        return f"<ckks.DevicePool of {self.context!r} on {self._names()}>"
 
 
 class PoolEvaluator:

@@ -13,6 +13,7 @@ from crenel.cli import bench, demo, fhecore, params, serve, workload
 from crenel.cli import reproduce as reproduction
 from crenel.cli.gpus import gpus
 from crenel.cli.output import size, table
+from crenel.cli.tune import tune
 
 app = typer.Typer(
     name="crenel",
@@ -30,6 +31,7 @@ app.command("reproduce")(reproduction.reproduce)
 app.add_typer(serve.app, name="tenant")
 app.command("serve")(serve.serve)
 app.command("gpus")(gpus)
+app.command("tune")(tune)
 
 
 @app.callback()

@@ -11,6 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from crenel.cli.bench_ablation import ablation
+from crenel.cli.bench_bridge import bridge
+from crenel.cli.bench_growth import growth
 from crenel.cli.bench_integers import integers
 from crenel.cli.bench_pool import pool
 from crenel.errors import ParameterError, UnsupportedError
@@ -43,9 +45,10 @@ def without(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         raise UnsupportedError(
             "crenel bench boot measures bootstrapping, crenel bench ablation what each optimisation is "
-            "worth, crenel bench tfhe gates and tables, crenel bench integers operations on encrypted "
-            "integers, crenel bench pool several devices; the other benchmarks are not part of an "
-            "installation: in the source tree, use ./run bench"
+            "worth, crenel bench growth how times grow, crenel bench tfhe gates and tables, crenel bench "
+            "integers operations on encrypted integers, crenel bench bridge tables between CKKS and TFHE, "
+            "crenel bench pool several devices; the other benchmarks are not part of an installation: in "
+            "the source tree, use ./run bench"
         )
 
 
@@ -66,6 +69,8 @@ def tfhe(context: typer.Context) -> None:
 
 
 app.command(name="ablation")(ablation)
+app.command(name="growth")(growth)
+app.command(name="bridge")(bridge)
 app.command(name="integers")(integers)
 app.command(name="pool")(pool)
 

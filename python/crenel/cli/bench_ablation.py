@@ -37,6 +37,7 @@ def ablation(
 
     import crenel
     from crenel import ablation as ladder
+    from crenel.cli.output import say
     from crenel.workloads.records import provenance
 
     names = [name.strip() for name in operations.split(",") if name.strip()]
@@ -55,8 +56,8 @@ def ablation(
     done = []
     for name, count in plan:
         bench = ladder.prepare(params, on, name, count, of_values)
-        rows = ladder.ladders(bench, repeats, seconds, _say)
-        _say("")
+        rows = ladder.ladders(bench, repeats, seconds, say)
+        say("")
         _print(bench, rows, parameters)
         done.append((bench, rows))
     _print_fusions()
@@ -87,11 +88,6 @@ def _counts(text: str) -> list[int]:
     if not all(word.isdigit() and int(word) > 0 for word in words):
         raise ParameterError(f"--limbs {text}, expected numbers of limbs by commas", {"limbs": text})
     return [int(word) for word in words]
-
-
-def _say(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{text:<78}", end="" if text else "\r", file=sys.stderr, flush=True)
 
 
 def _print(bench: Bench, rows: Sequence[Measured], parameters: str) -> None:

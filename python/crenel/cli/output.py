@@ -11,6 +11,12 @@ def watched() -> bool:
     return sys.stdout.isatty()
 
 
+def say(text: str) -> None:
+    """What is under way, in one line of the terminal that the next one overwrites; empty: nothing more."""
+    if sys.stderr.isatty():
+        print(f"\r{text:<78}", end="" if text else "\r", file=sys.stderr, flush=True)
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Print rows under a header, numbers to the right."""
     right = [all(_numeric(row[i]) for row in rows) for i in range(len(header))]

@@ -81,7 +81,8 @@ class OfNetworks(Shared):
     costs: Annotated[
         str | None,
         typer.Option(
-            help="Whose times place bootstraps, as 'NVIDIA H200'; default: the device's, or counted ones."
+            help="By whose times layouts and bootstraps are chosen, as 'NVIDIA H100'; default: the device's, "
+            "or operations are counted."
         ),
     ] = None
     program: Annotated[

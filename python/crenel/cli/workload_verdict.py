@@ -123,7 +123,5 @@ def _network(result: Network) -> list[tuple[str, str]]:
             )
         )
         if result.predicted_us is not None:
-            rows.append(
-                ("time, predicted", f"{1e-3 * result.predicted_us:.1f} ms a run, by measured operations")
-            )
+            rows.append(("time, predicted", f"{1e-3 * result.predicted_us:.1f} ms a run, by its operations"))
     return rows

@@ -11,7 +11,7 @@ Modules
     arrays, and ``module(x)`` is what it means in float64
     of sequences `LayerNorm`, `Softmax`, `MultiHeadAttention`, `Token`, `TokenMean`; `bert` and
     `encoder_layer` are made of them
-`from_torch`, `from_onnx`
+`from_torch`, `from_onnx`, `from_keras`
     networks of other frameworks as an `Imported`, a module like the others; ``weights.load`` reads files of
     weights
 `compile`
@@ -50,6 +50,7 @@ from crenel.nn.compiler import compile
 from crenel.nn.footprint import Footprint, footprint
 from crenel.nn.importers import weights
 from crenel.nn.importers.imported import Imported
+from crenel.nn.importers.keras_file import from_keras
 from crenel.nn.importers.onnx_graph import from_onnx
 from crenel.nn.importers.replacements import ReplacementWarning
 from crenel.nn.importers.torch_graph import from_torch
@@ -125,6 +126,7 @@ __all__ = [
     "duration",
     "encoder_layer",
     "footprint",
+    "from_keras",
     "from_onnx",
     "from_torch",
     "report",

@@ -75,19 +75,39 @@ def roll_transform(op: Roll, given: Layout, made: Layout, factor: float) -> Slot
     return SlotTransform([[diagonals]], slots, 1, np.zeros((1, slots)))
 
 
-def shift_transform(op: Contraction, rolled: Layout) -> SlotTransform:
+def moves(op: Contraction, babies: int = 0) -> tuple[list[int], list[int]]:
+    """Rows by which the first operand is moved, and those by which sums of products are moved afterwards.
+
+    Product k = g babies + x has rows x of the ones, g babies of the others; in attention, where all have the
+    other sign, -g babies of the ones and -x of the others.
+
+    babies : as `plan.Contract` has them; 0: k of the ones, for one sum
+    """
+    if not babies:
+        return list(range(op.width)), [0]
+    inner, outer = list(range(babies)), list(range(0, op.width, babies))
+    return (inner, outer) if isinstance(op, Scores) else ([-k for k in outer], [-k for k in inner])
+
+
+def shift_transform(op: Contraction, rolled: Layout, babies: int = 0) -> SlotTransform:
     """Of one group: an output for each k < width, the rolled operand moved to where it meets the other.
 
-    Scores: row a + k, token b - k around the tokens; attention: token b + k.
+    Scores: row a + k, token b - k around the tokens; attention: token b + k. In baby and giant steps each is
+    moved back by what its sum is moved by afterwards, and attention takes token b - k, so that scores and
+    attention have the same matrices, and the same keys.
+
+    babies : as `plan.Contract` has them
     """
     tokens, slots = rolled.plane[0], rolled.slots
     heads = slots // tokens**2
     token = np.arange(tokens)
+    backwards = isinstance(op, Scores) or babies > 0
     blocks: list[list[Diagonals | None]] = []
     for k in range(op.width):
-        step = k * (heads * tokens - 1) if isinstance(op, Scores) else k
-        around = token < k if isinstance(op, Scores) else token >= tokens - k
-        back = tokens if isinstance(op, Scores) else -tokens
+        rows = k % babies if babies else k * isinstance(op, Scores)
+        step = rows * heads * tokens + (-k if backwards else k)
+        around = token < k if backwards else token >= tokens - k
+        back = tokens if backwards else -tokens
         moved = np.tile(around.astype(np.float64), (tokens, 1))
         block = {step % slots: _rows(1.0 - moved, heads)}
         if k:

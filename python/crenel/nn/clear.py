@@ -2,7 +2,9 @@
 
 Errors live in all N/2 slots of the ring, independent of each other, while a vector of n slots repeats:
 reading it averages the copies, so that n slots show the share 2n/N of an error's variance. Where a vector
-gains slots, errors come to light that were averaged away before; `Slots.density` keeps account of them.
+gains slots, errors come to light that were averaged away before; `Slots.density` keeps account of them, slot
+by slot through polynomials and products: a composite sign is steep where its argument is about 0, and a gate
+multiplies it by just that argument. Transforms mix slots, and what they make has the mean.
 
 The product with a matrix of zeros is a ciphertext of two zeros, and what constants make of it has no second
 polynomial: no error is multiplied by the secret key, and a key switch has nothing to switch. Of such vectors
@@ -21,6 +23,8 @@ from crenel.nn.linear import SlotTransform, applied
 from crenel.nn.ops import Reals
 from crenel.nn.plan import Boot, Contract, Transform
 
+GRID = np.linspace(-1.0, 1.0, 1001)
+SIGMAS = 5.0  # beyond which one error of 2^20 lies
 TINY = 2.0**-40  # a value so small that errors are those of the operation alone
 
 
@@ -30,8 +34,8 @@ class Slots:
 
     values: Reals
     level: int
-    density: float = 0.0
-    """Variance of the errors so far in a slot, over the number of slots."""
+    density: float | Reals = 0.0
+    """Variance of the errors so far in a slot, over the number of slots: of all, or (samples, slots)."""
     public: bool = False
     """Is the second polynomial zero, so that the first alone is the message?"""
 
@@ -92,6 +96,12 @@ class Noise:
         return self._known[key]
 
 
+def _moved(a: Slots, k: int) -> Slots:
+    """Rotated by k slots, errors included."""
+    density = np.roll(a.density, -k, axis=1) if np.ndim(a.density) else a.density
+    return replace(a, values=np.roll(a.values, -k, axis=1), density=density)
+
+
 class Clear:
     """`Operations` on `Slots`. Without noise they are exact but for float64's rounding."""
 
@@ -125,14 +135,20 @@ class Clear:
     def of_slots(self, a: Slots, slots: int) -> Slots:
         count = len(a.values)
         if slots <= a.slots:
-            mean = a.values.reshape(count, a.slots // slots, slots).mean(axis=1)
-            return replace(a, values=mean)
+            values, density = (
+                found.reshape(count, a.slots // slots, slots).mean(axis=1)
+                for found in (a.values, np.broadcast_to(a.density, a.values.shape))
+            )
+            return replace(a, values=values, density=density if np.ndim(a.density) else a.density)
         copies = slots // a.slots
         values = np.tile(a.values, (1, copies))
-        if self.noise is not None and a.density > 0.0:
-            hidden = np.sqrt(a.density * slots) * self.noise.random.standard_normal((count, copies, a.slots))
+        if self.noise is not None and np.any(a.density):
+            each = np.broadcast_to(a.density, a.values.shape)[:, None, :]
+            hidden = np.sqrt(each * slots) * self.noise.random.standard_normal((count, copies, a.slots))
             values = values + (hidden - hidden.mean(axis=1, keepdims=True)).reshape(count, slots)
-        return replace(a, values=values)
+        return replace(
+            a, values=values, density=np.tile(a.density, (1, copies)) if np.ndim(a.density) else a.density
+        )
 
     def transform(self, step: Transform | Contract, inputs: Sequence[Slots]) -> list[Slots]:
         matrix, level = self.transforms[step.out], inputs[0].level
@@ -142,7 +158,7 @@ class Clear:
             if not any(d.any() for block in row for d in (block or {}).values()):
                 made.append(Slots(values, level - 1, public=True))
                 continue
-            density = sum(gain * a.density for gain, a in zip(gains, inputs, strict=True))
+            density = sum(gain * float(np.mean(a.density)) for gain, a in zip(gains, inputs, strict=True))
             public = all(a.public for block, a in zip(row, inputs, strict=True) if block)
             # Rotated inputs keep their errors below the final division's, which is a rotation's own.
             found = self._with(Slots(values, level, density, public), "plain", "switch")
@@ -154,18 +170,15 @@ class Clear:
         return matrix.copies, matrix.slots // matrix.copies
 
     def rotated(self, a: Slots, steps: Sequence[int]) -> list[Slots]:
-        return [
-            self._with(replace(a, values=np.roll(a.values, -k, axis=1)), "switch") if k else a for k in steps
-        ]
+        return [self._with(_moved(a, k), "switch") if k else a for k in steps]
 
     def inner(self, a: Sequence[Slots], b: Sequence[Slots]) -> Slots:
-        values, density = np.zeros_like(a[0].values), 0.0
+        values, density = np.zeros_like(a[0].values), np.zeros_like(a[0].values)
         with np.errstate(over="ignore", invalid="ignore"):
             for x, y in zip(a, b, strict=True):
                 values += x.values * y.values
                 if self.noise is not None:
-                    density += float(np.mean(x.values**2)) * y.density
-                    density += float(np.mean(y.values**2)) * x.density
+                    density += x.values**2 * y.density + y.values**2 * x.density
         public = all(x.public and y.public for x, y in zip(a, b, strict=True))
         found = self._with(Slots(values, a[0].level, density, public), "product")
         return replace(found, level=a[0].level - 1)
@@ -178,7 +191,7 @@ class Clear:
     def sums(self, a: Slots, count: int, stride: int) -> Slots:
         while count > 1:
             count //= 2
-            rotated = self._with(replace(a, values=np.roll(a.values, -stride * count, axis=1)), "switch")
+            rotated = self._with(_moved(a, stride * count), "switch")
             a = replace(a, values=a.values + rotated.values, density=a.density + rotated.density)
         return a
 
@@ -189,8 +202,15 @@ class Clear:
             values: Reals = np.asarray(chebyshev.chebval(a.values, coefficients), dtype=np.float64)
             if self.noise is None:
                 return replace(a, values=values, level=level)
-            slope = chebyshev.chebval(a.values, chebyshev.chebder(coefficients))
-            made = replace(a, values=values, level=level, density=a.density * float(np.mean(slope**2)))
+            slope = np.asarray(chebyshev.chebval(a.values, chebyshev.chebder(coefficients)))
+            density = a.density * slope**2
+            # Steep is not far: within the interval an error is at most what the polynomial reaches there.
+            most = float(np.abs(chebyshev.chebval(GRID, coefficients)).max()) ** 2 / self.noise.params.slots
+            spread = SIGMAS * np.sqrt(a.density * self.noise.params.slots)
+            inside = np.abs(a.values) + spread <= 1.0
+            made = replace(
+                a, values=values, level=level, density=np.where(inside, np.minimum(density, most), density)
+            )
         if a.public:  # each polynomial is rounded, and then multiplied by its coefficient
             grown = 1.0 + float(np.sum(coefficients**2))
             return self._spread(made, self.noise.rounding(a.slots) ** 2 * grown)
@@ -211,10 +231,9 @@ class Clear:
             values = a.values * b.values
             if self.noise is None:
                 return Slots(values, a.level - 1, public=a.public and b.public)
-            sizes = float(np.mean(a.values**2)), float(np.mean(b.values**2))
-        # A square's two operands have the same error.
-        shared = 2.0 if a is b else 1.0
-        density = shared * (sizes[0] * b.density + sizes[1] * a.density)
+            # A square's two operands have the same error.
+            shared = 2.0 if a is b else 1.0
+            density = shared * (a.values**2 * b.density + b.values**2 * a.density)
         found = self._with(Slots(values, a.level, density, a.public and b.public), "product")
         return replace(found, level=a.level - 1)
 

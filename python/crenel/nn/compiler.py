@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,14 +18,15 @@ from crenel.nn.cost import CostModel
 from crenel.nn.graph import Graph, checked_samples
 from crenel.nn.headroom import HEADROOM, first_beyond
 from crenel.nn.interpret import prepared
-from crenel.nn.layout import Layout
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
 from crenel.nn.passes.approximate import Approximate, Strategy
 from crenel.nn.passes.approximate import agreement as agreement_of
 from crenel.nn.passes.calibrate import Calibrate, CalibrationWarning, Range
+from crenel.nn.passes.fill import Fill, behind_identity, sources, strange
 from crenel.nn.passes.fold import Fold
 from crenel.nn.passes.interleave import Interleave
+from crenel.nn.passes.layouts import Layouts
 from crenel.nn.passes.levels import Levels
 from crenel.nn.passes.lower import Lower
 from crenel.nn.passes.prices import AbstractPrices, prices_of
@@ -32,7 +34,7 @@ from crenel.nn.passes.refreshes import Refreshes
 from crenel.nn.passes.scales import Scales
 from crenel.nn.passes.splits import Splits
 from crenel.nn.passes.unfold import Unfold
-from crenel.nn.plan import Contract, Decision, Plan, Transform
+from crenel.nn.plan import Plan, Transform
 from crenel.nn.program import Expected, Program
 from crenel.nn.trace import Module, trace
 
@@ -95,13 +97,17 @@ def compile(
     plan = Lower(params.slots)(graph, bounds)
     images = Interleave(int(batch)).room(plan)
     prices = prices_of(params, costs, -(-int(batch) // images))
-    plan, transforms = _laid_out(graph, bounds, prices, Interleave(int(batch)))
+    layouts = Layouts(prices, Interleave(int(batch)), partial(_levelled, prices))
+    plan, transforms = layouts(graph, bounds)
+    if len(graph.nodes[0].shape) != 2 and 0 in sources(plan, strange(plan, transforms)):
+        plan, transforms = layouts(*behind_identity(graph, bounds))
     plan = replace(plan, decisions=(*taken, *decisions, *plan.decisions))
+    some = found[np.linspace(0, len(found) - 1, min(JUDGED, len(found))).round().astype(int)]
+    plan, transforms = _filled(plan, transforms, params, some)
     program = Program(plan, params, int(batch), Expected(0.0, 0.0, 0.0, 0.0), device)
     program._kept["transforms"] = transforms
     _encodable(program)
     time = None if costs is None else 1e-3 * prices.total(plan, program.transforms)
-    some = found[np.linspace(0, len(found) - 1, min(JUDGED, len(found))).round().astype(int)]
     expected = replace(_judged(program, exact, some, time), largest=_largest(ranges[unfolded.output]))
     judged = replace(program, expected=expected)
     judged._kept.update(program._kept)
@@ -109,35 +115,11 @@ def compile(
     return judged
 
 
-def _laid_out(
-    graph: Graph, bounds: tuple[float, ...], prices: AbstractPrices, interleave: Interleave
+def _levelled(
+    prices: AbstractPrices, plan: Plan, transforms: dict[int, SlotTransform]
 ) -> tuple[Plan, dict[int, SlotTransform]]:
-    """The plan with its levels and its matrices: the input in planes as they are or in padded ones, whichever
-    costs less."""
-    capacity = prices.params.slots
-    first = Lower(capacity)(graph, bounds)
-    plain = _levelled(interleave(first), prices)
-    shape = graph.nodes[0].shape
-    if len(shape) < 3 or Layout.of(shape, capacity).padded() == Layout.of(shape, capacity):
-        return plain
-    other = Lower(capacity, padded=True)(graph, bounds)
-    if interleave.room(other) != interleave.room(first):
-        return plain
-    padded = _levelled(interleave(other), prices)
-    found = sorted((plain, padded), key=lambda one: prices.total(*one))
-    (plan, transforms), (rejected, _) = found
-    chosen, instead = plan.values[0].layout, rejected.values[0].layout
-    reason = f"price {prices.total(*found[0]):.6g}, not {prices.total(*found[1]):.6g}"
-    decision = Decision("input", str(chosen), str(instead), reason)
-    return replace(plan, decisions=(decision, *plan.decisions)), transforms
-
-
-def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotTransform]]:
     """Without bootstraps where the levels suffice, or where the parameters have none, with its error."""
     params = prices.params
-    transforms = {
-        step.out: prepared(plan, step) for step in plan.steps if isinstance(step, (Transform, Contract))
-    }
     try:
         levelled = Levels(params.normal_top_level, params.insecure)(plan)
     except UnsupportedError:
@@ -145,6 +127,28 @@ def _levelled(plan: Plan, prices: AbstractPrices) -> tuple[Plan, dict[int, SlotT
             raise
         levelled = Refreshes(prices)(plan, transforms)
     return Splits(prices)(levelled, transforms)
+
+
+def _filled(
+    plan: Plan, transforms: dict[int, SlotTransform], params: ckks.Params, samples: Reals
+) -> tuple[Plan, dict[int, SlotTransform]]:
+    """With what polynomials can stand in slots without an element, where zeros are not."""
+    if not strange(plan, transforms):
+        return plan, transforms
+    means: dict[int, float] = {}
+
+    def keep(number: int, made: list[Slots]) -> None:
+        elements = plan.values[number].layout.unpack(np.stack([a.values for a in made]), len(samples))
+        means[number] = float(elements.mean())
+
+    program = Program(plan, params, 1, Expected(0.0, 0.0, 0.0, 0.0))
+    program._kept["transforms"] = transforms
+    with np.errstate(over="ignore", invalid="ignore"):
+        program.simulate(samples, noise=False, watch=keep)
+    filled = Fill(means)(plan, transforms)
+    changed = {step.out: prepared(filled, step) for step in filled.steps
+               if isinstance(step, Transform) and filled.values[step.out].fill}  # fmt: skip
+    return filled, transforms | changed
 
 
 def _encodable(program: Program) -> None:

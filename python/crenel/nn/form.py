@@ -227,6 +227,8 @@ def plan_form(plan: Plan, arrays: Arrays) -> Json:
             found["babies"] = step.babies
         elif isinstance(step, (Multiply, Contract)):
             found["op"] = _op_form(step.op, arrays)
+            if isinstance(step, Contract) and step.babies:
+                found["babies"] = step.babies  # not of programs of before, which keep their fingerprint
         elif isinstance(step, Evaluate):
             found["series"] = _op_form(step.series, arrays)
         elif isinstance(step, Refresh):
@@ -235,15 +237,20 @@ def plan_form(plan: Plan, arrays: Arrays) -> Json:
             found["coefficients"] = arrays.put(step.coefficients)
         steps.append(found)
     return {
-        "values": [
-            {"layout": layout_form(v.layout), "bound": v.bound, "level": v.level, "origin": v.origin}
-            for v in plan.values
-        ],
+        "values": [_value_form(v) for v in plan.values],
         "steps": steps,
         "output": plan.output,
         "output_shape": list(plan.output_shape),
         "decisions": [[d.origin, d.chosen, d.instead, d.reason] for d in plan.decisions],
     }
+
+
+def _value_form(value: Value) -> Json:
+    found: dict[str, Json] = {
+        "layout": layout_form(value.layout), "bound": value.bound, "level": value.level,
+        "origin": value.origin,
+    }  # fmt: skip
+    return found | ({"fill": value.fill} if value.fill else {})  # programs of before keep their fingerprint
 
 
 def plan_of(form: Json, parts: Mapping[str, bytes]) -> Plan:
@@ -278,9 +285,11 @@ def _bounded(plan: Plan) -> Plan:
 
 
 def _plan_value(form: Mapping[str, Json]) -> Value:
-    return Value(
-        layout_of(form["layout"]), positive(form["bound"]), count(form["level"], 0), str(form["origin"])
-    )
+    fill = form.get("fill", 0.0)
+    if type(fill) is not float or not abs(fill) <= 1.0:
+        raise SerializationError(f"fill {str(fill)[:50]!r}, expected a number in [-1, 1]")
+    layout, bound = layout_of(form["layout"]), positive(form["bound"])
+    return Value(layout, bound, count(form["level"], 0), str(form["origin"]), fill)
 
 
 def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
@@ -303,7 +312,7 @@ def _step(form: Mapping[str, Json], parts: Mapping[str, bytes]) -> Step:
         if kind is Multiply and isinstance(op, Product):
             return Multiply(out, (first, second), op, level)
         if kind is Contract and isinstance(op, (Scores, Attend)):
-            return Contract(out, (first, second), op, level)
+            return Contract(out, (first, second), op, level, count(form.get("babies", 0), 0, MAX_SLOTS))
         raise SerializationError("a product of another operation", {"value": out})
     (operand,) = inputs
     if kind is Refresh:

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from crenel.errors import StateError
-from crenel.nn.blocks import by_feature, feature_transform, roll_transform, shift_transform
+from crenel.nn.blocks import by_feature, feature_transform, moves, roll_transform, shift_transform
 from crenel.nn.layout import Layout
-from crenel.nn.linear import SlotTransform, chain_map, slot_transform
+from crenel.nn.linear import SlotTransform, chain_map, empty_slots, slot_transform
 from crenel.nn.ops import Reals
 from crenel.nn.plan import (
     Boot,
@@ -31,6 +33,7 @@ from crenel.nn.plan import (
     repeated,
     roll_of,
 )  # fmt: skip
+from crenel.nn.sequences import Scores
 
 V = TypeVar("V")
 Watch = Callable[[int, "list[V]"], object]
@@ -100,19 +103,24 @@ class Operations(Protocol[V]):
         ...
 
 
-def prepared(plan: Plan, step: Transform | Contract) -> SlotTransform:
-    """The matrices of a step, as diagonals: decided by the plan alone. Of one group
-    where all have the same."""
+def prepared(plan: Plan, step: Transform | Contract, outline: bool = False) -> SlotTransform:
+    """The matrices of a step, as diagonals: decided by the plan alone. Of one group where all have the same.
+
+    outline : numbers may be left out, for `SlotTransform`'s counts alone
+    """
     result = plan.values[step.out]
     operands = [plan.values[k] for k in step.inputs]
     layouts = [v.layout for v in operands]
     if isinstance(step, Contract):
-        return shift_transform(step.op, layouts[1])
-    return replace(_matrix(step, layouts, operands, result), babies=step.babies)
+        return shift_transform(step.op, layouts[1], step.babies)
+    found = replace(_matrix(step, layouts, operands, result, outline), babies=step.babies)
+    if not result.fill:
+        return found
+    return replace(found, bias=np.where(empty_slots(result.layout), result.fill, found.bias))
 
 
 def _matrix(
-    step: Transform, layouts: Sequence[Layout], operands: Sequence[Value], result: Value
+    step: Transform, layouts: Sequence[Layout], operands: Sequence[Value], result: Value, outline: bool
 ) -> SlotTransform:
     factors = [v.bound / result.bound for v in operands]
     roll = roll_of(step)
@@ -121,7 +129,8 @@ def _matrix(
     if by_feature(step.chains, [*layouts, result.layout]):
         return feature_transform(step.chains, layouts, result.layout, factors, result.bound)
     maps = [chain_map(chain, v.shape) for chain, v in zip(step.chains, layouts, strict=True)]
-    alone = slot_transform(maps, [v.alone() for v in layouts], result.layout.alone(), factors, result.bound)
+    inputs, output = [v.alone() for v in layouts], result.layout.alone()
+    alone = slot_transform(maps, inputs, output, factors, result.bound, outline)
     return alone.interleaved(result.layout.images)
 
 
@@ -203,17 +212,37 @@ def _multiply(plan: Plan, step: Multiply, ops: Operations[V], x: list[V], y: lis
 
 def _contract(plan: Plan, step: Contract, ops: Operations[V], moved: list[V], rolled: list[V]) -> list[V]:
     layout, result = plan.values[step.inputs[1]].layout, plan.values[step.out].layout
-    steps = [k * layout.slots // layout.plane[0] for k in range(step.op.width)]
+    inner, outer = rotations_of(plan, step)
     copies = layout.slots // result.slots
     made: list[V] = []
     for a, b in zip(moved, rolled, strict=True):
         shifted = ops.transform(step, [ops.at(b, step.level)])
         wide = ops.of_slots(ops.at(a, step.level - 1), layout.slots)
-        found = ops.inner(ops.rotated(wide, steps), shifted)
+        factors = ops.rotated(wide, inner)
+        found = ops.inner(factors, _of_sum(step, shifted, 0))
+        for k, back in enumerate(outer[1:], 1):
+            part = ops.inner(factors, _of_sum(step, shifted, k))
+            found = ops.add(found, ops.rotated(part, [back])[0])
         if copies > 1:
             found = ops.of_slots(ops.sums(found, copies, result.slots), result.slots)
         made.append(found)
     return made
+
+
+def rotations_of(plan: Plan, step: Contract) -> tuple[list[int], list[int]]:
+    """Of a contraction's operand, and of its sums of products: `moves` in slots."""
+    layout = plan.values[step.inputs[1]].layout
+    row = layout.slots // layout.plane[0]
+    inner, outer = ([k * row % layout.slots for k in rows] for rows in moves(step.op, step.babies))
+    return inner, outer
+
+
+def _of_sum(step: Contract, shifted: list[V], k: int) -> list[V]:
+    """Those outputs of the shifts that meet the operand's moves in the k-th sum."""
+    if not step.babies:
+        return shifted
+    whole = isinstance(step.op, Scores)
+    return shifted[k * step.babies :][: step.babies] if whole else shifted[k :: step.babies]
 
 
 def _quadratic(plan: Plan, step: Quadratic, ops: Operations[V], a: V) -> V:

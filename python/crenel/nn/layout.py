@@ -60,6 +60,11 @@ class Layout:
         rows, columns = (1 << (side - 1).bit_length() for side in self.plane)
         return replace(self, plane=(rows, columns))
 
+    def without_gaps(self, padded: bool) -> Layout:
+        """In planes of its own size, or of the powers of two above it."""
+        found = replace(self, gap=(1, 1), plane=(self.size[1], self.size[2]))
+        return found.padded() if padded else found
+
     def after(self, op: Op) -> Layout:
         """Of a linear operation's result: strides widen the gap, so that hardly anything moves. Raises
         StateError for other operations."""

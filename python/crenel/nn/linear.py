@@ -218,7 +218,12 @@ class SlotTransform:
 
 
 def slot_transform(
-    maps: Sequence[SparseMap], inputs: Sequence[Layout], output: Layout, factors: Sequence[float], unit: float
+    maps: Sequence[SparseMap],
+    inputs: Sequence[Layout],
+    output: Layout,
+    factors: Sequence[float],
+    unit: float,
+    outline: bool = False,
 ) -> SlotTransform:
     """Maps of tensors as one transform on slots.
 
@@ -227,6 +232,7 @@ def slot_transform(
     maps : one an input tensor
     factors : what each map's values are multiplied by: the input's bound over the output's
     unit : what the biases are divided by: the output's bound
+    outline : diagonals by their offsets alone, without numbers: enough to tell what the transform costs
 
     Raises UnsupportedError for capacities that differ.
     """
@@ -245,15 +251,17 @@ def slot_transform(
             for i in range(layout.ciphertexts):
                 here = (row // output.slots == o) & (column // layout.slots == i)
                 pair = (layout.slots, output.slots)
-                values = found.values[here] * factor
-                blocks[o].append(_diagonals(row[here] % pair[1], column[here] % pair[0], values, pair, slots))
+                entries = row[here] % pair[1], column[here] % pair[0], found.values[here] * factor
+                blocks[o].append(_diagonals(*entries, pair, slots, outline))
     for block in blocks:
         if all(part is None for part in block):  # weights that are all zero
             block[0] = {0: np.zeros(slots)}
     return SlotTransform(blocks, slots, slots // output.slots, bias.reshape(output.ciphertexts, output.slots))
 
 
-def _diagonals(rows: Indices, columns: Indices, values: Reals, sides: Pair, slots: int) -> Diagonals | None:
+def _diagonals(
+    rows: Indices, columns: Indices, values: Reals, sides: Pair, slots: int, outline: bool
+) -> Diagonals | None:
     """sides: slots of input and output."""
     kept = values != 0.0
     rows, columns, values = rows[kept], columns[kept], values[kept]
@@ -267,8 +275,17 @@ def _diagonals(rows: Indices, columns: Indices, values: Reals, sides: Pair, slot
     used = np.zeros(modulus, dtype=np.int64)
     used[offset] = 1
     offsets, place = np.flatnonzero(used), np.cumsum(used) - 1
+    if outline:
+        return dict.fromkeys(map(int, offsets), np.zeros(0))
     table = np.bincount(place[offset] * slots + rows, values, len(offsets) * slots).reshape(-1, slots)
     return {int(k): table[at] for at, k in enumerate(offsets)}
+
+
+def empty_slots(layout: Layout) -> NDArray[np.bool_]:
+    """(ciphertexts, slots): those that hold no element of any sample."""
+    empty = np.ones(layout.ciphertexts * layout.slots, dtype=bool)
+    empty[layout.positions() + np.arange(layout.images)[:, None]] = False
+    return empty.reshape(layout.ciphertexts, layout.slots)
 
 
 def applied(transform: SlotTransform, inputs: Sequence[Reals]) -> list[Reals]:

@@ -17,6 +17,7 @@ from crenel.nn.plan import Boot
 from crenel.nn.sizes import limbs_at
 
 Call = Callable[[], object]
+Clock = Callable[[Call], float]  # microseconds of a call
 SOURCE = "measured"
 _FITTED = "least squares over transforms of other steps and diagonals"
 # How rows come from what was timed, where they were not timed themselves.
@@ -74,29 +75,46 @@ def measure(
             f"batches {list(batches)}, {seconds} seconds: expected at least 1, and more than 0",
             {"batches": list(batches), "seconds": float(seconds)},
         )
-    bootstraps = tuple(Boot(count).options() for count in sorted(set(slots)))
-    client = context.keygen()
-    keys = client.evaluation_keys(
-        rotations=list(range(1, REACH)), conjugate=True, bootstrap=bootstraps or False
-    )
-    ev = context.evaluator(keys)
     device = context.device.info.description
-    rows: list[Row] = []
-    boots: list[BootRow] = []
-    for count in sorted(set(batches)):
-        for level in chosen:
-            found = _level(context, client, ev, level, count, seconds)
-            limbs = limbs_at(params, level)
-            rows += [Row(name, limbs, count, us, SOURCE, DERIVED.get(name, "")) for name, us in found.items()]
-        for options in bootstraps:
-            boots.append(_bootstrap(context, client, ev, options, count, seconds))
+
+    def clock(call: Call) -> float:
+        return _time(context, call, seconds)
+
+    bootstraps = [Boot(count).options() for count in sorted(set(slots))]
+    rows, boots = timed(context, chosen, batches, bootstraps, clock, clock)
     said = {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": f"crenel.nn.measure.measure, {seconds} s an operation",
         "params": params.name or params.id,
         "device_description": device,
     }
-    return CostModel(device, params.log_n, params.alpha, _distinct(rows), tuple(boots), {SOURCE: said})
+    return CostModel(device, params.log_n, params.alpha, rows, boots, {SOURCE: said})
+
+
+def timed(
+    context: Context,
+    levels: Sequence[int],
+    batches: Sequence[int],
+    bootstraps: Sequence[BootstrapOptions],
+    clock: Clock,
+    boot_clock: Clock,
+) -> tuple[tuple[Row, ...], tuple[BootRow, ...]]:
+    """Rows of a `CostModel`, by clocks of single operations and of bootstraps."""
+    client = context.keygen()
+    keys = client.evaluation_keys(
+        rotations=list(range(1, REACH)), conjugate=True, bootstrap=tuple(bootstraps) or False
+    )
+    ev = context.evaluator(keys)
+    rows: list[Row] = []
+    boots: list[BootRow] = []
+    for count in sorted(set(batches)):
+        for level in levels:
+            found = _level(context, client, ev, level, count, clock)
+            limbs = limbs_at(context.params, level)
+            rows += [Row(name, limbs, count, us, SOURCE, DERIVED.get(name, "")) for name, us in found.items()]
+        for options in bootstraps:
+            boots.append(_bootstrap(context, client, ev, options, count, boot_clock))
+    return _distinct(rows), tuple(boots)
 
 
 def _distinct(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -141,7 +159,7 @@ def _numbers(params: Params, batch: int, seed: int = 0) -> NDArray[np.float64]:
 
 
 def _level(
-    context: Context, client: Client, ev: Evaluator, level: int, batch: int, seconds: float
+    context: Context, client: Client, ev: Evaluator, level: int, batch: int, clock: Clock
 ) -> dict[str, float]:
     """Microseconds of every operation that this level has."""
     params = context.params
@@ -163,16 +181,14 @@ def _level(
             "rescale": lambda: ev.rescale(product),
             "adjust_level": lambda: ev.adjust_level(a, level - 1),
         }
-    out = {name: _time(context, call, seconds) for name, call in calls.items()}
-    two = _time(context, lambda: ev.rotate_sum(a, few), seconds)
-    nine = _time(context, lambda: ev.rotate_sum(a, many), seconds)
+    out = {name: clock(call) for name, call in calls.items()}
+    two = clock(lambda: ev.rotate_sum(a, few))
+    nine = clock(lambda: ev.rotate_sum(a, many))
     out["hoisted_rotation"] = max(0.0, (nine - two) / 7)
-    return out | (_transforms(context, ev, a, level, seconds) if level > 0 else {})
+    return out | (_transforms(context, ev, a, level, clock) if level > 0 else {})
 
 
-def _transforms(
-    context: Context, ev: Evaluator, a: Ciphertext, level: int, seconds: float
-) -> dict[str, float]:
+def _transforms(context: Context, ev: Evaluator, a: Ciphertext, level: int, clock: Clock) -> dict[str, float]:
     """Of a linear transform: what it takes but for steps and diagonals, and each of these, by least squares
     without negative times."""
     slots = context.params.slots
@@ -183,7 +199,7 @@ def _transforms(
             {k: values[k] for k in offsets}, level=level, baby_steps=babies
         )
         counts.append([1.0, made.baby_steps - 1, made.giant_steps - 1, len(offsets)])
-        times.append(_time(context, lambda made=made: made(ev, a), seconds))  # type: ignore[misc]
+        times.append(clock(lambda made=made: made(ev, a)))  # type: ignore[misc]
     found = _non_negative(np.array(counts), np.array(times))
     return dict(zip(("transform", "baby_step", "giant_step", "diagonal"), found, strict=True))
 
@@ -206,7 +222,7 @@ def _non_negative(counts: NDArray[np.float64], times: NDArray[np.float64]) -> li
 
 
 def _bootstrap(
-    context: Context, client: Client, ev: Evaluator, options: BootstrapOptions, batch: int, seconds: float
+    context: Context, client: Client, ev: Evaluator, options: BootstrapOptions, batch: int, clock: Clock
 ) -> BootRow:
     """Time of a bootstrap with these options."""
     params = context.params
@@ -214,7 +230,7 @@ def _bootstrap(
     slots = boot.options.slots or params.slots
     values = _numbers(params, batch)[..., :slots]
     x = client.encrypt(values, level=boot.levels.input, slots=slots)
-    us = _time(context, lambda: boot(x), seconds)
+    us = clock((lambda: boot.pair(x, x)) if options.message == "pair" else (lambda: boot(x)))
     return BootRow(
         params.id, slots, boot.levels.input, boot.levels.output, batch, us, SOURCE, options.message
     )

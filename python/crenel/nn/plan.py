@@ -40,6 +40,8 @@ class Value:
     level: int
     """Of the ciphertexts that a step leaves; readers drop what they do not need."""
     origin: str
+    fill: float = 0.0
+    """What a transform leaves in slots without an element, in bounds: within [-1, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +103,9 @@ class Contract:
     inputs: tuple[int, int]
     op: Scores | Attend
     level: int
+    babies: int = 0
+    """A power of two, at most op.width: the operand is moved by baby steps, and sums of products by giant
+    steps (`crenel.nn.blocks.moves`); 0: the operand is moved once for each product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +239,8 @@ class Plan:
             operands, result = [self.values[k] for k in step.inputs], self.values[step.out]
             gains = isinstance(step, Refresh) and result.level > step.level
             ends = result.level == step.level - depth(step) or gains
+            if result.fill and not (isinstance(step, Transform) and abs(result.fill) <= 1.0):
+                raise StateError(f"{what}: filled slots", {"value": step.out, "fill": result.fill})
             if any(v.level < step.level for v in operands) or not ends:
                 raise StateError(f"{what}: levels do not fit", {"level": step.level, "value": step.out})
             if result.level < 0:
@@ -310,6 +317,7 @@ class Plan:
             fits = groups == {step.op.groups} and wide == rolled and tokens == x.layout.size[1]
             fits = fits and rolled.slots == rolled.total // step.op.groups
             fits = fits and narrow.slots == rolled.slots // tokens * step.op.width
+            fits = fits and 0 <= step.babies <= step.op.width and not step.babies & (step.babies - 1)
         else:
             fits = x.layout == result.layout and y.layout.ciphertexts in (1, x.layout.ciphertexts)
             fits = fits and y.layout.slots <= x.layout.slots and step.op.groups == y.layout.groups
@@ -326,14 +334,17 @@ class Plan:
         if isinstance(step, Transform):
             what += " " + " + ".join("*".join(op.name for op in chain) or "identity" for chain in step.chains)
             what += f" by {step.babies}" if step.babies else ""
+        elif isinstance(step, Contract):
+            what += f" {step.op.name}{f' by {step.babies}' if step.babies else ''}"
         elif isinstance(step, Evaluate):
             degrees = ",".join(str(len(f) - 1) for f in step.series.factors)
             what += f" {step.series.function} of degree {degrees}{' gated' if step.series.gated else ''}"
         elif isinstance(step, Refresh) and step.boot != Boot(result.layout.slots):
             what += f" in {step.boot}"
+        filled = f" fill {result.fill:.4g}" if result.fill else ""
         return (
             f"%{step.out} = {what}({operands}) level {step.level} -> {result.level} "
-            f"[{result.layout}] bound {result.bound:.4g} # {result.origin}"
+            f"[{result.layout}] bound {result.bound:.4g}{filled} # {result.origin}"
         )
 
     def explain(self) -> str:

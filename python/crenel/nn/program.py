@@ -186,7 +186,7 @@ class Program:
         if time is not None:
             rows.insert(6, ("time", str(time)))
         elif expected.milliseconds is not None:
-            rows.insert(6, ("time", f"about {expected.milliseconds:.4g} ms a run, by measured operations"))
+            rows.insert(6, ("time", f"about {expected.milliseconds:.4g} ms a run, by its operations"))
         return "\n".join(f"{name:<18}{text}" for name, text in rows)
 
     def _agreement(self) -> str:

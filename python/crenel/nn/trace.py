@@ -77,7 +77,7 @@ def trace(module: object, shape: Shape) -> Graph:
     if tracer.unknown or output is None:
         raise UnsupportedError(
             f"modules that cannot be compiled: {', '.join(tracer.unknown)}. "
-            "Known are the classes of crenel.nn, and what from_torch and from_onnx make of other networks",
+            "Known are the classes of crenel.nn, and what from_torch, from_onnx, from_keras make of others",
             {"modules": ", ".join(tracer.unknown)},
         )
     return tracer.builder.graph(output).verify("trace")

@@ -207,7 +207,7 @@ def _tick(value: float) -> str:
     whole = int(value)
     return (
         f"2^{whole.bit_length() - 1}"
-        if value == whole >= 4096 and whole & (whole - 1) == 0
+        if value == whole >= 1024 and whole & (whole - 1) == 0
         else f"{value:.3g}"
     )
 

@@ -12,6 +12,7 @@ from crenel.reproduce.registry import Cell
 from crenel.reproduce.results import Found, Results, by_device
 
 Points = dict[str, list[tuple[float, float]]]
+ORDER = ("hmult", "hrot", "rescale", "hadd", "bootstrap")  # of curves of crenel bench growth
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,84 @@ def staged(results: Results) -> Curve | None:
     return _curve("staged", "Bootstrapping with keys in host memory", chart, files)
 
 
-CURVES: tuple[Callable[[Results], Curve | None], ...] = (slots, slot_levels, limbs, batches, tenants, staged)
+def _grown(
+    results: Results, axis: str, name: str, title: str, x: str, logx: int, unit: str = "us"
+) -> Curve | None:
+    """Operations over one axis of ``crenel bench growth``, the newest record of each device."""
+    points: Points = {}
+    files = []
+    weak: set[int] = set()
+    for device, own in by_device(results.rows("growth", axis=axis)).items():
+        last = max(own, key=lambda f: f.date).file
+        where = device.removesuffix(" that executes nothing")
+        for f in sorted(own, key=lambda f: ORDER.index(f.row["name"])):
+            us = f.row["bound_us"] if f.row["latency_us"] is None else f.row["latency_us"]
+            if f.file != last or us is None:
+                continue
+            at = 1 << f.row["x"] if axis == "log_n" else f.row["x"]
+            points.setdefault(f"{f.row['name']}, {where}", []).append((at, us if unit == "us" else us / 1e3))
+            files.append(f.file)
+            if f.row["security_bits"] < 128:
+                weak.add(f.row["log_n"])
+    if weak and axis == "log_n":
+        x += f" (below 128 bits of security: 2^{', 2^'.join(map(str, sorted(weak)))})"
+    chart = Lines(title, x, unit, points, logx=logx, logy=unit == "us")
+    return _curve(name, title, chart, files)
+
+
+def rings(results: Results) -> Curve | None:
+    """Operations of one chain of primes by the ring degree."""
+    return _grown(results, "log_n", "rings", "Operations on one chain of primes by ring degree", "N", 2)
+
+
+def ring_limbs(results: Results) -> Curve | None:
+    """Operations of one ring by limbs, replayed."""
+    return _grown(results, "limbs", "ring-limbs", "Operations on one ring by limbs", "limbs", 0)
+
+
+def together(results: Results) -> Curve | None:
+    """Operations by the ciphertexts of a call."""
+    return _grown(results, "batch", "together", "Operations by the ciphertexts of one call", "ciphertexts", 2)
+
+
+def few_slots(results: Results) -> Curve | None:
+    """Bootstraps made for few slots, from the full ring's down."""
+    return _grown(results, "slots", "few-slots", "Bootstrapping made for so many slots", "slots", 2, "ms")
+
+
+def threads(results: Results) -> Curve | None:
+    """Operations by the threads of a CPU."""
+    return _grown(results, "threads", "threads", "Operations by threads of a CPU", "threads", 2)
+
+
+def gpus(results: Results) -> Curve | None:
+    """What several devices bring, by their number."""
+    points: Points = {}
+    files = []
+    for f in results.rows("pool"):
+        if "times_one_device" in f.row and (f.row["together"] or f.row["name"] != "bootstrap"):
+            some = f", {f.row['together']} together" if f.row["together"] else ""
+            series = f"{f.row['name']}{some}, {f.device}"
+            points.setdefault(series, []).append((f.row["devices"], f.row["times_one_device"]))
+            files.append(f.file)
+    title = "Throughput by devices"
+    return _curve("gpus", title, Lines(title, "devices", "times one device", points), files)
+
+
+CURVES: tuple[Callable[[Results], Curve | None], ...] = (
+    slots,
+    slot_levels,
+    limbs,
+    batches,
+    tenants,
+    staged,
+    rings,
+    ring_limbs,
+    together,
+    few_slots,
+    threads,
+    gpus,
+)
 
 
 def curves(results: Results) -> list[Curve]:

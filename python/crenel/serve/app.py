@@ -9,7 +9,7 @@ import hmac
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -312,7 +312,7 @@ def _add_keys(app: FastAPI, service: Service) -> None:
 
 
 def _add_jobs(app: FastAPI, service: Service) -> None:
-    jobs, settings = service.jobs, service.settings
+    jobs = service.jobs
 
     def shown(row: Any) -> JobModel:
         return JobModel.of(row, jobs.position(row) if row.state == QUEUED else None)
@@ -346,6 +346,12 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
         data, blob, size, sha256 = found
         asked = Submission(*names, data, blob, size, sha256)
         return await run_in_threadpool(accepted, tenant, asked)
+
+    _add_job_views(app, service, shown)
+
+
+def _add_job_views(app: FastAPI, service: Service, shown: Callable[[Any], JobModel]) -> None:
+    jobs, settings = service.jobs, service.settings
 
     @app.get("/jobs", dependencies=SECURED)
     def all_jobs(

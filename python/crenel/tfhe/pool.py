@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from crenel import _crenel
-from crenel.devices import Progress, Replication, Step, Workers, describe, opened, replicated, shares
+from crenel.devices import Pool, Progress, Replication, Step, Workers, describe, opened, replicated, shares
 from crenel.errors import ParameterError
-from crenel.pickling import refuse
 from crenel.tfhe.arithmetic import Circuits
 from crenel.tfhe.arrays import Ciphertext, EncryptedArray, Integers, concatenate
 from crenel.tfhe.context import Context
@@ -25,7 +24,7 @@ Data = _crenel.TfheCiphertext | _crenel.TfheIntegers
 AT_HOME = {"trivial", "linear", "invert", "pack", "random"}
 
 
-class DevicePool:
+class DevicePool(Pool["_crenel.TfheParams", Context]):
     """Parameters on several devices of one host: a `Context` on each. Immutable.
 
     >>> pool = tfhe.DevicePool(tfhe.preset("bool128"), ["cuda:0", "cuda:1"])
@@ -46,7 +45,7 @@ class DevicePool:
     Raises ParameterError for no devices and for one object given twice, DeviceError where one cannot be had.
     """
 
-    __slots__ = ("_contexts", "_workers")
+    __slots__ = ()
 
     def __init__(
         self,
@@ -55,33 +54,10 @@ class DevicePool:
         packing: int = 1,
         arithmetic: str | None = None,
     ) -> None:
-        self._workers = Workers(opened(devices))
-        first = Context(params, self._workers.devices[0], packing, arithmetic)
-        rest = (_crenel.TfheContext(first.params, device) for device in self._workers.devices[1:])
-        self._contexts = (first, *(Context._of(context) for context in rest))
-
-    @property
-    def params(self) -> _crenel.TfheParams:
-        """The parameters, with packing and arithmetic as chosen."""
-        return self.context.params
-
-    @property
-    def context(self) -> Context:
-        """Of the first device: where clients, inputs and results live."""
-        return self._contexts[0]
-
-    @property
-    def contexts(self) -> tuple[Context, ...]:
-        """Of every device, in order."""
-        return self._contexts
-
-    @property
-    def devices(self) -> tuple[_crenel.Device, ...]:
-        """The devices, in order."""
-        return self._workers.devices
-
-    def __len__(self) -> int:
-        return len(self._contexts)
+        workers = Workers(opened(devices))
+        first = Context(params, workers.devices[0], packing, arithmetic)
+        rest = (_crenel.TfheContext(first.params, device) for device in workers.devices[1:])
+        super().__init__(workers, [first, *(Context._of(context) for context in rest)])
 
     def evaluator(
         self,
@@ -116,27 +92,8 @@ class DevicePool:
         ]
         return PoolEvaluator(self, evaluators, found)
 
-    def _first(self, count: int) -> DevicePool:
-        pool = DevicePool.__new__(DevicePool)
-        pool._workers = self._workers.first(count)
-        pool._contexts = self._contexts[:count]
-        return pool
-
-    def synchronize(self) -> None:
-        """Wait until every device has done what was queued on it."""
-        for context in self._contexts:
-            context.synchronize()
-
-    def describe(self) -> str:
-        """The devices in words, and how bytes come to each."""
-        return describe(self.devices)
-
-    def __reduce__(self) -> NoReturn:
-        refuse(self, "send its params and the names of its devices")
-
     def __repr__(self) -> str:
-        names = ", ".join(device.name for device in self.devices)
-        return f"<tfhe.DevicePool of {self.params.name} on {names}>"
+        return f"<tfhe.DevicePool of {self.params.name} on {self._names()}>"
 
 
 class _Spread:

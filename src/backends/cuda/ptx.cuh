@@ -42,22 +42,27 @@ __device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) {
   return acc + product;
 }
 
-// Matrix units: d += A B on unsigned bytes, A 16 rows of 32 (16) bytes, B 8 columns of as many. Of
-// this thread: of A rows lane / 4 (a0, a2) and 8 more (a1, a3), bytes 4 (lane % 4) on, and (a2, a3)
-// 16 further on; of B column lane / 4, the same bytes; of d rows lane / 4 (d0, d1) and 8 more (d2,
-// d3), columns 2 (lane % 4) and one more.
-__device__ __forceinline__ void multiply_bytes(u32 (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
-                                               u32 b1) {
+// All warps of the block have come to one of its barriers, not necessarily the same.
+__device__ __forceinline__ void barrier() { asm volatile("barrier.sync.aligned 0;" ::: "memory"); }
+
+// Matrix units: d = c + A B on unsigned bytes, A 16 rows of 32 (16) bytes, B 8 columns of as many.
+// Of this thread: of A rows lane / 4 (a0, a2) and 8 more (a1, a3), bytes 4 (lane % 4) on, and (a2,
+// a3) 16 further on; of B column lane / 4, the same bytes; of c and d rows lane / 4 (d0, d1) and 8
+// more (d2, d3), columns 2 (lane % 4) and one more.
+__device__ __forceinline__ void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u32 a0, u32 a1,
+                                               u32 a2, u32 a3, u32 b0, u32 b1) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+      "{%8, %9}, {%10, %11, %12, %13};"
+      : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]),
+        "r"(c[3]));
 }
-__device__ __forceinline__ void multiply_bytes(u32 (&d)[4], u32 a0, u32 a1, u32 b0) {
+__device__ __forceinline__ void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u32 a0, u32 a1,
+                                               u32 b0) {
   asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
-      "{%0, %1, %2, %3};"
-      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-      : "r"(a0), "r"(a1), "r"(b0));
+      "{%7, %8, %9, %10};"
+      : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+      : "r"(a0), "r"(a1), "r"(b0), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
 
 // L2 policy of data that nothing will read again soon (switching keys): first to leave the cache.

@@ -9,6 +9,7 @@
 namespace crenel::backend::cuda {
 
 using device::Optimisation;
+using device::Tunable;
 
 /// What decides launches.
 struct GpuModel {
@@ -19,11 +20,15 @@ struct GpuModel {
   std::size_t l2_bytes;      ///< second-level cache
 };
 inline constexpr int kDry = -1;
+/// The numbers that launches on such a GPU begin with (tuning.cu).
+device::Tuning default_tuning(const GpuModel& model);
 
 class CudaDevice : public device::Backend {
  public:
   CudaDevice(const GpuModel& model, device::DeviceInfo info)
-      : model_(model), info_(std::move(info)) {}
+      : model_(model), info_(std::move(info)) {
+    begin_with(default_tuning(model));
+  }
   const GpuModel& model() const { return model_; }
   int index() const { return model_.index; }
   /// Addresses are made up and must reach no CUDA call.
@@ -67,6 +72,9 @@ class CudaStream : public device::Stream {
   bool on(Optimisation o) const {
     return static_cast<const CudaDevice&>(device()).optimisations().has(o);
   }
+
+  /// Read once for a launch: another thread may set it meanwhile.
+  u64 tuned(Tunable t) const { return static_cast<const CudaDevice&>(device()).tuned(t); }
 
   /// Adds to the account, in the stage that the calling thread has open.
   void state(device::Account& account, device::LaunchRecord record) const;

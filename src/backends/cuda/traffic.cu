@@ -215,4 +215,16 @@ LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, 
   return compute(r, 0, (products * polys) << log_n);
 }
 
+LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
+                             u32 last, u32 outputs, u32 values) {
+  LaunchRecord r = base_convert(tables, log_n, polys, first, last, outputs, values, true);
+  r.kernel = "convert_columns";
+  const u64 made = r.written_bytes / kWord >> log_n, tiles = groups(u64(1) << log_n, values);
+  const u64 twiddles = made * tiles * (kPair << column_bits(log_n));
+  r.read_bytes += twiddles;
+  r.repeated_bytes += twiddles;
+  const u64 butterflies = (made << log_n) / 2 * column_bits(log_n);
+  return compute(r, butterflies, r.multiply_adds);
+}
+
 }  // namespace crenel::backend::cuda::traffic

@@ -60,6 +60,9 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
 /// `values` coefficients each; `held`: sources are read once a block.
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
                           u32 outputs, u32 values, bool held);
+/// The same with the column pass: sources are read once a block.
+LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
+                             u32 last, u32 outputs, u32 values);
 
 }  // namespace traffic
 }  // namespace crenel::backend::cuda

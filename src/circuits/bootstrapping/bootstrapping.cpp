@@ -112,21 +112,27 @@ Ciphertext Bootstrapper::State::packed(const Ev& ev, const Ciphertext& rows) con
   return packing.pack(ev, rows);
 }
 
+Ciphertext Bootstrapper::State::to_coefficients(const Ev& ev, Ciphertext a) const {
+  const Stage stage(ev.stream(), "slot_to_coeff");
+  return apply(ev, slot_to_coeff, std::move(a));
+}
+
+Ciphertext Bootstrapper::State::sine_of_coefficients(const Ev& ev, const Ciphertext& a) const {
+  return modular_reduction(ev, raise_to_slots(ev, a));
+}
+
 Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& rows) const {
   if (!plan.slot_to_coeff_first()) {
     Ciphertext raised =
         plan.options.pack > 1 ? raise_to_slots(ev, packed(ev, rows)) : raise_to_slots(ev, rows);
     return finish(ev, back_to_slots(ev, modular_reduction(ev, raised)));
   }
-  Ciphertext low = plan.options.pack > 1 ? packed(ev, rows) : ev.state().copy(rows);
-  {
-    const Stage stage(ev.stream(), "slot_to_coeff");
-    low = apply(ev, slot_to_coeff, std::move(low));
-  }
+  const Ciphertext low =
+      to_coefficients(ev, plan.options.pack > 1 ? packed(ev, rows) : ev.state().copy(rows));
   // The slots are now the message divided by q0 / Delta', at a large scale: read them as the
   // message (of a pack, over what unpacking and the real part multiply by), and come down to the
   // canonical scale.
-  Ciphertext reduced = modular_reduction(ev, raise_to_slots(ev, low));
+  Ciphertext reduced = sine_of_coefficients(ev, low);
   const double ratio = plan.q0 / (context.params().scale(0) * std::exp2(plan.scale_up));
   const double more = plan.options.pack * (plan.real_part() ? 2.0 : 1.0);
   const double scale = reduced.scale() / ratio * more;  // read before it is moved from

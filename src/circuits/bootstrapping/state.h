@@ -72,6 +72,15 @@ struct Bootstrapper::State {
   /// Never by the graph.
   std::vector<Ct> eager(const Bootstrapper& boot, const Ev& ev, Inputs in, bool list);
 
+  // The parts of a bootstrap with SlotToCoeff first, for what else may come between them.
+  /// Slots at levels.input to coefficients at level 0: real parts, then imaginary ones, of the
+  /// slots in bit-reversed order, a stride of N / (2 slots) apart.
+  Ct to_coefficients(const Ev& ev, Ct a) const;
+  /// Coefficients t q0 / 2^scale_up of level 0 to slots sin(2 pi t) / 2 pi, at the large scale and
+  /// the level that EvalMod ends with. Other coefficients do not count, and with only_real()
+  /// neither do imaginary parts.
+  Ct sine_of_coefficients(const Ev& ev, const Ct& a) const;
+
  private:
   /// What one input of the recorded graph was, besides level, scale and bound.
   struct Signature {

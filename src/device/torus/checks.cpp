@@ -43,6 +43,20 @@ void any_array(const char* op, const char* name, const ConstLweView& v, u32 most
   array(op, name, v, v.shape, v.shape.log_modulus <= 32 ? 4 : 8);
 }
 
+constexpr u32 kMaxLogDegree = 20;
+
+// Rows of words of 32 bits whose dimension divides the ring's degree.
+void ring_rows(const char* op, const char* name, const ConstLweView& v, u32 log_degree) {
+  any_array(op, name, v, 32);
+  range(op, "log_degree", log_degree, 0, kMaxLogDegree);
+  range(op, "slots", v.shape.slots, 1, 1);
+  range(op, "dim", v.shape.dim, 1, u64(1) << log_degree);
+  range(op, "rows", v.shape.rows, 0, ~u32(0));
+  if (!std::has_single_bit(v.shape.dim))
+    throw ParameterError(cat(op, ": dim = ", v.shape.dim, ", expected a power of two"),
+                         {{"operation", op}, {"dim", v.shape.dim}});
+}
+
 }  // namespace
 
 void load_bootstrap_key(const TorusPlan& plan, const void* key, u32 first, u32 count,
@@ -116,6 +130,27 @@ void mod_switch(const ConstLweView& out, const ConstLweView& in) {
   LweShape expected = in.shape;
   expected.log_modulus = out.shape.log_modulus;
   array(op, "out", out, expected, sizeof(u32));
+}
+
+void extract(const ConstLweView& out, const RingView& in, const u32* positions) {
+  const char* op = "extract";
+  ring_rows(op, "out", out, in.log_degree);
+  range(op, "modulus", in.modulus, 3, ~u32(0));
+  if (in.modulus % 2 == 0)
+    throw ParameterError(cat(op, ": modulus = ", in.modulus, ", expected an odd number"),
+                         {{"operation", op}, {"modulus", in.modulus}});
+  if (out.shape.rows == 0) return;
+  present(op, "polys", in.polys);
+  present(op, "positions", positions);
+}
+
+void embed(const i64* out, u32 log_degree, u32 count, const ConstLweView& in, const u32* rows) {
+  const char* op = "embed";
+  ring_rows(op, "in", in, log_degree);
+  range(op, "count", count, 0, u32(1) << 20);
+  if (count == 0) return;
+  present(op, "out", out);
+  present(op, "rows", rows);
 }
 
 void sampled(const char* op, const ConstLweView& out, const char* name, const void* input) {

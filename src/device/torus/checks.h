@@ -15,6 +15,8 @@ void key_switch(const SwitchShape& shape, const ConstLweView& out, const ConstLw
                 const ConstLweView& key);
 void linear(const ConstLweView& out, std::span<const LweTerm> terms);
 void mod_switch(const ConstLweView& out, const ConstLweView& in);
+void extract(const ConstLweView& out, const RingView& in, const u32* positions);
+void embed(const i64* out, u32 log_degree, u32 count, const ConstLweView& in, const u32* rows);
 /// sample_lwe, expand_lwe: log_modulus 1..64, rows of 1..2^24 words of mask.
 void sampled(const char* op, const ConstLweView& out, const char* name, const void* input);
 void phase(const u32* out, const ConstLweView& in, const i8* secrets);

@@ -65,6 +65,20 @@ void TorusKernels::mod_switch(Stream& stream, const LweView& out, const ConstLwe
   if (out.shape.rows != 0) do_mod_switch(stream, out, in);
 }
 
+void TorusKernels::extract(Stream& stream, const LweView& out, const RingView& in,
+                           const u32* positions) {
+  watch::point();
+  torus_checks::extract(out, in, positions);
+  if (out.shape.rows != 0) do_extract(stream, out, in, positions);
+}
+
+void TorusKernels::embed(Stream& stream, i64* out, u32 log_degree, u32 count,
+                         const ConstLweView& in, const u32* rows) {
+  watch::point();
+  torus_checks::embed(out, log_degree, count, in, rows);
+  if (count != 0) do_embed(stream, out, log_degree, count, in, rows);
+}
+
 void TorusKernels::sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
                               const RowSeed& errors, const i8* secrets, const u64* messages) {
   watch::point();

@@ -76,6 +76,17 @@ struct LweTerm {
   i64 factor = 1;
 };
 
+/// A ring ciphertext (b, a) that decrypts to b + a s, s = z(X^D) in a subring: device memory
+/// [2][M], b before a, coefficient form, canonical modulo one prime; D = M / dim, dim the degree of
+/// z.
+struct RingView {
+  const u32* polys = nullptr;
+  u32 log_degree = 0;  ///< log2 of the degree [M], at most 20
+  u32 modulus = 0;     ///< odd
+};
+/// Of TorusKernels::embed: no row.
+inline constexpr u32 kNoRow = ~u32(0);
+
 /// Where fresh rows take masks or errors from: row y has the serial `serial` + y.
 struct RowSeed {
   const random::Seed& seed;
@@ -183,6 +194,20 @@ class TorusKernels {
   /// by the quotient. In place allowed.
   void mod_switch(Stream& stream, const LweView& out, const ConstLweView& in);
 
+  // ---- to and from rings of larger degree; rows of u32 words, 1 slot, dim a power of two
+  /// Row y is an encryption under z of coefficient p = positions[y] (device memory, each below M)
+  /// of what `in` decrypts to. With p = D u + v word j of its mask is -a_(D (u - j) + v) for j <= u
+  /// and a_(D (dim + u - j) + v) beyond, its body is b_p; of each word's residue x in [0, modulus)
+  /// becomes floor((x 2^m + floor(modulus / 2)) / modulus) modulo 2^m, m = log_modulus of `out`.
+  void extract(Stream& stream, const LweView& out, const RingView& in, const u32* positions);
+  /// D rows in the ring of degree M = 2^log_degree, `count` times: device memory [count][2][M], b
+  /// before a, such that coefficient v of b + a z(X^D) is the phase of row y = rows[c D + v]
+  /// (device memory, [count][D]), modulo the rows' 2^m, and its words x are centred, c(x) in
+  /// [-2^(m-1), 2^(m-1)): b_v = c(b), a_v = -c(word 0), a_(D i + v) = c(word dim - i) for i > 0;
+  /// all else is 0, also where y = kNoRow. Other coefficients than those below D mean nothing.
+  void embed(Stream& stream, i64* out, u32 log_degree, u32 count, const ConstLweView& in,
+             const u32* rows);
+
   // ---- sample
   /// Fresh encryptions, in u32 words when log_modulus <= 32, else u64. Mask word i of a row: the
   /// low bits of word i mod 16 of ChaCha20 block i / 16 of (masks.seed, {uniform, serial}); for u64
@@ -206,6 +231,10 @@ class TorusKernels {
   virtual void do_linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms,
                          u32 constant) = 0;
   virtual void do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) = 0;
+  virtual void do_extract(Stream& stream, const LweView& out, const RingView& in,
+                          const u32* positions) = 0;
+  virtual void do_embed(Stream& stream, i64* out, u32 log_degree, u32 count, const ConstLweView& in,
+                        const u32* rows) = 0;
   virtual void do_sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
                              const RowSeed& errors, const i8* secrets, const u64* messages) = 0;
   virtual void do_expand_lwe(Stream& stream, const LweView& out, const RowSeed& masks,

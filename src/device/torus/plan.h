@@ -16,7 +16,7 @@ enum class NoisePath : u8 {
 /// Which results a bootstrap gives.
 enum class Arithmetic : u8 {
   exact,   ///< integers: a mathematical function of the inputs
-  approx,  ///< products by a double-precision transform, whose operations torus_kernels.h fixes
+  approx,  ///< products by a double-precision transform, whose operations kernels.h fixes
   split,   ///< ... of digits in two pieces, each with a key of its own: gadgets whose whole digits
            ///< approx would multiply with too large an error
 };

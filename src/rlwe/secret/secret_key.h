@@ -10,6 +10,8 @@
 
 namespace crenel::rlwe {
 
+struct RingSwitchKeys;  // rlwe/ring_switch.h
+
 class SecretKey {
  public:
   /// Fresh key: hamming_weight 0 draws ternary coefficients with P(+-1) = 1/4, otherwise exactly
@@ -35,6 +37,9 @@ class SecretKey {
   /// That secret exists in this call only; the one sample ever made under it has modulus q0 P':
   /// whoever calls this checks that it may be.
   EncapsulationKeys make_encapsulation_keys(u32 weight, std::span<const u64> turned = {});
+  /// Between s and z(X^D), `small` the coefficients of z, a power of two of them that divides N,
+  /// each -1, 0 or 1 (RingSwitchKeys). UnsupportedError as expect_ring_switch throws it.
+  RingSwitchKeys make_ring_switch_keys(std::span<const i8> small);
   /// The coefficients, for an explicit export only.
   core::SecretVector<i8> export_coefficients() const;
   random::SecretSource& source() { return source_; }

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeAlias
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.functions import Function
 from crenel.nn.importers.names import printable
-from crenel.nn.importers.replacements import HINTS, REPLACED, REPLACEMENTS, ReplacementWarning
+from crenel.nn.importers.replacements import EXACT, HINTS, REPLACED, REPLACEMENTS, ReplacementWarning
 from crenel.nn.ops import Shape
 from crenel.nn.trace import Module, Tracer
 
@@ -74,6 +74,8 @@ class Scope:
     """Of nodes that are a function of every element of another: that node, and the function."""
     samples: int | None = None
     """How many there are, where the framework fixes it."""
+    replace: Mapping[str, str] = field(default_factory=dict)
+    """Of operators that are replaced, by what."""
     place: str = ""
     operator: str = ""
     taken: int = 0
@@ -114,7 +116,8 @@ def _named(place: str, operator: str, reason: str = "") -> str:
 
 @dataclass(frozen=True, eq=False)
 class Imported(Module):
-    """A network of another framework, in that one's own names; of `from_torch` and `from_onnx`."""
+    """A network of another framework, in that one's own names; of `from_torch`, `from_onnx` and
+    `from_keras`."""
 
     calls: tuple[Call, ...]
     source: str
@@ -136,10 +139,11 @@ class Imported(Module):
             return "within the network"
         if wanted is None or wanted in self.replace:
             return None
-        return f"{HINTS[wanted]}: replace={{{wanted!r}: {REPLACEMENTS[wanted]!r}}}"
+        ways = " or ".join(f"{{{wanted!r}: {by!r}}}" for by in REPLACEMENTS[wanted])
+        return f"{HINTS[wanted]}: replace={ways}"
 
     def _run(self, tracer: Tracer, value: int | None, place: str) -> Tensor:
-        scope = Scope(tracer, {}, self.samples)
+        scope = Scope(tracer, {}, self.samples, self.replace)
         values: dict[str, object] = {self.source: Tensor(value)}
         for call in self.calls:
             scope.place = f"{place}.{call.place}" if place else call.place
@@ -240,7 +244,11 @@ def checked(model: Imported, shape: Shape | None) -> Imported:
             f"operators that cannot be imported: {', '.join(unknown)}. {PAGE} lists those that can",
             {"operators": ", ".join(unknown)},
         )
-    replaced = [_named(call.place, call.operator) for call in model.calls if call.operator in REPLACED]
+    replaced = [
+        _named(call.place, call.operator)
+        for call in model.calls
+        if call.operator in REPLACED and model.replace[REPLACED[call.operator]] not in EXACT
+    ]
     if replaced:
         warnings.warn(
             f"replaced: {', '.join(replaced)}. The network is not the one that was trained: check its "

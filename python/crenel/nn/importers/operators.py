@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from crenel.errors import ParameterError
-from crenel.nn import modules, ops
+from crenel.nn import activations, modules, networks, ops
 from crenel.nn.functions import Reals, reals
 from crenel.nn.importers.imported import BATCH, Scope, Tensor, fits
 from crenel.nn.networks import concatenated
 from crenel.nn.ops import Pair, Shape, windows
+from crenel.nn.trace import Module
 
 Quad = tuple[int, int, int, int]
 ANY = (1 << 31) - 1  # a number of samples that is not known: what exporters write for an end
@@ -155,10 +156,50 @@ def pooled(
 def max_pooled(
     s: Scope, x: Tensor, kernel: Pair, stride: Pair, pads: Quad, dilation: Pair, ceil: bool
 ) -> Tensor:
-    """Means in the place of maxima: `replacements.REPLACED` says that it must have been asked for."""
+    """Means in the place of maxima, or maxima by ReLU: `replacements.REPLACED` says that one of them must
+    have been asked for."""
     if dilation != (1, 1):
         s.refuse("dilation")
-    return pooled(s, x, kernel, stride, pads, ceil)
+    if s.replace.get("MaxPool") != "relu" or kernel == (1, 1):
+        return pooled(s, x, kernel, stride, pads, ceil)
+    if any(pads) or ceil:
+        s.refuse("padding around maxima, which would have to be less than everything")
+    channels = _planes(s, x)[0]
+    for size, k, step in zip(_planes(s, x)[1:], kernel, stride, strict=True):
+        windows(size, k, step, 0, 1)
+    steps = [
+        *_doublings(kernel[1], stride[1], columns=True),
+        *_doublings(kernel[0], stride[0], columns=False),
+    ]
+    return s.apply(networks.Sequential(*(_larger_of_two(channels, *step) for step in steps)), x)
+
+
+def _doublings(size: int, stride: int, columns: bool) -> list[tuple[int, int, bool]]:
+    """(distance, stride, columns) of maxima of two with which each place has that of a window: of 2, 4, ..
+    and of two that overlap. The last takes the stride."""
+    reached, found = 1, list[tuple[int, int, bool]]()
+    while reached < size:
+        distance = min(reached, size - reached)
+        reached += distance
+        found.append((distance, stride if reached == size else 1, columns))
+    return found or ([(0, stride, columns)] if stride > 1 else [])
+
+
+def _larger_of_two(channels: int, distance: int, stride: int, columns: bool) -> Module:
+    """max(a, b) = a + relu(b - a), a at a place and b so far behind it along an axis; distance 0: a."""
+
+    def kernel(first: float, last: float) -> Reals:
+        taps = np.zeros(distance + 1)
+        taps[-1] += last
+        taps[0] += first
+        return np.tile(taps.reshape((1, 1, 1, -1) if columns else (1, 1, -1, 1)), (channels, 1, 1, 1))
+
+    steps = (1, stride) if columns else (stride, 1)
+    here = modules.Conv2d(kernel(1.0, 0.0), stride=steps, groups=channels)
+    if not distance:
+        return here
+    more = modules.Conv2d(kernel(-1.0, 1.0), stride=steps, groups=channels)
+    return networks.Add(here, networks.Sequential(more, activations.ReLU()))
 
 
 def to_size(s: Scope, x: Tensor, size: Sequence[int | None]) -> Tensor:

@@ -7,6 +7,8 @@ The order, and why (`crenel.nn.compiler.compile` walks it):
 3. `Calibrate`: ranges of every value, of the exact network
 4. `Scales`: one bound a value; what meets in a sum shares one
 5. `Approximate`: polynomials on these bounds
-6. `Lower`: linear operations that follow each other become one transform, with layouts
-7. `Levels`: from the result backwards; `Refreshes` where they do not suffice and parameters have bootstraps
+6. `Lower`: linear operations that follow each other become one transform; `Layouts` tries those there are
+7. `Levels`: from the result backwards; `Refreshes` where they do not suffice and parameters have bootstraps;
+   `Splits`: baby and giant steps of all
+8. `Fill`: what slots without an element hold, where zeros will not do
 """

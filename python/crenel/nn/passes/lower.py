@@ -12,7 +12,7 @@ import numpy as np
 from crenel.errors import ParameterError, StateError
 from crenel.nn.graph import Graph, Node
 from crenel.nn.layout import Layout
-from crenel.nn.ops import Add, Affine, Conv2d, Flatten, Linear, Op, Polynomial, Reals, Series
+from crenel.nn.ops import Add, Affine, Conv2d, Flatten, Linear, Op, Pair, Polynomial, Reals, Series
 from crenel.nn.passes.scales import MOST, tied
 from crenel.nn.plan import (
     Contract,
@@ -46,10 +46,12 @@ class Lower:
     """Slots of a ciphertext."""
     padded: bool = False
     """Is the input in planes of powers of two?"""
+    dense: frozenset[Pair] = frozenset()
+    """Heights and widths of values that lie in planes without gaps, which strides leave elsewhere."""
 
     def __call__(self, graph: Graph, bounds: tuple[float, ...]) -> Plan:
         """bounds: one a node, those that the series of the graph were made for."""
-        return _Lowering(graph, list(bounds), self.capacity, self.padded).plan()
+        return _Lowering(graph, list(bounds), self.capacity, self.padded, self.dense).plan()
 
 
 @dataclass
@@ -58,6 +60,7 @@ class _Lowering:
     bounds: list[float]
     capacity: int
     padded: bool
+    dense: frozenset[Pair]
     values: list[Value] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -109,7 +112,8 @@ class _Lowering:
         layout = self.values[term[0]].layout
         for op in term[1]:
             layout = layout.after(op)
-        return layout
+        gaps = layout.gap != (1, 1) and layout.size[1:] in self.dense
+        return layout.without_gaps(self.padded) if gaps else layout
 
     def _sum(self, number: int, node: Node, operands: Sequence[Terms]) -> Terms:
         plain = [terms for terms in operands if _same(terms)]

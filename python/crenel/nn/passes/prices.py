@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from crenel import ckks
 from crenel.errors import StateError
+from crenel.nn.blocks import moves
 from crenel.nn.cost import CostModel
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Series
@@ -71,8 +72,9 @@ class AbstractPrices(ABC):
         """Of a product of ciphertexts with its rescaling."""
 
     @abstractmethod
-    def contraction(self, terms: int, level: int) -> float:
-        """Of a sum of products with rotations of one ciphertext, relinearised once."""
+    def contraction(self, inner: int, outer: int, level: int) -> float:
+        """Of `outer` sums of products with the same `inner` rotations of one ciphertext; each is relinearised
+        once, and all but one are rotated."""
 
     @abstractmethod
     def addition(self, level: int) -> float:
@@ -126,7 +128,10 @@ class AbstractPrices(ABC):
             if matrix is None:
                 raise StateError(f"the price of %{step.out}: no matrix was given", {"value": step.out})
             once = self.transform(matrix, level)
-            more = self.contraction(step.op.width, level - 1) if isinstance(step, Contract) else 0.0
+            more = 0.0
+            if isinstance(step, Contract):
+                inner, outer = moves(step.op, step.babies)
+                more = self.contraction(len(inner), len(outer), level - 1)
             return repeated(step) * (once + more)
         if isinstance(step, Evaluate):
             return ciphertexts * self.series(step.series, level)
@@ -172,8 +177,9 @@ class CountedPrices(AbstractPrices):
     def product(self, level: int) -> float:
         return float(self._limbs(level))
 
-    def contraction(self, terms: int, level: int) -> float:
-        return terms * (self._limbs(level) + self.addition(level))
+    def contraction(self, inner: int, outer: int, level: int) -> float:
+        switches = (inner - 1 + outer) * self._limbs(level) + (outer - 1) * self._limbs(level - 1)
+        return switches + inner * outer * self.addition(level)
 
     def addition(self, level: int) -> float:
         return ADDITION * self._limbs(level)
@@ -213,10 +219,14 @@ class MeasuredPrices(AbstractPrices):
     def product(self, level: int) -> float:
         return self.costs.us("product_rescale", self.params, level, batch=self.batch)
 
-    def contraction(self, terms: int, level: int) -> float:
-        once = (self.costs.us(name, self.params, level, batch=self.batch)
-                for name in ("hoisted_rotation", "plain_product", "add"))  # fmt: skip
-        return (terms - 1) * sum(once) + self.product(level)
+    def contraction(self, inner: int, outer: int, level: int) -> float:
+        hoisted, plain, add = (self.costs.us(name, self.params, level, batch=self.batch)
+                               for name in ("hoisted_rotation", "plain_product", "add"))  # fmt: skip
+        found = (inner - 1) * hoisted + outer * ((inner - 1) * (plain + add) + self.product(level))
+        if outer == 1:
+            return found
+        rotation = self.costs.us("rotation", self.params, level - 1, batch=self.batch)
+        return found + (outer - 1) * (rotation + self.addition(level - 1))
 
     def addition(self, level: int) -> float:
         return self.costs.us("add", self.params, level, batch=self.batch)

@@ -135,6 +135,25 @@ def scales(work: Work) -> None:
             work.lack(f"Sort at {scale}", f"sort:{params}")
         if not nets:
             work.lack(f"ResNet-20 at {scale}", f"resnet20:{params}")
+    _sorts(work)
+    work.table(
+        "ours: ResNet-20, every variant measured",
+        ("set", "device", "polynomials", "launches", "batch", "s", "s an image", "accuracy, %", "images"),
+        [cells for params, _ in SCALES for cells in _networks(work, params)],
+    )
+    if ours:
+        work.chart(
+            Bars(
+                "HELR, an iteration, by scale (Table 6)",
+                "ms",
+                groups,
+                {"Cheddar, H100": theirs, "Crenel": ours},
+                ["Crenel"],
+            )
+        )
+
+
+def _sorts(work: Work) -> None:
     rows = [
         (
             params,
@@ -154,21 +173,6 @@ def scales(work: Work) -> None:
         "ours: Sort of 2^14 numbers, every variant measured",
         ("set", "device", "variant", "ways", "comparator", "s", "bits", "bootstraps"), rows,
     )  # fmt: skip
-    work.table(
-        "ours: ResNet-20, every variant measured",
-        ("set", "device", "polynomials", "launches", "batch", "s", "s an image", "accuracy, %", "images"),
-        [cells for params, _ in SCALES for cells in _networks(work, params)],
-    )
-    if ours:
-        work.chart(
-            Bars(
-                "HELR, an iteration, by scale (Table 6)",
-                "ms",
-                groups,
-                {"Cheddar, H100": theirs, "Crenel": ours},
-                ["Crenel"],
-            )
-        )
 
 
 def _networks(work: Work, params: str) -> list[tuple[Cell, ...]]:

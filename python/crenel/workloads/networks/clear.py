@@ -21,6 +21,7 @@ from crenel.workloads.tables import read_npz
 if TYPE_CHECKING:
     from crenel.workloads.report import Report
 
+DRAWN = 128  # samples whose errors are drawn, where the rest is computed under encryption
 PART = 32  # samples at a time: more take memory, and are not faster
 SAME = 1e-9  # of the largest output: processors add up in other orders
 NAMES = ("exact", "plan", "noisy")  # of the arrays
@@ -33,17 +34,21 @@ class Clear:
 
     exact: Reals  # of the network in float64
     plan: Reals  # of the compiled program, without errors
-    noisy: Reals  # with errors drawn from the model
+    noisy: Reals  # of the first samples, with errors drawn from the model
 
     @property
     def noise(self) -> float:
         """Root mean square of the drawn errors."""
-        return float(np.sqrt(np.mean((self.noisy - self.plan) ** 2)))
+        return float(np.sqrt(np.mean((self.noisy - self.plan[: len(self.noisy)]) ** 2)))
 
 
-def results(task: Task, program: nn.Program, file: Path | None, report: Report) -> Clear:
+def results(
+    task: Task, program: nn.Program, file: Path | None, report: Report, drawn: int | None = None
+) -> Clear:
     """The network in float64, and the program in the clear without and with errors: of the file, or computed,
     and then written to it.
+
+    drawn : samples whose errors are drawn where nothing is kept, from the first on; None: all, of a file too
 
     Raises ParameterError for a file of another network, of another program or of other samples, and for a
     task that is not the file's and has no network; SerializationError for what is no such file, and FileError
@@ -51,8 +56,8 @@ def results(task: Task, program: nn.Program, file: Path | None, report: Report) 
     """
     if file is not None and file.exists():
         with report.step("in the clear: as the file has it"):
-            return _read(file, task, program)
-    found = _computed(task, program, report)
+            return _read(file, task, program, drawn)
+    found = _computed(task, program, report, drawn)
     if file is not None:
         _write(file, found, task, program)
     return found
@@ -80,7 +85,7 @@ def kept(file: Path, name: str) -> Task:
     return Task(name, None, str(arrays["weights"]), str(arrays["data"]), samples[:0], samples, labels)
 
 
-def _computed(task: Task, program: nn.Program, report: Report) -> Clear:
+def _computed(task: Task, program: nn.Program, report: Report, drawn: int | None) -> Clear:
     if task.model is None:
         raise ParameterError(f"{task.name} without its network: no results in the clear can be computed")
     parts = [task.samples[k : k + PART] for k in range(0, len(task.samples), PART)]
@@ -88,7 +93,8 @@ def _computed(task: Task, program: nn.Program, report: Report) -> Clear:
         exact = np.concatenate([task.model(part) for part in parts])
     with report.step("in the clear: the program, with errors"):
         plan = np.concatenate([program.simulate(part, noise=False) for part in parts])
-        noisy = np.concatenate([program.simulate(part) for part in parts])
+        some = task.samples[:drawn]
+        noisy = np.concatenate([program.simulate(some[k : k + PART]) for k in range(0, len(some), PART)])
     return Clear(exact, plan, noisy)
 
 
@@ -110,7 +116,7 @@ def _members(file: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _read(file: Path, task: Task, program: nn.Program) -> Clear:
+def _read(file: Path, task: Task, program: nn.Program, drawn: int | None) -> Clear:
     arrays = _members(file, (*NAMES, "program", "samples"))
     expected = {"program": program.fingerprint, "samples": records.digest(task.samples)}
     for name, value in expected.items():
@@ -120,9 +126,19 @@ def _read(file: Path, task: Task, program: nn.Program) -> Clear:
                 {"path": str(file), "found": there, "expected": value},
             )
     found = [arrays[name] for name in NAMES]
-    shape = (len(task.samples), *found[0].shape[1:])
-    if any(a.dtype != np.float64 or a.shape != shape or not np.isfinite(a).all() for a in found):
-        raise SerializationError(f"{file}: expected finite float64 of shape {shape}", {"path": str(file)})
+    counts = [len(task.samples)] * 2 + [min(len(found[-1]) if found[-1].ndim else 0, len(task.samples))]
+    shapes = [(count, *found[0].shape[1:]) for count in counts]
+    if any(
+        a.dtype != np.float64 or a.shape != shape or not np.isfinite(a).all()
+        for a, shape in zip(found, shapes, strict=True)
+    ):
+        raise SerializationError(f"{file}: expected finite float64 of shape {shapes[0]}", {"path": str(file)})
+    least = len(task.samples) if drawn is None else 1
+    if counts[-1] < least:
+        raise ParameterError(
+            f"{file} has errors of {counts[-1]} samples, expected {least}",
+            {"path": str(file), "drawn": counts[-1]},
+        )
     if task.model is None:  # the task is the file's own
         return Clear(*found)
     first = task.model(task.samples[:1])

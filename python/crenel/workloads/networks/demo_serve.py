@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from crenel.workloads.networks.demo import (
 )
 from crenel.workloads.networks.task import classes
 from crenel.workloads.report import Report
+
+if TYPE_CHECKING:
+    from crenel.client import Service
 
 BATCH = 5
 Json = dict[str, Any]
@@ -90,41 +93,43 @@ def run(
         with serve.running([path], settings, device=device, port=port) as service:
             report.line(f"serving at {service.url}, engine local (one machine, no Ray), SQLite and files")
             with client.connect(service.url, service.token or "") as connected:
-                with step("client: make keys, send them, have them checked"):
-                    session = connected.open("digits", allow_insecure=insecure)
-                with step("client: encrypt, send, wait, decrypt"):
-                    jobs = [session.submit(wanted[k : k + BATCH]) for k in range(0, images, BATCH)]
-                    found = np.concatenate([job.result(timeout=600) for job in jobs])
-                states = [job.state() for job in jobs]
-                held = connected.keys()
-            sent = session.client.encrypt(wanted[:BATCH], session.spec).to_bytes()
-            report.line()
-            for line in pictures(wanted[:BATCH], sent, classes(found[:BATCH])):
-                report.line(line)
-            report.facts(_seen(states, held))
-            clear, noisy = made.simulate(wanted, noise=False), made.simulate(wanted, seed=seed)
-            largest = float(np.abs(found - clear).max())
-            bound = DEVIATIONS * float(np.sqrt(np.mean((noisy - clear) ** 2)))
+                found = _classified(connected, wanted, insecure, report)
             right = int((classes(found) == labels[chosen]).sum())
-            report.facts(
-                [
-                    (
-                        "right",
-                        f"{right} of {images}; {_agreeing(found, model(wanted))} as the network in float",
-                    ),
-                    (
-                        "error of encryption",
-                        f"{largest:.2g}, {'within' if largest <= bound else 'EXCEEDS'} {bound:.2g}",
-                    ),
-                    ("total time", f"{time.perf_counter() - start:.1f} s"),
-                ]
-            )
+            agreeing = _agreeing(found, model(wanted))
+            report.facts([("right", f"{right} of {images}; {agreeing} as the network in float")])
+            within = _judged(made, wanted, found, seed, report)
+            report.facts([("total time", f"{time.perf_counter() - start:.1f} s")])
             if page is not None:
                 report.line(f"page for browsers: {service.url}/page/")
             if stay:
                 report.line("serving until Ctrl-C")
                 stopping.wait()
-    return 0 if largest <= bound else 1
+    return 0 if within else 1
+
+
+def _classified(connected: Service, wanted: Reals, insecure: bool, report: Report) -> Reals:
+    """What a client gets for its images; tells what it sent and what the service saw of it."""
+    with report.step("client: make keys, send them, have them checked"):
+        session = connected.open("digits", allow_insecure=insecure)
+    with report.step("client: encrypt, send, wait, decrypt"):
+        jobs = [session.submit(wanted[k : k + BATCH]) for k in range(0, len(wanted), BATCH)]
+        found = np.concatenate([job.result(timeout=600) for job in jobs])
+    sent = session.client.encrypt(wanted[:BATCH], session.spec).to_bytes()
+    report.line()
+    for line in pictures(wanted[:BATCH], sent, classes(found[:BATCH])):
+        report.line(line)
+    report.facts(_seen([job.state() for job in jobs], connected.keys()))
+    return found
+
+
+def _judged(made: nn.Program, wanted: Reals, found: Reals, seed: int, report: Report) -> bool:
+    """Whether results are those of the same program in the clear, within the errors that it states."""
+    clear, noisy = made.simulate(wanted, noise=False), made.simulate(wanted, seed=seed)
+    largest = float(np.abs(found - clear).max())
+    bound = DEVIATIONS * float(np.sqrt(np.mean((noisy - clear) ** 2)))
+    word = "within" if largest <= bound else "EXCEEDS"
+    report.facts([("error of encryption", f"{largest:.2g}, {word} {bound:.2g}")])
+    return largest <= bound
 
 
 def _agreeing(found: Reals, exact: Reals) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,29 +85,37 @@ def measure(
     states, recorded, resumed = _train(session, options, model, keys, x, y, iterations, kept)
     with session.step("client: decrypt the weights"):
         found = {s.iteration: _open(session, model, s) for s in states}
+    facts = session.facts(options, keys, iterations, recorded=recorded, resumed=resumed)
+    facts |= {"data": table.name, "data_digest": data, "digest": records.digest(found[iterations])}
+    facts |= {"wire_bytes": sent, "rows": rows, "features": table.features, "test_rows": len(table.y_test)}
+    facts["latency_us"] = 1e6 * session.seconds / iterations
+    facts["encrypt_s"] = session.seconds_of("client: encrypt the training rows")
+    facts["decrypt_s"] = session.seconds_of("client: decrypt the weights")
+    return _judged(model, table, trace, found, iterations, facts)
+
+
+def _judged(
+    model: LogisticRegression,
+    table: Table,
+    trace: Trace,
+    found: Mapping[int, NDArray[np.float64]],
+    iterations: int,
+    facts: dict[str, Any],
+) -> Training:
+    """The record: decrypted weights against those of the training in the clear, beside other facts."""
     curve = tuple(_iteration(table, t, trace.weights[t - 1], found.get(t)) for t in range(1, iterations + 1))
     expected = model.expected_errors(iterations)
     errors = [i for i in curve if i.error is not None]
     correct = all(i.error is not None and i.error <= DEVIATIONS * expected[i.iteration - 1] for i in errors)
     return Training(
-        **session.facts(options, keys, iterations, recorded=recorded, resumed=resumed),
+        **facts,
         name="helr",
-        data=table.name,
-        data_digest=data,
-        digest=records.digest(found[iterations]),
-        latency_us=1e6 * session.seconds / iterations,
         batch=model.layout.batch,
         bootstraps=sum(part.refreshed for part in model.plan.segments(iterations)),
         correct=correct,
         error=errors[-1].error or 0.0,
         bound=DEVIATIONS * expected[-1],
         bound_note=f"{DEVIATIONS:g} times the stated deviation of a weight",
-        encrypt_s=session.seconds_of("client: encrypt the training rows"),
-        decrypt_s=session.seconds_of("client: decrypt the weights"),
-        wire_bytes=sent,
-        rows=rows,
-        features=table.features,
-        test_rows=len(table.y_test),
         iterations=curve,
         largest_inner_product=float(trace.largest_inner.max()),
     )

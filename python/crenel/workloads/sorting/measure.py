@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from math import log2
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,34 +90,42 @@ def measure(
     with session.step("client: decrypt"):
         found = plan.decrypt(session.client, out)
         rounds = tuple(_round(session, trace, done, state) for done, state in states)
+    facts = session.facts(options, keys, len(plan.rounds), recorded=recorded, resumed=resumed)
+    facts |= {"data": source, "data_digest": data, "wire_bytes": sent, "rounds": rounds}
+    facts |= {"bootstraps": trace.bootstraps, "latency_us": 1e6 * session.seconds, "descending": descending}
+    facts["encrypt_s"] = session.seconds_of("client: encrypt the values")
+    facts["decrypt_s"] = session.seconds_of("client: decrypt")
     expected = np.sort(values)[::-1] if descending else np.sort(values)
-    deviation = np.abs(found - expected) / (top - bottom)
+    return _judged(plan, found, expected, top - bottom, facts)
+
+
+def _judged(
+    plan: Sorting,
+    found: NDArray[np.float64],
+    expected: NDArray[np.float64],
+    width: float,
+    facts: dict[str, Any],
+) -> Sort:
+    """The record: what was found against the right order, of a range of that width, beside other facts."""
+    count = len(expected)
+    deviation = np.abs(found - expected) / width
     error, rms = float(deviation.max()), float(np.sqrt(np.mean(deviation**2)))
     bound = DEVIATIONS * plan.report.expected_error
     every = -(-count // MOST_VALUES)
     return Sort(
-        **session.facts(options, keys, len(plan.rounds), recorded=recorded, resumed=resumed),
+        **facts,
         name="sort",
-        data=source,
-        data_digest=data,
         digest=records.digest(found),
-        latency_us=1e6 * session.seconds,
         batch=1,
-        bootstraps=trace.bootstraps,
         correct=error <= bound,
         error=error,
         bound=bound,
         bound_note=f"{DEVIATIONS:g} times the stated largest error, of the range",
-        encrypt_s=session.seconds_of("client: encrypt the values"),
-        decrypt_s=session.seconds_of("client: decrypt"),
-        wire_bytes=sent,
         count=count,
         comparator=plan.comparator.name,
         radix=plan.radix,
-        descending=descending,
         error_bits=-log2(max(error, LEAST)),
         rms_bits=-log2(max(rms, LEAST)),
-        rounds=rounds,
         every=every,
         expected=tuple(expected[::every].tolist()),
         found=tuple(found[::every].tolist()),

@@ -2,7 +2,7 @@
 //
 // The per-ISA translation units are compiled with wider instruction sets than the rest of the
 // library, so they include nothing that has inline functions the linker could merge with portable
-// copies: this header has plain data only. Every row length is a multiple of kRowMultiple; rows are
+// copies: this header has plain data only. Every row length is a multiple of their lanes; rows are
 // residues modulo one prime q < 2^31, canonical on both sides unless stated.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The double-precision transform. Included by torus_impl.h. The operations and their order are
+// The double-precision transform. Included by impl.h. The operations and their order are
 // those of device/torus/kernels.h: every path and every backend gives the same bits.
 #pragma once
 

@@ -1,5 +1,6 @@
 // LWE rows: key switch, linear combinations, sampling.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "backends/cpu/keystream.h"
@@ -236,6 +237,55 @@ void CpuTorusKernels::do_mod_switch(Stream&, const LweView& out, const ConstLweV
         for (u64 i = y * words; i < (y + 1) * words; ++i)
           to[i] = log_to <= log_from ? switched(from[i], log_from, log_to)
                                      : from[i] << (log_to - log_from);
+      },
+      16);
+}
+
+void CpuTorusKernels::do_extract(Stream&, const LweView& out, const device::RingView& in,
+                                 const u32* positions) {
+  const u32 dim = out.shape.dim, log_to = out.shape.log_modulus;
+  const u32 log_stride = in.log_degree - static_cast<u32>(std::bit_width(dim) - 1);
+  const u64 q = in.modulus, half = q / 2, words = out.shape.words();
+  const u32 *const b = in.polys, *const a = b + (u64(1) << in.log_degree);
+  u32* const to = out.as<u32>();
+  const auto to_torus = [&](u64 x) {
+    return static_cast<u32>(low_bits(((x << log_to) + half) / q, log_to));
+  };
+  parallel_for(
+      out.shape.rows, 16 * out.shape.rows * words,
+      [&](u64 y) {
+        const u64 p = positions[y], u = p >> log_stride;
+        const u32* const column = a + (p & ((u64(1) << log_stride) - 1));
+        u32* const row = to + y * words;
+        for (u64 j = 0; j <= u; ++j) {
+          const u64 x = column[(u - j) << log_stride];
+          row[j] = to_torus(x == 0 ? 0 : q - x);
+        }
+        for (u64 j = u + 1; j < dim; ++j) row[j] = to_torus(column[(dim + u - j) << log_stride]);
+        row[dim] = to_torus(b[p]);
+      },
+      1);
+}
+
+void CpuTorusKernels::do_embed(Stream&, i64* out, u32 log_degree, u32 count, const ConstLweView& in,
+                               const u32* rows) {
+  const u32 dim = in.shape.dim, drop = 64 - in.shape.log_modulus;
+  const u64 degree = u64(1) << log_degree, stride = degree / dim, words = in.shape.words();
+  const u32* const from = in.as<const u32>();
+  const auto centred = [&](u32 x) { return static_cast<i64>(u64(x) << drop) >> drop; };
+  // A task a stretch of the ring that rows cross: coefficients [stride i, stride (i + 1)).
+  parallel_for(
+      u64(count) * dim, 4 * u64(count) * degree,
+      [&](u64 task) {
+        const u64 c = task / dim, i = task % dim;
+        i64 *const b = out + 2 * c * degree + stride * i, *const a = b + degree;
+        for (u64 v = 0; v < stride; ++v) {
+          const u32 y = rows[c * stride + v];
+          const bool none = y == device::kNoRow;
+          const u32* const row = from + (none ? 0 : y * words);
+          b[v] = none || i != 0 ? 0 : centred(row[dim]);
+          a[v] = none ? 0 : i == 0 ? -centred(row[0]) : centred(row[dim - i]);
+        }
       },
       16);
 }

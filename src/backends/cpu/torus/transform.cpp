@@ -75,7 +75,7 @@ class TransformEngine final : public TorusEngine {
 
   void step(i64* const* acc, const u32* e, u32 rows, const void* element, bool next,
             u8* const* work, u8* shared) const override {
-    constexpr u32 kMaxRows = 16;  // above torus.cpp's groups
+    constexpr u32 kMaxRows = 16;  // above the groups of kernels.cpp
     double* spectra[kMaxRows];
     double* const z = reinterpret_cast<double*>(shared);
     const u64 n = plan_.ring_dim(), polys = plan_.polys(), pair = 2 * u64(lanes_);

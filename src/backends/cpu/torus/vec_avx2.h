@@ -1,4 +1,4 @@
-// 4 doubles (AVX2 and FMA). See torus_vec_scalar.h for the meaning of every function.
+// 4 doubles (AVX2 and FMA). See vec_scalar.h for the meaning of every function.
 #pragma once
 
 #include <immintrin.h>

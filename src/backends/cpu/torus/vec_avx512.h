@@ -1,4 +1,4 @@
-// 8 doubles (AVX-512 F, DQ). See torus_vec_scalar.h for the meaning of every function.
+// 8 doubles (AVX-512 F, DQ). See vec_scalar.h for the meaning of every function.
 #pragma once
 
 #include <immintrin.h>

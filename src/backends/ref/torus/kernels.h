@@ -55,6 +55,10 @@ class RefTorusKernels final : public device::TorusKernels {
   void do_linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms,
                  u32 constant) override;
   void do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) override;
+  void do_extract(Stream& stream, const LweView& out, const device::RingView& in,
+                  const u32* positions) override;
+  void do_embed(Stream& stream, i64* out, u32 log_degree, u32 count, const ConstLweView& in,
+                const u32* rows) override;
   void do_sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks,
                      const RowSeed& errors, const i8* secrets, const u64* messages) override;
   void do_expand_lwe(Stream& stream, const LweView& out, const RowSeed& masks,

@@ -1,4 +1,6 @@
 // LWE rows: key switch, linear combinations, sampling.
+#include <algorithm>
+
 #include "backends/ref/torus/kernels.h"
 #include "crenel/core/watch.h"
 #include "random/samplers.h"
@@ -110,6 +112,45 @@ void RefTorusKernels::do_mod_switch(Stream&, const LweView& out, const ConstLweV
   for (u64 i = 0; i < in.shape.rows * in.shape.words(); ++i) {
     const u32 x = in.as<const u32>()[i];
     out.as<u32>()[i] = to <= from ? switched(x, from, to) : x << (to - from);
+  }
+}
+
+void RefTorusKernels::do_extract(Stream&, const LweView& out, const device::RingView& in,
+                                 const u32* positions) {
+  const u32 dim = out.shape.dim, log_to = out.shape.log_modulus, q = in.modulus;
+  const u64 degree = u64(1) << in.log_degree, stride = degree / dim;
+  const u32 *const b = in.polys, *const a = in.polys + degree;
+  const auto to_torus = [&](u64 x) { return low_bits(((x << log_to) + q / 2) / q, log_to); };
+  for (u64 y = 0; y < out.shape.rows; ++y) {
+    watch::point();
+    const u64 u = positions[y] / stride, v = positions[y] % stride, at = y * (dim + 1);
+    for (u64 j = 0; j < dim; ++j) {
+      const u64 x = a[stride * ((dim + u - j) % dim) + v];
+      store_word(out, at + j, to_torus(j <= u ? (q - x) % q : x));
+    }
+    store_word(out, at + dim, to_torus(b[positions[y]]));
+  }
+}
+
+void RefTorusKernels::do_embed(Stream&, i64* out, u32 log_degree, u32 count, const ConstLweView& in,
+                               const u32* rows) {
+  const u32 dim = in.shape.dim, m = in.shape.log_modulus;
+  const u64 degree = u64(1) << log_degree, stride = degree / dim;
+  const auto centred = [&](u64 x) {
+    return static_cast<i64>(x) - (x >> (m - 1) != 0 ? i64(1) << m : 0);
+  };
+  for (u64 c = 0; c < count; ++c) {
+    watch::point();
+    i64 *const b = out + 2 * c * degree, *const a = b + degree;
+    std::fill_n(b, 2 * degree, i64(0));
+    for (u64 v = 0; v < stride; ++v) {
+      const u32 y = rows[c * stride + v];
+      if (y == device::kNoRow) continue;
+      const u32* const row = in.as<const u32>() + y * in.shape.words();
+      b[v] = centred(row[dim]);
+      a[v] = -centred(row[0]);
+      for (u64 i = 1; i < dim; ++i) a[stride * i + v] = centred(row[dim - i]);
+    }
   }
 }
 

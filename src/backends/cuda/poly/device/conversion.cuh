@@ -32,7 +32,7 @@ inline constexpr u32 kQuotientBias = 64;
 
 struct alignas(16) ConversionTarget {
   u32 q, q_inv;
-  u32 offset;    ///< added to the reduced sum
+  u32 offset;    ///< times R: added to the sum before it is reduced
   u32 position;  ///< in the output component, ascending
 };
 

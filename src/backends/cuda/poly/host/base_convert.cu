@@ -29,9 +29,9 @@ void (*kernel_for(u32 held))(ConvertArgs) {
 
 }  // namespace
 
-void launch_base_convert(Stream& stream, const RingTables& ring, const ConversionTables& tables,
-                         Poly<const u32> in, Poly<u32> out, const ring::PolyShape& in_shape,
-                         bool scaled, u32 first_limb, u32 last_limb) {
+ConvertArgs convert_args(const RingTables& ring, const ConversionTables& tables, Poly<const u32> in,
+                         Poly<u32> out, const ring::PolyShape& in_shape, u32 first_limb,
+                         u32 last_limb) {
   ConvertArgs args = {};
   args.primes = ring.primes;
   args.tables = tables.tables;
@@ -46,6 +46,13 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   args.components = in_shape.components;
   args.first_limb = first_limb;
   args.last_limb = last_limb;
+  return args;
+}
+
+void launch_base_convert(Stream& stream, const RingTables& ring, const ConversionTables& tables,
+                         Poly<const u32> in, Poly<u32> out, const ring::PolyShape& in_shape,
+                         bool scaled, u32 first_limb, u32 last_limb) {
+  ConvertArgs args = convert_args(ring, tables, in, out, in_shape, first_limb, last_limb);
   constexpr u32 kValues = kConvertWarps * kConvertWarpValues;
   const u32 tiles = divide_up(in_shape.ring_dim(), kValues);
   const u32 rows = in_shape.polys() * tables.count;
@@ -54,7 +61,9 @@ void launch_base_convert(Stream& stream, const RingTables& ring, const Conversio
   const u32 held = queue.on(Optimisation::held_sources) ? held_sources(tables.max_sources) : 0;
   args.outputs = queue.on(Optimisation::conversion_shape)
                      ? convert_outputs(tiles * rows, destinations,
-                                       queue.processors() * convert_blocks_per_sm(held))
+                                       queue.processors() * convert_blocks_per_sm(held),
+                                       static_cast<u32>(queue.tuned(Tunable::conversion_start)),
+                                       static_cast<u32>(queue.tuned(Tunable::conversion_outputs)))
                      : kConvertPlainOutputs;
   const dim3 grid(tiles, rows, divide_up(destinations, args.outputs));
   auto* kernel = scaled ? kernel_for<true>(held) : kernel_for<false>(held);

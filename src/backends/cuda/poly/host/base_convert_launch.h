@@ -1,10 +1,15 @@
 // Launch of base conversions, shared by base_convert, mod_up and divide.
 #pragma once
 
-#include "backends/cuda/poly/device/views.cuh"
 #include "backends/cuda/poly/host/tables.h"
+#include "backends/cuda/poly/kernels/base_convert.cuh"
 
 namespace crenel::backend::cuda {
+
+/// What kernels of base conversion ask for, but for the destinations of a block.
+ConvertArgs convert_args(const RingTables& ring, const ConversionTables& tables, Poly<const u32> in,
+                         Poly<u32> out, const ring::PolyShape& in_shape, u32 first_limb,
+                         u32 last_limb);
 
 /// `in` is scaled and shifted already (base_convert.cuh), or canonical and to be multiplied by the
 /// source constants (scaled).

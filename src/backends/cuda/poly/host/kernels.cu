@@ -1,5 +1,6 @@
 // Construction and prepared tables.
 #include "backends/cuda/modular.cuh"
+#include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/host/transform_launch.h"
 #include "backends/cuda/poly/tuning/ntt.h"
@@ -24,6 +25,7 @@ CudaPolyKernels::CudaPolyKernels(std::shared_ptr<CudaDevice> device,
                            {{"log_n", log_n}});
   tables_ = upload_ring(device_, this->ring());
   fused_key_switch_ = fast() && allow_shared_memory(log_n, device_->model());
+  allow_convert_columns(log_n, device_->model());
 }
 
 CudaPolyKernels::~CudaPolyKernels() = default;

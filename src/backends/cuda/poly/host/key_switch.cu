@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include "backends/cuda/launch.cuh"
-#include "backends/cuda/poly/host/base_convert_launch.h"
+#include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
-#include "backends/cuda/poly/host/transform_launch.h"
 #include "backends/cuda/poly/kernels/key_multiply.cuh"
 
 namespace crenel::backend::cuda {
@@ -89,15 +88,14 @@ u64 limb_bytes(const ring::PolyShape& shape) {
 
 // Limbs that a chain of launches works on at a time: `limbs` in equal parts.
 u32 limbs_at_a_time(Stream& stream, const ring::PolyShape& shape, u32 limbs) {
-  const u64 room = chain_bytes(cuda_stream(stream).model().l2_bytes);
+  const u64 room = cuda_stream(stream).tuned(Tunable::part_bytes);
   const u64 parts = (limbs * limb_bytes(shape) + room - 1) / room;
   return divide_up(limbs, static_cast<u32>(std::max<u64>(parts, 1)));
 }
 
-// f(first, count) for such parts.
+// f(first, count) for parts of `most` limbs.
 template <class F>
-void in_parts(Stream& stream, const ring::PolyShape& shape, u32 limbs, const F& f) {
-  const u32 most = limbs_at_a_time(stream, shape, limbs);
+void in_parts(u32 most, u32 limbs, const F& f) {
   for (u32 first = 0; first < limbs; first += most) f(first, std::min(most, limbs - first));
 }
 
@@ -107,13 +105,13 @@ void raise(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& 
            const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table) {
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const OwnLimbs kept = own_limbs(*table, own);
-  in_parts(stream, out.shape, out.limbs.size(), [&](u32 first, u32 count) {
+  const u32 limbs = out.limbs.size();
+  in_parts(limbs_at_a_time(stream, out.shape, limbs), limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = from(poly(out), first, out.shape.log_n);
     const TransformArgs args =
         forward_args(tables, part, out.shape, out.limb_window(first, count).limbs);
-    launch_base_convert(stream, tables, conversion, sources, part, shape, false, first,
-                        first + count);
-    launch_column_forward(stream, args, count, from(kept.component, first));
+    launch_convert_columns(stream, tables, conversion, sources, shape, args, first, count,
+                           from(kept.component, first));
     launch_row_forward(stream, args, count, from(kept, first));
   });
 }
@@ -140,15 +138,14 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
   const ring::PolyShape raised{shape.log_n, digits, shape.batch};
-  const device::Buffer workspace =
-      stream.allocate(limbs_at_a_time(stream, raised, limbs) * limb_bytes(raised));
+  const u32 most = limbs_at_a_time(stream, raised, limbs);
+  const device::Buffer workspace = stream.allocate(most * limb_bytes(raised));
   const OwnLimbs kept = own_limbs(*table, own);
-  in_parts(stream, raised, limbs, [&](u32 first, u32 count) {
+  in_parts(most, limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = dense(workspace, raised, count);
     TransformArgs args = forward_args(tables, part, raised, out.limb_window(first, count).limbs);
-    launch_base_convert(stream, tables, conversion, sources, part, shape, false, first,
-                        first + count);
-    launch_column_forward(stream, args, count, from(kept.component, first));
+    launch_convert_columns(stream, tables, conversion, sources, shape, args, first, count,
+                           from(kept.component, first));
     args.out = poly(out);
     tail.own = from(kept, first);
     tail.in_key = from(in_key, first);
@@ -165,16 +162,16 @@ void divide_rows(Stream& stream, const RingTables& tables, const ring::PolyView<
   tail.x = poly(x);
   const LimbBytes x_position = position_bytes(out.limbs, x.limbs);
   if (addend != nullptr) tail.addend_components = addend->shape.components;
-  in_parts(stream, out.shape, out.limbs.size(), [&](u32 first, u32 count) {
+  const u32 limbs = out.limbs.size();
+  in_parts(limbs_at_a_time(stream, out.shape, limbs), limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = from(poly(out), first, out.shape.log_n);
     const TransformArgs args =
         forward_args(tables, part, out.shape, out.limb_window(first, count).limbs);
     tail.x_position = from(x_position, first);
     tail.x_scale = conversion.x_scale + first;
     if (addend != nullptr) tail.addend = poly(addend->limb_window(first, count));
-    launch_base_convert(stream, tables, conversion, sources, part, x.shape, false, first,
-                        first + count);
-    launch_column_forward(stream, args, count, no_limbs());
+    launch_convert_columns(stream, tables, conversion, sources, x.shape, args, first, count,
+                           no_limbs());
     launch_row_divide(stream, args, count, tail);
   });
 }

@@ -71,7 +71,7 @@ void append_rows(const ConversionInput& input, const ring::Ring& ring, u32 padde
                                        : 0;
       matrices.push_back(bytes_of(mont(factored(entry), m), m));
     }
-    targets.push_back({m.q, m.q_inv, factored(offset),
+    targets.push_back({m.q, m.q_inv, mont(factored(offset), m),
                        static_cast<u32>(input.output->find(conversion.destination[i]))});
   }
 }

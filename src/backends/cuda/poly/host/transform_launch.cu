@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <type_traits>
 
 #include "backends/cuda/launch.cuh"
@@ -42,49 +41,50 @@ u32 row_tiles(const TransformArgs& args) {
   return (1u << (args.log_n - bits)) / tile_rows(bits);
 }
 
-// As many blocks as the GPU holds, or one a tile.
-dim3 column_grid(device::Stream& stream, const TransformArgs& args, u32 limbs) {
+dim3 column_grid(const TransformArgs& args, u32 limbs) {
   const u32 bits = column_bits(args.log_n);
-  const u32 tiles = (1u << (args.log_n - bits)) / tile_columns(bits) * args.polys * limbs;
-  return std::min(tiles, cuda_stream(stream).processors() * kColumnBlocksPerSm);
+  return {(1u << (args.log_n - bits)) / tile_columns(bits), args.polys, limbs};
 }
 // Also sets args.polys_per_block.
-dim3 row_grid(TransformArgs& args, u32 limbs) {
+dim3 row_grid(device::Stream& stream, TransformArgs& args, u32 limbs) {
+  const CudaStream& queue = cuda_stream(stream);
   const u32 tiles = row_tiles(args);
-  args.polys_per_block = row_polys_per_block(tiles * limbs, args.polys);
+  args.polys_per_block = row_polys_per_block(tiles * limbs, args.polys,
+                                             static_cast<u32>(queue.tuned(Tunable::row_polys)),
+                                             static_cast<u32>(queue.tuned(Tunable::row_blocks)));
   return {tiles, divide_up(args.polys, args.polys_per_block), limbs};
 }
 
 template <u32 LogN>
 void column_forward_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                        const LimbBytes& skip) {
-  const dim3 grid = column_grid(stream, args, limbs);
+  const dim3 grid = column_grid(args, limbs);
   const auto cost = [&] { return traffic::column_pass("column_forward", args, limbs, skip); };
-  launch(stream, cost, column_forward<LogN>, grid, kColumnThreads<kColumnBits<LogN>>, 0, args, skip,
-         limbs);
+  launch(stream, cost, column_forward<LogN>, grid, kColumnThreads<kColumnBits<LogN>>, 0, args,
+         skip);
 }
 
 template <u32 LogN>
 void column_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                        const InverseScale* scales) {
-  const dim3 grid = column_grid(stream, args, limbs);
+  const dim3 grid = column_grid(args, limbs);
   const auto cost = [&] { return traffic::column_pass("column_inverse", args, limbs, no_limbs()); };
   launch(stream, cost,
          scales ? column_inverse<LogN, InverseTail::shifted>
                 : column_inverse<LogN, InverseTail::canonical>,
-         grid, kColumnThreads<kColumnBits<LogN>>, 0, args, scales, limbs);
+         grid, kColumnThreads<kColumnBits<LogN>>, 0, args, scales);
 }
 
 template <u32 Bits>
 void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, const OwnLimbs& own) {
-  const dim3 grid = row_grid(args, limbs);
+  const dim3 grid = row_grid(stream, args, limbs);
   const auto cost = [&] { return traffic::row_forward(args, limbs, own); };
   launch(stream, cost, row_forward<Bits>, grid, kRowThreads<Bits>, 0, args, own);
 }
 
 template <u32 Bits>
 void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
-  const dim3 grid = row_grid(args, limbs);
+  const dim3 grid = row_grid(stream, args, limbs);
   const auto cost = [&] { return traffic::row_inverse(args, limbs); };
   launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
 }

@@ -36,27 +36,58 @@ struct ConvertArgs {
 /// Four sums of eight destinations for eight coefficients, as a warp holds them: this thread's are
 /// those of destination lane / 4 and coefficients 2 (lane % 4) and one more.
 struct ByteSums {
-  u32 low[4] = {};   ///< c = 0: coefficient 0, 1; c = 1: likewise
+  u32 low[4];        ///< c = 0: coefficient 0, 1; c = 1: likewise
   u32 high[4] = {};  ///< c = 2, 3
 
+  /// What the sums begin with: 0, or a residue below 2^31 when they have 20 sources at most.
+  __device__ __forceinline__ explicit ByteSums(u32 start = 0) : low{start, start, 0, 0} {}
+
+  /// The same, computed once: the compiler would make it again for every product.
+  __device__ __forceinline__ ByteSums opaque() const {
+    ByteSums sums = *this;
+    asm volatile("" : "+r"(sums.low[0]), "+r"(sums.low[1]), "+r"(sums.low[2]), "+r"(sums.low[3]));
+    return sums;
+  }
+
   /// Adds eight sources: words z0 of source lane % 4 and z1 of the fourth one after it, both of
-  /// coefficient lane / 4; m0 and m1 are their entries for destination lane / 4.
-  __device__ __forceinline__ void add(u32 z0, u32 z1, const uint4& m0, const uint4& m1) {
-    multiply_bytes(low, m0.x, m0.y, m1.x, m1.y, z0, z1);
-    multiply_bytes(high, m0.z, m0.w, m1.z, m1.w, z0, z1);
+  /// coefficient lane / 4; of their entries for destination lane / 4 low has bytes 0, 1, high 2, 3.
+  __device__ __forceinline__ void add(u32 z0, u32 z1, uint4 l, uint4 h) {
+    multiply_bytes(low, low, l.x, l.y, l.z, l.w, z0, z1);
+    multiply_bytes(high, high, h.x, h.y, h.z, h.w, z0, z1);
   }
   /// The same for four.
-  __device__ __forceinline__ void add(u32 z, const uint4& m) {
-    multiply_bytes(low, m.x, m.y, z);
-    multiply_bytes(high, m.z, m.w, z);
+  __device__ __forceinline__ void add(u32 z, uint2 l, uint2 h) {
+    multiply_bytes(low, low, l.x, l.y, z);
+    multiply_bytes(high, high, h.x, h.y, z);
   }
-  /// Of 64 sources at most: below 2^48 + 2^32.
+  /// Of 64 sources at most, or of 20 and a residue: below 2^48 + 2^32.
   __device__ __forceinline__ u64 sum(u32 coefficient) const {
     const u32 l = low[coefficient] + (low[2 + coefficient] << 8);
     const u32 h = high[coefficient] + (high[2 + coefficient] << 8);
     return mad_wide(h, 1u << 16, u64(l));
   }
+  /// The same, reduced to [0, 2q). Halves of words are moved by permutations: of shifts ptxas makes
+  /// wide products again, and the multiplier pipe is what butterflies wait for.
+  __device__ __forceinline__ u32 reduce(u32 coefficient, u32 q, u32 q_inv) const {
+    const u32 l = low[coefficient] + (low[2 + coefficient] << 8);
+    const u32 h = high[coefficient] + (high[2 + coefficient] << 8);
+    u32 lo, hi;
+    asm("{\n\t.reg .u32 s, t;\n\tprmt.b32 s, %2, 0, 0x1044;\n\tprmt.b32 t, %2, 0, 0x4432;\n\t"
+        "add.cc.u32 %0, s, %3;\n\taddc.u32 %1, t, %4;\n\t}"
+        : "=r"(lo), "=r"(hi)
+        : "r"(h), "r"(l), "r"(q));
+    return hi - mul_hi_wide(lo * q_inv, q);
+  }
 };
+
+__device__ __forceinline__ void load_entry(uint2& low, uint2& high, const uint4* entry) {
+  const uint2* halves = reinterpret_cast<const uint2*>(entry);
+  low = __ldg(halves), high = __ldg(halves + 1);
+}
+
+__device__ __forceinline__ uint4 pair_of(uint2 a, uint2 b) {
+  return make_uint4(a.x, a.y, b.x, b.y);
+}
 
 /// First of the four coefficients that column n, 0 to 7, has in a strip of 32: those of
 /// even columns lie before those of odd ones, so that what four threads store is one run.
@@ -83,17 +114,18 @@ __device__ __forceinline__ void load_source(u32 (&z)[kConvertRun], const Convert
 }
 
 /// Adds what a thread's source, or its sources, say of the rounded quotient of a column.
-__device__ __forceinline__ void add_quotient(i64 (&sum)[kConvertRun], const u32 (&z)[kConvertRun],
-                                             u32 reciprocal) {
+template <u32 Run>
+__device__ __forceinline__ void add_quotient(i64 (&sum)[Run], const u32 (&z)[Run], u32 reciprocal) {
 #pragma unroll
-  for (u32 k = 0; k < kConvertRun; ++k)
+  for (u32 k = 0; k < Run; ++k)
     sum[k] = static_cast<i64>(mad_wide(z[k], reciprocal, static_cast<u64>(sum[k])));
 }
 /// The biased quotients of a column, from what its four threads have summed.
-__device__ __forceinline__ void quotients(u32 (&u)[kConvertRun], const i64 (&sum)[kConvertRun],
+template <u32 Run>
+__device__ __forceinline__ void quotients(u32 (&u)[Run], const i64 (&sum)[Run],
                                           const ConversionTable& table) {
 #pragma unroll
-  for (u32 k = 0; k < kConvertRun; ++k) {
+  for (u32 k = 0; k < Run; ++k) {
     i64 whole = sum[k] + __shfl_xor_sync(~0u, sum[k], 1);
     whole += __shfl_xor_sync(~0u, whole, 2);
     u[k] = static_cast<u32>((whole + table.rounding) >> table.shift) + kQuotientBias;
@@ -157,28 +189,28 @@ __global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Source
     const uint4* entries = args.matrices + table.matrix + u64(i) * table.padded + quad;
     // A thread's results are those of columns 2 quad and 2 quad + 1.
     u32* to = out + (u64(target.position - args.first_limb) << args.log_n);
-    const auto reduce = [&](u64 sum) {
-      return add_mod(mont_reduce(sum, target.q, target.q_inv), target.offset, target.q);
-    };
+    const auto reduce = [&](u64 sum) { return mont_reduce(sum, target.q, target.q_inv); };
     const auto store = [&](u32 column, u32 k, const u32(&v)[4]) {
       const u32 place = 8 * k + first_of_column(2 * quad + column);
       if (group + row < end && at + place < n)
         store4(to + place, make_uint4(v[0], v[1], v[2], v[3]));
     };
     if constexpr (Sources != 0) {
-      uint4 m[kHeld];
+      uint2 low[kHeld], high[kHeld];  // apart, as the products take them
 #pragma unroll
-      for (u32 s = 0; s < kSteps; ++s) m[s] = __ldg(entries + 4 * s);
+      for (u32 s = 0; s < kSteps; ++s) load_entry(low[s], high[s], entries + 4 * s);
 #pragma unroll
       for (u32 k = 0; k < kConvertRun; k += 4) {
         u32 v[2][4];
 #pragma unroll
         for (u32 u = 0; u < 4; ++u) {
-          ByteSums sums;
+          ByteSums sums(target.offset);
 #pragma unroll
           for (u32 s = 0; s + 1 < kSteps; s += 2)
-            sums.add(z[s][k + u], z[s + 1][k + u], m[s], m[s + 1]);
-          if constexpr (kSteps % 2 == 1) sums.add(z[kSteps - 1][k + u], m[kSteps - 1]);
+            sums.add(z[s][k + u], z[s + 1][k + u], pair_of(low[s], low[s + 1]),
+                     pair_of(high[s], high[s + 1]));
+          if constexpr (kSteps % 2 == 1)
+            sums.add(z[kSteps - 1][k + u], low[kSteps - 1], high[kSteps - 1]);
           v[0][u] = reduce(sums.sum(0));
           v[1][u] = reduce(sums.sum(1));
         }
@@ -196,9 +228,10 @@ __global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Source
 #pragma unroll
             for (u32 k = 0; k < kConvertRun; ++k) z[0][k] = rounded[k];
           }
-          const uint4 m = __ldg(entries + j);
+          uint2 low, high;
+          load_entry(low, high, entries + j);
 #pragma unroll
-          for (u32 u = 0; u < kConvertRun; ++u) sums[u].add(z[0][u], m);
+          for (u32 u = 0; u < kConvertRun; ++u) sums[u].add(z[0][u], low, high);
         }
 #pragma unroll
         for (u32 u = 0; u < kConvertRun; ++u)
@@ -210,7 +243,7 @@ __global__ void __launch_bounds__(32 * kConvertWarps, kConvertBlocksPerSm<Source
         for (u32 column = 0; column < 2; ++column) {
           u32 v[4];
 #pragma unroll
-          for (u32 u = 0; u < 4; ++u) v[u] = reduce(total[column][k + u]);
+          for (u32 u = 0; u < 4; ++u) v[u] = reduce(total[column][k + u] + target.offset);
           store(column, k, v);
         }
     }

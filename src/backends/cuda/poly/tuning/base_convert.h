@@ -31,12 +31,14 @@ inline constexpr u32 kConvertMaxOutputs = 64;
 inline constexpr u32 kConvertSetup = 8;
 /// Destinations a block without Optimisation::conversion_shape.
 inline constexpr u32 kConvertPlainOutputs = 16;
-constexpr u32 convert_outputs(u32 blocks, u32 destinations, u32 resident_blocks) {
-  u32 best = kConvertTogether, best_cost = ~0u;
-  for (u32 outputs = kConvertTogether; outputs <= kConvertMaxOutputs; outputs += kConvertTogether) {
+constexpr u32 convert_outputs(u32 blocks, u32 destinations, u32 resident_blocks,
+                              u32 setup = kConvertSetup, u32 most = kConvertMaxOutputs) {
+  u32 best = kConvertTogether;
+  u64 best_cost = ~u64(0);
+  for (u32 outputs = kConvertTogether; outputs <= most; outputs += kConvertTogether) {
     const u32 groups = (destinations + outputs - 1) / outputs;
     const u32 rounds = (blocks * groups + resident_blocks - 1) / resident_blocks;
-    const u32 cost = rounds * (outputs + kConvertSetup);
+    const u64 cost = u64(rounds) * (outputs + setup);
     if (cost < best_cost) best = outputs, best_cost = cost;
     if (outputs >= destinations) break;
   }

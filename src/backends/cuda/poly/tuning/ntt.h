@@ -44,13 +44,9 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 //     (an earlier version, no hmult) 4: 127.9 80.3 | 50.9 53.4   5: 125.5 82.0 | 53.7 55.1 (spills)
 //   kRowPolysPerBlock     4: 129.0 82.0   1: 128.3 82.1
 //   kKeySwitchBlocksPerSm (key_switch)  2: 212.3   3: 215.1 (spills)   4: 224.5
-// (before b12 of dev/kernels/README.md: kNttBlocksPerSm bounded column passes, too)
 
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
-inline constexpr u32 kNttBlocksPerSm = 4;  // row passes
-/// Of a column pass, which has no more blocks than these: each takes one tile after the other. Not
-/// told apart from other changes yet (b12).
-inline constexpr u32 kColumnBlocksPerSm = 5;
+inline constexpr u32 kNttBlocksPerSm = 4;
 inline constexpr u32 kKeySwitchBlocksPerSm = 2;
 
 /// What a chain of launches (base conversion, column pass, row pass) writes at a time, beside a
@@ -63,10 +59,11 @@ constexpr u64 chain_bytes(u64 l2_bytes) { return l2_bytes / 4 * 5; }
 /// other, so that it reads its twiddles from L1 after the first; at most this many, and fewer when
 /// the blocks of one polynomial each would not fill the GPU several times.
 inline constexpr u32 kRowPolysPerBlock = 4;
-inline constexpr u32 kRowMinBlocks = 2112;  // 4 blocks an SM, 132 SMs, 4 rounds
-constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys) {
-  u32 count = kRowPolysPerBlock;
-  while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < kRowMinBlocks) --count;
+inline constexpr u32 kRowRounds = 4;
+constexpr u32 row_min_blocks(u32 processors) { return processors * kNttBlocksPerSm * kRowRounds; }
+constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 min_blocks) {
+  u32 count = most;
+  while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < min_blocks) --count;
   return count;
 }
 

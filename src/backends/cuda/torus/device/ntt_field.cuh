@@ -93,7 +93,7 @@ struct NttField : NttPoints<L> {
 #pragma unroll
       for (u32 l = 0; l < L; ++l) {
         const u32 q = args.prime[l].q;
-        // Narrow operands are below the primes (torus_instances.cu).
+        // Narrow operands are below the primes (host/instances.cu).
         const auto r = sizeof(x) == 8 ? x % static_cast<decltype(x)>(q) : x;
         v.at[l] = static_cast<u32>(r) + (r < 0 ? q : 0u);
       }

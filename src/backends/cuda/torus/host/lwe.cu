@@ -1,9 +1,11 @@
 // Key switch, samples and element-wise operations of LWE rows.
+#include <bit>
+
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/torus/host/kernels.h"
 #include "backends/cuda/torus/kernels/key_switch.cuh"
 #include "backends/cuda/torus/kernels/lwe.cuh"
-#include "backends/cuda/torus/tuning/rotation.h"
+#include "backends/cuda/torus/tuning/key_switch.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -26,7 +28,8 @@ auto cost_of(const char* kernel, Work work, u64 read, u64 written) {
 
 template <class Word>
 void run_switch(Stream& stream, torus::SwitchArgs args, const device::SwitchShape& shape) {
-  const u32 words = shape.out_words(), processors = cuda_stream(stream).processors();
+  const CudaStream& queue = cuda_stream(stream);
+  const u32 words = shape.out_words(), processors = queue.processors();
   const u64 sums = u64(args.batch) * words * sizeof(Word);
   const device::Buffer workspace = stream.allocate(sums);
   args.sums = workspace.data();
@@ -34,12 +37,13 @@ void run_switch(Stream& stream, torus::SwitchArgs args, const device::SwitchShap
   const u64 in_bytes = u64(args.batch) * (shape.in_dim + shape.slots) * sizeof(u64);
   const std::size_t tiles =
       torus::kSwitchStages * (std::size_t(torus::kSwitchColumns) << shape.base_log) * sizeof(Word);
-  const bool tiled = args.batch >= torus::kTiledSwitchRows &&
+  const bool tiled = args.batch >= queue.tuned(Tunable::switch_rows) &&
                      shape.base_log <= torus::kTiledSwitchBaseLog &&
-                     tiles <= cuda_stream(stream).model().shared_bytes;
+                     tiles <= queue.model().shared_bytes;
   const u32 columns = divide_up(words, tiled ? torus::kSwitchColumns : torus::kDirectThreads);
   const u32 rows = tiled ? divide_up(args.batch, torus::kSwitchBlockRows<Word>) : args.batch;
-  const u32 wanted = divide_up(u64(processors) * torus::kSwitchBlocksEach, columns * rows);
+  const u32 wanted =
+      divide_up(u64(processors) * queue.tuned(Tunable::switch_blocks), columns * rows);
   args.part = divide_up(shape.in_dim, std::min(std::max(1u, wanted), shape.in_dim));
   const u32 parts = divide_up(shape.in_dim, args.part);
   if (tiled)
@@ -153,6 +157,41 @@ void CudaTorusKernels::do_mod_switch(Stream& stream, const LweView& out, const C
   launch(stream, cost_of("lwe_mod_switch", Work::elementwise, count * 4, count * 4),
          torus::lwe_mod_switch, dim3(divide_up(count, torus::kLweThreads)), torus::kLweThreads, 0,
          out.as<u32>(), out.shape.log_modulus, in.as<const u32>(), in.shape.log_modulus, count);
+}
+
+void CudaTorusKernels::do_extract(Stream& stream, const LweView& out, const device::RingView& in,
+                                  const u32* positions) {
+  torus::ExtractArgs args = {};
+  args.out = out.as<u32>();
+  args.b = in.polys;
+  args.a = in.polys + (u64(1) << in.log_degree);
+  args.positions = positions;
+  args.count = out.shape.rows * out.shape.words();
+  args.dim = out.shape.dim;
+  args.log_stride = in.log_degree - static_cast<u32>(std::bit_width(out.shape.dim) - 1);
+  args.log_modulus = out.shape.log_modulus;
+  args.modulus = in.modulus;
+  launch(stream, cost_of("lwe_extract", Work::elementwise, args.count * 4, args.count * 4),
+         torus::lwe_extract, dim3(divide_up(args.count, torus::kLweThreads)), torus::kLweThreads, 0,
+         args);
+}
+
+void CudaTorusKernels::do_embed(Stream& stream, i64* out, u32 log_degree, u32 count,
+                                const ConstLweView& in, const u32* rows) {
+  torus::EmbedArgs args = {};
+  args.out = out;
+  args.in = in.as<const u32>();
+  args.rows = rows;
+  args.count = u64(count) << log_degree;
+  args.dim = in.shape.dim;
+  args.log_stride = log_degree - static_cast<u32>(std::bit_width(in.shape.dim) - 1);
+  args.log_degree = log_degree;
+  args.log_modulus = in.shape.log_modulus;
+  launch(stream,
+         cost_of("lwe_embed", Work::elementwise, in.shape.rows * in.shape.words() * 4,
+                 2 * args.count * sizeof(i64)),
+         torus::lwe_embed, dim3(divide_up(args.count, torus::kLweThreads)), torus::kLweThreads, 0,
+         args);
 }
 
 void CudaTorusKernels::do_sample_lwe(Stream& stream, const LweView& out, const RowSeed& masks,

@@ -30,7 +30,7 @@ struct RotateShape {
   static constexpr u32 Ahead = Ahead_;
 };
 
-/// E(x) of torus_kernels.h: from modulus q to 2N.
+/// E(x) of device/torus/kernels.h: from modulus q to 2N.
 __device__ __forceinline__ u32 rotation_exponent(u32 x, u32 log_q, u32 log_n) {
   const u32 log_two_n = log_n + 1;
   if (log_q <= log_two_n) return x << (log_two_n - log_q) & ((1u << log_two_n) - 1);

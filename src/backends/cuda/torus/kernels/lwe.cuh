@@ -40,6 +40,62 @@ __global__ void __launch_bounds__(kLweThreads)
   }
 }
 
+struct ExtractArgs {
+  u32* out;
+  const u32* b;
+  const u32* a;
+  const u32* positions;
+  u64 count;  ///< words in all
+  u32 dim, log_stride, log_modulus, modulus;
+};
+
+/// A thread a word of the rows.
+__global__ void __launch_bounds__(kLweThreads)
+    lwe_extract(const __grid_constant__ ExtractArgs args) {
+  begin_kernel();
+  const u64 t = u64(blockIdx.x) * kLweThreads + threadIdx.x;
+  if (t >= args.count) return;
+  const u64 y = t / (args.dim + 1);
+  const u32 j = static_cast<u32>(t - y * (args.dim + 1)), p = args.positions[y];
+  const u32 u = p >> args.log_stride, v = p & ((1u << args.log_stride) - 1);
+  u32 x = args.b[p];
+  if (j < args.dim) {
+    x = args.a[(u64((args.dim + u - j) & (args.dim - 1)) << args.log_stride) + v];
+    if (j <= u && x != 0) x = args.modulus - x;
+  }
+  const u64 scaled = ((u64(x) << args.log_modulus) + args.modulus / 2) / args.modulus;
+  args.out[t] = static_cast<u32>(scaled) & 0xffffffffu >> (32 - args.log_modulus);
+}
+
+struct EmbedArgs {
+  i64* out;
+  const u32* in;
+  const u32* rows;
+  u64 count;  ///< coefficients of a in all
+  u32 dim, log_stride, log_degree, log_modulus;
+};
+
+/// A thread a coefficient of a and the one of b at its place.
+__global__ void __launch_bounds__(kLweThreads) lwe_embed(const __grid_constant__ EmbedArgs args) {
+  begin_kernel();
+  const u64 t = u64(blockIdx.x) * kLweThreads + threadIdx.x;
+  if (t >= args.count) return;
+  const u64 c = t >> args.log_degree, at = t & ((u64(1) << args.log_degree) - 1);
+  const u32 i = static_cast<u32>(at >> args.log_stride);
+  const u32 v = static_cast<u32>(at) & ((1u << args.log_stride) - 1);
+  const u32 y = args.rows[(c << args.log_stride) + v], drop = 32 - args.log_modulus;
+  i64 a = 0, b = 0;
+  if (y != ~0u) {
+    const u32* const row = args.in + u64(y) * (args.dim + 1);
+    const i64 word = static_cast<i32>(row[i == 0 ? 0 : args.dim - i] << drop) >> drop;
+    a = i == 0 ? -word : word;
+    if (i == 0) b = static_cast<i32>(row[args.dim] << drop) >> drop;
+  }
+  i64* const out = args.out + (2 * c << args.log_degree) + at;
+  out[0] = b;
+  out[u64(1) << args.log_degree] = a;
+}
+
 struct SampleLweArgs {
   void* out;
   u64 rows;

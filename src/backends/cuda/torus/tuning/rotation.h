@@ -45,12 +45,4 @@ using Exact11 = RotateShape<11, 4, 2, 3, 512, false>;  ///< G4
 using Exact11Pair = RotateShape<11, 3, 2, 1, 256, false, 2>;
 using Exact9 = RotateShape<9, 3, 2, 4, 512, false>;  ///< bool128, M3
 
-/// Input rows from which the tiled key switch is used: below, reading the rows that occur is less.
-inline constexpr u32 kTiledSwitchRows = 64;
-/// Largest base of it: with more rows a digit position than rows a block, most of a tile is not
-/// used.
-inline constexpr u32 kTiledSwitchBaseLog = 7;
-/// Blocks a multiprocessor that the key switch is split for.
-inline constexpr u32 kSwitchBlocksEach = 4;
-
 }  // namespace crenel::backend::cuda::torus

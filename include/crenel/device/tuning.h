@@ -1,0 +1,47 @@
+// Numbers that the launches of a GPU go by: into what its work is divided. They change how long
+// things take and no bit of a result. Defaults are derived from the GPU; `crenel tune` finds better
+// ones for the GPU at hand.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "crenel/device/device.h"
+
+namespace crenel::device {
+
+enum class Tunable : u8 {
+  part_bytes,          ///< see info_of()
+  row_polys,           ///< ...
+  row_blocks,          ///< ...
+  conversion_start,    ///< ...
+  conversion_outputs,  ///< ...
+  switch_rows,         ///< ...
+  switch_blocks,       ///< ...
+};
+inline constexpr u32 kTunables = u32(Tunable::switch_blocks) + 1;
+
+struct TunableInfo {
+  const char* name;     ///< "part_bytes", ...
+  const char* meaning;  ///< in one line
+  u64 least, most;      ///< what it may be
+};
+const TunableInfo& info_of(Tunable tunable);
+/// ParameterError, naming the known ones, for another name.
+Tunable tunable_of(const std::string& name);
+
+/// A number for each Tunable, in their order.
+using Tuning = std::array<u64, kTunables>;
+
+/// What launches of this device that are queued from now on go by. UnsupportedError for a device
+/// whose work is not divided by such numbers: any but CUDA's.
+Tuning tuning(const Device& device);
+/// What it began with; UnsupportedError as above.
+Tuning default_tuning(const Device& device);
+/// From any thread; what is being queued meanwhile may go by either, and recorded graphs keep what
+/// they were recorded with. ParameterError, naming it and what it may be, for a number out of
+/// range, which leaves all as they were; UnsupportedError as above.
+void set_tuning(Device& device, const Tuning& wanted);
+
+}  // namespace crenel::device

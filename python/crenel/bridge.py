@@ -1,0 +1,277 @@
+"""The bridge between CKKS and TFHE: look-up tables and comparisons of encrypted numbers.
+
+`make_keys`
+    by whoever holds both secrets: the switching keys between them
+`Bridge`
+    two contexts on one device: which keys are needed, what noise is added
+`Crossing`
+    the operations of one pair of evaluators, `bridge.crossing(ev, tfhe_ev, keys)`: `lut` and `compare` there
+    and back, `to_messages` and `to_slots` one way
+
+>>> from crenel import bridge
+>>> b = bridge.Bridge(context, tfhe_context, slots=1024)
+>>> server = client.evaluation_keys(**b.key_options())
+>>> across = b.crossing(context.evaluator(server), tfhe_context.evaluator(tfhe_server), keys)
+>>> positive = across.compare(ciphertext, 0.0, bound=1.0)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NoReturn, TypedDict, TypeVar
+
+import numpy as np
+
+from crenel import _crenel, ckks, tfhe
+from crenel._crenel import BridgeKeys as Keys
+from crenel._crenel import BridgeNoise as Noise
+from crenel.errors import ParameterError
+from crenel.pickling import refuse
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crenel.progress_bar import Callback
+
+_AGAIN = "send what it was made from, and make it in the worker"
+Bytes = bytes | bytearray | memoryview
+# A table: its values message by message, or a function of the numbers that messages stand for.
+Table = Iterable[float] | Callable[[float], float]
+
+
+class KeyOptions(TypedDict):
+    """Arguments of `ckks.Client.evaluation_keys`."""
+
+    rotations: dict[int, int]
+    bootstrap: ckks.BootstrapOptions
+
+
+def make_keys(ckks_client: ckks.Client, tfhe_client: tfhe.Client) -> Keys:
+    """The switching keys between two secrets, for a server: no secret.
+
+    Raises UnsupportedError for sets that do not fit together, StateError for clients on two devices.
+    """
+    return _crenel.make_bridge_keys(_instance(ckks_client, ckks.Client), _tfhe_client(tfhe_client)._client)
+
+
+def keys_from_bytes(
+    ckks_context: ckks.Context, tfhe_context: tfhe.Context, data: Bytes, *, max_bytes: int | None = None
+) -> Keys:
+    """Keys from untrusted bytes that `Keys.to_bytes` made.
+
+    max_bytes : the most memory that they may take, default 2 GiB or eight times the file where that is more
+
+    Raises SerializationError for bytes that are no keys for these two contexts, saying what is wrong where.
+    """
+    return _crenel.bridge_keys_from_bytes(
+        _instance(ckks_context, ckks.Context), _tfhe_context(tfhe_context)._context, data, max_bytes
+    )
+
+
+class Bridge:
+    """Two contexts on one Device, and a number of slots. Immutable; any number of threads may use it.
+
+    Parameters
+    ----------
+    ckks_context : of a set for bootstrapping with two primes at level 0, such as boot40
+    tfhe_context : of a padded set with groups and one polynomial, such as lut4-128g4, on the same Device
+    slots : of the CKKS ciphertexts, a power of two; default all N/2
+
+    Raises UnsupportedError for sets that do not fit together, ParameterError for CKKS parameters without
+    bootstrapping and for slots, StateError for contexts on two devices.
+    """
+
+    __slots__ = ("_ckks", "_core", "_tfhe")
+
+    def __init__(
+        self, ckks_context: ckks.Context, tfhe_context: tfhe.Context, slots: int | None = None
+    ) -> None:
+        self._ckks = _instance(ckks_context, ckks.Context)
+        self._tfhe = _tfhe_context(tfhe_context)
+        self._core = _crenel.BridgeCore(self._ckks, self._tfhe._context, slots)
+
+    @property
+    def slots(self) -> int:
+        """Of the CKKS ciphertexts."""
+        return self._core.slots
+
+    @property
+    def messages(self) -> int:
+        """Messages that a table has values for: 16 with lut4-128g4."""
+        return self._core.messages
+
+    @property
+    def level(self) -> int:
+        """The lowest level of ciphertexts that cross."""
+        return self._core.level
+
+    @property
+    def output_level(self) -> int:
+        """The level of ciphertexts that come back."""
+        return self._core.output_level
+
+    def key_options(self) -> KeyOptions:
+        """What `ckks.Client.evaluation_keys(**options)` makes: keys of a bootstrap, rotations for packing."""
+        return {"rotations": dict.fromkeys(self._core.rotations, 0), "bootstrap": self._core.bootstrap}
+
+    def noise(self, step: float) -> Noise:
+        """Standard deviations by the model, for a grid of this step: multiply by ``2 * messages * step`` for
+        those of numbers. Raises ParameterError unless the step is positive."""
+        return self._core.noise(0.0, float(step))
+
+    def resolution(self, bound: float) -> float:
+        """Standard deviation of the threshold of a comparison of slots within `bound` of it, in their units.
+
+        Raises ParameterError unless the bound is positive.
+        """
+        noise = self._core.noise_of_comparison(float(bound))
+        return 2.0 * float(bound) * math.hypot(noise.extracted, noise.reading)
+
+    def crossing(
+        self, ckks_evaluator: ckks.Evaluator, tfhe_evaluator: tfhe.Evaluator, keys: Keys
+    ) -> Crossing:
+        """The operations with these keys; TypeError for other objects (of pools, say)."""
+        return Crossing(self, ckks_evaluator, tfhe_evaluator, keys)
+
+    def __reduce__(self) -> NoReturn:
+        refuse(self, _AGAIN)
+
+    def __repr__(self) -> str:
+        return f"<Bridge {self._ckks.params.name} and {self._tfhe.params.name}, {self.slots} slots>"
+
+
+class Crossing:
+    """Operations of a `Bridge` by two evaluators and the keys between their secrets.
+
+    All raise StateError for ciphertexts of other parameters, devices, slots, levels or secret keys,
+    KeyMissingError where a key is missing, ParameterError for numbers that are not finite or out of range.
+    """
+
+    __slots__ = ("_bridge", "_ckks", "_keys", "_tfhe")
+
+    def __init__(
+        self, bridge: Bridge, ckks_evaluator: ckks.Evaluator, tfhe_evaluator: tfhe.Evaluator, keys: Keys
+    ) -> None:
+        self._bridge = _instance(bridge, Bridge)
+        self._ckks = _instance(ckks_evaluator, ckks.Evaluator)
+        self._tfhe = _instance(tfhe_evaluator, tfhe.Evaluator)
+        self._keys = _instance(keys, Keys)
+
+    def to_messages(self, a: ckks.Ciphertext | ckks.Operand, *, low: float, step: float) -> tfhe.Ciphertext:
+        """Real slots as messages for TFHE: slot `low + m step` becomes m, others what is nearest.
+
+        The result has the shape (slots,) and carries the noise that the bridge adds. Numbers between two of
+        the grid come out as either of them where a table reads them. What lies outside of the grid by more
+        than half a step is another message; StateError where the ciphertext's bound is known and allows it.
+        """
+        data = self._core.to_messages(self._ckks, self._keys, a, float(low), float(step))
+        return tfhe.Ciphertext(self._bridge._tfhe, data, (self._bridge.slots,), np.dtype(np.uint8))
+
+    def to_slots(self, a: tfhe.Ciphertext, values: Iterable[float]) -> ckks.Ciphertext:
+        """``values[m]`` in slot j for message m in place j (in C order): a bootstrap a message, one of CKKS.
+
+        values : one for each message; they must span 1/8 at least. The largest and the smallest come out
+            with the precision of the bootstrap, others with noise (`Bridge.noise`)
+        """
+        array = _instance(a, tfhe.Ciphertext)
+        return self._core.to_slots(
+            self._ckks, self._tfhe._evaluator, self._keys, array._data, _values(values)
+        )
+
+    def lut(
+        self,
+        a: ckks.Ciphertext | ckks.Operand,
+        table: Table,
+        *,
+        low: float,
+        step: float,
+        progress: bool | Callback | None = None,
+    ) -> ckks.Ciphertext:
+        """A table of encrypted numbers: slot x becomes the value for the number of the grid nearest to it.
+
+        table : values for `low`, `low + step`, ..., or a function of these numbers
+        progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
+        """
+        if callable(table):
+            table = [table(low + step * m) for m in range(self._bridge.messages)]
+        return self._core.lut(
+            self._ckks,
+            self._tfhe._evaluator,
+            self._keys,
+            a,
+            float(low),
+            float(step),
+            _values(table),
+            progress,
+        )
+
+    def compare(
+        self,
+        a: ckks.Ciphertext | ckks.Operand,
+        threshold: float,
+        *,
+        bound: float,
+        less: float = 0.0,
+        otherwise: float = 1.0,
+        progress: bool | Callback | None = None,
+    ) -> ckks.Ciphertext:
+        """`less` in slots below the threshold, `otherwise` in the others.
+
+        bound : the largest distance of a slot from the threshold; StateError where the ciphertext's own
+            allows more. The smaller, the finer: `Bridge.resolution` is the threshold's standard deviation
+        progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
+        """
+        return self._core.compare(
+            self._ckks,
+            self._tfhe._evaluator,
+            self._keys,
+            a,
+            float(threshold),
+            float(bound),
+            float(less),
+            float(otherwise),
+            progress,
+        )
+
+    @property
+    def _core(self) -> _crenel.BridgeCore:
+        return self._bridge._core
+
+    def __reduce__(self) -> NoReturn:
+        refuse(self, _AGAIN)
+
+    def __repr__(self) -> str:
+        return f"<Crossing of {self._bridge!r}>"
+
+
+def _values(values: Iterable[float]) -> npt.NDArray[np.float64]:
+    try:
+        array = np.ascontiguousarray(np.asarray(list(values), dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"values of a table: {error}", {"values": str(error)}) from None
+    if array.ndim != 1:
+        raise ParameterError(
+            f"values of a table in {array.ndim} dimensions, expected a row of numbers", {"ndim": array.ndim}
+        )
+    return array
+
+
+T = TypeVar("T")
+
+
+def _instance(value: object, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {kind.__module__}.{kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _tfhe_client(client: tfhe.Client) -> tfhe.Client:
+    return _instance(client, tfhe.Client)
+
+
+def _tfhe_context(context: tfhe.Context) -> tfhe.Context:
+    return _instance(context, tfhe.Context)
+
+
+__all__ = ["Bridge", "Crossing", "KeyOptions", "Keys", "Noise", "keys_from_bytes", "make_keys"]

@@ -1,0 +1,113 @@
+"""``crenel bench growth``: how times grow over rings, limbs, batches, slots and threads."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crenel.errors import ParameterError
+
+if TYPE_CHECKING:
+    from crenel.growth import Row
+
+Json = dict[str, Any]
+
+
+def growth(
+    device: Annotated[str, typer.Option(help="cuda, cuda:<index>, cuda:dry, cpu or ref.")] = "auto",
+    axes: Annotated[
+        str | None,
+        typer.Option(help="By commas: log_n, limbs, batch, slots, threads (of cpu). Default: all it has."),
+    ] = None,
+    parameters: Annotated[
+        str, typer.Option("--params", help="Where limbs, batches and threads grow; toy ones too.")
+    ] = "leveled-n16-s40",
+    boot: Annotated[str, typer.Option(help="Where slots grow; toy ones too.")] = "boot40",
+    log_n: Annotated[str, typer.Option("--log-n", help="Rings, by commas.")] = "13,14,15,16,17",
+    steps: Annotated[int, typer.Option(help="Numbers of limbs, at most.", min=2)] = 8,
+    batches: Annotated[str, typer.Option(help="By commas.")] = "1,2,4,8,16",
+    log_slots: Annotated[str, typer.Option("--log-slots", help="log2 of slots, by commas.")] = "9,11,13,15",
+    threads: Annotated[str, typer.Option(help="Of the CPU, by commas.")] = "1,2,4,8,16",
+    repeats: Annotated[int, typer.Option(help="Times that a point is timed, at most.", min=1)] = 9,
+    seconds: Annotated[float, typer.Option(help="Of timing a point, about.", min=0)] = 0.2,
+    seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.")] = None,
+    file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
+) -> None:
+    """Times of operations over the ring degree, limbs and batches, of bootstraps over slots, and of a CPU
+    over threads. On a GPU they are of replayed graphs; on cuda:dry nothing runs, and times are bounds. Rings
+    too small to be secure for the chain that all have are said to be. Exit status 1 when a result is wrong.
+    """
+    import crenel
+    from crenel import growth as curves
+    from crenel.cli.output import say
+    from crenel.workloads.records import provenance
+
+    if file is not None and file.exists():
+        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    plan = curves.Plan(
+        params=parameters,
+        boot=boot,
+        log_n=_numbers(log_n, "--log-n"),
+        steps=steps,
+        batches=_numbers(batches, "--batches"),
+        log_slots=_numbers(log_slots, "--log-slots"),
+        threads=_numbers(threads, "--threads"),
+        repeats=repeats,
+        seconds=seconds,
+        seed=secrets.randbits(32) if seed is None else seed,
+    )
+    on = crenel.Device(device)
+    names = [name.strip() for name in axes.split(",") if name.strip()] if axes else _all_of(on)
+    rows = curves.measure(on, names, plan, say)
+    say("")
+    _print(rows, on.description)
+    if file is not None:
+        where = provenance(on, " ".join(["crenel", *sys.argv[1:]]))
+        file.write_text(json.dumps(curves.document(rows, plan, where), indent=1) + "\n", encoding="utf-8")
+    raise typer.Exit(1 if any(row.get("correct") is False for row in rows) else 0)
+
+
+def _all_of(device: Any) -> list[str]:
+    """Bootstraps of a whole ring take minutes on `ref`; threads are the CPU's."""
+    names = ["log_n", "limbs", "batch"]
+    return names + {"cuda": ["slots"], "cpu": ["slots", "threads"]}.get(device.kind, [])
+
+
+def _numbers(text: str, name: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdigit() and int(word) > 0 for word in words):
+        raise ParameterError(f"{name} {text}, expected numbers from 1 on, by commas", {name: text})
+    return tuple(int(word) for word in words)
+
+
+def _print(rows: list[Row], description: str) -> None:
+    from crenel.cli.output import table
+    from crenel.growth import AXES, OPERATIONS
+
+    print(description)
+    for axis in dict.fromkeys(row["axis"] for row in rows):
+        own = [row for row in rows if row["axis"] == axis]
+        xs = list(dict.fromkeys(row["x"] for row in own))
+        by = {(row["name"], row["x"]): row for row in own}
+        names = sorted({row["name"] for row in own}, key=[*OPERATIONS, "bootstrap"].index)
+        cells = [[name, *(_us(by.get((name, x))) for x in xs)] for name in names]
+        print()
+        table(["us", *map(str, xs)], cells, title=f"{AXES[axis]}, {own[0]['params']}")
+        weak = sorted({row["log_n"] for row in own if row["security_bits"] < 128})
+        if weak:
+            print(f"  below 128 bits of security, for times only: N = 2^{', 2^'.join(map(str, weak))}")
+        for row in own:
+            if row.get("correct") is False:
+                print(f"WRONG: {row['name']} at {axis} {row['x']}: error {row['error']}", file=sys.stderr)
+
+
+def _us(row: Row | None) -> str:
+    if row is None:
+        return "-"
+    us = row["bound_us"] if row["latency_us"] is None else row["latency_us"]
+    return "-" if us is None else f"{us:.1f}"

@@ -1,0 +1,59 @@
+"""Costs of operations on a known machine, by their launches: neither that machine nor any GPU is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from crenel import ckks
+from crenel._crenel import Account
+from crenel.nn.cost import CostModel
+from crenel.nn.machine import Launch, machine_of
+from crenel.nn.measure import Call, timed
+from crenel.nn.plan import Boot
+
+SOURCE = "launches"
+LEVELS = 4  # steps between the levels that are counted; times of others are interpolated
+
+
+def accounted(params: ckks.Params, machine: str, *, batches: Sequence[int] = (1,)) -> CostModel:
+    """Times of `crenel.nn.cost.OPERATIONS` on a machine whose launches are known: each is run on "cuda:dry",
+    which computes nothing, and its launches take what `crenel.nn.machine.Machine` says; seconds in all.
+    Bootstraps are those of real vectors and of pairs, of a half and of all slots that parameters have; they
+    are replayed from recordings, as in programs. Stand-ins are allowed (`CostModel.with_stand_ins`).
+
+    machine : how the description of its GPU begins, as "NVIDIA H100"
+
+    Raises UnsupportedError naming the machines that are known, where this is none of them.
+    """
+    known = machine_of(machine)
+    context = ckks.Context(params, "cuda:dry")
+    top = params.normal_top_level
+
+    def launches(call: Call) -> list[Launch]:
+        call()  # what is made in the first call is kept: tables, recordings
+        account = Account()
+        account.attach(context)
+        try:
+            call()
+        finally:
+            account.detach()
+        return cast("list[Launch]", account.records())
+
+    bootstraps: list[ckks.BootstrapOptions] = []
+    if params.max_level > top:
+        halves = (params.slots // 8, params.slots // 4, params.slots // 2, params.slots)
+        bootstraps = [Boot(slots, pair=pair).options() for slots in halves for pair in (False, True)]
+    levels = sorted({round(top * k / LEVELS) for k in range(LEVELS + 1)} | {min(1, top)})
+    rows, boots = timed(
+        context, levels, batches, bootstraps,
+        lambda call: known.us(launches(call), recorded=False),
+        lambda call: known.us(launches(call), recorded=True),
+    )  # fmt: skip
+    rows = tuple(replace(row, source=SOURCE) for row in rows)
+    boots = tuple(replace(row, source=SOURCE) for row in boots)
+    said = {
+        "command": "crenel.nn.accounted", "params": params.name or params.id, "machine_source": known.source
+    }  # fmt: skip
+    return CostModel(known.device, params.log_n, params.alpha, rows, boots, {SOURCE: said}).with_stand_ins()

@@ -1,0 +1,103 @@
+"""Growth curves: every point is timed and judged, a wrong result is told, and records become curves."""
+
+import json
+
+import numpy as np
+import pytest
+
+import crenel
+from crenel import growth
+from crenel.cli import main
+from crenel.reproduce import growth as curves
+from crenel.reproduce.results import Results
+
+SMALL = ["--params", "toy-leveled-n13-s40", "--boot", "toy-boot40", "--seconds", "0", "--repeats", "1"]
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """Of the CPU, all axes."""
+    path = tmp_path_factory.mktemp("growth") / "growth-cpu.json"
+    words = [
+        "bench",
+        "growth",
+        "--device",
+        "cpu",
+        *SMALL,
+        "--log-n",
+        "10,11",
+        "--batches",
+        "1,3",
+        "--steps",
+        "2",
+    ]
+    assert main([*words, "--log-slots", "3,5", "--threads", "1,2", "--json", str(path)]) in (0, None)
+    return path
+
+
+def test_every_point_is_timed_and_right(record):
+    rows = json.loads(record.read_text())["results"]
+    points = {(row["axis"], row["name"], row["x"]) for row in rows}
+    operations = set(growth.OPERATIONS)
+    assert {(name, x) for axis, name, x in points if axis == "log_n"} == {
+        (n, x) for n in operations for x in (10, 11)
+    }
+    assert {x for axis, _, x in points if axis == "batch"} == {1, 3}
+    assert {x for axis, _, x in points if axis == "slots"} == {8, 32}
+    assert {x for axis, _, x in points if axis == "threads"} >= {1}
+    assert len({x for axis, _, x in points if axis == "limbs"}) == 2
+    assert all(row["correct"] and row["latency_us"] > 0 and row["error"] < 2**-8 for row in rows)
+    chains = {(row["limbs"], row["special"]) for row in rows if row["axis"] == "log_n"}
+    assert len(chains) == 1  # the same chain on every ring
+    assert {row["limbs"] for row in rows if row["axis"] == "batch"} == {
+        row["limbs"] for row in rows if row["axis"] == "threads"
+    }
+
+
+def test_records_become_curves(record):
+    found = {curve.name: curve for curve in curves.curves(Results([record.parent], toy=True))}
+    assert {"rings", "ring-limbs", "together", "few-slots"} <= set(found)
+    assert "N (below 128 bits of security: 2^10, 2^11)" in found["rings"].chart.x
+    assert {x for points in found["rings"].chart.series.values() for x, _ in points} == {1024, 2048}
+
+
+def test_a_wrong_result_is_told(monkeypatch, capfd):
+    right = growth.World._work
+
+    def wrong(self, name, level, batch):
+        work, inputs, expected = right(self, name, level, batch)
+        return work, inputs, np.roll(expected, 1, axis=-1)
+
+    monkeypatch.setattr(growth.World, "_work", wrong)
+    assert main(["bench", "growth", "--device", "cpu", *SMALL, "--axes", "batch", "--batches", "1"]) == 1
+    assert "WRONG: hmult at batch 1" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--axes", "width"], "axis 'width', expected some of log_n, limbs, batch, slots, threads"),
+        (["--axes", "threads", "--device", "ref"], "threads of ref, expected the device cpu"),
+        (["--batches", "1,x"], "--batches 1,x, expected numbers from 1 on, by commas"),
+        (["--log-n", "0"], "--log-n 0, expected numbers from 1 on"),
+        (["--log-n", "40"], "log_n"),
+        (["--json", __file__], "expected a new file"),
+    ],
+)
+def test_refusals(words, said, capfd):
+    assert main(["bench", "growth", "--device", "cpu", *SMALL, *words]) not in (0, None)
+    assert said in capfd.readouterr().err
+
+
+def test_a_model_states_bounds(tmp_path):
+    try:
+        crenel.Device("cuda:dry")
+    except crenel.DeviceError as error:
+        pytest.skip(str(error))
+    path = tmp_path / "dry.json"
+    words = ["bench", "growth", "--device", "cuda:dry", *SMALL, "--axes", "batch", "--batches", "1,8"]
+    assert main([*words, "--json", str(path)]) in (0, None)
+    rows = json.loads(path.read_text())["results"]
+    by = {(row["name"], row["x"]): row for row in rows}
+    assert all(row["latency_us"] is None and row["bound_us"] > 0 and "correct" not in row for row in rows)
+    assert by["hmult", 8]["bytes"] > 4 * by["hmult", 1]["bytes"]

@@ -1,0 +1,21 @@
+// Base conversion and the column pass after it, shared by mod_up, key_switch and divide.
+#pragma once
+
+#include "backends/cuda/gpu.h"
+#include "backends/cuda/poly/host/base_convert_launch.h"
+#include "backends/cuda/poly/host/transform_launch.h"
+
+namespace crenel::backend::cuda {
+
+/// Lets the kernels of this ring size use the shared memory that they need, where a GPU has it.
+void allow_convert_columns(u32 log_n, const GpuModel& gpu);
+
+/// Output limbs [first_limb, first_limb + limbs) of `passes.out`, from `in`, scaled and shifted
+/// already: converted, and through the column pass but for `own` (transform_launch.h). In one
+/// launch where that has an instance, in two otherwise.
+void launch_convert_columns(device::Stream& stream, const RingTables& ring,
+                            const ConversionTables& tables, Poly<const u32> in,
+                            const ring::PolyShape& in_shape, const TransformArgs& passes,
+                            u32 first_limb, u32 limbs, const LimbBytes& own);
+
+}  // namespace crenel::backend::cuda

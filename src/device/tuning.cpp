@@ -1,0 +1,76 @@
+#include "crenel/device/tuning.h"
+
+#include "crenel/core/error.h"
+#include "device/backend.h"
+
+namespace crenel::device {
+namespace {
+
+// In the order of the enumeration. The least part is a limb of one polynomial of the largest ring.
+constexpr TunableInfo kInfos[kTunables] = {
+    {"part_bytes", "bytes that base conversion, column and row pass write before the next part",
+     u64(1) << 19, u64(1) << 40},
+    {"row_polys", "polynomials that a block of a row pass transforms in turn, at most", 1, 64},
+    {"row_blocks", "blocks of a row pass below which they take fewer polynomials each", 1,
+     u64(1) << 20},
+    {"conversion_start",
+     "what a block of a base conversion costs before its first destination, in "
+     "destinations",
+     0, 1024},
+    {"conversion_outputs", "destinations of a block of a base conversion, at most", 8, 64},
+    {"switch_rows", "ciphertexts from which a TFHE key switch is tiled", 1, u64(1) << 30},
+    {"switch_blocks", "blocks a multiprocessor that a TFHE key switch is split for", 1, 256},
+};
+
+const Backend& tuned(const Device& device) {
+  const auto* backend = dynamic_cast<const Backend*>(&device);
+  if (backend == nullptr || !backend->has_tuning())
+    throw UnsupportedError(
+        cat("device ", device.info().name, " has no tuning, expected a CUDA device"),
+        {{"device", device.info().name}, {"expected", "cuda"}});
+  return *backend;
+}
+
+}  // namespace
+
+const TunableInfo& info_of(Tunable tunable) { return kInfos[u32(tunable)]; }
+
+Tunable tunable_of(const std::string& name) {
+  std::string known;
+  for (u32 i = 0; i < kTunables; ++i) {
+    if (name == kInfos[i].name) return static_cast<Tunable>(i);
+    known += cat(i == 0 ? "" : ", ", kInfos[i].name);
+  }
+  throw ParameterError(cat("tuning of \"", name, "\", expected one of ", known),
+                       {{"tunable", name}, {"expected", known}});
+}
+
+void Backend::begin_with(const Tuning& defaults) {
+  defaults_ = defaults;
+  for (u32 i = 0; i < kTunables; ++i) tuning_[i].store(defaults[i], std::memory_order_relaxed);
+}
+
+Tuning tuning(const Device& device) {
+  const Backend& backend = tuned(device);
+  Tuning found;
+  for (u32 i = 0; i < kTunables; ++i) found[i] = backend.tuned(static_cast<Tunable>(i));
+  return found;
+}
+
+Tuning default_tuning(const Device& device) { return *tuned(device).defaults_; }
+
+void set_tuning(Device& device, const Tuning& wanted) {
+  tuned(device);
+  for (u32 i = 0; i < kTunables; ++i) {
+    const TunableInfo& info = kInfos[i];
+    if (wanted[i] < info.least || wanted[i] > info.most)
+      throw ParameterError(
+          cat(info.name, " is ", wanted[i], ", expected ", info.least, " to ", info.most),
+          {{info.name, cat(wanted[i])}, {"expected", cat(info.least, " to ", info.most)}});
+  }
+  Backend& backend = backend_of(device);
+  for (u32 i = 0; i < kTunables; ++i)
+    backend.tuning_[i].store(wanted[i], std::memory_order_relaxed);
+}
+
+}  // namespace crenel::device

@@ -1,0 +1,86 @@
+// Numbers that launches go by. What they do is counted on the model of a GPU; that they change no
+// bit is a matter of the GPU (python/tests/test_tuning.py).
+#include "crenel/device/tuning.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "crenel/core/error.h"
+#include "device/backend.h"
+#include "support/devices.h"
+#include "support/random.h"
+
+namespace crenel::device {
+namespace {
+
+// Null, with the reason, in a build without CUDA.
+std::shared_ptr<Device> dry(std::string& reason) {
+  return test::open_or_reason("cuda:dry", reason);
+}
+
+TEST(Tuning, NamesAreTheirOwn) {
+  for (u32 i = 0; i < kTunables; ++i) {
+    const auto tunable = static_cast<Tunable>(i);
+    EXPECT_EQ(tunable_of(info_of(tunable).name), tunable);
+    EXPECT_LT(info_of(tunable).least, info_of(tunable).most);
+  }
+  EXPECT_THROW(tunable_of("part_byte"), ParameterError);
+  EXPECT_THROW(tunable_of(""), ParameterError);
+}
+
+TEST(Tuning, OtherDevicesHaveNone) {
+  for (const char* name : {"ref", "cpu"}) {
+    const auto device = open(name);
+    EXPECT_THROW(tuning(*device), UnsupportedError);
+    EXPECT_THROW(default_tuning(*device), UnsupportedError);
+    EXPECT_THROW(set_tuning(*device, Tuning{}), UnsupportedError);
+    EXPECT_FALSE(backend_of(*device).has_tuning());
+  }
+}
+
+TEST(Tuning, WhatIsOutOfRangeChangesNothing) {
+  std::string reason;
+  const auto device = dry(reason);
+  if (!device) GTEST_SKIP() << reason;
+  auto rng = test::test_rng();
+  const Tuning defaults = default_tuning(*device);
+  EXPECT_EQ(tuning(*device), defaults);
+  for (u32 i = 0; i < kTunables; ++i) {
+    const TunableInfo& info = info_of(static_cast<Tunable>(i));
+    EXPECT_LE(info.least, defaults[i]);
+    EXPECT_GE(info.most, defaults[i]);
+    Tuning wanted = defaults;
+    wanted[(i + 1) % kTunables] = info_of(static_cast<Tunable>((i + 1) % kTunables)).least;
+    for (const u64 wrong : {info.least - 1, info.most + 1, info.most + 1 + (rng() >> 32)}) {
+      if (wrong >= info.least && wrong <= info.most) continue;
+      wanted[i] = wrong;
+      EXPECT_THROW(set_tuning(*device, wanted), ParameterError) << info.name << " " << wrong;
+      EXPECT_EQ(tuning(*device), defaults);
+    }
+    wanted[i] = info.least + rng() % (info.most - info.least + 1);
+    set_tuning(*device, wanted);
+    EXPECT_EQ(tuning(*device), wanted);
+    set_tuning(*device, defaults);
+  }
+}
+
+TEST(Tuning, ThreadsMaySetAndReadIt) {
+  std::string reason;
+  const auto device = dry(reason);
+  if (!device) GTEST_SKIP() << reason;
+  const Tuning defaults = default_tuning(*device);
+  Tuning other = defaults;
+  other[0] = info_of(Tunable::part_bytes).least;
+  std::thread writer([&] {
+    for (int i = 0; i < 1000; ++i) set_tuning(*device, i % 2 ? defaults : other);
+  });
+  for (int i = 0; i < 1000; ++i) {
+    const u64 now = backend_of(*device).tuned(Tunable::part_bytes);
+    EXPECT_TRUE(now == defaults[0] || now == other[0]);
+  }
+  writer.join();
+}
+
+}  // namespace
+}  // namespace crenel::device
