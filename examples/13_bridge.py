@@ -15,7 +15,7 @@ warnings.simplefilter("ignore", crenel.InsecureParametersWarning)
 SLOTS, THRESHOLD = 256, 0.1
 RATES = [9.0, 6.5, 4.0, 2.5]  # by quarter of the range of scores
 
-# Toy sets: quick, and without any security. For use: ckks.preset("boot40") and tfhe.preset("lut4-128g4").
+# Toy sets: quick, and without any security. For use: ckks.preset("boot40") and tfhe.preset("lut4-128").
 device = crenel.Device("auto")
 context = ckks.Context(ckks.preset("toy-boot40", allow_insecure=True), device=device)
 small = tfhe.Context(tfhe.preset("toy-lut4g4", allow_insecure=True), device=device)

@@ -32,6 +32,7 @@ ALLOWED = {
     "backends/cpu": DEVICE | MODEL | {"backends/host"},
     "backends/cuda": DEVICE | MODEL,
     "backends/none": DEVICE,
+    "backends/split": DEVICE,
     "rlwe": DEVICE,
     "ckks": DEVICE | {"rlwe"},
     "circuits": DEVICE | {"rlwe", "ckks"},

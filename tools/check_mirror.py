@@ -32,6 +32,7 @@ COVERED = {
     "backends/none/": "unit/device/account_test.cpp",
     "backends/ref/": "golden/kernels_test.cpp",
     "bridge/": "unit/bridge/bridge_test.cpp",
+    "backends/split/": "unit/backends/split/stream_test.cpp",
     "circuits/bootstrapping/": "unit/circuits/bootstrapping/bootstrapping_test.cpp",
     "circuits/linear_transform/": "unit/circuits/linear_transform/linear_transform_test.cpp",
     "circuits/mod1/": "unit/circuits/mod1/sine_fit_test.cpp",

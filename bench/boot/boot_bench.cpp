@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "boot/tenants.h"
+#include "crenel/ckks/copies.h"
 #include "crenel/ckks/serialize.h"
 #include "harness/digest.h"
 #include "harness/suites.h"
@@ -18,6 +19,8 @@ struct Row {
   Json::Object axes;
   std::function<ckks::Ciphertext()> call;
   const Values& expected;
+  /// Where it runs, when that is not the world's context.
+  const ckks::Context* context = nullptr;
 };
 
 /// Times rows; those of equal inputs must have equal bits.
@@ -32,7 +35,8 @@ class Rows {
     Result r{"bootstrap", w_.axes(), {}, w_.options.batch, 0.0, w_.bound(), 0.0};
     r.axes.insert(r.axes.end(), row.axes.begin(), row.axes.end());
     check(row, r);
-    r.timing = measure([&] { row.call(); }, [&] { w_.stream().synchronize(); }, budget_);
+    const ckks::Context& context = row.context != nullptr ? *row.context : w_.context;
+    r.timing = measure([&] { row.call(); }, [&] { context.synchronize(); }, budget_);
     const double gained = w_.report.levels.output - w_.report.levels.input;
     const double work = gained * static_cast<double>(w_.slots() * w_.options.batch);
     r.axes.emplace_back("slot_level_ns", 1e9 * r.timing.median / work);
@@ -45,7 +49,8 @@ class Rows {
   // Error, size and digest of one output, which is gone before the timing starts.
   void check(const Row& row, Result& r) {
     Errors errors;
-    const ckks::Ciphertext output = row.call();
+    ckks::Ciphertext output = row.call();
+    if (row.context != nullptr) output = ckks::copy_to(w_.context, output);
     r.error = errors.add(w_.client.decrypt(output), row.expected);
     r.bytes = static_cast<double>(output.bytes());
     const std::string bits = digest(ckks::to_bytes(w_.context, output));
@@ -126,6 +131,28 @@ u64 time_both(const BootWorld& w, Rows& rows, const Values& z, const ckks::Ciphe
   return rows.peak_bytes();
 }
 
+/// The same bootstrap on another device, by copies of the keys: the bits must be those of the
+/// first.
+void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Values& z,
+                 const ckks::Ciphertext& input) {
+  const auto device = device::open(w.options.beside);
+  const ckks::Context there(w.params, device);
+  const circuits::Bootstrapper boot(there, ckks::copy_to(there, w.keys), w.options.options);
+  Json::Array rest;
+  for (const auto& part : device->parts()) rest.push_back(part->pools().in_use);
+  const ckks::Ciphertext copy = ckks::copy_to(there, input);
+  rows.time({{{"device", w.options.beside}, {"graph", false}},
+             [&] { return boot.eager(copy); },
+             z,
+             &there});
+  Json::Array peak;
+  for (const auto& part : device->parts()) peak.push_back(part->pools().peak);
+  recorder.note("beside", Json::Object{{"device", w.options.beside},
+                                       {"description", device->info().description},
+                                       {"bytes_at_rest_by_part", std::move(rest)},
+                                       {"bytes_peak_by_part", std::move(peak)}});
+}
+
 /// Bootstraps of few slots and of real messages, each with a bootstrapper and keys of its own.
 int run_sizes(BootOptions options, const Words& words) {
   Recorder recorder("boot", words);
@@ -168,6 +195,7 @@ int run_boot(const Words& words) {
   Rows rows(w, recorder);
   const u64 peak = time_both(w, rows, z, input);
   const u64 driver_bytes = w.context.device().memory().used;
+  if (!options->beside.empty()) time_beside(w, rows, recorder, z, input);
   if (options->tenants != 0) measure_tenants(w, recorder, rng);
   if (!options->resident.empty()) measure_staged(w, recorder, rng);
   if (options->kinds) measure_kinds(w, recorder, rng);

@@ -30,6 +30,8 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
       .number("--tenants", o.tenants, "clients whose keys take turns, against one client", 1)
       .numbers("--resident", o.resident,
                "MiB of device memory for keys staged from host memory, batches 1, 8 and 32")
+      .text("--beside", o.beside,
+            "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

@@ -75,7 +75,7 @@ class Bridge:
     Parameters
     ----------
     ckks_context : of a set for bootstrapping with two primes at level 0, such as boot40
-    tfhe_context : of a padded set with groups and one polynomial, such as lut4-128g4, on the same Device
+    tfhe_context : of a padded set with groups and one polynomial, such as lut4-128, on the same Device
     slots : of the CKKS ciphertexts, a power of two; default all N/2
 
     Raises UnsupportedError for sets that do not fit together, ParameterError for CKKS parameters without
@@ -98,7 +98,7 @@ class Bridge:
 
     @property
     def messages(self) -> int:
-        """Messages that a table has values for: 16 with lut4-128g4."""
+        """Messages that a table has values for: 16 with lut4-128."""
         return self._core.messages
 
     @property

@@ -4,10 +4,10 @@ Two ways to use them, each with what it takes:
 
 * **ciphertexts spread** (`ckks.DevicePool`): every GPU has all keys and computes whole bootstraps. Inputs
   and results cross the links once.
-* **limbs spread** (a model; nothing computes so yet): a ciphertext's limbs are divided among the GPUs, and
-  the keys with them. Base conversion needs all source limbs: after an inverse transform each GPU stores its
-  share to the others (*gathered*), or each keeps the digits that it holds, and sums over digits are added up
-  over the links (*aggregated*).
+* **limbs spread** (a model of what `Device("cuda:0+1")` may reach): a ciphertext's limbs are divided among
+  the GPUs, and the keys with them. Base conversion needs all source limbs: after an inverse transform each
+  GPU stores its share to the others (*gathered*), or each keeps the digits that it holds, and sums over
+  digits are added up over the links (*aggregated*).
 
 Pure arithmetic on the records of ``crenel.Account``; ``crenel gpus`` prints it.
 """

@@ -1,5 +1,6 @@
 // Devices: what there is, and why there is no GPU.
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include "arrays.h"
 #include "crenel/core/secret_memory.h"
@@ -21,6 +22,8 @@ const char* kind_name(Kind kind) {
       return "cpu";
     case Kind::cuda:
       return "cuda";
+    case Kind::split:
+      return "split";
   }
   return "unknown";
 }
@@ -40,7 +43,8 @@ void bind_info(nb::module_& m) {
       .def_ro("name", &DeviceInfo::name,
               "Name for Context(device=...): 'ref', 'cpu', 'cuda:0', ...")
       .def_prop_ro(
-          "kind", [](const DeviceInfo& d) { return kind_name(d.kind); }, "'ref', 'cpu' or 'cuda'.")
+          "kind", [](const DeviceInfo& d) { return kind_name(d.kind); },
+          "'ref', 'cpu', 'cuda' or 'split'.")
       .def_ro("description", &DeviceInfo::description,
               "Processor or GPU model, instruction set or compute capability.")
       .def_ro("memory_bytes", &DeviceInfo::memory_bytes, "Bytes of device memory; 0: host memory.")
@@ -110,8 +114,10 @@ void bind_class(nb::module_& m) {
            "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
            "else the CPU), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only "
            "states\n"
-           "its launches; with the optimisations that are wanted: None: all. Raises DeviceError\n"
-           "saying why a device cannot be had.")
+           "its launches; or several as one, joined by + ('cuda:0+1'), which divide the limbs of\n"
+           "every polynomial (docs/guide/gpus.md); with the optimisations that are wanted: None: "
+           "all.\n"
+           "Raises DeviceError saying why a device cannot be had.")
       .def_prop_ro(
           "info", [](const Device& d) { return d.info(); }, "Name, kind, description and memory.")
       .def_prop_ro(
@@ -125,6 +131,11 @@ void bind_class(nb::module_& m) {
       .def_prop_ro(
           "processors", [](const Device& d) { return d.info().processors; },
           "What computes at the same time: threads, multiprocessors.")
+      .def_prop_ro(
+          "parts", [](const Device& d) { return d.parts(); },
+          "The devices that this one is made of, each with the memory of its share: a list, empty "
+          "for\n"
+          "one that is not made of others.")
       .def_prop_ro(
           "available_bytes",
           [](const Device& d) {

@@ -59,8 +59,8 @@ void expect_fitting(const ckks::Context& ckks, const tfhe::Context& tfhe) {
     refuse_set(set,
                cat("whose ciphertexts rest under ",
                    plan.rests_extracted() ? cat(plan.glwe_dim, " polynomials") : "an LWE key"),
-               "a set with groups and one polynomial, such as lut4-128g4");
-  if (!set.spec().padded) refuse_set(set, "without padding", "a padded set such as lut4-128g4");
+               "a set with groups and one polynomial, such as lut4-128");
+  if (!set.spec().padded) refuse_set(set, "without padding", "a padded set such as lut4-128");
   if (plan.slots != 1) refuse_set(set, cat(plan.slots, " messages a mask"), "1");
   if (plan.rest_dim() > ring.ring_dim())
     refuse_set(set, cat("of degree ", plan.rest_dim()),

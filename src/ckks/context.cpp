@@ -163,8 +163,9 @@ void expect_home(const std::string& params_id, const device::Device& home,
     throw StateError(cat(what, " of parameters ", params_id, ", context has ", context.params.id()),
                      {{"found", params_id}, {"expected", context.params.id()}});
   expect_same_device(home, context, what);
-  // On a GPU the other device's stream may free or still write the memory while ours reads it.
-  if (context.ring->device().info().kind == device::Kind::cuda && &home != &context.ring->device())
+  // On a GPU the other device's stream may free or still write the memory while ours reads it; a
+  // device of several parts knows its own memory only.
+  if (!context.ring->device().in_host_memory() && &home != &context.ring->device())
     throw StateError(cat(what, " of another device object of ", home.info().name,
                          "; let the contexts share one device, or pass it as bytes"),
                      {{"found", "another device object"}, {"expected", "this context's"}});

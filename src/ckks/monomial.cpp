@@ -57,7 +57,8 @@ MonomialGrid::MonomialGrid(const rlwe::RingContext& ring, std::span<const u64> p
                                .advice = "multiply with fewer powers, or with multiples of N / 2n"};
   });
   auto& stream = ring.stream();
-  words_ = stream.allocate(bytes);
+  words_ = stream.allocate_limbs(
+      limbs, {.rows = powers.size(), .limb_bytes = sizeof(rlwe::Word) << log_words_});
   const u64 words = u64(1) << log_words_, run = n >> log_words_, entry = limbs.size() * words;
   std::vector<i64> coefficients(n);
   for (std::size_t k = 0; k < powers.size(); ++k) {

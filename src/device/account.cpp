@@ -46,7 +46,7 @@ void Account::clear() {
 }
 
 Stage::Stage(Stream& stream, std::string_view label) {
-  if (!stream.account()) return;
+  if (label.empty() || !stream.account()) return;
   stream_ = &stream;
   const std::lock_guard lock(stream.profile_mutex_);
   std::string& path = stream.stages_[std::this_thread::get_id()];

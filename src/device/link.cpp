@@ -1,5 +1,6 @@
 #include "crenel/device/link.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "device/several.h"
@@ -8,6 +9,27 @@ namespace crenel::device {
 namespace {
 
 bool on_host(const Device& device) { return device.info().kind != Kind::cuda; }
+
+// Piece by piece of the target, or else of the source.
+bool copy_divided(Stream& to, void* target, Stream& from, const void* source, std::size_t bytes) {
+  if (auto* divided = dynamic_cast<DividedStream*>(&to)) {
+    divided->for_pieces(target, bytes, true,
+                        [&](Stream& part, void* there, std::size_t at, std::size_t size) {
+                          copy_across(part, there, from, static_cast<const u8*>(source) + at, size);
+                        });
+    return true;
+  }
+  if (auto* divided = dynamic_cast<DividedStream*>(&from)) {
+    divided->for_pieces(source, bytes, false,
+                        [&](Stream& part, void* there, std::size_t at, std::size_t size) {
+                          copy_across(to, static_cast<u8*>(target) + at, part, there, size);
+                        });
+    return true;
+  }
+  return false;
+}
+
+Road slower(Road a, Road b) { return std::max(a, b); }
 
 }  // namespace
 
@@ -23,7 +45,16 @@ const char* name_of(Road road) {
   return "unknown";
 }
 
+// Of devices of several parts the slowest way that some bytes take.
 Road road_between(const Device& from, const Device& to) {
+  const auto sources = from.parts(), targets = to.parts();
+  if (!sources.empty() || !targets.empty()) {
+    Road road = Road::within;
+    for (const auto& part : sources) road = slower(road, road_between(*part, to));
+    if (sources.empty())
+      for (const auto& part : targets) road = slower(road, road_between(from, *part));
+    return road;
+  }
   if (on_host(from) && on_host(to)) return Road::within;
   if (on_host(from) || on_host(to)) return Road::host;
   return cuda_road(from, to);
@@ -32,7 +63,7 @@ Road road_between(const Device& from, const Device& to) {
 void copy_across(Stream& to, void* target, Stream& from, const void* source, std::size_t bytes) {
   to.expect_no_capture("a copy from another device");
   from.expect_no_capture("a copy to another device");
-  if (bytes == 0) return;
+  if (bytes == 0 || copy_divided(to, target, from, source, bytes)) return;
   const Device &there = to.device(), &here = from.device();
   if (!on_host(here) && !on_host(there)) return cuda_copy_across(to, target, from, source, bytes);
   there.expect_own_process();
@@ -45,6 +76,17 @@ void copy_across(Stream& to, void* target, Stream& from, const void* source, std
   if (!on_host(there)) return to.copy_in(target, source, bytes);
   to.synchronize();
   std::memcpy(target, source, bytes);
+}
+
+void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
+            std::span<const SpreadTarget> targets) {
+  if (!on_host(stream.device())) return cuda_spread(stream, from, position, targets);
+  const std::size_t bytes = sizeof(u32) << from.shape.log_n;
+  for (const SpreadTarget& target : targets)
+    for (u32 b = 0; b < from.shape.batch; ++b)
+      for (u32 c = 0; c < from.shape.components; ++c)
+        for (u32 l = 0; l < from.limbs.size(); ++l)
+          std::memcpy(target.to.limb(b, c, position[l]), from.limb(b, c, l), bytes);
 }
 
 }  // namespace crenel::device

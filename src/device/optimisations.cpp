@@ -59,6 +59,7 @@ Optimisations optimisations(const Device& device) {
 
 void set_optimisations(Device& device, Optimisations wanted) {
   backend_of(device).optimisations_.store(wanted.bits(), std::memory_order_relaxed);
+  for (const auto& part : device.parts()) set_optimisations(*part, wanted);
 }
 
 std::shared_ptr<Device> open(const std::string& name, Optimisations wanted) {

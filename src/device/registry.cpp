@@ -1,4 +1,5 @@
 // The only file outside backends/ that names them.
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -22,6 +23,32 @@ std::optional<int> index_after(const std::string& name, const std::string& prefi
 }
 
 constexpr int kDryGpus = 1024;  // their addresses are told apart (backends/cuda/dry.cu)
+
+#if !defined(CRENEL_CLIENT_ONLY)
+// The devices of "cuda:0+1", by name: a part that is a number has the prefix of the one before.
+std::vector<std::string> names_of_parts(const std::string& name) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('+', begin), name.size());
+    std::string part = name.substr(begin, end - begin);
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    if (number && !names.empty()) part = names.back().substr(0, names.back().rfind(':') + 1) + part;
+    if (part.empty() || part == "auto" || (number && part.find(':') == std::string::npos))
+      throw DeviceError(cat("device \"", name, "\": part \"", name.substr(begin, end - begin),
+                            "\", expected devices joined by +, such as \"cuda:0+1\""),
+                        {{"device", name}});
+    names.push_back(std::move(part));
+    begin = end + 1;
+  }
+  return names;
+}
+
+std::shared_ptr<Device> open_parts(const std::string& name) {
+  std::vector<std::shared_ptr<Device>> parts;
+  for (const std::string& part : names_of_parts(name)) parts.push_back(open(part));
+  return make_split_device(name, std::move(parts));
+}
+#endif
 
 }  // namespace
 
@@ -48,6 +75,9 @@ std::shared_ptr<Device> open(const std::string& name) {
     if (cuda_device_count() > 0) return make_cuda_device(0);
     return make_cpu_device();
   }
+#if !defined(CRENEL_CLIENT_ONLY)  // a client of CKKS (web/) has one device
+  if (name.find('+') != std::string::npos) return open_parts(name);
+#endif
   if (const auto index = index_after(name, "cuda:dry:", kDryGpus - 1))
     return make_dry_cuda_device(*index);
   const auto index =
@@ -56,7 +86,7 @@ std::shared_ptr<Device> open(const std::string& name) {
     throw DeviceError(
         cat("device \"", name,
             "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\", \"cuda:dry\", "
-            "\"cuda:dry:<index>\" or \"auto\""),
+            "\"cuda:dry:<index>\", \"auto\" or several joined by +"),
         {{"device", name}});
   return make_cuda_device(*index);
 }

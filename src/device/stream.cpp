@@ -10,6 +10,7 @@
 #include "crenel/device/account.h"
 #include "crenel/device/optimisations.h"
 #include "device/pool.h"
+#include "rns/limb_set.h"
 
 namespace crenel::device {
 namespace {
@@ -26,13 +27,19 @@ std::size_t capacity_for(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-// Records nothing: replays by running the callable again.
+// Records nothing: replays by running the callable again, on the stream that it queues on. A
+// recording that is launched elsewhere is ordered there as a graph would be.
 class StoredCallable final : public GraphExec {
  public:
-  explicit StoredCallable(std::function<void()> work) : work_(std::move(work)) {}
-  void launch(Stream&) override { work_(); }
+  StoredCallable(Stream& own, std::function<void()> work) : own_(own), work_(std::move(work)) {}
+  void launch(Stream& stream) override {
+    if (&stream != &own_) own_.wait_for(stream);
+    work_();
+    if (&stream != &own_) stream.wait_for(own_);
+  }
 
  private:
+  Stream& own_;  // lives: what keeps the recording keeps it (capture)
   std::function<void()> work_;
 };
 
@@ -175,6 +182,14 @@ Buffer Stream::allocate_exact(std::size_t bytes) {
   return Buffer(shared_from_this(), block.data, bytes, block.capacity, false);
 }
 
+Buffer Stream::allocate_limbs(const rns::LimbSet& limbs, const LimbRows& of) {
+  const std::size_t bytes = of.rows * limbs.size() * of.limb_bytes;
+  return of.exact ? allocate_exact(bytes) : allocate(bytes, of.secret);
+}
+
+void Stream::count_taken(std::size_t bytes) { pool_->count_taken(bytes); }
+void Stream::count_given(std::size_t bytes) noexcept { pool_->count_given(bytes); }
+
 void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept {
   if (!device_->in_own_process()) return;  // the memory is its parent's
   const watch::Shield shield;
@@ -219,7 +234,7 @@ void Stream::expect_no_recording(const char* what) const {
 }
 
 std::unique_ptr<GraphExec> Stream::record(const std::function<void()>& work) {
-  return std::make_unique<StoredCallable>(work);
+  return std::make_unique<StoredCallable>(*this, work);
 }
 
 std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {

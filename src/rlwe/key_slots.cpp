@@ -78,9 +78,9 @@ KeyLease KeySlots::bind(device::Stream& stream, KeySource& source, std::span<con
   if (wanted == bound_) return keys;
   Staging& staging = staging_[next_++ % staging_.size()];
   if (staging.copied) staging.copied->synchronize();
-  std::copy(wanted.begin(), wanted.end(), staging.words.as<const Word*>());
+  std::copy(wanted.begin(), wanted.end(), staging.words.as<const void*>());
   bound_.assign(bound_.size(), nullptr);  // what fails from here on leaves an unknown table
-  stream.upload(table_.data(), staging.words.data(), staging.words.bytes());
+  stream.upload_addresses(table_.data(), staging.words.as<const void*>(), wanted.size());
   staging.copied = stream.mark();
   bound_ = std::move(wanted);
   return keys;

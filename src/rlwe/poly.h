@@ -21,14 +21,14 @@ class Poly {
   Poly(device::Stream& stream, PolyShape shape, const LimbSet& limbs, Domain domain,
        bool secret = false)
       : shape_(shape), limbs_(limbs), domain_(domain) {
-    buffer_ = stream.allocate(bytes(), secret);
+    buffer_ = stream.allocate_limbs(limbs_, rows(secret, false));
   }
 
   /// Uninitialised memory of just its size, for evaluation keys.
   static Poly kept(device::Stream& stream, PolyShape shape, const LimbSet& limbs, Domain domain) {
     Poly p;
     p.shape_ = shape, p.limbs_ = limbs, p.domain_ = domain;
-    p.buffer_ = stream.allocate_exact(p.bytes());
+    p.buffer_ = stream.allocate_limbs(limbs, p.rows(false, true));
     return p;
   }
 
@@ -54,6 +54,10 @@ class Poly {
   }
 
  private:
+  device::Stream::LimbRows rows(bool secret, bool exact) const {
+    return {shape_.polys(), sizeof(Word) << shape_.log_n, secret, exact};
+  }
+
   device::Buffer buffer_;
   PolyShape shape_;
   LimbSet limbs_;

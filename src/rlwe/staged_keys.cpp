@@ -60,6 +60,10 @@ HostKey to_host(const RingContext& ring, const SwitchKey& key) {
 StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
                        u64 device_bytes)
     : ring_(std::move(ring)), keys_(std::move(keys)), copies_(ring_->device().make_stream()) {
+  if (const auto& device = ring_->device(); !device.parts().empty())
+    throw UnsupportedError(cat("keys staged from host memory on device ", device.info().name,
+                               ", whose parts divide them: keep them on the device"),
+                           {{"device", device.info().name}});
   std::map<KeyId, HostKey> other;  // that stay
   u64 fixed = 0;
   for (KeyId id : {kDenseToSparse, kSparseToDense})

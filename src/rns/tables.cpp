@@ -92,6 +92,35 @@ BaseConversion make_base_conversion(const Moduli& moduli, const LimbSet& source,
   return c;
 }
 
+BaseConversion rearranged(const Moduli& moduli, const BaseConversion& conversion,
+                          const LimbSet& source, const LimbSet& destination) {
+  const auto position = [](const LimbSet& limbs, u32 id) {
+    const int at = limbs.find(id);
+    if (at < 0) throw StateError(cat("base conversion without prime id ", id), {{"id", id}});
+    return static_cast<u32>(at);
+  };
+  BaseConversion c;
+  c.source = source;
+  c.destination = destination;
+  c.shift = conversion.shift;
+  for (u32 j = 0; j < source.size(); ++j) {
+    const u32 from = position(conversion.source, source[j]);
+    c.source_scale.push_back(conversion.source_scale[from]);
+    c.half.push_back(conversion.half[from]);
+    if (conversion.rounded()) c.reciprocal.push_back(conversion.reciprocal[from]);
+  }
+  for (u32 i = 0; i < destination.size(); ++i) {
+    const u32 row = position(conversion.destination, destination[i]);
+    for (u32 j = 0; j < source.size(); ++j)
+      c.matrix.push_back(conversion.matrix[row * conversion.source_size() +
+                                           position(conversion.source, source[j])]);
+    c.offset.push_back(conversion.offset[row]);
+    if (conversion.rounded()) c.product.push_back(conversion.product[row]);
+  }
+  c.lazy_terms = c.source_size() == 0 ? 0 : count_lazy_terms(moduli, c);
+  return c;
+}
+
 ModUp make_mod_up(const Moduli& moduli, const LimbSet& window, const LimbSet& special, u32 alpha) {
   ModUp m;
   m.input = window;

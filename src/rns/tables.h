@@ -91,6 +91,11 @@ BaseConversion make_base_conversion(const Moduli& moduli, const LimbSet& source,
                                     const LimbSet& destination, const LimbSet& source_factor = {},
                                     Quotient quotient = Quotient::kept);
 
+/// The same conversion with its sources in another order and some of its destinations: the same
+/// values of those. No destinations: what the sources are multiplied by.
+BaseConversion rearranged(const Moduli& moduli, const BaseConversion& conversion,
+                          const LimbSet& source, const LimbSet& destination);
+
 /// Digits are the fixed blocks [0, alpha), [alpha, 2 alpha), ... of chain positions, cut to
 /// `window` (contiguous ids); special primes follow in the output.
 ModUp make_mod_up(const Moduli& moduli, const LimbSet& window, const LimbSet& special, u32 alpha);

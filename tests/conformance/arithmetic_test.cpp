@@ -7,7 +7,7 @@ namespace crenel::test {
 namespace {
 
 class Arithmetic : public DeviceTest {};
-CRENEL_CANDIDATE_SUITE(Arithmetic);
+CRENEL_POLY_SUITE(Arithmetic);
 
 using Ctx = Context;
 using V = Views;

@@ -10,7 +10,7 @@ namespace crenel::test {
 namespace {
 
 class Basis : public DeviceTest {};
-CRENEL_CANDIDATE_SUITE(Basis);
+CRENEL_POLY_SUITE(Basis);
 class BasisLaw : public DeviceTest {};
 CRENEL_DEVICE_SUITE(BasisLaw);
 

@@ -10,7 +10,7 @@ namespace crenel::test {
 namespace {
 
 class Combination : public DeviceTest {};
-CRENEL_CANDIDATE_SUITE(Combination);
+CRENEL_POLY_SUITE(Combination);
 class CombinationLaw : public DeviceTest {};
 CRENEL_DEVICE_SUITE(CombinationLaw);
 

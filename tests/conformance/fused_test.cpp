@@ -9,7 +9,7 @@ namespace crenel::test {
 namespace {
 
 class Fused : public DeviceTest {};
-CRENEL_CANDIDATE_SUITE(Fused);
+CRENEL_POLY_SUITE(Fused);
 
 using K = device::PolyKernels;
 using Ctx = Context;

@@ -8,7 +8,7 @@ namespace crenel::test {
 namespace {
 
 class HoistedSums : public DeviceTest {};
-CRENEL_CANDIDATE_SUITE(HoistedSums);
+CRENEL_POLY_SUITE(HoistedSums);
 class HoistedSumsLaw : public DeviceTest {};
 CRENEL_DEVICE_SUITE(HoistedSumsLaw);
 

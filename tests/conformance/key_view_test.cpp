@@ -8,7 +8,7 @@ namespace crenel::test {
 namespace {
 
 class KeyViews : public DeviceTest {};
-CRENEL_DEVICE_SUITE(KeyViews);
+CRENEL_SUITE_OVER(KeyViews, with_split(test_devices()));
 
 using device::KeyView;
 using device::PlainGrid;
@@ -34,7 +34,8 @@ class Products {
     plain_ = input(rng, {log_n, kElements, kGiants}, extended_);
     for (auto& key : keys_)
       key = random_poly(*c_.ring, rng, {log_n, 2, chain_.digits()}, all(), Domain::eval);
-    out_ = c_.stream->allocate(kGiants * 2 * kBatch * extended_.size() * (sizeof(u32) << log_n));
+    out_ = c_.stream->allocate_limbs(
+        extended_, {.rows = kGiants * 2 * kBatch, .limb_bytes = sizeof(u32) << log_n});
   }
 
   /// Limbs of a whole key, and of one that holds those of the window in another order, with others
@@ -106,7 +107,7 @@ class Products {
     return s;
   }
   View upload(const TestPoly& p) {
-    memory_.push_back(c_.stream->allocate(p.words.size() * sizeof(u32)));
+    memory_.push_back(memory_for(*c_.stream, p));
     c_.stream->copy_in(memory_.back().data(), p.words.data(), memory_.back().bytes());
     return p.at(memory_.back().as<u32>());
   }
@@ -137,8 +138,9 @@ class Slots {
       : stream_(stream), memory_(stream.allocate(2 * sizeof(u32*))) {}
 
   void set(const ConstView& first, const ConstView& second) {
-    const u32* addresses[] = {first.data, second.data};
-    stream_.copy_in(memory_.data(), addresses, sizeof addresses);
+    const void* addresses[] = {first.data, second.data};
+    stream_.upload_addresses(memory_.data(), addresses, 2);
+    stream_.synchronize();
   }
   /// Keys of the shape of `key` behind the slots; the address of `key` itself is not used.
   Keys keys(ConstView key, u32 first_digit = 0) const {

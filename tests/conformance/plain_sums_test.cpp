@@ -7,7 +7,7 @@ namespace crenel::test {
 namespace {
 
 class PlainSums : public DeviceTest {};
-CRENEL_CANDIDATE_SUITE(PlainSums);
+CRENEL_POLY_SUITE(PlainSums);
 class PlainSumsLaw : public DeviceTest {};
 CRENEL_DEVICE_SUITE(PlainSumsLaw);
 

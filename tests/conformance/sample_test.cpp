@@ -7,7 +7,7 @@ namespace crenel::test {
 namespace {
 
 class Sample : public DeviceTest {};
-CRENEL_CANDIDATE_SUITE(Sample);
+CRENEL_POLY_SUITE(Sample);
 
 using Ctx = Context;
 using V = Views;

@@ -11,7 +11,7 @@ namespace crenel::test {
 namespace {
 
 class Streams : public DeviceTest {};
-CRENEL_DEVICE_SUITE(Streams);
+CRENEL_SUITE_OVER(Streams, with_split(test_devices()));
 
 using V = Views;
 
@@ -34,7 +34,7 @@ class Composite {
     polys_ = {garbage_poly(rng, {12, 2, 1}, lower, Domain::eval), poly(2, window_),
               poly(2, window_), poly(2, LimbSet::range(0, 15), 3)};
     for (const auto& p : polys_) {
-      buffers_.push_back(context_.stream->allocate(p.words.size() * sizeof(u32)));
+      buffers_.push_back(memory_for(*context_.stream, p));
       views_.push_back(p.at(buffers_.back().as<u32>()));
     }
     upload();
@@ -54,7 +54,7 @@ class Composite {
   void queue(device::Stream& stream) {
     auto& k = *context_.kernels;
     const auto temporary = [&](u32 components, const LimbSet& limbs, device::Buffer& memory) {
-      memory = stream.allocate((u64(components) * limbs.size() << 12) * sizeof(u32));
+      memory = stream.allocate_limbs(limbs, {.rows = components, .limb_bytes = sizeof(u32) << 12});
       return PolyView<u32>(memory.as<u32>(), {12, components, 1}, limbs, Domain::eval);
     };
     device::Buffer m0, m1, m2, m3;

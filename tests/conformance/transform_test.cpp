@@ -7,7 +7,7 @@ namespace crenel::test {
 namespace {
 
 class Transform : public DeviceTest {};
-CRENEL_CANDIDATE_SUITE(Transform);
+CRENEL_POLY_SUITE(Transform);
 
 using Ctx = Context;
 using V = Views;

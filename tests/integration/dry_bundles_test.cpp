@@ -54,7 +54,7 @@ Traffic sum(const std::vector<LaunchRecord>& records) {
 
 TEST(DryBundles, EveryFormStatesTheSameProducts) {
   CRENEL_NEEDS_DRY();
-  for (const char* set : {"lut4-128g4", "bool128g4"})
+  for (const char* set : {"lut4-128", "bool128"})
     for (const u32 step : {1u, 2u, 4u}) {
       const Launches launches(set, step);
       const TorusPlan& plan = launches.kernels->plan();
@@ -86,7 +86,7 @@ TEST(DryBundles, EveryFormStatesTheSameProducts) {
 // Bundles are written by one launch and read by the next, accumulators go through memory.
 TEST(DryBundles, OneRowAhead) {
   CRENEL_NEEDS_DRY();
-  const Launches launches("lut4-128g4", 4);
+  const Launches launches("lut4-128", 4);
   const TorusPlan& plan = launches.kernels->plan();
   const auto shapes = launches.tuner->shapes();
   for (u32 shape = 0; shape < shapes.size(); ++shape) {
@@ -108,7 +108,7 @@ TEST(DryBundles, OneRowAhead) {
 // written once.
 TEST(DryBundles, EveryBatchIsTakenWhole) {
   CRENEL_NEEDS_DRY();
-  for (const char* set : {"lut4-128g4", "bool128g4"})
+  for (const char* set : {"lut4-128", "bool128"})
     for (const u32 step : {1u, 2u, 4u}) {
       const Launches launches(set, step);
       const TorusPlan& plan = launches.kernels->plan();
@@ -130,7 +130,7 @@ TEST(DryBundles, EveryBatchIsTakenWhole) {
 
 TEST(DryBundles, SwitchReadsTheKeyOnceATile) {
   CRENEL_NEEDS_DRY();
-  const Launches launches("lut4-128g4", 2);
+  const Launches launches("lut4-128", 2);
   const SwitchShape shape = launches.kernels->switch_shape();
   for (const auto& [batch, tiles] : {std::pair{1u, 1u}, {16u, 1u}, {17u, 1u}, {129u, 2u}}) {
     u32 memory = 0;

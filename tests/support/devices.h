@@ -52,6 +52,12 @@ inline std::vector<std::string> candidate_devices() {
   return names;
 }
 
+/// Those, and one that divides the limbs of polynomials: of what has kernels of polynomials only.
+inline std::vector<std::string> with_split(std::vector<std::string> names) {
+  if (std::getenv("CRENEL_DEVICES") == nullptr) names.push_back("cpu+cpu+cpu");
+  return names;
+}
+
 /// The device, or nullptr with `reason` set when it cannot be had.
 inline std::shared_ptr<device::Device> open_or_reason(const std::string& name,
                                                       std::string& reason) {
@@ -91,5 +97,8 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Suite)
 /// Runs on every device, ref too.
 #define CRENEL_DEVICE_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::test_devices())
+/// Compares every other device with ref, those that divide limbs among them.
+#define CRENEL_POLY_SUITE(Suite) \
+  CRENEL_SUITE_OVER(Suite, crenel::test::with_split(crenel::test::candidate_devices()))
 /// Compares every other device with ref.
 #define CRENEL_CANDIDATE_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::candidate_devices())

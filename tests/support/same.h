@@ -13,6 +13,21 @@ using Views = std::vector<PolyView<u32>>;
 /// Queues the operation; views are in the order of the polynomials.
 using Operation = std::function<void(Context&, const Views&)>;
 
+/// Memory for the words of a polynomial, padding included: what surrounds the view are limbs, too.
+inline device::Buffer memory_for(device::Stream& stream, const TestPoly& p) {
+  const u32 log_n = p.view.shape.log_n;
+  const u64 limbs = p.view.component_stride >> log_n;
+  const u64 before = (p.offset % p.view.component_stride) >> log_n;
+  if (limbs > ring::kMaxLimbs || limbs == 0) return stream.allocate(p.words.size() * sizeof(u32));
+  LimbSet row;
+  for (u64 l = 0; l < limbs; ++l)
+    row.push_back(l >= before && l - before < p.view.limbs.size()
+                      ? p.view.limbs[static_cast<u32>(l - before)]
+                      : static_cast<u32>(l));
+  return stream.allocate_limbs(
+      row, {.rows = p.words.size() / p.view.component_stride, .limb_bytes = sizeof(u32) << log_n});
+}
+
 /// Uploads `polys`, runs, downloads all of them again.
 inline std::vector<std::vector<u32>> run_on(Context& context, const std::vector<TestPoly>& polys,
                                             const Operation& operation) {
@@ -20,7 +35,7 @@ inline std::vector<std::vector<u32>> run_on(Context& context, const std::vector<
   std::vector<device::Buffer> buffers;
   Views views;
   for (const auto& p : polys) {
-    buffers.push_back(stream.allocate(p.words.size() * sizeof(u32)));
+    buffers.push_back(memory_for(stream, p));
     stream.copy_in(buffers.back().data(), p.words.data(), p.words.size() * sizeof(u32));
     views.push_back(p.at(buffers.back().as<u32>()));
   }

@@ -75,7 +75,7 @@ class Account {
 };
 
 /// Labels what its thread queues on a stream during its life; stages nest. Does nothing unless an
-/// account was attached when it began. Ends in the thread that it began in.
+/// account was attached when it began, nor without a label. Ends in the thread that it began in.
 class Stage {
  public:
   Stage(Stream& stream, std::string_view label);

@@ -14,13 +14,22 @@
 #include "crenel/core/fork_mutex.h"
 #include "crenel/core/types.h"
 
+namespace crenel::rns {
+struct LimbSet;
+}
+
 namespace crenel::device {
 
-enum class Kind : u8 { ref, cpu, cuda };
+enum class Kind : u8 {
+  ref,
+  cpu,
+  cuda,
+  split,  ///< several devices that share the limbs of every polynomial
+};
 
 struct DeviceInfo {
   Kind kind = Kind::ref;
-  std::string name;         ///< "ref", "cpu", "cuda:0"
+  std::string name;         ///< "ref", "cpu", "cuda:0", "cuda:0+1"
   std::string description;  ///< processor or GPU model, instruction set or compute capability
   u64 memory_bytes = 0;     ///< 0: host memory
   /// What computes at the same time: threads, multiprocessors. Circuits are chosen by it.
@@ -95,8 +104,11 @@ class Device : public std::enable_shared_from_this<Device> {
   /// The most idle memory that each stream keeps when buffers are freed, default no limit: beyond
   /// it the longest unused goes back to the device, which waits for the stream's work. What is idle
   /// now is cut down, too. Operations that reuse less than they need take new memory every time.
-  void set_idle_limit(std::size_t bytes);
+  virtual void set_idle_limit(std::size_t bytes);
   std::size_t idle_limit() const { return idle_limit_.load(std::memory_order_relaxed); }
+  /// The devices that this one is made of, each with the memory of its share; empty for one that is
+  /// not made of others.
+  virtual std::vector<std::shared_ptr<Device>> parts() const { return {}; }
   /// Host memory that copies to and from this device need not wait for (page-locked on CUDA).
   HostBuffer allocate_host(std::size_t bytes);
 
@@ -121,7 +133,10 @@ class Device : public std::enable_shared_from_this<Device> {
 
 /// "ref", "cpu", "cuda", "cuda:<index>" or "auto" (the first GPU when there is one, else "cpu"), or
 /// "cuda:dry": a model of an H200 that executes nothing and only states its launches to accounts.
-/// Throws DeviceError that says why when the device cannot be had; never falls back silently.
+/// Names joined by + are one device that divides the limbs of every polynomial among several, with
+/// the bits of one: "cuda:0+1" (of two GPUs of one model), "cuda:dry:0+1+2+3", "cpu+cpu" (for
+/// tests). Throws DeviceError that says why when the device cannot be had; never falls back
+/// silently.
 std::shared_ptr<Device> open(const std::string& name);
 /// Every device that open() would accept now.
 std::vector<DeviceInfo> available();
@@ -244,6 +259,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Host to device, stream-ordered and without waiting: `from` lies in a HostBuffer of this device
   /// and keeps its contents until the copy is done (mark() tells). Not capturable.
   virtual void upload(void* to, const void* from, std::size_t bytes) { copy_in(to, from, bytes); }
+  /// upload() of addresses in this stream's memory (or null), which kernels follow.
+  virtual void upload_addresses(void* to, const void* const* from, std::size_t count) {
+    upload(to, from, count * sizeof(*from));
+  }
   /// Device to host; waits for the data. Not capturable.
   virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
   /// Copies that leave no copy of the data in memory that nobody wipes, as a driver's staging is.
@@ -269,12 +288,22 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual void* native_handle() { return nullptr; }
 
   /// Memory from the pool. Secret buffers are overwritten with zeros before reuse or release.
-  Buffer allocate(std::size_t bytes, bool secret = false);
+  virtual Buffer allocate(std::size_t bytes, bool secret = false);
   /// A block of just this size, for what is kept long and comes in numbers: evaluation keys.
-  Buffer allocate_exact(std::size_t bytes);
+  virtual Buffer allocate_exact(std::size_t bytes);
+  /// What the memory of polynomials is for: `rows` rows of all `limbs`, one after the other.
+  struct LimbRows {
+    u64 rows = 1;
+    std::size_t limb_bytes = 0;  ///< of one limb
+    bool secret = false;
+    bool exact = false;  ///< as allocate_exact()
+  };
+  /// The same for polynomials (and plaintexts) of these limbs: a device of several parts keeps each
+  /// limb on one of them. Memory of allocate() has no limbs, and every part has all of it.
+  virtual Buffer allocate_limbs(const rns::LimbSet& limbs, const LimbRows& of);
   /// Gives idle memory back to the device (waits for the stream first). StateError while the
   /// calling thread records on this stream.
-  void trim();
+  virtual void trim();
   /// What this stream took from the device.
   PoolUse pool() const;
   std::size_t bytes_in_use() const { return pool().in_use; }
@@ -284,9 +313,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Profiling: launches queued from now on are stated to `account`, null: to none. What another
   /// thread queues at this moment may still be stated to the account before. Graphs state the
   /// launches of the work that they were made of.
-  void account(std::shared_ptr<Account> account);
+  virtual void account(std::shared_ptr<Account> account);
   /// The same if `expected` is attached now; false, and nothing changes, if not.
-  bool replace_account(const Account* expected, std::shared_ptr<Account> account);
+  virtual bool replace_account(const Account* expected, std::shared_ptr<Account> account);
   std::shared_ptr<Account> account() const;
   /// Labels of the stages that the calling thread has open, "a/b".
   std::string stage() const;
@@ -313,13 +342,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void expect_no_recording(const char* what) const;
   /// Called by backend destructors, while the native stream still lives.
   void release_pool() noexcept;
+  /// Bytes in use that are no blocks of the pool (pool()).
+  void count_taken(std::size_t bytes);
+  void count_given(std::size_t bytes) noexcept;
 
  private:
   friend class Buffer;
   friend class Device;
   friend class Stage;
   Buffer allocate_in_secret_pages(std::size_t bytes);
-  void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
+  virtual void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
 
   std::shared_ptr<Device> device_;
   std::unique_ptr<Pool> pool_;

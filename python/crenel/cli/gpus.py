@@ -160,5 +160,5 @@ def _print(
             "keys a GPU",
         ),  # fmt: skip
         rows,
-        title="One ciphertext's limbs over GPUs (a model: nothing computes so yet)",
+        title="One ciphertext's limbs over GPUs (a model of devices as cuda:0+1)",
     )

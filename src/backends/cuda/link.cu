@@ -1,6 +1,6 @@
 // Copies between GPUs: the driver's own, which go over NVLink or PCIe where a GPU may read the
 // other's memory, and through the host where it may not.
-#include "backends/cuda/stream.h"
+#include "backends/cuda/peers.h"
 #include "device/several.h"
 
 namespace crenel::backend::cuda {
@@ -18,6 +18,8 @@ bool may_reach(int from, int to) {
   return can != 0;
 }
 
+}  // namespace
+
 Road road(const CudaDevice& from, const CudaDevice& to) {
   if (from.dry() != to.dry())
     throw UnsupportedError(cat("a copy from ", from.info().name, " to ", to.info().name,
@@ -30,19 +32,28 @@ Road road(const CudaDevice& from, const CudaDevice& to) {
   return may_reach(to.index(), from.index()) ? Road::peer : Road::host;
 }
 
-// Once a pair of GPUs and process; the driver keeps count.
-void allow(int reader, int owner) {
-  const DeviceGuard guard(reader);
-  const cudaError_t status = cudaDeviceEnablePeerAccess(owner, 0);
-  if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());
-  if (status != cudaErrorPeerAccessAlreadyEnabled) fail(status, "cudaDeviceEnablePeerAccess");
+bool reaches(const CudaDevice& user, const CudaDevice& owner) {
+  if (user.knows_peer(owner.index())) return true;
+  const Road way = road(owner, user);
+  if (way == Road::host) return false;
+  if (way == Road::peer && !user.dry()) {
+    const DeviceGuard guard(user.index());
+    const cudaError_t status = cudaDeviceEnablePeerAccess(owner.index(), 0);
+    if (status != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());
+      if (status != cudaErrorPeerAccessAlreadyEnabled) fail(status, "cudaDeviceEnablePeerAccess");
+    }
+    user.know_peer(owner.index());
+  }
+  return true;
 }
 
 const char* launch_name(Road road) {
   if (road == Road::within) return "copy_within";
   return road == Road::peer ? "copy_peer" : "copy_host";
 }
+
+namespace {
 
 void copy(CudaStream& to, void* target, CudaStream& from, const void* source, std::size_t bytes) {
   const auto &there = cuda_device(to.device()), &here = cuda_device(from.device());
@@ -56,7 +67,7 @@ void copy(CudaStream& to, void* target, CudaStream& from, const void* source, st
   if (to.dry()) return;
   device::Stream &after = to, &before = from;
   after.wait_for(before);
-  if (way == Road::peer) allow(there.index(), here.index());
+  static_cast<void>(reaches(there, here));
   {
     const DeviceGuard guard(there.index());
     CRENEL_CUDA_TRY(

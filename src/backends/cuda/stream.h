@@ -34,6 +34,14 @@ class CudaDevice : public device::Backend {
   /// Addresses are made up and must reach no CUDA call.
   bool dry() const { return model_.index == kDry; }
 
+  /// Whether know_peer() was called for a GPU: this one reaches its memory (peers.h).
+  bool knows_peer(int index) const {
+    return index >= 0 && index < 64 && (peers_.load(std::memory_order_relaxed) >> index & 1) != 0;
+  }
+  void know_peer(int index) const {
+    if (index < 64) peers_.fetch_or(u64(1) << index, std::memory_order_relaxed);
+  }
+
   const device::DeviceInfo& info() const override { return info_; }
   std::unique_ptr<device::PolyKernels> make_poly_kernels(
       std::shared_ptr<const ring::Ring> ring) override;
@@ -47,6 +55,7 @@ class CudaDevice : public device::Backend {
  private:
   GpuModel model_;
   device::DeviceInfo info_;
+  mutable std::atomic<u64> peers_{0};  ///< by index
 };
 
 class CudaStream : public device::Stream {

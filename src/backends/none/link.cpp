@@ -11,6 +11,11 @@ std::shared_ptr<Backend> make_dry_cuda_device(int index) {
 
 Road cuda_road(const Device&, const Device&) { throw DeviceError(cuda_missing_reason()); }
 
+void cuda_spread(Stream&, const PolyView<const u32>&, std::span<const u32>,
+                 std::span<const SpreadTarget>) {
+  throw DeviceError(cuda_missing_reason());
+}
+
 void cuda_copy_across(Stream&, void*, Stream&, const void*, std::size_t) {
   throw DeviceError(cuda_missing_reason());
 }

@@ -63,7 +63,8 @@ DiagonalPlaintexts::DiagonalPlaintexts(const ckks::Context::State& context,
   auto& stream = ring.stream();
   const u64 words = u64(1) << log_words_, run = ring.ring_dim() >> log_words_;
   const u64 entry_words = limbs.size() * words;
-  words_ = stream.allocate(present_.size() * entry_words * sizeof(Word));
+  words_ =
+      stream.allocate_limbs(limbs, {.rows = present_.size(), .limb_bytes = words * sizeof(Word)});
   const u64 polynomial = u64(limbs.size()) * ring.ring_dim();
   const u64 at_once = std::clamp<u64>(kWordsAtOnce / polynomial, 1, kMostAtOnce);
   std::vector<Complex> values;

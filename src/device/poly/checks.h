@@ -62,6 +62,19 @@ void key_switch_extended(const ring::Ring& ring, const ConstView& out, const Con
                          const ConstView* addend, const LimbScalars* factor);
 void divide(const ring::Ring& ring, const ConstView& out, const ConstView& in,
             const Prepared<rns::Divide>& table, const ConstView* addend);
+/// A switching key with the gadget digits [first, first + digits) and the limbs of `out`; nothing
+/// is written on it.
+void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, const ConstView& out,
+                   u32 first, u32 digits);
+void sources(const ring::Ring& ring, const ConstView& out, const ConstView& in,
+             const Prepared<rns::BaseConversion>& scales);
+void mod_up_from(const ring::Ring& ring, const ConstView& out, const ConstView& sources,
+                 const ConstView& own, const Prepared<rns::ModUp>& table);
+void key_switch_from(const ring::Ring& ring, const ConstView& out, const ConstView& sources,
+                     const ConstView& own, const Prepared<rns::ModUp>& table, const KeyView& key,
+                     u32 first_digit, const ConstView* addend, const LimbScalars* factor);
+void divide_from(const ring::Ring& ring, const ConstView& out, const ConstView& sources,
+                 const ConstView& x, const Prepared<rns::Divide>& table, const ConstView* addend);
 void hoisted_rotate_sum(const ring::Ring& ring, const ConstView& out, const ConstView& digits,
                         const ConstView& b, const ConstView& a, std::span<const KeyView> keys,
                         std::span<const u64> elements, u32 first_digit);

@@ -8,6 +8,8 @@ void eval_view(const char* op, const ring::Ring& ring, const ConstView& v, const
   domain(op, v.domain, Domain::eval, name);
 }
 
+}  // namespace
+
 // A switching key with the gadget digits [first, first + digits) and the limbs of the digits;
 // nothing is written on it.
 void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, const ConstView& out,
@@ -24,8 +26,6 @@ void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, c
   if (pairs.shape.batch < needed) equal(op, "digits of the key", pairs.shape.batch, needed);
   if (key.slot == nullptr) overlap(op, out, pairs, false);
 }
-
-}  // namespace
 
 void tensor(const char* op, const ring::Ring& ring, const ConstView& out, const ConstView& a,
             const ConstView& b) {

@@ -256,6 +256,37 @@ void PolyKernels::divide(Stream& stream, const View& out, const ConstView& in,
   add(stream, sum, sum, *addend);
 }
 
+void PolyKernels::sources(Stream& stream, const View& out, const ConstView& in,
+                          const Prepared<rns::BaseConversion>& scales) {
+  watch::point();
+  checks::sources(ring(), out, in, scales);
+  do_sources(stream, out, in, scales);
+}
+
+void PolyKernels::mod_up_from(Stream& stream, const View& out, const ConstView& sources,
+                              const ConstView& own, const Prepared<rns::ModUp>& table) {
+  watch::point();
+  checks::mod_up_from(ring(), out, sources, own, table);
+  do_mod_up_from(stream, out, sources, own, table);
+}
+
+void PolyKernels::key_switch_from(Stream& stream, const View& out, const ConstView& sources,
+                                  const ConstView& own, const Prepared<rns::ModUp>& table,
+                                  const Key& key, u32 first_digit, const ConstView* addend,
+                                  const Scalars* factor) {
+  watch::point();
+  checks::key_switch_from(ring(), out, sources, own, table, key, first_digit, addend, factor);
+  do_key_switch_from(stream, out, sources, own, table, key, first_digit, addend, factor);
+}
+
+void PolyKernels::divide_from(Stream& stream, const View& out, const ConstView& sources,
+                              const ConstView& x, const Prepared<rns::Divide>& table,
+                              const ConstView* addend) {
+  watch::point();
+  checks::divide_from(ring(), out, sources, x, table, addend);
+  do_divide_from(stream, out, sources, x, table, addend);
+}
+
 void PolyKernels::hoisted_rotate_sum(Stream& stream, const View& out, const ConstView& digits,
                                      const ConstView& b, const ConstView& a,
                                      std::span<const Key> keys, std::span<const u64> elements,

@@ -201,6 +201,28 @@ class PolyKernels {
   /// merged.
   void divide(Stream& stream, const View& out, const ConstView& in,
               const Prepared<rns::Divide>& table, const ConstView* addend = nullptr);
+  // ---- parts of mod_up, key_switch_extended and divide, for devices that share the limbs of a
+  // polynomial: each transforms the sources that it has, gets those of the others, and goes on to
+  // the limbs that it keeps. Words between `sources` and what goes on from them have a form that is
+  // the backend's own.
+  /// Limbs of in (eval), which may have more, as sources of a base conversion: scales.source.
+  void sources(Stream& stream, const View& out, const ConstView& in,
+               const Prepared<rns::BaseConversion>& scales);
+  /// mod_up of the sources table.input (coeff, of `sources`), where `own` (eval) holds those of
+  /// them that table.output has: any order of the sources inside a digit, any limbs of the output.
+  void mod_up_from(Stream& stream, const View& out, const ConstView& sources, const ConstView& own,
+                   const Prepared<rns::ModUp>& table);
+  /// key_switch_extended likewise; the addend has the leading limbs of out.
+  void key_switch_from(Stream& stream, const View& out, const ConstView& sources,
+                       const ConstView& own, const Prepared<rns::ModUp>& table, const Key& key,
+                       u32 first_digit, const ConstView* addend = nullptr,
+                       const Scalars* factor = nullptr);
+  /// divide with the sources table.dropped; x (eval) holds the limbs of the input that table.output
+  /// has, and any others.
+  void divide_from(Stream& stream, const View& out, const ConstView& sources, const ConstView& x,
+                   const Prepared<rns::Divide>& table, const ConstView* addend = nullptr);
+
+  // ---- hoisted
   /// Hoisted rotate-and-sum in the extended basis, eval:
   ///   out = sum_r automorphism_{e_r}( key_multiply(digits, key_r) + (special * b, 0) )
   /// b has 1 component and the leading limbs of out (the window); special = P mod q_l per limb of
@@ -265,6 +287,15 @@ class PolyKernels {
                                       const Scalars* factor);
   virtual void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                          const ConstView* addend);
+  virtual void do_sources(Stream& stream, View out, ConstView in,
+                          const Prepared<rns::BaseConversion>& scales);
+  virtual void do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
+                              const Prepared<rns::ModUp>& table);
+  virtual void do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
+                                  const Prepared<rns::ModUp>& table, const Key& key,
+                                  u32 first_digit, const ConstView* addend, const Scalars* factor);
+  virtual void do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
+                              const Prepared<rns::Divide>& table, const ConstView* addend);
   virtual void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b,
                                      ConstView a, std::span<const Key> keys,
                                      std::span<const u64> elements, const Scalars& special,

@@ -18,7 +18,7 @@ class CopiesTest : public test::DeviceTest {
     return v;
   }
 };
-CRENEL_DEVICE_SUITE(CopiesTest);
+CRENEL_SUITE_OVER(CopiesTest, test::with_split(test::test_devices()));
 
 void expect_same_keys(const EvaluationKeys& found, const EvaluationKeys& expected) {
   ASSERT_EQ(found.data()->ids(), expected.data()->ids());

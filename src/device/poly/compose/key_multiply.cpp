@@ -36,4 +36,18 @@ void PolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
   mul_add_scalar(stream, window.limb_window(0, addend->limbs.size()), *addend, *factor);
 }
 
+void PolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
+                                     const Prepared<rns::ModUp>& table, const Key& key,
+                                     u32 first_digit, const ConstView* addend,
+                                     const Scalars* factor) {
+  PolyShape shape = sources.shape;
+  shape.components = static_cast<u32>(table->digits.size());
+  compose::Temporary digits(stream, shape, table->output, Domain::eval);
+  mod_up_from(stream, digits.view(), sources, own, table);
+  key_multiply(stream, out, digits.view(), key, first_digit);
+  if (addend == nullptr) return;
+  const View window = out.components(0, addend->shape.components);
+  mul_add_scalar(stream, window.limb_window(0, addend->limbs.size()), *addend, *factor);
+}
+
 }  // namespace crenel::device

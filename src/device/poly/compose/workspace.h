@@ -11,7 +11,8 @@ namespace crenel::device::compose {
 class Temporary {
  public:
   Temporary(Stream& stream, PolyShape shape, const LimbSet& limbs, Domain domain)
-      : buffer_(stream.allocate((u64(shape.polys()) * limbs.size() * sizeof(u32)) << shape.log_n)),
+      : buffer_(stream.allocate_limbs(
+            limbs, {.rows = shape.polys(), .limb_bytes = sizeof(u32) << shape.log_n})),
         view_(buffer_.as<u32>(), shape, limbs, domain) {}
   PolyView<u32> view() const { return view_; }
 

@@ -65,6 +65,15 @@ class CudaPolyKernels final : public device::PolyKernels {
                               const ConstView* addend, const Scalars* factor) override;
   void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                  const ConstView* addend) override;
+  void do_sources(Stream& stream, View out, ConstView in,
+                  const Prepared<rns::BaseConversion>& scales) override;
+  void do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
+                      const Prepared<rns::ModUp>& table) override;
+  void do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
+                          const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                          const ConstView* addend, const Scalars* factor) override;
+  void do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
+                      const Prepared<rns::Divide>& table, const ConstView* addend) override;
   void do_hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
                              ConstView b, ConstView a, std::span<const Key> keys,
                              std::span<const u64> elements, const Grid& plain,

@@ -57,10 +57,11 @@ TransformArgs forward_args(const RingTables& tables, const Poly<u32>& out,
 
 // The limbs of `output` that each digit has already, in `in`.
 OwnLimbs own_limbs(const rns::ModUp& table, const ring::PolyView<const u32>& in) {
-  OwnLimbs own = {no_limbs(), position_bytes(table.output, table.input), poly(in)};
+  OwnLimbs own = {no_limbs(), position_bytes(table.output, in.limbs), poly(in)};
   for (u32 d = 0; d < table.digits.size(); ++d)
-    for (u32 l = 0; l < table.digits[d].count; ++l)
-      own.component.at[table.digits[d].first + l] = static_cast<u8>(d);
+    for (u32 l = 0; l < table.output.size(); ++l)
+      if (table.digits[d].conversion.source.contains(table.output[l]))
+        own.component.at[l] = static_cast<u8>(d);
   return own;
 }
 
@@ -98,27 +99,107 @@ void in_parts(u32 most, u32 limbs, const F& f) {
   for (u32 first = 0; first < limbs; first += most) f(first, std::min(most, limbs - first));
 }
 
+// ModUp from its sources on, `own` being what mod_up_from() says.
+void raise(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
+           const Poly<const u32>& sources, const ring::PolyShape& shape,
+           const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table) {
+  const ConversionTables& conversion = table.on_device<ConversionTables>();
+  const OwnLimbs kept = own_limbs(*table, own);
+  const u32 limbs = out.limbs.size();
+  in_parts(limbs_at_a_time(stream, out.shape, limbs), limbs, [&](u32 first, u32 count) {
+    const Poly<u32> part = from(poly(out), first, out.shape.log_n);
+    const TransformArgs args =
+        forward_args(tables, part, out.shape, out.limb_window(first, count).limbs);
+    launch_convert_columns(stream, tables, conversion, sources, shape, args, first, count,
+                           from(kept.component, first));
+    launch_row_forward(stream, args, count, from(kept, first));
+  });
+}
+
+// What key_switch_rows reads besides the digits.
+KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
+                      const ring::PolyView<const u32>* addend, const device::LimbScalars* factor) {
+  KeySwitchTail tail = {};
+  tail.key = key_poly(key, first_digit);
+  if (addend == nullptr) return tail;
+  tail.addend = poly(*addend);
+  tail.addend_components = addend->shape.components;
+  tail.addend_limbs = addend->limbs.size();
+  std::copy_n(factor->low, tail.addend_limbs, tail.factor);
+  return tail;
+}
+
+// A key switch from its sources on. Some limbs of all digits at a time, all of them when the digits
+// are not too large.
+void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
+                const Poly<const u32>& sources, const ring::PolyShape& shape,
+                const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table,
+                const LimbBytes& in_key, KeySwitchTail tail) {
+  const ConversionTables& conversion = table.on_device<ConversionTables>();
+  const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
+  const ring::PolyShape raised{shape.log_n, digits, shape.batch};
+  const u32 most = limbs_at_a_time(stream, raised, limbs);
+  const device::Buffer workspace = stream.allocate(most * limb_bytes(raised));
+  const OwnLimbs kept = own_limbs(*table, own);
+  in_parts(most, limbs, [&](u32 first, u32 count) {
+    const Poly<u32> part = dense(workspace, raised, count);
+    TransformArgs args = forward_args(tables, part, raised, out.limb_window(first, count).limbs);
+    launch_convert_columns(stream, tables, conversion, sources, shape, args, first, count,
+                           from(kept.component, first));
+    args.out = poly(out);
+    tail.own = from(kept, first);
+    tail.in_key = from(in_key, first);
+    tail.first_limb = first;
+    launch_key_switch_rows(stream, args, count, tail);
+  });
+}
+
+// A division from its sources on.
+void divide_rows(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
+                 const Poly<const u32>& sources, const ring::PolyView<const u32>& x,
+                 const ConversionTables& conversion, const ring::PolyView<const u32>* addend) {
+  DivideTail tail = {};
+  tail.x = poly(x);
+  const LimbBytes x_position = position_bytes(out.limbs, x.limbs);
+  if (addend != nullptr) tail.addend_components = addend->shape.components;
+  const u32 limbs = out.limbs.size();
+  in_parts(limbs_at_a_time(stream, out.shape, limbs), limbs, [&](u32 first, u32 count) {
+    const Poly<u32> part = from(poly(out), first, out.shape.log_n);
+    const TransformArgs args =
+        forward_args(tables, part, out.shape, out.limb_window(first, count).limbs);
+    tail.x_position = from(x_position, first);
+    tail.x_scale = conversion.x_scale + first;
+    if (addend != nullptr) tail.addend = poly(addend->limb_window(first, count));
+    launch_convert_columns(stream, tables, conversion, sources, x.shape, args, first, count,
+                           no_limbs());
+    launch_row_divide(stream, args, count, tail);
+  });
+}
+
 }  // namespace
+
+void CudaPolyKernels::do_sources(Stream& stream, View out, ConstView in,
+                                 const Prepared<rns::BaseConversion>& scales) {
+  if (!fast()) return PolyKernels::do_sources(stream, out, in, scales);
+  if (out.limbs.empty()) return;
+  inverse_shifted(stream, tables_, scales.on_device<ConversionTables>(), in, out.limbs, poly(out));
+}
 
 void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
                                 const Prepared<rns::ModUp>& table) {
   if (!fast()) return PolyKernels::do_mod_up(stream, out, in, table);
   const device::Stage stage(stream, "mod_up");
-  const ConversionTables& conversion = table.on_device<ConversionTables>();
-  const std::size_t bytes = u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n;
-  const device::Buffer workspace = stream.allocate(bytes);
+  const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
   const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
-  inverse_shifted(stream, tables_, conversion, in, in.limbs, sources);
-  const OwnLimbs own = own_limbs(*table, in);
-  const u32 limbs = out.limbs.size();
-  in_parts(limbs_at_a_time(stream, out.shape, limbs), limbs, [&](u32 first, u32 count) {
-    const Poly<u32> part = from(poly(out), first, out.shape.log_n);
-    const TransformArgs args =
-        forward_args(tables_, part, out.shape, out.limb_window(first, count).limbs);
-    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
-                           count, from(own.component, first));
-    launch_row_forward(stream, args, count, from(own, first));
-  });
+  inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
+  raise(stream, tables_, out, read_only(sources), in.shape, in, table);
+}
+
+void CudaPolyKernels::do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
+                                     const Prepared<rns::ModUp>& table) {
+  if (!fast()) return PolyKernels::do_mod_up_from(stream, out, sources, own, table);
+  const device::Stage stage(stream, "mod_up");
+  raise(stream, tables_, out, poly(sources), sources.shape, own, table);
 }
 
 void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
@@ -139,48 +220,41 @@ void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits
          kElementThreads, 0, args);
 }
 
-// Some limbs of all digits at a time, all of them when the digits are not too large.
+namespace {
+
+// The last pass knows one factor a limb: real ones.
+bool is_real(const ring::PolyView<const u32>* addend, const device::LimbScalars* factor) {
+  return addend == nullptr || factor == nullptr ||
+         std::equal(factor->low, factor->low + addend->limbs.size(), factor->high);
+}
+
+}  // namespace
+
 void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
                                              const Prepared<rns::ModUp>& table, const Key& key,
                                              u32 first_digit, const ConstView* addend,
                                              const Scalars* factor) {
-  // The last pass knows one factor a limb: real ones.
-  const bool real = addend == nullptr || factor == nullptr ||
-                    std::equal(factor->low, factor->low + addend->limbs.size(), factor->high);
-  if (!fused_key_switch_ || !real)
+  if (!fused_key_switch_ || !is_real(addend, factor))
     return PolyKernels::do_key_switch_extended(stream, out, in, table, key, first_digit, addend,
                                                factor);
   const device::Stage stage(stream, "key_switch");
-  const ConversionTables& conversion = table.on_device<ConversionTables>();
-  const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
-  const ring::PolyShape raised{in.shape.log_n, digits, in.shape.batch};
-  const device::Buffer source =
-      stream.allocate(u64(in.shape.batch) * in.limbs.size() * sizeof(u32) << in.shape.log_n);
-  const u32 most = limbs_at_a_time(stream, raised, limbs);
-  const device::Buffer workspace = stream.allocate(most * limb_bytes(raised));
-  const Poly<u32> sources = dense(source, in.shape, in.limbs.size());
-  inverse_shifted(stream, tables_, conversion, in, in.limbs, sources);
-  const OwnLimbs own = own_limbs(*table, in);
-  KeySwitchTail tail = {};
-  tail.key = key_poly(key, first_digit);
-  const LimbBytes in_key = position_bytes(out.limbs, key.pairs.limbs);
-  if (addend != nullptr) {
-    tail.addend = poly(*addend);
-    tail.addend_components = addend->shape.components;
-    tail.addend_limbs = addend->limbs.size();
-    std::copy_n(factor->low, tail.addend_limbs, tail.factor);
-  }
-  in_parts(most, limbs, [&](u32 first, u32 count) {
-    const Poly<u32> part = dense(workspace, raised, count);
-    TransformArgs args = forward_args(tables_, part, raised, out.limb_window(first, count).limbs);
-    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
-                           count, from(own.component, first));
-    args.out = poly(out);
-    tail.own = from(own, first);
-    tail.in_key = from(in_key, first);
-    tail.first_limb = first;
-    launch_key_switch_rows(stream, args, count, tail);
-  });
+  const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
+  const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
+  inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
+  switch_key(stream, tables_, out, read_only(sources), in.shape, in, table,
+             position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
+}
+
+void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
+                                         const Prepared<rns::ModUp>& table, const Key& key,
+                                         u32 first_digit, const ConstView* addend,
+                                         const Scalars* factor) {
+  if (!fused_key_switch_ || !is_real(addend, factor))
+    return PolyKernels::do_key_switch_from(stream, out, sources, own, table, key, first_digit,
+                                           addend, factor);
+  const device::Stage stage(stream, "key_switch");
+  switch_key(stream, tables_, out, poly(sources), sources.shape, own, table,
+             position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
 }
 
 void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
@@ -190,26 +264,18 @@ void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
   const device::Stage stage(stream, "divide");
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const u32 dropped = table->dropped.size();
-  const std::size_t bytes = u64(in.shape.polys()) * dropped * sizeof(u32) << in.shape.log_n;
-  const device::Buffer workspace = stream.allocate(bytes);
+  const device::Buffer workspace = stream.allocate(dropped * limb_bytes(in.shape));
   const Poly<u32> sources = dense(workspace, in.shape, dropped);
   inverse_shifted(stream, tables_, conversion, in, table->dropped, sources);
-  DivideTail tail = {};
-  tail.x = poly(in);
-  const LimbBytes x_position = position_bytes(out.limbs, in.limbs);
-  if (addend != nullptr) tail.addend_components = addend->shape.components;
-  const u32 limbs = out.limbs.size();
-  in_parts(limbs_at_a_time(stream, out.shape, limbs), limbs, [&](u32 first, u32 count) {
-    const Poly<u32> part = from(poly(out), first, out.shape.log_n);
-    const TransformArgs args =
-        forward_args(tables_, part, out.shape, out.limb_window(first, count).limbs);
-    tail.x_position = from(x_position, first);
-    tail.x_scale = conversion.x_scale + first;
-    if (addend != nullptr) tail.addend = poly(addend->limb_window(first, count));
-    launch_convert_columns(stream, tables_, conversion, read_only(sources), in.shape, args, first,
-                           count, no_limbs());
-    launch_row_divide(stream, args, count, tail);
-  });
+  divide_rows(stream, tables_, out, read_only(sources), in, conversion, addend);
+}
+
+void CudaPolyKernels::do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
+                                     const Prepared<rns::Divide>& table, const ConstView* addend) {
+  if (!fast() || table->dropped.empty())
+    return PolyKernels::do_divide_from(stream, out, sources, x, table, addend);
+  const device::Stage stage(stream, "divide");
+  divide_rows(stream, tables_, out, poly(sources), x, table.on_device<ConversionTables>(), addend);
 }
 
 }  // namespace crenel::backend::cuda

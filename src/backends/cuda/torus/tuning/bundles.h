@@ -9,9 +9,9 @@
 namespace crenel::backend::cuda::torus {
 
 //                         LP RMax P  O  R Threads
-using Bundle10 = BundleShape<10, 4, 2, 2, 1, 256>;      ///< lut4-128g4: a row a block
+using Bundle10 = BundleShape<10, 4, 2, 2, 1, 256>;      ///< lut4-128: a row a block
 using Bundle10Rows = BundleShape<10, 4, 2, 2, 4, 512>;  ///< ... four
-using Bundle8 = BundleShape<8, 4, 4, 4, 1, 128>;        ///< bool128g4
+using Bundle8 = BundleShape<8, 4, 4, 4, 1, 128>;        ///< bool128
 using Bundle8Rows = BundleShape<8, 4, 4, 1, 4, 512>;    ///< ... four
 //                         LP RMax P Threads
 using Single10 = AheadShape<10, 4, 2, 256>;

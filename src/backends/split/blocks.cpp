@@ -1,0 +1,109 @@
+#include "backends/split/blocks.h"
+
+#include "crenel/core/error.h"
+
+namespace crenel::backend::split {
+namespace {
+
+constexpr u64 kAlignment = 256;
+
+u64 rounded(u64 bytes) { return (bytes / kAlignment + 1) * kAlignment; }
+
+}  // namespace
+
+LimbSet limbs_of(u32 part, u32 parts, const LimbSet& limbs) {
+  LimbSet mine;
+  for (u32 i = 0; i < limbs.size(); ++i)
+    if (part_of(limbs[i], parts) == part) mine.push_back(limbs[i]);
+  return mine;
+}
+
+Block::Block(u64 bytes, std::vector<device::Buffer> memory)
+    : flat_(true), bytes_(bytes), memory_(std::move(memory)) {}
+
+Block::Block(const LimbSet& limbs, u64 rows, u64 limb_bytes, std::vector<device::Buffer> memory)
+    : flat_(false),
+      bytes_(rows * limbs.size() * limb_bytes),
+      limb_bytes_(limb_bytes),
+      limbs_(limbs),
+      memory_(std::move(memory)) {
+  for (u32 p = 0; p < parts(); ++p) {
+    auto& before = before_.emplace_back(limbs.size() + 1, u8(0));
+    for (u32 i = 0; i < limbs.size(); ++i)
+      before[i + 1] = static_cast<u8>(before[i] + (part_of(limbs[i], parts()) == p ? 1 : 0));
+  }
+}
+
+void* Blocks::add(Block block) {
+  const std::lock_guard lock(mutex_);
+  const u64 size = rounded(block.bytes());
+  u64 address = next_;
+  if (const auto found = free_.find(size); found != free_.end()) {
+    address = found->second;
+    free_.erase(found);
+  } else {
+    next_ += size;
+  }
+  blocks_.emplace(address, std::move(block));
+  return reinterpret_cast<void*>(address);
+}
+
+void Blocks::remove(const void* address) noexcept {
+  std::map<u64, Block>::node_type gone;  // its buffers go back after the lock
+  const std::lock_guard lock(mutex_);
+  gone = blocks_.extract(reinterpret_cast<u64>(address));
+  if (gone.empty()) return;
+  try {
+    free_.emplace(rounded(gone.mapped().bytes()), gone.key());
+  } catch (const std::bad_alloc&) {
+    return;  // the address is not used again
+  }
+}
+
+Place Blocks::find(const void* address) const {
+  const u64 at = reinterpret_cast<u64>(address);
+  const std::lock_guard lock(mutex_);
+  auto it = blocks_.upper_bound(at);
+  if (it != blocks_.begin() && at - (--it)->first < it->second.bytes()) {
+    Place place{&it->second, at - it->first};
+    if (place.block->flat()) return place;
+    place.row = place.offset / place.block->row_bytes();
+    const u64 in_row = place.offset % place.block->row_bytes();
+    place.position = static_cast<u32>(in_row / place.block->limb_bytes());
+    place.rest = in_row % place.block->limb_bytes();
+    return place;
+  }
+  throw StateError("address of no memory of this device");
+}
+
+void* Blocks::flat(u32 part, const void* address) const {
+  const Place place = find(address);
+  if (!place.block->flat())
+    throw StateError("limbs of polynomials, expected memory that all parts of the device have");
+  return place.block->flat(part, place.offset);
+}
+
+const void* Blocks::shape_local(u32 part, const u32* data, const LimbSet& limbs,
+                                const ring::PolyShape& shape, LimbSet* mine, u64* component_stride,
+                                u64* batch_stride) const {
+  *mine = limbs_of(part, parts_, limbs);
+  if (mine->empty()) return nullptr;
+  const Place place = find(data);
+  const Block& block = *place.block;
+  bool ok = !block.flat() && place.rest == 0 && block.limb_bytes() == sizeof(u32) << shape.log_n &&
+            place.position + limbs.size() <= block.limbs().size();
+  for (u32 i = 0; ok && i < limbs.size(); ++i) ok = block.limbs()[place.position + i] == limbs[i];
+  if (!ok) throw StateError("view of other limbs than those that its memory was allocated for");
+  const u64 row = block.row_bytes() / sizeof(u32);
+  const u64 own_row = (u64(block.count(part)) << shape.log_n);
+  const auto scaled = [&](u64* stride, u32 count) {
+    if (count > 1 && *stride % row != 0)
+      throw StateError("view whose polynomials are not rows of its memory");
+    *stride = *stride / row * own_row;
+  };
+  scaled(component_stride, shape.components);
+  scaled(batch_stride, shape.batch);
+  return block.limb(part, place.row, place.position);
+}
+
+}  // namespace crenel::backend::split

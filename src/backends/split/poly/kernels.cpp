@@ -1,0 +1,221 @@
+// Operations that take each limb alone.
+#include "backends/split/poly/kernels.h"
+
+namespace crenel::backend::split {
+
+SplitPolyKernels::SplitPolyKernels(std::shared_ptr<const ring::Ring> ring,
+                                   const std::vector<std::shared_ptr<device::Device>>& parts)
+    : PolyKernels(ring) {
+  for (const auto& part : parts)
+    kernels_.push_back(device::backend_of(*part).make_poly_kernels(ring));
+  for (u32 id = 0; id < ring->prime_count(); ++id) moduli_.push_back(ring->modulus(id));
+}
+
+LimbSet SplitPolyKernels::by_part(const LimbSet& limbs) const {
+  LimbSet order;
+  for (u32 p = 0; p < parts(); ++p) order = order.concat(own(p, limbs));
+  return order;
+}
+
+device::LimbScalars SplitPolyKernels::own(u32 part, const Scalars& scalars,
+                                          const LimbSet& limbs) const {
+  Scalars mine;
+  for (u32 l = 0, count = 0; l < limbs.size(); ++l)
+    if (part_of(limbs[l], parts()) == part) {
+      mine.low[count] = scalars.low[l];
+      mine.high[count++] = scalars.high[l];
+    }
+  return mine;
+}
+
+// Behind a slot the part has an address of its own (SplitStream::upload_addresses); the shape is
+// that of its share.
+device::KeyView SplitPolyKernels::own(const SplitStream& stream, u32 part, const Key& key) const {
+  if (key.slot == nullptr) return {stream.blocks().local(part, key.pairs), key.first_digit};
+  const auto* slot = static_cast<const u32* const*>(
+      stream.blocks().flat(part, static_cast<const void*>(key.slot)));
+  const ConstView shape(reinterpret_cast<const u32*>(slot), key.pairs.shape,
+                        own(part, key.pairs.limbs), Domain::eval);
+  return {shape, slot, key.first_digit};
+}
+
+// A grid of several entries has all limbs of its memory: entries lie one after the other.
+device::PlainGrid SplitPolyKernels::own(const SplitStream& stream, u32 part,
+                                        const Grid& plain) const {
+  Grid mine = plain;
+  mine.limbs = own(part, plain.limbs);
+  if (plain.giants == 0 || plain.babies == 0) return mine;
+  const PolyShape entries{plain.log_words, plain.babies, plain.giants};
+  const ConstView all(plain.data, entries, plain.limbs, Domain::eval);
+  mine.data = stream.blocks().local(part, all).data;
+  return mine;
+}
+
+void SplitPolyKernels::do_add(Stream& stream, View out, ConstView a, ConstView b) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.add(part, at.local(p, out), at.local(p, a), at.local(p, b));
+  });
+}
+
+void SplitPolyKernels::do_sub(Stream& stream, View out, ConstView a, ConstView b) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.sub(part, at.local(p, out), at.local(p, a), at.local(p, b));
+  });
+}
+
+void SplitPolyKernels::do_mul(Stream& stream, View out, ConstView a, ConstView b) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.mul(part, at.local(p, out), at.local(p, a), at.local(p, b));
+  });
+}
+
+void SplitPolyKernels::do_mul_add(Stream& stream, View out, ConstView a, ConstView b) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.mul_add(part, at.local(p, out), at.local(p, a), at.local(p, b));
+  });
+}
+
+void SplitPolyKernels::do_neg(Stream& stream, View out, ConstView a) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.neg(part, at.local(p, out), at.local(p, a));
+  });
+}
+
+void SplitPolyKernels::do_ntt(Stream& stream, View out, ConstView in) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.ntt(part, at.local(p, out), at.local(p, in));
+  });
+}
+
+void SplitPolyKernels::do_intt(Stream& stream, View out, ConstView in) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.intt(part, at.local(p, out), at.local(p, in));
+  });
+}
+
+void SplitPolyKernels::do_mul_scalar(Stream& stream, View out, ConstView a,
+                                     const Scalars& scalars) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.mul_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
+  });
+}
+
+void SplitPolyKernels::do_mul_add_scalar(Stream& stream, View out, ConstView a,
+                                         const Scalars& scalars) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.mul_add_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
+  });
+}
+
+void SplitPolyKernels::do_add_scalar(Stream& stream, View out, ConstView a,
+                                     const Scalars& scalars) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.add_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
+  });
+}
+
+void SplitPolyKernels::do_automorphism(Stream& stream, View out, ConstView in, u64 element) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.automorphism(part, at.local(p, out), at.local(p, in), element);
+  });
+}
+
+void SplitPolyKernels::do_reduce_signed(Stream& stream, View out, const i64* values) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.reduce_signed(part, at.local(p, out), static_cast<const i64*>(at.flat(p, values)));
+  });
+}
+
+void SplitPolyKernels::do_sample_uniform(Stream& stream, View out, const random::Seed& seed,
+                                         random::Nonce nonce) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.sample_uniform(part, at.local(p, out), seed, nonce);
+  });
+}
+
+void SplitPolyKernels::do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                                         random::Nonce nonce) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.sample_ternary(part, at.local(p, out), seed, nonce);
+  });
+}
+
+void SplitPolyKernels::do_sample_error(Stream& stream, View out, const random::Seed& seed,
+                                       random::Nonce nonce) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.sample_error(part, at.local(p, out), seed, nonce);
+  });
+}
+
+void SplitPolyKernels::do_tensor(Stream& stream, View out, ConstView a, ConstView b) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.tensor(part, at.local(p, out), at.local(p, a), at.local(p, b));
+  });
+}
+
+void SplitPolyKernels::do_tensor_square(Stream& stream, View out, ConstView a,
+                                        const Scalars* doubled) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const Scalars mine = doubled != nullptr ? own(p, *doubled, out.limbs) : Scalars();
+    kernels.tensor_square(part, at.local(p, out), at.local(p, a),
+                          doubled != nullptr ? &mine : nullptr);
+  });
+}
+
+void SplitPolyKernels::do_linear_combination(Stream& stream, View out,
+                                             std::span<const ConstView> in,
+                                             std::span<const Scalars> scalars,
+                                             const Scalars* constant) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    std::vector<ConstView> terms;
+    std::vector<Scalars> factors;
+    for (const ConstView& term : in) terms.push_back(at.local(p, term));
+    for (const Scalars& factor : scalars) factors.push_back(own(p, factor, out.limbs));
+    const Scalars mine = constant != nullptr ? own(p, *constant, out.limbs) : Scalars();
+    kernels.linear_combination(part, at.local(p, out), terms, factors,
+                               constant != nullptr ? &mine : nullptr);
+  });
+}
+
+void SplitPolyKernels::do_plain_multiply_sum(Stream& stream, std::span<const View> out,
+                                             std::span<const ConstView> in, const Grid& plain) {
+  const SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  each(stream, plain.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    std::vector<View> sums;
+    std::vector<ConstView> steps;
+    for (const View& sum : out) sums.push_back(at.local(p, sum));
+    for (const ConstView& step : in) steps.push_back(at.local(p, step));
+    kernels.plain_multiply_sum(part, sums, steps, own(split, p, plain));
+  });
+}
+
+void SplitPolyKernels::do_automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                                           const ConstView* addend) {
+  const Blocks& at = split_stream(stream).blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
+    kernels.automorphism_add(part, at.local(p, out), at.local(p, in), element,
+                             addend != nullptr ? &added : nullptr);
+  });
+}
+
+}  // namespace crenel::backend::split

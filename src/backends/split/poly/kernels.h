@@ -1,0 +1,102 @@
+// The kernel interface on several devices: each computes the limbs that it keeps. What a limb needs
+// of others, as a source of base conversions, every part gets from the part that has it.
+#pragma once
+
+#include "backends/split/stream.h"
+#include "crenel/device/account.h"
+#include "device/poly/compose/workspace.h"
+
+namespace crenel::backend::split {
+
+using device::Domain;
+using device::Prepared;
+using device::Stream;
+using ring::PolyShape;
+
+class SplitPolyKernels final : public device::PolyKernels {
+ public:
+  SplitPolyKernels(std::shared_ptr<const ring::Ring> ring,
+                   const std::vector<std::shared_ptr<device::Device>>& parts);
+
+ private:
+  using DeviceTable = device::DeviceTable;
+  std::shared_ptr<const DeviceTable> do_prepare(const rns::BaseConversion& table) override;
+  std::shared_ptr<const DeviceTable> do_prepare(const rns::ModUp& table) override;
+  std::shared_ptr<const DeviceTable> do_prepare(const rns::Divide& table) override;
+
+  void do_add(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_sub(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_neg(Stream& stream, View out, ConstView a) override;
+  void do_mul(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_mul_add(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_mul_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void do_mul_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void do_add_scalar(Stream& stream, View out, ConstView a, const Scalars& scalars) override;
+  void do_ntt(Stream& stream, View out, ConstView in) override;
+  void do_intt(Stream& stream, View out, ConstView in) override;
+  void do_automorphism(Stream& stream, View out, ConstView in, u64 element) override;
+  void do_base_convert(Stream& stream, View out, ConstView in,
+                       const Prepared<rns::BaseConversion>& table) override;
+  void do_reduce_signed(Stream& stream, View out, const i64* values) override;
+  void do_lift_signed(Stream& stream, i64* values, ConstView in) override;
+  void do_sample_uniform(Stream& stream, View out, const random::Seed& seed,
+                         random::Nonce nonce) override;
+  void do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
+                         random::Nonce nonce) override;
+  void do_sample_error(Stream& stream, View out, const random::Seed& seed,
+                       random::Nonce nonce) override;
+
+  void do_tensor(Stream& stream, View out, ConstView a, ConstView b) override;
+  void do_tensor_square(Stream& stream, View out, ConstView a, const Scalars* doubled) override;
+  void do_linear_combination(Stream& stream, View out, std::span<const ConstView> in,
+                             std::span<const Scalars> scalars, const Scalars* constant) override;
+  void do_plain_multiply_sum(Stream& stream, std::span<const View> out,
+                             std::span<const ConstView> in, const Grid& plain) override;
+  void do_automorphism_add(Stream& stream, View out, ConstView in, u64 element,
+                           const ConstView* addend) override;
+  void do_mod_up(Stream& stream, View out, ConstView in,
+                 const Prepared<rns::ModUp>& table) override;
+  void do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
+                       u32 first_digit) override;
+  void do_key_switch_extended(Stream& stream, View out, ConstView in,
+                              const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                              const ConstView* addend, const Scalars* factor) override;
+  void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
+                 const ConstView* addend) override;
+  void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
+                             std::span<const Key> keys, std::span<const u64> elements,
+                             const Scalars& special, u32 first_digit) override;
+  void do_hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
+                             ConstView b, ConstView a, std::span<const Key> keys,
+                             std::span<const u64> elements, const Grid& plain,
+                             const Scalars& special, u32 first_digit) override;
+
+  u32 parts() const { return static_cast<u32>(kernels_.size()); }
+  LimbSet own(u32 part, const LimbSet& limbs) const { return limbs_of(part, parts(), limbs); }
+  /// `limbs`, those of part 0 first: the order in which gathered ones lie.
+  LimbSet by_part(const LimbSet& limbs) const;
+  /// Those of the limbs' scalars that a part has use for.
+  Scalars own(u32 part, const Scalars& scalars, const LimbSet& limbs) const;
+  Key own(const SplitStream& stream, u32 part, const Key& key) const;
+  Grid own(const SplitStream& stream, u32 part, const Grid& plain) const;
+  /// f(part, its kernels, its stream) for the parts that keep some of `limbs`.
+  template <class F>
+  void each(Stream& stream, const LimbSet& limbs, const F& f) {
+    SplitStream& split = split_stream(stream);
+    for (u32 p = 0; p < parts(); ++p) {
+      if (own(p, limbs).empty()) continue;
+      const device::Stage stage(split.part(p), stream.stage());
+      f(p, *kernels_[p], split.part(p));
+    }
+  }
+  /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`: as they
+  /// are, or with `scales` as sources of a base conversion.
+  std::vector<device::compose::Temporary> gathered(
+      Stream& stream, const ConstView& in, const LimbSet& order, const LimbSet& users,
+      const std::vector<Prepared<rns::BaseConversion>>* scales = nullptr);
+
+  std::vector<std::unique_ptr<PolyKernels>> kernels_;
+  rns::Moduli moduli_;
+};
+
+}  // namespace crenel::backend::split

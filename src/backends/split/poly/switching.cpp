@@ -1,0 +1,230 @@
+// Base conversions, and what consists of them and of products with keys.
+#include "backends/split/poly/kernels.h"
+#include "backends/split/poly/tables.h"
+
+namespace crenel::backend::split {
+namespace {
+
+using device::compose::Temporary;
+using Conversions = std::vector<Prepared<rns::BaseConversion>>;
+using ConstView = ring::PolyView<const u32>;
+
+// A view without limbs is one nevertheless, not the null that says that there is none.
+ConstView present(ConstView v, const ConstView& any) {
+  if (v.limbs.empty()) v.data = any.data;
+  return v;
+}
+
+}  // namespace
+
+std::shared_ptr<const device::DeviceTable> SplitPolyKernels::do_prepare(
+    const rns::BaseConversion& table) {
+  auto split = std::make_shared<SplitConversion>();
+  split->order = by_part(table.source);
+  for (u32 p = 0; p < parts(); ++p) {
+    const LimbSet mine = own(p, table.destination);
+    split->parts.push_back(
+        mine.empty() ? Prepared<rns::BaseConversion>()
+                     : kernels_[p]->prepare(rns::rearranged(moduli_, table, split->order, mine)));
+  }
+  return split;
+}
+
+std::shared_ptr<const device::DeviceTable> SplitPolyKernels::do_prepare(const rns::ModUp& table) {
+  auto split = std::make_shared<SplitTable<rns::ModUp>>();
+  for (const auto& digit : table.digits)
+    split->order = split->order.concat(by_part(digit.conversion.source));
+  for (u32 p = 0; p < parts(); ++p) {
+    rns::BaseConversion scales;
+    rns::ModUp mine;
+    mine.input = split->order;
+    mine.output = own(p, table.output);
+    for (const auto& digit : table.digits) {
+      const auto& conversion = digit.conversion;
+      const rns::BaseConversion of_digit =
+          rns::rearranged(moduli_, conversion, own(p, conversion.source), {});
+      scales.source = scales.source.concat(of_digit.source);
+      scales.source_scale.insert(scales.source_scale.end(), of_digit.source_scale.begin(),
+                                 of_digit.source_scale.end());
+      scales.half.insert(scales.half.end(), of_digit.half.begin(), of_digit.half.end());
+      mine.digits.push_back({digit.first, digit.count,
+                             rns::rearranged(moduli_, conversion, by_part(conversion.source),
+                                             own(p, conversion.destination))});
+    }
+    scales.lazy_terms = scales.source_size();
+    split->scales.push_back(kernels_[p]->prepare(std::move(scales)));
+    split->parts.push_back(mine.output.empty() ? Prepared<rns::ModUp>()
+                                               : kernels_[p]->prepare(std::move(mine)));
+  }
+  return split;
+}
+
+std::shared_ptr<const device::DeviceTable> SplitPolyKernels::do_prepare(const rns::Divide& table) {
+  auto split = std::make_shared<SplitTable<rns::Divide>>();
+  split->order = by_part(table.dropped);
+  for (u32 p = 0; p < parts(); ++p) {
+    split->scales.push_back(kernels_[p]->prepare(
+        rns::rearranged(moduli_, table.conversion, own(p, table.dropped), {})));
+    rns::Divide mine;
+    mine.output = own(p, table.output);
+    mine.dropped = split->order;
+    mine.added = own(p, table.added);
+    mine.input = mine.output.minus(mine.added).concat(mine.dropped);
+    mine.conversion = rns::rearranged(moduli_, table.conversion, split->order, mine.output);
+    for (u32 l = 0; l < table.output.size(); ++l) {
+      if (part_of(table.output[l], parts()) != p) continue;
+      mine.input_scale.push_back(table.input_scale[l]);
+      mine.result_scale.push_back(table.result_scale[l]);
+    }
+    split->parts.push_back(mine.output.empty() ? Prepared<rns::Divide>()
+                                               : kernels_[p]->prepare(std::move(mine)));
+  }
+  return split;
+}
+
+// Every part waits for all others twice: until their memory for what comes is there, and until all
+// has come.
+std::vector<Temporary> SplitPolyKernels::gathered(Stream& stream, const ConstView& in,
+                                                  const LimbSet& order, const LimbSet& users,
+                                                  const Conversions* scales) {
+  SplitStream& split = split_stream(stream);
+  std::vector<Temporary> memory;
+  std::vector<device::SpreadTarget> targets;
+  for (u32 p = 0; p < parts(); ++p) {
+    memory.emplace_back(split.part(p), in.shape, order, Domain::coeff);
+    if (!own(p, users).empty()) targets.push_back({&split.part(p), memory.back().view()});
+  }
+  std::vector<Temporary> transformed;  // until all is queued
+  std::vector<ConstView> mine;
+  each(stream, order, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    mine.push_back(split.blocks().local(p, in));
+    if (scales == nullptr) return;
+    transformed.emplace_back(part, in.shape, (*scales)[p]->source, Domain::coeff);
+    kernels.sources(part, transformed.back().view(), mine.back(), (*scales)[p]);
+    mine.back() = transformed.back().view();
+  });
+  split.meet();
+  u32 next = 0;
+  each(stream, order, [&](u32, PolyKernels&, Stream& part) {
+    const ConstView& from = mine[next++];
+    std::vector<u32> position;
+    for (u32 l = 0; l < from.limbs.size(); ++l)
+      position.push_back(static_cast<u32>(order.find(from.limbs[l])));
+    device::spread(part, from, position, targets);
+  });
+  split.meet();
+  return memory;
+}
+
+void SplitPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
+                                       const Prepared<rns::BaseConversion>& table) {
+  const auto& split = table.on_device<SplitConversion>();
+  const Blocks& at = split_stream(stream).blocks();
+  const auto sources = gathered(stream, in, split.order, out.limbs);
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.base_convert(part, at.local(p, out), sources[p].view(), split.parts[p]);
+  });
+}
+
+// All parts have the integers.
+void SplitPolyKernels::do_lift_signed(Stream& stream, i64* values, ConstView in) {
+  SplitStream& split = split_stream(stream);
+  const LimbSet everywhere = LimbSet::range(0, parts());
+  const auto sources = gathered(stream, in, by_part(in.limbs), everywhere);
+  each(stream, everywhere, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.lift_signed(part, static_cast<i64*>(split.blocks().flat(p, values)), sources[p].view());
+  });
+}
+
+void SplitPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
+                                 const Prepared<rns::ModUp>& table) {
+  const auto& split = table.on_device<SplitTable<rns::ModUp>>();
+  const Blocks& at = split_stream(stream).blocks();
+  const auto sources = gathered(stream, in, split.order, out.limbs, &split.scales);
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const View to = at.local(p, out);
+    kernels.mod_up_from(part, to, sources[p].view(), present(at.local(p, in), to), split.parts[p]);
+  });
+}
+
+void SplitPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
+                                       u32 first_digit) {
+  const SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    kernels.key_multiply(part, at.local(p, out), at.local(p, digits), own(split, p, key),
+                         first_digit);
+  });
+}
+
+void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
+                                              const Prepared<rns::ModUp>& table, const Key& key,
+                                              u32 first_digit, const ConstView* addend,
+                                              const Scalars* factor) {
+  const auto& tables = table.on_device<SplitTable<rns::ModUp>>();
+  const SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  const auto sources = gathered(stream, in, tables.order, out.limbs, &tables.scales);
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const View to = at.local(p, out);
+    const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
+    const bool adds = !added.limbs.empty();
+    const Scalars mine = adds ? own(p, *factor, addend->limbs) : Scalars();
+    kernels.key_switch_from(part, to, sources[p].view(), present(at.local(p, in), to),
+                            tables.parts[p], own(split, p, key), first_digit,
+                            adds ? &added : nullptr, adds ? &mine : nullptr);
+  });
+}
+
+void SplitPolyKernels::do_divide(Stream& stream, View out, ConstView in,
+                                 const Prepared<rns::Divide>& table, const ConstView* addend) {
+  const auto& split = table.on_device<SplitTable<rns::Divide>>();
+  const Blocks& at = split_stream(stream).blocks();
+  const auto sources = gathered(stream, in, split.order, out.limbs, &split.scales);
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const View to = at.local(p, out);
+    const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
+    kernels.divide_from(part, to, sources[p].view(), present(at.local(p, in), to), split.parts[p],
+                        addend != nullptr ? &added : nullptr);
+  });
+}
+
+void SplitPolyKernels::do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits,
+                                             ConstView b, ConstView a, std::span<const Key> keys,
+                                             std::span<const u64> elements, const Scalars& special,
+                                             u32 first_digit) {
+  const SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const ConstView raised = at.local(p, digits);
+    std::vector<Key> mine;
+    for (std::size_t r = 0; r < keys.size(); ++r)
+      mine.push_back(elements[r] == 1 ? Key() : own(split, p, keys[r]));
+    kernels.hoisted_rotate_sum(part, at.local(p, out), raised, present(at.local(p, b), raised),
+                               a.data != nullptr ? present(at.local(p, a), raised) : ConstView(),
+                               mine, elements, own(p, special, b.limbs), first_digit);
+  });
+}
+
+void SplitPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View> out,
+                                             ConstView digits, ConstView b, ConstView a,
+                                             std::span<const Key> keys,
+                                             std::span<const u64> elements, const Grid& plain,
+                                             const Scalars& special, u32 first_digit) {
+  const SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  each(stream, plain.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const ConstView raised = at.local(p, digits);
+    std::vector<View> sums;
+    for (const View& sum : out) sums.push_back(at.local(p, sum));
+    std::vector<Key> mine;
+    for (std::size_t r = 0; r < keys.size(); ++r)
+      mine.push_back(elements[r] == 1 && a.data != nullptr ? Key() : own(split, p, keys[r]));
+    kernels.hoisted_plain_sums(part, sums, raised, present(at.local(p, b), raised),
+                               a.data != nullptr ? present(at.local(p, a), raised) : ConstView(),
+                               mine, elements, own(split, p, plain), own(p, special, b.limbs),
+                               first_digit);
+  });
+}
+
+}  // namespace crenel::backend::split

@@ -1,0 +1,73 @@
+// What models of several GPUs state of one ciphertext's limbs: bytes over links, counted by hand.
+#include "ckks/objects.h"
+#include "crenel/device/account.h"
+#include "device/several.h"
+#include "support/ckks_world.h"
+#include "support/devices.h"
+
+namespace crenel::ckks {
+namespace {
+
+u64 arrived(const device::Account& account) {
+  u64 bytes = 0;
+  for (const auto& record : account.records())
+    if (record.kernel == "copy_peer") bytes += record.written_bytes;
+  return bytes;
+}
+
+TEST(SplitAccount, ARotationBringsTheLimbsOfTheOthers) {
+  for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2", "cuda:dry:0+1+2+3+4"}) {
+    std::string reason;
+    const auto device = test::open_or_reason(name, reason);
+    if (device == nullptr) GTEST_SKIP() << reason;
+    const Context context(test::world_params("s40"), device);
+    const auto& ring = *context.state().ring;
+    Client client = context.keygen();
+    const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, false, false}));
+    const Ciphertext a = client.encrypt(test::Values(context.params().slots(), 0.5));
+    ev.rotate(a, 1);
+    const auto streams = dynamic_cast<device::DividedStream&>(context.stream()).parts();
+    const u32 parts = static_cast<u32>(streams.size());
+    std::vector<std::shared_ptr<device::Account>> accounts;
+    for (const auto& stream : streams)
+      stream->account(accounts.emplace_back(std::make_shared<device::Account>()));
+    ev.rotate(a, 1);
+    for (const auto& stream : streams) stream->account(nullptr);
+    const auto others = [&](const ring::LimbSet& limbs, u32 part) {
+      u64 count = 0;
+      for (u32 l = 0; l < limbs.size(); ++l) count += limbs[l] % parts != part;
+      return count;
+    };
+    for (u32 p = 0; p < parts; ++p) {
+      // ModUp brings the polynomial that is switched, ModDown the special limbs of two.
+      const u64 limbs = others(ring.window(a.level()), p) + 2 * others(ring.special(), p);
+      EXPECT_EQ(arrived(*accounts[p]), limbs * sizeof(u32) << ring.log_n())
+          << name << ", part " << p;
+    }
+  }
+}
+
+// One account for all parts has the records of each, under the stages that were open.
+TEST(SplitAccount, OneAccountHasAllParts) {
+  std::string reason;
+  const auto device = test::open_or_reason("cuda:dry:0+1", reason);
+  if (device == nullptr) GTEST_SKIP() << reason;
+  const Context context(test::world_params("s40"), device);
+  const auto account = std::make_shared<device::Account>();
+  Client client = context.keygen();
+  const Evaluator ev = context.evaluator(client.evaluation_keys({{}, false, false}));
+  const Ciphertext a = client.encrypt(test::Values(context.params().slots(), 0.5));
+  context.stream().account(account);
+  {
+    const device::Stage stage(context.stream(), "here");
+    ev.add(a, a);
+  }
+  ev.add(a, a);
+  context.stream().account(nullptr);
+  const auto records = account->records();
+  ASSERT_EQ(records.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(records[i].stage, i < 2 ? "here" : "") << i;
+}
+
+}  // namespace
+}  // namespace crenel::ckks
