@@ -99,8 +99,8 @@ class SplitDevice final : public device::Backend {
   std::map<void*, device::HostBuffer> host_;
 };
 
-device::DeviceInfo joined_info(const std::string& name,
-                           const std::vector<std::shared_ptr<Device>>& parts) {
+device::DeviceInfo split_info(const std::string& name,
+                              const std::vector<std::shared_ptr<Device>>& parts) {
   device::DeviceInfo info = parts[0]->info();
   info.kind = device::Kind::split;
   info.name = name;
@@ -139,7 +139,7 @@ std::shared_ptr<Backend> make_split_device(const std::string& name,
     throw DeviceError(cat("device ", name, " of ", parts.size(), " parts, expected 2 to ", kMost),
                       {{"device", name}, {"parts", parts.size()}});
   expect_alike(name, parts);
-  DeviceInfo info = joined_info(name, parts);
+  DeviceInfo info = split_info(name, parts);
   return std::make_shared<SplitDevice>(std::move(info), std::move(parts));
 }
 
