@@ -80,7 +80,7 @@ class Counting:
         return [Counted(level - 1, slots)] * outputs
 
     def _plain(self, step: Transform | Contract, matrix: SlotTransform, level: int) -> None:
-        """Bytes of the diagonals, once for all groups: a grid of baby and giant steps for each input and output,
+        """Bytes of the diagonals, once for all groups: a grid of baby and giant steps an input and output,
         with places for diagonals that are zero. Those of shifts repeat with every row."""
         if step.out in self.encoded:
             return
