@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from crenel.errors import KeyMissingError
 from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
+from crenel.nn.passes.prices import split
 from crenel.nn.plan import Boot, Contract, Plan, Transform
 from crenel.nn.sizes import plaintext_bytes
 
@@ -78,14 +80,15 @@ class Counting:
         return [Counted(level - 1, slots)] * outputs
 
     def _plain(self, step: Transform | Contract, matrix: SlotTransform, level: int) -> None:
-        """Bytes of the diagonals: once for all groups. Those of shifts repeat with every row."""
+        """Bytes of the diagonals, once for all groups: a grid of baby and giant steps an input and output,
+        with places for diagonals that are zero. Those of shifts repeat with every row."""
         if step.out in self.encoded:
             return
         self.encoded.add(step.out)
         period = self.plan.values[step.out].layout.plane[0] if isinstance(step, Contract) else matrix.slots
-        self.plaintext_bytes += matrix.diagonals * plaintext_bytes(
-            self.params, level, period=period, extended=True
-        )
+        babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
+        places = math.prod(matrix.ends) * babies * giants
+        self.plaintext_bytes += places * plaintext_bytes(self.params, level, period=period, extended=True)
 
     def rotated(self, a: Counted, steps: Sequence[int]) -> list[Counted]:
         moves = [k for k in steps if k]
