@@ -11,7 +11,7 @@ USAGE = """usage: ./run COMMAND [arguments]
   demo serve [...]             a service on this machine, and digits classified by it
   test [-k EXPR]               the whole suite; skips CUDA tests where there is no GPU
   test --quick                 a choice of it without CUDA, in minutes; says what it leaves out
-  test --gpu                   the whole, where skipped CUDA tests fail; writes tests/gpu_receipt.json
+  test --gpu                   its CUDA tests, where skipped ones fail; writes tests/gpu_receipt.json
   test --sanitize              CPU suite under ASan and UBSan
   test --sanitize=thread       the tests of several threads under TSan
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck

@@ -59,7 +59,7 @@ def real(row: dict) -> bool:
 
 
 def target_of(device: str, row: dict) -> dict | None:
-    if row["batch"] != 1 or row["keys"] != "hoisted" or 2 * row["slots"] != 1 << row["log_n"] or real(row):
+    if "device" in row or row["batch"] != 1 or row["keys"] != "hoisted" or 2 * row["slots"] != 1 << row["log_n"] or real(row):
         return None
     same = (row["params"], row["graph"])
     found = [t for t in TARGETS if (t["params"], t["graph"]) == same and device.startswith(t["device"])]
@@ -75,7 +75,8 @@ def latency(name: str, device: str, row: dict) -> list[str]:
         reached = row["correct"] and row["latency_us"] <= 1e3 * target["at_most_ms"]
         met = "yes" if reached else "**no**"
     return [
-        f"{row['slots']:,}{', real' if real(row) else ''}, {row['keys']} keys",
+        f"{row['slots']:,}{', real' if real(row) else ''}, {row['keys']} keys"
+        + (f", on {row['device']}" if "device" in row else ""),
         f"{row['input_level']} to {row['output_level']}",
         str(row["batch"]),
         "graph" if row["graph"] else "eager",

@@ -9,6 +9,8 @@ BY_ID: dict[str, str] = {
     "2fbba3596477f124778ca06c0ea05027": "bool128-classic",
     "7d1fac8429e0b805d21ec170bf7698f2": "bool128-classic",  # r = 5
     "3393ab3824535114afff9da747b0c2db": "lut4-128-classic",
+    "312d6a4f29e70de0073be9dd400a145d": "bool128",
+    "b7f13aaff11d98aabe24bc5978b38407": "lut4-128",
 }
 # names in records without ids, of the time before
 BEFORE = {
@@ -36,4 +38,6 @@ def under_present_names(record: Any, date: str = "") -> Any:
         for key in ("params", "set"):
             if isinstance(found.get(key), str):
                 found[key] = BEFORE.get(found[key], found[key])
+    if found.get("tfhe_params_id") in BY_ID:
+        found["tfhe_params"] = BY_ID[found["tfhe_params_id"]]
     return found

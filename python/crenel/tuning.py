@@ -27,6 +27,7 @@ SWITCHES = (
     "launch_overlap",
     "held_sources",
     "conversion_shape",
+    "convert_columns",
     "multi_polynomial",
     "key_switch",
     "division",

@@ -14,12 +14,12 @@ constexpr TunableInfo kInfos[kTunables] = {
     {"row_blocks", "blocks of a row pass below which they take fewer polynomials each", 1,
      u64(1) << 20},
     {"conversion_start",
-     "what a block of a base conversion costs before its first destination, in "
-     "destinations",
+     "what a block of a base conversion without the column pass costs before its first destination, "
+     "in destinations",
      0, 1024},
     {"conversion_outputs", "destinations of a block of a base conversion, at most", 8, 64},
-    {"switch_rows", "ciphertexts from which a TFHE key switch is tiled", 1, u64(1) << 30},
-    {"switch_blocks", "blocks a multiprocessor that a TFHE key switch is split for", 1, 256},
+    {"switch_rows", "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1, u64(1) << 30},
+    {"switch_blocks", "blocks a multiprocessor that such a key switch is split for", 1, 256},
 };
 
 const Backend& tuned(const Device& device) {

@@ -199,8 +199,8 @@ def gpu_latency() -> str:
         [r["system"], r["what"], r["device"], duration(1e3 * r["ms"]), f"2^{r['p_fail_log2']}", r["source"]]
         for r in published("tfhe_latency")
     ]
-    for params in ("lut4-128", "bool128"):
-        name = f"tfhe-{params}-h200.json"
+    ours = ("lut4-128g4-step4-1-h100", "bool128g4-step4-1-h100", "lut4-128-h200", "bool128-h200")
+    for name in (f"tfhe-{each}.json" for each in ours):
         provenance, (row, *_) = rows(name, mode="latency")
         cells = [f"**Crenel**, {row['params']}", f"`{row['operation']}`, {row['security_bits']:.0f} bits"]
         cells += [provenance["device_description"].split(",")[0], duration(row["latency_us"])]

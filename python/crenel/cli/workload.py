@@ -265,7 +265,8 @@ def _session(workload: str, common: Common) -> Session:
 
     info = crenel.device_info(common.device)
     report = Report()
-    chosen = _preset(common.params or (ON_GPU if info.kind == "cuda" else QUICK)[workload])
+    on_gpu = info.kind == "cuda" or info.name.startswith("cuda:")  # several as one, too
+    chosen = _preset(common.params or (ON_GPU if on_gpu else QUICK)[workload])
     _introduce(report, chosen, info)
     if chosen.insecure and common.params is None:
         report.line(f"a toy set, so that this ends soon; --params {ON_GPU[workload]} is a set for real data")

@@ -217,7 +217,7 @@ class _Array(Generic[Data]):
 
     @property
     def T(self: A) -> A:  # noqa: N802
-        """The array with its axes in reverse order, copied."""
+        """The array with its axes in reverse order: a copy, or itself with fewer than two axes."""
         places = np.arange(self.size, dtype=np.uint64).reshape(self._shape).T
         return self.reshape(-1)[places.reshape(-1)].reshape(places.shape) if self.ndim > 1 else self
 

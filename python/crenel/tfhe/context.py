@@ -42,8 +42,9 @@ class Context(Place):
     packing : messages under a mask, 1 to 16: smaller ciphertexts and faster gates on whole arrays; slices
         begin with a mask then, and integers need 1
     arithmetic : 'exact', 'approx' or 'split', default the set's own: fast, and safe for it
-    key_group : of sets with groups, secret bits of a group of the evaluation keys; default the set's own, 4.
-        Keys of 3 or 6 are a request of their own, for steps of 3; `key_wire_bytes` says what they take.
+    key_group : of sets with groups, secret bits of a group of the evaluation keys, 1 to 6, a divisor of n;
+        default the set's own, 4. With lut4-128 keys of 3 serve steps of 1 and 3, keys of 6 steps of 2 and 3;
+        `key_wire_bytes` says what they take.
         Client and server name the same; secret keys and ciphertexts are the same for all
     step : of sets with groups, secret bits that a step of a bootstrap takes, a divisor of the keys' group;
         default the set's own. Keys and ciphertexts are the same for all, the failure probability is not

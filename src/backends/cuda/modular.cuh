@@ -41,11 +41,6 @@ __device__ __forceinline__ u32 mont_reduce(u64 x, u32 q, u32 q_inv) {
   return lift_once(hi - mul_hi_wide(static_cast<u32>(x) * q_inv, q), q);
 }
 
-/// The same in (0, 2q).
-__device__ __forceinline__ u32 mont_reduce_lazy(u64 x, u32 q, u32 q_inv) {
-  return static_cast<u32>(x >> 32) + q - mul_hi_wide(static_cast<u32>(x) * q_inv, q);
-}
-
 /// Any x < 2^64 to a congruent value below q R: hi r + lo <= (R - 1)(q - 1) + R - 1 < q R.
 __device__ __forceinline__ u64 fold(u64 x, u32 r) {
   return mad_wide(static_cast<u32>(x >> 32), r, x & 0xffffffffu);

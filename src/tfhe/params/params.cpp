@@ -210,7 +210,7 @@ Params Params::with_step(u32 step) const {
         {{"name", name()}, {"step", step}});
   if (step == 0 || spec.made_group() % step != 0)
     throw ParameterError(cat("step is ", step, ", expected a divisor of ", spec.made_group(),
-                             ", the group of '", name(), "'"),
+                             ", the group of the evaluation keys of '", name(), "'"),
                          {{"step", step}, {"group", spec.made_group()}});
   spec.step = step;
   const std::string problem = plan_problem(plan_of(spec, slots()), spec.max_norm2);

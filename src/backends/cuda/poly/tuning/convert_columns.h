@@ -14,8 +14,8 @@ inline constexpr u32 kFusedThreads = 512;
 inline constexpr u32 kFusedTogether = kConvertTogether;
 /// Destinations of a block at most.
 inline constexpr u32 kFusedMaxOutputs = 64;
-/// Ring sizes and sources (a multiple of four) with an instance.
-inline constexpr u32 kMinFusedLogN = 14, kMaxFusedSources = 16;
+/// Sources (a multiple of four) with an instance; rings are listed in host/convert_columns.cu.
+inline constexpr u32 kMaxFusedSources = 16;
 
 /// Bringing the sources of a block costs about as much as so many destinations (convert_outputs).
 inline constexpr u32 kFusedSetup = 5;

@@ -1,6 +1,7 @@
 // Shapes of the blind rotation by groups of secret bits, and which of them takes a batch: chosen by
 // measurement (dev/kernels/README.md, "Rotations by groups"; the figures of all are in
-// dev/kernels/results/bundles-1.jsonl and bench/results/tfhe-forms-lut4-128g4-h100.json).
+// dev/kernels/results/bundles-1.jsonl and bench/results/tfhe-forms-lut4-128g4-h100.json, where
+// ahead-10-2-joint of here is ahead-10-2-joint-four).
 #pragma once
 
 #include "backends/cuda/torus/kernels/bundle_rotate.cuh"

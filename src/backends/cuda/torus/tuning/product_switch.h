@@ -1,4 +1,4 @@
-// Shapes of the key switch by products (dev/kernels/README.md, "Blind rotation").
+// Shapes of the key switch by products (dev/kernels/README.md, "Rotations by groups").
 #pragma once
 
 #include "backends/cuda/torus/kernels/product_switch.cuh"

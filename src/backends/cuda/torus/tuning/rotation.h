@@ -15,7 +15,7 @@ using AnyShape = RotateShape<0, 1, 1, 1, 512, false>;  ///< sizes of run time
 
 /// Raising, double precision, by log2 of the points. Pairs of blocks hide each other's barriers,
 /// where four rows fit half of the shared memory; otherwise a block takes all of it.
-using Raising8Pair = RotateShape<8, 4, 2, 4, 256, false, 2>;  ///< bool128, M3 with one slot
+using Raising8Pair = RotateShape<8, 4, 2, 4, 256, false, 2>;  ///< bool128-classic, M3, one slot
 using Raising8 = RotateShape<8, 4, 2, 4, 512, false>;         ///< ... with more slots
 using Raising8Small = RotateShape<8, 3, 1, 1, 512, false>;    ///< latency: a row a block
 using Raising9Pair = RotateShape<9, 3, 2, 4, 256, false, 2>;  ///< M1
@@ -27,7 +27,7 @@ using Raising9Small = RotateShape<9, 3, 1, 1, 512, false>;
 using Raising10 = RotateShape<10, 4, 2, 4, 512, false>;       ///< M2, M6
 using Raising10Three = RotateShape<10, 4, 3, 2, 384, false>;  ///< ... with two slots
 using Raising10Small = RotateShape<10, 4, 1, 1, 512, false>;
-using Raising11 = RotateShape<11, 4, 2, 2, 512, false>;  ///< lut4-128
+using Raising11 = RotateShape<11, 4, 2, 2, 512, false>;  ///< lut4-128-classic
 using Raising11Small = RotateShape<11, 4, 1, 1, 512, false>;
 
 /// Gadget, double precision.
@@ -43,6 +43,6 @@ using Split10Small = RotateShape<10, 4, 1, 1, 512, false>;
 /// Two primes, exact.
 using Exact11 = RotateShape<11, 4, 2, 3, 512, false>;  ///< G4
 using Exact11Pair = RotateShape<11, 3, 2, 1, 256, false, 2>;
-using Exact9 = RotateShape<9, 3, 2, 4, 512, false>;  ///< bool128, M3
+using Exact9 = RotateShape<9, 3, 2, 4, 512, false>;  ///< bool128-classic, M3
 
 }  // namespace crenel::backend::cuda::torus
