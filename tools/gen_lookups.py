@@ -18,15 +18,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, FILE = ROOT / "bench/results", ROOT / "python/crenel/tfhe/lookups.json"
-PROCESSORS = {"H100": 132, "H200": 132}  # multiprocessors of the SXM modules
+sys.path.insert(0, str(ROOT / "bench"))
+from report.sets import under_present_names  # noqa: E402
 
+PROCESSORS = {"H100": 132, "H200": 132}  # multiprocessors of the SXM modules
 
 FIRST = ["tfhe-groups-h100.json"]
 
 
 def rows(name: str) -> tuple[str, str, list[tuple[int, float]]]:
     """Device, set, and (look-ups, seconds) of one file of bench/results."""
-    record = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    record = under_present_names(json.loads((RESULTS / name).read_text(encoding="utf-8")))
     device = record["provenance"]["device_description"].split(",")[0]
     if record.get("kind") == "crenel-lookups":
         if not all(row["right"] for row in record["results"]):

@@ -59,7 +59,8 @@ def real(row: dict) -> bool:
 
 
 def target_of(device: str, row: dict) -> dict | None:
-    if "device" in row or row["batch"] != 1 or row["keys"] != "hoisted" or 2 * row["slots"] != 1 << row["log_n"] or real(row):
+    whole = 2 * row["slots"] == 1 << row["log_n"] and not real(row)
+    if not whole or row["batch"] != 1 or row["keys"] != "hoisted" or "device" in row:
         return None
     same = (row["params"], row["graph"])
     found = [t for t in TARGETS if (t["params"], t["graph"]) == same and device.startswith(t["device"])]
