@@ -192,7 +192,7 @@ TEST_P(TfheSerialize, AnotherContextIsRefused) {
       FAIL() << "a file of another context was loaded";
     } catch (const SerializationError& error) {
       EXPECT_EQ(error.field("where"), "params_id");
-      EXPECT_EQ(error.field("expected"), "'" + other.params().id() + "'");
+      EXPECT_EQ(error.field("expected"), "'" + other.params().id() + "', of 'toy-gadget'");
     }
   }
 }
