@@ -42,6 +42,7 @@ INSTEAD = {
     "Ciphertext": _BYTES.format("ciphertext_from_bytes"),
     "TfheCiphertext": _BYTES.format("ciphertext_from_bytes"),
     "TfheIntegers": _BYTES.format("integers_from_bytes"),
+    "TfheCompressed": _BYTES.format("compressed_from_bytes"),
     "Plaintext": _BYTES.format("plaintext_from_bytes"),
     "PublicKey": _BYTES.format("public_key_from_bytes"),
     "EvaluationKeys": _BYTES.format("evaluation_keys_from_bytes"),

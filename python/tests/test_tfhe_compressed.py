@@ -67,7 +67,7 @@ def test_one_step_stores_for_another(device, rng):
         ev = server.evaluator(server.evaluation_keys_from_bytes(keys), max_p_fail_log2=TOY)
         files.append(ev.compress(server.ciphertext_from_bytes(a)).to_bytes())
         found = ev.decompress(server.compressed_from_bytes(files[0]))
-        np.testing.assert_array_equal(client.decrypt(found), m)
+        np.testing.assert_array_equal(client.decrypt(home.ciphertext_from_bytes(found.to_bytes())), m)
     assert files[0] == files[1]
 
 
