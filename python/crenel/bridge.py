@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypedDict, TypeVar
 
 import numpy as np
@@ -246,9 +246,17 @@ class Crossing:
 
 
 def _values(values: Iterable[float]) -> npt.NDArray[np.float64]:
+    if isinstance(values, (str, bytes, Mapping)):
+        raise ParameterError(
+            f"values of a table: a {type(values).__name__}, expected numbers",
+            {"values": type(values).__name__},
+        )
     try:
-        array = np.ascontiguousarray(np.asarray(list(values), dtype=np.float64))
-    except (TypeError, ValueError) as error:
+        found = np.asarray(list(values))
+        if found.dtype.kind not in "biuf":
+            raise TypeError(f"{found.dtype}, expected real numbers")
+        array = np.ascontiguousarray(found, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"values of a table: {error}", {"values": str(error)}) from None
     if array.ndim != 1:
         raise ParameterError(

@@ -181,9 +181,11 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
 def load(path: str | Path) -> Tuning:
     """A tuning from its file, checked.
 
-    Raises SerializationError saying what is wrong with it, OSError where it cannot be read.
+    Raises SerializationError saying what is wrong with it, FileError where it cannot be read.
     """
-    with Path(path).open("rb") as file:
+    from crenel.workloads.files import opened
+
+    with opened(Path(path)) as file:
         data = file.read(MOST_BYTES + 1)
     try:
         text = data.decode("utf-8")

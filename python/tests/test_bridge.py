@@ -297,3 +297,24 @@ def test_keys_of_others(world):
     for thing in (world.bridge, world.across, world.keys, world.bridge.noise(STEP)):
         with pytest.raises(crenel.UnsupportedError, match="not pickled"):
             pickle.dumps(thing)
+
+
+def test_objects_of_another_device(world, fresh):
+    """Of another kind of device, and of an object of its own of the same."""
+    values = fresh.uniform(-0.9, 0.9, 64)
+    elsewhere = open_tfhe(world.small.params, "ref")
+    other = elsewhere.client_from_secret_key(world.holder.export_secret_key())
+    tables = elsewhere.evaluator(other.evaluation_keys())
+    crossing = world.bridge.crossing(world.ev, tables, world.keys)
+    with pytest.raises(crenel.CrenelError, match="evaluator of messages"):
+        crossing.compare(world.encrypt(values), 0.0, bound=1.0)
+    alone = open_tfhe(world.small.params, world.context.device.name)
+    with pytest.raises(crenel.StateError, match="share one crenel.Device"):
+        bridge.Bridge(world.context, alone, 64)
+
+
+def test_tables_of_what_is_no_real_number(world, fresh):
+    numbers = world.encrypt(fresh.uniform(-0.9, 0.9, 64))
+    for table in ("0123456789012345", dict.fromkeys(range(16), 0), np.arange(16) * 1j, [10**400] * 16):
+        with pytest.raises(crenel.ParameterError, match="values of a table"):
+            world.across.lut(numbers, table, low=LOW, step=STEP)

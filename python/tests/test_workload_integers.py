@@ -188,3 +188,23 @@ def test_a_file_of_your_own(tmp_path, capsys):
 def test_refusals(arguments, message, capsys):
     assert main(["workload", *arguments, "--device", "cpu"]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_would_be_wrong_without_a_word_is_refused(world):
+    from crenel.workloads.integers.transfer import transfer
+
+    signed = tfhe.IntegerType(4, signed=True)
+    have, other, asked = (world.client.encrypt([x], dtype=signed) for x in (5, 1, -3))
+    with pytest.raises(StateError, match="expected an unsigned type"):
+        transfer(world.ev, have, other, asked)
+    columns = {
+        "age": world.client.encrypt([3, 4, 7], dtype="uint8"),
+        "z": world.client.encrypt([5], dtype="uint8"),
+    }
+    for total in (None, "z"):
+        where = "age > 3" if total else "age > z"
+        with pytest.raises(StateError, match=r"age \(3,\), z \(1,\), expected one shape"):
+            filter.select_rows(world.ev, columns, condition.parse(where), total=total)
+    for text in ("age > 4 # and z > 1", "-" * 4000 + "1 < age", "age < 1 or " * 500 + "age < 1"):
+        with pytest.raises(ParameterError):
+            condition.parse(text)

@@ -48,6 +48,16 @@ std::shared_ptr<circuits::Bootstrapper::State> make_bootstrap(const ckks::Contex
                          {{"name", params.name()}, {"found", found}, {"expected", expected}});
 }
 
+// A device object of its own has streams and memory of its own, even of the same GPU.
+void expect_shared(const device::Device& found, const ckks::Context::State& home,
+                   const char* what) {
+  ckks::expect_same_device(found, home, what);
+  if (&found != &home.ring->device())
+    throw StateError(cat(what, " of another device object of ", found.info().name,
+                         "; let both contexts share one crenel.Device"),
+                     {{"found", "another device object"}, {"expected", "the same"}});
+}
+
 }  // namespace
 
 void expect_fitting(const ckks::Context& ckks, const tfhe::Context& tfhe) {
@@ -73,7 +83,7 @@ void expect_fitting(const ckks::Context& ckks, const tfhe::Context& tfhe) {
                                " bits, to a ring of ", set.name(), " whose security is stated for ",
                                most, ": expected a set such as boot40"),
                            {{"log_q0", bits}, {"expected", cat("at most ", most)}});
-  ckks::expect_same_device(tfhe.device(), ckks.state(), "context of messages");
+  expect_shared(tfhe.device(), ckks.state(), "context of messages");
 }
 
 u64 Keys::bytes() const { return data_->keys.down.pairs.bytes() + data_->keys.up.pairs.bytes(); }
@@ -208,7 +218,11 @@ void Bridge::State::check(const Keys& keys) const {
   };
   expect("CKKS parameters", keys.data().ckks_params_id, ckks.params().id());
   expect("TFHE parameters", keys.data().tfhe_params_id, tfhe.params().id());
-  ckks::expect_same_device(keys.data().ring->device(), ckks.state(), "bridge keys");
+  const device::Device& home = keys.data().ring->device();
+  if (home.in_host_memory())
+    ckks::expect_same_device(home, ckks.state(), "bridge keys");
+  else
+    expect_shared(home, ckks.state(), "bridge keys");
 }
 
 void Bridge::State::check(const tfhe::Evaluator& ev, const Keys& keys) const {
@@ -217,6 +231,7 @@ void Bridge::State::check(const tfhe::Evaluator& ev, const Keys& keys) const {
     throw StateError(
         cat("evaluator of parameters ", s.params().id(), ", expected ", tfhe.params().id()),
         {{"found", s.params().id()}, {"expected", tfhe.params().id()}});
+  expect_shared(s.context.device(), ckks.state(), "evaluator of messages");
   s.bootstrap_keys();
   expect_same_secret_key(s.keys.secret_key_id(), keys.tfhe_secret_key_id(), "evaluator",
                          "these bridge keys");

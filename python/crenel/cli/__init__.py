@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has seen enough
         return 0
-    except (CrenelError, ImportError, OSError) as error:
+    except (CrenelError, ImportError, OSError, MemoryError) as error:
         if debug:
             raise
         print(f"crenel: {_one_line(error)}", file=sys.stderr)

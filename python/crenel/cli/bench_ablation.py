@@ -45,8 +45,9 @@ def ablation(
         if name not in ladder.LADDERS:
             known = ", ".join(ladder.LADDERS)
             raise ParameterError(f"operation '{name}', expected some of {known}", {"operation": name})
-    if file is not None and file.exists():
-        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    from crenel.cli.output import expect_new
+
+    expect_new(file)
     plan = [(name, count) for name in names for count in (_counts(limbs) if name == "key_switch" else [0])]
     of_values = secrets.randbits(32) if seed is None else seed
     on = crenel.Device(device)

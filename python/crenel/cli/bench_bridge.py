@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from crenel.errors import InsecureParametersWarning, ParameterError
+from crenel.errors import InsecureParametersWarning
 
 Json = dict[str, Any]
 
@@ -34,11 +34,10 @@ def bridge(
 
     Exit status 1 when a slot is wrong.
     """
-    from crenel.cli.output import table
+    from crenel.cli.output import expect_new, table
     from crenel.workloads.records import provenance
 
-    if file is not None and file.exists():
-        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    expect_new(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
         facts, results, used = _measure(parameters, messages, slots, device, repeats, seed, allow_insecure)

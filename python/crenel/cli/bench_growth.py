@@ -44,11 +44,10 @@ def growth(
     """
     import crenel
     from crenel import growth as curves
-    from crenel.cli.output import say
+    from crenel.cli.output import expect_new, say
     from crenel.workloads.records import provenance
 
-    if file is not None and file.exists():
-        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    expect_new(file)
     plan = curves.Plan(
         params=parameters,
         boot=boot,

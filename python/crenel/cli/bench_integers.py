@@ -126,8 +126,9 @@ def integers(
         if kind.signed:
             raise ParameterError(f"type {kind}, expected unsigned ones", {"type": kind.name})
         kinds.append(kind)
-    if file is not None and file.exists():
-        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    from crenel.cli.output import expect_new
+
+    expect_new(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
         context = tfhe.Context(tfhe.preset(parameters, allow_insecure=allow_insecure), device=device)

@@ -49,8 +49,9 @@ def pool(
     names = [name.strip() for name in devices.split(",") if name.strip()]
     if not names:
         raise ParameterError(f"devices is '{devices}', expected names by commas", {"devices": devices})
-    if file is not None and file.exists():
-        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    from crenel.cli.output import expect_new
+
+    expect_new(file)
     steps = _numbers(together, "together")
     results: list[Json] = []
     described, first = "", None

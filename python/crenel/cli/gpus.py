@@ -50,8 +50,9 @@ def gpus(
         raise ParameterError(
             f"measured-ms is {measured_ms}, expected a positive time", {"measured_ms": measured_ms}
         )
-    if file is not None and file.exists():
-        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    from crenel.cli.output import expect_new
+
+    expect_new(file)
     ceilings, links = analyze.load_ceilings(), model.load_links()
     one = _account(parameters)
     took = one.bound if measured_ms is None else 1e-3 * measured_ms

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+
+from crenel.errors import ParameterError
 
 
 def watched() -> bool:
     """Does a person look at standard output?"""
     return sys.stdout.isatty()
+
+
+def expect_new(file: Path | None) -> None:
+    """Refuses what --json names before anything is measured: ParameterError."""
+    if file is not None and (file.exists() or not file.parent.is_dir()):
+        raise ParameterError(
+            f"--json: {file}, expected a new file in a folder that is there", {"path": str(file)}
+        )
 
 
 def say(text: str) -> None:

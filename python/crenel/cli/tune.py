@@ -10,8 +10,6 @@ from typing import Annotated
 
 import typer
 
-from crenel.errors import ParameterError
-
 
 def tune(
     device: Annotated[str, typer.Option(help="cuda or cuda:<index>.")] = "cuda",
@@ -29,12 +27,11 @@ def tune(
     import crenel
     from crenel import tuning
     from crenel._crenel import default_tuning
-    from crenel.cli.output import say, table
+    from crenel.cli.output import expect_new, say, table
     from crenel.tuning_times import Workloads
     from crenel.workloads.records import provenance
 
-    if file is not None and file.exists():
-        raise ParameterError(f"{file} exists, expected a new file", {"path": str(file)})
+    expect_new(file)
     on = crenel.Device(device)
     start = tuning.Choice(default_tuning(on))  # refuses devices that have none
     began = time.perf_counter()

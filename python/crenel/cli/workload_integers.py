@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crenel.workloads.integers.measure import Outcome, Session
 
 QUICK, ON_GPU = "toy-lut4", "lut4-128"
+MOST_TEXT = 1 << 20  # bytes of --data
 TEXT = (
     "the server keeps the text and finds what it is asked for; neither the text nor the places are known to "
     "the server, and a pattern that is hidden is not known to it either."
@@ -63,7 +64,9 @@ def search(
     content = (text or TEXT).encode()
     if data is not None:
         with opened(data) as source:
-            content = source.read()
+            content = source.read(MOST_TEXT + 1)
+        if len(content) > MOST_TEXT:
+            raise ParameterError(f"{data}: expected at most {MOST_TEXT} bytes", {"path": str(data)})
     if not 1 <= len(pattern.encode()) <= len(content):
         raise ParameterError(
             f"a pattern of {len(pattern.encode())} characters in a text of {len(content)}, expected 1 to as "
@@ -127,13 +130,11 @@ def aes(
 
 def _session(parameters: str, device: str, file: Path | None) -> Session:
     import crenel
+    from crenel.cli.output import expect_new
     from crenel.workloads.integers.measure import Session
     from crenel.workloads.report import Report
 
-    if file is not None and (file.exists() or not file.parent.is_dir()):
-        raise ParameterError(
-            f"--json: {file}, expected a new file in a folder that is there", {"path": str(file)}
-        )
+    expect_new(file)
     report, info = Report(), crenel.device_info(device)
     if not parameters and info.kind != "cuda":
         report.line(f"{QUICK}: INSECURE, so that this ends soon; --set {ON_GPU} is for real data")

@@ -178,6 +178,7 @@ def _moved(function: Callable[..., Any]) -> Callable[..., object]:
     """A function that gives elements of one array in other places: NumPy's own, on their numbers."""
 
     def call(ev: Operations, a: Any, *arguments: Any, **options: Any) -> object:
+        _refuse(f"np.{function.__name__}", {"out": options.pop("out", None)})  # it would get the places
         try:
             places = np.asarray(function(np.arange(a.size).reshape(a.shape), *arguments, **options))
         except (ValueError, IndexError) as error:  # AxisError is both

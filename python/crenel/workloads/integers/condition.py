@@ -71,17 +71,24 @@ class Condition:
         return value(self.tree)
 
 
+MOST = 4096  # characters of a condition
+
+
 def parse(text: str) -> Condition:
     """A condition in Python's syntax: names of columns, integers, comparisons, ``and``, ``or``, ``not``.
 
     Raises ParameterError for anything else.
     """
+    if "#" in text or len(text) > MOST:  # of a comment Python would drop what follows
+        raise _refused(text[:80], f"it has a comment or more than {MOST} characters")
+    numbers: list[tuple[str, int]] = []
     try:
-        tree = ast.parse(text, mode="eval").body
+        found = _tree(text, ast.parse(text, mode="eval").body, numbers)
     except (SyntaxError, ValueError):
         raise _refused(text, "it is no expression") from None
-    numbers: list[tuple[str, int]] = []
-    return Condition(text, _tree(text, tree, numbers), tuple(numbers))
+    except (RecursionError, MemoryError):
+        raise _refused(text[:80], "it is too deep") from None
+    return Condition(text, found, tuple(numbers))
 
 
 def _refused(text: str, why: str) -> ParameterError:

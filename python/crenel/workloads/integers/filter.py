@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crenel.errors import ParameterError
+from crenel.errors import ParameterError, StateError
 from crenel.tfhe import Ciphertext, Integers, IntegerType
 from crenel.workloads.files import opened
 from crenel.workloads.integers.condition import Comparison, Condition
@@ -146,8 +146,13 @@ def select_rows(
         the condition's form alone. None: those of the condition
     total : a column to add up where the condition holds
 
-    Raises KeyError for columns that are not there, StateError for types that do not go together.
+    Raises KeyError for columns that are not there, StateError for columns of different lengths and for types
+    that do not go together.
     """
+    shapes = {name: columns[name].shape for name in [*sorted(condition.columns), *([total] if total else [])]}
+    if len(set(shapes.values())) > 1:
+        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise StateError(f"select_rows: columns of shapes {found}, expected one shape", {"found": found})
 
     def compare(c: Comparison) -> Ciphertext:
         other: Any = columns[c.other] if isinstance(c.other, str) else c.other

@@ -21,7 +21,8 @@ def transfer(
         account may be in two of them
 
     Where the payer has less than the amount, 0 is moved; nobody sees which. A payee's sum is modulo 2^bits:
-    who makes tokens must make fewer than 2^bits. Raises StateError for types or shapes that differ.
+    who makes tokens must make fewer than 2^bits. Raises StateError for types or shapes that differ, and for
+    signed types.
     """
     kinds = {f"{x.type} of shape {x.shape}" for x in (payer, payee, amount)}
     if len(kinds) != 1:
@@ -29,6 +30,8 @@ def transfer(
             f"transfer: {' and '.join(sorted(kinds))}, expected one type and shape",
             {"found": " and ".join(sorted(kinds))},
         )
+    if amount.type.signed:  # amounts below 0 would be moved backwards
+        raise StateError(f"transfer: {amount.type}, expected an unsigned type", {"found": str(amount.type)})
     enough = ev.greater_equal(payer, amount)
     moved = ev.select(enough, amount, 0)
     # both accounts by one addition, whose rounds they share: a - m = ~(~a + m), and ~ is free
