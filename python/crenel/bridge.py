@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, NoReturn, TypedDict, TypeVar
 
 import numpy as np
@@ -118,15 +119,15 @@ class Bridge:
     def noise(self, step: float) -> Noise:
         """Standard deviations by the model, for a grid of this step: multiply by ``2 * messages * step`` for
         those of numbers. Raises ParameterError unless the step is positive."""
-        return self._core.noise(0.0, float(step))
+        return self._core.noise(0.0, _number("step", step))
 
     def resolution(self, bound: float) -> float:
         """Standard deviation of the threshold of a comparison of slots within `bound` of it, in their units.
 
         Raises ParameterError unless the bound is positive.
         """
-        noise = self._core.noise_of_comparison(float(bound))
-        return 2.0 * float(bound) * math.hypot(noise.extracted, noise.reading)
+        noise = self._core.noise_of_comparison(_number("bound", bound))
+        return 2.0 * _number("bound", bound) * math.hypot(noise.extracted, noise.reading)
 
     def crossing(
         self, ckks_evaluator: ckks.Evaluator, tfhe_evaluator: tfhe.Evaluator, keys: Keys
@@ -165,7 +166,7 @@ class Crossing:
         the grid come out as either of them where a table reads them. What lies outside of the grid by more
         than half a step is another message; StateError where the ciphertext's bound is known and allows it.
         """
-        data = self._core.to_messages(self._ckks, self._keys, a, float(low), float(step))
+        data = self._core.to_messages(self._ckks, self._keys, a, _number("low", low), _number("step", step))
         return tfhe.Ciphertext(self._bridge._tfhe, data, (self._bridge.slots,), np.dtype(np.uint8))
 
     def to_slots(self, a: tfhe.Ciphertext, values: Iterable[float]) -> ckks.Ciphertext:
@@ -193,6 +194,7 @@ class Crossing:
         table : values for `low`, `low + step`, ..., or a function of these numbers
         progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
         """
+        low, step = _number("low", low), _number("step", step)
         if callable(table):
             table = [table(low + step * m) for m in range(self._bridge.messages)]
         return self._core.lut(
@@ -200,8 +202,8 @@ class Crossing:
             self._tfhe._evaluator,
             self._keys,
             a,
-            float(low),
-            float(step),
+            low,
+            step,
             _values(table),
             progress,
         )
@@ -227,10 +229,10 @@ class Crossing:
             self._tfhe._evaluator,
             self._keys,
             a,
-            float(threshold),
-            float(bound),
-            float(less),
-            float(otherwise),
+            _number("threshold", threshold),
+            _number("bound", bound),
+            _number("less", less),
+            _number("otherwise", otherwise),
             progress,
         )
 
@@ -243,6 +245,15 @@ class Crossing:
 
     def __repr__(self) -> str:
         return f"<Crossing of {self._bridge!r}>"
+
+
+def _number(name: str, value: object) -> float:
+    if not isinstance(value, Real):
+        raise TypeError(f"{name}: expected a real number, got {type(value).__name__}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError(f"{name} is too large for a float", {"name": name}) from None
 
 
 def _values(values: Iterable[float]) -> npt.NDArray[np.float64]:

@@ -170,8 +170,11 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     kinds |= {"before_us": dict, "after_us": dict, "provenance": dict, "sha256": str}
     for key, kind in kinds.items():
         _expect(type(body.get(key)) is kind, name, f"{key}, {kind.__name__}")
+    _expect(type(body["format"]) is int, name, f"format {FORMAT}")
+    text = body["device"]
+    _expect(text.isprintable() and len(text) <= 200, name, "device, one line of 200 characters at most")
     unknown = sorted(set(body) - {"kind", "format", *kinds})
-    _expect(not unknown, name, f"no {', '.join(unknown)[:80]}")
+    _expect(not unknown, name, "nothing else, but has " + ascii(", ".join(unknown)[:80]))
     for step in body["steps"]:
         right = isinstance(step, dict) and set(step) == {"name", "value", "score", "taken"}
         _expect(right, name, "steps of name, value, score, taken")

@@ -318,3 +318,13 @@ def test_tables_of_what_is_no_real_number(world, fresh):
     for table in ("0123456789012345", dict.fromkeys(range(16), 0), np.arange(16) * 1j, [10**400] * 16):
         with pytest.raises(crenel.ParameterError, match="values of a table"):
             world.across.lut(numbers, table, low=LOW, step=STEP)
+
+
+def test_numbers_that_are_none(world, fresh):
+    numbers = world.encrypt(fresh.uniform(-0.9, 0.9, 64))
+    with pytest.raises(crenel.ParameterError, match="threshold is too large"):
+        world.across.compare(numbers, 10**400, bound=1.0)
+    with pytest.raises(TypeError, match="bound: expected a real number, got str"):
+        world.across.compare(numbers, 0.0, bound="1")
+    with pytest.raises(TypeError, match="low: expected a real number, got str"):
+        world.across.lut(numbers, lambda x: x, low="x", step=STEP)

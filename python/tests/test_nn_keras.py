@@ -190,7 +190,22 @@ def _nested(file):
     file.attrs["model_config"] = "[" * 20000 + "]" * 20000
 
 
-@pytest.mark.parametrize("change", [_external, _soft, _outside, _text, _nested])
+def _many_places(file):
+    """Seven groups of thirty links to the next: 30^7 paths."""
+    group = file["model_weights"].create_group("wide")
+    for _ in range(7):
+        inner = group.create_group("0")
+        for link in range(1, 30):
+            group[str(link)] = inner
+        group = inner
+
+
+def _declared(file):
+    for number in range(3):  # 2^27 weights each, of which no byte is there
+        file["model_weights"].create_dataset(f"more{number}", shape=(1 << 27,), dtype="f4", chunks=(1 << 20,))
+
+
+@pytest.mark.parametrize("change", [_external, _soft, _outside, _text, _nested, _many_places, _declared])
 def test_files_that_lead_elsewhere_are_refused(change):
     with pytest.raises(SerializationError):
         nn.from_keras(forged(change))

@@ -227,7 +227,10 @@ def changed(key, value):
         (resigned(changed("off", [["division"]])), "off: some of"),
         (resigned(changed("processors", True)), "processors, int"),
         (resigned(changed("steps", [{"name": 1}])), "steps of name"),
-        (resigned(changed("more", 1)), "no more"),
+        (resigned(changed("more", 1)), "nothing else, but has 'more'"),
+        (resigned(changed("format", True)), "format 1"),
+        (resigned(changed("device", "H100 \x1b[2J")), "device, one line of 200 characters at most"),
+        (resigned(changed("device", "x" * 201)), "device, one line of 200 characters at most"),
         (resigned(lambda body: body.pop("device")), "device, str"),
     ],
 )

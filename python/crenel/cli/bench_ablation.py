@@ -26,7 +26,7 @@ def ablation(
     limbs: Annotated[str, typer.Option(help="Of key switches, by commas.")] = "48,24",
     repeats: Annotated[int, typer.Option(help="Times that a configuration is timed, at most.", min=1)] = 9,
     seconds: Annotated[float, typer.Option(help="Of timing a configuration, about.", min=0)] = 0.3,
-    seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.", min=0)] = None,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the ladders: PNG, SVG or PDF.")] = None,
 ) -> None:

@@ -26,7 +26,7 @@ def bridge(
     slots: Annotated[int, typer.Option(help="Of a ciphertext, a power of two.", min=1)] = 1024,
     device: Annotated[str, typer.Option(help="ref, cpu, cuda, cuda:<index> or auto.")] = "auto",
     repeats: Annotated[int, typer.Option(help="Times that each is measured; medians are told.", min=1)] = 5,
-    seed: Annotated[int, typer.Option(help="Of the numbers.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the numbers.", min=0)] = 1,
     allow_insecure: Annotated[bool, typer.Option(help="Take toy sets too.")] = False,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
 ) -> None:

@@ -35,7 +35,7 @@ def growth(
     threads: Annotated[str, typer.Option(help="Of the CPU, by commas.")] = "1,2,4,8,16",
     repeats: Annotated[int, typer.Option(help="Times that a point is timed, at most.", min=1)] = 9,
     seconds: Annotated[float, typer.Option(help="Of timing a point, about.", min=0)] = 0.2,
-    seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.", min=0)] = None,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
 ) -> None:
     """Times of operations over the ring degree, limbs and batches, of bootstraps over slots, and of a CPU

@@ -105,7 +105,7 @@ def integers(
     circuits: Annotated[str, typer.Option(help="automatic, lean or fast.")] = "automatic",
     repeats: Annotated[int, typer.Option(help="Times that each operation is measured.", min=1)] = 3,
     limit: Annotated[float, typer.Option(help="Skip what would take more seconds a time.")] = 60.0,
-    seed: Annotated[int, typer.Option(help="Of the values.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the values.", min=0)] = 1,
     allow_insecure: Annotated[bool, typer.Option(help="Take toy sets too.")] = False,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
 ) -> None:

@@ -35,7 +35,7 @@ def pool(
     together: Annotated[str, typer.Option(help="Bootstraps of one call, by commas.")] = "1,4",
     size: Annotated[int, typer.Option(help="Gates of TFHE a device.", min=1)] = 32768,
     repeats: Annotated[int, typer.Option(help="Times that each is measured; medians are told.", min=1)] = 5,
-    seed: Annotated[int, typer.Option(help="Of the messages.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the messages.", min=0)] = 1,
     allow_insecure: Annotated[bool, typer.Option(help="Take toy sets too.")] = False,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
 ) -> None:

@@ -17,7 +17,7 @@ def patients(
         str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")
     ] = "auto",
     plot: Annotated[Path | None, typer.Option(help="Draw predicted against clear probabilities.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the split into training and test patients.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the split into training and test patients.", min=0)] = 1,
     patients: Annotated[int, typer.Option(help="Patients to classify under encryption.")] = 256,
 ) -> None:
     """Classify patients' tumours under encryption and compare with the clear model."""
@@ -34,7 +34,7 @@ def nn(
         str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")
     ] = "auto",
     images: Annotated[int, typer.Option(help="Digits to classify under encryption.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of the training and of the choice of images.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the training and of the choice of images.", min=0)] = 1,
 ) -> None:
     """Train a small network, and classify handwritten digits that the server cannot see."""
     from crenel.workloads.networks.demo import run
@@ -48,7 +48,7 @@ def serve(
         str, typer.Option(help="auto, cpu, cuda:<index> or ref: where the service's worker computes.")
     ] = "cpu",
     images: Annotated[int, typer.Option(help="Digits to classify under encryption.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of the training and of the choice of images.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the training and of the choice of images.", min=0)] = 1,
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 8400,
     page: Annotated[Optional[Path], typer.Option(help="Folder of a page for browsers.")] = None,  # noqa: UP045
     stay: Annotated[bool, typer.Option(help="Serve on until Ctrl-C once the digits are classified.")] = False,

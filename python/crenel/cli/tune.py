@@ -18,7 +18,7 @@ def tune(
     gates: Annotated[str, typer.Option(help="Of TFHE, that is timed; none to leave it out.")] = "std128",
     repeats: Annotated[int, typer.Option(help="Times that each is timed, at most.", min=1)] = 9,
     seconds: Annotated[float, typer.Option(help="Of timing one workload once, about.", min=0)] = 0.05,
-    seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.", min=0)] = None,
 ) -> None:
     """Find the numbers that this GPU's launches should go by (minutes), and store them as data:
     crenel.tuned(device, file) opens a device with them. They change times and no bit of a result, which is

@@ -35,7 +35,7 @@ FIGURES = (".png", ".pdf", ".svg")
 ON_GPU = {"helr": "boot35", "sort": "boot40"}
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
-Seed = Annotated[int, typer.Option(help="Of the random weights.")]
+Seed = Annotated[int, typer.Option(help="Of the random weights.", min=0)]
 ValuesFile = Annotated[
     Path | None,
     typer.Option("--json", help="Write the record to a new file, with up to 512 of the values in the clear."),

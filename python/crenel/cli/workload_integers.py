@@ -27,7 +27,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.
 Params = Annotated[
     str, typer.Option("--set", help="A set for tables; default: a toy on CPUs, lut4-128 on GPUs.")
 ]
-Seed = Annotated[int, typer.Option(help="Of the values.")]
+Seed = Annotated[int, typer.Option(help="Of the values.", min=0)]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
 
 

@@ -41,7 +41,7 @@ class Shared:
 class Common(Shared):
     """And of those of programs with rounds or iterations, of Crenel's own data."""
 
-    seed: Annotated[int, typer.Option(help="Of the split, the order of blocks, or the values.")] = 1
+    seed: Annotated[int, typer.Option(help="Of the split, the order of blocks, or the values.", min=0)] = 1
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="A folder for key, data and state: the same command goes on from it."),

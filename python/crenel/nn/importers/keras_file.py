@@ -24,6 +24,7 @@ from crenel.nn.importers.replacements import checked_replacements
 from crenel.nn.ops import Reals, Shape
 
 MOST_WEIGHTS = 1 << 28
+MOST_LINKS = 1 << 16
 MOST_LAYERS = 4096
 
 
@@ -56,6 +57,7 @@ def from_keras(
     asked = checked_replacements(replace)
     try:
         with h5py.File(io.BytesIO(bytes(data)), "r") as file:
+            expect_bounded(file)
             layers = _layers(file)
             weights = {name: _weights(file, name) for name, *_ in layers}
             major = _major(file.attrs.get("keras_version", "2"))
@@ -178,6 +180,34 @@ def _weights(file: Any, layer: str) -> dict[str, Reals]:
             raise SerializationError(f"{printable(layer)}: two weights {printable(key)}")
         found[key] = dataset
     return found
+
+
+def expect_bounded(file: Any) -> None:
+    """Walks over all links before any data is read: SerializationError for more links or weights in all than
+    a network has, and for a group that stands in two places."""
+    import h5py
+
+    links, weights, ahead = 0, 0, [file]
+    seen: set[int] = set()
+    while ahead:
+        group = ahead.pop()
+        place = h5py.h5o.get_info(group.id).addr
+        if place in seen:
+            raise SerializationError("a group that stands in two places")
+        seen.add(place)
+        for name in group:
+            links += 1
+            if links > MOST_LINKS:
+                raise SerializationError(f"more than {MOST_LINKS} entries", {"links": MOST_LINKS})
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                continue  # refused where a layer asks for it
+            entry = group[name]
+            if isinstance(entry, h5py.Group):
+                ahead.append(entry)
+            elif isinstance(entry, h5py.Dataset) and entry.size is not None:
+                weights += entry.size
+            if weights > MOST_WEIGHTS:
+                raise SerializationError(f"more than {MOST_WEIGHTS} weights in all", {"weights": weights})
 
 
 def _datasets(group: Any, name: str, depth: int) -> Iterator[tuple[str, Reals]]:
