@@ -101,7 +101,7 @@ def integers(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.")] = "auto",
     types: Annotated[str, typer.Option(help="Unsigned types, by commas.")] = "uint8,uint16,uint32,uint64",
     operations: Annotated[str, typer.Option(help="By commas; all by default.")] = "",
-    size: Annotated[int, typer.Option(help="Integers in an array.", min=1)] = 1,
+    size: Annotated[int, typer.Option(help="Integers in an array.", min=1, max=1 << 20)] = 1,
     circuits: Annotated[str, typer.Option(help="automatic, lean or fast.")] = "automatic",
     repeats: Annotated[int, typer.Option(help="Times that each operation is measured.", min=1)] = 3,
     limit: Annotated[float, typer.Option(help="Skip what would take more seconds a time.")] = 60.0,

@@ -32,7 +32,9 @@ Json = Annotated[Path | None, typer.Option("--json", help="Write the record to a
 
 
 def transfer(
-    pairs: Annotated[int, typer.Option(help="Transfers side by side, each between accounts of its own.")] = 4,
+    pairs: Annotated[
+        int, typer.Option(help="Transfers side by side, each between accounts of its own.", max=1 << 20)
+    ] = 4,
     bits: Annotated[int, typer.Option(help="Of balances and amounts: even, 2 to 256.")] = 64,
     parameters: Params = "",
     device: Device = "auto",
@@ -81,7 +83,9 @@ def rows(
     where: Annotated[str, typer.Option(help="Comparisons of columns with integers, and, or, not.")] = "",
     total: Annotated[str, typer.Option("--sum", help="A column to add up over those rows.")] = "",
     data: Annotated[Path | None, typer.Option(help="A CSV file of integers with a header.")] = None,
-    count: Annotated[int, typer.Option("--rows", help="Of the table that is made without --data.")] = 16,
+    count: Annotated[
+        int, typer.Option("--rows", help="Of the table that is made without --data.", min=1, max=1 << 20)
+    ] = 16,
     hide_query: Annotated[
         bool, typer.Option("--hide-query", help="Encrypt the condition's numbers too.")
     ] = False,
@@ -110,7 +114,7 @@ def rows(
 
 
 def aes(
-    blocks: Annotated[int, typer.Option(help="Blocks side by side.", min=1)] = 1,
+    blocks: Annotated[int, typer.Option(help="Blocks side by side.", min=1, max=1 << 16)] = 1,
     rounds: Annotated[int, typer.Option(help="Fewer rounds than the cipher's 10; 0: all.")] = 0,
     parameters: Annotated[str, typer.Option("--set", help="A set for gates.")] = "bool128",
     device: Device = "auto",

@@ -164,9 +164,8 @@ def run_search(session: Session, text: bytes, pattern: bytes, hide_pattern: bool
         int(session.answer(hits.first)),
     )
     kind = "an encrypted" if hide_pattern else "a public"
-    what = (
-        f"{kind} pattern of {len(pattern)} in {len(text)} characters: {found[1]} times, first at {found[2]}"
-    )
+    what = f"{kind} pattern of {len(pattern)} in {len(text)} characters: {found[1]} times"
+    what += f", first at {found[2]}" if found[1] else ""
     return session.outcome("search", what, found == find_clear(text, pattern), seconds)
 
 
