@@ -17,8 +17,9 @@ def watched() -> bool:
 def expect_new(file: Path | None) -> None:
     """Refuses what --json names before anything is measured: ParameterError."""
     if file is not None and (file.exists() or not file.parent.is_dir()):
+        found = f"{file} exists" if file.exists() else str(file)
         raise ParameterError(
-            f"--json: {file}, expected a new file in a folder that is there", {"path": str(file)}
+            f"--json: {found}, expected a new file in a folder that is there", {"path": str(file)}
         )
 
 

@@ -84,7 +84,7 @@ def rows(
     total: Annotated[str, typer.Option("--sum", help="A column to add up over those rows.")] = "",
     data: Annotated[Path | None, typer.Option(help="A CSV file of integers with a header.")] = None,
     count: Annotated[
-        int, typer.Option("--rows", help="Of the table that is made without --data.", min=1, max=1 << 20)
+        int, typer.Option("--rows", help="Of the table that is made without --data.", max=1 << 20)
     ] = 16,
     hide_query: Annotated[
         bool, typer.Option("--hide-query", help="Encrypt the condition's numbers too.")
