@@ -14,11 +14,14 @@ constexpr TunableInfo kInfos[kTunables] = {
     {"row_blocks", "blocks of a row pass below which they take fewer polynomials each", 1,
      u64(1) << 20},
     {"conversion_start",
-     "what a block of a base conversion without the column pass costs before its first destination, "
+     "what a block of a base conversion without the column pass costs before its first "
+     "destination, "
      "in destinations",
      0, 1024},
     {"conversion_outputs", "destinations of a block of a base conversion, at most", 8, 64},
-    {"switch_rows", "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1, u64(1) << 30},
+    {"switch_rows",
+     "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
+     u64(1) << 30},
     {"switch_blocks", "blocks a multiprocessor that such a key switch is split for", 1, 256},
 };
 
