@@ -84,7 +84,7 @@ def _measure(
     results = []
 
     def timed(what: str, run: Callable[[], Any]) -> tuple[Any, Json]:
-        run()  # for memory and tables
+        found = run()  # for memory and tables
         context.synchronize()
         times = []
         for _ in range(repeats):

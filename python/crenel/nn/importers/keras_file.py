@@ -195,7 +195,7 @@ def expect_bounded(file: Any) -> None:
         if place in seen:
             raise SerializationError("a group that stands in two places")
         seen.add(place)
-        for name in group:
+        for name in map(str, group):
             links += 1
             if links > MOST_LINKS:
                 raise SerializationError(f"more than {MOST_LINKS} entries", {"links": MOST_LINKS})
@@ -221,13 +221,13 @@ def _datasets(group: Any, name: str, depth: int) -> Iterator[tuple[str, Reals]]:
     entry = group[name]
     if isinstance(entry, h5py.Group):
         for inner in entry:
-            yield from _datasets(entry, inner, depth + 1)
+            yield from _datasets(entry, str(inner), depth + 1)
         return
     if not isinstance(entry, h5py.Dataset) or entry.external or entry.is_virtual or entry.dtype.kind != "f":
         raise SerializationError(
             f"{printable(name)}: expected an array of floating-point numbers of the file"
         )
-    if entry.size > MOST_WEIGHTS:
+    if entry.size is None or entry.size > MOST_WEIGHTS:
         raise SerializationError(f"{printable(name)}: {entry.size} weights, expected at most {MOST_WEIGHTS}")
     yield name, np.asarray(entry[()], dtype=np.float64)
 
