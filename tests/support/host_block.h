@@ -6,6 +6,7 @@
 #include "support/host_warp.h"  // first: see there
 
 //
+#include <cstring>
 #include <random>
 
 // Kernels' static variables of a block: one block, or one cluster without any, runs at a time.
@@ -158,7 +159,7 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 }
 
 namespace crenel::backend::cuda {
-// device/cluster.cuh
+// device/cluster.cuh, ptx.cuh
 inline u32 cluster_rank() { return test::HostBlocks::current().rank(); }
 inline void cluster_sync() { test::HostBlocks::current().sync_cluster(); }
 inline u8* block_memory() { return test::HostBlocks::current().memory(); }
@@ -168,9 +169,13 @@ T* cluster_peer(T* here, u32 rank) {
                               (std::ptrdiff_t(rank) - std::ptrdiff_t(cluster_rank())) *
                                   std::ptrdiff_t(test::HostBlocks::kShared));
 }
-inline void copy_word_async(u32* to, const u32* from) { *to = *from; }
-inline void close_copies() {}
-inline void await_copies_but_last() {}
+template <u32 Bytes>
+void copy_async(void* to, const void* from) {
+  std::memcpy(to, from, Bytes);
+}
+inline void commit_copies() {}
+template <u32 Pending>
+void wait_for_copies_but() {}
 // kernels/product_switch.cuh
 inline void multiply_digits(u32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   const u32 lane = threadIdx.x & 31;

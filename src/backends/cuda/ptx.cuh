@@ -90,32 +90,33 @@ __device__ __forceinline__ uint2 load_streaming2(const u32* p, u64 policy) {
   return v;
 }
 
-// 16 bytes from global to shared memory, in the background.
-__device__ __forceinline__ void copy_async(u32* to, const u32* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-               :
-               : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from)
-               : "memory");
-}
-// The same for 8 bytes.
-__device__ __forceinline__ void copy_async(uint2* to, const uint2* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;"
-               :
-               : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from)
-               : "memory");
+// Copies in the background; a test that runs kernels on the host brings its own.
+#if defined(__CUDACC__)
+// `Bytes` (4, 8 or 16) from global to shared memory, in the background, with no register between;
+// 16 pass by L1.
+template <u32 Bytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+  const u32 address = static_cast<u32>(__cvta_generic_to_shared(to));
+  if constexpr (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(Bytes)
+                 : "memory");
 }
 // The copies of this thread are there, for this thread.
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
-
-// Closes a group of copies; all groups but the last are there.
+// Closes a group of copies.
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-__device__ __forceinline__ void wait_for_copies_but_last() {
-  asm volatile("cp.async.wait_group 1;" ::: "memory");
+// All closed groups but the last `Pending` are there.
+template <u32 Pending>
+__device__ __forceinline__ void wait_for_copies_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
+#endif
 
 __device__ __forceinline__ uint4 load4(const u32* p) { return *reinterpret_cast<const uint4*>(p); }
 __device__ __forceinline__ void store4(u32* p, uint4 v) { *reinterpret_cast<uint4*>(p) = v; }

@@ -88,7 +88,7 @@ __device__ __forceinline__ SharedTwiddles fetch_row_twiddles(u32* heaps, u32 row
   constexpr u32 kThreads = 1u << (Bits - 4);
   for (u32 k = 1 + i; k < (1u << kRowRound<Bits>); k += kThreads) {
     const u32 t = 31 - __clz(k);
-    copy_async(heap + k, roots.table + (node << t) + (k - (1u << t)));
+    copy_async<8>(heap + k, roots.table + (node << t) + (k - (1u << t)));
   }
   return {heap, roots.q};
 }

@@ -68,7 +68,7 @@ __device__ __forceinline__ void fetch_sources(u32* to, const u32* from, u32 sour
   const u32* at = from + (row << Tile::kRow) + column;
   u32* slot = to + Tile::source_slot(row, column);
   for (u32 j = 0; j < sources; ++j)
-    copy_async(slot + j * Tile::kSourceStride, at + (u64(j) << LogN));
+    copy_async<16>(slot + j * Tile::kSourceStride, at + (u64(j) << LogN));
 }
 
 /// Starts bringing the entries and twiddles of destinations [first, first + 8) of `count`.
@@ -83,15 +83,14 @@ __device__ __forceinline__ void fetch_stage(typename Tile::Stage& stage,
   for (u32 i = 0; i < kFusedTogether; i += kTogether) {
     if (first + i + which >= count) break;
     const uint2* from = args.roots + (u64(memory.primes[first + i + which]) << (LogN - 4)) + at;
-    copy_async(reinterpret_cast<u32*>(&stage.heap[i + which][at]),
-               reinterpret_cast<const u32*>(from));
+    copy_async<16>(&stage.heap[i + which][at], from);
   }
   const u32 i = threadIdx.x / Sources, j = threadIdx.x % Sources;
   if (i >= kFusedTogether || first + i >= count) return;
   const uint2* entry = reinterpret_cast<const uint2*>(entries + (first + i) * Sources + j);
 #pragma unroll
   for (u32 half = 0; half < 2; ++half)
-    copy_async(&stage.entries[i][half][j / 8][j % 4][j / 4 % 2], entry + half);
+    copy_async<8>(&stage.entries[i][half][j / 8][j % 4][j / 4 % 2], entry + half);
 }
 
 /// Grid: x tiles of columns, y (batch * components + component) * digits + digit, z groups of

@@ -59,9 +59,9 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
     u32* to = keys + (d & 1) * 2 * kBlockWords;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
-      copy_async(rows + row_in_block + place.at(k), from + place.start + place.at(k));
-      copy_async(to + k * kStep, key0 + place.at(k));
-      copy_async(to + kBlockWords + k * kStep, key1 + place.at(k));
+      copy_async<16>(rows + row_in_block + place.at(k), from + place.start + place.at(k));
+      copy_async<16>(to + k * kStep, key0 + place.at(k));
+      copy_async<16>(to + kBlockWords + k * kStep, key1 + place.at(k));
     }
   };
   const u32 node = place.node(args.log_n);

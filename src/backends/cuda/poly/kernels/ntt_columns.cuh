@@ -30,8 +30,7 @@ template <u32 Bits>
 __device__ __forceinline__ SharedTwiddles fetch_column_twiddles(uint2* heap,
                                                                 const ShoupTwiddles& roots) {
   for (u32 k = threadIdx.x; k < (1u << Bits) / 2; k += blockDim.x)
-    copy_async(reinterpret_cast<u32*>(heap + 2 * k),
-               reinterpret_cast<const u32*>(roots.table + 2 * k));
+    copy_async<16>(heap + 2 * k, roots.table + 2 * k);
   return {heap, roots.q};
 }
 

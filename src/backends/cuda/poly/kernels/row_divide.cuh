@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
 #pragma unroll
   for (u32 k = 0; k < 4; ++k) {
     const u32 at = place.start + place.at(k);
-    if (has_x) copy_async(x + k * kStep, tail.x.limb(b, c, x_position, args.log_n) + at);
-    if (has_addend) copy_async(y + k * kStep, tail.addend.limb(b, c, limb, args.log_n) + at);
+    if (has_x) copy_async<16>(x + k * kStep, tail.x.limb(b, c, x_position, args.log_n) + at);
+    if (has_addend) copy_async<16>(y + k * kStep, tail.addend.limb(b, c, limb, args.log_n) + at);
   }
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n) + place.start;
   u32* to = args.out.limb(b, c, limb, args.log_n) + place.start;
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   read_row<Bits>(values, from, place.i);
   const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
   commit_copies();
-  wait_for_copies_but_last();
+  wait_for_copies_but<1>();
   __syncwarp();
   forward_row<Bits>(values, tile, first_round, roots, last_round, node, place.i);
   wait_for_copies();

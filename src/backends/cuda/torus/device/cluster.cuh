@@ -29,15 +29,6 @@ __device__ __forceinline__ u8* block_memory() {
   extern __shared__ __align__(16) u8 block_shared[];
   return block_shared;
 }
-// 4 bytes from global to shared memory, in the background (see copy_async).
-__device__ __forceinline__ void copy_word_async(u32* to, const u32* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
-               :
-               : "r"(static_cast<u32>(__cvta_generic_to_shared(to))), "l"(from)
-               : "memory");
-}
-__device__ __forceinline__ void close_copies() { commit_copies(); }
-__device__ __forceinline__ void await_copies_but_last() { wait_for_copies_but_last(); }
 #endif
 
 }  // namespace crenel::backend::cuda

@@ -34,22 +34,6 @@ __device__ __forceinline__ void add_to(Word* to, Word value) {
     atomicAdd(to, value);
 }
 
-/// Copies a word from global to shared memory without a register in between.
-template <class Word>
-__device__ __forceinline__ void copy_async(Word* to, const Word* from) {
-  const u32 address = static_cast<u32>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from),
-               "n"(sizeof(Word))
-               : "memory");
-}
-__device__ __forceinline__ void close_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <u32 Pending>
-__device__ __forceinline__ void await_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-}
-
 /// Large batches. The 2^base_log rows of one digit position (the row of digit 0 is zero) come into
 /// shared memory once for all input rows of the block: a digit is then an address there. Sums wrap,
 /// so their order does not matter. Grid: x columns, y input rows, z parts of the input.
@@ -83,10 +67,10 @@ __global__ void __launch_bounds__(kSwitchThreads)
       const Word* const rows = key + (u64(begin) * args.digits + step) * (base - 1) * words + first;
       for (u32 t = threadIdx.x; t < (base - 1) * kSwitchColumns; t += kSwitchThreads) {
         const u32 v = t / kSwitchColumns, c = t % kSwitchColumns;
-        if (first + c < words) copy_async(tile + t, rows + u64(v) * words + c);
+        if (first + c < words) copy_async<sizeof(Word)>(tile + t, rows + u64(v) * words + c);
       }
     }
-    close_copies();
+    commit_copies();
   };
   for (u32 s = 0; s + 1 < kSwitchStages; ++s) fetch(s);
 
@@ -97,7 +81,7 @@ __global__ void __launch_bounds__(kSwitchThreads)
     const u32 digit = step % args.digits;
     if (digit == 0)
       x = my_row < args.batch ? args.in[u64(my_row) * in_words + begin + step / args.digits] : 0;
-    await_copies<kSwitchStages - 2>();
+    wait_for_copies_but<kSwitchStages - 2>();
     __syncthreads();  // the tile is complete, and the one before it is free
     fetch(step + kSwitchStages - 1);
     const Word* const tile = tiles + step % kSwitchStages * tile_words + 2 * lane;
@@ -110,7 +94,7 @@ __global__ void __launch_bounds__(kSwitchThreads)
       sum[r][1] += pair.high;
     }
   }
-  await_copies<0>();
+  wait_for_copies_but<0>();
 #pragma unroll
   for (u32 r = 0; r < kRows; ++r)
 #pragma unroll

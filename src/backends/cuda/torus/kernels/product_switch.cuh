@@ -148,9 +148,9 @@ __global__ void __launch_bounds__(Shape::Threads)
     const u32 column = threadIdx.x % Shape::Words, word = min(block_word + column, words - 1);
     for (u32 row = threadIdx.x / Shape::Words; row < min(step, end - part) * args.digits;
          row += Shape::Threads / Shape::Words)
-      copy_word_async(staged + buffer * Shape::kKeyWords + row * Shape::kKeyStride + column,
-                      from + u64(row) * words + word);
-    close_copies();
+      copy_async<4>(staged + buffer * Shape::kKeyWords + row * Shape::kKeyStride + column,
+                    from + u64(row) * words + word);
+    commit_copies();
   };
   if constexpr (Shape::Staged) stage(begin, 0);
   for (u32 part = begin, buffer = 0; part < end; part += step, buffer ^= 1) {
@@ -161,10 +161,10 @@ __global__ void __launch_bounds__(Shape::Threads)
       if (part + step < end)
         stage(part + step, buffer ^ 1);
       else
-        close_copies();
+        commit_copies();
     }
     cut_part<Shape>(args, cut, part, count, padded);
-    if constexpr (Shape::Staged) await_copies_but_last();
+    if constexpr (Shape::Staged) wait_for_copies_but<1>();
     __syncthreads();
     const u32* const here = staged + buffer * Shape::kKeyWords + in_block + lane / 4;
     const u32* const far = args.key + u64(part) * args.digits * words;
