@@ -58,4 +58,4 @@ def on_page_content(html: str, page: Page, **_: object) -> str:
     """Mathematics becomes MathML, and what is too wide scrolls."""
     for entry in page.toc or ():
         entry.title = formulas.plain(entry.title)
-    return tables.scrolling(formulas.rendered(html, page.file.src_path))
+    return tables.scrolling(tables.without_escapes(formulas.rendered(html, page.file.src_path)))

@@ -187,6 +187,12 @@ def test_wide_tables_scroll():
     assert tables.scrolling(narrow) == narrow
 
 
+def test_bars_in_cells_of_code_are_not_escaped():
+    page = r"<p><code>\|</code></p><table><tr><td><code>a \| b</code> \|</td></tr></table>"
+    read = r"<p><code>\|</code></p><table><tr><td><code>a | b</code> \|</td></tr></table>"
+    assert tables.without_escapes(page) == read
+
+
 def test_notebooks_become_pages(tmp_path):
     for file in notebooks.NOTEBOOKS:
         page = notebooks.page(file)

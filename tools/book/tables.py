@@ -7,6 +7,7 @@ import re
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 WIDE = 6  # columns beyond which a table may not fit beside the two navigations
 CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
+CODE = re.compile(r"<code>.*?</code>", re.DOTALL)
 LONG = 34  # characters of a cell that is broken into lines
 
 
@@ -23,6 +24,15 @@ def scrolling(page: str) -> str:
         return f'<div class="wide" tabindex="0" role="region" aria-label="table, scrolls">{table}</div>'
 
     return TABLE.sub(boxed, page)
+
+
+def without_escapes(page: str) -> str:
+    r"""Code in cells of a page's HTML, with plain bars for those that Markdown has to escape (`a \| b`)."""
+
+    def plain(match: re.Match[str]) -> str:
+        return CODE.sub(lambda code: code[0].replace("\\|", "|"), match[0])
+
+    return TABLE.sub(plain, page)
 
 
 def letters(cell: str) -> int:
