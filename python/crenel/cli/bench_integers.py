@@ -3,7 +3,6 @@ what a GPU would take by its measured look-ups."""
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 import time
@@ -115,10 +114,10 @@ def integers(
     rounds one after the other. Here: those of --device, with the results decrypted and compared.
     """
     from crenel import tfhe
-    from crenel.cli.output import table
+    from crenel.cli.output import expect_new, table
+    from crenel.records import command_line, provenance, record, write_record
     from crenel.tfhe.lookup_times import measured
     from crenel.tfhe.types import integer_type
-    from crenel.workloads.records import provenance
 
     names, kinds = _chosen(operations, list(OPERATIONS), "operation"), []
     for name in (t.strip() for t in types.split(",")):
@@ -126,8 +125,6 @@ def integers(
         if kind.signed:
             raise ParameterError(f"type {kind}, expected unsigned ones", {"type": kind.name})
         kinds.append(kind)
-    from crenel.cli.output import expect_new
-
     expect_new(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
@@ -166,19 +163,14 @@ def integers(
     ]
     table(header, [_row(r) for r in results], title=title)
     if file is not None:
-        document = {
-            "kind": "crenel-bench",
-            "format": 1,
-            "suite": "integers",
-            "provenance": provenance(context.device, " ".join(["crenel", *sys.argv[1:]])),
+        facts = {
             "params": parameters,
             "params_id": context.params.id,
             "max_norm2": context.params.max_norm2,
-            "predicted_by": asdict(measured()),
+            "predicted_by": asdict(gpu),
             "predicted_rate_of": MANY,
-            "results": [asdict(r) for r in results],
         }
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_record(file, record("integers", provenance(context.device, command_line()), results, **facts))
     raise typer.Exit(1 if any(r.correct is False for r in results) else 0)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -43,14 +41,12 @@ def pool(
 
     Exit status 1 when a result is not that of one device, bit for bit.
     """
-    from crenel.cli.output import table
-    from crenel.workloads.records import provenance
+    from crenel.cli.output import expect_new, table
+    from crenel.records import command_line, provenance, record, write_record
 
     names = [name.strip() for name in devices.split(",") if name.strip()]
     if not names:
         raise ParameterError(f"devices is '{devices}', expected names by commas", {"devices": devices})
-    from crenel.cli.output import expect_new
-
     expect_new(file)
     steps = _numbers(together, "together")
     results: list[Json] = []
@@ -76,15 +72,7 @@ def pool(
         if "copies" in r:
             print(_copies(r))
     if file is not None:
-        document = {
-            "kind": "crenel-bench",
-            "format": 1,
-            "suite": "pool",
-            "provenance": provenance(first, " ".join(["crenel", *sys.argv[1:]])),
-            "devices": names,
-            "results": results,
-        }
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_record(file, record("pool", provenance(first, command_line()), results, devices=names))
     raise typer.Exit(1 if any(r.get("same_bits") is False for r in results) else 0)
 
 
