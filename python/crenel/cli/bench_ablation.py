@@ -36,7 +36,7 @@ def ablation(
 
     import crenel
     from crenel import ablation as ladder
-    from crenel.cli.output import expect_new, say
+    from crenel.cli.output import expect_new, numbers, say
     from crenel.records import command_line, provenance, write_record
 
     names = [name.strip() for name in operations.split(",") if name.strip()]
@@ -45,7 +45,11 @@ def ablation(
             known = ", ".join(ladder.LADDERS)
             raise ParameterError(f"operation '{name}', expected some of {known}", {"operation": name})
     expect_new(file)
-    plan = [(name, count) for name in names for count in (_counts(limbs) if name == "key_switch" else [0])]
+    plan = [
+        (name, count)
+        for name in names
+        for count in (numbers(limbs, "--limbs") if name == "key_switch" else (0,))
+    ]
     of_values = secrets.randbits(32) if seed is None else seed
     on = crenel.Device(device)
     params = ladder.of(parameters)
@@ -79,13 +83,6 @@ def _need_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
-
-
-def _counts(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) > 0 for word in words):
-        raise ParameterError(f"--limbs {text}, expected numbers of limbs by commas", {"limbs": text})
-    return [int(word) for word in words]
 
 
 def _print(bench: Bench, rows: Sequence[Measured], parameters: str) -> None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crenel.errors import ParameterError
-
 if TYPE_CHECKING:
     from crenel.growth import Growth, Row
 
@@ -45,18 +43,18 @@ def growth(
     """
     import crenel
     from crenel import growth as curves
-    from crenel.cli.output import expect_new, say
+    from crenel.cli.output import expect_new, numbers, say
     from crenel.records import command_line, provenance, write_record
 
     expect_new(file)
     plan = curves.Plan(
         params=parameters,
         boot=boot,
-        log_n=_numbers(log_n, "--log-n"),
+        log_n=numbers(log_n, "--log-n"),
         steps=steps,
-        batches=_numbers(batches, "--batches"),
-        log_slots=_numbers(log_slots, "--log-slots"),
-        threads=_numbers(threads, "--threads"),
+        batches=numbers(batches, "--batches"),
+        log_slots=numbers(log_slots, "--log-slots"),
+        threads=numbers(threads, "--threads"),
         repeats=repeats,
         seconds=seconds,
         limit=limit,
@@ -76,13 +74,6 @@ def _all_of(device: Any) -> list[str]:
     """Bootstraps of a whole ring take minutes on `ref`, and long on a CPU, so last; threads are a CPU's."""
     names = ["log_n", "limbs", "batch"]
     return names + {"cuda": ["slots"], "cpu": ["threads", "slots"]}.get(device.kind, [])
-
-
-def _numbers(text: str, name: str) -> tuple[int, ...]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) > 0 for word in words):
-        raise ParameterError(f"{name} {text}, expected numbers from 1 on, by commas", {name: text})
-    return tuple(int(word) for word in words)
 
 
 def _print(found: Growth, description: str) -> None:
