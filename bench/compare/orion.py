@@ -171,9 +171,9 @@ def main() -> int:
             print(rows[-1])
     if options.json:
         import crenel
-        from crenel.workloads import records
+        from crenel.records import provenance
 
-        where = records.provenance(crenel.Device("cpu"), " ".join(["python", *sys.argv]))
+        where = provenance(crenel.Device("cpu"), " ".join(["python", *sys.argv]))
         document = {"kind": "crenel-comparison-orion", "format": 1, "provenance": where, "results": rows}
         options.json.write_text(json.dumps(document, indent=1) + "\n")
     return 0

@@ -11,7 +11,6 @@ and playwright; the page's folder is made by web/CMakeLists.txt.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -109,11 +108,10 @@ def main() -> int:
     )
     if options.json:
         import crenel
-        from crenel.workloads import records
+        from crenel.records import provenance, record, write_record
 
-        where = records.provenance(crenel.Device("cpu"), " ".join(["python", *sys.argv]))
-        document = {"kind": "crenel-bench", "format": 1, "suite": "browser", "provenance": where}
-        options.json.write_text(json.dumps(document | {"results": [row]}, indent=1) + "\n")
+        where = provenance(crenel.Device("cpu"), " ".join(["python", *sys.argv]))
+        write_record(options.json, record("browser", where, [row]))
     return 0 if row["correct"] else 1
 
 

@@ -127,12 +127,10 @@ def main() -> int:
         )
     if options.json:
         import crenel
-        from crenel.workloads import records
+        from crenel.records import provenance, record, write_record
 
-        where = records.provenance(crenel.Device("cpu"), " ".join(["python", *sys.argv]))
-        document = {"kind": "crenel-bench", "format": 1, "suite": "small-networks"}
-        document |= {"provenance": where, "results": rows}
-        options.json.write_text(json.dumps(document, indent=1) + "\n")
+        where = provenance(crenel.Device("cpu"), " ".join(["python", *sys.argv]))
+        write_record(options.json, record("small-networks", where, rows))
     return 0 if all(row["correct"] for row in rows) else 1
 
 

@@ -12,9 +12,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,8 @@ import numpy as np
 import crenel
 from crenel import ablation, ckks
 from crenel._crenel import Optimisations
-from crenel.errors import InsecureParametersWarning, ParameterError
+from crenel.errors import DeviceError, InsecureParametersWarning, OutOfMemoryError, ParameterError
+from crenel.records import record
 from crenel.sweep import levels_of
 
 AXES = {
@@ -42,6 +45,25 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A point that was asked for and not measured."""
+
+    axis: str
+    x: int
+    name: str
+    """The operation; empty for all."""
+    why: str
+
+
+@dataclass
+class Growth:
+    """What was measured, and what was not."""
+
+    rows: list[Row] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Plan:
     """What is measured, and how often."""
 
@@ -53,7 +75,7 @@ class Plan:
     params: str = "leveled-n16-s40"
     """Where limbs and batches grow, and threads."""
     boot: str = "boot40"
-    """Where slots grow; empty for none."""
+    """Where slots grow."""
     log_n: tuple[int, ...] = (13, 14, 15, 16, 17)
     steps: int = 8
     """Numbers of limbs, at most."""
@@ -64,26 +86,43 @@ class Plan:
     repeats: int = 9
     seconds: float = 0.2
     """Of timing one point, about."""
+    limit: float = 600
+    """Seconds after which no further point is begun."""
     seed: int = 1
 
 
 def measure(
     device: crenel.Device, axes: Iterable[str], plan: Plan, say: Callable[[str], None] = lambda text: None
-) -> list[Row]:
-    """A row for each point of the axes.
+) -> Growth:
+    """A row for each point of the axes, or the reason why there is none: an operation that takes a level
+    where none is left, more slots than there are, more threads than this process may use, memory, time.
 
     Raises ParameterError for an axis that is none, threads of a device that is not the CPU, and rings out of
     range.
     """
-    rows: list[Row] = []
-    for axis in axes:
+    found, end = Growth(), time.monotonic() + plan.limit
+    names = list(axes)
+    for axis in names:
         if axis not in AXES:
             raise ParameterError(f"axis '{axis}', expected some of {', '.join(AXES)}", {"axis": axis})
-        for row in _MEASURES[axis](device, plan):
-            say(f"{axis} {row['x']}: {row['name']}")
-            rows.append({"axis": axis, **row})
+    for axis in names:
+        for x, points in _MEASURES[axis](device, plan):
+            if time.monotonic() > end:
+                why = f"{plan.limit:g} s of all were over (--limit)"
+                found.left_out.append(LeftOut(axis, x, "", why))
+                continue
+            try:
+                for point in points():
+                    if isinstance(point, LeftOut):
+                        found.left_out.append(replace(point, axis=axis, x=x))
+                    else:
+                        say(f"{axis} {x}: {point['name']}")
+                        found.rows.append({"axis": axis, "x": x, **point})
+                    gc.collect()
+            except OutOfMemoryError as error:
+                found.left_out.append(LeftOut(axis, x, "", str(error)))
             gc.collect()
-    return rows
+    return found
 
 
 def _generated(log_n: int, plan: Plan) -> ckks.Params:
@@ -98,61 +137,86 @@ def _generated(log_n: int, plan: Plan) -> ckks.Params:
         )
 
 
-def _over_rings(device: crenel.Device, plan: Plan) -> Iterator[Row]:
-    for log_n in plan.log_n:
+Point = Row | LeftOut
+Points = Iterator[tuple[int, Callable[[], Iterable[Point]]]]
+"""Places on an axis, and what measures all that is asked for there."""
+
+
+def _left_out(name: str, why: str) -> LeftOut:
+    """Of a place that `measure` knows."""
+    return LeftOut("", 0, name, why)
+
+
+def _over_rings(device: crenel.Device, plan: Plan) -> Points:
+    def of(log_n: int) -> Iterator[Point]:
         params = _generated(log_n, plan)
         world = World(params, device, plan)
         for name in OPERATIONS:
-            yield {"x": log_n, **world.row(name, params.max_level, 1)}
+            yield world.row(name, params.max_level, 1)
+
+    for log_n in plan.log_n:
+        yield log_n, partial(of, log_n)
 
 
-def _over_limbs(device: crenel.Device, plan: Plan) -> Iterator[Row]:
+def _over_limbs(device: crenel.Device, plan: Plan) -> Points:
     world = World(ablation.of(plan.params), device, plan)
     limbs = [sum(level) for level in world.params.levels]
-    for level in levels_of(limbs, plan.steps):
+
+    def of(level: int) -> Iterator[Point]:
         for name in OPERATIONS:
-            if level > 0 or name in ("hrot", "hadd"):  # the others take a level's room
-                yield {"x": limbs[level], **world.row(name, level, 1)}
+            if level == 0 and name in ("hmult", "rescale"):
+                yield _left_out(name, "a product takes a level, and none is left")
+            else:
+                yield world.row(name, level, 1)
+
+    for level in levels_of(limbs, plan.steps):
+        yield limbs[level], partial(of, level)
 
 
-def _over_batches(device: crenel.Device, plan: Plan) -> Iterator[Row]:
+def _over_batches(device: crenel.Device, plan: Plan) -> Points:
     world = World(ablation.of(plan.params), device, plan)
     level = min(range(1, world.params.max_level + 1), key=lambda k: abs(sum(world.params.levels[k]) - 24))
-    for batch in plan.batches:
+
+    def of(batch: int) -> Iterator[Point]:
         for name in OPERATIONS:
-            yield {"x": batch, **world.row(name, level, batch)}
+            yield world.row(name, level, batch)
+
+    for batch in plan.batches:
+        yield batch, partial(of, batch)
 
 
-def _over_slots(device: crenel.Device, plan: Plan) -> Iterator[Row]:
-    if not plan.boot:
-        return
+def _over_slots(device: crenel.Device, plan: Plan) -> Points:
     params = ablation.of(plan.boot)
     context = ckks.Context(params, device=device)
     rng = np.random.default_rng(plan.seed)
-    for log_slots in plan.log_slots:
-        if 1 << log_slots > params.slots:
-            continue
+
+    def of(slots: int) -> Iterator[Point]:
+        if slots > params.slots:
+            yield _left_out("bootstrap", f"{plan.boot} has {params.slots} slots")
+            return
         client = context.keygen()
-        options = ckks.BootstrapOptions(slots=1 << log_slots)
+        options = ckks.BootstrapOptions(slots=slots)
         keys = client.evaluation_keys(bootstrap=options)
         boot = context.bootstrapper(keys, options)
-        values = _vector(rng, 1 << log_slots)
-        inputs = (client.encrypt(values, level=boot.levels.input, slots=1 << log_slots),)
+        values = _vector(rng, slots)
+        inputs = (client.encrypt(values, level=boot.levels.input, slots=slots),)
         limbs = sum(params.levels[boot.levels.input])
         evaluator = context.evaluator(keys)
         bench = ablation.Bench(context, "bootstrap", limbs, boot.eager, inputs, evaluator, client, values)
         yield {
-            "x": 1 << log_slots,
             "name": "bootstrap",
-            "slots": 1 << log_slots,
+            "slots": slots,
             "levels_left": boot.levels.output,
             "key_bytes": keys.nbytes,
             **_facts(params, limbs, 1),
             **_timed(bench, plan),
         }
 
+    for log_slots in plan.log_slots:
+        yield 1 << log_slots, partial(of, 1 << log_slots)
 
-def _over_threads(device: crenel.Device, plan: Plan) -> Iterator[Row]:
+
+def _over_threads(device: crenel.Device, plan: Plan) -> Points:
     """In processes of their own: OpenMP's threads are counted when one starts."""
     if device.kind != "cpu":
         raise ParameterError(
@@ -160,27 +224,38 @@ def _over_threads(device: crenel.Device, plan: Plan) -> Iterator[Row]:
             {"device": device.name, "expected": "cpu"},
         )
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for threads in plan.threads:
+
+    def of(threads: int) -> Iterator[Point]:
         if threads > allowed:
-            continue
+            yield _left_out("", f"this process may use {allowed}")
+            return
         for row in _child(plan, threads):
-            yield {**row, "x": threads, "threads": threads}
+            yield {**row, "threads": threads}
+
+    for threads in plan.threads:
+        yield threads, partial(of, threads)
 
 
 def _child(plan: Plan, threads: int) -> list[Row]:
+    """Rows of a process with so many threads; a wrong result is one of them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "growth.json"
         words = [sys.executable, "-m", "crenel", "bench", "growth", "--device", "cpu", "--axes", "batch"]
         words += ["--params", plan.params, "--batches", "1", "--repeats", str(plan.repeats)]
         words += ["--seconds", str(plan.seconds), "--seed", str(plan.seed), "--json", str(path)]
-        subprocess.run(
-            words, env={**os.environ, "OMP_NUM_THREADS": str(threads)}, check=True, stdout=subprocess.DEVNULL
-        )
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        if not path.is_file():
+            raise DeviceError(
+                f"the process with {threads} threads ended with status {done.returncode} and no record: "
+                f"{done.stderr.strip()[-300:]}",
+                {"threads": threads, "status": done.returncode},
+            )
         found: list[Row] = json.loads(path.read_text(encoding="utf-8"))["results"]
-    return [{key: value for key, value in row.items() if key != "axis"} for row in found]
+    return [{key: value for key, value in row.items() if key not in ("axis", "x")} for row in found]
 
 
-_MEASURES: dict[str, Callable[[crenel.Device, Plan], Iterator[Row]]] = {
+_MEASURES: dict[str, Callable[[crenel.Device, Plan], Points]] = {
     "log_n": _over_rings,
     "limbs": _over_limbs,
     "batch": _over_batches,
@@ -276,13 +351,7 @@ def _timed(bench: ablation.Bench, plan: Plan) -> Row:
     }
 
 
-def document(rows: Sequence[Row], plan: Plan, where: dict[str, Any]) -> dict[str, Any]:
+def document(found: Growth, plan: Plan, where: dict[str, Any]) -> dict[str, Any]:
     """Plain data, as bench/results keeps it."""
-    return {
-        "kind": "crenel-bench",
-        "format": 1,
-        "suite": "growth",
-        "provenance": where,
-        "seed": plan.seed,
-        "results": list(rows),
-    }
+    left_out = [asdict(each) for each in found.left_out]
+    return record("growth", where, found.rows, seed=plan.seed, left_out=left_out)

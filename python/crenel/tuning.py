@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from crenel._crenel import Device
-from crenel._crenel import set_tuning as set_tuning
+from crenel._crenel import set_tuning as _set_tuning
 from crenel._crenel import tunables as tunables
 from crenel._crenel import tuning_of as tuning_of
-from crenel.errors import DeviceError, SerializationError
+from crenel.errors import DeviceError, ParameterError, SerializationError
 
 KIND, FORMAT = "crenel-tuning", 1
 MOST_BYTES = 1 << 20  # of a file
@@ -35,6 +37,33 @@ SWITCHES = (
 GAIN = 0.01  # that a change must bring, twice: less is noise
 Times = Mapping[str, float]
 """Microseconds by workload."""
+
+
+def set_tuning(device: Device, values: Mapping[str, int]) -> None:
+    """Set some of the numbers of `tunables`, of operations that are queued from now on.
+
+    Raises ParameterError for what is no mapping of names to whole numbers, a name that there is not and a
+    number out of its range, UnsupportedError for a device that has none; and then sets none.
+    """
+    if not isinstance(device, Device):
+        raise ParameterError(
+            f"set_tuning: a {type(device).__name__}, expected a Device", {"expected": "Device"}
+        )
+    if not isinstance(values, Mapping):
+        raise ParameterError(
+            f"set_tuning: a {type(values).__name__}, expected names and their numbers as a dict",
+            {"expected": "dict"},
+        )
+    chosen: dict[str, int] = {}
+    for name, value in values.items():
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not isinstance(name, str) or not whole or not 0 <= value < 1 << 64:
+            raise ParameterError(
+                f"tuning of {name!r:.40}: {value!r:.40}, expected whole numbers of 64 bits by name",
+                {"name": f"{name!r:.40}", "value": f"{value!r:.40}"},
+            )
+        chosen[name] = int(value)
+    _set_tuning(device, chosen)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import statistics
 import subprocess
 import sys
 import threading
@@ -279,6 +280,55 @@ def test_no_fuzzer_is_a_failure(runner, tmp_path):
 
 
 # -- lanes ----------------------------------------------------------------------------------------------
+
+
+def test_shares_have_every_file_once_and_are_of_like_length(runner, tmp_path):
+    from runner import shares
+
+    files = [f.relative_to(ROOT).as_posix() for f in (ROOT / "python/tests").rglob("test_*.py")]
+    for count in (1, 2, 4, 7):
+        made = shares.of_folder("python/tests", count)
+        assert len(made) == count and sorted(f for own in made for f in own) == sorted(files)
+        known = shares.known()
+        usual = statistics.median(known.values())
+        lengths = [sum(known.get(f, usual) for f in own) for own in made]
+        assert max(lengths) <= sum(lengths) / count + max(known.values())
+    assert set(shares.known()) & set(files)
+    assert shares.shares(["a", "b", "c", "new"], 2, {"a": 9.0, "b": 1.0, "c": 2.0}) == [
+        ["a"],
+        ["b", "c", "new"],
+    ]
+    assert shares.shares(["a"], 3, {}) == [["a"]]
+
+
+def test_reports_say_what_files_take(runner, tmp_path):
+    from runner import shares
+
+    write(tmp_path, "t/test_a.py")
+    write(tmp_path, "t/sub/test_b.py")
+    cases = [("t.test_a", 1.5), ("t.test_a", 0.25), ("t.sub.test_b.TestClass", 2.0), ("gone.test_c", 9.0)]
+    text = "".join(f'<testcase classname="{name}" name="x" time="{time}"/>' for name, time in cases)
+    report = write(tmp_path, "pytest-1.xml", f"<testsuites><testsuite>{text}</testsuite></testsuites>")
+    assert shares.measured([report], tmp_path) == {"t/sub/test_b.py": 2.0, "t/test_a.py": 1.8}
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "8"]])
+def test_python_tests_are_lanes_where_pytest_has_one_process(runner, monkeypatch, processes):
+    *_, counts, _ = runner
+    from runner import pytests, suite
+
+    ran = []
+    monkeypatch.setattr(pytests, "workers", lambda: processes)
+    monkeypatch.setattr(pytests, "run", lambda name, arguments, extra, total: ran.append((name, arguments)))
+    for expression in ("", "some"):
+        ran.clear()
+        for lane in suite._python(expression, {}):
+            lane(counts.Counts())
+        whole = bool(processes or expression)
+        assert len(ran) == (1 if whole else suite.SHARES)
+        assert ran[0][0] == ("pytest" if whole else "pytest-1")
+        if whole:
+            assert ran[0][1] == ["python/tests", *(["-k", "some"] if expression else [])]
 
 
 @pytest.mark.parametrize("stops", [False, True])

@@ -1,9 +1,11 @@
 """Growth curves: every point is timed and judged, a wrong result is told, and records become curves."""
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
+from conftest import toy
 
 import crenel
 from crenel import growth
@@ -31,7 +33,7 @@ def record(tmp_path_factory):
         "--steps",
         "2",
     ]
-    assert main([*words, "--log-slots", "3,5", "--threads", "1,2", "--json", str(path)]) in (0, None)
+    assert main([*words, "--log-slots", "3,5,20", "--threads", "1,2,4096", "--json", str(path)]) in (0, None)
     return path
 
 
@@ -52,6 +54,45 @@ def test_every_point_is_timed_and_right(record):
     assert {row["limbs"] for row in rows if row["axis"] == "batch"} == {
         row["limbs"] for row in rows if row["axis"] == "threads"
     }
+
+
+def test_what_is_left_out_is_recorded_with_its_reason(record):
+    left_out = json.loads(record.read_text())["left_out"]
+    why = {(each["axis"], each["x"], each["name"]): each["why"] for each in left_out}
+    assert why["slots", 1 << 20, "bootstrap"] == f"toy-boot40 has {toy('toy-boot40').slots} slots"
+    assert why["threads", 4096, ""].startswith("this process may use ")
+    lowest = min(x for axis, x, _ in why if axis == "limbs")
+    assert {name for axis, x, name in why if (axis, x) == ("limbs", lowest)} == {"hmult", "rescale"}
+    rows = json.loads(record.read_text())["results"]
+    assert not {(row["axis"], row["x"], row["name"]) for row in rows} & set(why)
+
+
+def test_no_point_is_begun_after_the_limit(capfd):
+    words = ["--axes", "batch", "--batches", "1,3", "--limit", "0"]
+    assert main(["bench", "growth", "--device", "cpu", *SMALL, *words]) in (0, None)
+    assert "ciphertexts of one call 3: 0 s of all were over (--limit)" in capfd.readouterr().out
+
+
+def test_memory_that_is_not_there_leaves_a_point_out(monkeypatch, capfd):
+    right = growth.World.row
+
+    def refused(self, name, level, batch):
+        if batch > 1:
+            raise crenel.OutOfMemoryError(f"{batch} ciphertexts do not fit")
+        return right(self, name, level, batch)
+
+    monkeypatch.setattr(growth.World, "row", refused)
+    words = ["--axes", "batch", "--batches", "1,3"]
+    assert main(["bench", "growth", "--device", "cpu", *SMALL, *words]) in (0, None)
+    assert "ciphertexts of one call 3: 3 ciphertexts do not fit" in capfd.readouterr().out
+
+
+def test_a_process_that_dies_is_told(monkeypatch):
+    done = subprocess.CompletedProcess([], -9, "", "Killed\n")
+    monkeypatch.setattr(growth.subprocess, "run", lambda *_, **__: done)
+    plan = growth.Plan(params="toy-leveled-n13-s40", threads=(1,))
+    with pytest.raises(crenel.DeviceError, match="with 1 threads ended with status -9 and no record: Killed"):
+        growth.measure(crenel.Device("cpu"), ["threads"], plan)
 
 
 def test_records_become_curves(record):

@@ -24,8 +24,9 @@ def test_the_keys_are_those_that_are_used(world, rng):
     expected = ((x @ m) ** 2).sum() + x[2, 1]
     assert np.abs(world.client.decrypt(result) - expected) < 2**-10
     assert found.depth == world.top - result.level
-    # None of them is idle.
-    for step in found.rotations:
+    # None of them is idle; keys of ref take long, and what is missing is decided without the device.
+    on_ref = world.context.device.name == "ref"
+    for step in rng.choice(found.rotations, 2, replace=False) if on_ref else found.rotations:
         fewer = [k for k in found.rotations if k != step]
         with pytest.raises(ckks.KeyMissingError):
             program(world.context.evaluator(world.client.evaluation_keys(rotations=fewer))(a))

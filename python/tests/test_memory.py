@@ -90,7 +90,7 @@ def test_key_bytes_are_exact(device):
         {},
         {"rotations": [*steps, steps[0], 0]},
         {"rotations": steps, "conjugate": True, "relinearisation": False},
-        {"bootstrap": True},
+        *([] if device == "ref" else [{"bootstrap": True}]),  # seconds there, for the same sizes
         {"bootstrap": "minimal", "rotations": steps},
     ):
         before = context.device.pools().in_use

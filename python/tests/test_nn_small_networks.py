@@ -16,13 +16,13 @@ def test_sixteen_bits_on_a_cpu(rng, network, name):  # noqa: F811
     spec = program.client
     client = spec.keygen("cpu")
     server = program.bind(client.evaluation_keys(spec))
-    samples = rng.random((20, *calibration.shape[1:]))
+    samples = rng.random((8, *calibration.shape[1:]))
     found = np.stack([client.decrypt(server.run(client.encrypt(x, spec)), spec) for x in samples])
     errors = found - model(samples)
     assert np.abs(errors).max() <= 2.0**-16
     clear = program.simulate(samples, noise=False)
     np.testing.assert_allclose(clear, model(samples), atol=1e-12)
-    drawn = program.simulate(np.repeat(samples, 8, axis=0)) - np.repeat(clear, 8, axis=0)
+    drawn = program.simulate(np.repeat(samples, 20, axis=0)) - np.repeat(clear, 20, axis=0)
     ratio = np.sqrt(np.mean(errors**2) / np.mean(drawn**2))
     assert 0.3 < ratio < 3.0
 

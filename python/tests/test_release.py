@@ -142,6 +142,12 @@ def test_the_note_is_what_was_found(monkeypatch):
 
     found = json.loads((ROOT / "bench/results/wheels-x86_64.json").read_text(encoding="utf-8"))
     note = (ROOT / "docs/notes/2026-11-25-release.md").read_text(encoding="utf-8")
-    assert note == report.rendered(found)
+    file = ROOT / "bench/results/wheels-cuda-x86_64.json"
+    cuda = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    assert note == report.rendered(found, cuda)
     other = {**found, "second build": {"equal": False, "different members": ["a.so"]}}
     assert "differs in\n`a.so`." in report.rendered(other)
+    with_cuda = {**found, "provenance": {**found["provenance"], "cuda": "13.0.88"}}
+    with_cuda["tried"] = [{**found["tried"][0], "model": "a model of a GPU"}]
+    text = report.rendered(found, with_cuda).partition("## With CUDA")[2]
+    assert "; CUDA 13.0.88; " in text and "| model of a GPU |" in text and "| a model of a GPU |" in text

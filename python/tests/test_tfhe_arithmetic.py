@@ -179,7 +179,7 @@ def test_long_sums_are_refreshed(world, rng, count):
 def test_noise_of_sums_is_the_models(world, rng):
     """Errors of sums of k messages have the variance that the array states."""
     for k in (2, 8, 20):
-        m = rng.integers(0, 16, (k, 600)).astype(np.uint8)
+        m = rng.integers(0, 16, (k, 250)).astype(np.uint8)  # the variance's deviation is 9 %
         fresh = world.ev.lut(world.client.encrypt(m, bits=4), range(16))
         total = world.ev.sum(fresh, axis=0)
         errors = world.client.phase_errors(total, (m.sum(axis=0) % 16).astype(np.uint64))

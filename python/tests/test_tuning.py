@@ -8,9 +8,9 @@ from conftest import open_context, toy
 
 import crenel
 from crenel import ckks, tuning
-from crenel._crenel import default_tuning, set_tuning, tunables, tuning_of
+from crenel._crenel import default_tuning
 from crenel.cli import main
-from crenel.tuning import Choice, Tuning
+from crenel.tuning import Choice, Tuning, set_tuning, tunables, tuning_of
 
 DEFAULTS = {"part_bytes": 60 << 20, "row_polys": 4, "row_blocks": 2112, "conversion_start": 8}
 DEFAULTS |= {"conversion_outputs": 64, "switch_rows": 64, "switch_blocks": 4}
@@ -46,6 +46,25 @@ def test_the_names_here_are_those_of_the_library():
         if name in DEFAULTS:
             least, most, _ = tunables()[name]
             assert all(least <= value <= most for value in values)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([("row_polys", 2)], "a list, expected names and their numbers"),
+        ({"row_polys": 2.0}, "tuning of 'row_polys': 2.0, expected whole numbers"),
+        ({"row_polys": True}, "True, expected whole numbers"),
+        ({"row_polys": "2"}, "'2', expected whole numbers"),
+        ({"row_polys": -1}, "-1, expected whole numbers"),
+        ({"row_polys": 1 << 64}, "expected whole numbers of 64 bits"),
+        ({3: 2}, "tuning of 3: 2, expected whole numbers"),
+    ],
+)
+def test_what_is_no_mapping_of_numbers_is_refused_with_a_typed_error(values, said):
+    with pytest.raises(crenel.ParameterError, match=said):
+        set_tuning(crenel.Device("cpu"), values)
+    with pytest.raises(crenel.ParameterError, match="a str, expected a Device"):
+        set_tuning("cpu", {})
 
 
 def test_other_devices_have_none():

@@ -54,6 +54,14 @@ def test_search(world, rng, hidden):
     for wrong in (b"", text + b"a"):
         with pytest.raises(ParameterError, match="a pattern of"):
             find(world.ev, characters, wrong)
+    wide = world.client.encrypt([97, 98], dtype="uint16")
+    messages = world.client.encrypt([1, 0], bits=1)
+    wrong_types = [(wide, b"a", "text of uint16"), (text, b"a", "text of bytes")]
+    wrong_types += [(characters, wide, "pattern of uint16"), (characters, "a", "pattern of str")]
+    wrong_types += [(characters, messages, "pattern of Ciphertext"), (characters, [97], "pattern of list")]
+    for given, asked, said in wrong_types:
+        with pytest.raises(ParameterError, match=f"a {said}, expected encrypted integers of uint8"):
+            find(world.ev, given, asked)
 
 
 def test_conditions():

@@ -13,6 +13,7 @@ from conftest import toy
 
 import crenel
 from crenel.errors import FileError, SerializationError, UnsupportedError
+from crenel.records import provenance
 from crenel.workloads import energy, plots, records
 from crenel.workloads.records import Energy, Iteration, Memory, Round, Sort, Stage, Training
 from crenel.workloads.stages import Stopwatch
@@ -76,10 +77,10 @@ def sort(count: int = 8) -> Sort:
 
 def test_a_record_is_read_as_it_was_written(tmp_path):
     results = [training(), sort()]
-    where = records.provenance(crenel.Device("cpu"), "crenel workload helr")
+    where = provenance(crenel.Device("cpu"), "crenel workload helr")
     records.write(tmp_path / "r.json", results, where)
-    again, provenance = records.read(tmp_path / "r.json")
-    assert again == results and provenance == where
+    again, read_where = records.read(tmp_path / "r.json")
+    assert again == results and read_where == where
     data = json.loads((tmp_path / "r.json").read_text())
     assert (data["kind"], data["suite"]) == ("crenel-bench", "workload")
     assert data["results"][0]["insecure"] is True and data["results"][0]["params_id"] == toy().id
@@ -114,15 +115,15 @@ def test_other_documents_are_refused(tmp_path, change):
 
 def test_provenance_says_where_and_of_what(monkeypatch):
     monkeypatch.setenv("CRENEL_COMMIT", "abc")
-    found = records.provenance(crenel.Device("cpu"), "a command")
+    found = provenance(crenel.Device("cpu"), "a command")
     assert found["commit"] == "abc" and found["command"] == "a command" and found["device"] == "cpu"
     assert found["version"] == crenel.__version__ and found["compiler"]
     monkeypatch.delenv("CRENEL_COMMIT")
     monkeypatch.setattr(crenel, "__file__", "/nowhere/crenel/__init__.py")
     monkeypatch.setattr(
-        records, "_line", lambda command, folder=None: "/" if "--show-toplevel" in command else "x"
+        crenel.records, "_line", lambda command, folder=None: "/" if "--show-toplevel" in command else "x"
     )
-    assert "commit" not in records.provenance(crenel.Device("cpu"), "")  # "/" is a clone of something else
+    assert "commit" not in provenance(crenel.Device("cpu"), "")  # "/" is a clone of something else
 
 
 def test_digests_tell_arrays_apart():

@@ -32,7 +32,12 @@ def main(arguments: list[str]) -> int:
     with stage("tools"):
         toolchain = package.prepare(install_cuda=args.cuda)
         pythons = build.interpreters(args.python)
-    found: dict = {"kind": "crenel-wheels", "format": 1, "provenance": provenance(toolchain), "wheels": []}
+    found: dict = {
+        "kind": "crenel-wheels",
+        "format": 1,
+        "provenance": provenance(toolchain, args.cuda),
+        "wheels": [],
+    }
     with stage("source distribution"):
         sdist = build.source_distribution()
         found["sdist"] = {"name": sdist.name, "bytes": sdist.stat().st_size}
@@ -59,7 +64,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def provenance(toolchain: package.Toolchain) -> dict:
+def toolkit(toolchain: package.Toolchain) -> str:
+    """Version of the CUDA compiler."""
+    release = capture([toolchain.nvcc, "--version"]) or "" if toolchain.nvcc else ""
+    return release.rpartition(" V")[2].split("\n")[0]
+
+
+def provenance(toolchain: package.Toolchain, with_cuda: bool) -> dict:
     """Of what, by what and where."""
     lines = (capture([toolchain.cxx, "--version"]) or "").splitlines()
     return {
@@ -68,6 +79,7 @@ def provenance(toolchain: package.Toolchain) -> dict:
         "dirty": bool(capture(["git", "status", "--porcelain", "--untracked-files=no"])),
         "compiler": lines[0] if lines else toolchain.cxx,
         "system": f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}",
+        **({"cuda": toolkit(toolchain)} if with_cuda else {}),
         "SOURCE_DATE_EPOCH": int(build.epoch()),
     }
 
@@ -97,11 +109,12 @@ def one(
 ) -> Path:
     """A repaired wheel in `out`; without a compiler's cache where that is wanted."""
     digest = hashlib.sha256(sdist.read_bytes()).hexdigest()
-    release = capture([toolchain.nvcc, "--version"]) or "" if with_cuda and toolchain.nvcc else ""
     bill = build.WORK / "sbom" / "crenel.cdx.json"
     bill.parent.mkdir(parents=True, exist_ok=True)
-    toolkit = release.rpartition(" V")[2].split("\n")[0]
-    text = sbom.document(VERSION, build.commit(), digest, int(build.epoch()), build.nanobind(python), toolkit)
+    cuda_part = toolkit(toolchain) if with_cuda else ""
+    text = sbom.document(
+        VERSION, build.commit(), digest, int(build.epoch()), build.nanobind(python), cuda_part
+    )
     bill.write_text(text, encoding="utf-8")
     settings = {**defines(toolchain, with_cuda), "CRENEL_SBOM": str(bill)}
     raw = build.wheel(source, python, build.WORK / "raw", settings, cached)

@@ -50,6 +50,21 @@ def refusal() -> str:
     raise AssertionError(f"no error, though: {reason}")
 
 
+def model() -> str:
+    """Of a build with CUDA: the model of a GPU that needs none, on which an operation is accounted for; else
+    nothing."""
+    if not crenel._crenel.build_info()["cuda_toolkit"]:
+        return ""
+    context = ckks.Context(ckks.Params(log_n=13, scale_bits=28, depth=2), device="cuda:dry")
+    client = context.keygen()
+    ev = context.evaluator(client.evaluation_keys())
+    a = client.encrypt(np.zeros(context.params.slots))
+    with crenel.profile(context) as account:
+        ev.multiply(a, a)
+    assert account.records()
+    return context.device.description
+
+
 def command(*arguments: str) -> float:
     """Seconds of `crenel ...`, which has to succeed."""
     start = time.perf_counter()
@@ -64,6 +79,7 @@ def main() -> None:
     found["error"] = numbers()
     found["gates"] = gates()
     found["refusal"] = refusal()
+    found["model"] = model()
     commands = [("version",), ("params", "list"), ("doctor",), *(("demo", d) for d in sys.argv[1:])]
     found["seconds"] = {" ".join(c): command(*c) for c in commands}
     print(json.dumps(found, indent=1))

@@ -19,6 +19,7 @@ from runner import (
     quality,
     quick,
     sanitized,
+    shares,
     tidy,
     typed,
     verdict,
@@ -31,6 +32,7 @@ Lane = Callable[[Counts], None]
 # The library is optimised, the tests themselves compile in two thirds of the time.
 TESTS = {"CRENEL_BUILD_TESTS": "ON", "CRENEL_TEST_OPTIONS": "-O1"}
 TIDY_SECONDS = 60
+SHARES = 4  # of the Python tests, on few cores
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:check_initialization_order=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -103,13 +105,13 @@ def _everything(options, total: Counts) -> None:
         with stage("C++ tests"):
             _ctest(package.BUILD, options.k, extra, own)
 
-    def rest_lane(own: Counts) -> None:
+    def fhecore_lane(own: Counts) -> None:
         with stage("FHECore"):
             fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=own)
-        with stage("Python tests"):
-            _pytest(options.k, extra, own)
 
-    _lanes(total, [cxx_lane, rest_lane], [] if options.k else _hardening(options))
+    first, *python = _python(options.k, extra)
+    further = [] if options.k else _hardening(options)
+    _lanes(total, [cxx_lane, fhecore_lane], [first, *further[:1], *python, *further[1:]])
     if options.k:
         return
     _rules(total)
@@ -160,7 +162,7 @@ def _hardening(options) -> list[Lane]:
         with stage("types"):
             typed.count(own)
 
-    return [types, sanitizers, tidied]
+    return [sanitizers, types, tidied]  # the longest first
 
 
 def _quick(total: Counts) -> None:
@@ -203,8 +205,18 @@ def _script(script: str, arguments: list, total: Counts, extra: dict | None = No
     total.add_one(script, passed=code == 0)
 
 
-def _pytest(expression: str, extra: dict[str, str], total: Counts) -> None:
-    pytests.run("pytest", ["python/tests", *(["-k", expression] if expression else [])], extra, total)
+def _python(expression: str, extra: dict[str, str]) -> list[Lane]:
+    """The Python tests: at once where pytest has processes of its own or few are asked for, else in shares,
+    so that no core waits while another has the rest of them."""
+    whole: list[list[str]] = [["python/tests", *(["-k", expression] if expression else [])]]
+    parts = whole if expression or pytests.workers() else shares.of_folder("python/tests", SHARES)
+
+    def lane(number: int, arguments: list[str], own: Counts) -> None:
+        part = f", {number} of {len(parts)}" if len(parts) > 1 else ""
+        with stage(f"Python tests{part}"):
+            pytests.run(f"pytest-{number}" if part else "pytest", arguments, extra, own)
+
+    return [partial(lane, number, arguments) for number, arguments in enumerate(parts, 1)]
 
 
 def _sanitize(options, total: Counts) -> None:

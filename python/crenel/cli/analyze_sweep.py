@@ -9,7 +9,7 @@ from pathlib import Path
 import crenel
 from crenel import analyze, sweep
 from crenel.cli.analyze import Lab, Operation, limbs_of, params_of
-from crenel.cli.output import table
+from crenel.cli.output import numbers, table
 from crenel.counters import Counted, utilisation
 from crenel.counters import read as read_counters
 from crenel.errors import ParameterError, UnsupportedError
@@ -30,9 +30,7 @@ def run(
     counters: Path | None,
 ) -> None:
     """Print the table; write the files that were asked for."""
-    words = [word.strip() for word in batches.split(",")]
-    if not all(word.isdigit() and int(word) > 0 for word in words):
-        raise ParameterError(f"--batches {batches}, expected numbers by commas", {"batches": batches})
+    of_batches = numbers(batches, "--batches")
     if operation is Operation.bootstrap:
         raise ParameterError(
             "--sweep of a bootstrap, which has one number of limbs; expected hmult, hrot or rescale",
@@ -47,7 +45,7 @@ def run(
     ceilings = analyze.load_ceilings()
     points = sweep.sweep(
         lambda level, batch: lab.records(operation, level, batch),
-        by_level, levels, sorted({int(word) for word in words}), ceilings,
+        by_level, levels, sorted(set(of_batches)), ceilings,
     )  # fmt: skip
     title = f"{operation.value}, {name}, on {lab.context.device.name}"
     table(HEADER, [_cells(p) for p in points], title=title)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,18 +36,20 @@ def ablation(
 
     import crenel
     from crenel import ablation as ladder
-    from crenel.cli.output import say
-    from crenel.workloads.records import provenance
+    from crenel.cli.output import expect_new, numbers, say
+    from crenel.records import command_line, provenance, write_record
 
     names = [name.strip() for name in operations.split(",") if name.strip()]
     for name in names:
         if name not in ladder.LADDERS:
             known = ", ".join(ladder.LADDERS)
             raise ParameterError(f"operation '{name}', expected some of {known}", {"operation": name})
-    from crenel.cli.output import expect_new
-
     expect_new(file)
-    plan = [(name, count) for name in names for count in (_counts(limbs) if name == "key_switch" else [0])]
+    plan = [
+        (name, count)
+        for name in names
+        for count in (numbers(limbs, "--limbs") if name == "key_switch" else (0,))
+    ]
     of_values = secrets.randbits(32) if seed is None else seed
     on = crenel.Device(device)
     params = ladder.of(parameters)
@@ -62,10 +63,10 @@ def ablation(
         _print(bench, rows, parameters)
         done.append((bench, rows))
     _print_fusions()
-    where = {**provenance(on, " ".join(["crenel", *sys.argv[1:]])), "seed": of_values}
+    where = {**provenance(on, command_line()), "seed": of_values}
     document = ladder.document(done, parameters, where)
     if file is not None:
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_record(file, document)
     if plot is not None:
         from crenel.plot_ablation import draw
 
@@ -82,13 +83,6 @@ def _need_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
-
-
-def _counts(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) > 0 for word in words):
-        raise ParameterError(f"--limbs {text}, expected numbers of limbs by commas", {"limbs": text})
-    return [int(word) for word in words]
 
 
 def _print(bench: Bench, rows: Sequence[Measured], parameters: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -35,7 +33,7 @@ def bridge(
     Exit status 1 when a slot is wrong.
     """
     from crenel.cli.output import expect_new, table
-    from crenel.workloads.records import provenance
+    from crenel.records import command_line, provenance, record, write_record
 
     expect_new(file)
     with warnings.catch_warnings():
@@ -49,15 +47,7 @@ def bridge(
     )
     table(["what", "ms", "wrong", "error rms", "by the model", "largest error"], [_row(r) for r in results])
     if file is not None:
-        document = {
-            "kind": "crenel-bench",
-            "format": 1,
-            "suite": "bridge",
-            "provenance": provenance(used, " ".join(["crenel", *sys.argv[1:]])),
-            **facts,
-            "results": results,
-        }
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_record(file, record("bridge", provenance(used, command_line()), results, **facts))
     raise typer.Exit(1 if any(r["wrong"] for r in results) else 0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import sys
 from pathlib import Path
@@ -10,10 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crenel.errors import ParameterError
-
 if TYPE_CHECKING:
-    from crenel.growth import Row
+    from crenel.growth import Growth, Row
 
 Json = dict[str, Any]
 
@@ -35,59 +32,55 @@ def growth(
     threads: Annotated[str, typer.Option(help="Of the CPU, by commas.")] = "1,2,4,8,16",
     repeats: Annotated[int, typer.Option(help="Times that a point is timed, at most.", min=1)] = 9,
     seconds: Annotated[float, typer.Option(help="Of timing a point, about.", min=0)] = 0.2,
+    limit: Annotated[float, typer.Option(help="Seconds after which no point is begun.", min=0)] = 600,
     seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.", min=0)] = None,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
 ) -> None:
     """Times of operations over the ring degree, limbs and batches, of bootstraps over slots, and of a CPU
     over threads. On a GPU they are of replayed graphs; on cuda:dry nothing runs, and times are bounds. Rings
-    too small to be secure for the chain that all have are said to be. Exit status 1 when a result is wrong.
+    too small to be secure for the chain that all have are said to be. What is left out is told, with the
+    reason. Exit status 1 when a result is wrong.
     """
     import crenel
     from crenel import growth as curves
-    from crenel.cli.output import expect_new, say
-    from crenel.workloads.records import provenance
+    from crenel.cli.output import expect_new, numbers, say
+    from crenel.records import command_line, provenance, write_record
 
     expect_new(file)
     plan = curves.Plan(
         params=parameters,
         boot=boot,
-        log_n=_numbers(log_n, "--log-n"),
+        log_n=numbers(log_n, "--log-n"),
         steps=steps,
-        batches=_numbers(batches, "--batches"),
-        log_slots=_numbers(log_slots, "--log-slots"),
-        threads=_numbers(threads, "--threads"),
+        batches=numbers(batches, "--batches"),
+        log_slots=numbers(log_slots, "--log-slots"),
+        threads=numbers(threads, "--threads"),
         repeats=repeats,
         seconds=seconds,
+        limit=limit,
         seed=secrets.randbits(32) if seed is None else seed,
     )
     on = crenel.Device(device)
     names = [name.strip() for name in axes.split(",") if name.strip()] if axes else _all_of(on)
-    rows = curves.measure(on, names, plan, say)
+    found = curves.measure(on, names, plan, say)
     say("")
-    _print(rows, on.description)
+    _print(found, on.description)
     if file is not None:
-        where = provenance(on, " ".join(["crenel", *sys.argv[1:]]))
-        file.write_text(json.dumps(curves.document(rows, plan, where), indent=1) + "\n", encoding="utf-8")
-    raise typer.Exit(1 if any(row.get("correct") is False for row in rows) else 0)
+        write_record(file, curves.document(found, plan, provenance(on, command_line())))
+    raise typer.Exit(1 if any(row.get("correct") is False for row in found.rows) else 0)
 
 
 def _all_of(device: Any) -> list[str]:
-    """Bootstraps of a whole ring take minutes on `ref`; threads are the CPU's."""
+    """Bootstraps of a whole ring take minutes on `ref`, and long on a CPU, so last; threads are a CPU's."""
     names = ["log_n", "limbs", "batch"]
-    return names + {"cuda": ["slots"], "cpu": ["slots", "threads"]}.get(device.kind, [])
+    return names + {"cuda": ["slots"], "cpu": ["threads", "slots"]}.get(device.kind, [])
 
 
-def _numbers(text: str, name: str) -> tuple[int, ...]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) > 0 for word in words):
-        raise ParameterError(f"{name} {text}, expected numbers from 1 on, by commas", {name: text})
-    return tuple(int(word) for word in words)
-
-
-def _print(rows: list[Row], description: str) -> None:
+def _print(found: Growth, description: str) -> None:
     from crenel.cli.output import table
     from crenel.growth import AXES, OPERATIONS
 
+    rows = found.rows
     print(description)
     for axis in dict.fromkeys(row["axis"] for row in rows):
         own = [row for row in rows if row["axis"] == axis]
@@ -103,6 +96,10 @@ def _print(rows: list[Row], description: str) -> None:
         for row in own:
             if row.get("correct") is False:
                 print(f"WRONG: {row['name']} at {axis} {row['x']}: error {row['error']}", file=sys.stderr)
+    if found.left_out:
+        print("\nleft out:")
+    for each in found.left_out:
+        print(f"  {AXES[each.axis]} {each.x}{f', {each.name}' if each.name else ''}: {each.why}")
 
 
 def _us(row: Row | None) -> str:

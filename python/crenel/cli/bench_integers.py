@@ -3,9 +3,7 @@ what a GPU would take by its measured look-ups."""
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from crenel.errors import InsecureParametersWarning, ParameterError
 
 if TYPE_CHECKING:
     from crenel.tfhe import Client, Evaluator, Integers
+    from crenel.tfhe.types import IntegerType
 
 Clear = Callable[[int, int, int], object]  # of two values of so many bits
 Run = Callable[["Evaluator", "Integers", "Integers"], Any]
@@ -88,6 +87,16 @@ def _chosen(text: str, known: list[str], what: str) -> list[str]:
     return wanted or known
 
 
+def _unsigned(text: str) -> list[IntegerType]:
+    from crenel.tfhe.types import integer_type
+
+    kinds = [integer_type("bench integers", name.strip()) for name in text.split(",")]
+    for kind in kinds:
+        if kind.signed:
+            raise ParameterError(f"type {kind}, expected unsigned ones", {"type": kind.name})
+    return kinds
+
+
 def _encrypted(client: Client, rng: np.random.Generator, name: str, size: int) -> tuple[list[int], Integers]:
     from crenel.tfhe.types import integer_type
 
@@ -115,19 +124,11 @@ def integers(
     rounds one after the other. Here: those of --device, with the results decrypted and compared.
     """
     from crenel import tfhe
-    from crenel.cli.output import table
+    from crenel.cli.output import expect_new, say
+    from crenel.records import command_line, provenance, record, write_record
     from crenel.tfhe.lookup_times import measured
-    from crenel.tfhe.types import integer_type
-    from crenel.workloads.records import provenance
 
-    names, kinds = _chosen(operations, list(OPERATIONS), "operation"), []
-    for name in (t.strip() for t in types.split(",")):
-        kind = integer_type("bench integers", name)
-        if kind.signed:
-            raise ParameterError(f"type {kind}, expected unsigned ones", {"type": kind.name})
-        kinds.append(kind)
-    from crenel.cli.output import expect_new
-
+    names, kinds = _chosen(operations, list(OPERATIONS), "operation"), _unsigned(types)
     expect_new(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
@@ -141,44 +142,20 @@ def integers(
         x, a = _encrypted(client, rng, kind.name, size)
         y, b = _encrypted(client, rng, kind.name, size)
         for name in names:
+            say(f"{name} of {kind}")
             found = _measure(ev, client, name, (x, y), (a, b), repeats, limit / max(bootstrap, 1e-9))
             results.append(found)
-            if sys.stderr.isatty():
-                print(f"\r{name} of {kind} ", end="", file=sys.stderr, flush=True)
-    if sys.stderr.isatty():
-        print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
-    gpu = measured()
-    title = (
-        f"{parameters}. GPU: {gpu.device}, predicted from {gpu.params}, {gpu.source}; a second: in arrays of "
-        f"{MANY:,}. Here: {context.device.description}, arrays of {size}, circuits {circuits}. Look-ups "
-        "are of one integer, / rounds"
-    )
-    header = [
-        "operation",
-        "type",
-        "GPU look-ups",
-        "ms",
-        "a second",
-        "here look-ups",
-        "ms",
-        "ms each",
-        "result",
-    ]
-    table(header, [_row(r) for r in results], title=title)
+    say("")
+    _print(results, parameters, f"{context.device.description}, arrays of {size}, circuits {circuits}")
     if file is not None:
-        document = {
-            "kind": "crenel-bench",
-            "format": 1,
-            "suite": "integers",
-            "provenance": provenance(context.device, " ".join(["crenel", *sys.argv[1:]])),
+        facts = {
             "params": parameters,
             "params_id": context.params.id,
             "max_norm2": context.params.max_norm2,
             "predicted_by": asdict(measured()),
             "predicted_rate_of": MANY,
-            "results": [asdict(r) for r in results],
         }
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_record(file, record("integers", provenance(context.device, command_line()), results, **facts))
     raise typer.Exit(1 if any(r.correct is False for r in results) else 0)
 
 
@@ -238,6 +215,20 @@ def predicted(name: str, bits: int, max_norm2: float) -> Predicted:
     bootstraps, _, depth, rounds = cost(1)
     together = gpu.circuit(cost(MANY)[3], MANY)
     return Predicted(bootstraps, depth, 1e6 * gpu.circuit(rounds), MANY / together if together else 0.0)
+
+
+def _print(results: list[Measured], parameters: str, here: str) -> None:
+    from crenel.cli.output import table
+    from crenel.tfhe.lookup_times import measured
+
+    gpu = measured()
+    title = (
+        f"{parameters}. GPU: {gpu.device}, predicted from {gpu.params}, {gpu.source}; a second: in arrays of "
+        f"{MANY:,}. Here: {here}. Look-ups are of one integer, / rounds"
+    )
+    header = ["operation", "type", "GPU look-ups", "ms", "a second"]
+    header += ["here look-ups", "ms", "ms each", "result"]
+    table(header, [_row(r) for r in results], title=title)
 
 
 def _row(r: Measured) -> list[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,16 +41,14 @@ def pool(
 
     Exit status 1 when a result is not that of one device, bit for bit.
     """
-    from crenel.cli.output import table
-    from crenel.workloads.records import provenance
+    from crenel.cli.output import expect_new, numbers, table
+    from crenel.records import command_line, provenance, record, write_record
 
     names = [name.strip() for name in devices.split(",") if name.strip()]
     if not names:
         raise ParameterError(f"devices is '{devices}', expected names by commas", {"devices": devices})
-    from crenel.cli.output import expect_new
-
     expect_new(file)
-    steps = _numbers(together, "together")
+    steps = numbers(together, "--together")
     results: list[Json] = []
     described, first = "", None
     with warnings.catch_warnings():
@@ -76,26 +72,8 @@ def pool(
         if "copies" in r:
             print(_copies(r))
     if file is not None:
-        document = {
-            "kind": "crenel-bench",
-            "format": 1,
-            "suite": "pool",
-            "provenance": provenance(first, " ".join(["crenel", *sys.argv[1:]])),
-            "devices": names,
-            "results": results,
-        }
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_record(file, record("pool", provenance(first, command_line()), results, devices=names))
     raise typer.Exit(1 if any(r.get("same_bits") is False for r in results) else 0)
-
-
-def _numbers(text: str, name: str) -> list[int]:
-    try:
-        found = [int(part) for part in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or min(found) < 1:
-        raise ParameterError(f"{name} is '{text}', expected numbers from 1 on, by commas", {name: text})
-    return found
 
 
 def _counts(devices: int) -> list[int]:
@@ -153,7 +131,7 @@ def _memory(pool: ckks.DevicePool | tfhe.DevicePool) -> list[Json]:
 
 
 def _ckks(
-    names: list[str], preset: str, each: int, steps: list[int], repeats: int, seed: int, insecure: bool
+    names: list[str], preset: str, each: int, steps: Sequence[int], repeats: int, seed: int, insecure: bool
 ) -> tuple[list[Json], ckks.PoolEvaluator]:
     from crenel import ckks
 

@@ -43,9 +43,9 @@ def gpus(
     """
     from crenel import analyze
     from crenel import gpus as model
-    from crenel.cli.bench_pool import _numbers
+    from crenel.cli.output import numbers
 
-    numbers = _numbers(counts, "gpus")
+    of_gpus = numbers(counts, "--gpus")
     if measured_ms is not None and not 0 < measured_ms < float("inf"):
         raise ParameterError(
             f"measured-ms is {measured_ms}, expected a positive time", {"measured_ms": measured_ms}
@@ -56,11 +56,11 @@ def gpus(
     ceilings, links = analyze.load_ceilings(), model.load_links()
     one = _account(parameters)
     took = one.bound if measured_ms is None else 1e-3 * measured_ms
-    spread = [model.spread(took, one.bytes_in, one.bytes_out, n, each, links) for n in numbers]
+    spread = [model.spread(took, one.bytes_in, one.bytes_out, n, each, links) for n in of_gpus]
     divided = [
         model.divided(one.records, one.ring_dim, n, way, ceilings, links)
         for way in ("gathered", "aggregated")
-        for n in numbers
+        for n in of_gpus
     ]
     _print(parameters, one, took, measured_ms is not None, spread, divided, ceilings.device)
     if file is not None:

@@ -23,6 +23,14 @@ def expect_new(file: Path | None) -> None:
         )
 
 
+def numbers(text: str, option: str) -> tuple[int, ...]:
+    """What an option has, by commas: whole numbers from 1 on. Raises ParameterError for anything else."""
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and len(word) < 20 and int(word) > 0 for word in words):
+        raise ParameterError(f"{option} {text}, expected numbers from 1 on, by commas", {option: text})
+    return tuple(int(word) for word in words)
+
+
 def say(text: str) -> None:
     """What is under way, in one line of the terminal that the next one overwrites; empty: nothing more."""
     if sys.stderr.isatty():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -28,8 +27,8 @@ def tune(
     from crenel import tuning
     from crenel._crenel import default_tuning
     from crenel.cli.output import expect_new, say, table
+    from crenel.records import command_line, provenance
     from crenel.tuning_times import Workloads
-    from crenel.workloads.records import provenance
 
     expect_new(file)
     on = crenel.Device(device)
@@ -49,8 +48,7 @@ def tune(
     if best == start:
         print("nothing was faster: the device keeps what it began with, and nothing is stored")
         return
-    words = " ".join(["crenel", *sys.argv[1:]])
-    where = {**provenance(on, words), "seed": of_values}
+    where = {**provenance(on, command_line()), "seed": of_values}
     found = tuning.Tuning(on.description, on.processors, best, tuple(steps), before, after, where)
     if file is not None:
         file.write_text(found.to_json(), encoding="utf-8")

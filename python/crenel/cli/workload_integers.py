@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -147,6 +145,7 @@ def _session(parameters: str, device: str, file: Path | None) -> Session:
 
 def _finish(outcome: Outcome, session: Session, file: Path | None) -> None:
     if file is not None:
-        document = outcome.document(session.context.device, " ".join(["crenel", *sys.argv[1:]]))
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        from crenel.records import command_line, write_record
+
+        write_record(file, outcome.document(session.context.device, command_line()))
     raise typer.Exit(0 if outcome.correct else 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from crenel.reproduce.results import Found, Results, by_device
 
 Points = dict[str, list[tuple[float, float]]]
 ORDER = ("hmult", "hrot", "rescale", "hadd", "bootstrap")  # of curves of crenel bench growth
+WIDE = 20  # times the least: beyond it a linear axis shows the largest alone
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,8 @@ def _grown(
     for device, own in by_device(results.rows("growth", axis=axis)).items():
         last = max(own, key=lambda f: f.date).file
         where = device.removesuffix(" that executes nothing")
+        if axis == "threads":  # each point has its own number
+            where = re.sub(r", \d+ threads?$", "", where)
         for f in sorted(own, key=lambda f: ORDER.index(f.row["name"])):
             us = f.row["bound_us"] if f.row["latency_us"] is None else f.row["latency_us"]
             if f.file != last or us is None:
@@ -161,7 +165,9 @@ def _grown(
                 weak.add(f.row["log_n"])
     if weak and axis == "log_n":
         x += f" (below 128 bits of security: 2^{', 2^'.join(map(str, sorted(weak)))})"
-    chart = Lines(title, x, unit, points, logx=logx, logy=unit == "us")
+    ys = [y for own in points.values() for _, y in own]
+    wide = bool(ys) and max(ys) > WIDE * min(ys)  # as of a CPU beside a GPU
+    chart = Lines(title, x, unit, points, logx=logx, logy=unit == "us" or wide)
     return _curve(name, title, chart, files)
 
 

@@ -6,15 +6,9 @@ beside it says why.
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
 import hashlib
 import json
-import os
-import platform
 import resource
-import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,14 +17,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-import crenel
 from crenel import ckks
-from crenel._crenel import build_info, write_file
 from crenel.errors import SerializationError
+from crenel.records import FORMAT, KIND, record, write_record
 from crenel.workloads.files import opened
 from crenel.workloads.stages import Stopwatch
 
-KIND, FORMAT, SUITE = "crenel-bench", 1, "workload"
+SUITE = "workload"
 Json: TypeAlias = dict[str, Any]
 
 
@@ -259,78 +252,14 @@ def process_peak_bytes() -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def provenance(device: crenel.Device | crenel.DeviceInfo, command: str) -> Json:
-    """Where and of what a record was made."""
-    commit, dirty = _commit()
-    found = {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": command,
-        "version": crenel.__version__,
-        "commit": commit,
-        "dirty": dirty,
-        **{name: text for name, text in build_info().items() if text},
-        "device": device.name,
-        "device_description": device.description,
-        "host_processor": _host_processor(),
-        "host_threads": str(
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        ),
-        "python": platform.python_version(),
-    }
-    if device.kind == "cuda":
-        found["driver_and_clocks"] = _driver()
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _commit() -> tuple[str | None, bool | None]:
-    """Of the clone that the package lies in; a clone of something else says nothing about it."""
-    if named := os.environ.get("CRENEL_COMMIT"):
-        return named, None
-    here = Path(crenel.__file__).resolve().parent
-    top = _line(["git", "rev-parse", "--show-toplevel"], here)
-    if not top or not (Path(top) / "python/crenel/__init__.py").is_file():
-        return None, None
-    changed = _line(["git", "status", "--porcelain", "--untracked-files=no"], Path(top))
-    return _line(["git", "rev-parse", "HEAD"], Path(top)), changed is not None
-
-
-def _line(command: list[str], folder: Path | None = None) -> str | None:
-    """The first line of what a program prints; None where there is no such program, or nothing."""
-    if shutil.which(command[0]) is None:
-        return None
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    lines = done.stdout.strip().splitlines()
-    return lines[0].strip() if done.returncode == 0 and lines else None
-
-
-def _host_processor() -> str | None:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or None
-    named = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
-    return named[0] if named else None
-
-
-def _driver() -> str | None:
-    fields = "driver_version,clocks.sm,clocks.mem,clocks.max.sm"
-    return _line(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"])
-
-
 def document(results: list[Record], where: Mapping[str, object]) -> Json:
     """The JSON document of runs on one machine."""
-    return {
-        "kind": KIND,
-        "format": FORMAT,
-        "suite": SUITE,
-        "provenance": dict(where),
-        "results": [dataclasses.asdict(result) for result in results],
-    }
+    return record(SUITE, where, results)
 
 
 def write(path: Path, results: list[Record], where: Mapping[str, object]) -> None:
     """Write the document; the file is whole or not there. Raises FileError."""
-    write_file(path, (json.dumps(document(results, where), indent=1) + "\n").encode())
+    write_record(path, document(results, where))
 
 
 def read(path: Path) -> tuple[list[Record], Json]:

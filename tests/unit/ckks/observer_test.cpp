@@ -56,6 +56,8 @@ TEST_P(CkksObserver, RightResultsOfEveryOperationPassAndAreTheSameBits) {
   };
   for (u64 slots : {w.slots(), u64(16)})
     for (u32 batch : {1u, 2u}) {
+      // ref takes seconds each: one batch there for each number of slots
+      if (GetParam() == "ref" && (slots == 16) == (batch == 1)) continue;
       SCOPED_TRACE(cat(slots, " slots, batch ", batch));
       const Ciphertext x =
           w.client.encrypt(test::random_values(rng, batch * slots, 0.7), {}, 0.0, slots, batch);

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ import numpy as np
 import crenel
 from crenel import tfhe
 from crenel.errors import InsecureParametersWarning, ParameterError
+from crenel.records import provenance, record
 from crenel.workloads.integers.condition import parse
 from crenel.workloads.integers.filter import Answer, Table, constants, narrow, select_rows, select_rows_clear
 from crenel.workloads.integers.search import Hits, find, find_clear
 from crenel.workloads.integers.transfer import transfer, transfer_clear
 from crenel.workloads.report import Report
 
-KIND, FORMAT, SUITE = "crenel-bench", 1, "integer-workload"
+SUITE = "integer-workload"
 
 
 @dataclass
@@ -40,15 +41,7 @@ class Outcome:
 
     def document(self, device: Any, command: str) -> dict[str, Any]:
         """The record, as files of bench/results are."""
-        from crenel.workloads.records import provenance
-
-        return {
-            "kind": KIND,
-            "format": FORMAT,
-            "suite": SUITE,
-            "provenance": provenance(device, command),
-            "results": [asdict(self)],
-        }
+        return record(SUITE, provenance(device, command), [self])
 
 
 class Session:

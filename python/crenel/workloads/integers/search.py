@@ -33,8 +33,11 @@ def find(ev: Evaluator, text: Integers, pattern: Integers | bytes) -> Hits:
     pattern : bytes that the server may know, or uint8 of shape (m,), m up to n; its length is public
 
     A public pattern takes n comparisons for each of its different characters, an encrypted one
-    m (n - m + 1). Raises ParameterError for other shapes.
+    m (n - m + 1). Raises ParameterError for other types and shapes.
     """
+    _expect_characters("text", text)
+    if not isinstance(pattern, bytes):
+        _expect_characters("pattern", pattern)
     known = np.frombuffer(pattern, dtype=np.uint8) if isinstance(pattern, bytes) else None
     length = len(known) if known is not None else pattern.size  # type: ignore[union-attr]
     if text.ndim != 1 or not 1 <= length <= text.size:
@@ -56,6 +59,15 @@ def find(ev: Evaluator, text: Integers, pattern: Integers | bytes) -> Hits:
     kind = "uint8" if size < 1 << 8 else "uint16" if size < 1 << 16 else "uint32"
     flags = ev.sum(places.reshape(1, size), 0, dtype="uint2")
     return Hits(places, ev.sum(places, dtype=kind), ev.argmax(flags))
+
+
+def _expect_characters(what: str, given: object) -> None:
+    kind = str(given.type) if isinstance(given, Integers) else type(given).__name__
+    if kind != "uint8":
+        known = " or bytes" if what == "pattern" else ""
+        raise ParameterError(
+            f"find: a {what} of {kind}, expected encrypted integers of uint8{known}", {what: kind}
+        )
 
 
 def find_clear(text: bytes, pattern: bytes) -> tuple[list[bool], int, int]:
