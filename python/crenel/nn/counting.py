@@ -42,14 +42,17 @@ class Counting:
     bootstraps: set[Boot] = field(default_factory=set)
     """Their kinds."""
     plaintext_bytes: int = 0
+    layer_bytes: int = 0
+    """Of the largest step's diagonals."""
     transforms: dict[int, SlotTransform] = field(default_factory=dict)
-    """Matrices, by the number of the value that a step makes."""
+    """Matrices, by the number of the value that a step makes; of those that are missing the outlines are made
+    and put here."""
     encoded: set[int] = field(default_factory=set)
     """Steps whose plaintexts are counted."""
 
     def _matrix(self, step: Transform | Contract) -> SlotTransform:
         if step.out not in self.transforms:
-            self.transforms[step.out] = prepared(self.plan, step)
+            self.transforms[step.out] = prepared(self.plan, step, outline=True)
         return self.transforms[step.out]
 
     def _rotate(self, steps: Sequence[int], level: int) -> None:
@@ -88,7 +91,9 @@ class Counting:
         period = self.plan.values[step.out].layout.plane[0] if isinstance(step, Contract) else matrix.slots
         babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
         places = math.prod(matrix.ends) * babies * giants
-        self.plaintext_bytes += places * plaintext_bytes(self.params, level, period=period, extended=True)
+        found = places * plaintext_bytes(self.params, level, period=period, extended=True)
+        self.plaintext_bytes += found
+        self.layer_bytes = max(self.layer_bytes, found)
 
     def rotated(self, a: Counted, steps: Sequence[int]) -> list[Counted]:
         moves = [k for k in steps if k]
@@ -162,6 +167,8 @@ class Demand:
     operations: Mapping[str, int]
     plaintext_bytes: int
     """Of encoded weights, on the device."""
+    layer_bytes: int
+    """Of those of one layer, at most: what is there of them at once where they are staged."""
     key_bytes: int
     """Of the evaluation keys, on the device."""
 
@@ -200,6 +207,7 @@ def demand_of(counted: Counting) -> Demand:
         _sorted(counted.bootstraps),
         dict(sorted(counted.operations.items())),
         counted.plaintext_bytes,
+        counted.layer_bytes,
         counted.params.key_bytes(
             rotations=rotations,
             relinearisation=counted.relinearisation is not None,
