@@ -110,7 +110,7 @@ class OfNetworks(Shared):
         bool,
         typer.Option(
             "--lean",
-            help="Less memory for more time: one kind of bootstrap, and weights encoded layer by layer in every run.",
+            help="Less memory, more time: one kind of bootstrap, weights encoded by layer in every run.",
         ),
     ] = False
 

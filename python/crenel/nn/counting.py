@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,28 @@ from crenel.nn.ops import Reals
 from crenel.nn.passes.prices import split
 from crenel.nn.plan import Boot, Contract, Plan, Transform
 from crenel.nn.sizes import plaintext_bytes
+
+TOGETHER = 8
+"""Sums of products that share a grid where most places of one for all would be empty."""
+
+
+def places(matrix: SlotTransform, babies: int, giants: int) -> int:
+    """Diagonals for which there is room: of every input a grid of its sums and baby steps, with places for
+    those that are zero. Outputs without giant steps that meet few baby steps each share one by eights, where
+    no step is met by several; docs/theory/attention.md, "Shifts"."""
+    inputs, outputs = matrix.ends
+    whole = inputs * outputs * babies * giants
+    if giants > 1:
+        return whole
+    total = 0
+    for i in range(inputs):
+        rows = [set(row[i] or ()) for row in matrix.blocks if row[i] is not None]
+        used = [set().union(*rows[k : k + TOGETHER]) for k in range(0, len(rows), TOGETHER)]
+        grid = len(rows) * len(set().union(*rows))
+        parts = sum(len(rows[k * TOGETHER :][:TOGETHER]) * len(steps) for k, steps in enumerate(used))
+        again = sum(map(len, used)) > len(set().union(*rows)) + len(rows) // TOGETHER
+        total += grid if 2 * parts > grid or again else parts
+    return total
 
 
 @dataclass(frozen=True)
@@ -83,15 +104,14 @@ class Counting:
         return [Counted(level - 1, slots)] * outputs
 
     def _plain(self, step: Transform | Contract, matrix: SlotTransform, level: int) -> None:
-        """Bytes of the diagonals, once for all groups: a grid of baby and giant steps an input and output,
-        with places for diagonals that are zero. Those of shifts repeat with every row."""
+        """Bytes of the diagonals, once for all groups. Those of shifts repeat with every row."""
         if step.out in self.encoded:
             return
         self.encoded.add(step.out)
         period = self.plan.values[step.out].layout.plane[0] if isinstance(step, Contract) else matrix.slots
         babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
-        places = math.prod(matrix.ends) * babies * giants
-        found = places * plaintext_bytes(self.params, level, period=period, extended=True)
+        each = plaintext_bytes(self.params, level, period=period, extended=True)
+        found = places(matrix, babies, giants) * each
         self.plaintext_bytes += found
         self.layer_bytes = max(self.layer_bytes, found)
 

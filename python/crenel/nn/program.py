@@ -160,8 +160,8 @@ class Program:
         return values.reshape(len(found), *self.plan.output_shape)
 
     def forget(self) -> None:
-        """Drops matrices that were made, which `bind` and `simulate` make again: gigabytes of the host's memory
-        for a large network."""
+        """Drops matrices that were made, which `bind` and `simulate` make again: of a large network
+        gigabytes of the host's memory."""
         for name in ("transforms", "counting"):
             self._kept.pop(name, None)
 

@@ -11,9 +11,10 @@ from crenel.workloads.networks import cifar
 from crenel.workloads.networks.task import Task
 
 NEEDED = (
-    "Neither networks nor images come with Crenel. --file: what Keras' model.save wrote as .h5; --data: CIFAR-10's "
-    "test_batch.bin, or the folder of its binary version, or an .npz file of images (count, 3, 32, 32) of bytes "
-    "and labels (count,); --calibration: data_batch_1.bin, default where --data is a folder"
+    "Neither networks nor images come with Crenel. --file: what Keras' model.save wrote as .h5; --data: "
+    "CIFAR-10's test_batch.bin, or the folder of its binary version, or an .npz file of images "
+    "(count, 3, 32, 32) of bytes and labels (count,); --calibration: data_batch_1.bin, default where --data "
+    "is a folder"
 )
 SAMPLES = 200  # of the calibration: a plan of many channels is simulated on them layer by layer
 
