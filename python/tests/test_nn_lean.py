@@ -78,7 +78,7 @@ def test_one_kind_of_bootstrap_serves_vectors_of_all_sizes(rng):  # noqa: F811
 @pytest.mark.parametrize("babies", [0, 4])
 @pytest.mark.parametrize("kind", [Scores, Attend])
 def test_shifts_have_places_for_what_is_there(rng, kind, babies):  # noqa: F811
-    """Every output has diagonals of its own, so that most of a grid of all would be zeros: eight outputs share
+    """Every output has diagonals of its own, so that most of one grid would be zeros: eight outputs share
     one. Alone, an output has the same bits."""
     params, tokens, heads, width, level = toy("toy-leveled-n14-s40"), 16, 2, 16, 2
     wide = Layout.of((tokens, tokens * heads), params.slots)
