@@ -28,12 +28,14 @@ def machine_sections(files: dict[str, dict]) -> str:
         text += f"\n## What launches say, {machine['device']}\n\n"
         times = [f"{machine[key]:.3g}" for key in ("empty_us", "kernel_us", "launch_us")]
         rates = [f"{machine[key] / 1e6:.3g} TB/s" for key in ("cached", "beyond")]
+        mib = machine["cache"] >> 20
         text += (
-            f"`nn.duration` counts launches by a dry run. On the device an element-wise kernel takes\n"
-            f"{times[0]} us and any other {times[1]} us besides its bytes, at {rates[0]}, or {rates[1]} where\n"
-            f"a launch moves more than the {machine['cache'] >> 20} MiB of the second-level cache; the host takes\n"
-            f"{times[2]} us a launch, which recordings do not have. By `tools/fit_machine.py` from the\n"
-            f"operations below, and from no network. `{name}`\n\n"
+            "`nn.duration` counts launches by a dry run. On the device an element-wise kernel takes\n"
+            f"{times[0]} us and any other {times[1]} us besides its bytes, at {rates[0]}, or\n"
+            f"{rates[1]} where a launch moves more than the {mib} MiB of the second-level cache;\n"
+            f"the host takes {times[2]} us a launch, which recordings do not have. By\n"
+            "`tools/fit_machine.py` from the operations below, and from no network.\n"
+            f"`{name}`\n\n"
         )
         text += table(NETWORKS, [_network(run, files) for run in data["networks"]])
         text += "\n" + table(OPERATIONS, [_operation(row) for row in data["operations"]])
