@@ -209,6 +209,9 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
         "wire_bytes": sum(len(x.to_bytes()) for x in sent[:1]) * len(sent),
     }
     ms = program.expected.milliseconds
+    gpu = held.device.info.name.startswith("cuda")
+    if not gpu and (options.program is not None or options.costs is not None):
+        ms = None  # of another machine, by whose times the program was compiled
     if size == program.batch and (taken := predicted(program, machine)) is not None:
         ms = taken.recorded_ms if options.graph else taken.ms
     return _record(task, program, clear, found, options, report, facts, times, found_layers, ms)

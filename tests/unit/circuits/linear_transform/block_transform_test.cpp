@@ -195,7 +195,7 @@ TEST(BlockPlans, SumsOfTheirOwnStepsHavePartsOfTheirOwn) {
     const BlockPlan plan = plan_blocks(pointers, offsets, 64, 64, KeyMode::hoisted);
     const auto& parts = plan.columns[0].parts;
     expect_parts(plan.columns[0]);
-    EXPECT_EQ(parts.size(), outputs < 16 ? 1 : (outputs + 7) / 8);
+    EXPECT_EQ(parts.size(), outputs < 16 ? 1u : (outputs + 7) / 8);
     u64 places = 0;
     for (const auto& part : parts) places += part.rows.size() * part.babies.size();
     if (outputs > 16) EXPECT_LE(places, 8 * plan.diagonals);
