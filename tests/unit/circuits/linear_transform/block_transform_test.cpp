@@ -198,7 +198,9 @@ TEST(BlockPlans, SumsOfTheirOwnStepsHavePartsOfTheirOwn) {
     EXPECT_EQ(parts.size(), outputs < 16 ? 1u : (outputs + 7) / 8);
     u64 places = 0;
     for (const auto& part : parts) places += part.rows.size() * part.babies.size();
-    if (outputs > 16) EXPECT_LE(places, 8 * plan.diagonals);
+    if (outputs > 16) {
+      EXPECT_LE(places, 8 * plan.diagonals);
+    }
   }
 }
 
@@ -425,10 +427,13 @@ TEST_P(BlockTransforms, OutputsOfTheirOwnStepsHaveTheBitsThatTheyHaveAlone) {
     for (u32 o = 0; o < kOutputs; ++o) {
       const BlockTransform one(w.context, {blocks[o]}, options);
       apart += one.plaintext_bytes();
-      if (keys == KeyMode::hoisted)
+      if (keys == KeyMode::hoisted) {
         EXPECT_EQ(test::bits(one(ev, in)[0]), test::bits(out[o])) << "output " << o;
+      }
     }
-    if (keys == KeyMode::hoisted) EXPECT_LE(t.plaintext_bytes(), 8 * apart);
+    if (keys == KeyMode::hoisted) {
+      EXPECT_LE(t.plaintext_bytes(), 8 * apart);
+    }
   }
 }
 
