@@ -51,9 +51,8 @@ u64 bytes_of(const rlwe::RingContext& ring, const BlockPointers& blocks, const B
              std::size_t input) {
   u64 bytes = 0;
   for (const BlockPlan::Part& part : shape.plan.columns[input].parts)
-    bytes +=
-        DiagonalPlaintexts::bytes_of(column_of(blocks, input), part.rows.size(), part.babies.size(),
-                                     plaintext_limbs(ring, shape).size());
+    bytes += DiagonalPlaintexts::bytes_of(column_of(blocks, input), part.rows.size(),
+                                          part.babies.size(), plaintext_limbs(ring, shape).size());
   return bytes;
 }
 

@@ -213,8 +213,7 @@ TEST(BlockPlans, StepsThatManySumsNeedStayTogether) {
   for (const DiagonalMatrix* block : {&dense, &shared}) {
     std::vector<u64> used;
     for (const auto& [offset, values] : block->diagonals) used.push_back(offset);
-    const BlockPlan plan =
-        plan_blocks(BlockPointers(32, {block}), used, 64, 64, KeyMode::hoisted);
+    const BlockPlan plan = plan_blocks(BlockPointers(32, {block}), used, 64, 64, KeyMode::hoisted);
     EXPECT_EQ(plan.columns[0].parts.size(), 1u);
     expect_parts(plan.columns[0]);
   }
