@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 
 from report.browser import browser_sections
+from report.machines import machine_sections
 from report.small_networks import small_network_sections
 from report.text import duration, number, provenance_line, table
 
@@ -251,4 +252,4 @@ def workloads_page(files: dict[str, dict]) -> str:
         text += "\n" + "\n".join(provenance_line(d["provenance"]) for d in chosen.values())
     else:
         text += NOTHING
-    return text + small_network_sections(files) + browser_sections(files)
+    return text + machine_sections(files) + small_network_sections(files) + browser_sections(files)

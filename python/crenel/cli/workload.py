@@ -131,6 +131,33 @@ def resnet20(
 
 @app.command()
 @with_options(OfNetworks)
+def keras(
+    common: OfNetworks,
+    file: Annotated[Path | None, typer.Option(help="A sequential network of Keras, .h5.")] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(help="Training images; default: those of the folder of --data.")
+    ] = None,
+    replace: Annotated[
+        list[str] | None,
+        typer.Option(help="What has no polynomial by what has, as MaxPool=relu; several times."),
+    ] = None,
+    divide: Annotated[
+        float, typer.Option(help="Bytes of images are divided by it, as they were in the training.")
+    ] = 1.0,
+    json: ValuesFile = None,
+) -> None:
+    """Classify CIFAR-10's test images by a network of a Keras file, and compare with it in the clear."""
+    _check_network_files(common, json)
+    from crenel.workloads.networks.keras_images import task
+
+    made = _kept("keras", common, file, calibration) or task(
+        file, common.data, calibration, common.samples, replace=replace or (), divide=divide
+    )
+    _network(made, common, "boot35", json)
+
+
+@app.command()
+@with_options(OfNetworks)
 def mlp(common: OfNetworks, seed: Seed = 0, json: ValuesFile = None) -> None:
     """Classify digits by layers 784-128-128-10 with squares; --data: a folder of MNIST's files."""
     _digits_network("mlp", common, seed, "leveled-n14-s40", json)

@@ -106,6 +106,13 @@ class OfNetworks(Shared):
     graph: Annotated[
         bool, typer.Option("--graph", help="Replay each run as one recording, which the first one makes.")
     ] = False
+    lean: Annotated[
+        bool,
+        typer.Option(
+            "--lean",
+            help="Less memory, more time: one kind of bootstrap, weights encoded by layer in every run.",
+        ),
+    ] = False
 
     def of_the_run(self) -> NetworkOptions:
         """Those that the driver takes."""
@@ -114,7 +121,7 @@ class OfNetworks(Shared):
         return NetworkOptions(
             self.batch or None, self.program, self.save, cast(Any, self.activation), self.degree or None,
             self.margin or None, self.warm, self.stages, self.errors, self.energy, self.graph,
-            self.inputs or self.clear, self.costs, self.composite,
+            self.inputs or self.clear, self.costs, self.composite, self.lean,
         )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ def compile(
     batch: int = 1,
     device: str | Device = "auto",
     costs: CostModel | None = None,
+    lean: bool = False,
 ) -> Program:
     """A program that computes a network on encrypted samples.
 
@@ -73,6 +74,8 @@ def compile(
     batch : most samples of one run: rows of the same ciphertexts, several in neighbouring slots if they fit
     device : where `Program.bind` computes
     costs : measured times, by which bootstraps are placed; default: key switches and limbs are counted
+    lean : vectors of all sizes are refreshed by one kind of bootstrap, or by one beside those that share
+        bootstraps, whatever it costs: gibibytes of keys and plaintexts less
 
     Needs no key and no device. Where there are bootstraps, their error is that of bootstrappers made on the
     CPU for it, one for each number of slots: seconds to tens of seconds and, of 'boot35', about 1 GiB of host
@@ -97,7 +100,7 @@ def compile(
     plan = Lower(params.slots)(graph, bounds)
     images = Interleave(int(batch)).room(plan)
     prices = prices_of(params, costs, -(-int(batch) // images))
-    layouts = Layouts(prices, Interleave(int(batch)), partial(_levelled, prices))
+    layouts = Layouts(prices, Interleave(int(batch)), partial(_levelled, prices, lean))
     plan, transforms = layouts(graph, bounds)
     if len(graph.nodes[0].shape) != 2 and 0 in sources(plan, strange(plan, transforms)):
         plan, transforms = layouts(*behind_identity(graph, bounds))
@@ -116,7 +119,7 @@ def compile(
 
 
 def _levelled(
-    prices: AbstractPrices, plan: Plan, transforms: dict[int, SlotTransform]
+    prices: AbstractPrices, lean: bool, plan: Plan, transforms: dict[int, SlotTransform]
 ) -> tuple[Plan, dict[int, SlotTransform]]:
     """Without bootstraps where the levels suffice, or where the parameters have none, with its error."""
     params = prices.params
@@ -125,7 +128,7 @@ def _levelled(
     except UnsupportedError:
         if params.max_level <= params.normal_top_level:
             raise
-        levelled = Refreshes(prices)(plan, transforms)
+        levelled = Refreshes(prices, lean)(plan, transforms)
     return Splits(prices)(levelled, transforms)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,28 @@ from crenel.nn.ops import Reals
 from crenel.nn.passes.prices import split
 from crenel.nn.plan import Boot, Contract, Plan, Transform
 from crenel.nn.sizes import plaintext_bytes
+
+TOGETHER = 8
+"""Sums of products that share a grid where most places of one for all would be empty."""
+
+
+def places(matrix: SlotTransform, babies: int, giants: int) -> int:
+    """Diagonals for which there is room: of every input a grid of its sums and baby steps, with places for
+    those that are zero. Outputs without giant steps that meet few baby steps each share one by eights, where
+    no step is met by several; docs/theory/attention.md, "Shifts"."""
+    inputs, outputs = matrix.ends
+    whole = inputs * outputs * babies * giants
+    if giants > 1:
+        return whole
+    total = 0
+    for i in range(inputs):
+        rows = [set(row[i] or ()) for row in matrix.blocks if row[i] is not None]
+        used = [set().union(*rows[k : k + TOGETHER]) for k in range(0, len(rows), TOGETHER)]
+        grid = len(rows) * len(set().union(*rows))
+        parts = sum(len(rows[k * TOGETHER :][:TOGETHER]) * len(steps) for k, steps in enumerate(used))
+        again = sum(map(len, used)) > len(set().union(*rows)) + len(rows) // TOGETHER
+        total += grid if 2 * parts > grid or again else parts
+    return total
 
 
 @dataclass(frozen=True)
@@ -42,14 +63,17 @@ class Counting:
     bootstraps: set[Boot] = field(default_factory=set)
     """Their kinds."""
     plaintext_bytes: int = 0
+    layer_bytes: int = 0
+    """Of the largest step's diagonals."""
     transforms: dict[int, SlotTransform] = field(default_factory=dict)
-    """Matrices, by the number of the value that a step makes."""
+    """Matrices, by the number of the value that a step makes; of those that are missing the outlines are made
+    and put here."""
     encoded: set[int] = field(default_factory=set)
     """Steps whose plaintexts are counted."""
 
     def _matrix(self, step: Transform | Contract) -> SlotTransform:
         if step.out not in self.transforms:
-            self.transforms[step.out] = prepared(self.plan, step)
+            self.transforms[step.out] = prepared(self.plan, step, outline=True)
         return self.transforms[step.out]
 
     def _rotate(self, steps: Sequence[int], level: int) -> None:
@@ -80,15 +104,16 @@ class Counting:
         return [Counted(level - 1, slots)] * outputs
 
     def _plain(self, step: Transform | Contract, matrix: SlotTransform, level: int) -> None:
-        """Bytes of the diagonals, once for all groups: a grid of baby and giant steps an input and output,
-        with places for diagonals that are zero. Those of shifts repeat with every row."""
+        """Bytes of the diagonals, once for all groups. Those of shifts repeat with every row."""
         if step.out in self.encoded:
             return
         self.encoded.add(step.out)
         period = self.plan.values[step.out].layout.plane[0] if isinstance(step, Contract) else matrix.slots
         babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
-        places = math.prod(matrix.ends) * babies * giants
-        self.plaintext_bytes += places * plaintext_bytes(self.params, level, period=period, extended=True)
+        each = plaintext_bytes(self.params, level, period=period, extended=True)
+        found = places(matrix, babies, giants) * each
+        self.plaintext_bytes += found
+        self.layer_bytes = max(self.layer_bytes, found)
 
     def rotated(self, a: Counted, steps: Sequence[int]) -> list[Counted]:
         moves = [k for k in steps if k]
@@ -162,6 +187,8 @@ class Demand:
     operations: Mapping[str, int]
     plaintext_bytes: int
     """Of encoded weights, on the device."""
+    layer_bytes: int
+    """Of those of one layer, at most: what is there of them at once where they are staged."""
     key_bytes: int
     """Of the evaluation keys, on the device."""
 
@@ -200,6 +227,7 @@ def demand_of(counted: Counting) -> Demand:
         _sorted(counted.bootstraps),
         dict(sorted(counted.operations.items())),
         counted.plaintext_bytes,
+        counted.layer_bytes,
         counted.params.key_bytes(
             rotations=rotations,
             relinearisation=counted.relinearisation is not None,

@@ -6,40 +6,72 @@ from collections.abc import Mapping, Sequence
 
 from crenel import ckks
 from crenel.errors import ParameterError
+from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
-from crenel.nn.plan import Boot, Contract, Plan, Transform
+from crenel.nn.plan import Boot, Contract, Plan, Transform, linear
 
 
 class Encoded:
     """The matrices and constants of a plan, encoded for their levels on one device."""
 
-    def __init__(self, plan: Plan, context: ckks.Context, transforms: Mapping[int, SlotTransform]) -> None:
-        """transforms: matrices, by the number of the value that a step makes."""
+    def __init__(
+        self,
+        plan: Plan,
+        context: ckks.Context,
+        transforms: Mapping[int, SlotTransform],
+        staged: bool = False,
+    ) -> None:
+        """transforms: matrices, by the number of the value that a step makes. staged: each is encoded when it
+        is met, in every run, and the one before it dropped; those that are missing are made from the plan."""
+        self.plan, self.context, self.transforms, self.staged = plan, context, transforms, staged
         self.copies: dict[int, tuple[int, int]] = {}
         self.blocks: dict[int, ckks.BlockTransform] = {}
         self.biases: dict[int, list[ckks.Plaintext | None]] = {}
         for step in plan.steps:
-            if not isinstance(step, (Transform, Contract)):
+            if not linear(step):
                 continue
-            matrix = transforms[step.out]
+            matrix = self._matrix(step)
             stride = matrix.slots // matrix.copies
             self.copies[step.out] = matrix.copies, stride
-            try:
-                self.blocks[step.out] = ckks.BlockTransform(
-                    context, matrix.full(), level=step.level, slots=matrix.slots, baby_steps=matrix.babies
-                )
-            except ParameterError as error:  # weights far larger than what samples showed of the result
-                origin = plan.values[step.out].origin
-                raise ParameterError(f"{origin}: {error}", error.fields | {"origin": origin}) from error
+            if not staged:
+                self.blocks[step.out] = self._block(step)
             self.biases[step.out] = [
                 context.encode(bias, level=step.level - 1, slots=stride) if bias.any() else None
                 for bias in matrix.bias
             ]
 
+    def block(self, step: Transform | Contract) -> ckks.BlockTransform:
+        """The matrices of a step."""
+        found = self.blocks.get(step.out)
+        if found is None:  # only where they are staged
+            self.drop()  # before there is another: two may not fit
+            found = self._block(step)
+            self.blocks[step.out] = found
+        return found
+
+    def drop(self) -> None:
+        """Gives back the memory of staged matrices, and what is idle beside them, which is of other sizes."""
+        if self.staged:
+            self.blocks.clear()
+            self.context.device.trim()
+
+    def _matrix(self, step: Transform | Contract) -> SlotTransform:
+        return self.transforms.get(step.out) or prepared(self.plan, step)
+
+    def _block(self, step: Transform | Contract) -> ckks.BlockTransform:
+        matrix = self._matrix(step)
+        try:
+            return ckks.BlockTransform(
+                self.context, matrix.full(), level=step.level, slots=matrix.slots, baby_steps=matrix.babies
+            )
+        except ParameterError as error:  # weights far larger than what samples showed of the result
+            origin = self.plan.values[step.out].origin
+            raise ParameterError(f"{origin}: {error}", error.fields | {"origin": origin}) from error
+
     @property
     def nbytes(self) -> int:
-        """Of the diagonals, on the device."""
+        """Of the diagonals, on the device now."""
         return sum(block.plaintext_bytes for block in self.blocks.values())
 
 
@@ -66,7 +98,7 @@ class Encrypted:
     def transform(
         self, step: Transform | Contract, inputs: Sequence[ckks.Ciphertext]
     ) -> list[ckks.Ciphertext]:
-        return self.encoded.blocks[step.out](self.ev, inputs)
+        return self.encoded.block(step)(self.ev, inputs)
 
     def copies(self, step: Transform) -> tuple[int, int]:
         return self.encoded.copies[step.out]
@@ -105,6 +137,7 @@ class Encrypted:
         return self.ev.multiply_rescale(a, b)
 
     def refresh(self, a: Sequence[ckks.Ciphertext], boot: Boot, level: int) -> list[ckks.Ciphertext]:
+        self.encoded.drop()  # bootstraps take memory themselves
         rows, slots = a[0].batch, a[0].slots
         kind = self.bootstrappers[boot]
         run = kind.eager if self.recording else kind

@@ -1,8 +1,8 @@
 """What launches cost on known GPUs and their hosts.
 
-A launch takes the host some time, and the device the time of its bytes: the longer one counts. Where
-polynomials of one vector are evaluated it is the host's, and where a batch is the device's. A recording
-leaves of the host's time what it takes to replay a launch; bootstraps are recordings in every run.
+A launch takes the host some time, and the device the time of its bytes and of its kernel besides: blocks
+start, each waits for its first values, and the last ones run alone. The longer one counts. A recording leaves
+out the host's alone: nothing of the device's shrinks. Bootstraps are recordings in every run.
 """
 
 from __future__ import annotations
@@ -15,49 +15,56 @@ from typing import TypedDict
 
 from crenel.errors import UnsupportedError
 
+ELEMENTWISE = "elementwise"
+"""Kernels of many short blocks, which take their bytes' time and that of an empty one."""
+
 
 class Launch(TypedDict):
-    """Bytes of one launch at the second-level cache, as accounts state them."""
+    """A launch, as accounts state it."""
 
+    work: str
     read_bytes: int
+    """At the second-level cache."""
     written_bytes: int
-    streamed_bytes: int
-    """Of those read: keys and plaintexts."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What launches cost on a GPU and its host, as measured: see costs.json for the runs.
+    """What launches cost on a GPU and its host, as measured: see costs.json for the records.
 
     Attributes
     ----------
     device : how the description of the GPU begins
-    launch_us, replay_us : microseconds of a launch by the host, and of one in a recording
-    cached, streamed : bytes a microsecond of data and tables, and of keys and plaintexts, which are read once
+    launch_us : microseconds of a launch by the host
+    empty_us, kernel_us : microseconds of the device besides bytes, for an element-wise kernel and any other
+    cached, beyond : bytes a microsecond of launches that move up to `cache` bytes, and that move more
+    cache : bytes of the second-level cache
     source : file of bench/results
     """
 
     device: str
     launch_us: float
-    replay_us: float
+    empty_us: float
+    kernel_us: float
     cached: float
-    streamed: float
+    beyond: float
+    cache: int
     source: str = ""
 
     def us(self, launches: Iterable[Launch], recorded: bool) -> float:
         """Microseconds of launches one after the other, in a recording or by themselves."""
-        least = self.replay_us if recorded else self.launch_us
-        return sum(max(least, self.of_bytes(*device_bytes(launch))) for launch in launches)
+        least = 0.0 if recorded else self.launch_us
+        return sum(max(least, self.device_us(*kind_of(launch))) for launch in launches)
 
-    def of_bytes(self, moved: int, streamed: int) -> float:
-        """Microseconds of the device for so many bytes, as `device_bytes` has them."""
-        return moved / self.cached + streamed / self.streamed
+    def device_us(self, elementwise: bool, moved: int) -> float:
+        """Microseconds of the device for a launch, as `kind_of` has it."""
+        rate = self.cached if moved <= self.cache else self.beyond
+        return (self.empty_us if elementwise else self.kernel_us) + moved / rate
 
 
-def device_bytes(launch: Launch) -> tuple[int, int]:
-    """Of a launch: bytes read and written but for those streamed, and those."""
-    streamed = launch["streamed_bytes"]
-    return launch["read_bytes"] + launch["written_bytes"] - streamed, streamed
+def kind_of(launch: Launch) -> tuple[bool, int]:
+    """Of a launch: is it element-wise, and the bytes that it reads and writes."""
+    return launch["work"] == ELEMENTWISE, launch["read_bytes"] + launch["written_bytes"]
 
 
 @dataclass(frozen=True)

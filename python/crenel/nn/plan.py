@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from crenel import ckks
 from crenel.errors import StateError
@@ -185,6 +185,11 @@ def depth(step: Step) -> int:
     if isinstance(step, Contract):
         return 2
     return 0 if isinstance(step, (Sum, Refresh)) else 1
+
+
+def linear(step: Step) -> TypeGuard[Transform | Contract]:
+    """Has a step matrices?"""
+    return isinstance(step, (Transform, Contract))
 
 
 def roll_of(step: Transform) -> Roll | None:

@@ -24,12 +24,12 @@ from crenel.nn.encrypted import Encoded, Encrypted
 from crenel.nn.form import Arrays, _dict, bootable, count, plan_form, plan_of, positive
 from crenel.nn.graph import checked_samples
 from crenel.nn.headroom import first_beyond
-from crenel.nn.interpret import Watch, walk
+from crenel.nn.interpret import Watch, prepared, walk
 from crenel.nn.linear import SlotTransform
 from crenel.nn.machine import Duration
 from crenel.nn.ops import Reals
 from crenel.nn.passes.calibrate import CalibrationWarning
-from crenel.nn.plan import Boot, Plan, Refresh
+from crenel.nn.plan import Boot, Plan, Refresh, linear
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,10 @@ class Program:
     @property
     def transforms(self) -> Mapping[int, SlotTransform]:
         """Matrices of the steps, by the number of the value that each makes."""
-        return self.counted().transforms
+        made = self._prepared()
+        found = {s.out: made.get(s.out) or prepared(self.plan, s) for s in self.plan.steps if linear(s)}
+        self._kept["transforms"] = found
+        return found
 
     @property
     def demand(self) -> Demand:
@@ -156,6 +159,12 @@ class Program:
         values = result.layout.unpack(np.stack([a.values for a in slots]), len(found)) * result.bound
         return values.reshape(len(found), *self.plan.output_shape)
 
+    def forget(self) -> None:
+        """Drops matrices that were made, which `bind` and `simulate` make again: of a large network
+        gigabytes of the host's memory."""
+        for name in ("transforms", "counting"):
+            self._kept.pop(name, None)
+
     def explain(self) -> str:
         """The plan, a step a line, and what each pass decided."""
         return self.plan.explain()
@@ -177,7 +186,8 @@ class Program:
             ("levels", f"{levels}, {demand.operations.get('bootstraps', 0)} bootstraps"),
             ("steps", f"{len(self.plan.steps)}: {counts}"),
             ("keys", f"{len(demand.rotations)} rotations, {demand.key_bytes / mib:.1f} MiB on the device"),
-            ("weights", f"{demand.plaintext_bytes / mib:.1f} MiB encoded, on the device"),
+            ("weights", f"{demand.plaintext_bytes / mib:.1f} MiB encoded, on the device; "
+                        f"{demand.layer_bytes / mib:.1f} MiB at once, staged"),
             ("expected error", f"{expected.noise:.2g} of encryption, {expected.approximation:.2g} of "
                                f"polynomials (rms of {expected.judged} samples; outputs up to "
                                f"{expected.largest:.4g})"),
@@ -206,13 +216,18 @@ class Program:
         found._kept.update(self._kept)
         return found
 
-    def bind(self, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
+    def bind(
+        self, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str], *, staged: bool = False
+    ) -> Server:
         """The program ready to run on `device` with a client's keys: themselves, their bytes, or their file.
+
+        staged : weights are encoded when their layer is met, in every run, and dropped behind it: the same
+            bits, for a device that has no room for all of them (`Demand.layer_bytes`); not with recordings
 
         Raises KeyMissingError naming every key that is missing or serves too low a level, StateError for keys
         of other parameters, SerializationError for bytes that are no keys, DeviceError, OutOfMemoryError.
         """
-        return Server.bound(self, keys)
+        return Server.bound(self, keys, staged=staged)
 
     def _document(self, arrays: Arrays, decisions: bool) -> dict[str, Json]:
         plan = self.plan if decisions else Plan(
@@ -289,7 +304,13 @@ class Server:
     """Recordings, by rows."""
 
     @classmethod
-    def bound(cls, program: Program, keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str]) -> Server:
+    def bound(
+        cls,
+        program: Program,
+        keys: ckks.EvaluationKeys | bytes | str | os.PathLike[str],
+        *,
+        staged: bool = False,
+    ) -> Server:
         """As `Program.bind`."""
         context = ckks.Context(program.params, device=program.device)
         try:
@@ -307,11 +328,12 @@ class Server:
                 raise
             raise StateError(f"keys of parameters {error.fields['found']}", error.fields) from None
         program.demand.check(evaluator.keys)  # before weights are encoded
-        return cls._without_keys(program, context).with_keys(evaluator.keys)
+        return cls._without_keys(program, context, staged).with_keys(evaluator.keys)
 
     @classmethod
-    def _without_keys(cls, program: Program, context: ckks.Context) -> Server:
-        encoded = Encoded(program.plan, context, program.transforms)
+    def _without_keys(cls, program: Program, context: ckks.Context, staged: bool = False) -> Server:
+        transforms = program._prepared() if staged else program.transforms
+        encoded = Encoded(program.plan, context, transforms, staged)
         return cls(program, context, context.evaluator(), encoded, {})
 
     @classmethod
@@ -347,7 +369,8 @@ class Server:
 
         watch : called with the number and the ciphertexts of each value when it is made
         graph : replay the whole as one recording, which the first run of so many rows makes: the same bits,
-            without gaps between operations, and the memory of one more run; not with `watch`
+            without gaps between operations, and the memory of one more run; not with `watch`, nor with staged
+            weights
 
         Raises StateError for a tensor of another program, for a result, for more samples than the program was
         compiled for (``fields["batch"]``), and for one under another key than the evaluation keys'.
@@ -373,6 +396,8 @@ class Server:
             result = walk(plan, ops, inputs, watch)
         elif watch is not None:
             raise ParameterError("a recording is not watched: its values are made when it is replayed")
+        elif self.encoded.staged:
+            raise ParameterError("a recording of staged weights: they are made in every run, bind without")
         else:
             if rows not in self._graphs:
                 self._graphs[rows] = ckks.Graph(self.evaluator, lambda *x: walk(plan, ops, x), *inputs)

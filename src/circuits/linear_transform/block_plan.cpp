@@ -29,6 +29,35 @@ void fill(std::set<std::size_t>& used) {
   for (std::size_t k = 0, last = *used.rbegin(); k < last; ++k) used.insert(k);
 }
 
+// Rows of a part. As many as a launch on a GPU sums at once: parts are no more launches.
+constexpr u32 kRowsTogether = 8;
+
+// `has(r, b)`: is there a diagonal where row and baby step of a column meet?
+template <class Has>
+std::vector<BlockPlan::Part> parts_of(const BlockPlan::Column& column, const Has& has) {
+  const auto rows = static_cast<u32>(column.rows.size());
+  const auto babies = static_cast<u32>(column.babies.size());
+  BlockPlan::Part whole;
+  for (u32 r = 0; r < rows; ++r) whole.rows.push_back(r);
+  for (u32 b = 0; b < babies; ++b) whole.babies.push_back(b);
+  std::vector<BlockPlan::Part> parts;
+  u64 places = 0, met = 0;
+  for (u32 first = 0; first < rows; first += kRowsTogether) {
+    BlockPlan::Part part;
+    for (u32 r = first; r < std::min(first + kRowsTogether, rows); ++r) part.rows.push_back(r);
+    for (u32 b = 0; b < babies; ++b)
+      if (std::ranges::any_of(part.rows, [&](u32 r) { return has(r, b); }))
+        part.babies.push_back(b);
+    if (part.babies.empty()) part.babies.push_back(0);  // somebody has to write its zeros
+    places += part.rows.size() * part.babies.size();
+    met += part.babies.size();
+    parts.push_back(std::move(part));
+  }
+  // A baby step that several parts need meets its key in each of them.
+  if (2 * places > u64(rows) * babies || met > babies + rows / kRowsTogether) return {whole};
+  return parts;
+}
+
 using Used = std::vector<std::vector<std::set<std::size_t>>>;  // by output and input
 
 }  // namespace
@@ -87,6 +116,10 @@ BlockPlan plan_blocks(const BlockPointers& blocks, std::span<const u64> offsets,
     for (std::size_t o = 0; o < outputs; ++o)
       for (std::size_t g : giants[o][i]) column.rows.push_back(row_of.at({g, o}));
     std::ranges::sort(column.rows);
+    column.parts = parts_of(column, [&](u32 r, u32 b) {
+      const BlockRow& row = plan.rows[column.rows[r]];
+      return blocks[row.output][i]->diagonals.contains((row.giant + column.babies[b]) % slots);
+    });
     plan.columns.push_back(std::move(column));
   }
   return plan;

@@ -20,10 +20,17 @@ struct BlockRow {
 /// Rows are the accumulators of the outputs first (giant step 0), then those that are rotated, by
 /// giant step and then by output: neighbours share a key.
 struct BlockPlan {
+  /// Rows and baby steps that meet: their products have a place for every pair of them.
+  struct Part {
+    std::vector<u32> rows, babies;  ///< numbers among those of the column
+  };
   /// Of one input.
   struct Column {
     std::vector<u32> rows;  ///< of `BlockPlan::rows` to which it contributes, ascending
     std::vector<u64> babies;
+    /// Every row once. All in one or, where most places of that would be empty, a few neighbouring
+    /// rows each with the baby steps that they need.
+    std::vector<Part> parts;
   };
   Bsgs steps;  ///< of the offsets of all blocks together
   u32 outputs = 1;

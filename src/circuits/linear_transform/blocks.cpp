@@ -27,9 +27,18 @@ std::vector<const DiagonalMatrix*> column_of(const BlockPointers& blocks, std::s
   return column;
 }
 
-std::vector<BlockRow> rows_of(const BlockPlan& plan, const BlockPlan::Column& column) {
+// Those at some places.
+template <class T>
+std::vector<T> chosen(std::span<const T> from, const std::vector<u32>& places) {
+  std::vector<T> found;
+  for (u32 at : places) found.push_back(from[at]);
+  return found;
+}
+
+std::vector<BlockRow> rows_of(const BlockPlan& plan, const BlockPlan::Column& column,
+                              const BlockPlan::Part& part) {
   std::vector<BlockRow> rows;
-  for (u32 r : column.rows) rows.push_back(plan.rows[r]);
+  for (u32 at : part.rows) rows.push_back(plan.rows[column.rows[at]]);
   return rows;
 }
 
@@ -40,9 +49,11 @@ const rlwe::LimbSet& plaintext_limbs(const rlwe::RingContext& ring, const BlockS
 
 u64 bytes_of(const rlwe::RingContext& ring, const BlockPointers& blocks, const BlockShape& shape,
              std::size_t input) {
-  const BlockPlan::Column& column = shape.plan.columns[input];
-  return DiagonalPlaintexts::bytes_of(column_of(blocks, input), column.rows.size(),
-                                      column.babies.size(), plaintext_limbs(ring, shape).size());
+  u64 bytes = 0;
+  for (const BlockPlan::Part& part : shape.plan.columns[input].parts)
+    bytes += DiagonalPlaintexts::bytes_of(column_of(blocks, input), part.rows.size(),
+                                          part.babies.size(), plaintext_limbs(ring, shape).size());
+  return bytes;
 }
 
 // Most rows of an input that an earlier one has written: they are made apart and added.
@@ -79,20 +90,19 @@ Blocks::Blocks(const ckks::Context& context, const BlockPointers& blocks, BlockS
   watch::Task task(plan.diagonals, "diagonals");
   for (std::size_t i = 0; i < plan.columns.size(); ++i) {
     const BlockPlan::Column& column = plan.columns[i];
-    if (column.rows.empty())
-      plaintexts_.emplace_back();
-    else
-      plaintexts_.emplace_back(DiagonalPlaintexts(
-          context.state(), column_of(blocks, i), rows_of(plan, column), column.babies,
-          shape_.slots(), shape_.plain_scale, plaintext_limbs(ring, shape_)));
+    auto& parts = plaintexts_.emplace_back();
+    for (const BlockPlan::Part& part : column.parts)
+      parts.emplace_back(context.state(), column_of(blocks, i), rows_of(plan, column, part),
+                         chosen(std::span(column.babies), part.babies), shape_.slots(),
+                         shape_.plain_scale, plaintext_limbs(ring, shape_));
   }
   task.finish();
 }
 
 u64 Blocks::bytes() const {
   u64 bytes = 0;
-  for (const auto& grid : plaintexts_)
-    if (grid) bytes += grid->bytes();
+  for (const auto& parts : plaintexts_)
+    for (const DiagonalPlaintexts& part : parts) bytes += part.bytes();
   return bytes;
 }
 
@@ -202,12 +212,21 @@ void Blocks::hoisted_sums(const Evaluator& ev, std::span<const Ciphertext* const
       elements.push_back(s.rotation_element(static_cast<i64>(step), shape_.slots(), shape_.level));
     sums.add(column, [&](std::span<const View> out) {
       const auto keys = s.lease(elements);
-      if (!device::optimisations(s.stream->device()).has(device::Optimisation::hoisting))
-        return apart_sums(s, out, v, keys.views(), elements, plaintexts_[i]->grid(), level);
-      const Poly digits = s.switcher().mod_up(a, level);
-      s.kernels().hoisted_plain_sums(*s.stream, out, digits.view(), b, a, keys.views(), elements,
-                                     plaintexts_[i]->grid(), ring.special_scalars(level),
-                                     ring.first_digit(level));
+      const bool hoisting =
+          device::optimisations(s.stream->device()).has(device::Optimisation::hoisting);
+      const Poly digits = hoisting ? s.switcher().mod_up(a, level) : Poly();
+      for (std::size_t p = 0; p < column.parts.size(); ++p) {
+        const BlockPlan::Part& part = column.parts[p];
+        const auto to = chosen(out, part.rows);
+        const auto own = chosen(std::span<const rlwe::KeyView>(keys.views()), part.babies);
+        const auto turns = chosen(std::span<const u64>(elements), part.babies);
+        const device::PlainGrid plain = plaintexts_[i][p].grid();
+        if (!hoisting)
+          apart_sums(s, to, v, own, turns, plain, level);
+        else
+          s.kernels().hoisted_plain_sums(*s.stream, to, digits.view(), b, a, own, turns, plain,
+                                         ring.special_scalars(level), ring.first_digit(level));
+      }
     });
   }
 }
@@ -268,7 +287,11 @@ void Blocks::minimal_sums(const Evaluator& ev, std::span<const Ciphertext* const
     std::vector<ConstView> views;
     for (const auto& baby : babies) views.push_back(baby.data().poly.view());
     sums.add(column, [&](std::span<const View> out) {
-      s.kernels().plain_multiply_sum(*s.stream, out, views, plaintexts_[i]->grid());
+      for (std::size_t p = 0; p < column.parts.size(); ++p)
+        s.kernels().plain_multiply_sum(
+            *s.stream, chosen(out, column.parts[p].rows),
+            chosen(std::span<const ConstView>(views), column.parts[p].babies),
+            plaintexts_[i][p].grid());
     });
   }
 }
@@ -327,18 +350,22 @@ std::vector<ClearSlots> Blocks::clear(std::span<const ClearSlots> in) const {
   for (std::size_t c = 0; c < in.size(); ++c) {
     const BlockPlan::Column& column = plan.columns[c];
     const auto& v = in[c];
-    for (u32 r = 0; r < column.rows.size(); ++r)
-      for (u32 b = 0; b < column.babies.size(); ++b) {
-        const auto diagonal = plaintexts_[c]->values(context_.state(), shape_.plain_scale, r, b);
-        if (diagonal.empty()) continue;
-        const auto [output, giant] = plan.rows[column.rows[r]];
-        auto& to = out[output].values;
-        for (std::size_t i = 0; i < to.size(); ++i) {
-          const u64 row = i / v.slots * v.slots, j = i - row;  // stored rotated back
-          to[i] += diagonal[(j + giant) % diagonal.size()] *
-                   v.values[row + (j + giant + column.babies[b]) % v.slots];
+    for (std::size_t p = 0; p < column.parts.size(); ++p) {
+      const auto& [rows, babies] = column.parts[p];
+      for (u32 r = 0; r < rows.size(); ++r)
+        for (u32 b = 0; b < babies.size(); ++b) {
+          const auto diagonal =
+              plaintexts_[c][p].values(context_.state(), shape_.plain_scale, r, b);
+          if (diagonal.empty()) continue;
+          const auto [output, giant] = plan.rows[column.rows[rows[r]]];
+          auto& to = out[output].values;
+          for (std::size_t i = 0; i < to.size(); ++i) {
+            const u64 row = i / v.slots * v.slots, j = i - row;  // stored rotated back
+            to[i] += diagonal[(j + giant) % diagonal.size()] *
+                     v.values[row + (j + giant + column.babies[babies[b]]) % v.slots];
+          }
         }
-      }
+    }
   }
   return out;
 }

@@ -68,7 +68,7 @@ class Blocks {
 
   ckks::Context context_;
   BlockShape shape_;
-  std::vector<std::optional<DiagonalPlaintexts>> plaintexts_;  ///< by input
+  std::vector<std::vector<DiagonalPlaintexts>> plaintexts_;  ///< by input, then by part
 };
 
 /// Refuses a vector that is at another level or has other slots than the transform; `operation`

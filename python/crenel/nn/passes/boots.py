@@ -15,21 +15,31 @@ class Boots:
     """%9 = refresh(%1) in 4096 slots to level 15; %10 = transform(%9) level 12
     ->  %9 = refresh(%1) in 16384 slots, with others, to level 12
 
-    A vector of few slots is one of many that repeats, so that one kind may serve all; each kind costs
-    gibibytes of keys and plaintexts. What ends at a lower level has fewer limbs all the way.
+    A vector of few slots is one of many that repeats, so that one kind may serve all, but for vectors that
+    share their bootstraps: each kind costs gibibytes of keys and plaintexts. What ends at a lower level has
+    fewer limbs all the way.
     """
 
     prices: AbstractPrices
+    lean: bool = False
+    """One kind whatever it costs."""
 
     def __call__(self, plan: Plan) -> Plan:
         """The same with other kinds, and the levels at which they end."""
         refreshes = [step for step in plan.steps if isinstance(step, Refresh)]
         if not refreshes:
             return plan
-        widest = max((step.boot for step in refreshes), key=lambda boot: boot.slots)
-        price = [sum(self._price(plan, s, boot) for s in refreshes) for boot in (None, widest)]
-        alone = widest.vectors == 1 and price[1] <= ALIKE * price[0]
-        kinds = {step.out: widest if alone else step.boot for step in refreshes}
+        widest = Boot(max(step.boot.slots for step in refreshes))
+        pair = replace(widest, pair=True)
+        if self.lean and any(step.boot == pair for step in refreshes):
+            widest = pair
+        shared = {s.out: widest if s.boot.vectors == 1 else s.boot for s in refreshes}
+        price = [
+            sum(self._price(plan, s, boots[s.out]) for s in refreshes)
+            for boots in ({s.out: s.boot for s in refreshes}, shared)
+        ]
+        alone = self.lean or price[1] <= ALIKE * price[0]
+        kinds = {step.out: shared[step.out] if alone else step.boot for step in refreshes}
         read: dict[int, int] = {step.out: 1 for step in refreshes}
         for step in plan.steps:
             for k in step.inputs:
@@ -53,7 +63,6 @@ class Boots:
         found = replace(plan, values=tuple(values), steps=steps, decisions=(*plan.decisions, decision))
         return found.verify("boots")
 
-    def _price(self, plan: Plan, step: Refresh, boot: Boot | None) -> float:
-        taken = step.boot if boot is None else boot
+    def _price(self, plan: Plan, step: Refresh, boot: Boot) -> float:
         vectors = plan.values[step.out].layout.ciphertexts * self.prices.batch
-        return self.prices.bootstrap(taken, taken.bootstraps(vectors))
+        return self.prices.bootstrap(boot, boot.bootstraps(vectors))

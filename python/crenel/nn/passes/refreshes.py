@@ -40,6 +40,8 @@ class Refreshes:
     """
 
     prices: AbstractPrices
+    lean: bool = False
+    """As `Boots` has it."""
 
     def __call__(self, plan: Plan, transforms: Mapping[int, SlotTransform]) -> Plan:
         """transforms: matrices, by the number of the value that a step makes.
@@ -111,7 +113,7 @@ class Refreshes:
             )
         )
         placed = replace(plan, values=tuple(values), steps=tuple(steps), decisions=tuple(decisions))
-        return Boots(self.prices)(placed.verify("refreshes"))
+        return Boots(self.prices, self.lean)(placed.verify("refreshes"))
 
 
 def _factors(plan: Plan) -> set[int]:

@@ -45,6 +45,7 @@ class RunOptions:
     activation, degree, margin, composite : as of `nn.compile`; None: those of the task
     costs : of which machine the times are that layouts and bootstraps are chosen by (`costs_of`), as "NVIDIA
         H100"; None: those of the device, where there is a table, or operations are counted
+    lean : less memory for more time: `lean` of `nn.compile`, and `staged` of `nn.Program.bind`
     warm : run once before, untimed
     stages : time each layer in one more run, in which the device is waited for after each
     errors : decrypt every layer of one more run under the client's key, which is a test key
@@ -67,6 +68,7 @@ class RunOptions:
     clear: Path | None = None
     costs: str | None = None
     composite: str = "15,15,15"
+    lean: bool = False
 
 
 def prepare(
@@ -99,7 +101,7 @@ def prepare(
                 task.model, task.calibration, params=params, activation=options.activation,
                 degree=_degree(task, options),
                 margin=task.margin if options.margin is None else options.margin, batch=options.batch or 1,
-                costs=costs, composite=options.composite,
+                costs=costs, composite=options.composite, lean=options.lean,
             )  # fmt: skip
     else:
         with report.step("load the program"):
@@ -169,11 +171,13 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
     machine = device_info(device).description
     program = prepare(task, params, options, report, CostModel.of_device(params, machine), machine)
     clear = results(task, program, options.clear, report, DRAWN)
+    if options.lean:
+        program.forget()
     held = Session(params, device, report, timed_stages=False, energy=options.energy)
     spec, client = program.client, nn.Client(held.client)
     keys = held.keys(lambda _: client.evaluation_keys(spec))
     with held.step(TABLES):
-        server = program.on(held.device).bind(keys)
+        server = program.on(held.device).bind(keys, staged=options.lean)
         held.context.synchronize()
     size = options.batch or program.batch
     parts = [task.samples[k : k + size] for k in range(0, len(task.samples), size)]
@@ -205,6 +209,9 @@ def run(task: Task, params: ckks.Params, device: str, options: RunOptions, repor
         "wire_bytes": sum(len(x.to_bytes()) for x in sent[:1]) * len(sent),
     }
     ms = program.expected.milliseconds
+    gpu = held.device.info.name.startswith("cuda")
+    if not gpu and (options.program is not None or options.costs is not None):
+        ms = None  # of another machine, by whose times the program was compiled
     if size == program.batch and (taken := predicted(program, machine)) is not None:
         ms = taken.recorded_ms if options.graph else taken.ms
     return _record(task, program, clear, found, options, report, facts, times, found_layers, ms)

@@ -166,6 +166,59 @@ TEST(BlockPlans, InputsMeetOnlyWhatTheyUse) {
   EXPECT_EQ(plan.diagonals, 18u);
 }
 
+// Every place of a column is in one part, and in no more than one.
+void expect_parts(const BlockPlan::Column& column) {
+  std::vector<u32> rows;
+  for (const auto& part : column.parts) {
+    rows.insert(rows.end(), part.rows.begin(), part.rows.end());
+    EXPECT_FALSE(part.babies.empty());
+    EXPECT_TRUE(std::ranges::is_sorted(part.babies));
+    EXPECT_LT(part.babies.back(), column.babies.size());
+  }
+  std::vector<u32> all(column.rows.size());
+  for (u32 r = 0; r < all.size(); ++r) all[r] = r;
+  EXPECT_EQ(rows, all);
+}
+
+TEST(BlockPlans, SumsOfTheirOwnStepsHavePartsOfTheirOwn) {
+  auto rng = test::test_rng();
+  for (u32 outputs : {1u, 8u, 9u, 24u, 30u}) {
+    std::vector<u64> offsets;
+    std::vector<DiagonalMatrix> blocks;
+    for (u64 k = 0; k < outputs; ++k) {
+      const u64 own[] = {2 * k, 2 * k + 1};
+      offsets.insert(offsets.end(), own, own + 2);
+      blocks.push_back(test::random_diagonals(rng, 64, own));
+    }
+    BlockPointers pointers;
+    for (const auto& block : blocks) pointers.push_back({&block});
+    const BlockPlan plan = plan_blocks(pointers, offsets, 64, 64, KeyMode::hoisted);
+    const auto& parts = plan.columns[0].parts;
+    expect_parts(plan.columns[0]);
+    EXPECT_EQ(parts.size(), outputs < 16 ? 1u : (outputs + 7) / 8);
+    u64 places = 0;
+    for (const auto& part : parts) places += part.rows.size() * part.babies.size();
+    if (outputs > 16) {
+      EXPECT_LE(places, 8 * plan.diagonals);
+    }
+  }
+}
+
+TEST(BlockPlans, StepsThatManySumsNeedStayTogether) {
+  auto rng = test::test_rng();
+  const u64 offsets[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  const DiagonalMatrix dense = test::random_diagonals(rng, 64, offsets);
+  const u64 far[] = {0, 40};
+  const DiagonalMatrix shared = test::random_diagonals(rng, 64, far);
+  for (const DiagonalMatrix* block : {&dense, &shared}) {
+    std::vector<u64> used;
+    for (const auto& [offset, values] : block->diagonals) used.push_back(offset);
+    const BlockPlan plan = plan_blocks(BlockPointers(32, {block}), used, 64, 64, KeyMode::hoisted);
+    EXPECT_EQ(plan.columns[0].parts.size(), 1u);
+    expect_parts(plan.columns[0]);
+  }
+}
+
 // A transpose of 128 x 128 values in 2^14 slots has 255 diagonals at multiples of 127, some of
 // which wrap around: steps of powers of two need hundreds of rotations.
 TEST(BlockPlans, AnyCommonStrideHasFewSteps) {
@@ -348,6 +401,39 @@ TEST_P(BlockTransforms, AbsentBlocksTakeNoMemory) {
     return t.plaintext_bytes();
   };
   EXPECT_EQ(2 * bytes(diagonal), bytes(full));
+}
+
+// Outputs of which each has steps of its own: their zeros are not stored, and change no bit.
+TEST_P(BlockTransforms, OutputsOfTheirOwnStepsHaveTheBitsThatTheyHaveAlone) {
+  auto& w = world("s40");
+  auto rng = test::test_rng();
+  constexpr u32 kOutputs = 20;
+  BlockMatrix blocks;
+  for (u64 k = 0; k < kOutputs; ++k) {
+    const u64 own[] = {2 * k, 2 * k + 1};
+    blocks.emplace_back().emplace_back(test::random_diagonals(rng, 64, own));
+  }
+  for (KeyMode keys : {KeyMode::hoisted, KeyMode::minimal}) {
+    const auto options = with(keys, 2, 64);
+    const BlockTransform t(w.context, blocks, options);
+    EXPECT_EQ(t.plaintext_bytes(), plaintext_bytes_of(w.context, blocks, options));
+    const Evaluator ev =
+        w.context.evaluator(w.client.evaluation_keys({t.rotations(), false, false}));
+    std::vector<Ciphertext> in;
+    in.push_back(w.client.encrypt(test::random_values(rng, 128), 2u, 0.0, 64, 2));
+    const auto out = t(ev, in);
+    u64 apart = 0;
+    for (u32 o = 0; o < kOutputs; ++o) {
+      const BlockTransform one(w.context, {blocks[o]}, options);
+      apart += one.plaintext_bytes();
+      if (keys == KeyMode::hoisted) {
+        EXPECT_EQ(test::bits(one(ev, in)[0]), test::bits(out[o])) << "output " << o;
+      }
+    }
+    if (keys == KeyMode::hoisted) {
+      EXPECT_LE(t.plaintext_bytes(), 8 * apart);
+    }
+  }
 }
 
 TEST_P(BlockTransforms, SameBitsOnEveryDeviceAndRun) {
