@@ -44,7 +44,6 @@ Table = Iterable[float] | Callable[[float], float]
 class KeyOptions(TypedDict):
     """Arguments of `ckks.Client.evaluation_keys`."""
 
-    rotations: dict[int, int]
     bootstrap: ckks.BootstrapOptions
 
 
@@ -113,8 +112,8 @@ class Bridge:
         return self._core.output_level
 
     def key_options(self) -> KeyOptions:
-        """What `ckks.Client.evaluation_keys(**options)` makes: keys of a bootstrap, rotations for packing."""
-        return {"rotations": dict.fromkeys(self._core.rotations, 0), "bootstrap": self._core.bootstrap}
+        """What `ckks.Client.evaluation_keys(**options)` makes: keys of a bootstrap."""
+        return {"bootstrap": self._core.bootstrap}
 
     def noise(self, step: float) -> Noise:
         """Standard deviations by the model, for a grid of this step: multiply by ``2 * messages * step`` for

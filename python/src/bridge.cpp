@@ -138,7 +138,6 @@ void bind_bridge(nb::module_& m) {
       .def_prop_ro("level", [](const BoundBridge& b) { return b.value.level(); })
       .def_prop_ro("output_level", [](const BoundBridge& b) { return b.value.output_level(); })
       .def_prop_ro("bootstrap", [](const BoundBridge& b) { return b.value.bootstrap(); })
-      .def_prop_ro("rotations", [](const BoundBridge& b) { return b.value.rotations(); })
       .def(
           "noise",
           [](const BoundBridge& b, double low, double step) {

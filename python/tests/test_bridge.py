@@ -156,7 +156,7 @@ def test_every_device_has_the_same_bits(fresh, name):
 
 def test_files(world):
     data = world.keys.to_bytes()
-    assert len(data) < world.keys.wire_bytes + 4096
+    assert len(data) < world.keys.wire_bytes + 16384  # of 13 keys, with a checksum each
     keys = bridge.keys_from_bytes(world.context, world.small, data)
     assert keys.to_bytes() == data
     assert (keys.ckks_secret_key_id, keys.tfhe_secret_key_id) == (
@@ -195,7 +195,7 @@ def test_files_that_someone_edited(world, fresh):
     for key, value in edits.items():
         with pytest.raises(crenel.SerializationError):
             load(resealed(data, key, value))
-    for name in ("down/b", "up/b"):
+    for name in ("down/b", "middle/up/b", "middle/merge/2/b", "last/up/b", "last/merge/11/b"):
         header, payload = parts(data)
         words = bytearray(payload)
         begin, end = header[name]["data_offsets"]
@@ -203,11 +203,15 @@ def test_files_that_someone_edited(world, fresh):
         words[at : at + 4] = b"\xff" * 4  # no residue of any prime
         with pytest.raises(crenel.SerializationError, match=name):
             load(assembled(header, bytes(words)))
-    for name in ("down/b", "down/seed", "up/b", "up/seed"):
+    for name in ("down/b", "down/seed", "middle/up/b", "last/merge/10/seed"):
         header, payload = parts(data)
         header[name]["shape"] = [1, *header[name]["shape"]]
         with pytest.raises(crenel.SerializationError, match=name):
             load(assembled(header, payload))
+    with pytest.raises(crenel.SerializationError, match="make_keys"):  # as files were before
+        header, payload = parts(data)
+        header["up/b"] = header.pop("last/up/b")
+        load(assembled(header, payload))
     with pytest.raises(crenel.SerializationError, match="unknown"):
         header, payload = parts(data)
         header["__metadata__"]["unknown"] = "1"

@@ -69,9 +69,8 @@ class Bridge {
   u32 output_level() const;  ///< of ciphertexts that are given
   /// The bootstrap whose keys serve the bridge: SlotToCoeff first, real slots.
   const circuits::BootstrapOptions& bootstrap() const;
-  /// Rotations that packing needs keys for, at level 0.
-  std::vector<i64> rotations() const;
-  /// Both, as one request for ckks::Client::evaluation_keys.
+  /// That bootstrap's keys, as a request for ckks::Client::evaluation_keys. What packing needs
+  /// beside them is among the bridge's own.
   ckks::KeyRequest key_request() const;
   /// What to_messages adds depends on the grid's step.
   Noise noise(const Grid& grid) const;
