@@ -176,6 +176,27 @@ ckks::KeyRequest Bridge::key_request() const {
   return circuits::bootstrap_key_request(state_->ckks.params(), bootstrap());
 }
 
+KeyFacts Bridge::key_facts() const {
+  const State& s = *state_;
+  const Rings& on = s.packing.rings();
+  KeyFacts facts;
+  const auto add = [&](const rlwe::RingContext& ring, u64 digits, u64 limbs, u64 keys) {
+    const u64 half = keys * digits * limbs * ring.ring_dim() * sizeof(rlwe::Word);
+    facts.bytes += 2 * half;
+    facts.wire_bytes += half + keys * sizeof(random::Seed);
+  };
+  const rlwe::RingContext& ring = *s.ckks.state().ring;
+  add(ring, 1, ring.window(0).size(), 1);
+  add(*on.middle, on.middle->chain().dnum(), on.middle->everything().size(),
+      1 + middle_levels(on).count);
+  add(*on.last, on.last->chain().dnum(), on.last->everything().size(), 1 + last_levels(on).count);
+  facts.middle_dim = on.middle->ring_dim();
+  facts.log_down = std::log2(s.q0());
+  facts.log_middle = log_modulus(*on.middle);
+  facts.log_last = log_modulus(*on.last);
+  return facts;
+}
+
 Bridge::State::Circle Bridge::State::circle(const Grid& grid) const {
   const double length = grid.step * plain_modulus();
   if (!std::isfinite(grid.low) || !(grid.step > 0) || !std::isfinite(length) ||
