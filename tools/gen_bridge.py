@@ -1,4 +1,4 @@
-"""Write python/crenel/bridge_costs.json: what the launches of a bridge cost on a known GPU, as `bridge.Cost` says it.
+"""Write python/crenel/bridge_costs.json: what the launches of a bridge cost on a known GPU (`bridge.Cost`).
 
     python tools/gen_bridge.py            # counts them on "cuda:dry": minutes, a build with CUDA, no GPU
     python tools/gen_bridge.py --slots 64,1024
@@ -30,7 +30,10 @@ def stages(slots: int) -> dict[str, list[Any]]:
     from crenel import bridge, ckks, tfhe
 
     device = crenel.Device("cuda:dry")
-    context, small = ckks.Context(ckks.preset(SET), device=device), tfhe.Context(tfhe.preset(TABLES), device=device)
+    context, small = (
+        ckks.Context(ckks.preset(SET), device=device),
+        tfhe.Context(tfhe.preset(TABLES), device=device),
+    )
     # A model of a GPU makes no keys of tables: those of another device are copied to it.
     elsewhere = tfhe.Context(tfhe.preset(TABLES), device="cpu")
     made = elsewhere.keygen()
@@ -39,7 +42,9 @@ def stages(slots: int) -> dict[str, list[Any]]:
     client = context.keygen()
     plan = bridge.Bridge(context, small, slots)
     server = client.evaluation_keys(**plan.key_options())
-    across = plan.crossing(context.evaluator(server), small.evaluator(tables), bridge.make_keys(client, holder))
+    across = plan.crossing(
+        context.evaluator(server), small.evaluator(tables), bridge.make_keys(client, holder)
+    )
     a = client.encrypt(np.zeros(slots), slots=slots, level=plan.level)
     across.compare(a, 0.0, bound=1.0)  # tables and workspace
     with crenel.profile(context) as account:

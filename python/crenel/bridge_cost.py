@@ -1,4 +1,4 @@
-"""What crossing between CKKS and TFHE takes: keys, errors and time, said beforehand (`bridge.Bridge.describe`)."""
+"""What crossing between CKKS and TFHE takes: keys, errors and time, said beforehand by `Bridge.describe`."""
 
 from __future__ import annotations
 
@@ -85,29 +85,26 @@ class Cost:
         return min(0.0, _tail_log2(abs(distance) / self.resolution) - 1)
 
     def __str__(self) -> str:
-        sizes = " and ".join((f"{self.key_bytes / 2**20:.1f} MiB", f"{self.key_wire_bytes / 2**20:.1f} MiB"))
+        mib = 2.0**20
+        middle = math.log2(self.written)
         lines = [
-            f"{self.ckks_params} and {self.tfhe_params}, {self.slots:,} slots, {self.messages} messages: from level "
-            f"{self.level} or above to level {self.output_level}",
-            f"keys: of the bridge {sizes} in a file, of CKKS {self.ckks_key_bytes / 2**20:,.0f} MiB, of TFHE "
-            f"{self.tfhe_key_bytes / 2**20:,.0f} MiB",
-            f"a comparison of slots within {self.bound:g} of the threshold moves it by {self.resolution:.2g} "
-            f"(standard deviation); {13.4 * self.resolution:.2g} away all but 2^-128 are right",
-            f"a table reads numbers {self.step:g} apart with 1/{1 / self.read:.0f} of a step: "
-            f"2^{self.failure_log2:.0f} are wrong",
-            f"values in the middle of its range come back with 2^{math.log2(self.written):.1f} of half the span, "
-            f"the ends with 2^{2 * math.log2(self.written) - 1:.0f} and the errors of a bootstrap",
+            f"{self.ckks_params} and {self.tfhe_params}: {self.slots:,} slots, {self.messages} messages, "
+            f"from level {self.level} or above to level {self.output_level}",
+            f"keys: {self.key_bytes / mib:.1f} MiB of the bridge ({self.key_wire_bytes / mib:.1f} sent), "
+            f"{self.ckks_key_bytes / mib:,.0f} of CKKS, {self.tfhe_key_bytes / mib:,.0f} of TFHE",
+            f"a comparison of slots within {self.bound:g} of the threshold: standard deviation "
+            f"{self.resolution:.2g}; {13.4 * self.resolution:.2g} away all but 2^-128 are right",
+            f"a table of numbers {self.step:g} apart: standard deviation 1/{1 / self.read:.0f} of a step; "
+            f"2^{self.failure_log2:.0f} of them are read as others",
+            f"values: 2^{middle:.1f} of half the span in the middle, 2^{2 * middle - 1:.0f} and the errors "
+            "of a bootstrap at the ends",
         ]
-        if self.times is None:
-            return "\n".join([*lines, "time: not known for these sets"])
         t = self.times
-        return "\n".join(
-            [
-                *lines,
-                f"{t.device}: {t.ms:.1f} ms predicted, {t.there_ms:.1f} there, {t.lookups_ms:.1f} look-ups as "
-                f"measured, {t.back_ms:.1f} back, of which packing {t.packing_ms:.1f}",
-            ]
-        )
+        if t is None:
+            return "\n".join([*lines, "time: not known for these sets"])
+        known = f"{t.lookups_ms:.1f} look-ups (measured), {t.there_ms:.1f} before them, {t.back_ms:.1f} after"
+        lines.append(f"{t.device}: {t.ms:.1f} ms predicted: {known}, {t.packing_ms:.1f} of that packing")
+        return "\n".join(lines)
 
 
 def _tail_log2(deviations: float) -> float:

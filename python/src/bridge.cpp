@@ -122,7 +122,8 @@ void bind_key_facts(nb::module_& m) {
   nb::class_<bridge::KeyFacts>(m, "BridgeKeyFacts",
                                "What the bridge's keys are. Moduli with special primes, in bits.")
       .def_ro("nbytes", &bridge::KeyFacts::bytes, "Bytes on the device.")
-      .def_ro("wire_bytes", &bridge::KeyFacts::wire_bytes, "Bytes when serialised, without the head.")
+      .def_ro("wire_bytes", &bridge::KeyFacts::wire_bytes,
+              "Bytes when serialised, without the head.")
       .def_ro("middle_dim", &bridge::KeyFacts::middle_dim,
               "Degree of the ring that most of packing computes in.")
       .def_ro("log_down", &bridge::KeyFacts::log_down,

@@ -139,7 +139,7 @@ def test_costs_are_said_beforehand(world, fresh):
     assert (cost.failure_at(0.5), cost.wrong_side_log2(0.0)) == (0.0, -1.0)
     assert cost.failure_at(0.2) > cost.failure_log2
     assert cost.times is None and "time: not known" in str(cost)
-    assert "13.3 MiB" not in str(cost) and f"{world.bridge.messages} messages" in str(cost)
+    assert f"{world.bridge.messages} messages" in str(cost)
     for bad in ({"bound": 0.0}, {"bound": math.nan}, {"step": -1.0}):
         with pytest.raises(crenel.ParameterError):
             world.bridge.describe(**bad)

@@ -96,9 +96,8 @@ u64 Keys::bytes() const {
 }
 u64 Keys::wire_bytes() const {
   u64 bytes = 0;
-  data_->for_each([&](const rlwe::SwitchKey& key) {
-    bytes += key.pairs.bytes() / 2 + sizeof(random::Seed);
-  });
+  data_->for_each(
+      [&](const rlwe::SwitchKey& key) { bytes += key.pairs.bytes() / 2 + sizeof(random::Seed); });
   return bytes;
 }
 const SecretKeyId& Keys::ckks_secret_key_id() const { return data_->ckks_secret_key; }
@@ -242,8 +241,7 @@ double Bridge::State::packed_variance() const {
   const Rings& on = packing.rings();
   const u32 weight = ckks.params().spec().hamming_weight;
   const double middle = switch_variance(*on.middle, on.middle->ring_dim() / 2.0);
-  const double last =
-      switch_variance(*on.last, weight != 0 ? weight : on.last->ring_dim() / 2.0);
+  const double last = switch_variance(*on.last, weight != 0 ? weight : on.last->ring_dim() / 2.0);
   const double all = static_cast<double>(slots()), pieces = static_cast<double>(packing.pieces());
   // Every merge doubles what was there, and adds the errors of its switch.
   const double merges = (all * all - pieces * pieces) / 3, merges_last = (pieces * pieces - 1) / 3;

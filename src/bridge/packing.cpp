@@ -44,8 +44,7 @@ u32 root(const rlwe::RingContext& ring, u32 limb) {
 // t with large^quotient = small^t modulo the limb's prime.
 u64 root_exponent(const rlwe::RingContext& large, const rlwe::RingContext& small, u32 limb) {
   const auto& m = small.modulus(limb);
-  const u32 wanted =
-      math::pow_mod<u32>(root(large, limb), large.ring_dim() / small.ring_dim(), m);
+  const u32 wanted = math::pow_mod<u32>(root(large, limb), large.ring_dim() / small.ring_dim(), m);
   const u32 base = root(small, limb), square = math::mul_mod<u32>(base, base, m);
   u64 exponent = 1;
   for (u32 power = base; power != wanted; power = math::mul_mod<u32>(power, square, m))
@@ -88,8 +87,7 @@ Packing::Packing(std::shared_ptr<const Rings> rings, u64 count, u32 dim, u32 log
       dim_(dim),
       log_modulus_(log_modulus),
       pieces_(static_cast<u32>(count / std::min(count, rings_->rows()))),
-      at_once_(static_cast<u32>(
-          std::clamp<u64>(kRowsAtOnce * pieces_ / count, 1, pieces_))),
+      at_once_(static_cast<u32>(std::clamp<u64>(kRowsAtOnce * pieces_ / count, 1, pieces_))),
       middle_(*rings_->middle,
               static_cast<u32>(std::min(count / pieces_, rings_->middle->ring_dim() / dim)),
               {2, log2_of(count / pieces_)}),
@@ -186,8 +184,8 @@ Poly Packing::Stage::merged(device::Stream& stream, Poly a, u32 left, const Merg
   return a;
 }
 
-// Each ring has a root of its own modulo a prime: the order of values differs by an automorphism, one
-// a limb.
+// Each ring has a root of its own modulo a prime: the order of values differs by an automorphism,
+// one a limb.
 Poly Packing::at_last_roots(device::Stream& stream, const Poly& pieces) const {
   Poly out(stream, pieces.shape(), pieces.limbs(), Domain::eval);
   for (u32 i = 0; i < pieces.limbs().size(); ++i)
@@ -232,8 +230,7 @@ void Packing::operator()(device::Stream& stream, device::TorusKernels& torus,
   Poly pieces(stream, {middle.log_n(), 2, pieces_}, middle.window(0), Domain::eval);
   const u32 groups = static_cast<u32>(count_ / pieces_ / middle_.each) * at_once_;
   for (u32 first = 0; first < pieces_; first += at_once_) {
-    Poly all = middle_.apart(stream,
-                             lifted(stream, torus, rows, first / at_once_ * groups, groups),
+    Poly all = middle_.apart(stream, lifted(stream, torus, rows, first / at_once_ * groups, groups),
                              keys.middle.up);
     const Poly ready =
         middle_.merged(stream, std::move(all), at_once_, keys.middle, middle_levels(*rings_));

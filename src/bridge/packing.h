@@ -32,7 +32,7 @@ class Packing {
   /// and (1, -X^k).
   struct Stage {
     const rlwe::RingContext* ring = nullptr;
-    u32 each = 1;       ///< members of a group
+    u32 each = 1;        ///< members of a group
     MergeLevels levels;  ///< of merges that are needed
     std::unique_ptr<const ckks::MonomialGrid> members;
     std::vector<ckks::MonomialGrid> pairs;
@@ -49,8 +49,8 @@ class Packing {
   };
 
   /// Rows of the groups [first, first + count), lifted to the middle ring, under z(X^2 ...).
-  rlwe::Poly lifted(device::Stream& stream, device::TorusKernels& torus, const u32* rows,
-                    u32 first, u32 count) const;
+  rlwe::Poly lifted(device::Stream& stream, device::TorusKernels& torus, const u32* rows, u32 first,
+                    u32 count) const;
   /// sum_v X^v piece_v(X^D), D the quotient of the degrees.
   void raised(device::Stream& stream, const rlwe::Poly& pieces, rlwe::View out) const;
   /// Polynomials of the middle ring by their values at powers of the last ring's roots.
@@ -63,8 +63,8 @@ class Packing {
   Stage middle_, last_;
   rlwe::Scalars factor_;
   std::vector<u64> roots_;  ///< by limb: t with psi^D = psi'^t, of the last and the middle ring
-  device::Buffer rows_;  ///< [group][degree of the middle ring / dim]
-  rlwe::Poly powers_;    ///< [X^v], of the last ring
+  device::Buffer rows_;     ///< [group][degree of the middle ring / dim]
+  rlwe::Poly powers_;       ///< [X^v], of the last ring
 };
 
 }  // namespace crenel::bridge

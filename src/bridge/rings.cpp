@@ -79,10 +79,9 @@ std::shared_ptr<const Rings> make_rings(const ckks::Context& ckks, u32 small_deg
   const u32 log_n = middle_log_n(ckks, small_degree, bits);
   return ckks.state().shared.get<Rings>(cat("bridge rings ", small_degree), [&] {
     const auto device = ring.shared_device();
-    return std::make_shared<Rings>(
-        Rings{std::make_shared<const rlwe::RingContext>(chain_of(ring, log_n, middle), device),
-              std::make_shared<const rlwe::RingContext>(chain_of(ring, ring.log_n(), last),
-                                                        device)});
+    return std::make_shared<Rings>(Rings{
+        std::make_shared<const rlwe::RingContext>(chain_of(ring, log_n, middle), device),
+        std::make_shared<const rlwe::RingContext>(chain_of(ring, ring.log_n(), last), device)});
   });
 }
 

@@ -11,8 +11,8 @@ namespace crenel::random {
 /// or weight > n.
 core::SecretVector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 weight);
 
-/// `n` coefficients with P(+-1) = 1/4, as PolyKernels::sample_ternary draws them. Takes one nonce of
-/// Purpose::secret_key.
+/// `n` coefficients with P(+-1) = 1/4, as PolyKernels::sample_ternary draws them. Takes one nonce
+/// of Purpose::secret_key.
 core::SecretVector<i8> sample_dense_ternary(SecretSource& source, u32 n);
 
 }  // namespace crenel::random

@@ -51,9 +51,9 @@ struct Noise {
 
 /// What the bridge's keys are, without a key or a client. Moduli with special primes, in bits.
 struct KeyFacts {
-  u64 bytes = 0;       ///< Keys::bytes
-  u64 wire_bytes = 0;  ///< Keys::wire_bytes
-  u64 middle_dim = 0;  ///< degree of the ring that most of packing computes in
+  u64 bytes = 0;            ///< Keys::bytes
+  u64 wire_bytes = 0;       ///< Keys::wire_bytes
+  u64 middle_dim = 0;       ///< degree of the ring that most of packing computes in
   double log_down = 0.0;    ///< of the key to the TFHE secret, at the degree of its ring
   double log_middle = 0.0;  ///< of keys under the secret between, at degree middle_dim
   double log_last = 0.0;    ///< of those under the CKKS secret, at the degree of its ring

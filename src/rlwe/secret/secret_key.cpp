@@ -34,8 +34,8 @@ SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSour
   const std::size_t limb = sizeof(Word) << ring_->log_n();
   for (u32 i = 0; i < at.size(); ++i) {
     const LimbSet one = LimbSet::range(at[i], at[i] + 1);
-    ring_->stream().copy(key_.view().limb_window(i, 1).data,
-                         same.key_.view().restrict_to(one).data, limb);
+    ring_->stream().copy(key_.view().limb_window(i, 1).data, same.key_.view().restrict_to(one).data,
+                         limb);
   }
 }
 

@@ -107,8 +107,8 @@ TEST_P(Bridging, ErrorsOfPackingAreTheModels) {
     i64 phase = centred(row[dim]);
     for (u32 i = 0; i < dim; ++i) phase -= centred(row[i]) * z[i];
     const u64 at = bridge::place_of(j, kCount) * ring.ring_dim() / (2 * kCount);
-    const double off = std::remainder(
-        static_cast<double>((found[at] - i128(factor) * phase) % q0), static_cast<double>(q0));
+    const double off = std::remainder(static_cast<double>((found[at] - i128(factor) * phase) % q0),
+                                      static_cast<double>(q0));
     square += off * off;
   }
   const bridge::Rings& on = packing.rings();
