@@ -19,9 +19,6 @@ using rlwe::View;
 
 namespace {
 
-/// Rows that are merged together: bounds what lies in memory between.
-constexpr u64 kRowsAtOnce = 8192;
-
 // X^0, X^-1, ..., X^-(each - 1): member v of a group stands at X^v.
 std::vector<u64> powers_back(u32 each, u64 ring_dim) {
   std::vector<u64> powers(each);
@@ -81,13 +78,14 @@ u64 Packing::Stage::bytes() const {
 
 // Of a piece the row of a group's first member stands `pieces` before that of its next group: a
 // batch that is merged by halves has its rows at the places of its entries.
-Packing::Packing(std::shared_ptr<const Rings> rings, u64 count, u32 dim, u32 log_modulus)
+Packing::Packing(std::shared_ptr<const Rings> rings, u64 count, u32 dim, u32 log_modulus,
+                 u64 at_once)
     : rings_(std::move(rings)),
       count_(count),
       dim_(dim),
       log_modulus_(log_modulus),
       pieces_(static_cast<u32>(count / std::min(count, rings_->rows()))),
-      at_once_(static_cast<u32>(std::clamp<u64>(kRowsAtOnce * pieces_ / count, 1, pieces_))),
+      at_once_(static_cast<u32>(std::clamp<u64>(at_once * pieces_ / count, 1, pieces_))),
       middle_(*rings_->middle,
               static_cast<u32>(std::min(count / pieces_, rings_->middle->ring_dim() / dim)),
               {2, log2_of(count / pieces_)}),

@@ -14,8 +14,13 @@ u64 place_of(u64 j, u64 slots);
 
 class Packing {
  public:
-  /// Of `count` rows (a power of two, at most N/2) of a degree `dim`, modulo 2^log_modulus.
-  Packing(std::shared_ptr<const Rings> rings, u64 count, u32 dim, u32 log_modulus);
+  /// Rows that are merged together: bounds what lies in memory between.
+  static constexpr u64 kRowsAtOnce = 4096;
+
+  /// Of `count` rows (a power of two, at most N/2) of a degree `dim`, modulo 2^log_modulus. The same
+  /// words for every power of two `at_once`.
+  Packing(std::shared_ptr<const Rings> rings, u64 count, u32 dim, u32 log_modulus,
+          u64 at_once = kRowsAtOnce);
 
   const Rings& rings() const { return *rings_; }
   /// Ciphertexts of the middle ring that all rows fit into, those that lift to the last.

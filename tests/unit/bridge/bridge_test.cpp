@@ -79,6 +79,25 @@ TEST_P(Bridging, RowsArePackedIntoCoefficients) {
   }
 }
 
+TEST_P(Bridging, WordsDoNotDependOnHowManyRowsAreMergedTogether) {
+  constexpr u32 kCount = 1024;  // two pieces
+  World w(GetParam(), kCount);
+  const auto& home = w.tfhe.state();
+  Rng rng = test_rng();
+  std::vector<u64> messages(kCount);
+  for (u64& m : messages) m = rng() % 16;
+  const tfhe::Ciphertext rows = w.holder.encrypt(messages);
+  const auto words = [&](u64 at_once) {
+    const bridge::Packing packing(w.keys.data().rings, kCount, home.plan.rest_dim(),
+                                  home.plan.log_lwe_modulus, at_once);
+    rlwe::Poly packed = w.ev.state().poly(2, 1, 0);
+    packing(w.ckks.stream(), *home.torus, w.keys.data(), rows.data().payload.as<const u32>(),
+            packed.view());
+    return words_of(packed);
+  };
+  EXPECT_EQ(words(1), words(bridge::Packing::kRowsAtOnce));
+}
+
 // Beside the factor's rounding, which the rows' own integers know: what the switches add. Of 1,024
 // samples a ratio deviates by 2.2 %, and by some percent with the weights of the secrets.
 TEST_P(Bridging, ErrorsOfPackingAreTheModels) {
