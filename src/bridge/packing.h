@@ -17,8 +17,8 @@ class Packing {
   /// Rows that are merged together: bounds what lies in memory between.
   static constexpr u64 kRowsAtOnce = 4096;
 
-  /// Of `count` rows (a power of two, at most N/2) of a degree `dim`, modulo 2^log_modulus. The same
-  /// words for every power of two `at_once`.
+  /// Of `count` rows (a power of two, at most N/2) of a degree `dim`, modulo 2^log_modulus. Words
+  /// are the same for every power of two `at_once`.
   Packing(std::shared_ptr<const Rings> rings, u64 count, u32 dim, u32 log_modulus,
           u64 at_once = kRowsAtOnce);
 
