@@ -5,8 +5,10 @@
 `Bridge`
     two contexts on one device: which keys are needed, what noise is added
 `Crossing`
-    the operations of one pair of evaluators, `bridge.crossing(ev, tfhe_ev, keys)`: `lut` and `compare` there
-    and back, `to_messages` and `to_slots` one way
+    the operations of one pair of evaluators, `bridge.crossing(ev, tfhe_ev, keys)`: `lut`, `compare`, `sign`,
+    `relu`, `maximum`, `minimum` there and back, `to_messages` and `to_slots` one way
+`Cost`
+    what they take and how far they are off, by `Bridge.describe`, before anything is made
 
 >>> from crenel import bridge
 >>> b = bridge.Bridge(context, tfhe_context, slots=1024)
@@ -24,9 +26,11 @@ from typing import TYPE_CHECKING, NoReturn, TypedDict, TypeVar
 
 import numpy as np
 
-from crenel import _crenel, ckks, tfhe
+from crenel import _crenel, bridge_cost, ckks, tfhe
+from crenel._crenel import BridgeKeyFacts as KeyFacts
 from crenel._crenel import BridgeKeys as Keys
 from crenel._crenel import BridgeNoise as Noise
+from crenel.bridge_cost import Cost, Times
 from crenel.errors import ParameterError
 from crenel.pickling import refuse
 
@@ -44,7 +48,6 @@ Table = Iterable[float] | Callable[[float], float]
 class KeyOptions(TypedDict):
     """Arguments of `ckks.Client.evaluation_keys`."""
 
-    rotations: dict[int, int]
     bootstrap: ckks.BootstrapOptions
 
 
@@ -113,8 +116,8 @@ class Bridge:
         return self._core.output_level
 
     def key_options(self) -> KeyOptions:
-        """What `ckks.Client.evaluation_keys(**options)` makes: keys of a bootstrap, rotations for packing."""
-        return {"rotations": dict.fromkeys(self._core.rotations, 0), "bootstrap": self._core.bootstrap}
+        """What `ckks.Client.evaluation_keys(**options)` makes: keys of a bootstrap."""
+        return {"bootstrap": self._core.bootstrap}
 
     def noise(self, step: float) -> Noise:
         """Standard deviations by the model, for a grid of this step: multiply by ``2 * messages * step`` for
@@ -128,6 +131,42 @@ class Bridge:
         """
         noise = self._core.noise_of_comparison(_number("bound", bound))
         return 2.0 * _number("bound", bound) * math.hypot(noise.extracted, noise.reading)
+
+    @property
+    def key_facts(self) -> KeyFacts:
+        """Bytes and moduli of the bridge's own keys (`make_keys`)."""
+        return self._core.key_facts
+
+    def describe(self, *, bound: float = 1.0, step: float | None = None) -> Cost:
+        """Keys, errors and time of what crosses, by the models, before anything is made. Prints as a page.
+
+        bound : of slots, about the threshold of a comparison
+        step : of a table's grid; default as many numbers as there are messages from -bound on
+
+        Raises ParameterError unless both are positive.
+        """
+        bound = _number("bound", bound)
+        step = 2.0 * bound / self.messages if step is None else _number("step", step)
+        read, written = self.noise(step), self.resolution(bound)
+        params, small = self._ckks.params, self._tfhe
+        return Cost(
+            ckks_params=params.name,
+            tfhe_params=small.params.name,
+            slots=self.slots,
+            messages=self.messages,
+            level=self.level,
+            output_level=self.output_level,
+            key_bytes=self.key_facts.nbytes,
+            key_wire_bytes=self.key_facts.wire_bytes,
+            ckks_key_bytes=params.key_bytes(**self.key_options()),
+            tfhe_key_bytes=small.key_bytes(),
+            bound=bound,
+            step=step,
+            resolution=written,
+            read=math.hypot(read.extracted, read.reading) * 2 * self.messages,
+            written=2 * math.pi * math.hypot(read.looked_up, read.packed),
+            times=bridge_cost.times(params.name, small.params.name, self.slots),
+        )
 
     def crossing(
         self, ckks_evaluator: ckks.Evaluator, tfhe_evaluator: tfhe.Evaluator, keys: Keys
@@ -211,7 +250,7 @@ class Crossing:
     def compare(
         self,
         a: ckks.Ciphertext | ckks.Operand,
-        threshold: float,
+        threshold: float | ckks.Ciphertext | ckks.Operand,
         *,
         bound: float,
         less: float = 0.0,
@@ -220,10 +259,13 @@ class Crossing:
     ) -> ckks.Ciphertext:
         """`less` in slots below the threshold, `otherwise` in the others.
 
+        threshold : one number, or a ciphertext with one for each slot
         bound : the largest distance of a slot from the threshold; StateError where the ciphertext's own
             allows more. The smaller, the finer: `Bridge.resolution` is the threshold's standard deviation
         progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
         """
+        if isinstance(threshold, (ckks.Ciphertext, ckks.Operand)):
+            a, threshold = self._difference(a, threshold), 0.0
         return self._core.compare(
             self._ckks,
             self._tfhe._evaluator,
@@ -235,6 +277,52 @@ class Crossing:
             _number("otherwise", otherwise),
             progress,
         )
+
+    def sign(self, a: ckks.Ciphertext | ckks.Operand, *, bound: float) -> ckks.Ciphertext:
+        """1 in slots of at least 0, -1 in the others; `bound` as in `compare`."""
+        return self.compare(a, 0.0, bound=bound, less=-1.0, otherwise=1.0)
+
+    def relu(self, a: ckks.Ciphertext | ckks.Operand, *, bound: float) -> ckks.Ciphertext:
+        """The slots of at least 0, and 0 in place of the others: `a` times its comparison.
+
+        bound : of the slots; StateError where the ciphertext's own allows more
+
+        Where noise decides, a slot is nearer to 0 than about ten `Bridge.resolution(bound)`: so far off a
+        result may be, and others as little as a product of CKKS. It has the lower of a's level and
+        `Bridge.output_level`, less one: the message is not bootstrapped, only the comparison.
+        """
+        steps = self.compare(a, 0.0, bound=bound)
+        return (self._ckks(a) * self._ckks(steps)).ciphertext.with_bound(_number("bound", bound))
+
+    def maximum(
+        self,
+        a: ckks.Ciphertext | ckks.Operand,
+        b: ckks.Ciphertext | ckks.Operand,
+        *,
+        bound: float,
+    ) -> ckks.Ciphertext:
+        """The larger of each pair of slots: b + relu(a - b), with the level and the errors of that.
+
+        bound : the largest distance of a pair; StateError where the bounds of both allow more
+        """
+        ev = self._ckks
+        return (ev(b) + ev(self.relu(self._difference(a, b), bound=bound))).ciphertext
+
+    def minimum(
+        self,
+        a: ckks.Ciphertext | ckks.Operand,
+        b: ckks.Ciphertext | ckks.Operand,
+        *,
+        bound: float,
+    ) -> ckks.Ciphertext:
+        """The smaller of each pair of slots: a - relu(a - b); arguments as for `maximum`."""
+        ev = self._ckks
+        return (ev(a) - ev(self.relu(self._difference(a, b), bound=bound))).ciphertext
+
+    def _difference(
+        self, a: ckks.Ciphertext | ckks.Operand, b: ckks.Ciphertext | ckks.Operand
+    ) -> ckks.Ciphertext:
+        return (self._ckks(a) - self._ckks(b)).ciphertext
 
     @property
     def _core(self) -> _crenel.BridgeCore:
@@ -293,4 +381,15 @@ def _tfhe_context(context: tfhe.Context) -> tfhe.Context:
     return _instance(context, tfhe.Context)
 
 
-__all__ = ["Bridge", "Crossing", "KeyOptions", "Keys", "Noise", "keys_from_bytes", "make_keys"]
+__all__ = [
+    "Bridge",
+    "Cost",
+    "Crossing",
+    "KeyFacts",
+    "KeyOptions",
+    "Keys",
+    "Noise",
+    "Times",
+    "keys_from_bytes",
+    "make_keys",
+]

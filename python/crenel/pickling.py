@@ -74,6 +74,7 @@ INSTEAD |= dict.fromkeys(
     (
         "BootstrapLevels",
         "BootstrapReport",
+        "BridgeKeyFacts",
         "BridgeNoise",
         "DeviceInfo",
         "FhecoreCounts",

@@ -118,11 +118,28 @@ void bind_noise(nb::module_& m) {
       });
 }
 
+void bind_key_facts(nb::module_& m) {
+  nb::class_<bridge::KeyFacts>(m, "BridgeKeyFacts",
+                               "What the bridge's keys are. Moduli with special primes, in bits.")
+      .def_ro("nbytes", &bridge::KeyFacts::bytes, "Bytes on the device.")
+      .def_ro("wire_bytes", &bridge::KeyFacts::wire_bytes,
+              "Bytes when serialised, without the head.")
+      .def_ro("middle_dim", &bridge::KeyFacts::middle_dim,
+              "Degree of the ring that most of packing computes in.")
+      .def_ro("log_down", &bridge::KeyFacts::log_down,
+              "Of the key to the TFHE secret, at the degree of its ring.")
+      .def_ro("log_middle", &bridge::KeyFacts::log_middle,
+              "Of keys under the secret between, at degree `middle_dim`.")
+      .def_ro("log_last", &bridge::KeyFacts::log_last,
+              "Of those under the CKKS secret, at the degree of its ring.");
+}
+
 }  // namespace
 
 void bind_bridge(nb::module_& m) {
   bind_keys(m);
   bind_noise(m);
+  bind_key_facts(m);
   nb::class_<BoundBridge>(m, "BridgeCore", "The bridge on arrays of crenel._crenel.")
       .def(
           "__init__",
@@ -138,7 +155,7 @@ void bind_bridge(nb::module_& m) {
       .def_prop_ro("level", [](const BoundBridge& b) { return b.value.level(); })
       .def_prop_ro("output_level", [](const BoundBridge& b) { return b.value.output_level(); })
       .def_prop_ro("bootstrap", [](const BoundBridge& b) { return b.value.bootstrap(); })
-      .def_prop_ro("rotations", [](const BoundBridge& b) { return b.value.rotations(); })
+      .def_prop_ro("key_facts", [](const BoundBridge& b) { return b.value.key_facts(); })
       .def(
           "noise",
           [](const BoundBridge& b, double low, double step) {

@@ -13,7 +13,8 @@ from tfhe_world import open_tfhe
 from wire import assembled, parts, resealed
 
 import crenel
-from crenel import bridge, ckks, tfhe
+from crenel import bridge, bridge_cost, ckks, tfhe
+from crenel.tfhe import lookup_times
 
 LOW, STEP = -1.0, 1 / 8  # a grid of 16 numbers
 FAST = [name for name in device_names() if name != "ref"]  # ref takes part where bits are compared
@@ -103,6 +104,87 @@ def test_comparisons(world, fresh, threshold):
     np.testing.assert_allclose(found, np.where(x < threshold, 5.0, -1.0), atol=2**-12)
 
 
+def test_signs_and_the_larger_of_two(world, fresh):
+    """Far from where noise decides, all is as in the clear; near to it, the result is one of both sides."""
+    gap = 10 * world.bridge.resolution(2.0)
+    level = world.context.params.normal_top_level
+    x, y = fresh.uniform(-1, 1, (2, 64))
+    y = np.where(np.abs(x - y) < gap, x + np.copysign(gap, y), y)
+    a, b = world.encrypt(x, level, bound=2.0), world.encrypt(y, level, bound=2.0)
+    decrypt, across = world.client.decrypt, world.across
+    with pytest.raises(crenel.StateError, match="bound"):  # 4 by the bounds of both
+        across.maximum(a, b, bound=2.0)
+    a, b = world.encrypt(x, level), world.encrypt(y, level)
+    np.testing.assert_allclose(decrypt(across.compare(a, b, bound=2.0)), x >= y, atol=2**-15)
+    np.testing.assert_allclose(decrypt(across.maximum(a, b, bound=2.0)), np.maximum(x, y), atol=2**-13)
+    np.testing.assert_allclose(decrypt(across.minimum(a, b, bound=2.0)), np.minimum(x, y), atol=2**-13)
+    away = np.where(np.abs(x) < gap, np.copysign(gap, x), x)
+    found = across.relu(world.encrypt(away, level, bound=1.5), bound=2.0)
+    assert found.bound == 2.0
+    np.testing.assert_allclose(decrypt(found), np.maximum(away, 0), atol=2**-13)
+    signs = across.sign(world.encrypt(away), bound=2.0)
+    np.testing.assert_allclose(decrypt(signs), np.sign(away), atol=2**-14)
+    # At the threshold: whatever noise decides, the result is no further off than the slot from 0.
+    near = fresh.uniform(-gap, gap, 64)
+    off = decrypt(across.relu(world.encrypt(near, level), bound=2.0)) - np.maximum(near, 0)
+    assert (np.abs(off) <= np.abs(near) + 2**-13).all()
+
+
+def test_costs_are_said_beforehand(world, fresh):
+    cost = world.bridge.describe(bound=2.0)
+    assert (cost.key_bytes, cost.key_wire_bytes) == (world.keys.nbytes, world.keys.wire_bytes)
+    assert (cost.ckks_key_bytes, cost.tfhe_key_bytes) == (world.server.nbytes, world.tables.nbytes)
+    assert cost.resolution == world.bridge.resolution(2.0) and cost.step == 0.25
+    assert cost.failure_log2 < -100
+    assert (cost.failure_at(0.5), cost.wrong_side_log2(0.0)) == (0.0, -1.0)
+    assert cost.failure_at(0.2) > cost.failure_log2
+    assert cost.times is None and "time: not known" in str(cost)
+    assert f"{world.bridge.messages} messages" in str(cost)
+    for bad in ({"bound": 0.0}, {"bound": math.nan}, {"step": -1.0}):
+        with pytest.raises(crenel.ParameterError):
+            world.bridge.describe(**bad)
+    facts = world.bridge.key_facts
+    assert facts.log_middle < facts.log_last < world.context.params.log_pq
+    with pytest.raises(crenel.UnsupportedError, match="not pickled"):
+        pickle.dumps(facts)
+
+
+def test_failures_are_the_described_ones(fresh):
+    """Slots two and three deviations from the threshold, where failures can be counted: 512 of each."""
+    world = made("cpu", 1024)
+    cost = world.bridge.describe(bound=2.0)
+    distance = cost.resolution * np.repeat([2.0, 3.0], 512)
+    found = world.client.decrypt(world.across.compare(world.encrypt(distance), 0.0, bound=2.0))
+    wrong = (found < 0.5).reshape(2, 512).sum(axis=1)
+    # Normal: 2.28 % and 0.135 % are expected, 11.6 and 0.7. A deviation that is off by a quarter either way
+    # makes of the first 0.6 to 5.5 %, three to 28; with nine deviations of those counts about it.
+    assert wrong[0] <= 28 + 9 * 5.2
+    assert wrong[1] <= 4.2 + 9 * 2.1
+    bounds = [2 ** cost.wrong_side_log2(d) for d in (distance[0], distance[-1])]
+    assert bounds[0] > 0.0228 and bounds[1] > 0.00135
+
+
+def test_times_of_what_was_counted():
+    """Between the numbers of slots that were counted, linear; look-ups as measured."""
+    small, large, between = (bridge_cost.times("boot40", "lut4-128", n) for n in (1024, 8192, 4096))
+    assert small and large and between
+    assert small.ms == small.there_ms + small.lookups_ms + small.back_ms
+    assert small.packing_ms < between.packing_ms < large.packing_ms < large.back_ms
+    assert small.lookups_ms == pytest.approx(1e3 * lookup_times.measured().seconds(1024))
+    least = bridge_cost.times("boot40", "lut4-128", 1)
+    assert least and least.there_ms == bridge_cost.times("boot40", "lut4-128", 64).there_ms
+    assert bridge_cost.times("boot35", "lut4-128", 64) is None
+    cost = bridge_cost.Cost(
+        **dict.fromkeys(("slots", "messages", "level", "output_level"), 16),
+        **dict.fromkeys(("key_bytes", "key_wire_bytes", "ckks_key_bytes", "tfhe_key_bytes"), 2**20),
+        **dict.fromkeys(("bound", "step", "resolution", "read", "written"), 0.01),
+        ckks_params="boot40",
+        tfhe_params="lut4-128",
+        times=small,
+    )
+    assert f"{small.ms:.1f} ms predicted" in str(cost) and small.device in str(cost)
+
+
 @pytest.mark.parametrize("slots", [1, 2, 1024])
 def test_numbers_of_slots(fresh, slots):
     world = made("cpu", slots)
@@ -156,7 +238,7 @@ def test_every_device_has_the_same_bits(fresh, name):
 
 def test_files(world):
     data = world.keys.to_bytes()
-    assert len(data) < world.keys.wire_bytes + 4096
+    assert len(data) < world.keys.wire_bytes + 16384  # of 13 keys, with a checksum each
     keys = bridge.keys_from_bytes(world.context, world.small, data)
     assert keys.to_bytes() == data
     assert (keys.ckks_secret_key_id, keys.tfhe_secret_key_id) == (
@@ -195,7 +277,7 @@ def test_files_that_someone_edited(world, fresh):
     for key, value in edits.items():
         with pytest.raises(crenel.SerializationError):
             load(resealed(data, key, value))
-    for name in ("down/b", "up/b"):
+    for name in ("down/b", "middle/up/b", "middle/merge/2/b", "last/up/b", "last/merge/11/b"):
         header, payload = parts(data)
         words = bytearray(payload)
         begin, end = header[name]["data_offsets"]
@@ -203,11 +285,15 @@ def test_files_that_someone_edited(world, fresh):
         words[at : at + 4] = b"\xff" * 4  # no residue of any prime
         with pytest.raises(crenel.SerializationError, match=name):
             load(assembled(header, bytes(words)))
-    for name in ("down/b", "down/seed", "up/b", "up/seed"):
+    for name in ("down/b", "down/seed", "middle/up/b", "last/merge/11/seed"):
         header, payload = parts(data)
         header[name]["shape"] = [1, *header[name]["shape"]]
         with pytest.raises(crenel.SerializationError, match=name):
             load(assembled(header, payload))
+    with pytest.raises(crenel.SerializationError, match="make_keys"):  # as files were before
+        header, payload = parts(data)
+        header["up/b"] = header.pop("last/up/b")
+        load(assembled(header, payload))
     with pytest.raises(crenel.SerializationError, match="unknown"):
         header, payload = parts(data)
         header["__metadata__"]["unknown"] = "1"

@@ -8,6 +8,9 @@
 #include "bridge/objects.h"
 #include "circuits/bootstrapping/plan.h"
 #include "ckks/levels.h"
+#include "random/sparse.h"
+#include "rlwe/encapsulation.h"
+#include "rlwe/secret/secret_key.h"
 #include "tfhe/params/noise.h"
 
 namespace crenel::bridge {
@@ -86,23 +89,58 @@ void expect_fitting(const ckks::Context& ckks, const tfhe::Context& tfhe) {
   expect_shared(tfhe.device(), ckks.state(), "context of messages");
 }
 
-u64 Keys::bytes() const { return data_->keys.down.pairs.bytes() + data_->keys.up.pairs.bytes(); }
-u64 Keys::wire_bytes() const { return bytes() / 2 + 2 * sizeof(random::Seed); }
+u64 Keys::bytes() const {
+  u64 bytes = 0;
+  data_->for_each([&](const rlwe::SwitchKey& key) { bytes += key.pairs.bytes(); });
+  return bytes;
+}
+u64 Keys::wire_bytes() const {
+  u64 bytes = 0;
+  data_->for_each(
+      [&](const rlwe::SwitchKey& key) { bytes += key.pairs.bytes() / 2 + sizeof(random::Seed); });
+  return bytes;
+}
 const SecretKeyId& Keys::ckks_secret_key_id() const { return data_->ckks_secret_key; }
 const SecretKeyId& Keys::tfhe_secret_key_id() const { return data_->tfhe_secret_key; }
+
+namespace {
+
+std::vector<rlwe::SwitchKey> make_turns(rlwe::SecretKey& secret, const rlwe::RingContext& ring,
+                                        MergeLevels levels) {
+  std::vector<rlwe::SwitchKey> turns;
+  for (u32 i = 0; i < levels.count; ++i)
+    turns.push_back(secret.make_galois_key(merging_element(ring, levels.first + i)));
+  return turns;
+}
+
+}  // namespace
 
 Keys make_keys(const ckks::Client& ckks, const tfhe::Client& tfhe) {
   expect_fitting(ckks.context(), tfhe.context());
   const u32 degree = small_degree(tfhe.context());
-  const auto coefficients = tfhe.state().secret.coefficients();
+  const auto all = tfhe.state().secret.coefficients();
+  const auto small = all.subspan(all.size() - degree);
   auto data = std::make_shared<Keys::Data>();
   data->ckks_params_id = ckks.context().params().id();
   data->tfhe_params_id = tfhe.context().params().id();
   data->ckks_secret_key = ckks.secret_key_id();
   data->tfhe_secret_key = tfhe.secret_key_id();
   data->ring = ckks.context().state().ring;
-  data->keys = ckks.shared_state()->secret.make_ring_switch_keys(
-      coefficients.subspan(coefficients.size() - degree));
+  data->rings = make_rings(ckks.context(), degree);
+  const Rings& rings = *data->rings;
+  rlwe::SecretKey& large = ckks.shared_state()->secret;
+  data->down = large.make_ring_switch_down(small);
+
+  auto source = random::SecretSource::from_os();
+  const auto between =
+      random::sample_dense_ternary(source, static_cast<u32>(rings.middle->ring_dim()));
+  rlwe::SecretKey middle(rings.middle, std::move(source), between);
+  data->middle = {middle.make_ring_switch_up(small),
+                  make_turns(middle, *rings.middle, middle_levels(rings))};
+  rlwe::SecretKey last(rings.last, random::SecretSource::from_os(), large,
+                       rlwe::encapsulation_limbs(*data->ring));
+  data->last = {last.make_ring_switch_up(between),
+                make_turns(last, *rings.last, last_levels(rings))};
   return Keys(std::move(data));
 }
 
@@ -111,7 +149,7 @@ Bridge::State::State(const ckks::Context& c, const tfhe::Context& t, u64 slots)
       tfhe(t),
       boot(make_bootstrap(c, slots)),
       rings(*c.state().ring),
-      packing(*c.state().ring, boot->plan.slots(), small_degree(t),
+      packing(make_rings(c, small_degree(t)), boot->plan.slots(), small_degree(t),
               t.state().plan.log_lwe_modulus) {
   const u64 count = boot->plan.slots(), stride = c.params().ring_dim() / (2 * count);
   std::vector<u32> where(count);
@@ -132,14 +170,30 @@ u32 Bridge::messages() const { return state_->plain_modulus() / 2; }
 u32 Bridge::level() const { return state_->level(); }
 u32 Bridge::output_level() const { return state_->output_level(); }
 const BootstrapOptions& Bridge::bootstrap() const { return state_->boot->plan.options; }
-std::vector<i64> Bridge::rotations() const { return state_->packing.rotations(); }
 
 ckks::KeyRequest Bridge::key_request() const {
-  ckks::KeyRequest packing;
-  packing.rotations = rotations();
-  packing.relinearisation = false;
-  for (i64 steps : packing.rotations) packing.rotation_levels[steps] = 0;
-  return merge(circuits::bootstrap_key_request(state_->ckks.params(), bootstrap()), packing);
+  return circuits::bootstrap_key_request(state_->ckks.params(), bootstrap());
+}
+
+KeyFacts Bridge::key_facts() const {
+  const State& s = *state_;
+  const Rings& on = s.packing.rings();
+  KeyFacts facts;
+  const auto add = [&](const rlwe::RingContext& ring, u64 digits, u64 limbs, u64 keys) {
+    const u64 half = keys * digits * limbs * ring.ring_dim() * sizeof(rlwe::Word);
+    facts.bytes += 2 * half;
+    facts.wire_bytes += half + keys * sizeof(random::Seed);
+  };
+  const rlwe::RingContext& ring = *s.ckks.state().ring;
+  add(ring, 1, ring.window(0).size(), 1);
+  add(*on.middle, on.middle->chain().dnum(), on.middle->everything().size(),
+      1 + middle_levels(on).count);
+  add(*on.last, on.last->chain().dnum(), on.last->everything().size(), 1 + last_levels(on).count);
+  facts.middle_dim = on.middle->ring_dim();
+  facts.log_down = std::log2(s.q0());
+  facts.log_middle = log_modulus(*on.middle);
+  facts.log_last = log_modulus(*on.last);
+  return facts;
 }
 
 Bridge::State::Circle Bridge::State::circle(const Grid& grid) const {
@@ -183,25 +237,31 @@ double Bridge::State::extracted_variance(const Circle& c) const {
   return unit * (slots + (s / 12 + key + z / 12) / (q * q)) + z / 12;
 }
 
+double Bridge::State::packed_variance() const {
+  const Rings& on = packing.rings();
+  const u32 weight = ckks.params().spec().hamming_weight;
+  const double middle = switch_variance(*on.middle, on.middle->ring_dim() / 2.0);
+  const double last = switch_variance(*on.last, weight != 0 ? weight : on.last->ring_dim() / 2.0);
+  const double all = static_cast<double>(slots()), pieces = static_cast<double>(packing.pieces());
+  // Every merge doubles what was there, and adds the errors of its switch.
+  const double merges = (all * all - pieces * pieces) / 3, merges_last = (pieces * pieces - 1) / 3;
+  // Rows are multiplied by an integer near q0 / q; what that is off by meets their masks'
+  // quotients.
+  const double rows = std::exp2(double(log_q())), off = std::round(q0() / rows) * rows - q0();
+  return middle * (all * all + merges) + last * (pieces * pieces + merges_last) +
+         off * off * (1 + small_degree(tfhe) * 2.0 / 3) / 12;
+}
+
 Noise Bridge::noise(const Grid& grid) const {
   const State& s = *state_;
   const double unit = std::exp2(-double(s.log_q()));
   const auto& plan = s.tfhe.state().plan;
   const auto budget = tfhe::noise_budget(plan, std::sqrt(tfhe::kErrorVariance));
-  const double n = static_cast<double>(s.ckks.params().ring_dim());
-  const u32 weight = s.ckks.params().spec().hamming_weight;
-  const double doubled = static_cast<double>(s.slots());
   Noise noise;
   noise.extracted = std::sqrt(s.extracted_variance(s.circle(grid))) * unit;
   noise.reading = std::sqrt(tfhe::reading_variance(plan, s.log_q())) * unit;
   noise.looked_up = std::sqrt(tfhe::bootstrap_variance(plan, budget, s.log_q())) * unit;
-  // Rows are multiplied by an integer near q0 / q; what that is off by meets their masks'
-  // quotients.
-  const double rows = 1 / unit, off = std::round(s.q0() / rows) * rows - s.q0();
-  noise.packed = std::sqrt((1 + (weight != 0 ? weight : n / 2)) / 12 *
-                               (doubled * doubled + (doubled * doubled - 1) / 3) +
-                           off * off * (1 + small_degree(s.tfhe) * 2.0 / 3) / 12) /
-                 s.q0();
+  noise.packed = std::sqrt(s.packed_variance()) / s.q0();
   return noise;
 }
 
@@ -244,7 +304,6 @@ void Bridge::State::check_keys(const ckks::Evaluator& ev) const {
     throw StateError("an evaluator on a stream of its own, expected the stream of its device",
                      {{"found", "another stream"}, {"expected", "the device's stream"}});
   Bootstrap::check_keys(ev, boot->rotations, boot->plan.levels, boot->plan.options);
-  ev.state().rotation_elements(packing.rotations(), ckks.params().slots(), 0, "pack");
 }
 
 void Bridge::State::check(const ckks::Evaluator& ev, const Keys& keys, const Ct& a) const {

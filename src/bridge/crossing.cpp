@@ -91,7 +91,7 @@ device::Buffer Bridge::State::extracted(const ckks::Evaluator& caller, const Key
   low = boot->to_coefficients(ev, ev.adjust_level(low, input, params.scale(input) * factor));
   if (up != 0) low = ev.multiply_integer(low, i64(1) << up);
   const Stage stage(stream, "extract");
-  const rlwe::Poly under = rings.down(stream, low.data().poly.view(), keys.data().keys.down.view());
+  const rlwe::Poly under = rings.down(stream, low.data().poly.view(), keys.data().down.view());
   const auto& home = tfhe.state();
   const device::LweShape shape{slots(), home.plan.rest_dim(), 1, log_q()};
   device::Buffer rows = stream.allocate(shape.rows * shape.words() * sizeof(u32));
@@ -109,7 +109,8 @@ ckks::Ciphertext Bridge::State::slots_of(const ckks::Evaluator& caller, const Ke
   const ckks::Evaluator& ev = behind(caller);
   std::optional<Stage> stage(std::in_place, ev.stream(), "pack");
   const auto& s = ev.state();
-  rlwe::Poly poly = packing(ev, *tfhe.state().torus, rings, keys.data().keys.up.view(), rows);
+  rlwe::Poly poly = s.poly(2, 1, 0);
+  packing(*s.stream, *tfhe.state().torus, keys.data(), rows, poly.view());
   stage.reset();
   ckks::Metadata meta{0, ckks.params().scale(0), slots(), false, ev.keys().secret_key_id()};
   Ct sine = boot->sine_of_coefficients(ev, s.wrap(std::move(poly), meta));

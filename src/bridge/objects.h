@@ -39,6 +39,8 @@ struct Bridge::State {
   u32 scale_up(const Circle& circle) const;
   /// Of phases of extracted rows, in squared units of q.
   double extracted_variance(const Circle& circle) const;
+  /// Of phases of packed rows, in squared units of the modulus of level 0.
+  double packed_variance() const;
 
   void check(const ckks::Evaluator& ev, const Keys& keys, const Ct& a) const;
   void check(const Keys& keys) const;

@@ -4,6 +4,7 @@
 
 #include "crenel/core/error.h"
 #include "random/chacha20.h"
+#include "random/samplers.h"
 
 namespace crenel::random {
 namespace {
@@ -68,6 +69,19 @@ core::SecretVector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 we
   secure_zero(&state, sizeof state);
   secure_zero(&keys, sizeof keys);
   secure_zero(&signs, sizeof signs);
+  return result;
+}
+
+core::SecretVector<i8> sample_dense_ternary(SecretSource& source, u32 n) {
+  ChaChaState state = chacha20_state(source.seed(), source.next(Purpose::secret_key));
+  core::SecretVector<i8> result(n);
+  ChaChaBlock block{};
+  for (u32 i = 0; i < n; ++i) {
+    if (i % 256 == 0) block = chacha20_block(state, i / 256);
+    result[i] = static_cast<i8>(ternary_value(block, i % 256));
+  }
+  secure_zero(&state, sizeof state);
+  secure_zero(&block, sizeof block);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// Secrets of exact Hamming weight, sampled on the host.
+// Ternary secrets, sampled on the host.
 #pragma once
 
 #include "random/seed.h"
@@ -10,5 +10,9 @@ namespace crenel::random {
 /// depend on n and weight only. Throws ParameterError for other n
 /// or weight > n.
 core::SecretVector<i8> sample_sparse_ternary(SecretSource& source, u32 n, u32 weight);
+
+/// `n` coefficients with P(+-1) = 1/4, as PolyKernels::sample_ternary draws them. Takes one nonce
+/// of Purpose::secret_key.
+core::SecretVector<i8> sample_dense_ternary(SecretSource& source, u32 n);
 
 }  // namespace crenel::random

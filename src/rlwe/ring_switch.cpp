@@ -41,8 +41,9 @@ Poly RingSwitch::down(device::Stream& stream, ConstView ciphertext, const KeyVie
   return out;
 }
 
-Poly RingSwitch::up(device::Stream& stream, ConstView ciphertext, const KeyView& key) const {
-  const KeySwitcher switcher(ring_, stream);
+Poly ring_switch_up(const RingContext& ring, device::Stream& stream, ConstView ciphertext,
+                    const KeyView& key) {
+  const KeySwitcher switcher(ring, stream);
   const ConstView b = ciphertext.components(0, 1);
   const Poly acc = switcher.switch_key(ciphertext.components(1, 1), key, 0);
   return switcher.mod_down(acc, 0, &b);

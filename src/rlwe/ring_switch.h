@@ -10,20 +10,11 @@
 
 namespace crenel::rlwe {
 
-/// Both keys of one secret z.
-struct RingSwitchKeys {
-  /// Modulo q0 = q p, the two primes of level 0, under z(X^D): carries p s. The only samples that
-  /// there are of z, N / D of them at degree N / D.
-  SwitchKey down;
-  /// Modulo the primes of level 0 and the special ones, under s: a switching key for z(X^D).
-  SwitchKey up;
-};
-
-/// UnsupportedError unless level 0 has two primes, which the key down needs: one is its special
+/// UnsupportedError unless level 0 has two primes, which the key there needs: one is its special
 /// prime.
 void expect_ring_switch(const RingContext& ring);
 
-/// Both directions; the tables of one ring, made once.
+/// The way there; the tables of one ring, made once.
 class RingSwitch {
  public:
   /// Throws UnsupportedError as expect_ring_switch does.
@@ -35,8 +26,6 @@ class RingSwitch {
   /// of a message divided by p. Adds errors of variance N 10.5 (q / p)^2 / 12, of the digit of one
   /// prime, (1 + |s|^2) / 12 and (1 + |z|^2) / 12, of two divisions by p.
   Poly down(device::Stream& stream, ConstView ciphertext, const KeyView& key) const;
-  /// (b, a) under z(X^D) of any batch at level 0, evaluation form: the same under s.
-  Poly up(device::Stream& stream, ConstView ciphertext, const KeyView& key) const;
 
  private:
   const RingContext& ring_;
@@ -44,5 +33,10 @@ class RingSwitch {
   device::Prepared<rns::ModUp> mod_up_;     ///< q to q p
   device::Prepared<rns::Divide> mod_down_;  ///< division by p
 };
+
+/// The way back, on any ring: (b, a) of level 0 under z(X^D), any batch, evaluation form: the same
+/// under the ring's own secret. `key`: SecretKey::make_ring_switch_up.
+Poly ring_switch_up(const RingContext& ring, device::Stream& stream, ConstView ciphertext,
+                    const KeyView& key);
 
 }  // namespace crenel::rlwe

@@ -1,9 +1,9 @@
 // Keys of the bridge to bytes and back; uniform halves travel as seeds.
 #include <algorithm>
-#include <array>
 
 #include "bridge/keys.h"
 #include "crenel/bridge/serialize.h"
+#include "rlwe/secret/secret_key.h"
 #include "serialize/poly_io.h"
 #include "serialize/reject.h"
 
@@ -15,23 +15,49 @@ using ring::Domain;
 
 constexpr const char *kTfheParams = "tfhe_params_id", *kTfheSecret = "tfhe_secret_key_id";
 
+/// A key of the file, and the ring that it is of.
 struct Part {
   std::string name;
+  const rlwe::RingContext* ring;
+  u32 digits;
   rns::LimbSet limbs;
+
+  std::vector<u64> shape() const { return {digits, limbs.size(), ring->ring_dim()}; }
+  u64 bytes() const { return poly_bytes(*ring, 2, digits, limbs); }
 };
 
-// Down under the small ring's secret, up under the large one's.
-std::array<Part, 2> parts(const rlwe::RingContext& ring) {
-  return {Part{"down", ring.window(0)}, Part{"up", ring.extent(0).limbs}};
+void add_merges(std::vector<Part>& parts, const std::string& name, const rlwe::RingContext& ring,
+                MergeLevels levels) {
+  const auto [first, digits, limbs] = ring.extent(0);
+  parts.push_back({name + "/up", &ring, digits, limbs});
+  for (u32 i = 0; i < levels.count; ++i)
+    parts.push_back({cat(name, "/merge/", levels.first + i), &ring, digits, limbs});
 }
 
-rlwe::SwitchKey loaded(DocumentReader& file, const rlwe::RingContext& ring, const Part& part,
-                       const Tensor& half, const Tensor& seed) {
+// In the order of Keys::Data::for_each.
+std::vector<Part> parts_of(const rlwe::RingContext& ring, const Rings& rings) {
+  std::vector<Part> parts{{"down", &ring, 1, ring.window(0)}};
+  add_merges(parts, "middle", *rings.middle, middle_levels(rings));
+  add_merges(parts, "last", *rings.last, last_levels(rings));
+  return parts;
+}
+
+rlwe::SwitchKey loaded(DocumentReader& file, const Part& part, const Tensor& half,
+                       const Tensor& seed) {
   rlwe::SwitchKey key;
-  key.pairs = rlwe::Poly::kept(ring.stream(), {ring.log_n(), 2, 1}, part.limbs, Domain::eval);
+  key.pairs = rlwe::Poly::kept(part.ring->stream(), {part.ring->log_n(), 2, part.digits},
+                               part.limbs, Domain::eval);
   key.seed = read_seed(file.data(seed));
   copy_in(key.pairs, 0, file.data(half));
+  rlwe::expand_uniform(*part.ring, key.pairs.view().components(1, 1), key.seed);
   return key;
+}
+
+// Files of packing keys that lived in the ring of the CKKS set.
+void refuse_former(const DocumentReader& file) {
+  if (file.has_tensor("up/b"))
+    reject("bridge keys", "keys of packing in the CKKS ring ('up/b')",
+           "those of packing in rings of its own: make them again with make_keys");
 }
 
 }  // namespace
@@ -44,26 +70,24 @@ std::vector<u8> to_bytes(const ckks::Context& ckks, const tfhe::Context& tfhe, c
   file.secret_key_id(data.ckks_secret_key);
   file.text(kTfheParams, data.tfhe_params_id);
   file.text(kTfheSecret, data.tfhe_secret_key.text());
-  const rlwe::SwitchKey* const both[] = {&data.keys.down, &data.keys.up};
-  std::size_t half[2], seed[2];
-  const auto described = parts(*data.ring);
-  for (std::size_t i = 0; i < 2; ++i) {
-    half[i] = file.tensor(described[i].name + "/b", DType::u32,
-                          {described[i].limbs.size(), data.ring->ring_dim()});
-    seed[i] = file.tensor(described[i].name + "/seed", DType::u8, {sizeof(random::Seed)});
+  std::vector<std::size_t> half, seed;
+  for (const Part& part : parts_of(*data.ring, *data.rings)) {
+    half.push_back(file.tensor(part.name + "/b", DType::u32, part.shape()));
+    seed.push_back(file.tensor(part.name + "/seed", DType::u8, {sizeof(random::Seed)}));
   }
   file.allocate();
-  for (std::size_t i = 0; i < 2; ++i) {
-    copy_out(both[i]->pairs, 0, file.data(half[i]));
-    std::copy(both[i]->seed.begin(), both[i]->seed.end(), file.data(seed[i]).begin());
-  }
+  std::size_t i = 0;
+  data.for_each([&](const rlwe::SwitchKey& key) {
+    copy_out(key.pairs, 0, file.data(half[i]));
+    std::copy(key.seed.begin(), key.seed.end(), file.data(seed[i]).begin());
+    ++i;
+  });
   return file.finish();
 }
 
 Keys keys_from_bytes(const ckks::Context& ckks, const tfhe::Context& tfhe,
                      std::span<const u8> bytes, const LoadLimits& limits) {
   expect_fitting(ckks, tfhe);
-  const rlwe::RingContext& ring = *ckks.state().ring;
   DocumentReader file(bytes, kind::kBridgeKeys, limits);
   file.require_params(ckks.params().id());
   auto data = std::make_shared<Keys::Data>();
@@ -74,27 +98,35 @@ Keys keys_from_bytes(const ckks::Context& ckks, const tfhe::Context& tfhe,
   const auto id = SecretKeyId::from_text(file.text(kTfheSecret));
   if (!id || id->is_none()) file.refuse(kTfheSecret, "32 hexadecimal digits");
   data->tfhe_secret_key = *id;
+  refuse_former(file);
   data->ring = ckks.state().ring;
-  const auto described = parts(ring);
-  const Tensor *half[2], *seed[2];
+  data->rings = make_rings(ckks, small_degree(tfhe));
+  const std::vector<Part> parts = parts_of(*data->ring, *data->rings);
+  std::vector<const Tensor*> half, seed;
   u64 memory = 0;
-  for (std::size_t i = 0; i < 2; ++i) {
-    half[i] = &file.tensor(described[i].name + "/b", DType::u32,
-                           {described[i].limbs.size(), ring.ring_dim()});
-    seed[i] = &file.tensor(described[i].name + "/seed", DType::u8, {sizeof(random::Seed)});
-    memory += poly_bytes(ring, 2, 1, described[i].limbs);
+  for (const Part& part : parts) {
+    half.push_back(&file.tensor(part.name + "/b", DType::u32, part.shape()));
+    seed.push_back(&file.tensor(part.name + "/seed", DType::u8, {sizeof(random::Seed)}));
+    memory += part.bytes();
   }
   file.require_memory(memory);
   file.finish();
-  for (std::size_t i = 0; i < 2; ++i)
-    check_residues(*half[i], file.data(*half[i]), ring, described[i].limbs);
-  data->keys.down = loaded(file, ring, described[0], *half[0], *seed[0]);
-  data->keys.up = loaded(file, ring, described[1], *half[1], *seed[1]);
-  const rlwe::RingContext::KeyExtent extent = ring.extent(0);
-  data->keys.up.first_digit = extent.first_digit;
-  data->keys.up.max_level = 0;
-  for (rlwe::SwitchKey* key : {&data->keys.down, &data->keys.up})
-    rlwe::expand_uniform(ring, key->pairs.view().components(1, 1), key->seed, key->first_digit);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    check_residues(*half[i], file.data(*half[i]), *parts[i].ring, parts[i].limbs);
+  std::size_t i = 0;
+  const auto next = [&] {
+    rlwe::SwitchKey key = loaded(file, parts[i], *half[i], *seed[i]);
+    ++i;
+    return key;
+  };
+  data->down = next();
+  const auto merges = [&](MergeLevels levels) {
+    MergeKeys keys{next(), {}};
+    for (u32 level = 0; level < levels.count; ++level) keys.turns.push_back(next());
+    return keys;
+  };
+  data->middle = merges(middle_levels(*data->rings));
+  data->last = merges(last_levels(*data->rings));
   return Keys(std::move(data));
 }
 

@@ -13,6 +13,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "layers": layers.picture,
     "bridge.budget": bridge.budget,
     "bridge.noise": bridge.noise,
+    "bridge.path": bridge.path,
+    "bridge.times": bridge.times,
     "peers.gpu-bootstraps": peers.gpu_bootstraps,
     "peers.gpu-operations": peers.gpu_operations,
     "peers.gpu-gates": peers.gpu_gates,

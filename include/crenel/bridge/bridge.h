@@ -49,6 +49,16 @@ struct Noise {
   double packed = 0.0;     ///< what packing adds to that
 };
 
+/// What the bridge's keys are, without a key or a client. Moduli with special primes, in bits.
+struct KeyFacts {
+  u64 bytes = 0;            ///< Keys::bytes
+  u64 wire_bytes = 0;       ///< Keys::wire_bytes
+  u64 middle_dim = 0;       ///< degree of the ring that most of packing computes in
+  double log_down = 0.0;    ///< of the key to the TFHE secret, at the degree of its ring
+  double log_middle = 0.0;  ///< of keys under the secret between, at degree middle_dim
+  double log_last = 0.0;    ///< of those under the CKKS secret, at the degree of its ring
+};
+
 /// Made once for two contexts on one device and a number of slots; cheap to copy. Clients' keys are
 /// arguments: any number of threads may call it. `ckks` evaluators need the keys of key_request(),
 /// `tfhe` evaluators their evaluation keys. Of evaluators that check (ckks::Evaluator::checked)
@@ -69,10 +79,11 @@ class Bridge {
   u32 output_level() const;  ///< of ciphertexts that are given
   /// The bootstrap whose keys serve the bridge: SlotToCoeff first, real slots.
   const circuits::BootstrapOptions& bootstrap() const;
-  /// Rotations that packing needs keys for, at level 0.
-  std::vector<i64> rotations() const;
-  /// Both, as one request for ckks::Client::evaluation_keys.
+  /// That bootstrap's keys, as a request for ckks::Client::evaluation_keys. What packing needs
+  /// beside them is among the bridge's own.
   ckks::KeyRequest key_request() const;
+  /// The bridge's own keys.
+  KeyFacts key_facts() const;
   /// What to_messages adds depends on the grid's step.
   Noise noise(const Grid& grid) const;
   /// Of sign(a, threshold, bound).

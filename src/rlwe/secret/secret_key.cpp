@@ -27,6 +27,18 @@ SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSour
   key_ = embed_secret(*ring_, coefficients, ring_->everything());
 }
 
+SecretKey::SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
+                     const SecretKey& same, const LimbSet& at)
+    : ring_(std::move(ring)), source_(std::move(source)) {
+  key_ = Poly(ring_->stream(), {ring_->log_n(), 1, 1}, ring_->everything(), Domain::eval, true);
+  const std::size_t limb = sizeof(Word) << ring_->log_n();
+  for (u32 i = 0; i < at.size(); ++i) {
+    const LimbSet one = LimbSet::range(at[i], at[i] + 1);
+    ring_->stream().copy(key_.view().limb_window(i, 1).data, same.key_.view().restrict_to(one).data,
+                         limb);
+  }
+}
+
 Poly embed_secret(const RingContext& ring, std::span<const i8> coefficients, const LimbSet& limbs) {
   auto& stream = ring.stream();
   const core::SecretVector<i64> wide(coefficients.begin(), coefficients.end());

@@ -10,8 +10,6 @@
 
 namespace crenel::rlwe {
 
-struct RingSwitchKeys;  // rlwe/ring_switch.h
-
 class SecretKey {
  public:
   /// Fresh key: hamming_weight 0 draws ternary coefficients with P(+-1) = 1/4, otherwise exactly
@@ -21,6 +19,9 @@ class SecretKey {
   /// From exported coefficients (each -1, 0 or 1).
   SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
             std::span<const i8> coefficients);
+  /// The secret of `same` on another ring of its degree, whose primes are those of `at` there.
+  SecretKey(std::shared_ptr<const RingContext> ring, random::SecretSource source,
+            const SecretKey& same, const LimbSet& at);
 
   /// b = -a s + e + message, a from a fresh public seed (written to `seed`). `message` has
   /// coefficient form, 1 component, the window of a level; the result has evaluation form.
@@ -37,9 +38,13 @@ class SecretKey {
   /// That secret exists in this call only; the one sample ever made under it has modulus q0 P':
   /// whoever calls this checks that it may be.
   EncapsulationKeys make_encapsulation_keys(u32 weight, std::span<const u64> turned = {});
-  /// Between s and z(X^D), `small` the coefficients of z, a power of two of them that divides N,
-  /// each -1, 0 or 1 (RingSwitchKeys). UnsupportedError as expect_ring_switch throws it.
-  RingSwitchKeys make_ring_switch_keys(std::span<const i8> small);
+  /// From s to z(X^D), `small` the coefficients of z, a power of two of them that divides N, each
+  /// -1, 0 or 1: modulo q0 = q p, the two primes of level 0, under z(X^D); carries p s. The only
+  /// sample that there is of z, N / D of them at degree N / D. UnsupportedError as
+  /// expect_ring_switch throws it.
+  SwitchKey make_ring_switch_down(std::span<const i8> small);
+  /// From z(X^D) to s, at level 0.
+  SwitchKey make_ring_switch_up(std::span<const i8> small);
   /// The coefficients, for an explicit export only.
   core::SecretVector<i8> export_coefficients() const;
   random::SecretSource& source() { return source_; }

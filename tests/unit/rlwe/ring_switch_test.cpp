@@ -24,7 +24,8 @@ struct World : EncapsulationWorld {
       : EncapsulationWorld(device, params), rings(ring) {
     Rng rng(7);
     for (i8& z : small) z = static_cast<i8>(static_cast<int>(rng() % 3) - 1);
-    switches = secret.make_ring_switch_keys(small);
+    down = secret.make_ring_switch_down(small);
+    up = secret.make_ring_switch_up(small);
   }
   /// z(X^D) as a secret of the whole ring.
   rlwe::SecretKey embedded() const {
@@ -36,7 +37,7 @@ struct World : EncapsulationWorld {
 
   std::vector<i8> small = std::vector<i8>(256);
   rlwe::RingSwitch rings;
-  rlwe::RingSwitchKeys switches;
+  rlwe::SwitchKey down, up;
 };
 
 std::vector<i64> uniform_message(Rng& rng, i64 q0, u64 count) {
@@ -51,7 +52,7 @@ TEST_P(RingSwitching, DownKeepsTheMessageUnderTheSmallRingsSecret) {
   World w(GetParam());
   Rng rng = test_rng();
   const auto message = uniform_message(rng, w.base_modulus(), w.ring_dim());
-  rlwe::Poly low = w.rings.down(w.stream(), w.encrypt(message).view(), w.switches.down.view());
+  rlwe::Poly low = w.rings.down(w.stream(), w.encrypt(message).view(), w.down.view());
   ASSERT_EQ(low.domain(), rlwe::Domain::coeff);
   w.ring.kernels().ntt(w.stream(), low.view_as(rlwe::Domain::eval), low.view());
   low.set_domain(rlwe::Domain::eval);
@@ -83,7 +84,7 @@ TEST_P(RingSwitching, UpKeepsTheMessage) {
   random::Seed seed;
   rlwe::SecretKey embedded = w.embedded();
   const rlwe::Poly under = embedded.encrypt(poly.view(), seed);
-  const rlwe::Poly back = w.rings.up(w.stream(), under.view(), w.switches.up.view());
+  const rlwe::Poly back = rlwe::ring_switch_up(w.ring, w.stream(), under.view(), w.up.view());
   const auto found = integers_of(w.ring, w.secret.decrypt(back.view()));
   const double n = static_cast<double>(w.ring_dim());
   const double expected = std::sqrt(kErrorVariance + (1 + n / 2) / 12);
@@ -102,10 +103,10 @@ TEST_P(RingSwitchingBits, WordsAreThoseOfRef) {
     World w(name);
     Rng rng(11);
     const rlwe::Poly ct = w.encrypt(uniform_message(rng, w.base_modulus(), w.ring_dim()));
-    std::vector<u32> all = words_of(w.rings.down(w.stream(), ct.view(), w.switches.down.view()));
-    for (u32 word : words_of(w.rings.up(w.stream(), ct.view(), w.switches.up.view())))
+    std::vector<u32> all = words_of(w.rings.down(w.stream(), ct.view(), w.down.view()));
+    for (u32 word : words_of(rlwe::ring_switch_up(w.ring, w.stream(), ct.view(), w.up.view())))
       all.push_back(word);
-    for (const rlwe::SwitchKey* key : {&w.switches.down, &w.switches.up})
+    for (const rlwe::SwitchKey* key : {&w.down, &w.up})
       for (u32 word : words_of(key->pairs)) all.push_back(word);
     return all;
   };
