@@ -112,6 +112,12 @@ class Residency(Generic[T]):
         with self._changed:
             return {name for name, e in self._entries.items() if e.ready and not e.doomed}
 
+    def __contains__(self, name: str) -> bool:
+        """Is it ready?"""
+        with self._changed:
+            entry = self._entries.get(name)
+            return entry is not None and entry.ready and not entry.doomed
+
     @property
     def use(self) -> Use:
         """Bytes and counts."""

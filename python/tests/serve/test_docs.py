@@ -59,12 +59,19 @@ def _rows(suite: str, given: dict, found: dict) -> str:
         cpu, full = found["cpu_ms_a_request"], found["queue_full"]
         shares = [f["share_of_the_library"] for f in (full, found)]
         waits, comes = (f"{s['median']:.0%} ({s['least']:.0%} to {s['most']:.0%})" for s in shares)
+        free = ""
+        if "free" in found:
+            share = found["free"]["share_of_the_library"]
+            free = (
+                f", {share['median']:.0%} ({share['least']:.0%} to {share['most']:.0%}) where the worker may "
+                "use both cores, still with one thread that computes"
+            )
         return (
             f"{given['params']}, {given['batch']} samples a job, keys resident, worker and library alone on "
             f"one core each with one thread, {len(found['rounds'])} rounds | of the library's samples a "
-            f"second, median: {waits} where all jobs wait already, {comes} while they come. CPU a request: "
-            f"library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and {cpu['worker']:g}, server "
-            f"{cpu['server']:g}, client {cpu['client']:g}"
+            f"second, median: {waits} where all jobs wait already, {comes} while they come{free}. "
+            f"CPU a request: library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and "
+            f"{cpu['worker']:g}, server {cpu['server']:g}, client {cpu['client']:g}"
         )
     if suite == "service-hostile":
         grown = sum(found["resident_bytes_after"].values()) - sum(found["resident_bytes_before"].values())
