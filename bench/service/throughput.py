@@ -110,13 +110,13 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
         "free": {
             "samples_a_second": round(given.batch / middle["free_seconds"], 2),
             "library_samples_a_second": round(given.batch / middle["free_library_seconds"], 2),
-            "share_of_the_library": _spread(free),
+            "share_of_the_library": common.spread(free),
         },
         "library_samples_a_second": round(given.batch / middle["library_seconds"], 2),
-        "share_of_the_library": _spread(shares),
+        "share_of_the_library": common.spread(shares),
         "queue_full": {
             "samples_a_second": round(given.batch / middle["full_seconds"], 2),
-            "share_of_the_library": _spread(full),
+            "share_of_the_library": common.spread(full),
             "worker_cpu_ms": round(1000 * middle["full_worker_cpu"], 2),
             "library_over_worker_cpu": round(middle["library_cpu"] / middle["full_worker_cpu"], 3),
         },
@@ -126,10 +126,6 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
         "library_over_worker_cpu": round(middle["library_cpu"] / middle["worker_cpu"], 3),
         "rounds": [{name: round(value, 5) for name, value in r.items()} for r in rounds],
     }  # fmt: skip
-
-
-def _spread(found: list[float]) -> dict[str, float]:
-    return {n: round(found[k], 3) for n, k in (("median", len(found) // 2), ("least", 0), ("most", -1))}
 
 
 class _Alone:

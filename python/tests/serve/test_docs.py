@@ -73,6 +73,15 @@ def _rows(suite: str, given: dict, found: dict) -> str:
             f"CPU a request: library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and "
             f"{cpu['worker']:g}, server {cpu['server']:g}, client {cpu['client']:g}"
         )
+    if suite == "service-stages":
+        cpu, share = found["cpu_ms_a_request"], found["library_over_worker_cpu"]
+        beside = ", ".join(f"{name} {ms:.2f}" for name, ms in found["beside_ms"].items())
+        return (
+            f"{given['params']}, {given['batch']} samples a job, worker by stages, {given['rounds']} rounds "
+            f"of {given['jobs']} jobs | CPU a request: library {cpu['library']:.2f} ms, worker "
+            f"{cpu['worker']:.2f}, library over worker {share['median']:.3f} ({share['least']:.3f} to "
+            f"{share['most']:.3f}); beside computing: {beside}"
+        )
     if suite == "service-hostile":
         grown = sum(found["resident_bytes_after"].values()) - sum(found["resident_bytes_before"].values())
         return (
