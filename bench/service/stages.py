@@ -75,6 +75,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             pass
         _round(service, works, tenants, served.program, 8)
         rounds = [_round(service, works, tenants, served.program, given.jobs) for _ in range(given.rounds)]
+        if works.resident.use.evictions:
+            raise SystemExit("keys were not resident")
         works.close()
         service.close()
     names = ["library", "worker", *rounds[0]["stages"]]

@@ -77,7 +77,7 @@ class Residency(Generic[T]):
     def lease(self, name: str, nbytes: int, make: Callable[[], tuple[T, int]]) -> Iterator[T]:
         """The value, which stays until the block ends; made where it is not there.
 
-        nbytes : an upper bound of what `make` takes, reserved before it is called
+        nbytes : what `make` will take, reserved before it is called; where it takes more, others go
         make : returns the value and the bytes that it really has
 
         Waits until others in use leave room. Raises OutOfMemoryError for more than the budget, and what
@@ -162,6 +162,7 @@ class Residency(Generic[T]):
             raise
         with self._changed:
             entry.value, entry.nbytes, entry.ready = value, taken, True
+            self._evict(lambda: self._held() > self.budget)  # where it took more than was thought
             self._changed.notify_all()
 
     def _returned(self, name: str, entry: _Entry[T]) -> None:

@@ -31,7 +31,15 @@ from crenel.serve.database import KEYS_WAIT, Database, workers
 from crenel.serve.jobs import GROUP_S, Answered, Claimed, Jobs
 from crenel.serve.keys import Keys, ToCheck
 from crenel.serve.observe import BUCKETS, STAGES, log
-from crenel.serve.programs import Loaded, Prepared, Programs, Reading, Servable, key_reading_bytes
+from crenel.serve.programs import (
+    HEADER,
+    Loaded,
+    Prepared,
+    Programs,
+    Reading,
+    Servable,
+    key_reading_bytes,
+)  # fmt: skip
 from crenel.serve.residency import MemoryFile, Residency
 from crenel.serve.settings import Settings
 
@@ -326,10 +334,10 @@ class Worker:
         needed, budget = servable.key_memory, self.settings.device_bytes
         if bound(program, key) not in self.resident:
             with self._needed(key):
-                # Keys may serve higher levels than the program needs.
-                needed = max(
-                    needed, min(2 * self._blobs.size(keysets.blob_of(key)), servable.most_key_memory)
-                )
+                halves = self._blobs.size(keysets.blob_of(key))
+            # Keys may serve higher levels than the program needs; a header is no key.
+            if halves > needed // 2 + HEADER:
+                needed = max(needed, min(2 * halves, servable.most_key_memory))
         staged = budget if needed > budget else None
         most = min(self.settings.key_memory, key_reading_bytes(servable))
         reading = Reading(most, self.settings.input_memory, staged)

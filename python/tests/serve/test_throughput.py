@@ -42,6 +42,23 @@ def test_groups_grow_with_what_waits(each: float):
     assert len(_together(begun[:1], begun, {"k"}, lambda _p: 0.001, 4)) == 4, "others want their part"
 
 
+def test_a_budget_of_so_many_keys_holds_so_many(world: World):
+    """A file's header is no key: it takes no room on the device."""
+    m = made()
+    world.restart(device_bytes=2 * m.servable.key_memory)
+    keys = [world.ready(m.keys[0], "alice"), world.ready(m.keys[1], "bob")]
+    for _ in range(2):
+        jobs = [
+            (name, world.submit(sent, key, name).json()["job"])
+            for name, sent, key in zip(("alice", "bob"), m.sent, keys, strict=True)
+        ]
+        world.work()
+        assert all(world.ask("GET", f"/jobs/{job}", name).json()["state"] == "done" for name, job in jobs)
+    use = world.worker().resident.use
+    assert (use.entries, use.misses, use.evictions) == (2, 2, 0)
+    assert use.nbytes <= world.settings.device_bytes
+
+
 def test_files_together_are_all_there_or_none(tmp_path, monkeypatch):
     """The second of three does not reach the disk: no name, and nothing half written, is left."""
     blobs = Blobs(str(tmp_path / "data"))
