@@ -68,6 +68,11 @@ def percentiles(seconds: list[float]) -> dict[str, float]:
     return {"p50_ms": round(float(found[0]), 1), "p99_ms": round(float(found[1]), 1)}
 
 
+def spread(found: list[float]) -> dict[str, float]:
+    """Of sorted numbers."""
+    return {n: round(found[k], 3) for n, k in (("median", len(found) // 2), ("least", 0), ("most", -1))}
+
+
 def main(
     name: str,
     measure: Callable[[argparse.Namespace], dict],

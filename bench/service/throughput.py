@@ -1,8 +1,9 @@
 """One worker beside the library alone, keys resident: samples a second, and whose CPU a request takes.
 
-Server and clients run on one core, the worker on another, with one thread; the library alone has the worker's
-core and one thread, too. Rounds of both take turns, so that other work on the machine meets both. CPU seconds
-are the processes' own: other work changes them little.
+Server and clients run on one core, the worker on another, and computes with one thread; the library alone
+has the worker's core and one thread, too. Then once more with worker and library free to run on both: what
+the worker reads and writes then goes on beside what it computes. Rounds of all take turns, so that other work
+on the machine meets all. CPU seconds are the processes' own: other work changes them little.
 
 python bench/service/throughput.py --json bench/results/service-throughput-cpu.json
 """
@@ -52,12 +53,18 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             session.send_keys()
             tensor = session.client.encrypt(images[: given.batch], program.client)
             sessions.append((session, tensor.to_bytes()))
-        alone = _Alone(program, sessions, inner)
+        alone = _Alone(program, sessions)
         _piped(sessions, 1)
-        alone.run(2)
+        alone.run(2, inner)
         result = len(common.submitted(*sessions[0]).encrypted(300))
         key_file = int(sessions[0][0].service.keys()[0]["bytes"])
-        rounds = [_round(sessions, alone, given.jobs, pid, worker) for _ in range(given.rounds)]
+        rounds = []
+        for _ in range(given.rounds):
+            found = _round(sessions, alone, inner, given.jobs, pid, worker)
+            _pin(worker, outer | inner)
+            found |= _free(sessions, alone, outer | inner, given.jobs, worker)
+            _pin(worker, inner)
+            rounds.append(found)
     return _summary(rounds, given) | {
         "input_bytes": len(sessions[0][1]),
         "result_bytes": result,
@@ -66,8 +73,10 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _round(sessions: list, alone: _Alone, jobs: int, server: int, worker: int) -> dict[str, float]:
-    """Jobs by the service, then as many by the library."""
+def _round(
+    sessions: list, alone: _Alone, core: set[int], jobs: int, server: int, worker: int
+) -> dict[str, float]:
+    """Jobs by the service, then as many by the library, on the worker's core."""
     cpu = {"client": time.process_time, "server": lambda: _cpu(server), "worker": lambda: _cpu(worker)}
     before = {name: read() for name, read in cpu.items()}
     start = time.perf_counter()
@@ -75,10 +84,19 @@ def _round(sessions: list, alone: _Alone, jobs: int, server: int, worker: int) -
     seconds = time.perf_counter() - start
     done = max(1, jobs // len(sessions)) * len(sessions)
     found = {f"{name}_cpu": (read() - before[name]) / done for name, read in cpu.items()}
-    wall, used = alone.run(done)
+    wall, used = alone.run(done, core)
     full, worked = _full(sessions, max(1, jobs // len(sessions)), worker)
     found |= {"full_seconds": full / done, "full_worker_cpu": worked / done}
     return found | {"seconds": seconds / done, "library_seconds": wall / done, "library_cpu": used / done}
+
+
+def _free(sessions: list, alone: _Alone, cores: set[int], jobs: int, worker: int) -> dict[str, float]:
+    """Jobs that all wait already, by the service and by the library, on whatever core there is."""
+    each = max(1, jobs // len(sessions))
+    full, _ = _full(sessions, each, worker)
+    done = each * len(sessions)
+    wall, _ = alone.run(done, cores)
+    return {"free_seconds": full / done, "free_library_seconds": wall / done}
 
 
 def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[str, Any]:
@@ -86,17 +104,19 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
     middle = {name: sorted(r[name] for r in rounds)[len(rounds) // 2] for name in rounds[0]}
     shares = sorted(r["library_seconds"] / r["seconds"] for r in rounds)
     full = sorted(r["library_seconds"] / r["full_seconds"] for r in rounds)
+    free = sorted(r["free_library_seconds"] / r["free_seconds"] for r in rounds)
     return {
         "samples_a_second": round(given.batch / middle["seconds"], 2),
-        "library_samples_a_second": round(given.batch / middle["library_seconds"], 2),
-        "share_of_the_library": {
-            "median": round(shares[len(shares) // 2], 3), "least": round(shares[0], 3),
-            "most": round(shares[-1], 3),
+        "free": {
+            "samples_a_second": round(given.batch / middle["free_seconds"], 2),
+            "library_samples_a_second": round(given.batch / middle["free_library_seconds"], 2),
+            "share_of_the_library": common.spread(free),
         },
+        "library_samples_a_second": round(given.batch / middle["library_seconds"], 2),
+        "share_of_the_library": common.spread(shares),
         "queue_full": {
             "samples_a_second": round(given.batch / middle["full_seconds"], 2),
-            "share_of_the_library": {"median": round(full[len(full) // 2], 3), "least": round(full[0], 3),
-                                     "most": round(full[-1], 3)},
+            "share_of_the_library": common.spread(full),
             "worker_cpu_ms": round(1000 * middle["full_worker_cpu"], 2),
             "library_over_worker_cpu": round(middle["library_cpu"] / middle["full_worker_cpu"], 3),
         },
@@ -109,18 +129,17 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
 
 
 class _Alone:
-    """The library, bytes to bytes, keys ready, in a thread of the worker's core."""
+    """The library, bytes to bytes, keys ready, in one thread."""
 
-    def __init__(self, program: Any, sessions: list, core: set[int]) -> None:
+    def __init__(self, program: Any, sessions: list) -> None:
         self._ready = [(program.bind(s.client.evaluation_keys(s.spec)), data) for s, data in sessions]
-        self._core = core
 
-    def run(self, jobs: int) -> tuple[float, float]:
-        """Seconds, and CPU seconds, of so many."""
+    def run(self, jobs: int, cores: set[int]) -> tuple[float, float]:
+        """Seconds, and CPU seconds, of so many, on one of these cores at a time."""
         found: list[float] = []
 
         def work() -> None:
-            os.sched_setaffinity(0, self._core)
+            os.sched_setaffinity(0, cores)
             wall, cpu = time.perf_counter(), time.thread_time()
             for k in range(jobs):
                 server, data = self._ready[k % len(self._ready)]

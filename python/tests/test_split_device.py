@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,25 @@ def test_programs_have_the_bits_of_one_device(name: str) -> None:
     expected = run(home.evaluator(keys), encrypted).to_bytes()
     found = run(there, context.ciphertext_from_bytes(encrypted.to_bytes())).to_bytes()
     assert found == expected
+
+
+def test_keys_in_host_memory_come_to_the_parts(tmp_path: Path) -> None:
+    """From a file that is larger than what the parts may hold of it, in turns."""
+    home = ckks.Context(_params(), device="cpu")
+    client = home.keygen()
+    keys = client.evaluation_keys(rotations=range(1, 6))
+    keys.save(tmp_path / "keys")
+    encrypted = client.encrypt(np.random.default_rng().uniform(-1, 1, 4096))
+    context = ckks.Context(_params(), device="cpu+cpu+cpu")
+    half = keys.nbytes // 2
+    staged = context.load_evaluation_keys(tmp_path / "keys", staged_bytes=half)
+    assert 0 < staged.nbytes <= half and staged.host_bytes == keys.nbytes // 2
+    one, several = home.evaluator(keys), context.evaluator(staged)
+    there = context.ciphertext_from_bytes(encrypted.to_bytes())
+    for step in (1, 5, 2, 4, 3, 1, 5):
+        assert several.rotate(there, step).to_bytes() == one.rotate(encrypted, step).to_bytes()
+    with pytest.raises(errors.ParameterError, match="largest keys"):
+        context.load_evaluation_keys(tmp_path / "keys", staged_bytes=keys.nbytes // 6)
 
 
 def test_refusals_are_typed() -> None:

@@ -5,6 +5,7 @@
 
 #include "crenel/device/link.h"
 #include "device/backend.h"
+#include "device/limb_room.h"
 
 namespace crenel::device {
 
@@ -19,6 +20,11 @@ class DividedStream : public Stream {
   /// f for the pieces of a stretch of memory, in order; of what all parts have, for every copy
   /// where `all`, otherwise for one.
   virtual void for_pieces(const void* address, std::size_t bytes, bool all, const Piece& f) = 0;
+
+  /// As the functions of these names (limb_room.h).
+  virtual std::size_t room_bytes(std::span<const LimbShape> shapes) const = 0;
+  virtual Buffer allocate_room(std::span<const LimbShape> shapes) = 0;
+  virtual void reshape(const Buffer& room, const LimbShape& shape) = 0;
 };
 
 /// One device of several ("cuda:0+1"), two or more of one kind and model (DeviceError otherwise).

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <thread>
 #include <tuple>
 
@@ -24,7 +23,11 @@ u64 half_bytes(const RingContext& ring, u32 digits, const LimbSet& limbs) {
   return u64(digits) * limbs.size() * ring.ring_dim() * sizeof(Word);
 }
 
-// The key of a host half, in memory that has room for it.
+device::LimbShape shape_of(const RingContext& ring, const HostKey& key) {
+  return {key.limbs, u64(2) * key.digits, ring.ring_dim() * sizeof(Word)};
+}
+
+// The key of a host half, in memory that has its shape.
 View view_of(const RingContext& ring, const device::Buffer& memory, const HostKey& key) {
   return View(memory.as<Word>(), {ring.log_n(), 2, key.digits}, key.limbs, Domain::eval);
 }
@@ -60,10 +63,6 @@ HostKey to_host(const RingContext& ring, const SwitchKey& key) {
 StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
                        u64 device_bytes)
     : ring_(std::move(ring)), keys_(std::move(keys)), copies_(ring_->device().make_stream()) {
-  if (const auto& device = ring_->device(); !device.parts().empty())
-    throw UnsupportedError(cat("keys staged from host memory on device ", device.info().name,
-                               ", whose parts divide them: keep them on the device"),
-                           {{"device", device.info().name}});
   std::map<KeyId, HostKey> other;  // that stay
   u64 fixed = 0;
   for (KeyId id : {kDenseToSparse, kSparseToDense})
@@ -75,7 +74,8 @@ StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, 
   for (const auto& [id, key] : keys_) sizes.push_back(key.device_bytes());
   std::sort(sizes.rbegin(), sizes.rend());
   const u64 least = std::min<u64>(2, sizes.size());
-  const u64 largest = std::accumulate(sizes.begin(), sizes.begin() + std::ptrdiff_t(least), u64{0});
+  u64 largest = 0;
+  for (u64 i = 0; i < least; ++i) largest += device::room_bytes(*copies_, shapes_within(sizes[i]));
   const u64 expected = fixed + largest;
   if (device_bytes < expected)
     throw ParameterError(
@@ -93,10 +93,21 @@ StagedKeys::StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, 
   copies_->synchronize();
   u64 left = device_bytes - fixed;
   for (u64 size : sizes) {
-    if (size > left) break;
-    left -= size;
-    frames_.emplace_back().memory = copies_->allocate_exact(size);
+    const std::vector<device::LimbShape> shapes = shapes_within(size);
+    const u64 room = device::room_bytes(*copies_, shapes);
+    if (room > left) break;
+    left -= room;
+    Frame& frame = frames_.emplace_back();
+    frame.memory = device::allocate_room(*copies_, shapes);
+    frame.size = size;
   }
+}
+
+std::vector<device::LimbShape> StagedKeys::shapes_within(u64 size) const {
+  std::vector<device::LimbShape> shapes;
+  for (const auto& [id, key] : keys_)
+    if (key.device_bytes() <= size) shapes.push_back(shape_of(*ring_, key));
+  return shapes;
 }
 
 std::optional<u32> StagedKeys::max_level(KeyId id) const {
@@ -271,7 +282,7 @@ bool StagedKeys::room_for(std::vector<KeyId> coming, std::span<const KeyId> stay
   for (KeyId id : coming) needed.push_back(bytes_of(id));
   for (const Frame& f : frames_)
     if (f.leases == 0 && std::find(stay.begin(), stay.end(), f.id) == stay.end())
-      free.push_back(f.memory.bytes());
+      free.push_back(f.size);
   if (needed.size() > free.size()) return false;
   std::sort(needed.rbegin(), needed.rend());
   std::sort(free.rbegin(), free.rend());
@@ -291,7 +302,7 @@ std::optional<std::vector<KeyId>> StagedKeys::staying(std::span<const KeyId> wan
     if (frame == nullptr) continue;
     here.push_back(id);
     if (frame->leases != 0) leased.push_back(id);
-    if (frame->leases != 0 || frame->memory.bytes() == bytes_of(id)) exact.push_back(id);
+    if (frame->leases != 0 || frame->size == bytes_of(id)) exact.push_back(id);
   }
   // A small key in a large frame may have to go elsewhere.
   for (const auto* stay : {&here, &exact, &leased})
@@ -305,14 +316,13 @@ StagedKeys::Frame* StagedKeys::victim(KeyId id, std::span<const KeyId> keep, u64
   u64 farthest = 0;
   std::tuple<u64, u64, u64> highest;
   for (Frame& f : frames_) {
-    if (f.leases != 0 || f.memory.bytes() < needed ||
-        std::find(keep.begin(), keep.end(), f.id) != keep.end())
+    if (f.leases != 0 || f.size < needed || std::find(keep.begin(), keep.end(), f.id) != keep.end())
       continue;
     const u64 away = f.id == kNoKey ? kNever : distance_to(f.id);
     const u64 used = f.id == kNoKey ? 0 : f.last_used;
     // Among those that no order names the one that was not used for longest; of empty ones the
     // smallest: larger keys will want the others.
-    const auto rank = std::tuple(away, kNever - used, kNever - f.memory.bytes());
+    const auto rank = std::tuple(away, kNever - used, kNever - f.size);
     if (best == nullptr || rank > highest) best = &f, highest = rank, farthest = away;
   }
   return best != nullptr && farthest >= distance ? best : nullptr;
@@ -322,6 +332,7 @@ void StagedKeys::load(Frame& frame, KeyId id) {
   frame.id = kNoKey;  // until the key is here: what fails on the way leaves an empty frame
   for (const auto& [stream, event] : frame.read) copies_->wait_for(event);
   const HostKey& key = keys_.at(id);
+  device::reshape(*copies_, frame.memory, shape_of(*ring_, key));
   bring(*ring_, *copies_, view_of(*ring_, frame.memory, key), key);
   frame.loaded = copies_->mark();
   frame.read.clear();

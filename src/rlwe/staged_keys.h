@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "crenel/core/fork_mutex.h"
+#include "device/limb_room.h"
 #include "rlwe/key_source.h"
 #include "rlwe/ring_context.h"
 
@@ -33,7 +34,8 @@ HostKey to_host(const RingContext& ring, const SwitchKey& key);
 class StagedKeys final : public KeySource, public std::enable_shared_from_this<StagedKeys> {
  public:
   /// As many frames as `device_bytes` have room for, the first for the largest key, the next for
-  /// the one after it, and so on: any keys, no more than there are frames, then fit together. The
+  /// the one after it, and so on: any keys, no more than there are frames, then fit together. A
+  /// device of several parts has its limbs of a key in each part's share of the frame. The
   /// keys of encapsulation stay on the device, and count. ParameterError where they and two frames
   /// (one for a single key) do not fit.
   StagedKeys(std::shared_ptr<const RingContext> ring, std::map<KeyId, HostKey> keys,
@@ -57,6 +59,7 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
  private:
   struct Frame {
     device::Buffer memory;
+    u64 size = 0;  ///< bytes of the largest key that has room: every smaller one has
     KeyId id = kNoKey;
     u32 leases = 0;
     u64 process = 0;                        ///< core::forks() of the first of them
@@ -66,6 +69,8 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
     std::map<const device::Stream*, std::shared_ptr<device::Event>> read;
   };
 
+  /// Of all keys of at most `size` bytes.
+  std::vector<device::LimbShape> shapes_within(u64 size) const;
   /// Those of `ids` that need frames, each once. StateError when there are fewer frames.
   std::vector<KeyId> staged_among(std::span<const KeyId> ids) const;
   Frame* find(KeyId id);

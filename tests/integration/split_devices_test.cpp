@@ -1,5 +1,6 @@
 // Devices that divide the limbs of every polynomial: bootstraps, keys and recordings have the bits
 // of one device, and each part its share of the memory.
+#include <algorithm>
 #include <thread>
 
 #include "ckks/objects.h"
@@ -109,12 +110,68 @@ TEST_P(SplitDevices, ThreadsShareIt) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_P(SplitDevices, StagedKeysAreRefused) {
+// Keys of many shapes take turns in frames: each part has its own limbs of the one that is there.
+TEST_P(SplitDevices, StagedKeysHaveTheBitsOfOneDevice) {
   const auto params = test::world_params("s40");
-  const Context context(params, device_);
-  Client client = context.keygen();
-  const EvaluationKeys keys = client.evaluation_keys({{1}, false, true});
-  EXPECT_THROW(keys.staged(u64(1) << 30), UnsupportedError);
+  const Context home(params, "cpu"), there(params, device_);
+  Client client = home.keygen();
+  auto rng = test::test_rng();
+  KeyRequest request{{1, 2, 3, 4, 5, 6}, true, true};
+  for (i64 step : request.rotations)
+    request.rotation_levels[step] = 1 + static_cast<u32>(rng() % params.max_level());
+  const EvaluationKeys whole = client.evaluation_keys(request), copies = copy_to(there, whole);
+  std::vector<u64> sizes;
+  copies.data()->set.for_each(
+      [&](const rlwe::SwitchKey& key) { sizes.push_back(key.pairs.bytes()); });
+  std::sort(sizes.rbegin(), sizes.rend());
+  const u64 budget = sizes[0] + sizes[1] + rng() % (sizes[0] + 1);
+  const u64 before = device_->pools().in_use;
+  const EvaluationKeys staged = copies.staged(budget);
+  EXPECT_GE(staged.bytes(), sizes[0] + sizes[1]);
+  EXPECT_LE(staged.bytes(), budget);
+  u64 parts = 0;
+  for (const auto& part : device_->parts()) parts += part->pools().in_use;
+  EXPECT_EQ(device_->pools().in_use - before, staged.bytes());
+  EXPECT_LE(parts, device_->pools().in_use + (u64(1) << 20));
+
+  const Evaluator one = home.evaluator(whole), several = there.evaluator(staged);
+  const auto x = test::random_values(rng, params.slots());
+  const auto same = [&](u32 level, const auto& f) {
+    const Ciphertext a = client.encrypt(x, level);
+    EXPECT_EQ(test::bits(f(several, copy_to(there, a))), test::bits(f(one, a)));
+  };
+  for (int turn = 0; turn < 24; ++turn) {
+    const i64 step = 1 + static_cast<i64>(rng() % 6);
+    const u32 level = 1 + static_cast<u32>(rng() % request.rotation_levels[step]);
+    SCOPED_TRACE(cat("rotation by ", step, " at level ", level,
+                     "; repeat with CRENEL_SEED=", test::run_seed()));
+    same(level, [&](const Evaluator& ev, const Ciphertext& a) { return ev.rotate(a, step); });
+  }
+  const i64 pair[] = {2, 5};
+  const u32 both = std::min(request.rotation_levels[2], request.rotation_levels[5]);
+  same(both, [&](const Evaluator& ev, const Ciphertext& a) { return ev.rotate_sum(a, pair); });
+  same(params.max_level(), [&](const Evaluator& ev, const Ciphertext& a) {
+    return ev.conjugate(ev.multiply_rescale(a, a));
+  });
+  EXPECT_THROW(copies.staged(sizes[0] + sizes[1] - 1), ParameterError);
+}
+
+// Keys of encapsulation stay; the others come ahead of use, twice: the second time by the order.
+TEST_P(SplitDevices, BootstrapsWithStagedKeys) {
+  auto& home = test::boot_world("cpu");
+  auto rng = test::test_rng();
+  const Bootstrapper here = home.boot();
+  const Ciphertext input = home.encrypt(here, test::random_values(rng, 2 * home.slots()));
+  const auto expected = test::bits(here.eager(input));
+  const Context there(home.params(), device_);
+  const EvaluationKeys keys = copy_to(there, home.keys());
+  const EvaluationKeys staged = keys.staged(keys.bytes() / 4 * 3);  // 16 are read at once
+  EXPECT_LE(staged.bytes(), keys.bytes() / 4 * 3);
+  const Bootstrapper boot(there, staged, here.options());
+  const Ciphertext copy = copy_to(there, input);
+  for (int pass = 0; pass < 2; ++pass)
+    EXPECT_EQ(test::bits(boot.eager(copy)), expected)
+        << "pass " << pass << "; repeat with CRENEL_SEED=" << test::run_seed();
 }
 
 }  // namespace

@@ -464,10 +464,11 @@ def _add_results(app: FastAPI, service: Service) -> None:
 
 def _result(service: Service, tenant: Tenant, job: str) -> Response | Refusal:
     """The answer with a job's result, or why there is none. Raises NotFoundError."""
+    row = service.jobs.get(tenant, job)
     try:
-        row, pieces = service.jobs.result(tenant, job)
+        pieces = service.jobs.result(row)
     except StateError as error:
-        return _not_done(service.jobs.get(tenant, job), error)
+        return _not_done(row, error)
     digest = base64.b64encode(bytes.fromhex(row.result_sha256)).decode()
     headers = {
         "ETag": f'"{row.result_sha256}"', "Content-Length": str(row.result_bytes),
@@ -509,7 +510,7 @@ async def _told(app: FastAPI, tenant: Tenant, row: Any) -> AsyncIterator[str]:
         if time.monotonic() - spoken > 15:
             yield ": waiting\n\n"
             spoken = time.monotonic()
-        await waiter.changed(row.id, 2.0)
+        await waiter.changed(row.id, 2.0, ended=False)
         try:
             row = await run_in_threadpool(service.jobs.get, tenant, row.id)
         except NotFoundError:

@@ -105,9 +105,9 @@ class Blobs:
             return
         paths = {self._path(name): data for name, data in found.items()}
         with _translated():
-            for path, data in paths.items():
+            for path in paths:
                 self._folder_of(path)
-                _put(path, data)
+            _put(paths)
             for folder in {os.path.dirname(path) for path in paths}:
                 _sync(folder)
 
@@ -250,20 +250,30 @@ def _protocols(files: Any) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else tuple(found)
 
 
-def _put(path: str, data: bytes) -> None:
-    """A file whose bytes are on the disk; its name is once its folder is synced."""
-    beside = f"{path}.{uuid.uuid4().hex}.part"
-    try:
-        with open(beside, "wb", buffering=0) as file:
-            left = memoryview(data)
-            while left:
-                left = left[file.write(left) :]
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
+def _put(found: Mapping[str, bytes]) -> None:
+    """Files whose bytes are on the disk; their names are once their folders are synced.
+
+    All are written before the first is synced: what that writes of the file system's own is of all of them.
+    """
+    with contextlib.ExitStack() as files:
+        beside: dict[str, str] = {}
+        try:
+            opened = []
+            for path, data in found.items():
+                beside[path] = f"{path}.{uuid.uuid4().hex}.part"
+                opened.append(files.enter_context(open(beside[path], "wb", buffering=0)))
+                left = memoryview(data)
+                while left:
+                    left = left[opened[-1].write(left) :]
+            for file in opened:
+                os.fsync(file.fileno())
+            for path in found:
+                os.replace(beside.pop(path), path)
+        except BaseException:
+            for path in beside.values():
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+            raise
 
 
 def _sync_folder(path: str) -> None:

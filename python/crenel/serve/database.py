@@ -100,10 +100,8 @@ def _second(connection: sql.Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-ANYTHING = (
-    "SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued') "
-    "OR EXISTS (SELECT 1 FROM keys WHERE state = 'received')"
-)
+KEYS_WAIT = "SELECT EXISTS (SELECT 1 FROM keys WHERE state = 'received')"
+ANYTHING = f"{KEYS_WAIT} OR EXISTS (SELECT 1 FROM jobs WHERE state = 'queued')"
 MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first, _second)
 """What brings a database from version k to k + 1. A change of a table is a further function, never an edit
 of an old one; the first makes the tables as they are now, so that later ones ask what is there."""
@@ -133,10 +131,16 @@ class Database:
             self._look = sqlite3.connect(parsed.database, check_same_thread=False, isolation_level=None)
 
     @contextmanager
-    def writing(self) -> Iterator[sql.Connection]:
-        """A transaction that may write, committed at the end."""
-        with _translated(), self.engine.begin() as connection:
-            yield connection
+    def writing(self, lasting: bool = True) -> Iterator[sql.Connection]:
+        """A transaction that may write, committed at the end.
+
+        lasting : it is on the disk when the block ends. Without: all see it, whatever process dies, but a
+            machine that loses power may forget it, together with all later ones that are not lasting
+        """
+        with _translated(), self.engine.connect() as connection:
+            connection = connection.execution_options(lasting=lasting)
+            with connection.begin():
+                yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
@@ -157,13 +161,13 @@ class Database:
             except sqlite3.Error:  # busy: what is asked next says it better
                 return None
 
-    def anything(self) -> bool:
+    def anything(self, question: str = ANYTHING) -> bool:
         """May there be something that waits for a worker? As quick as `version`; True where nobody knows."""
         with self._looking:
             if self._look is None:
                 return True
             try:
-                return bool(self._look.execute(ANYTHING).fetchone()[0])
+                return bool(self._look.execute(question).fetchone()[0])
             except sqlite3.Error:
                 return True
 
@@ -187,8 +191,15 @@ def _tuned(connection: object, _record: object) -> None:
 
 def _begun(connection: sql.Connection) -> None:
     """Writers take the lock first: none has to upgrade, which fails where two do."""
-    reads = connection.get_execution_options().get("only_reads")
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+    options = connection.get_execution_options()
+    if options.get("only_reads"):
+        connection.exec_driver_sql("BEGIN")
+        return
+    wanted = "FULL" if options.get("lasting", True) else "NORMAL"
+    if connection.info.get("synchronous", "FULL") != wanted:
+        connection.exec_driver_sql(f"PRAGMA synchronous={wanted}")
+        connection.info["synchronous"] = wanted
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 @contextmanager

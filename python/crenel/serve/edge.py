@@ -29,7 +29,7 @@ from crenel.serve.errors import Problem
 from crenel.serve.observe import log
 from crenel.serve.schemas import PROTOCOL, TUS
 from crenel.serve.service import Service
-from crenel.serve.statements import FINAL, QUEUED
+from crenel.serve.statements import FINAL, OPEN, QUEUED
 
 PIECE = 1 << 20
 GLANCE_S, ASK_S = 0.004, 1.0
@@ -239,21 +239,21 @@ class Waiter:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._events: dict[str, set[asyncio.Event]] = {}
+        self._events: dict[str, dict[asyncio.Event, bool]] = {}
         self._known: dict[str, str] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def changed(self, job: str, seconds: float) -> None:
-        """Until the job changed, at most so long; it may have changed before."""
+    async def changed(self, job: str, seconds: float, ended: bool = True) -> None:
+        """Until the job ended, or changed at all where not `ended`; at most so long. It may have before."""
         event = asyncio.Event()
-        self._events.setdefault(job, set()).add(event)
+        self._events.setdefault(job, {})[event] = ended
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
         try:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(event.wait(), seconds)
         finally:
-            self._events[job].discard(event)
+            self._events[job].pop(event, None)
             if not self._events[job]:
                 del self._events[job]
 
@@ -282,8 +282,9 @@ class Waiter:
         for job, events in self._events.items():
             state = found.get(job, "gone")
             if self._known.get(job, QUEUED) != state:
-                for event in events:
-                    event.set()
+                for event, ended in events.items():
+                    if not ended or state not in OPEN:
+                        event.set()
             self._known[job] = state
         self._known = {job: state for job, state in self._known.items() if job in self._events}
 

@@ -41,6 +41,7 @@ from crenel.serve.statements import (
     ENDED_OF,
     FAILED,
     FINISH,
+    FINISHED,
     INSERT,
     LOST,
     ONE,
@@ -55,6 +56,7 @@ from crenel.serve.statements import (
 )
 
 GROUP_S = 0.1  # of computing: jobs that are taken, and whose results are committed, together
+LONG_GROUP_S = 0.25  # the same where so many wait that the last of them waits three times as long anyway
 TOUCH_S = 60.0  # between two notes that keys are in use
 SMALL = 4 << 20  # bytes of results that are read at once
 Row = Any
@@ -210,21 +212,20 @@ class Jobs:
         with self._database.reading() as connection:
             return int(connection.scalar(BEFORE, {"created": row.created}) or 0)
 
-    def result(self, tenant: Tenant, job: str) -> tuple[Row, Iterator[bytes]]:
-        """The job and its result's bytes. Raises StateError before it is done, NotFoundError."""
-        row = self.get(tenant, job)
+    def result(self, row: Row) -> Iterator[bytes]:
+        """The bytes of a job's result. Raises StateError before it is done, NotFoundError."""
         if row.state != DONE:
             raise StateError(f"the job is {row.state}: it has no result", {"state": row.state})
-        name = result_of(job, row.result_sha256)
+        name = result_of(row.id, row.result_sha256)
         if row.result_bytes <= SMALL:
-            return row, iter([self._blobs.read(name)])
+            return iter([self._blobs.read(name)])
         if not self._blobs.exists(name):
             raise NotFoundError("the result is not in the storage any more")
-        return row, self._blobs.pieces(name)
+        return self._blobs.pieces(name)
 
     def fetched(self, found: Sequence[str]) -> None:
         """Their results were read to the end: where room is needed they go first."""
-        with self._database.writing() as connection:
+        with self._database.writing(lasting=False) as connection:
             unmarked = jobs.c.id.in_(found) & jobs.c.fetched.is_(None)
             connection.execute(sql.update(jobs).where(unmarked).values(fetched=time.time()))
 
@@ -264,11 +265,13 @@ class Jobs:
 
         resident : keys that it has ready; elsewhere : keys that other workers have: their jobs wait a little
         for them
-        cost : seconds that a job of a program will take; jobs of together `GROUP_S` are taken at once
+        cost : seconds that a job of a program will take; jobs of together `GROUP_S` are taken at once, or
+        of a third of what waits, `LONG_GROUP_S` at most
         others : workers that want their part of what waits
         """
         now, ttl = time.time(), self._settings.key_ttl
-        with self._database.writing() as connection:
+        # A machine that forgets who took a job has lost the worker, too: the job waits again.
+        with self._database.writing(lasting=False) as connection:
             found = self._free(connection, now)
             some = self._chosen(found, resident, elsewhere, now)
             if cost is not None:
@@ -320,7 +323,7 @@ class Jobs:
     def extend(self, claimed: Claimed, worker: str) -> bool:
         """The worker still runs it; False: the job is not its own any more."""
         values = {"lease": time.time() + self._settings.lease_seconds}
-        with self._database.writing() as connection:
+        with self._database.writing(lasting=False) as connection:
             return (
                 connection.execute(sql.update(jobs).where(_mine(claimed, worker)).values(**values)).rowcount
                 == 1
@@ -336,16 +339,18 @@ class Jobs:
         self._blobs.put({result_of(a.job.id, a.sha256): a.result for a in found})
         now = time.time()
         fixed = {"now": now, "over": now + self._settings.result_ttl, "by": worker}
+        values = [
+            fixed | {
+                "job": a.job.id, "attempt": a.job.attempt, "size": len(a.result), "digest": a.sha256,
+                "took_keys": a.keys, "took_run": a.run,
+            }
+            for a in found
+        ]  # fmt: skip
         with self._database.writing() as connection:
-            ours = [
-                connection.execute(
-                    FINISH, fixed | {
-                        "job": a.job.id, "attempt": a.job.attempt, "size": len(a.result), "digest": a.sha256,
-                        "took_keys": a.keys, "took_run": a.run,
-                    },
-                ).rowcount == 1
-                for a in found
-            ]  # fmt: skip
+            connection.execute(FINISH, values)
+            asked = {"by": worker, "now": now, "ids": [a.job.id for a in found]}
+            ended = set(connection.scalars(FINISHED, asked))
+        ours = [a.job.id in ended for a in found]
         for a, mine in zip(found, ours, strict=True):
             if mine:
                 self._blobs.delete(input_of(a.job.id))
@@ -475,14 +480,16 @@ def _together(
     may be what its worker died of, and is taken alone."""
     if not first or first[0].attempts or first[0].key not in resident:
         return first
-    some, left = list(first), GROUP_S - cost(first[0].program)
-    for row in found:
+    others = [row for row in found if row.id != first[0].id and row.key in resident and not row.attempts]
+    own = cost(first[0].program)
+    all_of_it = own + sum(cost(row.program) for row in others)
+    some, left = list(first), min(max(GROUP_S, all_of_it / 3), LONG_GROUP_S) - own
+    for row in others:
         if len(some) >= most or left <= 0:
             break
-        if row.id != first[0].id and row.key in resident and not row.attempts:
-            left -= cost(row.program)
-            if left > 0:
-                some.append(row)
+        left -= cost(row.program)
+        if left > 0:
+            some.append(row)
     return some
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,8 @@ from crenel.nn.sizes import rotation_key_bytes
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 Check = Callable[[], None]
+Turn = Callable[[], AbstractContextManager[object]]
+"""A block in which a job has the device for itself."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,11 @@ class Prepared(Protocol):
         """Of the keys on the device."""
         ...
 
-    def run(self, data: bytes, check: Check) -> bytes:
-        """The answer to one input. `check` is called often and may raise, which stops the run."""
+    def run(self, data: bytes, check: Check, turn: Turn) -> bytes:
+        """The answer to one input. `check` is called often and may raise, which stops the run.
+
+        It computes inside one block of `turn`; what it reads before that, it reads while another computes.
+        """
         ...
 
 
@@ -222,9 +228,10 @@ class _PreparedNn:
     def nbytes(self) -> int:
         return int(self.server.evaluator.keys.nbytes)
 
-    def run(self, data: bytes, check: Check) -> bytes:
+    def run(self, data: bytes, check: Check, turn: Turn) -> bytes:
         tensor = self.server.tensor_from_bytes(data, max_bytes=self.input_memory)
-        return self.server.run(tensor, lambda _number, _made: check()).to_bytes()
+        with turn():
+            return self.server.run(tensor, lambda _number, _made: check()).to_bytes()
 
 
 Call = Callable[[ckks.Evaluator, ckks.Ciphertext], ckks.Ciphertext]
@@ -315,10 +322,11 @@ class _PreparedFunction:
     def nbytes(self) -> int:
         return int(self.evaluator.keys.nbytes)
 
-    def run(self, data: bytes, check: Check) -> bytes:
+    def run(self, data: bytes, check: Check, turn: Turn) -> bytes:
         x = self.context.ciphertext_from_bytes(data, max_bytes=self.reading.input_memory)
-        check()
-        return self.call(self.evaluator, x).to_bytes()
+        with turn():
+            check()
+            return self.call(self.evaluator, x).to_bytes()
 
 
 HEADER = 1 << 20  # bytes of names and numbers beside keys, at most

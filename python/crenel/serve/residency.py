@@ -77,7 +77,7 @@ class Residency(Generic[T]):
     def lease(self, name: str, nbytes: int, make: Callable[[], tuple[T, int]]) -> Iterator[T]:
         """The value, which stays until the block ends; made where it is not there.
 
-        nbytes : an upper bound of what `make` takes, reserved before it is called
+        nbytes : what `make` will take, reserved before it is called; where it takes more, others go
         make : returns the value and the bytes that it really has
 
         Waits until others in use leave room. Raises OutOfMemoryError for more than the budget, and what
@@ -111,6 +111,12 @@ class Residency(Generic[T]):
         """Of what is ready."""
         with self._changed:
             return {name for name, e in self._entries.items() if e.ready and not e.doomed}
+
+    def __contains__(self, name: str) -> bool:
+        """Is it ready?"""
+        with self._changed:
+            entry = self._entries.get(name)
+            return entry is not None and entry.ready and not entry.doomed
 
     @property
     def use(self) -> Use:
@@ -156,6 +162,7 @@ class Residency(Generic[T]):
             raise
         with self._changed:
             entry.value, entry.nbytes, entry.ready = value, taken, True
+            self._evict(lambda: self._held() > self.budget)  # where it took more than was thought
             self._changed.notify_all()
 
     def _returned(self, name: str, entry: _Entry[T]) -> None:

@@ -68,3 +68,8 @@ FINISH = (
         seconds_run=sql.bindparam("took_run"),
     )
 )  # fmt: skip
+FINISHED = sql.select(jobs.c.id).where(
+    jobs.c.id.in_(sql.bindparam("ids", expanding=True)), jobs.c.state == DONE,
+    jobs.c.worker == sql.bindparam("by"), jobs.c.finished == sql.bindparam("now"),
+)  # fmt: skip
+"""Those that FINISH just wrote: a number of rows is not told of each where there are several."""

@@ -27,11 +27,19 @@ from crenel.errors import (
 )  # fmt: skip
 from crenel.serve import keys as keysets
 from crenel.serve.blobs import Blobs
-from crenel.serve.database import Database, workers
+from crenel.serve.database import KEYS_WAIT, Database, workers
 from crenel.serve.jobs import GROUP_S, Answered, Claimed, Jobs
 from crenel.serve.keys import Keys, ToCheck
 from crenel.serve.observe import BUCKETS, STAGES, log
-from crenel.serve.programs import Loaded, Prepared, Programs, Reading, Servable, key_reading_bytes
+from crenel.serve.programs import (
+    HEADER,
+    Loaded,
+    Prepared,
+    Programs,
+    Reading,
+    Servable,
+    key_reading_bytes,
+)  # fmt: skip
 from crenel.serve.residency import MemoryFile, Residency
 from crenel.serve.settings import Settings
 
@@ -96,6 +104,8 @@ class Worker:
         self._now = threading.local()
         self._typical: dict[str, float] = {}
         self._unstarted: set[str] = set()
+        self._taken = 0
+        """Jobs that were claimed at once, by the lane that did so last."""
         self._turn = threading.Condition()
         self._others = 0
         self._device, self._counting = threading.Lock(), threading.Lock()
@@ -117,8 +127,10 @@ class Worker:
     def _lane(self) -> None:
         idle = self.settings.poll_seconds
         while not self._stop.is_set():
-            with self._turn:  # while the other lane has work, what comes gathers, and is taken together
-                if not self._turn.wait_for(lambda: not self._unstarted, LOOK_S):
+            # While the other lane has work, what comes gathers, and is taken together; but not until it has
+            # none: each reads its next input while the other one computes.
+            with self._turn:
+                if not self._turn.wait_for(lambda: 2 * len(self._unstarted) <= self._taken, LOOK_S):
                     continue
             version = self._database.version()
             try:
@@ -167,7 +179,9 @@ class Worker:
         return kinds[0]() or kinds[1]()
 
     def _check_one(self) -> bool:
-        found = self._keys.to_check(self.id, self.settings.lease_seconds)
+        found = None
+        if self._database.anything(KEYS_WAIT):  # mostly there is nothing, and jobs are short
+            found = self._keys.to_check(self.id, self.settings.lease_seconds)
         self._checked_last = found is not None
         if found is None:
             return False
@@ -185,6 +199,7 @@ class Worker:
             return False
         with self._turn:
             self._unstarted |= {job.id for job in claimed}
+            self._taken = len(claimed)
         try:
             with self._holding(claimed):
                 self._answer(claimed)
@@ -193,7 +208,7 @@ class Worker:
         return True
 
     def _started(self, *found: Claimed) -> None:
-        """The device has them, or they ended: the other lane may look for more once none is left."""
+        """The device has them, or they ended: the other lane looks for more once few are left."""
         with self._turn:
             self._unstarted -= {job.id for job in found}
             self._turn.notify_all()
@@ -258,17 +273,13 @@ class Worker:
                 return None
             data = self._jobs.input(claimed)
             start = time.time()
-            warm = bound(claimed.program, claimed.key) in self.resident.names
+            warm = bound(claimed.program, claimed.key) in self.resident
             with self._prepared(claimed.program, claimed.key) as prepared:
                 ready = time.time()
                 if not warm:
                     self._beat()  # others learn where these keys are
-                with self._device, crenel.progress(lambda *_: self._checkpoint()):
-                    self._started(claimed)
-                    begun = time.time()
-                    self._checkpoint()
-                    result = prepared.run(data, self._checkpoint)
-                    run = time.time() - begun
+                result = prepared.run(data, self._checkpoint, lambda: self._turn_of(claimed))
+                run = self._now.run
         except (Cancelled, NotFoundError) as ended:
             self._jobs.failed(claimed, self.id, ended)  # nothing where it was cancelled or deleted
         except KeysNeededError:
@@ -286,6 +297,16 @@ class Worker:
             self._typical[claimed.program] = min(run, 1.02 * self._typical.get(claimed.program, run))
             return Answered(claimed, result, 0.0 if warm else ready - start, run)
         return None
+
+    @contextmanager
+    def _turn_of(self, claimed: Claimed) -> Iterator[None]:
+        """The device is this job's until the block ends."""
+        with self._device, crenel.progress(lambda *_: self._checkpoint()):
+            self._started(claimed)
+            begun = time.time()
+            self._checkpoint()
+            yield
+            self._now.run = time.time() - begun
 
     def _commit(self, answered: list[Answered]) -> None:
         """Writes results. Raises ServiceError, and none is written."""
@@ -311,12 +332,12 @@ class Worker:
         """The program with these keys, resident until the block ends. Out of memory: once more, alone."""
         servable = self._programs.get(program)
         needed, budget = servable.key_memory, self.settings.device_bytes
-        if bound(program, key) not in self.resident.names:
+        if bound(program, key) not in self.resident:
             with self._needed(key):
-                # Keys may serve higher levels than the program needs.
-                needed = max(
-                    needed, min(2 * self._blobs.size(keysets.blob_of(key)), servable.most_key_memory)
-                )
+                halves = self._blobs.size(keysets.blob_of(key))
+            # Keys may serve higher levels than the program needs; a header is no key.
+            if halves > needed // 2 + HEADER:
+                needed = max(needed, min(2 * halves, servable.most_key_memory))
         staged = budget if needed > budget else None
         most = min(self.settings.key_memory, key_reading_bytes(servable))
         reading = Reading(most, self.settings.input_memory, staged)
@@ -432,7 +453,7 @@ class Worker:
         }  # fmt: skip
         row = {"seen": now, "info": json.dumps(info)}
         alive = workers.c.seen > now - self.settings.lease_seconds
-        with self._database.writing() as connection:
+        with self._database.writing(lasting=False) as connection:
             if (
                 connection.execute(sql.update(workers).where(workers.c.id == self.id).values(**row)).rowcount
                 == 0

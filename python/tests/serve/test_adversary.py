@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_one_key_file_for_two_programs(tmp_path):
     answers = []
     for program in (same, turned):
         with worker._prepared(program.program, sha(file)) as prepared:
-            answers.append(prepared.run(sent, lambda: None))
+            answers.append(prepared.run(sent, lambda: None, nullcontext))
     found = [user.decrypt(context.ciphertext_from_bytes(a)) for a in answers]
     assert [[round(float(v.real)) for v in f] for f in found] == [[1, 2, 3, 4], [2, 3, 4, 1]]
     assert worker._keys_here() == {sha(file)}
@@ -225,8 +226,10 @@ def test_an_input_that_kills_its_workers_ends(monkeypatch):
     def make(_device):
         def run(data: bytes) -> bytes:
             import os
+            import time
 
             if data == b"poison":
+                time.sleep(0.3)  # the answer before it is on its way
                 os._exit(1)
             return data
 

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -178,12 +179,12 @@ def test_a_function_of_an_evaluator(tmp_path):
     user.evaluation_keys(rotations=[1]).save(path)
     prepared = function.load("cpu").prepare(path, Reading(1 << 30, 1 << 30))
     values = np.linspace(-1, 1, 8)
-    answer = prepared.run(user.encrypt(values, slots=8).to_bytes(), lambda: None)
+    answer = prepared.run(user.encrypt(values, slots=8).to_bytes(), lambda: None, nullcontext)
     found = user.decrypt(context.ciphertext_from_bytes(answer))
     assert np.abs(found - np.roll(values**2, -1)).max() < 2**-10
     assert prepared.nbytes == function.key_memory
     with pytest.raises((SerializationError, StateError)):
-        prepared.run(b"x", lambda: None)
+        prepared.run(b"x", lambda: None, nullcontext)
 
 
 def test_the_demo(capsys):

@@ -59,12 +59,28 @@ def _rows(suite: str, given: dict, found: dict) -> str:
         cpu, full = found["cpu_ms_a_request"], found["queue_full"]
         shares = [f["share_of_the_library"] for f in (full, found)]
         waits, comes = (f"{s['median']:.0%} ({s['least']:.0%} to {s['most']:.0%})" for s in shares)
+        free = ""
+        if "free" in found:
+            share = found["free"]["share_of_the_library"]
+            free = (
+                f", {share['median']:.0%} ({share['least']:.0%} to {share['most']:.0%}) where the worker may "
+                "use both cores, still with one thread that computes"
+            )
         return (
             f"{given['params']}, {given['batch']} samples a job, keys resident, worker and library alone on "
             f"one core each with one thread, {len(found['rounds'])} rounds | of the library's samples a "
-            f"second, median: {waits} where all jobs wait already, {comes} while they come. CPU a request: "
-            f"library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and {cpu['worker']:g}, server "
-            f"{cpu['server']:g}, client {cpu['client']:g}"
+            f"second, median: {waits} where all jobs wait already, {comes} while they come{free}. "
+            f"CPU a request: library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and "
+            f"{cpu['worker']:g}, server {cpu['server']:g}, client {cpu['client']:g}"
+        )
+    if suite == "service-stages":
+        cpu, share = found["cpu_ms_a_request"], found["library_over_worker_cpu"]
+        beside = ", ".join(f"{name} {ms:.2f}" for name, ms in found["beside_ms"].items())
+        return (
+            f"{given['params']}, {given['batch']} samples a job, worker by stages, {given['rounds']} rounds "
+            f"of {given['jobs']} jobs | CPU a request: library {cpu['library']:.2f} ms, worker "
+            f"{cpu['worker']:.2f}, library over worker {share['median']:.3f} ({share['least']:.3f} to "
+            f"{share['most']:.3f}); beside computing: {beside}"
         )
     if suite == "service-hostile":
         grown = sum(found["resident_bytes_after"].values()) - sum(found["resident_bytes_before"].values())

@@ -134,3 +134,12 @@ def test_the_budget_holds_under_many_threads():
     [t.start() for t in threads]
     [t.join(60) for t in threads]
     assert not failures and worst[0] <= 64 and not any(t.is_alive() for t in threads)
+
+
+def test_what_takes_more_than_was_thought_sends_others_away():
+    tier: Residency[str] = Residency(30)
+    for name in "ab":
+        with tier.lease(name, 10, of(10)):
+            pass
+    with tier.lease("c", 10, of(15)):
+        assert tier.names == {"b", "c"} and tier.use.nbytes == 25

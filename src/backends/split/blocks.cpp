@@ -19,24 +19,43 @@ LimbSet limbs_of(u32 part, u32 parts, const LimbSet& limbs) {
 }
 
 Block::Block(u64 bytes, std::vector<device::Buffer> memory)
-    : flat_(true), bytes_(bytes), memory_(std::move(memory)) {}
+    : flat_(true), bytes_(bytes), addresses_(bytes), memory_(std::move(memory)) {}
 
 Block::Block(const LimbSet& limbs, u64 rows, u64 limb_bytes, std::vector<device::Buffer> memory)
-    : flat_(false),
-      bytes_(rows * limbs.size() * limb_bytes),
-      limb_bytes_(limb_bytes),
-      limbs_(limbs),
-      memory_(std::move(memory)) {
+    : Block(room(rows * limbs.size() * limb_bytes, std::move(memory))) {
+  reshape({limbs, rows, limb_bytes});
+}
+
+Block Block::room(u64 bytes, std::vector<device::Buffer> memory) {
+  Block block(bytes, std::move(memory));
+  block.flat_ = false;
+  block.bytes_ = 0;
+  return block;
+}
+
+void Block::reshape(const device::LimbShape& shape) {
+  if (flat_) throw StateError("limbs in memory that all parts of the device have");
+  std::vector<std::vector<u8>> before;
   for (u32 p = 0; p < parts(); ++p) {
-    auto& before = before_.emplace_back(limbs.size() + 1, u8(0));
-    for (u32 i = 0; i < limbs.size(); ++i)
-      before[i + 1] = static_cast<u8>(before[i] + (part_of(limbs[i], parts()) == p ? 1 : 0));
+    auto& of_part = before.emplace_back(shape.limbs.size() + 1, u8(0));
+    for (u32 i = 0; i < shape.limbs.size(); ++i)
+      of_part[i + 1] =
+          static_cast<u8>(of_part[i] + (part_of(shape.limbs[i], parts()) == p ? 1 : 0));
+    if (const u64 needed = shape.rows * of_part.back() * shape.limb_bytes;
+        needed > memory_[p].bytes())
+      throw StateError(
+          cat("limbs of ", needed, " bytes in memory of ", memory_[p].bytes(), " of part ", p),
+          {{"bytes", needed}, {"expected", memory_[p].bytes()}});
   }
+  bytes_ = shape.bytes();
+  limb_bytes_ = shape.limb_bytes;
+  limbs_ = shape.limbs;
+  before_ = std::move(before);
 }
 
 void* Blocks::add(Block block) {
   const std::lock_guard lock(mutex_);
-  const u64 size = rounded(block.bytes());
+  const u64 size = rounded(block.addresses());
   u64 address = next_;
   if (const auto found = free_.find(size); found != free_.end()) {
     address = found->second;
@@ -54,10 +73,17 @@ void Blocks::remove(const void* address) noexcept {
   gone = blocks_.extract(reinterpret_cast<u64>(address));
   if (gone.empty()) return;
   try {
-    free_.emplace(rounded(gone.mapped().bytes()), gone.key());
+    free_.emplace(rounded(gone.mapped().addresses()), gone.key());
   } catch (const std::bad_alloc&) {
     return;  // the address is not used again
   }
+}
+
+void Blocks::reshape(const void* address, const device::LimbShape& shape) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(reinterpret_cast<u64>(address));
+  if (found == blocks_.end()) throw StateError("address of no memory of this device");
+  found->second.reshape(shape);
 }
 
 Place Blocks::find(const void* address) const {

@@ -7,6 +7,7 @@
 
 #include "crenel/core/fork_mutex.h"
 #include "crenel/device/device.h"
+#include "device/limb_room.h"
 #include "ring/poly_view.h"
 
 namespace crenel::backend::split {
@@ -20,19 +21,25 @@ inline u32 part_of(u32 prime_id, u32 parts) { return prime_id % parts; }
 /// The members of `limbs` that a part keeps, in their order.
 LimbSet limbs_of(u32 part, u32 parts, const LimbSet& limbs);
 
-/// One allocation. Rows of limbs, or flat: every part has all bytes.
+/// One allocation. Rows of limbs, or flat: every part has all bytes. Of a room the rows and limbs
+/// change.
 class Block {
  public:
   /// Flat.
   Block(u64 bytes, std::vector<device::Buffer> memory);
   /// `memory`: of each part `rows` rows of its limbs, empty where it has none.
   Block(const LimbSet& limbs, u64 rows, u64 limb_bytes, std::vector<device::Buffer> memory);
+  /// A room, which has no limbs yet: `memory` is as much of each part as any shape will take.
+  static Block room(u64 bytes, std::vector<device::Buffer> memory);
+  /// StateError where a part has no room for its limbs.
+  void reshape(const device::LimbShape& shape);
 
   bool flat() const { return flat_; }
   const LimbSet& limbs() const { return limbs_; }
   u64 limb_bytes() const { return limb_bytes_; }
   u64 row_bytes() const { return limb_bytes_ * limbs_.size(); }
   u64 bytes() const { return bytes_; }
+  u64 addresses() const { return addresses_; }  ///< bytes() at most, whatever its shape
   u32 parts() const { return static_cast<u32>(memory_.size()); }
   /// Limbs of a row that a part keeps.
   u32 count(u32 part) const { return before_[part].back(); }
@@ -45,7 +52,7 @@ class Block {
 
  private:
   bool flat_;
-  u64 bytes_, limb_bytes_ = 0;
+  u64 bytes_, addresses_, limb_bytes_ = 0;
   LimbSet limbs_;
   std::vector<device::Buffer> memory_;
   std::vector<std::vector<u8>> before_;  ///< [part][position]: its limbs at lower positions
@@ -69,6 +76,8 @@ class Blocks {
   void* add(Block block);
   /// Its memory goes back to the streams of the parts.
   void remove(const void* address) noexcept;
+  /// Another shape for a room: Block::reshape(). StateError for an address of none.
+  void reshape(const void* address, const device::LimbShape& shape);
   /// StateError for an address of none.
   Place find(const void* address) const;
   /// The same of a flat block: the address on a part.

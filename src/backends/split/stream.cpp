@@ -201,6 +201,36 @@ Buffer SplitStream::allocate_limbs(const LimbSet& limbs, const LimbRows& of) {
   return Buffer(shared_from_this(), data, bytes, bytes, of.secret);
 }
 
+std::size_t SplitStream::room_bytes(u32 part, std::span<const device::LimbShape> shapes) const {
+  std::size_t most = 0;
+  for (const auto& shape : shapes)
+    most = std::max<std::size_t>(
+        most, shape.rows * limbs_of(part, count(), shape.limbs).size() * shape.limb_bytes);
+  return most;
+}
+
+std::size_t SplitStream::room_bytes(std::span<const device::LimbShape> shapes) const {
+  std::size_t all = 0;
+  for (u32 p = 0; p < count(); ++p) all += room_bytes(p, shapes);
+  return all;
+}
+
+Buffer SplitStream::allocate_room(std::span<const device::LimbShape> shapes) {
+  std::vector<Buffer> memory;
+  for (u32 p = 0; p < count(); ++p) {
+    const std::size_t bytes = room_bytes(p, shapes);
+    memory.push_back(bytes == 0 ? Buffer() : parts_[p]->allocate_exact(bytes));
+  }
+  const std::size_t bytes = room_bytes(shapes);
+  void* data = blocks_->add(Block::room(bytes, std::move(memory)));
+  count_taken(bytes);
+  return Buffer(shared_from_this(), data, bytes, bytes, false);
+}
+
+void SplitStream::reshape(const Buffer& room, const device::LimbShape& shape) {
+  blocks_->reshape(room.data(), shape);
+}
+
 // What is secret the parts wipe: their buffers are secret, too.
 void SplitStream::recycle(void* data, std::size_t, std::size_t capacity, bool) noexcept {
   if (!device().in_own_process()) return;

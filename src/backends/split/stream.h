@@ -46,9 +46,14 @@ class SplitStream final : public device::DividedStream {
 
   std::vector<std::shared_ptr<device::Stream>> parts() const override { return parts_; }
   void for_pieces(const void* address, std::size_t bytes, bool all, const Piece& f) override;
+  std::size_t room_bytes(std::span<const device::LimbShape> shapes) const override;
+  device::Buffer allocate_room(std::span<const device::LimbShape> shapes) override;
+  void reshape(const device::Buffer& room, const device::LimbShape& shape) override;
 
  private:
   device::Buffer flat(std::size_t bytes, bool secret, bool exact);
+  /// Of a part, for its limbs of any of the shapes.
+  std::size_t room_bytes(u32 part, std::span<const device::LimbShape> shapes) const;
   void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept override;
 
   std::shared_ptr<Blocks> blocks_;

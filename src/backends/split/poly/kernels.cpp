@@ -51,84 +51,70 @@ device::PlainGrid SplitPolyKernels::own(const SplitStream& stream, u32 part,
   return mine;
 }
 
-void SplitPolyKernels::do_add(Stream& stream, View out, ConstView a, ConstView b) {
+// Of every argument what the part has of it; of those without limbs, all.
+template <class Kernel, class... Args>
+void SplitPolyKernels::limbwise(Stream& stream, Kernel kernel, const View& out,
+                                const Args&... args) {
   const Blocks& at = split_stream(stream).blocks();
+  const auto mine = [&](u32 p, const auto& arg) -> decltype(auto) {
+    using Arg = std::decay_t<decltype(arg)>;
+    if constexpr (std::is_same_v<Arg, ConstView>)
+      return at.local(p, arg);
+    else if constexpr (std::is_same_v<Arg, Scalars>)
+      return own(p, arg, out.limbs);
+    else
+      return (arg);  // by reference: seeds of secrets leave no copy
+  };
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.add(part, at.local(p, out), at.local(p, a), at.local(p, b));
+    (kernels.*kernel)(part, at.local(p, out), mine(p, args)...);
   });
+}
+
+void SplitPolyKernels::do_add(Stream& stream, View out, ConstView a, ConstView b) {
+  limbwise(stream, &PolyKernels::add, out, a, b);
 }
 
 void SplitPolyKernels::do_sub(Stream& stream, View out, ConstView a, ConstView b) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.sub(part, at.local(p, out), at.local(p, a), at.local(p, b));
-  });
+  limbwise(stream, &PolyKernels::sub, out, a, b);
 }
 
 void SplitPolyKernels::do_mul(Stream& stream, View out, ConstView a, ConstView b) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.mul(part, at.local(p, out), at.local(p, a), at.local(p, b));
-  });
+  limbwise(stream, &PolyKernels::mul, out, a, b);
 }
 
 void SplitPolyKernels::do_mul_add(Stream& stream, View out, ConstView a, ConstView b) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.mul_add(part, at.local(p, out), at.local(p, a), at.local(p, b));
-  });
+  limbwise(stream, &PolyKernels::mul_add, out, a, b);
 }
 
 void SplitPolyKernels::do_neg(Stream& stream, View out, ConstView a) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.neg(part, at.local(p, out), at.local(p, a));
-  });
+  limbwise(stream, &PolyKernels::neg, out, a);
 }
 
 void SplitPolyKernels::do_ntt(Stream& stream, View out, ConstView in) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.ntt(part, at.local(p, out), at.local(p, in));
-  });
+  limbwise(stream, &PolyKernels::ntt, out, in);
 }
 
 void SplitPolyKernels::do_intt(Stream& stream, View out, ConstView in) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.intt(part, at.local(p, out), at.local(p, in));
-  });
+  limbwise(stream, &PolyKernels::intt, out, in);
 }
 
 void SplitPolyKernels::do_mul_scalar(Stream& stream, View out, ConstView a,
                                      const Scalars& scalars) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.mul_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
-  });
+  limbwise(stream, &PolyKernels::mul_scalar, out, a, scalars);
 }
 
 void SplitPolyKernels::do_mul_add_scalar(Stream& stream, View out, ConstView a,
                                          const Scalars& scalars) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.mul_add_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
-  });
+  limbwise(stream, &PolyKernels::mul_add_scalar, out, a, scalars);
 }
 
 void SplitPolyKernels::do_add_scalar(Stream& stream, View out, ConstView a,
                                      const Scalars& scalars) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.add_scalar(part, at.local(p, out), at.local(p, a), own(p, scalars, out.limbs));
-  });
+  limbwise(stream, &PolyKernels::add_scalar, out, a, scalars);
 }
 
 void SplitPolyKernels::do_automorphism(Stream& stream, View out, ConstView in, u64 element) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.automorphism(part, at.local(p, out), at.local(p, in), element);
-  });
+  limbwise(stream, &PolyKernels::automorphism, out, in, element);
 }
 
 void SplitPolyKernels::do_reduce_signed(Stream& stream, View out, const i64* values) {
@@ -140,33 +126,21 @@ void SplitPolyKernels::do_reduce_signed(Stream& stream, View out, const i64* val
 
 void SplitPolyKernels::do_sample_uniform(Stream& stream, View out, const random::Seed& seed,
                                          random::Nonce nonce) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.sample_uniform(part, at.local(p, out), seed, nonce);
-  });
+  limbwise(stream, &PolyKernels::sample_uniform, out, seed, nonce);
 }
 
 void SplitPolyKernels::do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
                                          random::Nonce nonce) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.sample_ternary(part, at.local(p, out), seed, nonce);
-  });
+  limbwise(stream, &PolyKernels::sample_ternary, out, seed, nonce);
 }
 
 void SplitPolyKernels::do_sample_error(Stream& stream, View out, const random::Seed& seed,
                                        random::Nonce nonce) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.sample_error(part, at.local(p, out), seed, nonce);
-  });
+  limbwise(stream, &PolyKernels::sample_error, out, seed, nonce);
 }
 
 void SplitPolyKernels::do_tensor(Stream& stream, View out, ConstView a, ConstView b) {
-  const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.tensor(part, at.local(p, out), at.local(p, a), at.local(p, b));
-  });
+  limbwise(stream, &PolyKernels::tensor, out, a, b);
 }
 
 void SplitPolyKernels::do_tensor_square(Stream& stream, View out, ConstView a,

@@ -89,6 +89,9 @@ class SplitPolyKernels final : public device::PolyKernels {
       f(p, *kernels_[p], split.part(p));
     }
   }
+  /// A kernel that takes each limb of `out` alone, on the parts that keep some.
+  template <class Kernel, class... Args>
+  void limbwise(Stream& stream, Kernel kernel, const View& out, const Args&... args);
   /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`: as they
   /// are, or with `scales` as sources of a base conversion.
   std::vector<device::compose::Temporary> gathered(

@@ -1,6 +1,7 @@
 // Memory of devices of several parts: every copy against the same one in host memory, and refusals.
 #include "crenel/core/error.h"
 #include "crenel/device/link.h"
+#include "device/limb_room.h"
 #include "support/context.h"
 #include "support/devices.h"
 #include "support/random.h"
@@ -106,6 +107,42 @@ TEST_P(SplitStreams, EveryPartHasItsShareAndGivesItBack) {
   for (const auto& part : parts) EXPECT_EQ(part->pools().in_use, 0u);
   device_->trim();
   for (const auto& part : parts) EXPECT_EQ(part->pools().idle, 0u);
+}
+
+// One room, one shape after the other: what is copied in comes out, each part has its share, and
+// what a shape does not have is refused.
+TEST_P(SplitStreams, RoomsChangeTheirShape) {
+  const std::size_t bytes = 64;
+  std::vector<LimbShape> shapes;
+  for (int k = 0; k < 6; ++k) shapes.push_back({random_limbs(rng_), 1 + upto(3), bytes});
+  std::size_t most = 0;
+  for (const LimbShape& shape : shapes) most = std::max(most, shape.bytes());
+  const Buffer room = allocate_room(*stream_, shapes);
+  EXPECT_EQ(room.bytes(), room_bytes(*stream_, shapes));
+  EXPECT_GE(room.bytes(), most);
+  EXPECT_LE(room.bytes(), device_->parts().size() * most);
+  u8 byte = 0;
+  EXPECT_THROW(stream_->copy_in(room.data(), &byte, 1), StateError) << "no limbs yet";
+  for (int turn = 0; turn < 20; ++turn) {
+    const LimbShape& shape = shapes[upto(shapes.size() - 1)];
+    SCOPED_TRACE(cat("turn ", turn, "; repeat with CRENEL_SEED=", test::run_seed()));
+    reshape(*stream_, room, shape);
+    std::vector<u8> in(shape.bytes()), out(in.size());
+    for (u8& value : in) value = static_cast<u8>(rng_());
+    stream_->copy_in(room.data(), in.data(), in.size());
+    stream_->copy_out(out.data(), room.data(), out.size());
+    EXPECT_EQ(in, out);
+    // A row of it against the same limbs elsewhere: copies see the shape of now.
+    Mirrored row(*stream_, shape.limbs, 1, bytes, rng_);
+    stream_->copy(row.buffer.data(), room.data(), row.host.size());
+    std::copy_n(in.data(), row.host.size(), row.host.data());
+    row.expect_equal("a copy of a row");
+    EXPECT_THROW(stream_->copy_in(room.data(), out.data(), out.size() + 1), StateError);
+  }
+  const LimbShape large{LimbSet::range(0, 24), 64, bytes};
+  EXPECT_THROW(reshape(*stream_, room, large), StateError);
+  const Buffer all = stream_->allocate(large.bytes());
+  EXPECT_THROW(reshape(*stream_, all, large), StateError);
 }
 
 TEST_P(SplitStreams, CopiesFromAndToOtherDevices) {
