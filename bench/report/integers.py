@@ -27,7 +27,9 @@ def _operations(name: str, data: dict) -> str:
     text += "Every measured result was decrypted and compared.\n\n"
     header = ["operation", "type", "look-ups / rounds", "median ms", "ms each", "a second"]
     header += ["predicted: look-ups / rounds", "ms", "a second"]
-    text += table(header, [_row(r) for r in rows])
+    steps = sorted({step for r in rows for step in r["gpu"].get("by_step", {})})
+    header += [f"by steps of {step} alone, ms" for step in steps]
+    text += table(header, [_row(r) + _by_step(r, steps) for r in rows])
     return text + "\n" + provenance_line(data["provenance"])
 
 
@@ -45,6 +47,11 @@ def _row(r: dict) -> list[str]:
         *(f"{gpu['bootstraps']:,} / {gpu['depth']}", f"{1e-3 * gpu['latency_us']:,.1f}"),
         f"{gpu['per_second']:,.0f}",
     ]
+
+
+def _by_step(r: dict, steps: list[str]) -> list[str]:
+    times = r["gpu"].get("by_step", {})
+    return [f"{1e-3 * times[step]:,.1f}" if step in times else "" for step in steps]
 
 
 def _programs(files: list[tuple[str, dict]]) -> str:

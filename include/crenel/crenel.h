@@ -38,3 +38,4 @@
 #include "crenel/tfhe/params.h"
 #include "crenel/tfhe/serialize.h"
 #include "crenel/tfhe/sizes.h"
+#include "crenel/tfhe/steps.h"

@@ -204,8 +204,12 @@ class Crossing:
         The result has the shape (slots,) and carries the noise that the bridge adds. Numbers between two of
         the grid come out as either of them where a table reads them. What lies outside of the grid by more
         than half a step is another message; StateError where the ciphertext's bound is known and allows it.
+        ParameterError for a step so small that a table would read the bridge's noise more often than the
+        evaluator's `max_p_fail_log2` allows (`Bridge.noise`).
         """
-        data = self._core.to_messages(self._ckks, self._keys, a, _number("low", low), _number("step", step))
+        low, step = _number("low", low), _number("step", step)
+        self._expect_readable(step)
+        data = self._core.to_messages(self._ckks, self._keys, a, low, step)
         return tfhe.Ciphertext(self._bridge._tfhe, data, (self._bridge.slots,), np.dtype(np.uint8))
 
     def to_slots(self, a: tfhe.Ciphertext, values: Iterable[float]) -> ckks.Ciphertext:
@@ -323,6 +327,19 @@ class Crossing:
         self, a: ckks.Ciphertext | ckks.Operand, b: ckks.Ciphertext | ckks.Operand
     ) -> ckks.Ciphertext:
         return (self._ckks(a) - self._ckks(b)).ciphertext
+
+    def _expect_readable(self, step: float) -> None:
+        """Numbers of the grid are a phase of 1 / (2 messages) apart, and are read right within half of it."""
+        noise = self._bridge.noise(step)
+        margin = 1.0 / (4 * self._bridge.messages)
+        found = 1.0 - (margin / math.hypot(noise.extracted, noise.reading)) ** 2 / (2 * math.log(2.0))
+        found, allowed = min(found, 0.0), self._tfhe.max_p_fail_log2
+        if found > allowed:
+            raise ParameterError(
+                f"a grid in steps of {step:g}: the bridge's noise makes a number another one with a "
+                f"probability of up to 2^{found:.1f}, expected at most 2^{allowed:.1f}: take larger steps",
+                {"step": step, "p_fail_log2": found, "max_p_fail_log2": allowed},
+            )
 
     @property
     def _core(self) -> _crenel.BridgeCore:

@@ -5,6 +5,7 @@
 #include "arrays.h"
 #include "crenel/tfhe/integer.h"
 #include "crenel/tfhe/serialize.h"
+#include "crenel/tfhe/steps.h"
 
 namespace crenel::python {
 
@@ -17,6 +18,23 @@ void bind_bridge(nb::module_& m);  ///< between CKKS and TFHE
 
 /// The comparison of this name; ParameterError for any other.
 tfhe::Comparison comparison(const std::string& name);
+
+/// A tfhe::StepTable as pairs of rotations and step.
+using Rules = std::vector<std::pair<u64, u32>>;
+inline tfhe::StepTable from_rules(const Rules& rules) {
+  tfhe::StepTable table;
+  for (const auto& [rotations, step] : rules) table.push_back({rotations, step});
+  return table;
+}
+inline Rules to_rules(const tfhe::StepTable& table) {
+  Rules rules;
+  for (const tfhe::StepRule& rule : table) rules.emplace_back(rule.rotations, rule.step);
+  return rules;
+}
+
+inline tfhe::StoredForm stored_form(bool packed) {
+  return packed ? tfhe::StoredForm::lists : tfhe::StoredForm::switched;
+}
 
 using TfheCiphertext = Bound<tfhe::Ciphertext, tfhe::Context>;
 using TfheIntegers = Bound<tfhe::Integers, tfhe::Context>;

@@ -64,6 +64,8 @@ std::vector<const Plain*> plain(const std::vector<const T*>& parts) {
 void bind_messages(nb::module_& m) {
   nb::class_<Evaluator>(m, "TfheEvaluator", "Operations on encrypted messages.")
       .def_prop_ro("context", &Evaluator::context)
+      .def_prop_ro("steps", &Evaluator::steps)
+      .def_prop_ro("step_table", [](const Evaluator& ev) { return to_rules(ev.step_table()); })
       .def_prop_ro("keys", [](const Evaluator& ev) { return TfheKeys{ev.context(), ev.keys()}; })
       .def_prop_ro("max_p_fail_log2", &Evaluator::max_p_fail_log2)
       .def(
@@ -108,10 +110,10 @@ void bind_messages(nb::module_& m) {
           "a"_a, ReleaseGil())
       .def(
           "compress",
-          [](const Evaluator& ev, const TfheCiphertext& a) {
-            return TfheCompressed{ev.context(), ev.compress(a.value)};
+          [](const Evaluator& ev, const TfheCiphertext& a, bool packed) {
+            return TfheCompressed{ev.context(), ev.compress(a.value, stored_form(packed))};
           },
-          "a"_a, ReleaseGil())
+          "a"_a, "packed"_a = false, ReleaseGil())
       .def(
           "decompress",
           [](const Evaluator& ev, const TfheCompressed& c) {

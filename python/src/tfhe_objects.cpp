@@ -57,20 +57,40 @@ void bind_tfhe_context(nb::module_& m) {
       .def_prop_ro("params", &Context::params)
       .def_prop_ro("device", [](const Context& c) { return c.device().shared_from_this(); })
       .def(
-          "key_bytes", [](const Context& c, bool packing) { return tfhe::key_bytes(c, {packing}); },
-          "packing"_a = false)
+          "key_bytes",
+          [](const Context& c, bool packing, bool lists) {
+            return tfhe::key_bytes(c, {packing, lists});
+          },
+          "packing"_a = false, "lists"_a = false)
       .def(
           "key_wire_bytes",
-          [](const Context& c, bool packing) { return tfhe::key_wire_bytes(c, {packing}); },
-          "packing"_a = false)
+          [](const Context& c, bool packing, bool lists) {
+            return tfhe::key_wire_bytes(c, {packing, lists});
+          },
+          "packing"_a = false, "lists"_a = false)
+      .def(
+          "stored_bytes",
+          [](const Context& c, u64 size, bool packed) {
+            return tfhe::stored_bytes(c, size, stored_form(packed));
+          },
+          "size"_a, "packed"_a = false)
       .def("keygen", &Context::keygen, ReleaseGil())
       .def("client_from_secret_key", &import_client, "data"_a)
       .def(
           "evaluator",
-          [](const Context& c, const TfheKeys& keys, std::optional<double> max_p_fail_log2) {
-            return c.evaluator(keys.value, {max_p_fail_log2});
+          [](const Context& c, const TfheKeys& keys, std::optional<double> max_p_fail_log2,
+             const std::vector<u32>& steps, const Rules& step_table) {
+            return c.evaluator(keys.value, {max_p_fail_log2, steps, from_rules(step_table)});
           },
-          "keys"_a, "max_p_fail_log2"_a = nb::none(), ReleaseGil())
+          "keys"_a, "max_p_fail_log2"_a = nb::none(), "steps"_a = std::vector<u32>(),
+          "step_table"_a = Rules(), ReleaseGil())
+      .def("step_bytes", &tfhe::step_bytes, "step"_a, ReleaseGil())
+      .def(
+          "measured_step_table",
+          [](const Context& c, const std::vector<u32>& steps) {
+            return to_rules(tfhe::measured_step_table(c, steps));
+          },
+          "steps"_a)
       .def("ciphertext_from_bytes",
            &array_from_bytes<tfhe::Ciphertext, tfhe::ciphertext_from_bytes>, "data"_a,
            "max_bytes"_a = nb::none())
@@ -147,6 +167,9 @@ void bind_compressed(nb::module_& m) {
       .def_prop_ro("nbytes", [](const TfheCompressed& c) { return c.value.bytes(); })
       .def_prop_ro("integer_bits", [](const TfheCompressed& c) { return c.value.integer_bits(); })
       .def_prop_ro("signed", [](const TfheCompressed& c) { return c.value.is_signed(); })
+      .def_prop_ro(
+          "packed",
+          [](const TfheCompressed& c) { return c.value.form() == tfhe::StoredForm::lists; })
       .def_prop_ro("secret_key_id",
                    [](const TfheCompressed& c) { return c.value.secret_key_id().text(); })
       .def("to_bytes", &array_to_bytes<tfhe::Compressed>, "shape"_a, "element"_a);
@@ -165,8 +188,16 @@ void bind_keys(nb::module_& m) {
           "wire_bytes", [](const TfheKeys& k) { return k.value.wire_bytes(); },
           "Bytes when serialised: uniform halves travel as seeds.")
       .def_prop_ro(
+          "steps", [](const TfheKeys& k) { return k.value.steps(); },
+          "Secret bits a step that there are keys for on the device, ascending: the context's, "
+          "and\n"
+          "those that evaluators asked for. Empty for sets without groups.")
+      .def_prop_ro(
           "has_packing", [](const TfheKeys& k) { return k.value.has_packing(); },
           "Is there a key for Evaluator.pack?")
+      .def_prop_ro(
+          "has_lists", [](const TfheKeys& k) { return k.value.has_lists(); },
+          "Is there a key for Evaluator.compress(packed=True)?")
       .def(
           "to_bytes",
           [](const TfheKeys& k) {
@@ -175,7 +206,8 @@ void bind_keys(nb::module_& m) {
           "A complete safetensors file.")
       .def("__repr__", [](const TfheKeys& k) {
         return cat("<tfhe.EvaluationKeys ", k.context.params().name(),
-                   k.value.has_packing() ? ", packing" : "", ", ", k.value.bytes(), " bytes>");
+                   k.value.has_packing() ? ", packing" : "", k.value.has_lists() ? ", lists" : "",
+                   ", ", k.value.bytes(), " bytes>");
       });
 }
 
@@ -230,14 +262,15 @@ void bind_tfhe_client(nb::module_& m) {
                   "numpy.ndarray"))
       .def(
           "evaluation_keys",
-          [](Client& client, bool packing, nb::handle progress) {
+          [](Client& client, bool packing, bool lists, nb::handle progress) {
             const Progress told(progress);
-            return released(
-                [&] { return TfheKeys{client.context(), client.evaluation_keys({packing})}; });
+            return released([&] {
+              return TfheKeys{client.context(), client.evaluation_keys({packing, lists})};
+            });
           },
-          "packing"_a = false, "progress"_a = nb::none(),
-          nb::sig("def evaluation_keys(self, packing: bool = False, " CRENEL_PROGRESS_SIG
-                  ") -> TfheEvaluationKeys"))
+          "packing"_a = false, "lists"_a = false, "progress"_a = nb::none(),
+          nb::sig("def evaluation_keys(self, packing: bool = False, lists: bool = "
+                  "False, " CRENEL_PROGRESS_SIG ") -> TfheEvaluationKeys"))
       .def(
           "single",
           [](const Client& client, i64 slot) {

@@ -339,6 +339,30 @@ def test_grids_and_tables_that_are_none(world):
         world.across.compare(a, 0.0, bound=1.0, less=0.5, otherwise=0.5)
 
 
+def test_steps_below_the_noise_are_refused(world):
+    """By the model, for what any table would read; the noise grows as steps shrink."""
+    a = world.encrypt(np.zeros(64))
+    allowed = world.tev.max_p_fail_log2
+    assert -200 < allowed < 0
+    readable, step = 0, STEP
+    for _ in range(60):
+        step /= 2
+        try:
+            world.across.to_messages(a, low=-8 * step, step=step)
+        except crenel.ParameterError as error:
+            assert error.fields["step"] == step and error.fields["p_fail_log2"] > allowed
+            assert "take larger steps" in str(error)
+            break
+        readable += 1
+    assert readable < 59  # the first that is refused; smaller ones are, too
+    for smaller in (step / 8, step * 2.0**-100, 1e-290):
+        with pytest.raises(crenel.ParameterError, match="grid"):
+            world.across.to_messages(a, low=0.0, step=smaller)
+    anything = world.small.evaluator(world.tables, max_p_fail_log2=0)
+    across = world.bridge.crossing(world.ev, anything, world.keys)
+    assert across.to_messages(a, low=-8 * step, step=step).shape == (64,)
+
+
 def test_ciphertexts_that_do_not_fit(world, fresh):
     low = world.encrypt(np.zeros(64), world.bridge.level - 1)
     with pytest.raises(crenel.StateError, match=f"level {world.bridge.level}"):

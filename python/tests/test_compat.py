@@ -7,6 +7,7 @@ Migration line in CHANGELOG.md (docs/reference/releases.md, "Files").
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,38 @@ def test_tfhe(kept):
     assert (client.decrypt(integers) == kept.value("tfhe-integers", "integers")).all()
     ev = context.evaluator(context.evaluation_keys_from_bytes(kept.data("tfhe-evaluation_keys")))
     assert (client.decrypt(ev.lut(messages, lambda t: (t * t + 1) % 16)) == (expected**2 + 1) % 16).all()
+
+
+def read_stored(kept):
+    params = tfhe.Params.from_bytes(kept.data("stored-params"), allow_insecure=True)
+    context = tfhe.Context(params, device="cpu")
+    client = context.client_from_secret_key(kept.data("stored-secret_key"))
+    keys = context.evaluation_keys_from_bytes(kept.data("stored-evaluation_keys"))
+    ev = context.evaluator(keys, max_p_fail_log2=-90)
+    for form in ("switched", "lists"):
+        found = context.compressed_from_bytes(kept.data(f"stored-{form}"))
+        assert found.packed == (form == "lists")
+        messages = kept.value(f"stored-{form}", "messages")
+        assert (client.decrypt(ev.decompress(found)) == messages).all()
+    assert ev.compress(client.encrypt([1], bits=4), packed=True).packed  # the key packs
+
+
+def test_stored_arrays(kept):
+    if "stored-lists.safetensors" not in kept.values["files"]:
+        pytest.skip("arrays in storage came after 0.1.0")
+    read_stored(kept)
+
+
+def test_stored_arrays_of_this_version(tmp_path, monkeypatch):
+    """What the next release keeps is what is read."""
+    monkeypatch.syspath_prepend(str(COMPAT))
+    import make
+
+    out = make.Writer(tmp_path)
+    make.stored(out, np.random.default_rng())
+    out.close()
+    monkeypatch.setattr(sys.modules[__name__], "COMPAT", tmp_path.parent)
+    read_stored(Kept(tmp_path.name))
 
 
 def test_a_network(kept):

@@ -103,6 +103,12 @@ def test_times_of_look_ups(capsys):
     for count, seconds in gpu.batches:
         assert gpu.seconds(count) == seconds
     assert gpu.seconds(3 * counts[-1]) == pytest.approx(3 * gpu.batches[-1][1])
+    assert [step for step, _ in gpu.steps] == [2, 4]
+    for step, rows in gpu.steps:
+        one = gpu.of_step(step)
+        assert one.batches == rows and all(gpu.seconds(n) <= one.seconds(n) for n, _ in rows)
+    with pytest.raises(KeyError):
+        gpu.of_step(3)
     assert gpu.circuit([1, 4, 2], 5) == pytest.approx(sum(gpu.seconds(5 * n) for n in (1, 4, 2)))
 
 
@@ -137,6 +143,8 @@ def test_bench_integers(tmp_path, capsys):
     _, _, _, rounds = _crenel.tfhe_integer_cost(
         "add", 4, False, "automatic", 1, gpu.processors, found["max_norm2"]
     )
+    assert set(add["gpu"]["by_step"]) == {"2", "4"} and found["step_table"] == []
+    assert min(add["gpu"]["by_step"].values()) >= add["gpu"]["latency_us"] * (1 - 1e-9)
     assert add["gpu"]["latency_us"] == pytest.approx(1e6 * sum(map(gpu.seconds, rounds)))
     assert add["gpu"]["per_second"] > rows["divmod", "uint4"]["gpu"]["per_second"] > 0
     assert found["predicted_by"]["source"] == gpu.source
@@ -151,6 +159,8 @@ def test_bench_integers(tmp_path, capsys):
         (["--types", "uint7"], "even number"),
         (["--set", "lut5"], "lut5"),
         (["--circuits", "wide"], "lean, fast"),
+        (["--steps", "two"], "integers by commas"),
+        (["--steps", "2"], "groups"),
         (["--json", "README.md"], "exists"),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from loaders import edited
-from tfhe_world import open_tfhe, tfhe_world
+from tfhe_world import open_tfhe, tfhe_world, world_for_use
 
 from crenel import tfhe
 
@@ -87,9 +87,8 @@ def test_the_noise_is_the_formulas(name, rng):
     """Phases of stored messages against their places, at 2N, over one key's switch."""
     from safetensors.numpy import load
 
-    context = tfhe.Context(tfhe.preset(name), device="cpu")
-    client, n = context.keygen(), context.params.numbers
-    ev = context.evaluator(client.evaluation_keys())
+    world = world_for_use(name)
+    context, client, ev, n = world.context, world.client, world.ev, world.context.params.numbers
     m = rng.integers(0, 2, 300).astype(bool)
     stored = ev.compress(client.encrypt(m))
     rows, bits = words_of(stored, context.params)

@@ -47,6 +47,17 @@ def encrypted(world: TfheWorld, values, **options) -> tfhe.Ciphertext:
 
 
 @cache
+def world_for_use(name: str) -> TfheWorld:
+    """A set for use on the CPU, whose keys take seconds to make; with the key of lists where it has them."""
+    context = tfhe.Context(tfhe.preset(name), device="cpu")
+    world = TfheWorld.__new__(TfheWorld)
+    world.context, world.client = context, context.keygen()
+    world.keys = world.client.evaluation_keys(lists=context.params.numbers["glwe_dim"] == 1)
+    world.ev = context.evaluator(world.keys)
+    return world
+
+
+@cache
 def tfhe_world(name: str, device: str, packing: int = 1, arithmetic: str | None = None) -> TfheWorld:
     context = open_tfhe(
         tfhe.preset(name, allow_insecure=True), device, packing=packing, arithmetic=arithmetic

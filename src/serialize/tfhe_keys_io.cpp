@@ -6,6 +6,7 @@
 #include "serialize/reject.h"
 #include "serialize/tfhe_io.h"
 #include "tfhe/keygen.h"
+#include "tfhe/lists.h"
 #include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {
@@ -16,6 +17,7 @@ using namespace serialize;
 constexpr const char* kBootstrap = "bootstrap";
 constexpr const char* kSwitch = "key_switch";
 constexpr const char* kPacking = "packing";
+constexpr const char* kLists = "lists";
 
 std::string half_name(const std::string& key) { return key + "/b"; }
 std::string seed_name(const std::string& key) { return key + "/seed"; }
@@ -29,6 +31,12 @@ std::vector<u64> bootstrap_shape(const device::TorusPlan& used) {
 
 std::vector<u64> switch_shape(const device::SwitchShape& shape) {
   return {shape.in_dim, shape.digits, shape.digit_rows(), shape.slots};
+}
+
+/// [doublings, digits, primes, N]
+std::vector<u64> lists_shape(const Context::State& home) {
+  const ListPlan lists = list_plan(home.plan);
+  return {home.plan.log_n, lists.digits(), lists.digits(), home.plan.ring_dim()};
 }
 
 /// Tensors of one key.
@@ -58,13 +66,14 @@ Source find(DocumentReader& file, const std::string& name, DType dtype,
 
 /// Memory for the keys: on the device, and their bodies twice on the host. They are brought there
 /// in chunks of bounded size.
-u64 memory_of(const Context::State& home, bool packing) {
+u64 memory_of(const Context::State& home, const KeyRequest& request) {
   const auto of_switch = [](const device::SwitchShape& shape) {
     return shape.key_bytes() + 2 * shape.key_rows() * shape.slots * sizeof(u64);
   };
   return home.torus->bootstrap_key_bytes() + 2 * bootstrap_body_words(home.plan) * sizeof(u32) +
          of_switch(home.torus->switch_shape()) +
-         (packing ? of_switch(packing_shape(home.plan)) : 0);
+         (request.packing ? of_switch(packing_shape(home.plan)) : 0) +
+         (request.lists ? 2 * home.lists().key_bytes() : 0);
 }
 
 void check_words(const Tensor& tensor, std::span<const u64> words, u32 bits) {
@@ -74,13 +83,13 @@ void check_words(const Tensor& tensor, std::span<const u64> words, u32 bits) {
              tensor.begin + i * size_of(tensor.dtype));
 }
 
-/// The residues of the bootstrapping key, each below its prime.
+/// Residues of polynomials with these primes as limbs, each below its prime.
 std::vector<u32> read_residues(const Tensor& tensor, std::span<const u8> bytes,
-                               const device::TorusPlan& plan) {
+                               const std::vector<u64>& primes, u32 log_n) {
   std::vector<u32> words(bytes.size() / sizeof(u32));
   if (!words.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const u64 prime = plan.primes[(i >> plan.log_n) % plan.primes.size()];
+    const u64 prime = primes[(i >> log_n) % primes.size()];
     if (words[i] >= prime)
       reject("tensor " + quote(tensor.name), cat("residue ", words[i]),
              cat("values below its prime ", prime), tensor.begin + i * sizeof(u32));
@@ -108,6 +117,8 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   const Part key_switch = declare(file, kSwitch, switch_type, switch_shape(to_rest));
   Part packing;
   if (keys.has_packing()) packing = declare(file, kPacking, pack_type, switch_shape(pack));
+  Part lists;
+  if (keys.has_lists()) lists = declare(file, kLists, DType::u32, lists_shape(context.state()));
   file.allocate();
   std::memcpy(file.data(bootstrap.half).data(), data.bootstrap_bodies.data(),
               data.bootstrap_bodies.size() * sizeof(u32));
@@ -117,6 +128,11 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   if (keys.has_packing()) {
     write_words(packing_bodies(keys), pack_type, file.data(packing.half));
     fill_seed(file, packing, data.packing_seed);
+  }
+  if (keys.has_lists()) {
+    std::memcpy(file.data(lists.half).data(), data.lists_bodies.data(),
+                data.lists_bodies.size() * sizeof(u32));
+    fill_seed(file, lists, data.lists_seed);
   }
   return file.finish();
 }
@@ -138,9 +154,14 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   Source packing;
   if (has_packing) packing = find(file, kPacking, word_type(pack.log_modulus), switch_shape(pack));
   const Context::State& home = context.state();
-  file.require_memory(memory_of(home, has_packing));
+  const KeyRequest request{has_packing, file.has_tensor(half_name(kLists))};
+  if (request.lists && list_plan(plan).primes.empty())
+    file.refuse(half_name(kLists), "no key of lists, of sets without them");
+  Source lists;
+  if (request.lists) lists = find(file, kLists, DType::u32, lists_shape(home));
+  file.require_memory(memory_of(home, request));
   // The bodies of the bootstrapping key are there once more until the keys are.
-  expect_room_for_keys(home, has_packing, bootstrap_body_words(home.plan) * sizeof(u32));
+  expect_room_for_keys(home, request, bootstrap_body_words(home.plan) * sizeof(u32));
   file.finish();
 
   const auto bodies = [&](const Source& source, u32 bits) {
@@ -148,7 +169,8 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
     check_words(*source.half, words, bits);
     return words;
   };
-  const auto residues = read_residues(*bootstrap.half, file.data(*bootstrap.half), plan);
+  const auto residues =
+      read_residues(*bootstrap.half, file.data(*bootstrap.half), plan.primes, plan.log_n);
   const std::vector<u64> switch_words = bodies(key_switch, to_rest.log_modulus);
   std::vector<u64> packing_words;
   EvaluationKeyParts parts;
@@ -161,6 +183,13 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
     packing_words = bodies(packing, pack.log_modulus);
     parts.packing_seed = read_seed(file.data(*packing.seed));
     parts.packing_bodies = packing_words;
+  }
+  std::vector<u32> list_words;
+  if (request.lists) {
+    list_words =
+        read_residues(*lists.half, file.data(*lists.half), home.lists().plan.primes, plan.log_n);
+    parts.lists_seed = read_seed(file.data(*lists.seed));
+    parts.lists_bodies = list_words;
   }
   return keys_from_parts(context, parts);
 }

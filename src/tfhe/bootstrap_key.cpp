@@ -41,9 +41,10 @@ i64 indicator(const SecretKeys& secret, u32 slot, u32 first, u32 group, u32 set)
 // rows.
 class Chunk {
  public:
-  Chunk(const Context::State& home, u32 first, u32 count)
+  Chunk(const Context::State& home, device::TorusKernels& torus, u32 first, u32 count)
       : home_(home),
-        plan_(made_plan(home.plan)),
+        torus_(torus),
+        plan_(made_plan(torus.plan())),
         first_(first),
         count_(count),
         limbs_(LimbSet::range(0, static_cast<u32>(plan_.primes.size()))),
@@ -69,11 +70,11 @@ class Chunk {
 
   void load(void* key) {
     auto& stream = *home_.stream;
-    if (home_.plan.group != plan_.group) return load_sums(key);
+    if (torus_.plan().group != plan_.group) return load_sums(key);
     device::Buffer lifted =
         stream.allocate((u64(rows_) * plan_.polys() << plan_.log_n) * sizeof(i64));
     home_.poly->lift_signed(stream, lifted.as<i64>(), all());
-    home_.torus->load_bootstrap_key(stream, key, first_, count_, lifted.as<const i64>());
+    torus_.load_bootstrap_key(stream, key, first_, count_, lifted.as<const i64>());
   }
 
   /// Bodies <mask, S> + message + error, coefficient form; the masks must have been expanded.
@@ -119,7 +120,7 @@ class Chunk {
   // whose j-th part is S', reduced modulo T as any key is, so that it transforms as exactly.
   void load_sums(void* key) {
     auto& stream = *home_.stream;
-    const u32 small = home_.plan.group, parts = plan_.group / small, keys = 1u << small;
+    const u32 small = torus_.plan().group, parts = plan_.group / small, keys = 1u << small;
     const u32 square = plan_.polys() * plan_.polys();
     const u64 block = square * poly_words();
     device::Buffer sums = stream.allocate(count_ * parts * keys * block * sizeof(u32));
@@ -147,8 +148,7 @@ class Chunk {
     const View dense(sums.as<u32>(), PolyShape{plan_.log_n, square, count_ * parts * keys}, limbs_,
                      Domain::coeff);
     home_.poly->lift_signed(stream, lifted.as<i64>(), dense);
-    home_.torus->load_bootstrap_key(stream, key, first_ * parts, count_ * parts,
-                                    lifted.as<const i64>());
+    torus_.load_bootstrap_key(stream, key, first_ * parts, count_ * parts, lifted.as<const i64>());
   }
 
   u32 blocks_a_step() const { return plan_.keys_per_step() * plan_.digits; }
@@ -207,7 +207,8 @@ class Chunk {
   }
 
   const Context::State& home_;
-  device::TorusPlan plan_;
+  device::TorusKernels& torus_;  ///< by whose steps they are loaded
+  device::TorusPlan plan_;       ///< by whose steps they are made
   u32 first_, count_;
   LimbSet limbs_;
   u32 rows_;
@@ -249,7 +250,7 @@ void make_bootstrap_key(const Context::State& home, SecretKeys& secret,
   data.bootstrap_bodies.resize(bootstrap_body_words(home.plan));
   u32* to = data.bootstrap_bodies.data();
   for_each_chunk(home.plan, [&](u32 first, u32 count) {
-    Chunk chunk(home, first, count);
+    Chunk chunk(home, *home.torus, first, count);
     chunk.expand_masks(data.bootstrap_seed);
     const device::Buffer bodies = chunk.encrypt(secret);
     chunk.set_bodies(bodies.as<const u32>());
@@ -259,19 +260,21 @@ void make_bootstrap_key(const Context::State& home, SecretKeys& secret,
   });
 }
 
-void load_bootstrap_key(const Context::State& home, EvaluationKeys::Data& data) {
+device::Buffer load_bootstrap_key(const Context::State& home, device::TorusKernels& torus,
+                                  const EvaluationKeys::Data& data) {
   auto& stream = *home.stream;
-  data.bootstrap = stream.allocate(home.torus->bootstrap_key_bytes());
+  device::Buffer key = stream.allocate(torus.bootstrap_key_bytes());
   const u32* from = data.bootstrap_bodies.data();
   for_each_chunk(home.plan, [&](u32 first, u32 count) {
-    Chunk chunk(home, first, count);
+    Chunk chunk(home, torus, first, count);
     chunk.expand_masks(data.bootstrap_seed);
     device::Buffer bodies = stream.allocate(chunk.body_words() * sizeof(u32));
     stream.copy_in(bodies.data(), from, chunk.body_words() * sizeof(u32));
     chunk.set_bodies(bodies.as<const u32>());
-    chunk.load(data.bootstrap.data());
+    chunk.load(key.data());
     from += chunk.body_words();
   });
+  return key;
 }
 
 }  // namespace crenel::tfhe

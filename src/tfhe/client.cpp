@@ -116,7 +116,7 @@ std::vector<i64> Client::phase_errors(const Ciphertext& ciphertext,
 }
 
 EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
-  return make_evaluation_keys(state_->context, state_->secret, state_->id, request.packing);
+  return make_evaluation_keys(state_->context, state_->secret, state_->id, request);
 }
 
 Client Client::single(u32 slot) const {

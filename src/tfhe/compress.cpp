@@ -9,6 +9,7 @@
 #include "tfhe/compressed.h"
 #include "tfhe/encoding.h"
 #include "tfhe/evaluator_state.h"
+#include "tfhe/lists.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -41,6 +42,15 @@ const std::string& Compressed::params_id() const { return data_->params_id; }
 const SecretKeyId& Compressed::secret_key_id() const { return data_->secret_key; }
 u32 Compressed::integer_bits() const { return data_->integer_bits; }
 bool Compressed::is_signed() const { return data_->is_signed; }
+StoredForm Compressed::form() const { return data_->form; }
+
+u64 stored_bytes(const Context& context, u64 size, StoredForm form) {
+  const Context::State& home = context.state();
+  expect_compression(home);
+  if (form == StoredForm::switched) return size * stored_row_bytes(home.plan);
+  expect_lists(home);
+  return stored_lists_bytes(home, size);
+}
 
 u32 stored_log_modulus(const device::TorusPlan& plan) {
   return std::min(plan.log_n + 1, plan.log_switch_modulus);
@@ -66,31 +76,49 @@ void Evaluator::State::judge_stored(const Noise& noise, u32 plain_modulus,
                 refresh_function(plain_modulus).margin, operation);
 }
 
-Compressed Evaluator::compress(const Ciphertext& a) const {
+Compressed Evaluator::compress(const Ciphertext& a, StoredForm form) const {
   const State& s = *state_;
+  const bool lists = form == StoredForm::lists;
   expect_compression(s.home());
+  if (lists) expect_lists(s.home());
   s.check(a);
   s.check_log_modulus(a, s.log_q(), "compression");
   const RefreshFunction function = s.refresh_function(a.plain_modulus());
   s.check_plain_modulus(a, function.plain_modulus, "compression");
   if (!function.is_message) s.check_bits(a, "compression");
   const auto& keys = s.bootstrap_keys();
+  if (lists && !s.keys.has_lists())
+    throw KeyMissingError(
+        "compression into lists needs the key that packs: client.evaluation_keys(lists=True)",
+        {{"operation", "compression"}, {"key", "lists"}});
   s.stream().expect_no_capture("compression");  // its result is host memory
-  s.judge_stored(a.data().noise, a.plain_modulus(), "compression");
+  auto data = std::make_shared<Compressed::Data>();
+  data->params_id = a.params_id();
+  data->secret_key = keys.secret_key;
+  data->size = a.size();
+  data->plain_modulus = a.plain_modulus();
+  data->bound = a.bound();
+  data->noise_variance = a.noise_variance();
+  data->form = form;
+  if (lists) {
+    s.judge_listed(a.size(), a.data().noise, a.plain_modulus(), "compression");
+    data->words = s.listed(a);
+  } else {
+    s.judge_stored(a.data().noise, a.plain_modulus(), "compression");
+    data->words = s.stored(a);
+  }
+  return Compressed(std::move(data));
+}
+
+std::vector<u8> Evaluator::State::stored(const Ciphertext& a) const {
+  const State& s = *this;
   const auto& plan = s.plan();
   const u64 rows = a.size(), row_words = plan.read_words(), row_bytes = stored_row_bytes(plan);
   device::expect_room(s.stream(), {.host = rows * row_bytes}, [&] {
     return core::MemoryRequest{.what = cat("compression of ", rows, " messages"),
                                .advice = "take fewer messages at a time"};
   });
-  auto data = std::make_shared<Compressed::Data>();
-  data->params_id = a.params_id();
-  data->secret_key = keys.secret_key;
-  data->size = rows;
-  data->plain_modulus = a.plain_modulus();
-  data->bound = a.bound();
-  data->noise_variance = a.noise_variance();
-  data->words.resize(rows * row_bytes);
+  std::vector<u8> words(rows * row_bytes);
   const u64 most = std::clamp<u64>(kStoredChunk / (row_words * sizeof(u32)), 1, rows);
   device::Buffer switched = s.stream().allocate(most * row_words * sizeof(u32));
   std::vector<u32> host(most * row_words);
@@ -104,10 +132,10 @@ Compressed Evaluator::compress(const Ciphertext& a) const {
     for (u64 y = 0; y < count; ++y) {
       const auto row = std::span(host).subspan(y * row_words, row_words);
       round_centred(row, from, to);
-      pack_bits(row, to, data->words.data() + (first + y) * row_bytes);
+      pack_bits(row, to, words.data() + (first + y) * row_bytes);
     }
   }
-  return Compressed(std::move(data));
+  return words;
 }
 
 Ciphertext Evaluator::decompress(const Compressed& compressed) const {
@@ -121,18 +149,37 @@ Ciphertext Evaluator::decompress(const Compressed& compressed) const {
   expect_same_secret_key(c.secret_key, s.keys.secret_key_id(), "compressed array", "these keys");
   s.bootstrap_keys();
   s.stream().expect_no_capture("decompression");
-  s.judge_stored(Noise(c.size, c.noise_variance), c.plain_modulus, "decompression");
-  const auto& plan = s.plan();
+  const Noise noise(c.size, c.noise_variance);
   const RefreshFunction function = s.refresh_function(c.plain_modulus);
+  const bool lists = c.form == StoredForm::lists;
+  if (lists)
+    s.judge_listed(c.size, noise, c.plain_modulus, "decompression");
+  else
+    s.judge_stored(noise, c.plain_modulus, "decompression");
+  device::Buffer out = s.allocate_rows(c.size);
+  const watch::Task task(c.size, "bootstraps");
+  if (lists)
+    s.refresh_lists(out.as<u32>(), c, function);
+  else
+    s.refresh_stored(out.as<u32>(), c, function);
+  Ciphertext result = s.wrap(std::move(out), c.size, c.plain_modulus, s.log_q(),
+                             s.bootstrap_noise(c.size, s.log_q()));
+  result.data().bound = function.is_message ? c.bound : 2;
+  return result;
+}
+
+void Evaluator::State::refresh_stored(u32* out, const Compressed::Data& c,
+                                      const RefreshFunction& function) const {
+  const State& s = *this;
+  const auto& plan = s.plan();
   const device::LutView view = s.refresh_view(function);
   const u64 rows = c.size, row_words = plan.read_words(), row_bytes = stored_row_bytes(plan);
-  device::Buffer out = s.allocate_rows(rows);
   const u32 stored = stored_log_modulus(plan), shift = plan.log_switch_modulus - stored;
   const u32 constant = static_cast<u32>(function.constant(stored));
   const u32 mask = static_cast<u32>((u64(1) << stored) - 1);
   u64 most = std::clamp<u64>(kStoredChunk / (row_words * sizeof(u32)), 1, rows);
   if (watch::reported()) most = std::min(most, s.reported_rows(rows));
-  const watch::Task task(rows, "bootstraps");
+  const auto& form = s.form_of(rows);
   device::Buffer switched = s.stream().allocate(most * row_words * sizeof(u32));
   std::vector<u32> host(most * row_words);
   for (u64 first = 0; first < rows; first += most) {
@@ -144,13 +191,9 @@ Ciphertext Evaluator::decompress(const Compressed& compressed) const {
       for (u32& word : row) word <<= shift;
     }
     s.stream().copy_in(switched.data(), host.data(), count * row_words * sizeof(u32));
-    s.rotate_groups(out.as<u32>() + first * plan.words(), switched.as<const u32>(), count, view);
+    s.rotate_groups(form, out + first * plan.words(), switched.as<const u32>(), count, view);
     watch::advance(count);
   }
-  Ciphertext result =
-      s.wrap(std::move(out), rows, c.plain_modulus, s.log_q(), s.bootstrap_noise(rows, s.log_q()));
-  result.data().bound = function.is_message ? c.bound : 2;
-  return result;
 }
 
 }  // namespace crenel::tfhe

@@ -18,9 +18,10 @@ struct Compressed::Data {
   u32 bound = 0;  ///< Ciphertext::bound()
   u32 integer_bits = 0;
   bool is_signed = false;
+  StoredForm form = StoredForm::switched;
   /// Of the array that was compressed, at q: a file's claim where it was loaded.
   double noise_variance = 0;
-  std::vector<u8> words;  ///< rows of stored_row_bytes, one behind the other
+  std::vector<u8> words;  ///< rows of stored_row_bytes, or lists (lists.h), one behind the other
 };
 
 /// Throws UnsupportedError for sets whose ciphertexts rest behind the key switch.

@@ -28,6 +28,18 @@ device::TorusKernels& Context::State::variant(u32 log_modulus, u32 slots) const 
   return *entry;
 }
 
+device::TorusKernels& Context::State::stepped(u32 step) const {
+  if (step == plan.group) return *torus;
+  const std::lock_guard lock(mutex_);
+  auto& entry = stepped_[step];
+  if (!entry) {
+    device::TorusPlan other = plan;
+    other.group = step;
+    entry = device::backend_of(*device).make_torus_kernels(other);
+  }
+  return *entry;
+}
+
 void expect_device(const device::Buffer& payload, const device::Device& device, const char* what) {
   const device::Device& home = payload.stream()->device();
   const auto &here = device.info().name, &there = home.info().name;

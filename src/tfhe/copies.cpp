@@ -35,7 +35,7 @@ EvaluationKeys copy_to(const Context& to, const EvaluationKeys& keys) {
   expect_parameters(from->params_id, to, "evaluation keys");
   expect_key_group(*from, to.state());
   const Context::State& home = to.state();
-  expect_room_for_keys(home, keys.has_packing());
+  expect_room_for_keys(home, request_of(keys));
   auto& stream = *home.stream;
   auto data = std::make_shared<EvaluationKeys::Data>();
   data->params_id = from->params_id;
@@ -49,10 +49,15 @@ EvaluationKeys copy_to(const Context& to, const EvaluationKeys& keys) {
     data->bootstrap = across(stream, from->bootstrap);
   } else {
     const watch::Task task(home.plan.lwe_dim, "copying keys");
-    load_bootstrap_key(home, *data);
+    data->bootstrap = load_bootstrap_key(home, *home.torus, *data);
   }
   data->key_switch = across(stream, from->key_switch);
   if (keys.has_packing()) data->packing = across(stream, from->packing);
+  if (keys.has_lists()) {
+    data->lists_seed = from->lists_seed;
+    data->lists_bodies = from->lists_bodies;
+    data->lists = across(stream, from->lists);
+  }
   return EvaluationKeys(std::move(data));
 }
 

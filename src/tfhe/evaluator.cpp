@@ -47,6 +47,7 @@ Evaluator::State::State(Context context_, EvaluationKeys keys_, const EvaluatorO
     expect_key_group(*data, home());
     if (data->home->plan.group != plan().group) keys = with_steps_of(context, keys);
   }
+  take_steps(options);
 }
 
 Evaluator Context::evaluator(EvaluationKeys keys, const EvaluatorOptions& options) const {
@@ -114,12 +115,12 @@ const EvaluationKeys::Data& Evaluator::State::bootstrap_keys() const {
 }
 
 double Evaluator::State::failure(const Noise& noise, u32 log_modulus, double margin) const {
-  return tail_log2(noise.variance() + reading_variance(plan(), log_modulus), margin);
+  return tail_log2(noise.variance() + reading(log_modulus), margin);
 }
 
 void Evaluator::State::judge(const Noise& noise, u32 log_modulus, double margin,
                              const char* operation) const {
-  judge_reading(noise.variance() + reading_variance(plan(), log_modulus), noise, margin, operation);
+  judge_reading(noise.variance() + reading(log_modulus), noise, margin, operation);
 }
 
 void Evaluator::State::judge_reading(double variance, const Noise& noise, double margin,
@@ -230,13 +231,14 @@ void Evaluator::State::bootstrap_groups(u32* out, const u32* in, u64 rows,
   });
   const watch::Task task(units(rows), "bootstraps");
   device::Buffer switched = stream().allocate(most * row);
+  const Form& form = form_of(rows);
   for (u64 first = 0; first < rows; first += most) {
     const u64 count = std::min(most, rows - first);
     device::LutView part = luts;
     if (part.index != nullptr) part.index += first * plan().slots;
     switch_groups(switched.as<u32>(), in + first * plan().words(), count);
-    rotate_groups(out + first * luts.outputs * plan().words(), switched.as<const u32>(), count,
-                  part);
+    rotate_groups(form, out + first * luts.outputs * plan().words(), switched.as<const u32>(),
+                  count, part);
     watch::advance(units(count));
   }
 }
@@ -249,12 +251,15 @@ void Evaluator::State::switch_groups(u32* switched, const u32* in, u64 rows) con
                      shape.key(bootstrap_keys().key_switch.data()));
 }
 
-void Evaluator::State::rotate_groups(u32* out, const u32* switched, u64 rows,
+void Evaluator::State::rotate_groups(const Form& form, u32* out, const u32* switched, u64 rows,
                                      const device::LutView& luts) const {
-  auto& kernels = *home().torus;
+  auto& kernels = *form.kernels;
   const device::Stage stage(stream(), "blind_rotate");
+  const device::Stage which(stream(),
+                            forms.size() > 1 ? cat("steps of ", form.step) : std::string());
+  const void* key = form.key ? form.key->data() : bootstrap_keys().bootstrap.data();
   kernels.blind_rotate(stream(), {out, kernels.extracted(rows * luts.outputs)},
-                       {switched, kernels.read(rows)}, bootstrap_keys().bootstrap.data(), luts);
+                       {switched, kernels.read(rows)}, key, luts);
 }
 
 u64 Evaluator::State::reported_rows(u64 rows) const {

@@ -30,7 +30,15 @@ struct Evaluator::State {
   Context context;
   EvaluationKeys keys;
   double max_p_fail_log2 = 0;
-  NoiseBudget budget;
+  NoiseBudget budget;  ///< of several steps the most of each
+  /// Keys of one step, with the kernels that read them.
+  struct Form {
+    u32 step = 0;
+    device::TorusKernels* kernels = nullptr;
+    StepKeys::Key key;  ///< null: the keys' own
+  };
+  std::vector<Form> forms;         ///< with keys: the context's step, then others; each step once
+  StepTable step_table;            ///< of several forms, naming theirs alone
   u64 chunk_bytes = u64(1) << 30;  ///< bound on a call's extracted ciphertexts
 
   const Context::State& home() const { return context.state(); }
@@ -53,11 +61,17 @@ struct Evaluator::State {
   const EvaluationKeys::Data& bootstrap_keys() const;
 
   // ---- noise
+  /// What reading phases modulo 2^log_modulus adds, by the form with the most.
+  double reading(u32 log_modulus) const { return reading_variance(plan(), budget, log_modulus); }
   /// ParameterError where a phase modulo 2^log_modulus with this noise is read wrongly, that is off
   /// by more than `margin`, with more than the probability allowed.
   void judge(const Noise& noise, u32 log_modulus, double margin, const char* operation) const;
   /// The same of what decompression reads of a compressed array whose messages had this noise.
   void judge_stored(const Noise& noise, u32 plain_modulus, const char* operation) const;
+  /// The same of an array of `size` messages in lists.
+  void judge_listed(u64 size, const Noise& noise, u32 plain_modulus, const char* operation) const;
+  /// What storage in lists adds to each of so many messages, at rest.
+  double listed_variance(u64 size) const;
   /// ParameterError where a phase with this variance when it is read is off by more than `margin`
   /// too often.
   void judge_reading(double variance, const Noise& noise, double margin,
@@ -99,9 +113,21 @@ struct Evaluator::State {
   /// The same where ciphertexts rest under the extracted key: the switch first, once for all
   /// outputs of a row; rows modulo q only.
   void bootstrap_groups(u32* out, const u32* in, u64 rows, const device::LutView& luts) const;
-  /// Its halves: from rows at rest to read_words() words a row, and from these.
+  /// Its halves: from rows at rest to read_words() words a row, and from these. A batch goes by one
+  /// form from its first row to its last, which form_of() its whole size is.
   void switch_groups(u32* switched, const u32* in, u64 rows) const;
-  void rotate_groups(u32* out, const u32* switched, u64 rows, const device::LutView& luts) const;
+  const Form& form_of(u64 rows) const;
+  void rotate_groups(const Form& form, u32* out, const u32* switched, u64 rows,
+                     const device::LutView& luts) const;
+  /// An array as rows of stored_row_bytes; and all its messages again, refreshed, at `out`.
+  std::vector<u8> stored(const Ciphertext& a) const;
+  void refresh_stored(u32* out, const Compressed::Data& c, const RefreshFunction& function) const;
+  /// An array as the bytes of its lists.
+  std::vector<u8> listed(const Ciphertext& a) const;
+  /// Rows at rest of one list, before their noise is taken off.
+  device::Buffer unlisted(const u8* from, u64 count) const;
+  /// All messages of an array in lists, refreshed: its rows at `out`.
+  void refresh_lists(u32* out, const Compressed::Data& c, const RefreshFunction& function) const;
   /// ParameterError for a modulus that refresh does not take.
   RefreshFunction refresh_function(u32 plain_modulus) const;
   device::LutView refresh_view(const RefreshFunction& function) const;
@@ -111,6 +137,9 @@ struct Evaluator::State {
   u64 units(u64 rows) const { return rows * plan().slots; }
   /// Rows of a call, of `rows` in all, where somebody is told how far the work is.
   u64 reported_rows(u64 rows) const;
+
+ private:
+  void take_steps(const EvaluatorOptions& options);
 };
 
 }  // namespace crenel::tfhe

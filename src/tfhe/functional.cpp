@@ -143,7 +143,7 @@ class Functional {
     judge(x, log_range);
     const double stretch = std::exp2(double(s_.log_q()) - log_range);
     Noise out = s_.bootstrap_noise(size_, value_.log_modulus);
-    out.add(Noise(size_, reading_variance(s_.plan(), s_.log_q()) / (stretch * stretch)), 1);
+    out.add(Noise(size_, s_.reading(s_.log_q()) / (stretch * stretch)), 1);
     return out;
   }
 

@@ -20,19 +20,21 @@ u64 gadget_weight(const device::TorusPlan& plan, u32 digit);
 
 /// What evaluation keys take when they are there: on the device EvaluationKeys::bytes(), on the
 /// host the bodies of the bootstrapping key.
-device::Need key_memory(const Context::State& home, bool packing);
+device::Need key_memory(const Context::State& home, const KeyRequest& request);
 /// OutOfMemoryError where key_memory(), and `host` bytes beside it, are not there.
-void expect_room_for_keys(const Context::State& home, bool packing, u64 host = 0);
+void expect_room_for_keys(const Context::State& home, const KeyRequest& request, u64 host = 0);
 
 EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
-                                    const SecretKeyId& id, bool packing);
+                                    const SecretKeyId& id, const KeyRequest& request);
 
 /// The same keys for the steps of this context, whose set has groups: made anew from their bodies.
 EvaluationKeys with_steps_of(const Context& context, const EvaluationKeys& keys);
 /// StateError for keys made for groups of another size than this context's parameters expect.
 void expect_key_group(const EvaluationKeys::Data& keys, const Context::State& home);
-/// UnsupportedError where a set has no packing.
-void expect_packing(const Context::State& home);
+/// UnsupportedError where a set has no packing, or no lists, and they are asked for.
+void expect_possible(const Context::State& home, const KeyRequest& request);
+/// What there is beside the keys of the bootstrap.
+KeyRequest request_of(const EvaluationKeys& keys);
 
 /// What determines evaluation keys. Masks: mask polynomial t of row i of the bootstrapping key,
 /// rows counted through [element][key][digit][row], is device::PolyKernels::sample_uniform of
@@ -46,6 +48,8 @@ struct EvaluationKeyParts {
   std::span<const u64> switch_bodies;  ///< [row][slot], modulo Q_KS
   std::optional<random::Seed> packing_seed;
   std::span<const u64> packing_bodies;  ///< [row][slot], modulo packing_shape().log_modulus
+  std::optional<random::Seed> lists_seed;
+  std::span<const u32> lists_bodies;  ///< EvaluationKeys::Data::lists_bodies
 };
 
 /// Throws SerializationError for counts that are wrong or words that are not reduced.
@@ -58,7 +62,8 @@ std::vector<u64> packing_bodies(const EvaluationKeys& keys);
 
 /// Makes the bootstrapping key into `data` (buffer, seed, bodies).
 void make_bootstrap_key(const Context::State& home, SecretKeys& secret, EvaluationKeys::Data& data);
-/// Loads the key that data's seed and bodies state.
-void load_bootstrap_key(const Context::State& home, EvaluationKeys::Data& data);
+/// The key that data's seed and bodies state, in the order and by the steps of these kernels.
+device::Buffer load_bootstrap_key(const Context::State& home, device::TorusKernels& torus,
+                                  const EvaluationKeys::Data& data);
 
 }  // namespace crenel::tfhe

@@ -48,6 +48,8 @@ struct Ciphertext::Data : CiphertextShape {
   }
 };
 
+struct ListRing;
+
 struct Context::State {
   State(Params params, std::shared_ptr<device::Device> device);
 
@@ -71,10 +73,54 @@ struct Context::State {
   /// blind rotation by the same keys (slots as in the plan), or conversions of rows of another
   /// width. Made on first use, as long-lived as the context.
   device::TorusKernels& variant(u32 log_modulus, u32 slots) const;
+  /// The kernels of this plan, which has groups, for rotations by another step, a divisor of the
+  /// keys' group. Made on first use likewise.
+  device::TorusKernels& stepped(u32 step) const;
+  /// The ring of lists, made on first use likewise. UnsupportedError for sets without.
+  const ListRing& lists() const;
 
  private:
   mutable ForkMutex mutex_;
   mutable std::map<std::pair<u32, u32>, std::unique_ptr<device::TorusKernels>> variants_;
+  mutable std::map<u32, std::unique_ptr<device::TorusKernels>> stepped_;
+  mutable std::shared_ptr<const ListRing> lists_;
+};
+
+/// Bootstrapping keys for steps beside that of a context, made on request and kept: each once,
+/// whoever asks. May be called from several threads.
+class StepKeys {
+ public:
+  using Key = std::shared_ptr<const device::Buffer>;
+
+  /// make(step), for each of them that is not here. `expect(missing)` is asked before.
+  template <class Expect, class Make>
+  std::vector<Key> get(std::span<const u32> steps, Expect expect, Make make) {
+    const auto lock = watch::lock(mutex_);
+    std::vector<u32> missing;
+    for (const u32 step : steps)
+      if (!keys_.contains(step)) missing.push_back(step);
+    expect(std::span<const u32>(missing));
+    for (const u32 step : missing) keys_.emplace(step, make(step));
+    std::vector<Key> found;
+    for (const u32 step : steps) found.push_back(keys_.at(step));
+    return found;
+  }
+  u64 bytes() const {
+    const std::lock_guard lock(mutex_);
+    u64 sum = 0;
+    for (const auto& [step, key] : keys_) sum += key->bytes();
+    return sum;
+  }
+  std::vector<u32> steps() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<u32> found;
+    for (const auto& [step, key] : keys_) found.push_back(step);
+    return found;
+  }
+
+ private:
+  mutable ForkMutex mutex_;
+  std::map<u32, Key> keys_;
 };
 
 /// Keys in the backend's order, and what their wire form needs: seeds and bodies.
@@ -85,10 +131,13 @@ struct EvaluationKeys::Data {
   device::Buffer bootstrap;                    ///< TorusKernels::load_bootstrap_key
   device::Buffer key_switch;                   ///< rows of TorusKernels::switch_shape()
   device::Buffer packing;                      ///< rows of packing_shape(), or empty
-  random::Seed bootstrap_seed{}, switch_seed{}, packing_seed{};
+  device::Buffer lists;  ///< [doubling][digit][2][prime][N], evaluation form (lists.h), or empty
+  random::Seed bootstrap_seed{}, switch_seed{}, packing_seed{}, lists_seed{};
   /// Host memory, [step][key][digit][row][slot][prime][N] canonical residues, coefficient form;
   /// steps are those that keys are made by (made_plan).
   std::vector<u32> bootstrap_bodies;
+  std::vector<u32> lists_bodies;  ///< [doubling][digit][prime][N] residues, coefficient form
+  std::unique_ptr<StepKeys> others = std::make_unique<StepKeys>();
 };
 
 struct PreparedLut::Data {

@@ -4,6 +4,7 @@
 #include "crenel/core/error.h"
 #include "crenel/core/watch.h"
 #include "tfhe/keygen.h"
+#include "tfhe/lists.h"
 #include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {
@@ -100,13 +101,13 @@ void expect_reduced(const char* what, std::span<const u64> words, u32 log_modulu
           {{"index", i}, {"found", words[i]}, {"expected", cat("below 2^", log_modulus)}});
 }
 
-void expect_residues(std::span<const u32> words, const device::TorusPlan& plan) {
+void expect_residues(const char* what, std::span<const u32> words, const std::vector<u64>& primes,
+                     u32 log_n) {
   for (u64 i = 0; i < words.size(); ++i) {
-    const u64 prime = plan.primes[(i >> plan.log_n) % plan.primes.size()];
+    const u64 prime = primes[(i >> log_n) % primes.size()];
     if (words[i] >= prime)
       throw SerializationError(
-          cat("bootstrapping key: word ", i, " is ", words[i], ", expected a residue modulo ",
-              prime),
+          cat(what, ": word ", i, " is ", words[i], ", expected a residue modulo ", prime),
           {{"index", i}, {"found", words[i]}, {"expected", cat("below ", prime)}});
   }
 }
@@ -133,26 +134,33 @@ device::SwitchShape packing_shape(const device::TorusPlan& plan) {
   return shape;
 }
 
-device::Need key_memory(const Context::State& home, bool packing) {
+device::Need key_memory(const Context::State& home, const KeyRequest& request) {
   u64 device = home.torus->bootstrap_key_bytes() + home.torus->switch_shape().key_bytes();
-  if (packing) device += packing_shape(home.plan).key_bytes();
-  return {device, bootstrap_body_words(home.plan) * sizeof(u32)};
+  u64 host = bootstrap_body_words(home.plan) * sizeof(u32);
+  if (request.packing) device += packing_shape(home.plan).key_bytes();
+  if (request.lists) {
+    device += home.lists().key_bytes();
+    host += home.lists().key_body_words() * sizeof(u32);
+  }
+  return {device, host};
 }
 
-void expect_packing(const Context::State& home) {
-  if (home.plan.rests_extracted())
+void expect_possible(const Context::State& home, const KeyRequest& request) {
+  if (request.lists) expect_lists(home);
+  if (request.packing && home.plan.rests_extracted())
     throw UnsupportedError(cat("packing with '", home.params.name(), "', whose ciphertexts rest ",
                                "under the extracted key, expected a set without groups"),
                            {{"name", home.params.name()}, {"key", "packing"}});
 }
 
 u64 key_bytes(const Context& context, const KeyRequest& request) {
-  if (request.packing) expect_packing(context.state());
-  return key_memory(context.state(), request.packing).device;
+  expect_possible(context.state(), request);
+  return key_memory(context.state(), request).device;
 }
 
-void expect_room_for_keys(const Context::State& home, bool packing, u64 host) {
-  device::Need need = key_memory(home, packing);
+void expect_room_for_keys(const Context::State& home, const KeyRequest& request, u64 host) {
+  const bool packing = request.packing;
+  device::Need need = key_memory(home, request);
   need.host += host;
   device::expect_room(*home.device, need, [&] {
     return core::MemoryRequest{
@@ -165,23 +173,25 @@ void expect_room_for_keys(const Context::State& home, bool packing, u64 host) {
 namespace {
 
 // Units of a Task that makes keys: elements of the bootstrapping key, calls for the others.
-u64 units(const Context::State& home, bool packing) {
+u64 units(const Context::State& home, const KeyRequest& request) {
   const auto calls = [](const device::SwitchShape& shape) {
     return (shape.key_rows() + kChunkRows - 1) / kChunkRows;
   };
   return made_plan(home.plan).steps() + calls(home.torus->switch_shape()) +
-         (packing ? calls(packing_shape(home.plan)) : 0);
+         (request.packing ? calls(packing_shape(home.plan)) : 0) + (request.lists ? 1 : 0);
 }
 
 }  // namespace
 
+KeyRequest request_of(const EvaluationKeys& keys) { return {keys.has_packing(), keys.has_lists()}; }
+
 EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
-                                    const SecretKeyId& id, bool packing) {
+                                    const SecretKeyId& id, const KeyRequest& request) {
   const Context::State& home = context.state();
-  if (packing) expect_packing(home);
-  expect_room_for_keys(home, packing);
+  expect_possible(home, request);
+  expect_room_for_keys(home, request);
   auto data = new_data(context, id);
-  const watch::Task task(units(home, packing), "evaluation keys");
+  const watch::Task task(units(home, request), "evaluation keys");
   make_bootstrap_key(home, secret, *data);
   const auto shape = home.torus->switch_shape();
   data->switch_seed = secret.source().derive_seed();
@@ -191,7 +201,11 @@ EvaluationKeys make_evaluation_keys(const Context& context, SecretKeys& secret,
         return (static_cast<u64>(s) * row.value)
                << (shape.log_weight() + shape.base_log * row.digit);
       });
-  if (packing) {
+  if (request.lists) {
+    make_list_key(home, secret, *data);
+    watch::advance();
+  }
+  if (request.packing) {
     const auto pack = packing_shape(home.plan);
     const u32 n = home.plan.lwe_dim;
     data->packing_seed = secret.source().derive_seed();
@@ -213,23 +227,34 @@ EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts&
     throw SerializationError("evaluation keys of no secret key, expected its id",
                              {{"found", "none"}, {"expected", "a secret key id"}});
   expect_words("bootstrapping key", parts.bootstrap_bodies.size(), bootstrap_body_words(home.plan));
-  expect_residues(parts.bootstrap_bodies, home.plan);
+  expect_residues("bootstrapping key", parts.bootstrap_bodies, home.plan.primes, home.plan.log_n);
   expect_words("key-switching key", parts.switch_bodies.size(), shape.key_rows() * shape.slots);
   expect_reduced("key-switching key", parts.switch_bodies, shape.log_modulus);
   if (parts.packing_seed) {
     expect_words("packing key", parts.packing_bodies.size(), pack.key_rows() * pack.slots);
     expect_reduced("packing key", parts.packing_bodies, pack.log_modulus);
   }
+  const KeyRequest there{parts.packing_seed.has_value(), parts.lists_seed.has_value()};
+  if (there.lists) {
+    expect_words("key of lists", parts.lists_bodies.size(), home.lists().key_body_words());
+    expect_residues("key of lists", parts.lists_bodies, home.lists().plan.primes, home.plan.log_n);
+  }
   auto data = new_data(context, parts.secret_key);
-  const watch::Task task(units(home, parts.packing_seed.has_value()), "loading keys");
+  const watch::Task task(units(home, there), "loading keys");
   data->bootstrap_seed = parts.bootstrap_seed;
   data->bootstrap_bodies.assign(parts.bootstrap_bodies.begin(), parts.bootstrap_bodies.end());
-  load_bootstrap_key(home, *data);
+  data->bootstrap = load_bootstrap_key(home, *home.torus, *data);
   data->switch_seed = parts.switch_seed;
   data->key_switch = expand_key(home, shape, parts.switch_seed, parts.switch_bodies);
   if (parts.packing_seed) {
     data->packing_seed = *parts.packing_seed;
     data->packing = expand_key(home, pack, *parts.packing_seed, parts.packing_bodies);
+  }
+  if (there.lists) {
+    data->lists_seed = *parts.lists_seed;
+    data->lists_bodies.assign(parts.lists_bodies.begin(), parts.lists_bodies.end());
+    load_list_key(home, *data);
+    watch::advance();
   }
   home.stream->trim();  // what the making took is more than evaluation will need
   return EvaluationKeys(std::move(data));
@@ -246,15 +271,20 @@ void expect_key_group(const EvaluationKeys::Data& keys, const Context::State& ho
 EvaluationKeys with_steps_of(const Context& context, const EvaluationKeys& keys) {
   const Context::State& home = context.state();
   const EvaluationKeys::Data& from = *keys.data();
-  expect_room_for_keys(home, false, from.bootstrap_bodies.size() * sizeof(u32));
+  expect_room_for_keys(home, {false, keys.has_lists()}, from.bootstrap_bodies.size() * sizeof(u32));
   auto data = new_data(context, from.secret_key);
   const watch::Task task(made_plan(home.plan).steps(), "keys of other steps");
   data->bootstrap_seed = from.bootstrap_seed;
   data->bootstrap_bodies = from.bootstrap_bodies;
-  load_bootstrap_key(home, *data);
+  data->bootstrap = load_bootstrap_key(home, *home.torus, *data);
   data->switch_seed = from.switch_seed;
   data->key_switch = home.stream->allocate(from.key_switch.bytes());
   home.stream->copy(data->key_switch.data(), from.key_switch.data(), from.key_switch.bytes());
+  if (keys.has_lists()) {
+    data->lists_seed = from.lists_seed;
+    data->lists_bodies = from.lists_bodies;
+    load_list_key(home, *data);
+  }
   home.stream->trim();
   return EvaluationKeys(std::move(data));
 }
@@ -269,29 +299,32 @@ std::vector<u64> packing_bodies(const EvaluationKeys& keys) {
 }
 
 u64 EvaluationKeys::bytes() const {
-  return data_ ? data_->bootstrap.bytes() + data_->key_switch.bytes() + data_->packing.bytes() : 0;
+  return data_ ? data_->bootstrap.bytes() + data_->key_switch.bytes() + data_->packing.bytes() +
+                     data_->lists.bytes() + data_->others->bytes()
+               : 0;
 }
 
 namespace {
 
-u64 wire_bytes_of(const Context::State& home, bool packing) {
+u64 wire_bytes_of(const Context::State& home, const KeyRequest& request) {
   const auto body_bytes = [](const device::SwitchShape& s) {
     return s.key_rows() * s.slots * s.key_word_bytes() + sizeof(random::Seed);
   };
   return bootstrap_body_words(home.plan) * sizeof(u32) + sizeof(random::Seed) +
          body_bytes(home.torus->switch_shape()) +
-         (packing ? body_bytes(packing_shape(home.plan)) : 0);
+         (request.packing ? body_bytes(packing_shape(home.plan)) : 0) +
+         (request.lists ? home.lists().key_body_words() * sizeof(u32) + sizeof(random::Seed) : 0);
 }
 
 }  // namespace
 
 u64 EvaluationKeys::wire_bytes() const {
-  return data_ ? wire_bytes_of(*data_->home, has_packing()) : 0;
+  return data_ ? wire_bytes_of(*data_->home, request_of(*this)) : 0;
 }
 
 u64 key_wire_bytes(const Context& context, const KeyRequest& request) {
-  if (request.packing) expect_packing(context.state());
-  return wire_bytes_of(context.state(), request.packing);
+  expect_possible(context.state(), request);
+  return wire_bytes_of(context.state(), request);
 }
 
 SecretKeyId EvaluationKeys::secret_key_id() const {
@@ -299,5 +332,6 @@ SecretKeyId EvaluationKeys::secret_key_id() const {
 }
 
 bool EvaluationKeys::has_packing() const { return data_ && data_->packing; }
+bool EvaluationKeys::has_lists() const { return data_ && data_->lists; }
 
 }  // namespace crenel::tfhe

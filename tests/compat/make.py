@@ -97,6 +97,22 @@ def messages(out: Writer, rng: np.random.Generator) -> None:
     out.put("tfhe-integers.safetensors", client.encrypt(wide).to_bytes(), integers=wide.tolist())
 
 
+def stored(out: Writer, rng: np.random.Generator) -> None:
+    """TFHE by groups: keys with that of lists, an array stored each message by itself and in a list."""
+    params = tfhe.preset("toy-lut4g4", allow_insecure=True)
+    context = tfhe.Context(params, device="cpu")
+    client = context.keygen()
+    keys = client.evaluation_keys(lists=True)
+    ev = context.evaluator(keys, max_p_fail_log2=-90)  # that the toy has room for
+    small = rng.integers(0, 16, 5).astype(np.uint8)
+    a = client.encrypt(small, bits=4)
+    out.put("stored-params.safetensors", params.to_bytes(), name=params.name)
+    out.put("stored-secret_key.safetensors", client.export_secret_key())
+    out.put("stored-evaluation_keys.safetensors", keys.to_bytes())
+    out.put("stored-switched.safetensors", ev.compress(a).to_bytes(), messages=small.tolist())
+    out.put("stored-lists.safetensors", ev.compress(a, packed=True).to_bytes(), messages=small.tolist())
+
+
 def network(out: Writer, rng: np.random.Generator) -> None:
     """crenel.nn: a program, its client's file, a sample and its scores."""
     weights = rng.normal(0, 0.3, (4, 8)), rng.normal(0, 0.3, (3, 4))
@@ -123,7 +139,7 @@ def main() -> int:
     folder.mkdir()
     out = Writer(folder)
     rng = np.random.default_rng(2026)
-    for part in (numbers, sorting, messages, network):
+    for part in (numbers, sorting, messages, stored, network):
         part(out, rng)
     out.close()
     print(f"{sum(f.stat().st_size for f in folder.iterdir()):,} bytes in {folder}")

@@ -81,7 +81,8 @@ void run_tfhe(const char* set, u32 slots) {
                               watched_device());
   const auto& home = context.state();
   tfhe::SecretKeys secret(home.plan, *home.stream, *home.poly, secret_source());
-  tfhe::make_evaluation_keys(context, secret, random::draw_secret_key_id(), slots > 1);
+  tfhe::make_evaluation_keys(context, secret, random::draw_secret_key_id(),
+                             {slots > 1, home.plan.rests_extracted()});
   auto exported =
       core::SecretVector<i8>(secret.coefficients().begin(), secret.coefficients().end());
   declassify(Declassified::exported, exported.data(), exported.size());

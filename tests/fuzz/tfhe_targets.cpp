@@ -123,10 +123,13 @@ std::map<std::string, Bytes> integer_seeds() {
 std::map<std::string, Bytes> compressed_seeds() {
   const Context& context = small_groups();
   tfhe::Client client = context.keygen();
-  const tfhe::Evaluator ev = context.evaluator(client.evaluation_keys(), {.max_p_fail_log2 = 0.0});
+  const tfhe::Evaluator ev =
+      context.evaluator(client.evaluation_keys({.lists = true}), {.max_p_fail_log2 = 0.0});
   const tfhe::IntegerEvaluator integers(ev);
   const std::vector<u64> values{3, 1};
   return {{"messages", tfhe::to_bytes(context, ev.compress(client.encrypt(values)))},
+          {"lists",
+           tfhe::to_bytes(context, ev.compress(client.encrypt(values), tfhe::StoredForm::lists))},
           {"integers",
            tfhe::to_bytes(context, integers.compress(tfhe::encrypt_unsigned(client, values, 4)))}};
 }

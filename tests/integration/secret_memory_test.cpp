@@ -96,11 +96,27 @@ TEST_P(SecretPlaces, TfheKey) {
   for (const void* at : {static_cast<const void*>(key->coefficients().data()),
                          static_cast<const void*>(key->lwe_device())})
     EXPECT_TRUE(region_of(at).flags.count("dd"));
-  static_cast<void>(tfhe::make_evaluation_keys(context, *key, random::draw_secret_key_id(), false));
+  static_cast<void>(tfhe::make_evaluation_keys(context, *key, random::draw_secret_key_id(), {}));
   EXPECT_EQ(kept_well(values), 1u);
   key.reset();
   EXPECT_EQ(find_in_memory(coefficients).size(), 0u);
   EXPECT_EQ(find_in_memory(values).size(), 0u);
+}
+
+TEST_P(SecretPlaces, TfheKeyOfLists) {
+  const tfhe::Context context(tfhe::Params::preset("toy-lut4g4", true), device_);
+  const auto& home = context.state();
+  auto key = std::make_unique<tfhe::SecretKeys>(home.plan, *home.stream, *home.poly,
+                                                random::SecretSource::from_os());
+  const void* first = key->coefficients().data() + home.plan.lwe_dim;  // GLWE entries: i8
+  const Pattern coefficients(std::span(static_cast<const u8*>(first), Pattern::kBytes));
+  // On the host, and what phases are taken with in memory that is the host's.
+  const auto before = kept_well(coefficients);
+  static_cast<void>(
+      tfhe::make_evaluation_keys(context, *key, random::draw_secret_key_id(), {.lists = true}));
+  EXPECT_EQ(kept_well(coefficients), before);
+  key.reset();
+  EXPECT_EQ(find_in_memory(coefficients).size(), 0u);
 }
 
 TEST_P(SecretPlaces, Seeds) {

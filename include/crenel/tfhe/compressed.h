@@ -9,9 +9,15 @@
 
 namespace crenel::tfhe {
 
-/// What Evaluator::compress gives and Evaluator::decompress reads: each message switched to the LWE
-/// secret and rounded to the 2N steps of a blind rotation, n + 1 words of log2 2N bits. Immutable,
-/// cheap to copy.
+/// What messages are stored as. Both take one rotation a message to come back.
+enum class StoredForm : u8 {
+  switched,  ///< each by itself: under the LWE secret, rounded to the 2N steps of a rotation, n + 1
+             ///< words of log2 2N bits
+  lists,     ///< up to N in one ciphertext of the ring, modulo 2^(log2 2N + 4) - 1: N words and one
+             ///< for each message
+};
+
+/// What Evaluator::compress gives and Evaluator::decompress reads. Immutable, cheap to copy.
 class Compressed {
  public:
   struct Data;
@@ -25,6 +31,7 @@ class Compressed {
   /// Of encrypted integers: bits of each, whose blocks are the messages, block by block. 0: none.
   u32 integer_bits() const;
   bool is_signed() const;  ///< of integers
+  StoredForm form() const;
   const Data& data() const { return *data_; }
 
  private:

@@ -17,12 +17,30 @@ class Client;
 class EvaluationKeys;
 class Evaluator;
 
+/// Batches of up to `rotations` take steps of `step` secret bits.
+struct StepRule {
+  u64 rotations = 0;
+  u32 step = 0;
+  bool operator==(const StepRule&) const = default;
+};
+/// Rules by ascending rotations; batches beyond the last one's go by it.
+using StepTable = std::vector<StepRule>;
+
 /// What an evaluator may do beyond the ordinary.
 struct EvaluatorOptions {
   /// log2 of the largest failure probability that a bootstrap may have; an operation that would
   /// exceed it is refused. Unset: what the set promises (Params::p_fail_log2), or 2^-128 where it
   /// promises more. At most 0, which refuses nothing.
   std::optional<double> max_p_fail_log2;
+  /// Steps that batches may be rotated by, beside the parameters' own: keys for each are made of
+  /// the ones that were sent and kept with them (EvaluationKeys::bytes). Which one a batch takes is
+  /// decided by its number of rotations alone, so that results have the same bits on every device
+  /// that goes by the same table; they differ, within the noise, from those of another step. The
+  /// noise of results is that of the step with the most.
+  std::vector<u32> steps = {};
+  /// Which batch takes which of them. Empty: as measured (measured_step_table), where there are
+  /// several.
+  StepTable step_table = {};
 };
 
 /// Parameters on a device. Cheap to copy: the state (kernels, and what was brought to the device by
@@ -49,7 +67,9 @@ class Context {
 
   /// New secret keys with randomness of the operating system.
   Client keygen() const;
-  /// ParameterError for options that are no bound on a probability.
+  /// ParameterError for options that are no bound on a probability, for steps that do not divide
+  /// the keys' group and tables that are none; OutOfMemoryError, before any is made, where keys of
+  /// further steps do not fit; KeyMissingError for steps without keys.
   Evaluator evaluator(EvaluationKeys keys, const EvaluatorOptions& options = {}) const;
 
   /// Tables for messages modulo p = plain_modulus (0: the set's), checked and on the device. With
@@ -69,9 +89,13 @@ class EvaluationKeys {
  public:
   struct Data;
   explicit EvaluationKeys(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
-  u64 bytes() const;       ///< on the device
+  u64 bytes() const;       ///< on the device, those of further steps that evaluators asked for too
   u64 wire_bytes() const;  ///< serialised (uniform halves are seeds)
   bool has_packing() const;
+  bool has_lists() const;
+  /// Steps that keys are there for, ascending: the parameters' own, and those that evaluators asked
+  /// for. Empty for sets without groups.
+  std::vector<u32> steps() const;
   /// Of the client that made them.
   SecretKeyId secret_key_id() const;
   const Data* data() const { return data_.get(); }
@@ -83,6 +107,8 @@ class EvaluationKeys {
 /// Which evaluation keys to make beside those of the bootstrap.
 struct KeyRequest {
   bool packing = false;  ///< for Evaluator::pack: from messages under slot 0's key to r a mask
+  /// For Evaluator::compress in StoredForm::lists, of sets with groups and one polynomial.
+  bool lists = false;
 };
 
 /// EvaluationKeys::bytes() of what a request makes on a context's device, exact.

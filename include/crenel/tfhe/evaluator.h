@@ -41,6 +41,10 @@ u32 plain_modulus_of(Gate gate);
 /// where one p serves all gates.
 u32 bit_modulus(const Params& params, u32 inputs = 2);
 
+/// Compressed::bytes() of so many messages, exact. UnsupportedError for sets that are not stored
+/// so.
+u64 stored_bytes(const Context& context, u64 size, StoredForm form);
+
 /// One addend of a linear combination.
 struct Term {
   const Ciphertext* input = nullptr;
@@ -57,6 +61,11 @@ class Evaluator {
   const EvaluationKeys& keys() const;
   /// The bound in force (EvaluatorOptions).
   double max_p_fail_log2() const;
+  /// Steps that batches may be rotated by, ascending (EvaluatorOptions::steps); of sets without
+  /// groups none.
+  std::vector<u32> steps() const;
+  /// Which batch takes which; empty where all take the parameters' own.
+  const StepTable& step_table() const;
 
   /// log2 of the bound on the failure probability of each bootstrap of an operation, the worst of
   /// them: a gate by name, "mux", "refresh" or "lut" (of a table without symmetry at the set's p).
@@ -128,8 +137,11 @@ class Evaluator {
   // ---- storage (sets with groups; UnsupportedError for others) ----------------------------------
   /// The messages in host memory, a fraction of their size: what may be stored or sent. Its
   /// rounding is noise, which decompression reads: ParameterError where that would fail too often.
-  /// StateError for plain moduli that refresh does not take. Waits for the device; not capturable.
-  Compressed compress(const Ciphertext& a) const;
+  /// In lists a message of many takes a few bytes, and packing a switch of the ring:
+  /// KeyMissingError without the key for it (KeyRequest::lists), UnsupportedError for sets that
+  /// rest under more than one polynomial. StateError for plain moduli that refresh does not take.
+  /// Waits for the device; not capturable.
+  Compressed compress(const Ciphertext& a, StoredForm form = StoredForm::switched) const;
   /// The messages again, with the noise of a bootstrap: one rotation each, in the order in which
   /// they were. StateError for another context's or other secret keys' array. Not capturable.
   Ciphertext decompress(const Compressed& compressed) const;

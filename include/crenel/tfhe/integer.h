@@ -115,7 +115,7 @@ class IntegerEvaluator {
 
   /// Evaluator::compress of all blocks, and the reverse: one rotation a block. ParameterError for a
   /// compressed array of anything but integers.
-  Compressed compress(const Integers& a) const;
+  Compressed compress(const Integers& a, StoredForm form = StoredForm::switched) const;
   Integers decompress(const Compressed& compressed) const;
 
   Integers trivial(std::span<const u64> values, u32 bits, bool is_signed) const;

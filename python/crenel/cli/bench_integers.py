@@ -7,9 +7,9 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -58,6 +58,7 @@ class Predicted:
     depth: int
     latency_us: float
     per_second: float  # in arrays of MANY
+    by_step: dict[str, float] = field(default_factory=dict)  # latency_us where all batches take one step
 
 
 @dataclass
@@ -113,6 +114,12 @@ def integers(
     size: Annotated[int, typer.Option(help="Integers in an array.", min=1, max=1 << 20)] = 1,
     circuits: Annotated[str, typer.Option(help="automatic, lean or fast.")] = "automatic",
     repeats: Annotated[int, typer.Option(help="Times that each operation is measured.", min=1)] = 3,
+    step: Annotated[
+        int, typer.Option(help="Secret bits a step, of sets with groups; 0: the set's own.", min=0, max=6)
+    ] = 0,
+    steps: Annotated[
+        str, typer.Option(help="Further steps to choose from by batch, by commas, or automatic.")
+    ] = "",
     limit: Annotated[float, typer.Option(help="Skip what would take more seconds a time.")] = 60.0,
     seed: Annotated[int, typer.Option(help="Of the values.", min=0)] = 1,
     allow_insecure: Annotated[bool, typer.Option(help="Take toy sets too.")] = False,
@@ -132,9 +139,14 @@ def integers(
     expect_new(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
-        context = tfhe.Context(tfhe.preset(parameters, allow_insecure=allow_insecure), device=device)
+        params = tfhe.preset(parameters, allow_insecure=allow_insecure)
+        context = tfhe.Context(params, device=device, step=step or None)
     client = context.keygen()
-    ev = context.evaluator(client.evaluation_keys(), circuits=circuits)  # type: ignore[arg-type]
+    ev = context.evaluator(
+        client.evaluation_keys(),
+        circuits=circuits,  # type: ignore[arg-type]
+        steps=_steps(steps),
+    )
     rng = np.random.default_rng(seed)
     bootstrap = _seconds_of_a_bootstrap(ev, client, size)
     results = []
@@ -152,11 +164,24 @@ def integers(
             "params": parameters,
             "params_id": context.params.id,
             "max_norm2": context.params.max_norm2,
+            "step": context.params.numbers["step"],
+            "step_table": [list(rule) for rule in ev.step_table],
             "predicted_by": asdict(measured()),
             "predicted_rate_of": MANY,
         }
         write_record(file, record("integers", provenance(context.device, command_line()), results, **facts))
     raise typer.Exit(1 if any(r.correct is False for r in results) else 0)
+
+
+def _steps(text: str) -> list[int] | Literal["automatic"]:
+    if text == "automatic":
+        return "automatic"
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ParameterError(
+            f"steps '{text}', expected integers by commas, or automatic", {"steps": text}
+        ) from None
 
 
 def _seconds_of_a_bootstrap(ev: Evaluator, client: Client, size: int) -> float:
@@ -214,7 +239,9 @@ def predicted(name: str, bits: int, max_norm2: float) -> Predicted:
 
     bootstraps, _, depth, rounds = cost(1)
     together = gpu.circuit(cost(MANY)[3], MANY)
-    return Predicted(bootstraps, depth, 1e6 * gpu.circuit(rounds), MANY / together if together else 0.0)
+    by_step = {str(step): 1e6 * gpu.of_step(step).circuit(rounds) for step, _ in gpu.steps}
+    rate = MANY / together if together else 0.0
+    return Predicted(bootstraps, depth, 1e6 * gpu.circuit(rounds), rate, by_step)
 
 
 def _print(results: list[Measured], parameters: str, here: str) -> None:

@@ -66,6 +66,11 @@ class Compressed:
         return self._data.nbytes
 
     @property
+    def packed(self) -> bool:
+        """In lists of up to N messages in a ciphertext of the ring? Otherwise each by itself."""
+        return self._data.packed
+
+    @property
     def secret_key_id(self) -> str:
         """The public name of the secret keys that decrypt it."""
         return self._data.secret_key_id

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NoReturn, TypeAlias, overload
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np
 
 from crenel import _crenel
-from crenel.errors import InsecureParametersWarning, ParameterError, SerializationError, StateError
+from crenel.errors import (
+    InsecureParametersWarning,
+    ParameterError,
+    SerializationError,
+    StateError,
+    UnsupportedError,
+)
 from crenel.pickling import SECRET, refuse
 from crenel.tfhe.arithmetic import CIRCUITS
 from crenel.tfhe.arrays import Ciphertext, Integers
@@ -84,13 +91,29 @@ class Context(Place):
         Place.__init__(self, context)
         return self
 
-    def key_bytes(self, packing: bool = False) -> int:
-        """Bytes on the device of what Client.evaluation_keys makes, exactly, without making it."""
-        return self._context.key_bytes(packing)
+    def key_bytes(self, packing: bool = False, *, lists: bool = False, steps: Iterable[int] = ()) -> int:
+        """Bytes on the device of what Client.evaluation_keys makes, exactly, without making it.
 
-    def key_wire_bytes(self, packing: bool = False) -> int:
+        steps : with the keys for these steps too, which `evaluator(keys, steps=...)` makes of them
+
+        Raises ParameterError and UnsupportedError for steps that the set does not take.
+        """
+        others = set(_steps(steps)) - {self.params.numbers["step"]}
+        more = sum(self._context.step_bytes(step) for step in others)
+        return self._context.key_bytes(packing, lists) + more
+
+    def key_wire_bytes(self, packing: bool = False, *, lists: bool = False) -> int:
         """Bytes to send of what Client.evaluation_keys makes, but its file's header, without making it."""
-        return self._context.key_wire_bytes(packing)
+        return self._context.key_wire_bytes(packing, lists)
+
+    def stored_bytes(self, blocks: int, *, packed: bool = False) -> int:
+        """`Compressed.nbytes` of so many messages or blocks of integers, exactly, without storing any.
+
+        packed : in lists, as ``Evaluator.compress(packed=True)`` stores them
+
+        Raises ParameterError for no messages, UnsupportedError for sets that are not stored so.
+        """
+        return self._context.stored_bytes(_positive("blocks", blocks), packed)
 
     def keygen(self) -> Client:
         """New secret keys, from the randomness of the operating system."""
@@ -110,6 +133,9 @@ class Context(Place):
         *,
         max_p_fail_log2: float | None = None,
         circuits: Circuits = "automatic",
+        steps: Iterable[int] | Literal["automatic"] = (),
+        step_table: Iterable[tuple[int, int]] = (),
+        max_key_bytes: int | None = None,
     ) -> Evaluator:
         """Operations with these keys.
 
@@ -118,15 +144,57 @@ class Context(Place):
             less. Operations that would fail more often raise ParameterError
         circuits : of integers: 'lean' has fewest bootstraps, 'fast' fewest rounds of them, 'automatic' is the
             one of both that this device finishes first for the size of each array. Results are the same
+        steps : of sets with groups, secret bits a step that batches may be rotated by beside the context's
+            own, for which keys are made of those that were sent and kept with them (`key_bytes` says what
+            they take, before; `keys.steps` which there are): few bits a step give many rotations a second,
+            many bits a short time for few. 'automatic': those that were measured to be the fastest for some
+            batch on such a device. Results have the bits of the step that their batch took, and otherwise
+            the same meaning; without further steps every batch takes the context's own
+        step_table : which batch takes which step: pairs (rotations, step), ascending, for batches of up to
+            so many; beyond the last as the last. Default what was measured on such a device
+        max_key_bytes : with steps='automatic', the most that all keys may take on the device: steps that do
+            not fit are left out (`Evaluator.steps` says which are there)
 
-        Raises StateError for keys of another context, ParameterError for a bound above 0 or another name.
+        Raises StateError for keys of another context, ParameterError for a bound above 0, another name, steps
+        that do not divide the keys' group, a table that is none, and less than the context's own keys take;
+        UnsupportedError for steps where none is measured and no table is given, and for sets without groups;
+        OutOfMemoryError, before any is made, where the keys do not fit.
         """
         if circuits not in CIRCUITS:
             raise ParameterError(
                 f"circuits is {circuits!r}, expected one of {', '.join(CIRCUITS)}",
                 {"circuits": str(circuits), "expected": ", ".join(CIRCUITS)},
             )
-        return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2), circuits)
+        chosen = self._automatic_steps(max_key_bytes) if steps == "automatic" else _steps(steps)
+        if steps != "automatic" and max_key_bytes is not None:
+            raise ParameterError(
+                f"max_key_bytes is {max_key_bytes}, expected none with steps of one's own choice",
+                {"max_key_bytes": max_key_bytes},
+            )
+        rules = [
+            (_positive("rotations", rotations), _positive("step", step)) for rotations, step in step_table
+        ]
+        return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2, chosen, rules), circuits)
+
+    def _automatic_steps(self, max_key_bytes: int | None) -> list[int]:
+        """Steps beside the context's own that some batch is fastest by, as far as they fit."""
+        own, group = int(self.params.numbers["step"]), int(self.params.numbers["key_group"])
+        possible = [step for step in range(1, group + 1) if group % step == 0 and _takes(self.params, step)]
+        named = {step for _, step in self._context.measured_step_table(possible or [1])}
+        taken = self._context.key_bytes()
+        if max_key_bytes is not None and taken > max_key_bytes:
+            raise ParameterError(
+                f"max_key_bytes is {max_key_bytes}, expected at least {taken}, the keys for steps of {own}",
+                {"max_key_bytes": max_key_bytes, "expected": taken},
+            )
+        chosen = []
+        for step in sorted(named - {own}):
+            taken += self._context.step_bytes(step)
+            if max_key_bytes is None or taken <= max_key_bytes:
+                chosen.append(step)
+            else:
+                taken -= self._context.step_bytes(step)
+        return chosen
 
     def ciphertext_from_bytes(self, data: Bytes, *, max_bytes: int | None = None) -> Ciphertext:
         """An array from untrusted bytes.
@@ -339,17 +407,19 @@ class Client:
         return values.astype(array.dtype).reshape(array.shape)
 
     def evaluation_keys(
-        self, packing: bool = False, *, progress: bool | Callback | None = None
+        self, packing: bool = False, *, lists: bool = False, progress: bool | Callback | None = None
     ) -> _crenel.TfheEvaluationKeys:
         """What a server needs to compute.
 
         packing : also the key for Evaluator.pack, which puts messages encrypted one by one (by `single`)
             under common masks
+        lists : also the key for ``Evaluator.compress(packed=True)``, below 1 MB to send with lut4-128
         progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
 
-        Raises OutOfMemoryError, before any key is made, where the device has less than Context.key_bytes.
+        Raises OutOfMemoryError, before any key is made, where the device has less than Context.key_bytes;
+        UnsupportedError for sets that have no packing, or no lists.
         """
-        return self._client.evaluation_keys(packing, progress)
+        return self._client.evaluation_keys(packing, lists, progress)
 
     def single(self, slot: int = 0) -> Client:
         """The client of one slot's keys, in a context of its own without packing on the same device."""
@@ -383,3 +453,25 @@ class Client:
 
     def __repr__(self) -> str:
         return f"<tfhe.Client of {self._context!r}>"
+
+
+def _positive(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}: expected an integer, got {type(value).__name__}")
+    if not 1 <= value < 1 << 32:
+        raise ParameterError(f"{name} is {value}, expected 1 to 2^32 - 1", {name: int(value)})
+    return int(value)
+
+
+def _steps(steps: Iterable[int]) -> list[int]:
+    if isinstance(steps, (str, bytes)):
+        raise ParameterError(f"steps is {steps!r}, expected integers or 'automatic'", {"steps": str(steps)})
+    return [_positive("step", step) for step in steps]
+
+
+def _takes(params: _crenel.TfheParams, step: int) -> bool:
+    try:
+        params.with_step(step)
+    except (ParameterError, UnsupportedError):
+        return False
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -21,7 +21,13 @@ class LookupTimes:
     source: str
     """Files of bench/results, which tools/gen_lookups.py reads."""
     batches: tuple[tuple[int, float], ...]
-    """(look-ups, seconds), ascending; no time is above a later one."""
+    """(look-ups, seconds) by the fastest step for each, ascending; no time is above a later one."""
+    steps: tuple[tuple[int, tuple[tuple[int, float], ...]], ...] = ()
+    """(secret bits a step of the rotation, the batches of that step alone)."""
+
+    def of_step(self, step: int) -> LookupTimes:
+        """Where every batch is rotated by this step. Raises KeyError for one that was not measured."""
+        return replace(self, batches=dict(self.steps)[step])
 
     def seconds(self, count: int) -> float:
         """Of `count` look-ups as one batch: linear between the measured batches, as long as the smallest
@@ -46,5 +52,16 @@ class LookupTimes:
 def measured() -> LookupTimes:
     """The times of lookups.json."""
     found = json.loads(resources.files("crenel.tfhe").joinpath("lookups.json").read_text(encoding="utf-8"))
-    batches = tuple((int(count), float(seconds)) for count, seconds in found["batches"])
-    return LookupTimes(found["device"], found["processors"], found["params"], found["source"], batches)
+
+    def batches(rows: list[list[float]]) -> tuple[tuple[int, float], ...]:
+        return tuple((int(count), float(seconds)) for count, seconds in rows)
+
+    steps = tuple((int(step), batches(rows)) for step, rows in found["steps"].items())
+    return LookupTimes(
+        found["device"],
+        found["processors"],
+        found["params"],
+        found["source"],
+        batches(found["batches"]),
+        steps,
+    )

@@ -52,6 +52,17 @@ class Operations(Reductions):
         """log2 of the largest failure probability that a bootstrap may have (Context.evaluator)."""
         return self._evaluator.max_p_fail_log2
 
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Secret bits a step that batches may be rotated by, ascending; of sets without groups none."""
+        return tuple(self._evaluator.steps)
+
+    @property
+    def step_table(self) -> tuple[tuple[int, int], ...]:
+        """Which batch takes which of them: (rotations, step) for batches of up to so many, those beyond the
+        last as the last. Empty where all take the context's own."""
+        return tuple((rotations, step) for rotations, step in self._evaluator.step_table)
+
     def p_fail_log2(self, operation: str) -> float:
         """log2 of the bound on the failure probability of an operation's bootstraps, the worst of them.
 
@@ -236,19 +247,25 @@ class Operations(Reductions):
 
     # ---- storage ---------------------------------------------------------------------------------------
 
-    def compress(self, a: Ciphertext | Integers) -> Compressed:
+    def compress(self, a: Ciphertext | Integers, *, packed: bool = False) -> Compressed:
         """The array in host memory in a fraction of its bytes, for storage: sets with groups of secret bits.
 
         Each message, or block of an integer, is switched to the LWE secret and rounded to the 2N steps of a
-        rotation: n + 1 words of log2 2N bits, 1.3 KB with lut4-128. The rounding is noise: raises
-        ParameterError where the array could not be read again with the failure probability that the evaluator
-        allows, UnsupportedError for sets without groups, StateError for bits encrypted with fan_in=3 or 4.
+        rotation: n + 1 words of log2 2N bits, 1.3 KB with lut4-128.
+
+        packed : in lists: up to N messages in one ciphertext of the ring, N words and one for each message,
+            down to 4 bytes a message with lut4-128 (`Context.stored_bytes` says how many). Takes keys with
+            ``lists=True``, and of sets those with one polynomial. Packing many is faster than switching each
+
+        The rounding is noise: raises ParameterError where the array could not be read again with the failure
+        probability that the evaluator allows, UnsupportedError for sets without groups, StateError for bits
+        encrypted with fan_in=3 or 4, KeyMissingError for lists without their key.
         """
         expect_kind("compress", a, "bit", "message", "integer")
         if isinstance(a, Integers):
-            data = self._engine_i().compress(a._data)
+            data = self._engine_i().compress(a._data, packed)
         else:
-            data = self._evaluator.compress(a._data)
+            data = self._evaluator.compress(a._data, packed)
         return Compressed(self._context, data, a.shape, a.dtype)
 
     def decompress(self, compressed: Compressed) -> Ciphertext | Integers:

@@ -38,12 +38,14 @@ class DevicePool(Pool["_crenel.TfheParams", Context]):
 
     Parameters
     ----------
-    params, packing, arithmetic : as for `Context`
+    params, packing, arithmetic, step, key_group : as for `Context`
     devices : names or crenel.Device objects, default every GPU of this host. A name given twice is two
         devices, each with its own keys, on one processor: of use for tests. Devices are taken to be alike:
         each gets an equal share
 
-    Raises ParameterError for no devices and for one object given twice, DeviceError where one cannot be had.
+    Raises ParameterError for no devices and for one object given twice, DeviceError where one cannot be had,
+    and what Context raises for a step and a group. Every batch is rotated by steps of this one size: which
+    step an evaluator of one context chooses goes by the batch, and a share is another batch than the whole.
     """
 
     __slots__ = ()
@@ -54,9 +56,11 @@ class DevicePool(Pool["_crenel.TfheParams", Context]):
         devices: Sequence[str | _crenel.Device] | None = None,
         packing: int = 1,
         arithmetic: str | None = None,
+        step: int | None = None,
+        key_group: int | None = None,
     ) -> None:
         workers = Workers(opened(devices))
-        first = Context(params, workers.devices[0], packing, arithmetic)
+        first = Context(params, workers.devices[0], packing, arithmetic, step, key_group)
         rest = (_crenel.TfheContext(first.params, device) for device in workers.devices[1:])
         super().__init__(workers, [first, *(Context._of(context) for context in rest)])
 

@@ -111,6 +111,11 @@ device::DeviceInfo split_info(const std::string& name,
   return info;
 }
 
+// A GPU without an index is the first one.
+std::string indexed(const std::string& name) {
+  return name.back() >= '0' && name.back() <= '9' ? name : name + ":0";
+}
+
 void expect_alike(const std::string& name, const std::vector<std::shared_ptr<Device>>& parts) {
   std::set<std::string> seen;
   for (const auto& part : parts) {
@@ -120,7 +125,7 @@ void expect_alike(const std::string& name, const std::vector<std::shared_ptr<Dev
           cat("device ", name, ": ", found.name, " is ", found.description, ", ", first.name,
               " is ", first.description, ", expected parts that are alike"),
           {{"device", name}, {"found", found.description}, {"expected", first.description}});
-    if (!part->in_host_memory() && !seen.insert(found.name).second)
+    if (!part->in_host_memory() && !seen.insert(indexed(found.name)).second)
       throw DeviceError(cat("device ", name, ": ", found.name, " twice, expected different GPUs"),
                         {{"device", name}, {"found", found.name}});
   }

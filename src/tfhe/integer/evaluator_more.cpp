@@ -9,10 +9,10 @@
 
 namespace crenel::tfhe {
 
-Compressed IntegerEvaluator::compress(const Integers& a) const {
+Compressed IntegerEvaluator::compress(const Integers& a, StoredForm form) const {
   std::vector<const Ciphertext*> blocks;
   for (const Ciphertext& block : a.blocks()) blocks.push_back(&block);
-  const Compressed all = evaluator_.compress(concatenate(blocks));
+  const Compressed all = evaluator_.compress(concatenate(blocks), form);
   auto data = std::make_shared<Compressed::Data>(all.data());
   data->integer_bits = a.bits();
   data->is_signed = a.is_signed();

@@ -28,6 +28,8 @@ TEST(SplitDevice, NamesOfPartsContinue) {
   EXPECT_EQ(names, (std::vector<std::string>{"cuda:dry:4", "cuda:dry:1", "cuda:dry:2"}));
   EXPECT_EQ(device->info().memory_bytes, 3 * device->parts()[0]->info().memory_bytes);
   EXPECT_THROW(open("cuda:dry:1+1"), DeviceError) << "the same GPU twice";
+  for (const char* name : {"cuda:dry+cuda:dry:0", "cuda:dry:0+cuda:dry", "cuda:dry:1+0+cuda:dry"})
+    EXPECT_THROW(open(name), DeviceError) << name << ": the first one has two names";
 }
 
 TEST(SplitDevice, RefusesWithTheName) {
