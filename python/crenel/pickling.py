@@ -101,6 +101,7 @@ OPTIONS = (
     "values",
     "over_mod_raise",
     "folded_sums",
+    "short_raise",
 )
 
 

@@ -90,7 +90,7 @@ Keys keys_from_bytes(const ckks::Context& ckks, const tfhe::Context& tfhe,
     check_residues(*half[i], file.data(*half[i]), ring, described[i].limbs);
   data->keys.down = loaded(file, ring, described[0], *half[0], *seed[0]);
   data->keys.up = loaded(file, ring, described[1], *half[1], *seed[1]);
-  const rlwe::RingContext::KeyExtent extent = ring.extent(0);
+  const rlwe::KeyExtent extent = ring.extent(0);
   data->keys.up.first_digit = extent.first_digit;
   data->keys.up.max_level = 0;
   for (rlwe::SwitchKey* key : {&data->keys.down, &data->keys.up})

@@ -14,6 +14,7 @@ from crenel.cli.bench_ablation import ablation
 from crenel.cli.bench_bridge import bridge
 from crenel.cli.bench_growth import growth
 from crenel.cli.bench_integers import integers
+from crenel.cli.bench_levels import levels
 from crenel.cli.bench_pool import pool
 from crenel.errors import ParameterError, UnsupportedError
 
@@ -70,6 +71,7 @@ def tfhe(context: typer.Context) -> None:
 
 app.command(name="ablation")(ablation)
 app.command(name="growth")(growth)
+app.command(name="levels")(levels)
 app.command(name="bridge")(bridge)
 app.command(name="integers")(integers)
 app.command(name="pool")(pool)

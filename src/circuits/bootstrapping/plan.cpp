@@ -66,24 +66,51 @@ u32 coeff_to_slot_levels(const BootstrapOptions& o) {
   return static_cast<u32>(o.coeff_to_slot_stages.size()) - u32(*o.savings.over_mod_raise);
 }
 
+// Level and scale after EvalMod, which ends at this level and scale, and the arcsine.
+ArcsinePlan after_arcsine(const ckks::Params& params, const BootstrapOptions& o, u32 end,
+                          double scale) {
+  return o.arcsine_degree ? plan_arcsine(params, end, scale) : ArcsinePlan{end, scale, 0};
+}
+
+// The highest level of a result when EvalMod and arcsine end at `after`, which may be too low.
+std::optional<u32> highest_output(const BootstrapOptions& o, u32 after) {
+  // SlotToCoeff first: one level brings the scale back to the canonical one.
+  const u32 taken = o.order == BootstrapOrder::slot_to_coeff_first
+                        ? 1
+                        : static_cast<u32>(o.slot_to_coeff_stages.size());
+  return after >= taken ? std::optional(after - taken) : std::nullopt;
+}
+
+// The lowest level whose primes are enough for the result, if that is not the normal top.
+std::optional<u32> short_base(const ckks::Params& params, const BootstrapOptions& o,
+                              double eval_mod_scale) {
+  constexpr u32 kArcsineLevels = 3;  // at most
+  if (!o.target_level || !o.savings.short_raise) return std::nullopt;
+  const u32 least = o.arcsine_degree ? kArcsineLevels : 1;
+  for (u32 base = least; base < params.normal_top_level(); ++base) {
+    const auto highest = highest_output(o, after_arcsine(params, o, base, eval_mod_scale).level);
+    if (highest && *highest >= *o.target_level && params.is_short_base(base)) return base;
+  }
+  return std::nullopt;
+}
+
 BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& o,
-                            const ArcsinePlan& after_eval_mod) {
+                            const ArcsinePlan& after_eval_mod, std::optional<u32> base) {
   const u32 cts = coeff_to_slot_levels(o);
   const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());
   BootstrapLevels l{};
-  l.eval_mod_end = params.normal_top_level();
-  l.eval_mod = l.eval_mod_end + kEvalModLevels;
+  l.short_base = base;
+  l.eval_mod_end = base.value_or(params.normal_top_level());
+  l.eval_mod = params.normal_top_level() + kEvalModLevels;
   l.raised = l.eval_mod + cts;
   const u32 after = after_eval_mod.level;
   if (o.order == BootstrapOrder::slot_to_coeff_first) {
     l.input = stc, l.slot_to_coeff = stc;
     l.output = after - 1;  // one level brings the scale back to the canonical one
-    check_target(o, l.output);
     l.output = o.target_level.value_or(l.output);
     return l;
   }
   l.input = 0;
-  check_target(o, after - stc);
   l.slot_to_coeff = o.target_level ? lowest_start(params, after, *o.target_level, stc) : after;
   l.output = o.target_level.value_or(l.slot_to_coeff - stc);
   return l;
@@ -199,21 +226,30 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   if (!options.message_ratio) options.message_ratio = best_message_ratio(params, options);
   p.options = std::move(options);
   const BootstrapOptions& o = p.options;
-  p.joined = slots < params.slots() && o.order == BootstrapOrder::coeff_to_slot_first;
+  p.joined = slots < params.slots() && !p.only_real();
   p.q0 = exact_q0(params);
   p.scale_up =
       static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - *o.message_ratio);
   const u32 bottom = params.normal_top_level(), top = bottom + kEvalModLevels;
   p.eval_scale = eval_scale_of(params);
-  p.reduced = {bottom, p.eval_scale, 0};
-  for (u32 l = top; l > bottom; --l)
-    p.reduced.scale = p.reduced.scale * p.reduced.scale / params.rescale_ratio(l);
-  if (o.arcsine_degree) p.reduced = plan_arcsine(params, bottom, p.reduced.scale);
-  p.levels = plan_levels(params, o, p.reduced);
+  double scale = p.eval_scale;  // at EvalMod's end
+  for (u32 l = top; l > bottom; --l) scale = scale * scale / params.rescale_ratio(l);
+  p.reduced = after_arcsine(params, o, bottom, scale);
+  check_target(o, highest_output(o, p.reduced.level).value());
+  const auto base = short_base(params, o, scale);
+  if (base) p.reduced = after_arcsine(params, o, *base, scale);
+  p.levels = plan_levels(params, o, p.reduced, base);
 
   const double cts = coeff_to_slot_gain(params, p.mod1);
   p.coeff_to_slot_factor = std::pow(cts, 1.0 / static_cast<double>(o.coeff_to_slot_stages.size()));
-  if (o.order == BootstrapOrder::slot_to_coeff_first) return p;
+  if (o.order == BootstrapOrder::slot_to_coeff_first) {
+    // What goes through the sine is divided by q0 / Delta'; unpacking and the real part multiply.
+    const double ratio = p.q0 / (params.scale(0) * std::exp2(p.scale_up));
+    p.read_scale = p.reduced.scale / ratio * o.pack * (p.real_part() ? 2.0 : 1.0);
+    const u32 level = p.reduced.level;
+    p.halves_scale = params.scale(level - 1) * params.rescale_ratio(level) / p.read_scale;
+    return p;
+  }
   const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());
   p.output_scale = params.scale(p.levels.slot_to_coeff - stc);
   const double raised = params.scale(0) * std::exp2(p.scale_up);  // Delta'
@@ -231,7 +267,7 @@ std::vector<DiagonalMatrix> coeff_to_slot_matrices(const BootstrapPlan& p) {
 
 std::vector<DiagonalMatrix> slot_to_coeff_matrices(const BootstrapPlan& p) {
   return slot_to_coeff_factors(p.slots(), p.options.slot_to_coeff_stages, p.slot_to_coeff_factor,
-                               p.joined);
+                               p.joined && !p.slot_to_coeff_first());
 }
 
 }  // namespace crenel::circuits

@@ -154,7 +154,7 @@ SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under, u32 max_le
   const auto& chain = ring_->chain();
   const auto [first, count, limbs] = ring_->extent(max_level);
   SwitchKey key = sample_zero(under, limbs, first, count, chain.dnum());
-  if (max_level < ring_->top_level()) key.max_level = max_level;
+  if (is_short(max_level) || max_level < ring_->top_level()) key.max_level = max_level;
   const View b = key.pairs.view().components(0, 1);
   const LimbSet chain_primes = limbs.minus(ring_->special());
   for (u32 j = 0; j < count; ++j) {  // + P s' on the primes of the digit
