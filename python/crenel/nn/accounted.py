@@ -18,7 +18,11 @@ LEVELS = 4  # steps between the levels that are counted; times of others are int
 
 
 def accounted(
-    params: ckks.Params, machine: str, *, batches: Sequence[int] = (1,), targets: Sequence[int | None] = (None,)
+    params: ckks.Params,
+    machine: str,
+    *,
+    batches: Sequence[int] = (1,),
+    targets: Sequence[int | None] = (None,),
 ) -> CostModel:
     """Times of `crenel.nn.cost.OPERATIONS` on a machine whose launches are known: each is run on "cuda:dry",
     which computes nothing, and its launches take what `crenel.nn.machine.Machine` says; seconds in all.

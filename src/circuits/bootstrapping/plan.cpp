@@ -46,12 +46,23 @@ double exact_q0(const ckks::Params& params) {
   return static_cast<double>(product);
 }
 
-// Lowest level that limbs can be dropped to from `from` and that still leaves `levels` above
-// target.
-u32 lowest_start(const ckks::Params& params, u32 from, u32 target, u32 levels) {
-  for (u32 l = target + levels; l <= from; ++l)
-    if (ckks::can_drop_to(params, from, l)) return l;
-  return from;
+// Whether the modulus of a level has room for something of this scale.
+bool holds(const ckks::Params& params, u32 level, double log_scale) {
+  return log_scale + 1.0 < params.log_q(level);
+}
+
+// Lowest level that limbs can be dropped to from that of `from`, that still leaves `levels` above
+// target, and whose last factor of SlotToCoeff has room for the large scale that it starts with.
+std::optional<u32> lowest_start(const ckks::Params& params, const ArcsinePlan& from, u32 target,
+                                u32 levels) {
+  for (u32 l = target + levels; l <= from.level; ++l) {
+    double plain = 0.0;
+    for (u32 i = 0; i < levels; ++i) plain += std::log2(params.rescale_ratio(l - i)) / levels;
+    if (ckks::can_drop_to(params, from.level, l) &&
+        holds(params, l - levels + 1, std::log2(from.scale) + plain))
+      return l;
+  }
+  return std::nullopt;
 }
 
 void check_target(const BootstrapOptions& o, u32 highest) {
@@ -88,8 +99,16 @@ std::optional<u32> short_base(const ckks::Params& params, const BootstrapOptions
   if (!o.target_level || !o.savings.short_raise) return std::nullopt;
   const u32 least = o.arcsine_degree ? kArcsineLevels : 1;
   for (u32 base = least; base < params.normal_top_level(); ++base) {
-    const auto highest = highest_output(o, after_arcsine(params, o, base, eval_mod_scale).level);
-    if (highest && *highest >= *o.target_level && params.is_short_base(base)) return base;
+    if (!params.is_short_base(base) || !holds(params, base, std::log2(eval_mod_scale))) continue;
+    const ArcsinePlan after = after_arcsine(params, o, base, eval_mod_scale);
+    if (highest_output(o, after.level).value_or(0) < *o.target_level || after.level == 0) continue;
+    const bool first = o.order == BootstrapOrder::slot_to_coeff_first;
+    const double joined =  // halves with the last rescale, or a constant
+        std::log2(params.scale(after.level - 1) * params.rescale_ratio(after.level));
+    const auto stc = static_cast<u32>(o.slot_to_coeff_stages.size());
+    if (first ? holds(params, after.level, joined)
+              : lowest_start(params, after, *o.target_level, stc).has_value())
+      return base;
   }
   return std::nullopt;
 }
@@ -106,12 +125,14 @@ BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& 
   const u32 after = after_eval_mod.level;
   if (o.order == BootstrapOrder::slot_to_coeff_first) {
     l.input = stc, l.slot_to_coeff = stc;
-    l.output = after - 1;  // one level brings the scale back to the canonical one
-    l.output = o.target_level.value_or(l.output);
+    // One level brings the scale back to the canonical one.
+    l.output = o.target_level.value_or(after - 1);
     return l;
   }
   l.input = 0;
-  l.slot_to_coeff = o.target_level ? lowest_start(params, after, *o.target_level, stc) : after;
+  l.slot_to_coeff = o.target_level
+                        ? lowest_start(params, after_eval_mod, *o.target_level, stc).value_or(after)
+                        : after;
   l.output = o.target_level.value_or(l.slot_to_coeff - stc);
   return l;
 }
